@@ -1,0 +1,170 @@
+//! The record: what was measured, where, and how, one JSON object a line.
+//!
+//! The format is written down for other programs in `docs/FORMAT.md`. Data
+//! files hold integers in base units (nanoseconds, bytes); only reports turn
+//! them into text.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Version of the record format. A reader refuses a larger one.
+pub const FORMAT: u32 = 1;
+
+/// The name of the file in a record's directory that holds its lines.
+pub const FILE_NAME: &str = "record.jsonl";
+
+/// Parameters of a cell, by name: sizes in bytes, counts, names.
+pub type Params = BTreeMap<String, Value>;
+
+/// One line of a record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Line {
+    /// The first line: what was run, and by which command.
+    Header(Header),
+    /// The second line: the machine that ran it.
+    Machine(Machine),
+    /// A combination of parameters; samples refer to it by number.
+    Cell(Cell),
+    /// One timed run of one mode in one cell, its bytes checked.
+    Sample(Sample),
+    /// A mode that is not to be had here, and why.
+    Unavailable(Unavailable),
+    /// A run that failed or whose bytes were wrong. Never a number.
+    Error(RunError),
+    /// The last line of a record that was not cut short.
+    End(End),
+}
+
+/// What was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// The format's version, [`FORMAT`].
+    pub format: u32,
+    /// Unique name of the record, `<date>-<time>-<experiment>-<eight hex digits>`.
+    pub id: String,
+    /// The experiment's name, as in `ntcopy bench NAME`.
+    pub experiment: String,
+    /// The command line that made the record, and makes another like it.
+    pub command: Vec<String>,
+    /// Version of ntcopy.
+    pub ntcopy: String,
+    /// When it began: nanoseconds since 1970-01-01 UTC.
+    pub started_unix_ns: u64,
+    /// The mode that the others are compared with.
+    pub baseline: String,
+    /// Why these results are not timings (a debug kernel, an emulator), if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_a_timing: Option<String>,
+}
+
+/// One cache, as the CPU or the kernel describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// 1, 2, 3 or 4.
+    pub level: u8,
+    /// `data`, `instruction` or `unified`.
+    pub kind: String,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Logical CPUs that share it, if known.
+    pub shared_by_cpus: Option<u32>,
+}
+
+/// The machine that ran the experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The CPU's own name for itself.
+    pub cpu_model: String,
+    /// CPUID vendor string, family, model and stepping: `GenuineIntel-6-207-2`.
+    pub cpu_signature: String,
+    /// Logical CPUs online on the host.
+    pub cpus: u32,
+    /// Caches as CPUID reports them, innermost first.
+    pub caches: Vec<Cache>,
+    /// Size in bytes of the last-level cache that one CPU sees.
+    pub llc_bytes: u64,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// `host` or the kernel's name in `ntcopy kernel` (`um`, `um:6.12`).
+    pub kernel_kind: String,
+    /// `uname -r` of the kernel that ran the experiment.
+    pub kernel_release: String,
+    /// Key of the built kernel in the cache, if it was ours.
+    pub kernel_key: Option<String>,
+    /// CPUs that the kernel under test had.
+    pub kernel_cpus: u32,
+    /// libc name and version: `glibc 2.36`.
+    pub libc: String,
+    /// The byte count from which this libc's memcpy goes non-temporal, if known.
+    pub libc_nt_threshold_bytes: Option<u64>,
+    /// Frequency governor of CPU 0, if the kernel tells.
+    pub governor: Option<String>,
+    /// The hypervisor's CPUID signature, if this is a guest.
+    pub hypervisor: Option<String>,
+}
+
+/// A combination of parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Number of the cell in this record, from 0.
+    pub cell: u32,
+    /// The parameters.
+    pub params: Params,
+}
+
+/// One timed run of one mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The cell it belongs to.
+    pub cell: u32,
+    /// Which interleaved pair (or larger group, with more modes) it belongs to, from 0.
+    pub pair: u32,
+    /// Place in its group, from 0: the order alternates.
+    pub position: u32,
+    /// The mode.
+    pub mode: String,
+    /// Payload bytes moved while the clock ran.
+    pub bytes: u64,
+    /// Nanoseconds from first byte offered to last byte taken.
+    pub elapsed_ns: u64,
+    /// Nanoseconds of each phase that was clocked on its own, by name (`send`, `drain`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub phases_ns: BTreeMap<String, u64>,
+    /// What the kernel counted during the run, by the counter's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// A mode that is not to be had.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unavailable {
+    /// The mode.
+    pub mode: String,
+    /// Why, in a sentence that a user can act on.
+    pub why: String,
+}
+
+/// A run that gave no number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunError {
+    /// The cell.
+    pub cell: u32,
+    /// The mode.
+    pub mode: String,
+    /// What went wrong.
+    pub what: String,
+    /// Whether it was a wrong byte, the one failure that no rerun excuses.
+    pub wrong_byte: bool,
+}
+
+/// The end of a whole record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// Lines of type `sample` before this one.
+    pub samples: u64,
+    /// Nanoseconds since 1970-01-01 UTC.
+    pub ended_unix_ns: u64,
+}

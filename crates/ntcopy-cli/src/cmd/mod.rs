@@ -1,0 +1,20 @@
+//! One module a verb. Each has `Args`, what clap parses, and `run`.
+
+pub mod bench;
+pub mod kernel;
+pub mod probe;
+pub mod report;
+pub mod unix_nt_bench;
+
+use std::process::ExitCode;
+
+/// Done, but something could not be done here; the reason was printed.
+pub const NOT_AVAILABLE: u8 = 3;
+/// A byte was wrong.
+pub const WRONG_BYTE: u8 = 4;
+
+/// Says on standard error what went wrong, with its causes, and gives the exit code.
+pub fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("ntcopy: {error:#}");
+    ExitCode::FAILURE
+}

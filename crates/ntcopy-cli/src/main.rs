@@ -1,0 +1,40 @@
+//! The program `ntcopy`: parses, calls, prints.
+//!
+//! Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong.
+
+mod cmd;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "ntcopy", version, about, long_about = None, propagate_version = true)]
+#[command(after_help = "Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the \
+                        reason; 4 a byte was wrong.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Probe(cmd::probe::Args),
+    #[command(subcommand)]
+    Bench(cmd::bench::Args),
+    Report(cmd::report::Args),
+    #[command(subcommand)]
+    Kernel(cmd::kernel::Args),
+    UnixNtBench(cmd::unix_nt_bench::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Probe(args) => cmd::probe::run(args),
+        Command::Bench(args) => cmd::bench::run(args),
+        Command::Report(args) => cmd::report::run(args),
+        Command::Kernel(args) => cmd::kernel::run(args),
+        Command::UnixNtBench(args) => cmd::unix_nt_bench::run(args),
+    };
+    result.unwrap_or_else(|error| cmd::fail(&error))
+}
