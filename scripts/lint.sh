@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Everything that can be said about the code without running it.
+set -eu
+cd "$(dirname "$0")/.."
+
+for tool in rustfmt clippy-driver; do
+	command -v "$tool" >/dev/null 2>&1 || {
+		echo "lint: $tool is missing; with rustup: rustup component add rustfmt clippy" >&2
+		exit 3
+	}
+done
+
+echo "lint: cargo fmt"
+cargo fmt --all --check
+echo "lint: clippy"
+cargo clippy --workspace --all-targets --locked -q -- -D warnings
+echo "lint: documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q
+echo "lint: shell"
+shellcheck scripts/*.sh .ci/run
+echo "lint: uapi/ntcopy.h"
+echo '#include "ntcopy.h"' | gcc -Wall -Wextra -Werror -std=c99 -pedantic -Iuapi -fsyntax-only -xc -
+scripts/check-series.sh

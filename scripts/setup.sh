@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Sees to it that everything that building, testing and the demo need is
+# installed: as root it installs what is missing, by name; as anybody else it
+# prints the one command that does, and ends with 3.
+#
+# usage: scripts/setup.sh [build|test|lint]...     default: build
+set -eu
+
+# The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
+rust_minor_wanted=88
+
+missing=
+
+# need PROGRAM PACKAGE: the package that brings a program which is not there.
+need() {
+	command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+
+# need_header FILE PACKAGE
+need_header() {
+	[ -e "/usr/include/$1" ] || missing="$missing $2"
+}
+
+# Debian 12's own cargo is too old; its cargo-web is kept recent for browsers.
+need_rust() {
+	minor=$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')
+	if [ -z "$minor" ] || [ "$minor" -lt "$rust_minor_wanted" ]; then
+		if apt-cache show cargo-web >/dev/null 2>&1; then
+			missing="$missing cargo-web rustc-web"
+		else
+			missing="$missing cargo rustc"
+		fi
+	fi
+}
+
+need_build() {
+	need_rust
+	need gcc gcc
+	need_header stdio.h libc6-dev
+	# The kernel: to fetch, unpack, patch, configure and build it.
+	need make make
+	need flex flex
+	need bison bison
+	need bc bc
+	need xz xz-utils
+	need patch patch
+	need git git
+	need perl perl
+	need python3 python3
+	[ -e /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
+}
+
+need_lint() {
+	need shellcheck shellcheck
+	need sparse sparse
+}
+
+need_test() {
+	need chromium chromium
+}
+
+update_lists() {
+	# Without lists nothing can be asked or installed; a fresh image has none.
+	if ! apt-cache show flex >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
+		apt-get update -q
+	fi
+}
+
+command -v apt-get >/dev/null 2>&1 || {
+	echo "setup: this is not a Debian-like system (no apt-get);" \
+		"install a C compiler, make, flex, bison, bc, xz, patch, git, perl, python3 and" \
+		"Rust 1.$rust_minor_wanted or later yourself" >&2
+	exit 0
+}
+
+[ $# -gt 0 ] || set -- build
+update_lists
+for what; do
+	case $what in
+	build | test | lint) "need_$what" ;;
+	*)
+		echo "setup: '$what' is none of build, test, lint" >&2
+		exit 2
+		;;
+	esac
+done
+
+[ -n "$missing" ] || exit 0
+
+# shellcheck disable=SC2086 # a list of names
+if [ "$(id -u)" != 0 ]; then
+	echo "setup: missing here. This installs it:" >&2
+	echo "    sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
+	exit 3
+fi
+echo "setup: installing$missing"
+apt-get update -q >/dev/null
+# shellcheck disable=SC2086 # a list of names
+DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends $missing >/dev/null
