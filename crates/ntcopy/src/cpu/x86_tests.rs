@@ -1,0 +1,91 @@
+use raw_cpuid::CpuIdResult;
+
+use super::*;
+
+/// Leaves of a CPU as (leaf, subleaf, eax, ebx, ecx, edx); all others are zero.
+type Leaves = &'static [(u32, u32, [u32; 4])];
+
+fn reader(leaves: Leaves) -> impl CpuIdReader {
+    move |leaf: u32, subleaf: u32| {
+        let found = leaves.iter().find(|(l, s, _)| (*l, *s) == (leaf, subleaf));
+        let [eax, ebx, ecx, edx] = found.map_or([0; 4], |(_, _, registers)| *registers);
+        CpuIdResult { eax, ebx, ecx, edx }
+    }
+}
+
+const AMD: [u32; 3] = [0x6874_7541, 0x444d_4163, 0x6974_6e65]; // "AuthenticAMD" in ebx, ecx, edx
+
+/// A Zen 5 guest: 32 MiB of level 3 for its complex, 384 MiB by the legacy leaf.
+const ZEN5: Leaves = &[
+    (0, 0, [0x10, AMD[0], AMD[1], AMD[2]]),
+    (1, 0, [0x00b0_0f21, 0, 0x8000_0000, 0]),
+    (7, 0, [1, 1 << 9 | 1 << 23 | 1 << 24, 1 << 27 | 1 << 28, 1 << 4]),
+    (0x4000_0000, 0, [0x4000_0001, 0x4b4d_564b, 0x564b_4d56, 0x4d]),
+    (0x8000_0000, 0, [0x8000_0021, AMD[0], AMD[1], AMD[2]]),
+    (0x8000_0001, 0, [0, 0, 1 << 8 | 1 << 22, 0]),
+    (0x8000_0006, 0, [0, 0, 1024 << 16 | 0x6140, 768 << 18 | 0x9140]),
+    (0x8000_0008, 0, [0, 1, 0, 0]),
+    (0x8000_001d, 0, [0x121, 11 << 22 | 63, 63, 0]),
+    (0x8000_001d, 1, [0x122, 7 << 22 | 63, 63, 0]),
+    (0x8000_001d, 2, [0x143, 15 << 22 | 63, 1023, 2]),
+    (0x8000_001d, 3, [15 << 14 | 0x163, 15 << 22 | 63, 32767, 1]),
+];
+
+#[test]
+fn zen5s_modern_and_legacy_leaves_differ_by_twelve() {
+    let cpu = read(reader(ZEN5));
+    assert_eq!(cpu.signature(), "AuthenticAMD-26-2-1");
+    assert_eq!(cpu.hypervisor.as_deref(), Some("KVMKVMKVM"));
+    let sizes: Vec<_> = cpu.caches.iter().map(|c| (c.level, c.kind.name(), c.size_bytes)).collect();
+    assert_eq!(
+        sizes,
+        [
+            (1, "data", 48 << 10),
+            (1, "instruction", 32 << 10),
+            (2, "unified", 1 << 20),
+            (3, "unified", 32 << 20),
+        ]
+    );
+    assert_eq!(cpu.caches[3].shared_by_cpus, Some(16));
+    assert_eq!((cpu.caches[2].inclusive, cpu.caches[3].inclusive), (Some(true), Some(false)));
+    assert_eq!(cpu.llc_bytes(), 32 << 20);
+    assert_eq!(cpu.legacy_l3, Some(LegacyL3 { size_bytes: 384 << 20, leaf: 0x8000_0006 }));
+}
+
+#[test]
+fn feature_bits_are_found_where_the_leaf_exists() {
+    let found = bit_features(&reader(ZEN5));
+    for name in ["erms", "clflushopt", "clwb", "movdiri", "movdir64b", "fsrm", "clzero"] {
+        assert!(found.contains(&name), "{name} of {found:?}");
+    }
+    assert!(!found.contains(&"cldemote"));
+}
+
+/// The same bits in leaf 7 of a CPU whose last basic leaf is 4 mean nothing.
+const OLD: Leaves = &[
+    (0, 0, [4, 0x756e_6547, 0x6c65_746e, 0x4965_6e69]),
+    (1, 0, [0x0000_06f6, 0, 0, 0]),
+    (2, 0, [0x01, 0, 0, 0xec << 8]),
+    (7, 0, [0, u32::MAX, u32::MAX, u32::MAX]),
+];
+
+#[test]
+fn an_old_intel_cpu_speaks_by_descriptors() {
+    let cpu = read(reader(OLD));
+    assert_eq!(cpu.signature(), "GenuineIntel-6-15-6");
+    assert_eq!(cpu.legacy_l3, Some(LegacyL3 { size_bytes: 24 << 20, leaf: 2 }));
+    assert_eq!((cpu.caches.len(), cpu.hypervisor), (0, None));
+    assert_eq!(bit_features(&reader(OLD)), Vec::<&str>::new());
+}
+
+/// An emulator, by its signature.
+const EMULATED: Leaves = &[
+    (0, 0, [1, AMD[0], AMD[1], AMD[2]]),
+    (1, 0, [0, 0, 0x8000_0000, 0]),
+    (0x4000_0000, 0, [0x4000_0001, 0x5447_4354, 0x4354_4743, 0x4743_5447]),
+];
+
+#[test]
+fn an_emulator_says_its_name() {
+    assert_eq!(read(reader(EMULATED)).hypervisor.as_deref(), Some("TCGTCGTCGTCG"));
+}
