@@ -1,7 +1,18 @@
 //! The engine: experiment → plan → run → sample → stats → verdict.
 //!
 //! Each stage uses only the stages before it. [`record`] is the seam between
-//! measuring and judging: [`run`] measures and writes a record, [`stats`] and
-//! [`verdict`] are pure functions of records.
+//! measuring and judging: [`sample`] measures, by means of [`run`], and writes
+//! a record; [`stats`] and [`verdict`] are pure functions of records.
+//! [`machine`] describes the machine, [`guest`] takes a whole measurement into
+//! a kernel that this program boots.
 
+pub mod experiment;
+pub mod guest;
+pub mod machine;
+pub mod plan;
 pub mod record;
+pub mod run;
+pub mod sample;
+pub mod stats;
+pub mod units;
+pub mod verdict;

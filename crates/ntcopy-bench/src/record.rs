@@ -4,10 +4,16 @@
 //! files hold integers in base units (nanoseconds, bytes); only reports turn
 //! them into text.
 
+mod read;
+#[cfg(test)]
+pub(crate) mod testing;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use read::{ReadError, Record};
 
 /// Version of the record format. A reader refuses a larger one.
 pub const FORMAT: u32 = 1;

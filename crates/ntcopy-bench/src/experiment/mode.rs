@@ -1,0 +1,82 @@
+//! The ways to send that are compared.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A way to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// A plain `send()`: the baseline.
+    Copy,
+    /// `send()` with `MSG_NTCOPY` on a socket whose `SO_NTCOPY` says obey.
+    Nt,
+    /// `vmsplice()` of the object's pages into a pipe, spliced on to the socket: no copy.
+    Vmsplice,
+}
+
+impl Mode {
+    /// Every mode, the baseline first.
+    pub const ALL: [Mode; 3] = [Mode::Copy, Mode::Nt, Mode::Vmsplice];
+
+    /// The mode's name in commands and records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::Copy => "copy",
+            Mode::Nt => "nt",
+            Mode::Vmsplice => "vmsplice",
+        }
+    }
+
+    /// What a user of the mode has to know, if there is something.
+    #[must_use]
+    pub fn caveat(self) -> Option<&'static str> {
+        match self {
+            Mode::Copy | Mode::Nt => None,
+            Mode::Vmsplice => Some(
+                "vmsplice sends the pages themselves: the buffer must not be touched again until \
+                 the reader is done with it",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A mode's name that this version does not know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown mode `{0}`: this version has copy, nt and vmsplice")]
+pub struct UnknownMode(String);
+
+impl FromStr for Mode {
+    type Err = UnknownMode;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+        Mode::ALL
+            .into_iter()
+            .find(|mode| mode.as_str() == text)
+            .ok_or_else(|| UnknownMode(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for mode in Mode::ALL {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+        }
+    }
+
+    #[test]
+    fn the_error_names_every_mode() {
+        let text = "ntt".parse::<Mode>().unwrap_err().to_string();
+        assert!(Mode::ALL.iter().all(|mode| text.contains(mode.as_str())), "{text}");
+    }
+}

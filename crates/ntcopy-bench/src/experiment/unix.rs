@@ -1,0 +1,160 @@
+//! Experiment `unix`: its defaults and what a user may set.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::Mode;
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The mode that the others are compared with.
+    pub baseline: String,
+    /// Modes that are measured when none are asked for.
+    pub modes: Vec<String>,
+    /// Size of the object in bytes.
+    pub object_bytes: u64,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// Interleaved groups with `--quick`.
+    pub quick_pairs: u32,
+    /// Of the round form.
+    pub rounds: RoundDefaults,
+    /// Of the free-running form.
+    pub free_running: FreeDefaults,
+}
+
+/// Defaults of the round form.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundDefaults {
+    /// Size of the data set that objects are taken from, in bytes.
+    pub dataset_bytes: u64,
+    /// How long a sample lasts at least, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+}
+
+/// Defaults of the free-running form.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FreeDefaults {
+    /// Size of the reader's pipe in bytes.
+    pub pipe_bytes: u64,
+    /// The send buffer asked for, in bytes.
+    pub sndbuf_bytes: u64,
+    /// Iterations at most, when the user names none.
+    pub iterations: u64,
+    /// How long a sample lasts about, in milliseconds, when the user names no iterations.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+}
+
+/// The defaults, read.
+///
+/// # Panics
+///
+/// When the embedded file is not what it was when the tests passed.
+#[must_use]
+pub fn defaults() -> &'static Defaults {
+    static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| {
+        toml::from_str(DEFAULTS_TOML).expect("bench/experiments/unix.toml parses")
+    });
+    &DEFAULTS
+}
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The modes; the baseline is always among them. Empty: the default ones.
+    pub modes: Vec<Mode>,
+    /// Object sizes in bytes. Empty: the default one.
+    pub object_bytes: Vec<u64>,
+    /// Data-set sizes in bytes. Empty: the form's default.
+    pub dataset_bytes: Vec<u64>,
+    /// Numbers of sockets in flight: the round form. Empty: the free-running form.
+    pub sockets: Vec<u32>,
+    /// The published configurations instead of a single free-running one.
+    pub published: bool,
+    /// Size of the reader's pipe in bytes.
+    pub pipe_bytes: Option<u64>,
+    /// The send buffer to ask for, in bytes.
+    pub sndbuf_bytes: Option<u64>,
+    /// Iterations of the free-running form, exactly.
+    pub iterations: Option<u64>,
+    /// CPUs of sender and reader; one CPU means both on it.
+    pub cpus: Vec<u32>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Fewer groups, shorter samples.
+    pub quick: bool,
+}
+
+impl Settings {
+    /// The modes to measure, the baseline first, each once.
+    ///
+    /// # Panics
+    ///
+    /// As [`defaults`].
+    #[must_use]
+    pub fn modes(&self) -> Vec<Mode> {
+        let default = || -> Vec<Mode> {
+            let names = &defaults().modes;
+            names.iter().map(|name| name.parse().expect("the default modes exist")).collect()
+        };
+        let asked = if self.modes.is_empty() { default() } else { self.modes.clone() };
+        let mut modes = vec![Mode::Copy];
+        for mode in asked {
+            if !modes.contains(&mode) {
+                modes.push(mode);
+            }
+        }
+        modes
+    }
+
+    /// Interleaved groups to measure.
+    #[must_use]
+    pub fn pairs(&self) -> u32 {
+        let defaults = defaults();
+        let default = if self.quick { defaults.quick_pairs } else { defaults.pairs };
+        self.pairs.unwrap_or(default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_parse_and_agree_with_the_modes() {
+        let defaults = defaults();
+        assert_eq!(defaults.name, "unix");
+        assert_eq!(defaults.baseline, Mode::Copy.as_str());
+        assert_eq!(Settings::default().modes(), Mode::ALL);
+    }
+
+    #[test]
+    fn the_baseline_is_always_measured_and_first() {
+        let settings = Settings { modes: vec![Mode::Nt, Mode::Nt], ..Settings::default() };
+        assert_eq!(settings.modes(), [Mode::Copy, Mode::Nt]);
+    }
+
+    #[test]
+    fn quick_means_fewer_pairs_unless_told_otherwise() {
+        let quick = Settings { quick: true, ..Settings::default() };
+        assert_eq!(quick.pairs(), 5);
+        assert_eq!(Settings::default().pairs(), 15);
+        assert_eq!(Settings { pairs: Some(7), quick: true, ..Settings::default() }.pairs(), 7);
+    }
+}

@@ -1,0 +1,193 @@
+//! Measuring inside a kernel that this program boots.
+//!
+//! The same command runs again inside, on the host's file tree, and writes its
+//! record there; the host's side then reads the record like any other. So
+//! measuring is one process and judging another, with the record between them.
+
+mod watch;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ntcopy_kernel::boot::Cpus;
+use ntcopy_kernel::{Boot, BuildOptions, Error, Kind, progress};
+
+use crate::machine::{FACTS_VARIABLE, HostFacts, KEY_VARIABLE, KIND_VARIABLE};
+use crate::plan::{Form, Plan};
+
+pub use ntcopy_kernel::Error as GuestError;
+
+/// Memory of the kernel beside what the plan needs: the kernel itself, the
+/// programs, the page cache.
+const SLACK_BYTES: u64 = 256 << 20;
+/// Memory is given in steps of this.
+const STEP_BYTES: u64 = 64 << 20;
+/// Time for everything but the samples, before a kernel counts as hung.
+const OVERHEAD: Duration = Duration::from_secs(600);
+/// So many times its planned length a sample may take, checks and warm-up included.
+const SAMPLE_FACTOR: u32 = 30;
+
+/// Environment: the command line that the user typed, as a JSON array, for the record.
+const COMMAND_VARIABLE: &str = "NTCOPY_COMMAND";
+
+/// What to measure inside which kernel.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The kernel.
+    pub kernel: Kind,
+    /// CPUs of the kernel, 1 or 2.
+    pub kernel_cpus: u32,
+    /// The plan as the inside will make it.
+    pub plan: &'a Plan,
+    /// The record's directory, an absolute path.
+    pub place: PathBuf,
+    /// This program's arguments. It runs again inside with them, and with
+    /// `--kernel host --out PLACE --measure-only` after them.
+    pub args: Vec<OsString>,
+    /// The command line to put into the record.
+    pub command: Vec<String>,
+}
+
+/// How the inside ended. The figures are in the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inside {
+    /// The exit code.
+    pub code: u8,
+    /// Lines in which the kernel under test reported a fault of its own.
+    pub complaints: Vec<String>,
+}
+
+/// The command line that makes this record: what the host's side passed in, or
+/// this process's own.
+#[must_use]
+pub fn command_line() -> Vec<String> {
+    let passed_in = std::env::var(COMMAND_VARIABLE).ok();
+    passed_in.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(|| {
+        let own = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        std::iter::once("ntcopy".to_owned()).chain(own.skip(1)).collect()
+    })
+}
+/// Builds the kernel if it is not in the cache, boots it, and measures inside.
+///
+/// # Errors
+///
+/// When the kernel cannot be built or booted, or died, or a signal came. What
+/// had been measured until then is in the record.
+pub fn measure(request: &Request<'_>) -> Result<Inside, Error> {
+    let options = BuildOptions::from_env(request.kernel)?;
+    let built = ntcopy_kernel::build(&options, &mut *progress::for_stderr())?;
+    let program = std::env::current_exe().map_err(|source| Error::Io {
+        doing: "finding",
+        path: "this program".into(),
+        source,
+    })?;
+    let cpus = if request.kernel_cpus == 1 { Cpus::One } else { Cpus::Two };
+    let mut boot = Boot::new(&built, command(program.into(), request))
+        .cpus(cpus)
+        .mem_bytes(mem_bytes(request.plan))
+        .env(KIND_VARIABLE, request.kernel.name())
+        .env(KEY_VARIABLE, &built.key)
+        .env(FACTS_VARIABLE, json(&HostFacts::detect()))
+        .env(COMMAND_VARIABLE, json(&request.command));
+    if let Some(limit) = limit(request.plan) {
+        boot = boot.timeout(limit);
+    }
+    let watch = watch::Watch::start(&request.place, request.plan.samples());
+    let outcome = boot.run();
+    drop(watch);
+    let outcome = outcome?;
+    Ok(Inside { code: outcome.code, complaints: outcome.complaints })
+}
+
+/// This program with its arguments, told to stay where it is and to keep quiet.
+fn command(program: OsString, request: &Request<'_>) -> Vec<OsString> {
+    let mut command = vec![program];
+    command.extend(request.args.iter().cloned());
+    command.extend(["--kernel", "host", "--out"].map(OsString::from));
+    command.push(request.place.clone().into());
+    command.push("--measure-only".into());
+    command
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    // Strings and integers always have a JSON form.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Memory for the kernel.
+fn mem_bytes(plan: &Plan) -> u64 {
+    (plan.memory_bytes() + SLACK_BYTES).next_multiple_of(STEP_BYTES)
+}
+
+/// How long the kernel may run before it counts as hung; none when the user
+/// has set the number of sends, which may take as long as it likes.
+fn limit(plan: &Plan) -> Option<Duration> {
+    let mut limit = OVERHEAD;
+    for cell in &plan.cells {
+        let sample = match cell.form {
+            Form::Rounds { .. } => plan.round_sample,
+            Form::FreeRunning { iterations: None, .. } => plan.free_sample,
+            Form::FreeRunning { iterations: Some(_), .. } => return None,
+        };
+        let samples = plan.pairs.saturating_mul(u32::try_from(plan.modes.len()).unwrap_or(1));
+        limit += sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR);
+    }
+    Some(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::unix::Settings;
+    use crate::plan::{self, Cpus};
+
+    fn plan(settings: &Settings) -> Plan {
+        plan::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()
+    }
+
+    fn rounds() -> Settings {
+        Settings { sockets: vec![1, 128], ..Settings::default() }
+    }
+
+    #[test]
+    fn the_inside_gets_the_same_arguments_and_where_to_write() {
+        let plan = plan(&rounds());
+        let request = Request {
+            kernel: Kind::Um,
+            kernel_cpus: 1,
+            plan: &plan,
+            place: "/records/a b".into(),
+            args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),
+            command: vec![],
+        };
+        let words = command("/bin/ntcopy".into(), &request);
+        let expected = [
+            "/bin/ntcopy",
+            "bench",
+            "unix",
+            "--kernel",
+            "um",
+            "--kernel",
+            "host",
+            "--out",
+            "/records/a b",
+            "--measure-only",
+        ];
+        assert_eq!(words, expected.map(OsString::from));
+    }
+
+    #[test]
+    fn memory_covers_data_set_flight_and_pattern() {
+        let bytes = mem_bytes(&plan(&rounds()));
+        assert!(bytes >= (256 + 2 * 128 + 256) << 20, "{bytes}");
+        assert_eq!(bytes % STEP_BYTES, 0);
+    }
+
+    #[test]
+    fn only_a_run_whose_length_is_known_has_a_limit() {
+        assert!(limit(&plan(&rounds())).is_some_and(|limit| limit > OVERHEAD));
+        let free = Settings { iterations: Some(100_000), ..Settings::default() };
+        assert_eq!(limit(&plan(&free)), None);
+    }
+}

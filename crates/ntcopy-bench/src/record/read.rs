@@ -1,0 +1,239 @@
+//! Reading a record back: strict about what is there, tolerant of a cut-short end.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Cell, FILE_NAME, FORMAT, Header, Line, Machine, RunError, Sample, Unavailable};
+
+/// A record, read from its file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// What was run.
+    pub header: Header,
+    /// Where it ran.
+    pub machine: Machine,
+    /// The combinations of parameters.
+    pub cells: Vec<Cell>,
+    /// The timed runs.
+    pub samples: Vec<Sample>,
+    /// Modes that were not to be had.
+    pub unavailable: Vec<Unavailable>,
+    /// Runs that gave no number.
+    pub errors: Vec<RunError>,
+    /// Whether the record has its last line. A record that was cut short (a
+    /// crash, Ctrl-C) lacks it; what it holds is good all the same.
+    pub complete: bool,
+}
+
+/// Why a record could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file could not be opened or read.
+    #[error("cannot read the record {file}: {source}", file = .file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The record is of a newer format than this program knows.
+    #[error(
+        "{file} is a record of format {found}, and this ntcopy reads formats up to {FORMAT}: read \
+         it with a newer ntcopy",
+        file = .file.display()
+    )]
+    TooNew {
+        /// The file.
+        file: PathBuf,
+        /// The format's number that the record names.
+        found: u64,
+    },
+    /// A line is not what the format says.
+    #[error("{file}:{line}: {what}", file = .file.display())]
+    Bad {
+        /// The file.
+        file: PathBuf,
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl Record {
+    /// Reads a record from its directory or from its file.
+    ///
+    /// A last line without its newline is what a crash leaves behind: it is
+    /// left out, and [`Record::complete`] is false.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, when its format is newer than this
+    /// program, or when a line is not what `docs/FORMAT.md` says; the error
+    /// names file and line.
+    pub fn read(path: impl AsRef<Path>) -> Result<Record, ReadError> {
+        let path = path.as_ref();
+        let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+        // Bytes, not a string: a crash may cut a line inside a character.
+        let bytes =
+            fs::read(&file).map_err(|source| ReadError::Io { file: file.clone(), source })?;
+        Record::parse(&file, &bytes)
+    }
+
+    /// Reads a record from the bytes of its file; `file` only names it in errors.
+    ///
+    /// # Errors
+    ///
+    /// As [`Record::read`].
+    pub fn parse(file: &Path, bytes: &[u8]) -> Result<Record, ReadError> {
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let mut reader = Reader::default();
+        for (index, line) in bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate() {
+            reader.line(line).map_err(|wrong| wrong.at(file, index + 1))?;
+        }
+        let lines = reader.lines;
+        reader.finish(whole == bytes.len()).map_err(|wrong| wrong.at(file, lines + 1))
+    }
+
+    /// The cell of this number.
+    #[must_use]
+    pub fn cell(&self, number: u32) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.cell == number)
+    }
+}
+
+/// What is wrong with a line, before its place is known.
+enum Wrong {
+    TooNew(u64),
+    What(String),
+}
+
+impl Wrong {
+    fn at(self, file: &Path, line: usize) -> ReadError {
+        let file = file.to_path_buf();
+        match self {
+            Wrong::TooNew(found) => ReadError::TooNew { file, found },
+            Wrong::What(what) => ReadError::Bad { file, line, what },
+        }
+    }
+}
+
+impl From<&str> for Wrong {
+    fn from(what: &str) -> Self {
+        Wrong::What(what.to_owned())
+    }
+}
+
+/// The record as far as it has been read.
+#[derive(Default)]
+struct Reader {
+    lines: usize,
+    header: Option<Header>,
+    machine: Option<Machine>,
+    cells: Vec<Cell>,
+    numbers: BTreeSet<u32>,
+    samples: Vec<Sample>,
+    unavailable: Vec<Unavailable>,
+    errors: Vec<RunError>,
+    ended: bool,
+}
+
+impl Reader {
+    fn line(&mut self, bytes: &[u8]) -> Result<(), Wrong> {
+        self.lines += 1;
+        if self.ended {
+            return Err("a line after the line of type `end`".into());
+        }
+        if self.header.is_none() {
+            check_format(bytes)?;
+        }
+        let line: Line = serde_json::from_slice(bytes)
+            .map_err(|error| Wrong::What(format!("not a line of a record: {error}")))?;
+        match (line, self.header.is_some(), self.machine.is_some()) {
+            (Line::Header(header), false, _) => self.header = Some(header),
+            (Line::Header(_), true, _) => return Err("a second line of type `header`".into()),
+            (_, false, _) => return Err("the first line is not of type `header`".into()),
+            (Line::Machine(machine), _, false) => self.machine = Some(machine),
+            (Line::Machine(_), _, true) => return Err("a second line of type `machine`".into()),
+            (_, _, false) => return Err("the second line is not of type `machine`".into()),
+            (line, true, true) => self.body(line)?,
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, line: Line) -> Result<(), Wrong> {
+        match line {
+            Line::Cell(cell) => {
+                if !self.numbers.insert(cell.cell) {
+                    return Err(Wrong::What(format!("a second cell with number {}", cell.cell)));
+                }
+                self.cells.push(cell);
+            }
+            Line::Sample(sample) => {
+                self.known(sample.cell)?;
+                if sample.elapsed_ns == 0 {
+                    return Err("a sample that took no time (`elapsed_ns` is 0)".into());
+                }
+                self.samples.push(sample);
+            }
+            Line::Error(error) => {
+                self.known(error.cell)?;
+                self.errors.push(error);
+            }
+            Line::Unavailable(unavailable) => self.unavailable.push(unavailable),
+            Line::End(end) => {
+                if end.samples != self.samples.len() as u64 {
+                    return Err(Wrong::What(format!(
+                        "the end counts {} samples, the record holds {}",
+                        end.samples,
+                        self.samples.len()
+                    )));
+                }
+                self.ended = true;
+            }
+            // `line` has dealt with both.
+            Line::Header(_) | Line::Machine(_) => {}
+        }
+        Ok(())
+    }
+
+    fn known(&self, cell: u32) -> Result<(), Wrong> {
+        if self.numbers.contains(&cell) {
+            return Ok(());
+        }
+        Err(Wrong::What(format!("cell {cell} is used before its own line")))
+    }
+
+    fn finish(self, whole: bool) -> Result<Record, Wrong> {
+        let header = self.header.ok_or("the record ends before its line of type `header`")?;
+        let machine = self.machine.ok_or("the record ends before its line of type `machine`")?;
+        Ok(Record {
+            header,
+            machine,
+            cells: self.cells,
+            samples: self.samples,
+            unavailable: self.unavailable,
+            errors: self.errors,
+            complete: self.ended && whole,
+        })
+    }
+}
+
+/// Looks at the format's number alone, since nothing else of a newer record
+/// need look as it does here.
+fn check_format(bytes: &[u8]) -> Result<(), Wrong> {
+    #[derive(serde::Deserialize)]
+    struct Format {
+        format: u64,
+    }
+    match serde_json::from_slice::<Format>(bytes) {
+        Ok(Format { format }) if format > u64::from(FORMAT) => Err(Wrong::TooNew(format)),
+        // Anything else wrong with the line is found when the whole is parsed.
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+//! Records made by hand, for the tests of what judges them.
+
+use super::{Cell, FORMAT, Header, Machine, Params, Record, RunError, Sample, Unavailable};
+
+/// Payload of every sample here: large, so that rates come out to many digits.
+const BYTES: u64 = 1 << 40;
+
+/// A record in the making.
+pub struct Sketch {
+    modes: Vec<String>,
+    record: Record,
+}
+
+impl Sketch {
+    /// An empty record of one cell; the first mode is the baseline.
+    pub fn new(modes: &[&str]) -> Sketch {
+        Sketch {
+            modes: modes.iter().map(|mode| (*mode).to_owned()).collect(),
+            record: record(modes, &[&[("in_flight_bytes", 1 << 20)]]),
+        }
+    }
+
+    /// Adds one sample a mode, at these bytes per second.
+    pub fn pair(&mut self, cell: u32, pair: u32, rates: &[u64]) {
+        for ((position, mode), rate) in (0..).zip(&self.modes).zip(rates) {
+            let elapsed_ns = (u128::from(BYTES) * 1_000_000_000 / u128::from(*rate)) as u64;
+            self.record.samples.push(Sample {
+                cell,
+                pair,
+                position,
+                mode: mode.clone(),
+                bytes: BYTES,
+                elapsed_ns,
+                phases_ns: [("send".to_owned(), elapsed_ns / 2)].into(),
+                counters: [].into(),
+            });
+        }
+    }
+
+    /// The record.
+    pub fn record(&self) -> Record {
+        self.record.clone()
+    }
+}
+
+/// A record without samples, with cells of these parameters.
+pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
+    let params = |cell: &[(&str, u64)]| -> Params {
+        cell.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect()
+    };
+    Record {
+        header: Header {
+            format: FORMAT,
+            id: "20261121-000000-unix-00000000".into(),
+            experiment: "unix".into(),
+            command: vec!["ntcopy".into(), "bench".into(), "unix".into()],
+            ntcopy: "0.0.0".into(),
+            started_unix_ns: 1,
+            baseline: modes[0].into(),
+            not_a_timing: None,
+        },
+        machine: Machine {
+            cpu_model: "made by hand".into(),
+            cpu_signature: "None-0-0-0".into(),
+            cpus: 2,
+            caches: vec![],
+            llc_bytes: 32 << 20,
+            memory_bytes: 1 << 30,
+            kernel_kind: "host".into(),
+            kernel_release: "0".into(),
+            kernel_key: None,
+            kernel_cpus: 1,
+            libc: "none 0".into(),
+            libc_nt_threshold_bytes: None,
+            governor: None,
+            hypervisor: None,
+        },
+        cells: (0..).zip(cells).map(|(cell, p)| Cell { cell, params: params(p) }).collect(),
+        samples: vec![],
+        unavailable: vec![],
+        errors: vec![],
+        complete: true,
+    }
+}
+
+/// A record with one cell for each of (bytes in flight, ratio of `nt` in percent).
+pub fn crossover(points: &[(u64, u64)]) -> Record {
+    let params: Vec<[(&str, u64); 2]> = points
+        .iter()
+        .map(|(bytes, _)| [("in_flight_bytes", *bytes), ("object_bytes", 1 << 20)])
+        .collect();
+    let cells: Vec<&[(&str, u64)]> = params.iter().map(|cell| &cell[..]).collect();
+    let mut sketch = Sketch::new(&["copy", "nt"]);
+    sketch.record = record(&["copy", "nt"], &cells);
+    for (cell, (_, percent)) in (0..).zip(points) {
+        for pair in 0..5 {
+            // A spread of 2 % either way, so that 100 % is "no difference".
+            let wobble = [98, 99, 100, 101, 102][pair as usize];
+            sketch.pair(cell, pair, &[1_000_000, percent * wobble * 100]);
+        }
+    }
+    sketch.record()
+}
+
+/// A mode that is not to be had.
+pub fn unavailable(mode: &str, why: &str) -> Unavailable {
+    Unavailable { mode: mode.into(), why: why.into() }
+}
+
+/// A run that failed.
+pub fn error(mode: &str, wrong_byte: bool) -> RunError {
+    RunError { cell: 0, mode: mode.into(), what: "it failed".into(), wrong_byte }
+}

@@ -1,0 +1,31 @@
+//! Running one mode in one cell: processes, sockets, bytes, clocks.
+//!
+//! Only this stage touches processes. The sender is this process; the reader is
+//! the same program started anew ([`reader`] says why not a mere `fork`).
+//! Nothing here decides how often something runs or writes a record.
+
+mod clock;
+mod counters;
+mod cpus;
+mod failure;
+mod form;
+mod link;
+mod memory;
+mod message;
+mod pattern;
+mod pipe;
+mod preflight;
+mod process;
+pub mod reader;
+mod rig;
+mod send;
+mod sockets;
+mod stop;
+
+pub use clock::unix_now_ns;
+pub use cpus::cpus;
+pub use failure::Failure;
+pub use form::Clocked;
+pub use preflight::{preflight, unavailable};
+pub use rig::{Fault, Rig, RigOptions};
+pub use stop::Stop;

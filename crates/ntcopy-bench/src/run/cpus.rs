@@ -1,0 +1,77 @@
+//! Which CPUs there are, and staying on one.
+
+use std::fs;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::Failure;
+use crate::plan::{CpuPair, Cpus};
+
+/// The CPUs that this process may run on.
+///
+/// # Errors
+///
+/// When the kernel does not tell.
+pub fn cpus() -> Result<Cpus, Failure> {
+    let set = sched_getaffinity(None).map_err(Failure::os("cannot ask for the CPUs to run on"))?;
+    let most = u32::try_from(CpuSet::MAX_CPU).unwrap_or(u32::MAX);
+    let allowed: Vec<u32> = (0..most).filter(|cpu| set.is_set(*cpu as usize)).collect();
+    let sharing_l2 = sharing_l2(&allowed);
+    Ok(Cpus { allowed, sharing_l2 })
+}
+
+/// Keeps the calling thread on one CPU.
+pub fn pin(cpu: u32) -> Result<(), Failure> {
+    if cpu as usize >= CpuSet::MAX_CPU {
+        let most = CpuSet::MAX_CPU;
+        return Err(Failure::Limit(format!("CPU {cpu}: only CPUs below {most} can be named")));
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    sched_setaffinity(None, &set).map_err(Failure::os(format!("cannot run on CPU {cpu}")))
+}
+
+/// The first two of the CPUs that share their L2 cache, as sysfs says.
+fn sharing_l2(allowed: &[u32]) -> Option<CpuPair> {
+    allowed.iter().find_map(|&sender| {
+        let sharing = l2_neighbours(sender)?;
+        let reader = allowed.iter().copied().find(|cpu| *cpu != sender && sharing.contains(cpu))?;
+        Some(CpuPair { sender, reader })
+    })
+}
+
+fn l2_neighbours(cpu: u32) -> Option<Vec<u32>> {
+    let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
+    fs::read_dir(folder).ok()?.flatten().find_map(|index| {
+        let read = |name| fs::read_to_string(index.path().join(name)).ok();
+        (read("level")?.trim() == "2").then(|| parse_list(&read("shared_cpu_list")?))?
+    })
+}
+
+/// Reads the kernel's form of a CPU list, `0-3,8`.
+fn parse_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_parse() {
+        assert_eq!(parse_list("0-3,8\n"), Some(vec![0, 1, 2, 3, 8]));
+        assert_eq!(parse_list("5"), Some(vec![5]));
+        assert_eq!(parse_list("x"), None);
+    }
+
+    #[test]
+    fn this_process_may_run_somewhere() {
+        assert!(!cpus().unwrap().allowed.is_empty());
+    }
+}

@@ -1,0 +1,82 @@
+//! What can go wrong while running.
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+/// Why a run gave no number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The reading process is gone.
+    #[error("the reading process ended early: {status}")]
+    ReaderEnded {
+        /// Its exit status in words.
+        status: String,
+    },
+    /// The reading process, or the socket to it, made no progress.
+    #[error("{what} for {} s: the reading process hangs or is stopped", waited.as_secs())]
+    Silent {
+        /// What did not happen.
+        what: &'static str,
+        /// For how long.
+        waited: Duration,
+    },
+    /// The reading process says that it could not do its part.
+    #[error("the reading process: {0}")]
+    Reader(String),
+    /// A byte arrived that is not the one that was sent.
+    #[error(
+        "wrong byte on socket {socket}, position {position}: expected {expected:#04x}, got \
+         {got:#04x}"
+    )]
+    WrongByte {
+        /// Number of the socket, from 0.
+        socket: u32,
+        /// Position in what was sent on it, from 0.
+        position: u64,
+        /// The byte that was sent.
+        expected: u8,
+        /// The byte that arrived.
+        got: u8,
+    },
+    /// Not as many bytes came out as went in.
+    #[error("{sent} bytes were sent, {drained} came out")]
+    Lost {
+        /// Bytes that the sender sent.
+        sent: u64,
+        /// Bytes that the reader took.
+        drained: u64,
+    },
+    /// The kernel counted something else than was sent.
+    #[error("the kernel's counters do not fit: {0}")]
+    Counters(String),
+    /// A call of the system failed.
+    #[error("{doing}: {errno}")]
+    Os {
+        /// What was being done.
+        doing: String,
+        /// The system's answer.
+        errno: Errno,
+    },
+    /// A limit of this system is in the way; says which, and what to do.
+    #[error("{0}")]
+    Limit(String),
+    /// The user or the system asked to stop.
+    #[error("stopped by signal {0}")]
+    Stopped(i32),
+}
+
+impl Failure {
+    /// Names what was being done when the system refused.
+    pub fn os(doing: impl Into<String>) -> impl FnOnce(Errno) -> Failure {
+        move |errno| Failure::Os { doing: doing.into(), errno }
+    }
+
+    /// The same for errors of the standard library.
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Failure {
+        move |error| match Errno::from_io_error(&error) {
+            Some(errno) => Failure::Os { doing: doing.into(), errno },
+            None => Failure::Reader(format!("{}: {error}", doing.into())),
+        }
+    }
+}

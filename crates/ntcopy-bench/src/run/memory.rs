@@ -1,0 +1,100 @@
+//! The memory that is sent from: mapped once, touched once, kept.
+
+use std::ops::Range;
+
+use memmap2::{MmapMut, MmapOptions};
+
+use super::{Failure, pattern};
+use crate::units::Bytes;
+
+/// A mapping of whole pages.
+pub struct Buffer(MmapMut);
+
+impl Buffer {
+    /// Maps memory without touching it.
+    pub fn new(len_bytes: u64) -> Result<Buffer, Failure> {
+        let len = usize::try_from(len_bytes)
+            .map_err(|_| Failure::Limit(format!("{} do not fit in memory", Bytes(len_bytes))))?;
+        let map = MmapOptions::new()
+            .len(len)
+            .map_anon()
+            .map_err(Failure::io(format!("cannot map {}", Bytes(len_bytes))))?;
+        Ok(Buffer(map))
+    }
+
+    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
+        &self.0[range]
+    }
+
+    /// Fills a range with a pattern, which touches it as well.
+    pub fn fill(&mut self, range: Range<usize>, seed: u64, start: u64) {
+        pattern::fill(seed, start, &mut self.0[range]);
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Turns one byte into a wrong one.
+    pub fn spoil(&mut self, at: usize) {
+        self.0[at] ^= 0x01;
+    }
+}
+
+/// The data set: objects that are sent round-robin.
+pub struct DataSet {
+    buffer: Buffer,
+    object_bytes: usize,
+    next: usize,
+}
+
+/// The data set's pattern; far from the seeds of the verification.
+pub const DATA_SET_SEED: u64 = 1 << 40;
+
+impl DataSet {
+    /// Maps the data set and fills it with its pattern.
+    pub fn new(dataset_bytes: u64, object_bytes: u64) -> Result<DataSet, Failure> {
+        let mut buffer = Buffer::new(dataset_bytes)?;
+        buffer.fill(0..buffer.len(), DATA_SET_SEED, 0);
+        // `Buffer::new` has shown that the larger number fits.
+        let object_bytes = object_bytes as usize;
+        Ok(DataSet { buffer, object_bytes, next: 0 })
+    }
+
+    /// The next object and its place in the data set.
+    pub fn next(&mut self) -> (usize, &[u8]) {
+        let at = self.next;
+        let end = at + self.object_bytes;
+        let last = end + self.object_bytes > self.buffer.len();
+        self.next = if last { 0 } else { end };
+        (at, self.buffer.bytes(at..end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_come_round_robin_and_whole() {
+        let mut data = DataSet::new(10_000, 3000).unwrap();
+        let places: Vec<usize> = (0..5).map(|_| data.next().0).collect();
+        assert_eq!(places, [0, 3000, 6000, 0, 3000]);
+        let (at, bytes) = data.next();
+        assert_eq!(pattern::first_wrong(DATA_SET_SEED, at as u64, bytes), None);
+    }
+
+    #[test]
+    fn a_data_set_of_one_object_repeats_it() {
+        let mut data = DataSet::new(4096, 4096).unwrap();
+        assert_eq!((data.next().0, data.next().0), (0, 0));
+    }
+
+    #[test]
+    fn a_spoilt_byte_is_wrong() {
+        let mut buffer = Buffer::new(100).unwrap();
+        buffer.fill(0..100, 7, 0);
+        buffer.spoil(42);
+        assert_eq!(pattern::first_wrong(7, 0, buffer.bytes(0..100)).map(|(at, _)| at), Some(42));
+    }
+}

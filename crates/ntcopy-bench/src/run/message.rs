@@ -1,0 +1,78 @@
+//! What sender and reader say to each other, one JSON object a message.
+
+use serde::{Deserialize, Serialize};
+
+/// The most sockets that one message carries; the kernel takes 253.
+pub const SOCKETS_A_MESSAGE: usize = 64;
+
+/// From the sender.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Before anything else.
+    SetUp {
+        /// The CPU to run on.
+        cpu: u32,
+        /// Size of the pipe in bytes.
+        pipe_bytes: u64,
+        /// Whether a smaller pipe will not do.
+        pipe_exact: bool,
+        /// Milliseconds without a byte on a socket after which the reader gives up.
+        patience_ms: u64,
+    },
+    /// This message carries this many more sockets.
+    Sockets {
+        /// How many.
+        count: u32,
+    },
+    /// Splice this many bytes of every socket to `/dev/null`.
+    Drain {
+        /// Bytes of each socket.
+        bytes: u64,
+    },
+    /// Take bytes through the pipe as for `Drain`, and look at every one of them.
+    Compare {
+        /// The first so many sockets.
+        sockets: u32,
+        /// Bytes of each.
+        bytes: u64,
+        /// Socket n carries the pattern of seed + n.
+        seed: u64,
+        /// Position in the pattern of the first byte.
+        start: u64,
+    },
+}
+
+/// From the reader, one to every order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    /// Set up, with a pipe of this size in bytes.
+    Ready {
+        /// The pipe's size in bytes, as the kernel has it.
+        pipe_bytes: u64,
+    },
+    /// The sockets have arrived.
+    Received,
+    /// Drained.
+    Drained {
+        /// Bytes taken from all sockets together.
+        bytes: u64,
+    },
+    /// Every byte was right.
+    Compared,
+    /// One was not.
+    WrongByte {
+        /// Number of the socket.
+        socket: u32,
+        /// Position in what was sent on it.
+        position: u64,
+        /// The byte that was sent.
+        expected: u8,
+        /// The byte that arrived.
+        got: u8,
+    },
+    /// The order could not be carried out.
+    Failed {
+        /// Why.
+        what: String,
+    },
+}

@@ -1,0 +1,176 @@
+//! The reading process: takes what the sender put into its sockets through a
+//! pipe to `/dev/null`, or looks at every byte.
+//!
+//! It is this program started anew, not a fork: a fork would share the data
+//! set copy-on-write, so that the sender's pages would fault again while the
+//! clock runs, and copying the page tables of hundreds of megabytes is slow in
+//! a user-mode kernel. Its end of the line is file descriptor 0; the sockets
+//! come over that line.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::io::{Errno, retry_on_intr as retry};
+use rustix::net::sockopt;
+use rustix::pipe::{SpliceFlags, splice};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::link::{self, Received};
+use super::message::{Order, Reply};
+use super::pipe::Pipe;
+use super::{cpus, pattern};
+
+/// Runs the reading process until the line is closed.
+///
+/// Meant to be all that a hidden verb of the program does.
+#[must_use]
+pub fn main() -> ExitCode {
+    // The sender may be killed without a chance to tell us.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let line = std::io::stdin();
+    match serve(line.as_fd()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(errno) => {
+            eprintln!("ntcopy: the reading process lost its line to the sender: {errno}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(line: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    let mut reader = None;
+    loop {
+        let (order, carried) = match link::receive::<Order>(line)? {
+            Received::Message(order, carried) => (order, carried),
+            Received::Closed => return Ok(()),
+            Received::Nothing(_) => continue,
+        };
+        let reply =
+            carry_out(&mut reader, order, carried).unwrap_or_else(|what| Reply::Failed { what });
+        link::send_encoded(line, &link::encode(&reply))?;
+    }
+}
+
+fn carry_out(
+    reader: &mut Option<Reader>,
+    order: Order,
+    carried: Vec<OwnedFd>,
+) -> Result<Reply, String> {
+    if let Order::SetUp { cpu, pipe_bytes, pipe_exact, patience_ms } = order {
+        let new = Reader::new(cpu, pipe_bytes, pipe_exact, Duration::from_millis(patience_ms))?;
+        let pipe_bytes = new.pipe.bytes;
+        *reader = Some(new);
+        return Ok(Reply::Ready { pipe_bytes });
+    }
+    let reader = reader.as_mut().ok_or("an order before SetUp")?;
+    match order {
+        Order::SetUp { .. } => unreachable!("handled above"),
+        Order::Sockets { count } => reader.take_sockets(count, carried),
+        Order::Drain { bytes } => reader.drain(bytes),
+        Order::Compare { sockets, bytes, seed, start } => {
+            reader.compare(sockets, bytes, seed, start)
+        }
+    }
+}
+
+struct Reader {
+    sockets: Vec<OwnedFd>,
+    pipe: Pipe,
+    null: File,
+    patience: Duration,
+}
+
+impl Reader {
+    fn new(cpu: u32, pipe_bytes: u64, exact: bool, patience: Duration) -> Result<Reader, String> {
+        cpus::pin(cpu).map_err(|failure| failure.to_string())?;
+        let pipe = Pipe::new(pipe_bytes, exact).map_err(|failure| failure.to_string())?;
+        let null = OpenOptions::new()
+            .write(true)
+            .open("/dev/null")
+            .map_err(|error| format!("cannot open /dev/null: {error}"))?;
+        Ok(Reader { sockets: Vec::new(), pipe, null, patience })
+    }
+
+    fn take_sockets(&mut self, count: u32, carried: Vec<OwnedFd>) -> Result<Reply, String> {
+        if carried.len() != count as usize {
+            return Err(format!(
+                "{} of {count} sockets arrived: the limit of open files (ulimit -n) is too low",
+                carried.len()
+            ));
+        }
+        for socket in &carried {
+            sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(self.patience))
+                .map_err(|errno| format!("cannot set SO_RCVTIMEO: {errno}"))?;
+        }
+        self.sockets.extend(carried);
+        Ok(Reply::Received)
+    }
+
+    fn drain(&self, bytes: u64) -> Result<Reply, String> {
+        let mut drained = 0;
+        for socket in &self.sockets {
+            let mut left = bytes;
+            while left > 0 {
+                let got = self.fill_pipe(socket.as_fd(), left)?;
+                self.empty_pipe(got)?;
+                left -= got;
+                drained += got;
+            }
+        }
+        Ok(Reply::Drained { bytes: drained })
+    }
+
+    fn compare(&self, sockets: u32, bytes: u64, seed: u64, start: u64) -> Result<Reply, String> {
+        let mut buffer = vec![0; self.pipe.bytes as usize];
+        for (number, socket) in (0..sockets).zip(&self.sockets) {
+            let seed = seed + u64::from(number);
+            let mut position = 0;
+            while position < bytes {
+                let got = self.fill_pipe(socket.as_fd(), bytes - position)?;
+                let mut left = got;
+                while left > 0 {
+                    let room = buffer.len().min(left as usize);
+                    let read = retry(|| rustix::io::read(&self.pipe.read, &mut buffer[..room]))
+                        .map_err(|errno| format!("cannot read the pipe: {errno}"))?;
+                    let wrong = pattern::first_wrong(seed, start + position, &buffer[..read]);
+                    if let Some((at, expected)) = wrong {
+                        let position = position + at as u64;
+                        let got = buffer[at];
+                        return Ok(Reply::WrongByte { socket: number, position, expected, got });
+                    }
+                    position += read as u64;
+                    left -= read as u64;
+                }
+            }
+        }
+        Ok(Reply::Compared)
+    }
+
+    /// Socket to pipe, at most `most` bytes and never none.
+    fn fill_pipe(&self, socket: BorrowedFd<'_>, most: u64) -> Result<u64, String> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        match retry(|| splice(socket, None, &self.pipe.write, None, most, SpliceFlags::MOVE)) {
+            Ok(0) => Err("a socket was closed before all its bytes came".to_owned()),
+            Ok(got) => Ok(got as u64),
+            Err(Errno::AGAIN) => Err(format!("no byte came for {} s", self.patience.as_secs())),
+            Err(errno) => Err(format!("cannot splice from a socket to a pipe: {errno}")),
+        }
+    }
+
+    /// Pipe to `/dev/null`, exactly what is in it.
+    fn empty_pipe(&self, bytes: u64) -> Result<(), String> {
+        let mut left = bytes as usize;
+        while left > 0 {
+            let gone =
+                retry(|| splice(&self.pipe.read, None, &self.null, None, left, SpliceFlags::MOVE));
+            match gone {
+                Ok(0) => return Err("the pipe ran dry".to_owned()),
+                Ok(gone) => left -= gone,
+                Err(errno) => return Err(format!("cannot splice to /dev/null: {errno}")),
+            }
+        }
+        Ok(())
+    }
+}

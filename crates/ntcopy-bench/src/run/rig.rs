@@ -1,0 +1,236 @@
+//! Everything that one cell needs, set up once: memory, sockets, both processes.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use super::memory::{Buffer, DATA_SET_SEED, DataSet};
+use super::message::{Order, Reply};
+use super::pipe::Pipe;
+use super::process::{ReaderProcess, unexpected};
+use super::send::{self, Sender};
+use super::{Failure, Stop, cpus, link, sockets};
+use crate::experiment::Mode;
+use crate::plan::{CellPlan, Form};
+use crate::record::Params;
+
+/// A fault that tests ask for, to see that it is noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// One byte of the pattern is turned into another before it is sent.
+    WrongByte,
+}
+
+/// How a rig is set up.
+#[derive(Debug, Clone)]
+pub struct RigOptions {
+    /// The arguments of this program that lead to [`super::reader::main`].
+    pub reader_args: Vec<String>,
+    /// How long neither process may make no progress.
+    pub patience: Duration,
+    /// A fault to cause.
+    pub fault: Option<Fault>,
+}
+
+/// A cell, ready to run.
+pub struct Rig {
+    pub(super) cell: CellPlan,
+    pub(super) sockets: Vec<OwnedFd>,
+    pub(super) data: DataSet,
+    pub(super) sender: Sender,
+    pub(super) reader: ReaderProcess,
+    pub(super) stop: Stop,
+    pipe_bytes: u64,
+    fault: Option<Fault>,
+}
+
+impl Rig {
+    /// Maps and touches the data set, makes the sockets, starts the reader.
+    ///
+    /// The calling thread stays on the sender's CPU from here on.
+    ///
+    /// # Errors
+    ///
+    /// When a limit or the system does not allow it.
+    pub fn open(cell: &CellPlan, options: &RigOptions, stop: &Stop) -> Result<Rig, Failure> {
+        cpus::pin(cell.cpus.sender)?;
+        let patience = options.patience;
+        let mut reader = ReaderProcess::start(&options.reader_args, patience, stop.clone())?;
+        let pipe_bytes = cell.pipe_bytes.unwrap_or(Pipe::bytes_for_object(cell.object_bytes));
+        reader.order(&link::encode(&Order::SetUp {
+            cpu: cell.cpus.reader,
+            pipe_bytes,
+            pipe_exact: cell.pipe_bytes.is_some(),
+            patience_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+        }))?;
+        let pipe_bytes = match reader.reply()? {
+            Reply::Ready { pipe_bytes } => pipe_bytes,
+            other => return Err(unexpected(&other)),
+        };
+        let (ours, theirs): (Vec<_>, Vec<_>) = sockets::make(cell, patience)?.into_iter().unzip();
+        reader.give(&theirs)?;
+        // With the reader's ends closed here, its death shows on the sockets.
+        drop(theirs);
+        Ok(Rig {
+            data: DataSet::new(cell.dataset_bytes, cell.object_bytes)?,
+            sender: Sender::new(cell.object_bytes, patience, stop.clone())?,
+            cell: cell.clone(),
+            sockets: ours,
+            reader,
+            stop: stop.clone(),
+            pipe_bytes,
+            fault: options.fault,
+        })
+    }
+
+    /// The cell's parameters, with the sizes of pipe and send buffer that were set.
+    #[must_use]
+    pub fn params(&self, iterations: Option<u64>) -> Params {
+        let actual = CellPlan {
+            pipe_bytes: Some(self.pipe_bytes),
+            sndbuf_bytes: Some(sockets::sndbuf_bytes(&self.cell)),
+            ..self.cell.clone()
+        };
+        actual.params(iterations)
+    }
+
+    /// Sends patterned data the way the mode sends, on every socket, and lets
+    /// the reader compare every byte.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::WrongByte`], or whatever kept the bytes from arriving.
+    pub fn verify(&mut self, mode: Mode) -> Result<(), Failure> {
+        self.prepare(mode)?;
+        let object = self.cell.object_bytes;
+        match self.cell.form {
+            Form::Rounds { sockets } => {
+                let mut buffer = Buffer::new(u64::from(sockets) * object)?;
+                let sizes = odd_sizes(object);
+                for (number, &size) in sizes.iter().enumerate() {
+                    let fault = self.fault.filter(|_| number + 1 == sizes.len());
+                    self.verify_round(mode, &mut buffer, size as usize, fault)?;
+                }
+                Ok(())
+            }
+            Form::FreeRunning { .. } => {
+                // A tail that fills no page and no object.
+                let total = 4 * object + object / 3 + 1;
+                let mut buffer = Buffer::new(total)?;
+                self.verify_stream(mode, &mut buffer)
+            }
+        }
+    }
+
+    fn verify_round(
+        &mut self,
+        mode: Mode,
+        buffer: &mut Buffer,
+        size: usize,
+        fault: Option<Fault>,
+    ) -> Result<(), Failure> {
+        let slot = self.cell.object_bytes as usize;
+        let seed = u64::from(mode as u8) << 32 | 1;
+        // Where it fits, begin off a page's and a line's boundary.
+        let into = if size + 13 <= slot { 13 } else { 0 };
+        for number in 0..self.sockets.len() {
+            let at = number * slot + into;
+            buffer.fill(at..at + size, seed + number as u64, 0);
+        }
+        if fault == Some(Fault::WrongByte) {
+            buffer.spoil((self.sockets.len() - 1) * slot + into + size / 2);
+        }
+        for number in 0..self.sockets.len() {
+            let at = number * slot + into;
+            self.send(number, mode, buffer.bytes(at..at + size))?;
+        }
+        self.compare(self.sockets.len(), size as u64, seed, 0)
+    }
+
+    fn verify_stream(&mut self, mode: Mode, buffer: &mut Buffer) -> Result<(), Failure> {
+        let total = buffer.len();
+        let seed = u64::from(mode as u8) << 32 | 2;
+        buffer.fill(0..total, seed, 0);
+        if self.fault == Some(Fault::WrongByte) {
+            buffer.spoil(total - 1);
+        }
+        let order = Order::Compare { sockets: 1, bytes: total as u64, seed, start: 0 };
+        self.reader.order(&link::encode(&order))?;
+        let object = self.cell.object_bytes as usize;
+        for at in (0..total).step_by(object) {
+            self.send(0, mode, buffer.bytes(at..total.min(at + object)))?;
+        }
+        self.compared()
+    }
+
+    /// Sends one object of the data set and lets the reader compare it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rig::verify`].
+    pub fn spot_check(&mut self, mode: Mode) -> Result<(), Failure> {
+        let bytes = self.cell.object_bytes;
+        let (at, object) = self.data.next();
+        let start = at as u64;
+        let order = Order::Compare { sockets: 1, bytes, seed: DATA_SET_SEED, start };
+        self.reader.order(&link::encode(&order))?;
+        let sent = self.sender.send(self.sockets[0].as_fd(), mode, object);
+        sent.map_err(|failure| self.reader.blame(failure))?;
+        self.compared()
+    }
+
+    fn compare(
+        &mut self,
+        sockets: usize,
+        bytes: u64,
+        seed: u64,
+        start: u64,
+    ) -> Result<(), Failure> {
+        let sockets = u32::try_from(sockets).unwrap_or(u32::MAX);
+        self.reader.order(&link::encode(&Order::Compare { sockets, bytes, seed, start }))?;
+        self.compared()
+    }
+
+    fn compared(&mut self) -> Result<(), Failure> {
+        match self.reader.reply()? {
+            Reply::Compared => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn send(&mut self, number: usize, mode: Mode, bytes: &[u8]) -> Result<(), Failure> {
+        self.stop.check()?;
+        let sent = self.sender.send(self.sockets[number].as_fd(), mode, bytes);
+        sent.map_err(|failure| self.reader.blame(failure))
+    }
+
+    pub(super) fn prepare(&self, mode: Mode) -> Result<(), Failure> {
+        let mut sockets = self.sockets.iter().map(AsFd::as_fd);
+        sockets.try_for_each(|socket: BorrowedFd<'_>| send::prepare(socket, mode))
+    }
+}
+
+/// Sizes to verify with: the object, and some that are no multiples of a page.
+fn odd_sizes(object_bytes: u64) -> Vec<u64> {
+    let mut sizes = vec![1, 4097, object_bytes - object_bytes / 4, object_bytes];
+    if sizes[2] % 2 == 0 {
+        sizes[2] -= 1;
+    }
+    sizes.retain(|size| (1..=object_bytes).contains(size));
+    sizes.dedup();
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_to_verify_end_with_the_object_and_hold_odd_ones() {
+        assert_eq!(odd_sizes(1 << 20), [1, 4097, 786_431, 1 << 20]);
+        assert_eq!(odd_sizes(1), [1]);
+        assert_eq!(odd_sizes(4096), [1, 3071, 4096]);
+        for object in 1..5000 {
+            assert_eq!(odd_sizes(object).last(), Some(&object));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Sending an object, by mode.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use ntcopy::socket::{Setting, Support};
+use ntcopy::uapi;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{SendFlags, send};
+use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
+
+use super::pipe::Pipe;
+use super::{Failure, Stop};
+use crate::experiment::Mode;
+
+/// Sends objects.
+pub struct Sender {
+    /// The way of `vmsplice` into the socket.
+    pipe: Pipe,
+    patience: Duration,
+    stop: Stop,
+}
+
+impl Sender {
+    pub fn new(object_bytes: u64, patience: Duration, stop: Stop) -> Result<Sender, Failure> {
+        Ok(Sender { pipe: Pipe::for_object(object_bytes)?, patience, stop })
+    }
+
+    /// Sends all of `bytes`. A socket that takes no more of them is a failure,
+    /// at once where the socket does not block, else after the patience that
+    /// is set on it.
+    pub fn send(&self, socket: BorrowedFd<'_>, mode: Mode, bytes: &[u8]) -> Result<(), Failure> {
+        match mode {
+            Mode::Copy => self.send_copying(socket, bytes, SendFlags::NOSIGNAL),
+            Mode::Nt => {
+                let hint = SendFlags::from_bits_retain(uapi::MSG_NTCOPY);
+                self.send_copying(socket, bytes, SendFlags::NOSIGNAL | hint)
+            }
+            Mode::Vmsplice => self.send_pages(socket, bytes),
+        }
+    }
+
+    fn send_copying(
+        &self,
+        socket: BorrowedFd<'_>,
+        bytes: &[u8],
+        flags: SendFlags,
+    ) -> Result<(), Failure> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match send(socket, rest, flags) {
+                Ok(taken) => rest = &rest[taken..],
+                Err(Errno::INTR) => self.stop.check()?,
+                Err(Errno::AGAIN) => return Err(self.stuck(bytes.len() - rest.len())),
+                Err(errno) => return Err(Failure::os("cannot send")(errno)),
+            }
+        }
+        Ok(())
+    }
+
+    fn send_pages(&self, socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Failure> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let piped = self.pages_to_pipe(rest)?;
+            let mut left = piped;
+            while left > 0 {
+                match splice(&self.pipe.read, None, socket, None, left, SpliceFlags::MOVE) {
+                    Ok(0) => return Err(self.stuck(bytes.len() - rest.len() + piped - left)),
+                    Ok(taken) => left -= taken,
+                    Err(Errno::INTR) => self.stop.check()?,
+                    Err(Errno::AGAIN) => {
+                        return Err(self.stuck(bytes.len() - rest.len() + piped - left));
+                    }
+                    Err(errno) => return Err(Failure::os("cannot splice to the socket")(errno)),
+                }
+            }
+            rest = &rest[piped..];
+        }
+        Ok(())
+    }
+
+    /// Puts the pages of the first bytes into the empty pipe, as many as it takes.
+    fn pages_to_pipe(&self, bytes: &[u8]) -> Result<usize, Failure> {
+        let pages = [IoSliceRaw::from_slice(bytes)];
+        // SAFETY: the write end of the pipe is given, so the kernel only reads the memory, and
+        // SPLICE_F_GIFT is not set.
+        let piped =
+            retry_on_intr(|| unsafe { vmsplice(&self.pipe.write, &pages, SpliceFlags::empty()) });
+        piped.map_err(Failure::os("cannot vmsplice"))
+    }
+
+    fn stuck(&self, taken: usize) -> Failure {
+        if taken > 0 {
+            return Failure::Limit(format!(
+                "a socket took only {taken} bytes of an object: its send buffer is too small"
+            ));
+        }
+        Failure::Silent { what: "a socket took no byte", waited: self.patience }
+    }
+}
+
+/// Makes the socket's own setting fit the mode.
+pub fn prepare(socket: BorrowedFd<'_>, mode: Mode) -> Result<(), Failure> {
+    let setting = match mode {
+        Mode::Nt => Setting::Obey,
+        Mode::Copy | Mode::Vmsplice => Setting::None,
+    };
+    match ntcopy::socket::enable(socket, setting) {
+        // Without the option there is nothing to switch off.
+        Ok(Support::None) if mode != Mode::Nt => Ok(()),
+        Ok(Support::None) => Err(Failure::Limit(NO_MSG_NTCOPY.to_owned())),
+        Ok(Support::Kernel | Support::Module) => Ok(()),
+        Err(errno) => Err(Failure::os("cannot set SO_NTCOPY")(errno)),
+    }
+}
+
+/// Why mode `nt` is not to be had.
+pub const NO_MSG_NTCOPY: &str = "this kernel has no MSG_NTCOPY; try --kernel um";

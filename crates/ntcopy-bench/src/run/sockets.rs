@@ -1,0 +1,87 @@
+//! The unix stream sockets that the bytes go through.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::Failure;
+use crate::plan::{CellPlan, Form};
+use crate::units::Bytes;
+
+/// Files that a process has open beside the sockets: plenty.
+const OTHER_FILES: u64 = 64;
+
+/// The send buffer to ask for: the cell's own, or one that takes a whole object.
+///
+/// The kernel doubles what is asked for, which covers its own part of the
+/// buffers; the fixed part is for small objects, whose part is larger than they are.
+pub fn sndbuf_bytes(cell: &CellPlan) -> u64 {
+    cell.sndbuf_bytes.unwrap_or(cell.object_bytes + (64 << 10))
+}
+
+/// Makes the cell's sockets: the sender's ends and the reader's.
+pub fn make(cell: &CellPlan, patience: Duration) -> Result<Vec<(OwnedFd, OwnedFd)>, Failure> {
+    allow_files(cell.sockets())?;
+    (0..cell.sockets()).map(|_| make_one(cell, patience)).collect()
+}
+
+fn make_one(cell: &CellPlan, patience: Duration) -> Result<(OwnedFd, OwnedFd), Failure> {
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(Failure::os("cannot make a socket pair"))?;
+    size_send_buffer(&ours, sndbuf_bytes(cell))?;
+    match cell.form {
+        // A round is over in one go or not at all: never wait for the reader.
+        Form::Rounds { .. } => fcntl_getfl(&ours)
+            .and_then(|flags| fcntl_setfl(&ours, flags | OFlags::NONBLOCK))
+            .map_err(Failure::os("cannot set O_NONBLOCK"))?,
+        Form::FreeRunning { .. } => {
+            sockopt::set_socket_timeout(&ours, sockopt::Timeout::Send, Some(patience))
+                .map_err(Failure::os("cannot set SO_SNDTIMEO"))?;
+        }
+    }
+    Ok((ours, theirs))
+}
+
+/// Sets the send buffer and makes sure that the kernel took the whole number.
+fn size_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
+    let fd = socket.as_fd();
+    let asked = usize::try_from(bytes).unwrap_or(usize::MAX);
+    sockopt::set_socket_send_buffer_size_force(fd, asked)
+        // Without CAP_NET_ADMIN; then net.core.wmem_max bounds it, without a word.
+        .or_else(|_| sockopt::set_socket_send_buffer_size(fd, asked))
+        .map_err(Failure::os("cannot set SO_SNDBUF"))?;
+    let got = sockopt::socket_send_buffer_size(fd).map_err(Failure::os("cannot ask SO_SNDBUF"))?;
+    // The kernel doubles the number, and shows it doubled.
+    if (got as u64) / 2 < bytes {
+        return Err(Failure::Limit(format!(
+            "a send buffer of {} is not to be had: net.core.wmem_max allows {}; run as root, set \
+             `sysctl -w net.core.wmem_max={bytes}`, or use a smaller --object or --sndbuf",
+            Bytes(bytes),
+            Bytes(got as u64 / 2)
+        )));
+    }
+    Ok(())
+}
+
+/// Raises the soft limit of open files where it is too low for so many sockets.
+pub fn allow_files(sockets: u32) -> Result<(), Failure> {
+    let files = 2 * u64::from(sockets) + OTHER_FILES;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= files) {
+        return Ok(());
+    }
+    if limit.maximum.is_some_and(|most| most < files) {
+        return Err(Failure::Limit(format!(
+            "{files} open files are needed, and {} are allowed: raise the limit (ulimit -Hn) or \
+             use fewer --sockets",
+            limit.maximum.unwrap_or_default()
+        )));
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum: limit.maximum })
+        .map_err(|errno: Errno| Failure::os("cannot raise the limit of open files")(errno))
+}

@@ -1,0 +1,46 @@
+//! Ctrl-C and its kin, as a flag that every loop looks at.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::Failure;
+
+/// Whether to stop, and because of which signal.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicUsize>);
+
+impl Stop {
+    /// From now on SIGINT, SIGTERM and SIGHUP set the flag instead of ending the process.
+    ///
+    /// # Errors
+    ///
+    /// When the handlers cannot be installed.
+    pub fn on_signals() -> std::io::Result<Stop> {
+        let stop = Stop::default();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let number = usize::try_from(signal).unwrap_or_default();
+            signal_hook::flag::register_usize(signal, Arc::clone(&stop.0), number)?;
+        }
+        Ok(stop)
+    }
+
+    /// The signal that came, if one did.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            number => i32::try_from(number).ok(),
+        }
+    }
+
+    /// An error once a signal came.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Stopped`].
+    pub fn check(&self) -> Result<(), Failure> {
+        self.signal().map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
+    }
+}

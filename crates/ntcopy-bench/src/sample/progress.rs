@@ -1,0 +1,71 @@
+//! A bar on standard error for measurements that take longer than a moment.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Shorter measurements show no bar.
+const MOMENT: Duration = Duration::from_secs(2);
+
+/// How far the measurement is.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    since: Instant,
+    shown: bool,
+}
+
+impl Progress {
+    /// A bar on standard error, if that is a terminal.
+    #[must_use]
+    pub fn on_stderr() -> Progress {
+        Progress { bar: ProgressBar::hidden(), since: Instant::now(), shown: false }
+    }
+
+    /// None at all.
+    #[must_use]
+    pub fn none() -> Progress {
+        Progress { shown: true, ..Progress::on_stderr() }
+    }
+
+    /// So many samples are to come.
+    pub fn begin(&mut self, samples: u64) {
+        self.bar.set_length(samples);
+        let style = "{msg} [{bar:30}] {pos}/{len} samples, {eta} left";
+        // A fixed template: that it parses is tested below.
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            self.bar.set_style(style.progress_chars("=> "));
+        }
+    }
+
+    /// What is being done, and the number of samples that are done with.
+    pub fn at(&mut self, what: &str, samples: u64) {
+        if !self.shown && self.since.elapsed() > MOMENT {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.shown = true;
+        }
+        self.bar.set_message(what.to_owned());
+        self.bar.set_position(samples);
+    }
+
+    /// Takes the bar away.
+    pub fn end(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_follows_and_its_template_parses() {
+        let mut progress = Progress::none();
+        progress.begin(10);
+        progress.at("1 MiB in flight", 4);
+        assert_eq!((progress.bar.length(), progress.bar.position()), (Some(10), 4));
+        let style = "{msg} [{bar:30}] {pos}/{len} samples, {eta} left";
+        assert!(ProgressStyle::with_template(style).is_ok());
+        progress.end();
+    }
+}

@@ -1,0 +1,114 @@
+//! Writing a record, a line at a time.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::record::{FILE_NAME, Line};
+
+/// Why a record could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The place holds a record already.
+    #[error("{} is already there: name another directory with --out, or remove it", .0.display())]
+    Exists(PathBuf),
+    /// No place was named and none can be derived.
+    #[error("neither XDG_DATA_HOME nor HOME names a directory: say with --out where to write")]
+    NoHome,
+    /// The system refused.
+    #[error("cannot write the record {}: {cause}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// The system's answer.
+        cause: std::io::Error,
+    },
+}
+
+/// A record being written.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    file: File,
+    samples: u64,
+}
+
+impl Writer {
+    /// Creates the directory, if need be, and a new record in it.
+    ///
+    /// # Errors
+    ///
+    /// When a record is there already, or the system refuses.
+    pub fn create(place: &Path) -> Result<Writer, WriteError> {
+        let path = place.join(FILE_NAME);
+        let failed = |cause| WriteError::Io { file: path.clone(), cause };
+        fs::create_dir_all(place).map_err(failed)?;
+        match OpenOptions::new().append(true).create_new(true).open(&path) {
+            Ok(file) => Ok(Writer { path, file, samples: 0 }),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                Err(WriteError::Exists(path))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Writes one line through to the disk: neither a crash of the program nor
+    /// one of a kernel under test takes it back.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+        let mut bytes = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
+        bytes.push(b'\n');
+        self.file
+            .write_all(&bytes)
+            .and_then(|()| self.file.sync_data())
+            .map_err(|cause| self.failed(cause))?;
+        self.samples += u64::from(matches!(line, Line::Sample(_)));
+        Ok(())
+    }
+
+    /// Samples written so far.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    fn failed(&self, cause: std::io::Error) -> WriteError {
+        WriteError::Io { file: self.path.clone(), cause }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Record, Unavailable};
+
+    #[test]
+    fn a_second_record_does_not_overwrite_the_first() {
+        let place = tempfile::tempdir().unwrap();
+        Writer::create(place.path()).unwrap();
+        let error = Writer::create(place.path()).unwrap_err();
+        assert!(matches!(error, WriteError::Exists(_)), "{error}");
+    }
+
+    #[test]
+    fn lines_are_in_the_file_as_soon_as_written() {
+        let place = tempfile::tempdir().unwrap();
+        let mut writer = Writer::create(place.path()).unwrap();
+        let line = Line::Unavailable(Unavailable { mode: "nt".into(), why: "a\nb".into() });
+        writer.line(&line).unwrap();
+        let text = fs::read_to_string(place.path().join(FILE_NAME)).unwrap();
+        assert_eq!(text.matches('\n').count(), 1);
+        assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
+        // Without a header it is no record yet.
+        assert!(Record::read(place.path()).is_err());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_is_named() {
+        let error = Writer::create(Path::new("/dev/null/record")).unwrap_err();
+        assert!(error.to_string().contains("/dev/null/record"), "{error}");
+    }
+}

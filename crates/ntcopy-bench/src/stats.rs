@@ -1,0 +1,193 @@
+//! From samples to ratios with intervals. Pure functions of records.
+//!
+//! A ratio is taken inside an interleaved group (throughput of the mode over
+//! throughput of the baseline, measured moments apart), so that a drift of the
+//! machine hits both. The result is the median of those ratios, with a
+//! percentile bootstrap interval over the groups. `docs/METHODOLOGY.md` says why.
+
+mod bootstrap;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Cell, Params, Record, Sample};
+
+pub use bootstrap::{RESAMPLES, interval, median};
+
+/// The fewest interleaved groups that make a result.
+///
+/// The interval of a median of five is their whole span, and holds the truth in
+/// 94 of 100 cases; of four, in 88. Below five it would promise too much.
+pub const MIN_PAIRS: usize = 5;
+
+/// Whole throughput: payload bytes by the time from first byte offered to last taken.
+pub const THROUGHPUT: &str = "throughput";
+/// Payload bytes by the time spent in the sends alone.
+pub const SEND_THROUGHPUT: &str = "send_throughput";
+
+/// Which side won.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// The whole interval lies above 1.
+    #[serde(rename = "win")]
+    Win,
+    /// The whole interval lies below 1.
+    #[serde(rename = "loss")]
+    Loss,
+    /// The interval contains 1.
+    #[serde(rename = "no difference")]
+    NoDifference,
+}
+
+impl Verdict {
+    /// The verdict that an interval gives.
+    #[must_use]
+    pub fn of(ci: (f64, f64)) -> Verdict {
+        match ci {
+            (low, _) if low > 1.0 => Verdict::Win,
+            (_, high) if high < 1.0 => Verdict::Loss,
+            _ => Verdict::NoDifference,
+        }
+    }
+
+    /// The verdict's words: `win`, `loss`, `no difference`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Win => "win",
+            Verdict::Loss => "loss",
+            Verdict::NoDifference => "no difference",
+        }
+    }
+}
+
+/// One mode against the baseline, in one cell, by one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellResult {
+    /// The cell's number.
+    pub cell: u32,
+    /// The cell's parameters.
+    pub params: Params,
+    /// The mode.
+    pub mode: String,
+    /// The mode that it is compared with.
+    pub baseline: String,
+    /// [`THROUGHPUT`] or [`SEND_THROUGHPUT`].
+    pub metric: &'static str,
+    /// Median of the mode's samples, bytes per second.
+    pub median: f64,
+    /// Median of the baseline's samples in the same groups, bytes per second.
+    pub baseline_median: f64,
+    /// Median of the groups' ratios.
+    pub ratio: f64,
+    /// 95 % interval of that median: low, high.
+    pub ci: (f64, f64),
+    /// What the interval says.
+    pub verdict: Verdict,
+    /// Groups that had both sides.
+    pub pairs: usize,
+}
+
+/// Every result that the record holds: by cell, then mode in the order of the
+/// record, then metric. Fewer than [`MIN_PAIRS`] groups make none.
+#[must_use]
+pub fn results(record: &Record) -> Vec<CellResult> {
+    let baseline = record.header.baseline.as_str();
+    let mut results = Vec::new();
+    for cell in &record.cells {
+        for mode in modes(record).into_iter().filter(|mode| *mode != baseline) {
+            for metric in [THROUGHPUT, SEND_THROUGHPUT] {
+                results.extend(result(record, cell, mode, metric));
+            }
+        }
+    }
+    results
+}
+
+/// The modes that have samples, in the order in which they first appear.
+#[must_use]
+pub fn modes(record: &Record) -> Vec<&str> {
+    let mut modes: Vec<&str> = Vec::new();
+    for sample in &record.samples {
+        if !modes.contains(&sample.mode.as_str()) {
+            modes.push(&sample.mode);
+        }
+    }
+    modes
+}
+
+/// Median throughput of one mode in one cell, bytes per second, whatever the
+/// number of samples; none without any.
+#[must_use]
+pub fn mode_median(record: &Record, cell: u32, mode: &str, metric: &str) -> Option<f64> {
+    let rates: Vec<f64> = record
+        .samples
+        .iter()
+        .filter(|sample| sample.cell == cell && sample.mode == mode)
+        .filter_map(|sample| rate(sample, metric))
+        .collect();
+    (!rates.is_empty()).then(|| median(&rates))
+}
+
+/// One sample's figure by a metric, bytes per second; none if it was not clocked.
+#[must_use]
+pub fn rate(sample: &Sample, metric: &str) -> Option<f64> {
+    let nanos = match metric {
+        THROUGHPUT => sample.elapsed_ns,
+        SEND_THROUGHPUT => *sample.phases_ns.get("send")?,
+        _ => return None,
+    };
+    (nanos > 0).then(|| sample.bytes as f64 * 1e9 / nanos as f64)
+}
+
+fn result(record: &Record, cell: &Cell, mode: &str, metric: &'static str) -> Option<CellResult> {
+    let baseline = record.header.baseline.as_str();
+    let (ours, theirs) = paired(record, cell.cell, mode, baseline, metric);
+    if ours.len() < MIN_PAIRS {
+        return None;
+    }
+    let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
+    let ci = interval(&ratios);
+    Some(CellResult {
+        cell: cell.cell,
+        params: cell.params.clone(),
+        mode: mode.to_owned(),
+        baseline: baseline.to_owned(),
+        metric,
+        median: median(&ours),
+        baseline_median: median(&theirs),
+        ratio: median(&ratios),
+        ci,
+        verdict: Verdict::of(ci),
+        pairs: ratios.len(),
+    })
+}
+
+/// The rates of mode and baseline in the groups that have both.
+fn paired(
+    record: &Record,
+    cell: u32,
+    mode: &str,
+    baseline: &str,
+    metric: &str,
+) -> (Vec<f64>, Vec<f64>) {
+    let mut groups: BTreeMap<u32, (Option<f64>, Option<f64>)> = BTreeMap::new();
+    for sample in record.samples.iter().filter(|sample| sample.cell == cell) {
+        let group = groups.entry(sample.pair).or_default();
+        if sample.mode == mode {
+            group.0 = rate(sample, metric);
+        } else if sample.mode == baseline {
+            group.1 = rate(sample, metric);
+        }
+    }
+    // A rate of nothing moved has no ratio.
+    groups
+        .into_values()
+        .filter_map(|(ours, theirs)| Some((ours?, theirs.filter(|rate| *rate > 0.0)?)))
+        .unzip()
+}
+
+#[cfg(test)]
+#[path = "stats/tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::record::testing::{Sketch, record};
+
+#[test]
+fn ratio_is_taken_inside_pairs_not_over_medians() {
+    // The machine doubles its speed half way; every pair says 1.1.
+    let mut sketch = Sketch::new(&["copy", "nt"]);
+    for pair in 0..10 {
+        let speed = if pair < 5 { 100 } else { 200 };
+        sketch.pair(0, pair, &[speed * 10, speed * 11]);
+    }
+    let results = results(&sketch.record());
+    let whole = results.iter().find(|result| result.metric == THROUGHPUT).unwrap();
+    assert!((whole.ratio - 1.1).abs() < 1e-9);
+    assert!((whole.ci.0 - 1.1).abs() < 1e-9 && (whole.ci.1 - 1.1).abs() < 1e-9);
+    assert_eq!((whole.verdict, whole.pairs), (Verdict::Win, 10));
+}
+
+#[test]
+fn medians_are_bytes_per_second() {
+    let mut sketch = Sketch::new(&["copy", "nt"]);
+    for pair in 0..5 {
+        sketch.pair(0, pair, &[1000, 2000]);
+    }
+    let result = &results(&sketch.record())[0];
+    assert!((result.baseline_median - 1000.0).abs() < 0.01, "{result:?}");
+    assert!((result.median - 2000.0).abs() < 0.01, "{result:?}");
+}
+
+#[test]
+fn fewer_than_five_pairs_make_no_result() {
+    let mut sketch = Sketch::new(&["copy", "nt"]);
+    for pair in 0..4 {
+        sketch.pair(0, pair, &[1000, 2000]);
+    }
+    assert_eq!(results(&sketch.record()), []);
+    sketch.pair(0, 4, &[1000, 2000]);
+    assert!(!results(&sketch.record()).is_empty());
+}
+
+#[test]
+fn a_pair_that_lacks_a_side_does_not_count() {
+    let mut sketch = Sketch::new(&["copy", "nt"]);
+    for pair in 0..6 {
+        sketch.pair(0, pair, &[1000, 2000]);
+    }
+    let mut record = sketch.record();
+    record.samples.retain(|sample| sample.pair != 3 || sample.mode == "nt");
+    assert_eq!(results(&record)[0].pairs, 5);
+}
+
+#[test]
+fn sends_have_a_result_of_their_own_only_where_they_were_clocked() {
+    let mut sketch = Sketch::new(&["copy", "nt"]);
+    for pair in 0..5 {
+        sketch.pair(0, pair, &[1000, 2000]);
+    }
+    let mut record = sketch.record();
+    let metrics: Vec<_> = results(&record).iter().map(|result| result.metric).collect();
+    assert_eq!(metrics, [THROUGHPUT, SEND_THROUGHPUT]);
+    record.samples.iter_mut().for_each(|sample| sample.phases_ns.clear());
+    let metrics: Vec<_> = results(&record).iter().map(|result| result.metric).collect();
+    assert_eq!(metrics, [THROUGHPUT]);
+}
+
+#[test]
+fn the_baseline_is_not_compared_with_itself_and_an_empty_record_has_no_results() {
+    assert_eq!(results(&record(&["copy"], &[])), []);
+    let mut sketch = Sketch::new(&["copy"]);
+    for pair in 0..9 {
+        sketch.pair(0, pair, &[1000]);
+    }
+    assert_eq!(results(&sketch.record()), []);
+    assert!(mode_median(&sketch.record(), 0, "copy", THROUGHPUT).is_some());
+    assert!(mode_median(&sketch.record(), 0, "nt", THROUGHPUT).is_none());
+}
+
+#[test]
+fn the_interval_decides_the_verdict() {
+    assert_eq!(Verdict::of((1.01, 1.2)), Verdict::Win);
+    assert_eq!(Verdict::of((0.8, 0.99)), Verdict::Loss);
+    for ci in [(0.9, 1.1), (1.0, 1.1), (0.9, 1.0), (1.0, 1.0)] {
+        assert_eq!(Verdict::of(ci), Verdict::NoDifference);
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_interval_lies_within_the_data_and_around_its_median(
+        values in prop::collection::vec(0.01f64..100.0, 1..40),
+    ) {
+        let (low, high) = interval(&values);
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let middle = median(&values);
+        prop_assert!(least <= low && high <= most);
+        prop_assert!(low <= middle && middle <= high, "{low} {middle} {high}");
+        prop_assert_eq!(interval(&values), (low, high));
+    }
+
+    #[test]
+    fn a_faster_clock_changes_no_ratio(
+        rates in prop::collection::vec((100u64..10_000, 100u64..10_000), 5..15),
+        factor in 2u64..10,
+    ) {
+        let of = |factor: u64| {
+            let mut sketch = Sketch::new(&["copy", "nt"]);
+            for (pair, (copy, nt)) in (0..).zip(&rates) {
+                sketch.pair(0, pair, &[copy * factor, nt * factor]);
+            }
+            results(&sketch.record())[0].clone()
+        };
+        let (slow, fast) = (of(1), of(factor));
+        prop_assert!((slow.ratio - fast.ratio).abs() < 1e-3);
+        prop_assert!((slow.ci.0 - fast.ci.0).abs() < 1e-3);
+        prop_assert!((slow.ci.1 - fast.ci.1).abs() < 1e-3);
+    }
+}

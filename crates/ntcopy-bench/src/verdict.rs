@@ -1,0 +1,174 @@
+//! From results to plain sentences. Pure functions of records.
+
+mod crossover;
+
+use crate::record::{Params, Record};
+use crate::stats::{self, CellResult, THROUGHPUT, Verdict};
+use crate::units::Bytes;
+
+/// What the record says, in a few sentences: one for each mode that was compared
+/// with the baseline or should have been (the hint gets one a data set, if there
+/// are two), and one for what went wrong.
+///
+/// The figures are of [`THROUGHPUT`], the whole way of the bytes, since a
+/// faster send that makes a slower reader is no win.
+#[must_use]
+pub fn sentences(record: &Record) -> Vec<String> {
+    if let Some(why) = &record.header.not_a_timing {
+        return vec![format!("These are not timings ({why}), so there is no verdict.")];
+    }
+    let results = stats::results(record);
+    let mut sentences: Vec<String> = compared_modes(record)
+        .iter()
+        .flat_map(|mode| mode_sentences(record, &results, mode))
+        .collect();
+    if sentences.is_empty() {
+        sentences.push(format!(
+            "Nothing was compared: the record holds no mode beside {}.",
+            record.header.baseline
+        ));
+    }
+    sentences.extend(trouble(record));
+    sentences
+}
+
+/// How a mode is called in a sentence.
+fn name(mode: &str) -> &str {
+    match mode {
+        "nt" => "MSG_NTCOPY",
+        other => other,
+    }
+}
+
+/// The modes beside the baseline that the record mentions, samples or not.
+fn compared_modes(record: &Record) -> Vec<&str> {
+    let mentioned = stats::modes(record)
+        .into_iter()
+        .chain(record.unavailable.iter().map(|line| line.mode.as_str()))
+        .chain(record.errors.iter().map(|line| line.mode.as_str()));
+    let mut modes: Vec<&str> = Vec::new();
+    for mode in mentioned.filter(|mode| *mode != record.header.baseline) {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+    // The project's own question first; otherwise as the record has them.
+    modes.sort_by_key(|mode| *mode != "nt");
+    modes
+}
+
+fn mode_sentences(record: &Record, results: &[CellResult], mode: &str) -> Vec<String> {
+    let ours: Vec<&CellResult> = results
+        .iter()
+        .filter(|result| result.mode == mode && result.metric == THROUGHPUT)
+        .collect();
+    if mode == "nt"
+        && let Some(sentences) = crossover::by_dataset(name(mode), &ours)
+    {
+        return sentences;
+    }
+    vec![mode_sentence(record, &ours, mode)]
+}
+
+fn mode_sentence(record: &Record, ours: &[&CellResult], mode: &str) -> String {
+    let name = name(mode);
+    let mut sentence = if !ours.is_empty() {
+        let series = crossover::series(ours);
+        series.map_or_else(|| tally(name, ours), |series| crossover::sentence(name, &series))
+    } else if let Some(line) = record.unavailable.iter().find(|line| line.mode == mode) {
+        format!("{name} was not measured: {}", line.why.trim_end_matches('.'))
+    } else {
+        format!("{name} has no result: fewer than {} good pairs of samples", stats::MIN_PAIRS)
+    };
+    if mode == "vmsplice" && !ours.is_empty() {
+        sentence.push_str("; its buffer must not be touched until the reader is done");
+    }
+    sentence.push('.');
+    sentence
+}
+
+/// For cells that do not line up along the bytes in flight: how many of which kind.
+fn tally(name: &str, results: &[&CellResult]) -> String {
+    if let [only] = results {
+        let says = match only.verdict {
+            Verdict::Win => "wins",
+            Verdict::Loss => "loses",
+            Verdict::NoDifference => "makes no difference",
+        };
+        return format!("{name} {says} ({}; {})", figure(only), place(&only.params));
+    }
+    let of = |verdict| -> Vec<&CellResult> {
+        results.iter().filter(|result| result.verdict == verdict).copied().collect()
+    };
+    let (wins, losses, level) = (of(Verdict::Win), of(Verdict::Loss), of(Verdict::NoDifference));
+    let total = results.len();
+    let mut parts = Vec::new();
+    if let Some(best) = wins.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) {
+        let count = count(wins.len(), total);
+        parts.push(format!("wins in {count} (best {}; {})", figure(best), place(&best.params)));
+    }
+    if let Some(worst) = losses.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio)) {
+        let count = count(losses.len(), total);
+        parts.push(format!("loses in {count} (worst {}; {})", figure(worst), place(&worst.params)));
+    }
+    if !level.is_empty() {
+        parts.push(format!("makes no difference in {}", count(level.len(), total)));
+    }
+    format!("{name} {}", parts.join(", "))
+}
+
+fn count(part: usize, total: usize) -> String {
+    if part == total { format!("all {total} cells") } else { format!("{part} of {total} cells") }
+}
+
+/// `1.31x, interval 1.28-1.35`.
+fn figure(result: &CellResult) -> String {
+    format!("{:.2}x, interval {:.2}-{:.2}", result.ratio, result.ci.0, result.ci.1)
+}
+
+/// Where a result was found, in a few words.
+fn place(params: &Params) -> String {
+    let bytes = |name: &str| params.get(name).and_then(serde_json::Value::as_u64).map(Bytes);
+    if let Some(label) = params.get("published").and_then(serde_json::Value::as_str) {
+        return format!("as published for {label}");
+    }
+    let object = bytes("object_bytes").map(|object| format!("objects of {object}"));
+    let dataset = bytes("dataset_bytes").map(|dataset| format!("data set of {dataset}"));
+    let flight = bytes("in_flight_bytes").map(|flight| format!("{flight} in flight"));
+    let words: Vec<String> = [object, dataset, flight].into_iter().flatten().collect();
+    if words.is_empty() { "the only cell".to_owned() } else { words.join(", ") }
+}
+
+/// What kept the record from being whole and clean, in one sentence.
+fn trouble(record: &Record) -> Option<String> {
+    let mut parts = Vec::new();
+    let wrong = record.errors.iter().filter(|error| error.wrong_byte).count();
+    if wrong > 0 {
+        parts.push(format!("a byte was wrong in {}", runs(wrong)));
+    }
+    let failed = record.errors.len() - wrong;
+    if failed > 0 {
+        parts.push(format!("{} failed and gave no number", runs(failed)));
+    }
+    if !record.complete {
+        parts.push(format!("the record was cut short after {} samples", record.samples.len()));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let mut sentence = parts.join(", and ");
+    // Every part begins with an ASCII letter or digit.
+    if let Some(first) = sentence.get_mut(0..1) {
+        first.make_ascii_uppercase();
+    }
+    sentence.push('.');
+    Some(sentence)
+}
+
+fn runs(count: usize) -> String {
+    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
+}
+
+#[cfg(test)]
+#[path = "verdict/tests.rs"]
+mod tests;
