@@ -1,1 +1,17 @@
-//! Placeholder.
+//! Tables, plots and pages from records.
+//!
+//! Everything here is a pure function of records (and of the published figures that the program
+//! carries): the same records give the same bytes, on any machine, at any time. Numbers become
+//! text here and nowhere else.
+
+pub mod json;
+mod model;
+pub mod page;
+mod plot;
+mod published;
+pub mod splice;
+pub mod table;
+mod text;
+
+pub use plot::PlotError;
+pub use text::shell_line;

@@ -1,0 +1,80 @@
+//! The object that `ntcopy bench --json` prints.
+
+use ntcopy_bench::record::{Cell, Record, RunError};
+use ntcopy_bench::stats::{self, CellResult};
+use serde_json::{Value, json};
+
+use crate::model;
+
+/// A record's results as one object.
+///
+/// `experiment`, `record` (its id), `machine` and `results` are always there. A result has
+/// `params`, `mode`, `baseline`, `metric`, `median` and `baseline_median` (bytes per second),
+/// `ratio`, `ci` and `verdict`; a mode that is not to be had appears in every cell with
+/// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.
+///
+/// Only where there is something to say: `not_a_timing`, why these are no timings; `complete`,
+/// false for a record that was cut short.
+pub fn object(record: &Record) -> Value {
+    let results = stats::results(record);
+    let mut list: Vec<Value> = Vec::new();
+    for cell in &record.cells {
+        for mode in model::modes(record) {
+            let ours = |result: &&CellResult| result.cell == cell.cell && result.mode == mode;
+            list.extend(results.iter().filter(ours).map(figures));
+            let failed = |error: &&RunError| error.cell == cell.cell && error.mode == mode;
+            list.extend(record.errors.iter().filter(failed).map(|e| failure(record, cell, e)));
+            list.extend(model::unavailable(record, mode).map(|why| {
+                let mut entry = entry(record, Some(cell), mode);
+                entry["unavailable"] = why.into();
+                entry
+            }));
+        }
+    }
+    if record.cells.is_empty() {
+        list.extend(record.unavailable.iter().map(|line| {
+            let mut entry = entry(record, None, &line.mode);
+            entry["unavailable"] = line.why.as_str().into();
+            entry
+        }));
+    }
+    let mut object = json!({
+        "experiment": record.header.experiment,
+        "record": record.header.id,
+        "machine": record.machine,
+        "results": list,
+    });
+    if let Some(why) = &record.header.not_a_timing {
+        object["not_a_timing"] = why.as_str().into();
+    }
+    if !record.complete {
+        object["complete"] = false.into();
+    }
+    object
+}
+
+fn figures(result: &CellResult) -> Value {
+    json!({
+        "params": result.params,
+        "mode": result.mode,
+        "baseline": result.baseline,
+        "metric": result.metric,
+        "median": result.median.round() as u64,
+        "baseline_median": result.baseline_median.round() as u64,
+        "ratio": result.ratio,
+        "ci": [result.ci.0, result.ci.1],
+        "verdict": result.verdict.as_str(),
+    })
+}
+
+fn entry(record: &Record, cell: Option<&Cell>, mode: &str) -> Value {
+    let params = cell.map(|cell| cell.params.clone()).unwrap_or_default();
+    json!({"params": params, "mode": mode, "baseline": record.header.baseline})
+}
+
+fn failure(record: &Record, cell: &Cell, error: &RunError) -> Value {
+    let mut entry = entry(record, Some(cell), &error.mode);
+    entry["error"] = error.what.as_str().into();
+    entry["wrong_byte"] = error.wrong_byte.into();
+    entry
+}

@@ -1,0 +1,173 @@
+//! One self-contained page from any set of records.
+//!
+//! The page asks nobody for anything: style and plots are inside it, there is no script, and its
+//! policy forbids the browser to load what a record's text might smuggle in. All text goes
+//! through the template crate, which escapes it.
+
+mod figures;
+mod machine;
+mod published;
+mod results;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use ntcopy_bench::record::Record;
+use ntcopy_bench::verdict;
+
+use crate::plot::PlotError;
+use crate::text;
+
+const STYLE: &str = include_str!("page/style.css");
+
+/// Nothing may be loaded; the style is in the page.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+                      base-uri 'none'; form-action 'none'";
+
+/// The page as HTML. `command` is the command line that made it, which the page states.
+///
+/// # Errors
+///
+/// When a plot cannot be drawn.
+pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError> {
+    let sections = records
+        .iter()
+        .enumerate()
+        .map(|(index, record)| section(index, record))
+        .collect::<Result<Vec<Markup>, PlotError>>()?;
+    let title = title(records);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                // Without one, a browser asks the server for /favicon.ico.
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    (verdicts(records))
+                }
+                main {
+                    @if records.is_empty() { p { "There is no record on this page." } }
+                    @for section in &sections { (section) }
+                    (published::section(records))
+                }
+                (footer(command))
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn title(records: &[Record]) -> String {
+    let mut names: Vec<&str> = records.iter().map(|r| r.header.experiment.as_str()).collect();
+    names.dedup();
+    let mut cpus: Vec<&str> = records.iter().map(|r| r.machine.cpu_model.as_str()).collect();
+    cpus.dedup();
+    match (names.as_slice(), cpus.as_slice()) {
+        ([], _) => "ntcopy: no record".to_owned(),
+        (names, [cpu]) => format!("ntcopy: experiment {} on {cpu}", names.join(", ")),
+        (names, cpus) => {
+            format!("ntcopy: experiment {} on {} CPUs", names.join(", "), cpus.len())
+        }
+    }
+}
+
+/// What it comes to, before anything else.
+fn verdicts(records: &[Record]) -> Markup {
+    html! {
+        section class="verdict" aria-label="Verdict" {
+            @for (index, record) in records.iter().enumerate() {
+                @if records.len() > 1 {
+                    h2 { a href=(format!("#record-{index}")) { (record.header.id) } }
+                }
+                @for sentence in verdict::sentences(record) { p { (sentence) } }
+            }
+        }
+    }
+}
+
+fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
+    let header = &record.header;
+    let figures = figures::all(index, record)?;
+    Ok(html! {
+        section id=(format!("record-{index}")) {
+            h2 { "Record " code { (header.id) } }
+            p class="made-by" {
+                "Measured " (text::utc(header.started_unix_ns)) " by ntcopy " (header.ntcopy)
+                ", with:"
+            }
+            pre { code { (text::shell_line(&header.command)) } }
+            (caveats(record))
+            (figures)
+            h3 { "Machine" }
+            (machine::table(record))
+        }
+    })
+}
+
+/// What the reader must know before believing a figure.
+fn caveats(record: &Record) -> Markup {
+    let (header, machine) = (&record.header, &record.machine);
+    let wrong = record.errors.iter().any(|error| error.wrong_byte);
+    let measured_vmsplice = record.samples.iter().any(|sample| sample.mode == "vmsplice");
+    html! {
+        @if let Some(why) = &header.not_a_timing {
+            p class="alert" role="note" { strong { "These are not timings: " } (why) "." }
+        }
+        @if wrong {
+            p class="alert" role="note" {
+                strong { "A byte was wrong. " } "Nothing here counts before that is explained."
+            }
+        }
+        ul class="caveats" {
+            @if !record.complete {
+                li { "The record was cut short. What it holds is good, but not all was measured." }
+            }
+            @for line in &record.unavailable {
+                li { "Mode " code { (line.mode) } " is not available: " (line.why) }
+            }
+            @for error in &record.errors {
+                li {
+                    @if error.wrong_byte { "Wrong byte" } @else { "Failed" }
+                    " in cell " (error.cell) ", mode " code { (error.mode) } ": " (error.what)
+                }
+            }
+            @if measured_vmsplice {
+                li {
+                    code { "vmsplice" } " sends the pages themselves: the sender must not touch \
+                    its buffer again until the reader is done with it."
+                }
+            }
+            @if let Some(hypervisor) = &machine.hypervisor {
+                li {
+                    "Measured in a guest (" (hypervisor) "): neighbours may share the last-level \
+                    cache and the memory's bandwidth."
+                }
+            }
+            li {
+                "The reader never looks at the bytes. A reader that does may find them in cache \
+                after a normal copy, and not after a non-temporal one."
+            }
+        }
+    }
+}
+
+fn footer(command: &[String]) -> Markup {
+    html! {
+        footer {
+            p { "This page was generated by the following command; do not edit it." }
+            pre { code { (text::shell_line(command)) } }
+            p {
+                "A ratio is the median over interleaved pairs, with a 95 % bootstrap interval. An \
+                interval that contains 1 is called no difference. The bars at the points of the \
+                plots are the 95 % intervals."
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The machine that a record was made on.
+
+use maud::{Markup, html};
+use ntcopy_bench::record::{Cache, Record};
+
+use crate::text;
+
+pub(super) fn table(record: &Record) -> Markup {
+    html! {
+        div class="scroll" role="region" aria-label="Machine" tabindex="0" {
+            table class="facts" {
+                tbody {
+                    @for (name, value) in facts(record) {
+                        tr { th scope="row" { (name) } td { (value) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn facts(record: &Record) -> Vec<(&'static str, String)> {
+    let machine = &record.machine;
+    let unknown = || "unknown".to_owned();
+    let mut kernel = format!("{} ({})", machine.kernel_release, machine.kernel_kind);
+    if let Some(key) = &machine.kernel_key {
+        kernel.push_str(&format!(", built as {key}"));
+    }
+    let caches: Vec<String> = machine.caches.iter().map(cache).collect();
+    let llc = match machine.llc_bytes {
+        0 => unknown(),
+        bytes => text::about_size(bytes),
+    };
+    vec![
+        ("CPU", machine.cpu_model.clone()),
+        ("CPUID signature", machine.cpu_signature.clone()),
+        ("CPUs of the host", machine.cpus.to_string()),
+        ("Caches (CPUID)", if caches.is_empty() { unknown() } else { caches.join("; ") }),
+        ("Last-level cache", llc),
+        ("Memory", text::about_size(machine.memory_bytes)),
+        ("Kernel", kernel),
+        ("CPUs of that kernel", machine.kernel_cpus.to_string()),
+        ("C library", machine.libc.clone()),
+        (
+            "Its memcpy goes NT",
+            machine
+                .libc_nt_threshold_bytes
+                .map_or_else(unknown, |bytes| format!("from {} on", text::about_size(bytes))),
+        ),
+        ("Frequency governor", machine.governor.clone().unwrap_or_else(unknown)),
+        ("Hypervisor", machine.hypervisor.clone().unwrap_or_else(|| "no sign of one".to_owned())),
+    ]
+}
+
+fn cache(cache: &Cache) -> String {
+    let shared = cache.shared_by_cpus.map_or_else(String::new, |cpus| {
+        // CPUID counts reserved identifiers.
+        format!(", at most {cpus} CPU{}", if cpus == 1 { "" } else { "s" })
+    });
+    format!("L{} {} {}{shared}", cache.level, cache.kind, text::about_size(cache.size_bytes))
+}

@@ -1,0 +1,110 @@
+//! What others published, beside what the records on the page say.
+
+use maud::{Markup, html};
+use ntcopy_bench::record::Record;
+
+use super::results;
+use crate::model::{self, Group, ModeView};
+use crate::published::{self, Published};
+use crate::text;
+
+/// The table, for the experiments of these records that have published figures.
+pub(super) fn section(records: &[Record]) -> Markup {
+    let mut experiments: Vec<&str> = Vec::new();
+    for record in records {
+        if !experiments.contains(&record.header.experiment.as_str()) {
+            experiments.push(&record.header.experiment);
+        }
+    }
+    let rows: Vec<&Published> = experiments.iter().flat_map(|name| published::of(name)).collect();
+    if rows.is_empty() {
+        return html! {};
+    }
+    html! {
+        section id="published" {
+            h2 { "Published figures" }
+            p {
+                "From the 2022 patch series that proposed the flag, measured by its authors on \
+                another CPU and another kernel. They stand beside ours and enter no average. Ours \
+                are in the table where a record repeated the configuration."
+            }
+            (table(&rows, records))
+        }
+    }
+}
+
+fn table(rows: &[&Published], records: &[Record]) -> Markup {
+    // Once a record, not once a row: the intervals in it take their time.
+    let records: Vec<(&Record, Vec<Group<'_>>)> =
+        records.iter().map(|record| (record, model::groups(record))).collect();
+    html! {
+        div class="scroll" role="region" aria-label="Published figures" tabindex="0" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "Measured on" }
+                        th scope="col" class="number" { "copy, Mbit/s" }
+                        th scope="col" class="number" { "nt, Mbit/s" }
+                        th scope="col" class="number" { "Ratio " small { "95 % interval" } }
+                    }
+                }
+                @for published in rows {
+                    @let ours = ours(published, &records);
+                    tbody {
+                        // A row of its own: beside the figures it would take a phone's width.
+                        tr { th scope="rowgroup" colspan="4" { (published.label) } }
+                        tr class="published" {
+                            td { (published.cpu) ", published" }
+                            td class="number" { (text::thousands(published.copy_mbit_per_s)) }
+                            td class="number" { (text::thousands(published.nt_mbit_per_s)) }
+                            td class="number" {
+                                (text::ratio(published.ratio())) " " small { "not given" }
+                            }
+                        }
+                        @for row in &ours { (row) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A row for every cell that repeats the configuration, or one that says there is none.
+fn ours(published: &Published, records: &[(&Record, Vec<Group<'_>>)]) -> Vec<Markup> {
+    let mut rows = Vec::new();
+    for (record, groups) in records {
+        if record.header.experiment != published.experiment {
+            continue;
+        }
+        for cell in published::repeats(groups, published) {
+            let mode = |name: &str| cell.modes.iter().find(|mode| mode.mode == name);
+            let note = cell.cell.params.get("note").and_then(|note| note.as_str());
+            rows.push(html! {
+                tr {
+                    td {
+                        (record.machine.cpu_model) ", here"
+                        @if let Some(note) = note { br; small { (note) } }
+                    }
+                    td class="number" { (rate(mode("copy"))) }
+                    td class="number" { (rate(mode("nt"))) }
+                    @match mode("nt") {
+                        Some(nt) => { (results::ratio(nt)) }
+                        None => { td {} }
+                    }
+                }
+            });
+        }
+    }
+    if rows.is_empty() {
+        rows.push(html! { tr { td colspan="4" class="gap" { "not measured in these records" } } });
+    }
+    rows
+}
+
+fn rate(mode: Option<&ModeView<'_>>) -> Markup {
+    let figure = mode.and_then(|mode| mode.rate).map(|rate| text::mbit(rate.median));
+    html! {
+        @if let Some(figure) = figure { (figure) }
+        @else { span class="gap" { (mode.and_then(ModeView::gap).unwrap_or("not measured")) } }
+    }
+}

@@ -1,0 +1,80 @@
+//! Figures that others published, beside ours and never mixed with them.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::model::{CellView, Group};
+
+const TOML: &str = include_str!("../../../bench/published.toml");
+
+/// A published pair of throughputs. Other kinds of figures in the file belong to experiments
+/// that this version does not have.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Published {
+    /// The experiment that it belongs to.
+    pub experiment: String,
+    /// The CPU that it was measured on.
+    pub cpu: String,
+    /// What was special about it.
+    pub label: String,
+    /// Normal copies, megabits (10^6) per second.
+    pub copy_mbit_per_s: f64,
+    /// `MSG_NTCOPY`, megabits (10^6) per second.
+    pub nt_mbit_per_s: f64,
+}
+
+impl Published {
+    /// How much faster `MSG_NTCOPY` was.
+    pub fn ratio(&self) -> f64 {
+        self.nt_mbit_per_s / self.copy_mbit_per_s
+    }
+}
+
+/// The published pairs of an experiment, in the file's order.
+pub(crate) fn of(experiment: &str) -> Vec<&'static Published> {
+    static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {
+        #[derive(Deserialize)]
+        struct File {
+            result: Vec<toml::Table>,
+        }
+        let file: File = toml::from_str(TOML).expect("bench/published.toml parses");
+        let pairs = file
+            .result
+            .into_iter()
+            .filter(|row| row.contains_key("copy_mbit_per_s") && row.contains_key("nt_mbit_per_s"));
+        pairs.map(|row| row.try_into().expect("a published pair is whole")).collect()
+    });
+    ALL.iter().filter(|row| row.experiment == experiment).collect()
+}
+
+/// The cells of a record's groups that repeat a published configuration.
+pub(crate) fn repeats<'a, 'b>(
+    groups: &'b [Group<'a>],
+    published: &'b Published,
+) -> impl Iterator<Item = &'b CellView<'a>> {
+    let label = Some(published.label.as_str());
+    let cells = groups.iter().flat_map(|group| &group.cells);
+    cells.filter(move |cell| {
+        cell.cell.params.get("published").and_then(|value| value.as_str()) == label
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_unix_figures_are_there_with_their_ratios() {
+        let found = of("unix");
+        let ratios: Vec<String> = found.iter().map(|p| format!("{:.2}", p.ratio())).collect();
+        assert_eq!(ratios, ["1.43", "1.33", "1.32"]);
+        assert!(found.iter().all(|published| published.cpu == "AMD EPYC 7662"));
+    }
+
+    #[test]
+    fn an_experiment_without_published_pairs_has_none() {
+        assert_eq!(of("no such experiment"), Vec::<&Published>::new());
+        assert_eq!(of("memset"), Vec::<&Published>::new(), "its figures are of another kind");
+    }
+}

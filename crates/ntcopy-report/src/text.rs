@@ -1,0 +1,151 @@
+//! Quantities as text.
+
+use ntcopy_bench::units::Bytes;
+use time::OffsetDateTime;
+
+/// `1 MiB`: the largest unit that divides the number.
+pub(crate) fn size(bytes: u64) -> String {
+    Bytes(bytes).to_string()
+}
+
+/// `31.3 GiB`: rounded, for amounts that nobody chose.
+pub(crate) fn about_size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.into_iter().find(|(shift, _)| bytes >= 1 << shift) {
+        Some((shift, unit)) if !bytes.is_multiple_of(1 << shift) => {
+            format!("{:.1} {unit}", bytes as f64 / (1u64 << shift) as f64)
+        }
+        _ => size(bytes),
+    }
+}
+
+/// Megabits per second, the published unit, from bytes per second: `77,500`.
+pub(crate) fn mbit(bytes_per_s: f64) -> String {
+    thousands(bytes_per_s * 8.0 / 1e6)
+}
+
+/// Gigabytes (10^9) per second from bytes per second: `15.3`.
+pub(crate) fn gigabytes(bytes_per_s: f64) -> String {
+    format!("{:.1}", bytes_per_s / 1e9)
+}
+
+/// With a capital and a full stop.
+pub(crate) fn sentence(words: &str) -> String {
+    let mut chars = words.chars();
+    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", chars.as_str().trim_end_matches('.'))
+}
+
+/// A number without its fraction, digits in groups of three.
+pub(crate) fn thousands(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    if value < 0.0 { format!("-{grouped}") } else { grouped }
+}
+
+/// `1.31x`.
+pub(crate) fn ratio(ratio: f64) -> String {
+    format!("{ratio:.2}x")
+}
+
+/// `1.28-1.35`. A third digit where two would show an end as 1 that is not: the verdict hangs
+/// on that side.
+pub(crate) fn interval((low, high): (f64, f64)) -> String {
+    let hides = |end: f64| end != 1.0 && format!("{end:.2}") == "1.00";
+    if hides(low) || hides(high) {
+        format!("{low:.3}-{high:.3}")
+    } else {
+        format!("{low:.2}-{high:.2}")
+    }
+}
+
+/// `2026-11-21 01:29 UTC`.
+pub(crate) fn utc(unix_ns: u64) -> String {
+    match OffsetDateTime::from_unix_timestamp_nanos(unix_ns.into()) {
+        Ok(at) => format!(
+            "{:04}-{:02}-{:02} {:02}:{:02} UTC",
+            at.year(),
+            u8::from(at.month()),
+            at.day(),
+            at.hour(),
+            at.minute()
+        ),
+        Err(_) => format!("{unix_ns} ns after 1970"),
+    }
+}
+
+/// A command as a line that a shell takes apart into the same words.
+pub fn shell_line(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    // The crate quotes commas too, which no shell needs outside braces, and lists are common here.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    // A NUL cannot be in a real command line, but a record is only a file.
+    let word = word.replace('\0', "?");
+    shlex::try_quote(&word).map_or_else(|_| word.clone(), |quoted| quoted.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (value, text) in [
+            (0.0, "0"),
+            (999.4, "999"),
+            (1000.0, "1,000"),
+            (77_499.6, "77,500"),
+            (1_234_567.0, "1,234,567"),
+            (-1234.0, "-1,234"),
+        ] {
+            assert_eq!(thousands(value), text);
+        }
+        assert_eq!(mbit(9_866_000_000.0), "78,928");
+        assert_eq!(gigabytes(15.34e9), "15.3");
+    }
+
+    #[test]
+    fn an_interval_shows_on_which_side_of_one_it_lies() {
+        assert_eq!(interval((1.281, 1.349)), "1.28-1.35");
+        assert_eq!(interval((0.95, 0.998)), "0.950-0.998");
+        assert_eq!(interval((1.002, 1.05)), "1.002-1.050");
+        assert_eq!(interval((1.0, 1.05)), "1.00-1.05");
+    }
+
+    #[test]
+    fn sizes_and_times() {
+        assert_eq!(size(1 << 20), "1 MiB");
+        assert_eq!(about_size(24_900_000_000), "23.2 GiB");
+        assert_eq!(about_size(32 << 20), "32 MiB");
+        assert_eq!(about_size(12), "12 bytes");
+        assert_eq!(utc(0), "1970-01-01 00:00 UTC");
+        assert_eq!(utc(1_795_224_599_000_000_000), "2026-11-21 01:29 UTC");
+    }
+
+    #[test]
+    fn words_become_a_sentence() {
+        assert_eq!(sentence("every socket filled, e.g."), "Every socket filled, e.g.");
+        assert_eq!(sentence("unix sockets"), "Unix sockets.");
+    }
+
+    #[test]
+    fn a_command_line_can_be_pasted() {
+        let words = ["ntcopy", "bench", "1,2,4", "a b", "it's", ""].map(String::from);
+        let line = shell_line(&words);
+        assert_eq!(shlex::split(&line).unwrap(), words);
+        assert!(line.starts_with("ntcopy bench 1,2,4 "), "{line}");
+    }
+}

@@ -1,0 +1,183 @@
+//! Records that nobody measured: SYNTHETIC, made here for the tests alone. Their figures are
+//! plausible and mean nothing.
+
+// Each test program uses its own part of this.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+
+use ntcopy_bench::record::{
+    Cache, Cell, FORMAT, Header, Machine, Params, Record, RunError, Sample, Unavailable,
+};
+use serde_json::json;
+
+const MIB: u64 = 1 << 20;
+
+/// Whole throughput of `copy` in Mbit/s, of `nt` and of `vmsplice` by it, at 1 to 128 MiB.
+const ROUNDS: [(u32, f64, f64, f64); 8] = [
+    (1, 77_500.0, 0.76, 1.62),
+    (2, 77_000.0, 0.77, 1.60),
+    (4, 76_200.0, 0.79, 1.55),
+    (8, 75_500.0, 0.81, 1.49),
+    (16, 60_700.0, 1.001, 1.55),
+    (32, 42_000.0, 1.33, 1.73),
+    (64, 39_900.0, 1.31, 1.71),
+    (128, 39_100.0, 1.26, 1.70),
+];
+
+/// 1 to 128 sockets of 1 MiB, three modes, fifteen pairs.
+pub fn synthetic_rounds() -> Record {
+    let mut record = synthetic_empty("rounds");
+    for (index, (sockets, copy, nt, vmsplice)) in ROUNDS.into_iter().enumerate() {
+        let cell = index as u32;
+        record.cells.push(Cell { cell, params: round_params(sockets) });
+        for pair in 0..15 {
+            for (position, (mode, factor)) in
+                [("copy", 1.0), ("nt", nt), ("vmsplice", vmsplice)].into_iter().enumerate()
+            {
+                let bytes = u64::from(sockets) * MIB * 100;
+                let rate = copy * factor * 1e6 / 8.0 * jitter(cell, pair, position as u32);
+                record.samples.push(sample(cell, pair, position as u32, mode, bytes, rate, true));
+            }
+        }
+    }
+    record
+}
+
+/// The three published configurations, as if repeated here.
+pub fn synthetic_published() -> Record {
+    let mut record = synthetic_empty("published");
+    let labels = [
+        ("CPUs 1,2: no shared L2, shared L3", 524_288, 64_000.0, 0.86),
+        ("CPUs 1,65: shared L2 and L3", 524_288, 61_000.0, 0.90),
+        ("CPUs 1,65: shared L2 and L3, 128 KiB buffers", 131_072, 58_000.0, 0.88),
+    ];
+    for (index, (label, buffer, copy, nt)) in labels.into_iter().enumerate() {
+        let cell = index as u32;
+        let params = params(json!({
+            "family": "unix", "form": "free-running", "object_bytes": MIB,
+            "dataset_bytes": MIB, "sockets": 1, "iterations": 4000, "pipe_bytes": buffer,
+            "sndbuf_bytes": buffer, "sender_cpu": 0, "reader_cpu": 1, "published": label,
+            "note": "no two CPUs here share an L2 cache: ran on CPUs 0 and 1",
+        }));
+        record.cells.push(Cell { cell, params });
+        for pair in 0..15 {
+            for (position, (mode, factor)) in [("copy", 1.0), ("nt", nt)].into_iter().enumerate() {
+                let rate = copy * factor * 1e6 / 8.0 * jitter(cell, pair, position as u32);
+                let bytes = 4000 * MIB;
+                record.samples.push(sample(cell, pair, position as u32, mode, bytes, rate, false));
+            }
+        }
+    }
+    record
+}
+
+/// A record with a header and a machine, and nothing measured.
+pub fn synthetic_empty(name: &str) -> Record {
+    let words = ["ntcopy", "bench", "unix", "--sockets", "1,2,4,8,16,32,64,128", "--kernel", "um"];
+    Record {
+        header: Header {
+            format: FORMAT,
+            id: format!("synthetic-{name}"),
+            experiment: "unix".into(),
+            command: words.map(String::from).to_vec(),
+            ntcopy: "0.1.0".into(),
+            started_unix_ns: 1_795_224_599_000_000_000,
+            baseline: "copy".into(),
+            not_a_timing: None,
+        },
+        machine: machine(),
+        cells: Vec::new(),
+        samples: Vec::new(),
+        unavailable: Vec::new(),
+        errors: Vec::new(),
+        complete: true,
+    }
+}
+
+/// As on a kernel without the flag: no samples of `nt`, a line that says why.
+pub fn without_nt(mut record: Record) -> Record {
+    record.samples.retain(|sample| sample.mode != "nt");
+    let why = "this kernel has no MSG_NTCOPY; try --kernel um";
+    record.unavailable.push(Unavailable { mode: "nt".into(), why: why.into() });
+    record
+}
+
+/// An error row in place of the samples of a mode in a cell.
+pub fn with_error(mut record: Record, cell: u32, mode: &str, what: &str, wrong: bool) -> Record {
+    record.samples.retain(|sample| sample.cell != cell || sample.mode != mode);
+    let error = RunError { cell, mode: mode.into(), what: what.into(), wrong_byte: wrong };
+    record.errors.push(error);
+    record
+}
+
+fn machine() -> Machine {
+    let cache = |level, kind: &str, size_bytes, cpus| Cache {
+        level,
+        kind: kind.into(),
+        size_bytes,
+        shared_by_cpus: Some(cpus),
+    };
+    Machine {
+        cpu_model: "SYNTHETIC CPU 9000".into(),
+        cpu_signature: "AuthenticAMD-26-2-1".into(),
+        cpus: 2,
+        caches: vec![
+            cache(1, "data", 48 << 10, 2),
+            cache(1, "instruction", 32 << 10, 2),
+            cache(2, "unified", MIB, 2),
+            cache(3, "unified", 32 * MIB, 16),
+        ],
+        llc_bytes: 32 * MIB,
+        memory_bytes: 8_323_072_000,
+        kernel_kind: "um".into(),
+        kernel_release: "7.3.4".into(),
+        kernel_key: Some("um-7.3.4-0123456789ab".into()),
+        kernel_cpus: 1,
+        libc: "glibc 2.36".into(),
+        libc_nt_threshold_bytes: Some(288 * MIB),
+        governor: None,
+        hypervisor: Some("KVMKVMKVM".into()),
+    }
+}
+
+fn round_params(sockets: u32) -> Params {
+    params(json!({
+        "family": "unix", "form": "rounds", "object_bytes": MIB, "dataset_bytes": 256 * MIB,
+        "sockets": sockets, "in_flight_bytes": u64::from(sockets) * MIB,
+        "sender_cpu": 0, "reader_cpu": 0,
+    }))
+}
+
+fn params(object: serde_json::Value) -> Params {
+    let object = object.as_object().expect("an object");
+    object.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Within 2 % of 1, the same every time.
+fn jitter(cell: u32, pair: u32, position: u32) -> f64 {
+    let mut mixed = u64::from(cell * 1000 + pair * 10 + position) + 1;
+    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb_u64] {
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(factor);
+    }
+    0.98 + 0.04 * (mixed >> 40) as f64 / f64::from(1u32 << 24)
+}
+
+fn sample(
+    cell: u32,
+    pair: u32,
+    position: u32,
+    mode: &str,
+    bytes: u64,
+    bytes_per_s: f64,
+    phases: bool,
+) -> Sample {
+    let elapsed_ns = (bytes as f64 / bytes_per_s * 1e9) as u64;
+    let mut phases_ns = BTreeMap::new();
+    if phases {
+        phases_ns.insert("send".to_owned(), elapsed_ns * 6 / 10);
+        phases_ns.insert("drain".to_owned(), elapsed_ns * 4 / 10);
+    }
+    let mode = mode.to_owned();
+    Sample { cell, pair, position, mode, bytes, elapsed_ns, phases_ns, counters: BTreeMap::new() }
+}
