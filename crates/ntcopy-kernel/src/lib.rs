@@ -1,1 +1,35 @@
-//! Placeholder.
+//! Finds, patches, builds and boots the kernels that know `MSG_NTCOPY`.
+//!
+//! [`build`] gives a kernel from the cache, and makes it first when it is not there. [`Boot`]
+//! runs a command of the host inside, on the host's file tree. The running kernel of the host is
+//! never touched.
+//!
+//! Does: user-mode Linux 7.3 on x86-64 Linux, from the distribution's source package or a tree of
+//! the user's. Does not: modules, other architectures, kernels for real machines.
+
+pub mod boot;
+mod build;
+mod cache;
+mod collision;
+mod config;
+mod error;
+pub mod guest;
+mod interrupt;
+mod kind;
+mod manage;
+mod process;
+pub mod progress;
+mod room;
+mod series;
+mod source;
+mod tools;
+
+pub use boot::{Boot, Outcome, Output};
+pub use build::{BuildOptions, KEEP_SOURCE_VARIABLE, build};
+pub use cache::{Built, CACHE_VARIABLE, Cache, Meta, SourceId};
+pub use error::{Error, Result};
+pub use kind::Kind;
+pub use manage::{Cleaned, Entry, State, What, clean, list};
+pub use progress::Progress;
+pub use series::{Patch, SERIES_VARIABLE, Series};
+pub use source::SOURCE_VARIABLE;

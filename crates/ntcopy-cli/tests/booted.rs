@@ -1,0 +1,171 @@
+//! End to end, in the kernel that knows `MSG_NTCOPY`: built if it is not yet, booted, measured.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// How many tests `kernel/selftests/ntcopy.c` has. A suite that runs fewer has lost some.
+const SELFTESTS: usize = 15;
+
+fn ntcopy(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .args(arguments)
+        .output()
+        .expect("the program that this package builds can be run")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The standard output of a run that must end well.
+fn good(output: &Output) -> String {
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{:?}\n{}\n{said}", output.status, text(&output.stdout));
+    text(&output.stdout)
+}
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+/// Compiles the suite as its users do; the strictest warnings are errors.
+fn build_selftest(folder: &Path) -> PathBuf {
+    let program = folder.join("ntcopy-selftest");
+    let compiled = Command::new("cc")
+        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(project().join("uapi"))
+        .arg(project().join("kernel/selftests/ntcopy.c"))
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("cc can be run");
+    assert!(compiled.status.success(), "{}", text(&compiled.stderr));
+    program
+}
+
+#[test]
+fn the_kernel_keeps_its_promises() {
+    let folder = tempfile::tempdir().expect("a folder for the suite");
+    let program = build_selftest(folder.path());
+    let program = program.to_str().expect("a temporary path in UTF-8");
+    let output = ntcopy(&["kernel", "boot", "--timeout", "300", "--", program]);
+    let tap = text(&output.stdout);
+    println!("{tap}");
+    assert!(output.status.success(), "{:?}\n{tap}\n{}", output.status, text(&output.stderr));
+    let passed = tap.lines().filter(|line| line.starts_with("ok ")).count();
+    assert_eq!(passed, SELFTESTS, "{tap}");
+}
+
+#[test]
+fn the_suite_skips_on_a_kernel_without_the_flag() {
+    let folder = tempfile::tempdir().expect("a folder for the suite");
+    let output = Command::new(build_selftest(folder.path())).output().expect("the suite runs");
+    // A host that does have the flag is welcome to pass.
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 4)), "{code:?}\n{}", text(&output.stdout));
+    if code == Some(4) {
+        assert!(text(&output.stdout).contains("1..0 # SKIP"), "{}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn probe_inside_finds_the_flag_its_settings_and_its_counters() {
+    let program = env!("CARGO_BIN_EXE_ntcopy");
+    let output = ntcopy(&["kernel", "boot", "--timeout", "60", "--", program, "probe"]);
+    let said = good(&output);
+    assert!(said.contains("MSG_NTCOPY"), "{said}");
+    assert!(!said.contains("no MSG_NTCOPY"), "{said}");
+    let output = ntcopy(&[
+        "kernel",
+        "boot",
+        "--sysctl",
+        "net.core.ntcopy=3",
+        "--",
+        "cat",
+        "/proc/sys/net/core/ntcopy",
+        "/proc/net/ntcopy_stat",
+    ]);
+    assert!(good(&output).starts_with("3\nnontemporal_bytes 0\n"), "{}", text(&output.stdout));
+}
+
+/// Runs the smallest experiment inside and gives its JSON and its record's lines.
+fn smallest_experiment(folder: &Path) -> (Value, Vec<Value>) {
+    let out = folder.join("record");
+    let out_text = out.to_str().expect("a temporary path in UTF-8");
+    let output = ntcopy(&[
+        "bench",
+        "unix",
+        "--kernel",
+        "um",
+        "--sockets",
+        "1,3",
+        "--object",
+        "300KiB",
+        "--dataset",
+        "1MiB",
+        "--quick",
+        "--pairs",
+        "5",
+        "--json",
+        "--out",
+        out_text,
+    ]);
+    let object = json(&good(&output));
+    let lines = std::fs::read_to_string(out.join("record.jsonl")).expect("the record");
+    (object, lines.lines().map(json).collect())
+}
+
+#[test]
+fn what_was_hinted_is_counted_byte_for_byte_and_nothing_else_is() {
+    let folder = tempfile::tempdir().expect("a folder for the record");
+    let (object, lines) = smallest_experiment(folder.path());
+    let samples: Vec<&Value> = lines.iter().filter(|line| line["type"] == "sample").collect();
+    // Two cells, three modes, five pairs.
+    assert_eq!(samples.len(), 30, "{lines:?}");
+    for sample in samples {
+        let counted = |name: &str| sample["counters"][name].as_u64().unwrap_or(0);
+        let hinted = if sample["mode"] == "nt" { sample["bytes"].as_u64() } else { Some(0) };
+        assert_eq!(Some(counted("nontemporal_bytes")), hinted, "{sample}");
+        for other in ["too_small_bytes", "checksummed_bytes", "not_supported_bytes"] {
+            assert_eq!(counted(other), 0, "{sample}");
+        }
+    }
+    let results = object["results"].as_array().expect("results");
+    assert!(results.iter().any(|result| result["mode"] == "nt" && result["ratio"].is_number()));
+    assert!(results.iter().all(|result| result.get("unavailable").is_none()), "{object}");
+    let machine = &object["machine"];
+    assert_eq!(machine["kernel_kind"], "um", "{machine}");
+    assert_eq!(machine["kernel_cpus"], 1, "{machine}");
+    assert!(lines.last().is_some_and(|line| line["type"] == "end"), "the record is whole");
+}
+
+#[test]
+fn the_published_command_line_runs_inside() {
+    let program = env!("CARGO_BIN_EXE_ntcopy");
+    for hint in ["0", "1"] {
+        let output = ntcopy(&[
+            "kernel",
+            "boot",
+            "--cpus",
+            "2",
+            "--timeout",
+            "120",
+            "--",
+            program,
+            "unix-nt-bench",
+            "1048576",
+            "20",
+            hint,
+            "524288",
+            "524288",
+        ]);
+        let said = good(&output);
+        assert!(said.contains("Mb/s"), "{said}");
+    }
+}

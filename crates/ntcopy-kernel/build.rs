@@ -1,0 +1,36 @@
+//! Embeds the kernel patches and the configuration fragment, so that the program works from any
+//! directory.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
+    let kernel = root.join("../../kernel").canonicalize().expect("the repository has kernel/");
+    let mut code = String::new();
+    embed(&mut code, "SERIES_7_3", &kernel.join("series/7.3"));
+    embed(&mut code, "SERIES_7_3_UM", &kernel.join("series/7.3/um"));
+    let config = kernel.join("config/um.config");
+    println!("cargo::rerun-if-changed={}", config.display());
+    writeln!(code, "pub(crate) const UM_CONFIG: &str = include_str!({config:?});").expect("memory");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
+    fs::write(out.join("embedded.rs"), code).expect("writing embedded.rs");
+}
+
+/// A constant with the name and the bytes of each patch of a folder, in the order of the names.
+fn embed(code: &mut String, constant: &str, folder: &Path) {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut patches: Vec<PathBuf> = fs::read_dir(folder)
+        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default();
+    patches.retain(|path| path.extension().is_some_and(|extension| extension == "patch"));
+    patches.sort();
+    writeln!(code, "pub(crate) const {constant}: &[(&str, &[u8])] = &[").expect("memory");
+    for path in &patches {
+        println!("cargo::rerun-if-changed={}", path.display());
+        let name = path.file_name().expect("a file").to_string_lossy();
+        writeln!(code, "    ({name:?}, include_bytes!({path:?})),").expect("memory");
+    }
+    writeln!(code, "];").expect("memory");
+}

@@ -1,0 +1,107 @@
+//! Where the guest's memory lies on the host.
+//!
+//! User-mode Linux maps its memory from a file without a name in a directory that it takes from
+//! TMPDIR, and runs code from it (arch/um/os-Linux/mem.c).
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::statfs;
+
+use crate::error::{Context, Error, Result};
+use crate::room;
+
+/// Environment variable that names the directory, whatever file system it is on.
+pub const MEMORY_VARIABLE: &str = "NTCOPY_UM_TMPDIR";
+
+/// f_type of tmpfs, from linux/magic.h.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+/// Finds a directory with room for the guest's memory: /dev/shm, else TMPDIR where that is a
+/// tmpfs. On a disk the host would write the guest's memory back, and the timings with it.
+pub(super) fn directory(mem_bytes: u64) -> Result<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(directory) = set(MEMORY_VARIABLE) {
+        let directory = PathBuf::from(directory);
+        check(&directory, mem_bytes)?;
+        return Ok(directory);
+    }
+    let shm = Path::new("/dev/shm");
+    let first = match check(shm, mem_bytes) {
+        Ok(()) => return Ok(shm.to_path_buf()),
+        Err(error) => error,
+    };
+    if let Some(directory) = set("TMPDIR").map(PathBuf::from)
+        && is_tmpfs(&directory)
+        && check(&directory, mem_bytes).is_ok()
+    {
+        return Ok(directory);
+    }
+    Err(first)
+}
+
+fn is_tmpfs(path: &Path) -> bool {
+    statfs(path).is_ok_and(|stat| stat.f_type as u64 == TMPFS_MAGIC)
+}
+
+/// Whether the guest's memory fits into a directory, and may be run from it.
+fn check(directory: &Path, mem_bytes: u64) -> Result<()> {
+    if room::is_noexec(directory)? {
+        return Err(Error::NotHere(format!(
+            "{} is mounted noexec, and a um kernel runs code from its memory there; as root: \
+             mount -o remount,exec {0}, or set {MEMORY_VARIABLE} to another tmpfs",
+            directory.display()
+        )));
+    }
+    let fix = |what: &str| {
+        format!(
+            "give the guest less (--mem), {what}, or set {MEMORY_VARIABLE} to a directory on a \
+             larger tmpfs"
+        )
+    };
+    let free_bytes = room::free_bytes(directory)?;
+    let short = |free_bytes: u64, fix: String| Error::NoRoom {
+        path: directory.to_path_buf(),
+        purpose: "the guest's memory".into(),
+        needed_bytes: mem_bytes,
+        free_bytes,
+        fix,
+    };
+    if free_bytes < mem_bytes {
+        let mib = mem_bytes.div_ceil(1 << 20);
+        let grow =
+            format!("enlarge it (as root: mount -o remount,size={mib}M {})", directory.display());
+        return Err(short(free_bytes, fix(&grow)));
+    }
+    // The pages of a tmpfs are the host's memory; a guest that touches more than there is gets
+    // killed in the middle of a measurement.
+    let available_bytes = available_bytes()?;
+    if available_bytes < mem_bytes {
+        return Err(short(available_bytes, fix("free memory on the host")));
+    }
+    Ok(())
+}
+
+/// MemAvailable of /proc/meminfo.
+fn available_bytes() -> Result<u64> {
+    let path = "/proc/meminfo";
+    let text = std::fs::read_to_string(path).doing("reading", path)?;
+    let kib = text.lines().find_map(|line| {
+        line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
+    });
+    Ok(kib.map_or(u64::MAX, |kib| kib * 1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_larger_than_the_host_is_refused_with_what_to_do() {
+        let error = check(Path::new("/dev/shm"), 1 << 50).unwrap_err();
+        assert_eq!(error.exit_code(), 3);
+        let text = error.to_string();
+        for part in ["/dev/shm", "--mem", "remount,size="] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Running a command inside a built kernel.
+
+mod console;
+mod launch;
+mod memory;
+mod placement;
+mod pump;
+pub(crate) mod spec;
+mod terminal;
+mod watch;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub use memory::MEMORY_VARIABLE;
+pub use placement::{Cpus, DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
+
+use crate::cache::Built;
+use crate::error::{Context, Error, Result};
+use crate::interrupt::Interrupts;
+use spec::Spec;
+
+/// What the guest has where nobody says otherwise.
+pub const DEFAULT_MEM_BYTES: u64 = 2 << 30;
+
+/// How long a guest may take until its init is at work. It takes a fifth of a second.
+pub const BOOT_LIMIT: Duration = Duration::from_secs(30);
+
+/// What becomes of the command's output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// It goes to this process's standard output and standard error, byte by byte.
+    #[default]
+    Inherit,
+    /// It is kept, for [`Outcome`].
+    Capture,
+}
+
+/// A command to run in a booted kernel: a builder.
+///
+/// The guest sees the host's file tree, with its own /proc, /sys, /dev, /dev/shm and /run; its
+/// root is this user.
+#[derive(Clone, Debug)]
+pub struct Boot {
+    kernel: PathBuf,
+    init: Option<PathBuf>,
+    command: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    directory: Option<PathBuf>,
+    cpus: Cpus,
+    mem_bytes: u64,
+    sysctls: Vec<(String, String)>,
+    arguments: Vec<String>,
+    pin: Option<usize>,
+    timeout: Option<Duration>,
+    boot_limit: Duration,
+    output: Output,
+    console: Option<PathBuf>,
+}
+
+/// How a command in the guest ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its exit code; 128 + n when signal n ended it, 126 or 127 when it could not be run.
+    pub code: u8,
+    /// From the start of the kernel to its end.
+    pub wall: Duration,
+    /// Standard output, when captured.
+    pub stdout: Vec<u8>,
+    /// Standard error, when captured.
+    pub stderr: Vec<u8>,
+    /// Lines in which the guest's kernel reported a fault of its own: a warning, a BUG.
+    pub complaints: Vec<String>,
+}
+
+impl Boot {
+    /// Runs `command` in a kernel, with this process's environment and directory.
+    pub fn new<S: AsRef<OsStr>>(kernel: &Built, command: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            kernel: kernel.path.clone(),
+            init: None,
+            command: command.into_iter().map(|word| word.as_ref().to_owned()).collect(),
+            environment: std::env::vars_os().collect(),
+            directory: None,
+            cpus: Cpus::default(),
+            mem_bytes: DEFAULT_MEM_BYTES,
+            sysctls: Vec::new(),
+            arguments: Vec::new(),
+            pin: None,
+            timeout: None,
+            boot_limit: BOOT_LIMIT,
+            output: Output::default(),
+            console: None,
+        }
+    }
+
+    /// The program that is the guest's first process: `ntcopy`, which is what runs now unless
+    /// this says otherwise. It is called as `PROGRAM kernel guest-init SPEC`.
+    pub fn init(mut self, program: impl Into<PathBuf>) -> Self {
+        self.init = Some(program.into());
+        self
+    }
+
+    /// CPUs of the guest.
+    pub fn cpus(mut self, cpus: Cpus) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// Memory of the guest, in bytes.
+    pub fn mem_bytes(mut self, bytes: u64) -> Self {
+        self.mem_bytes = bytes;
+        self
+    }
+
+    /// Sets a sysctl before the command starts, as `net.core.ntcopy` or `net/core/ntcopy`.
+    pub fn sysctl(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.sysctls.push((key.into(), value.into()));
+        self
+    }
+
+    /// Sets a variable of the command's environment.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        let name = name.into();
+        self.environment.retain(|(known, _)| *known != name);
+        self.environment.push((name, value.into()));
+        self
+    }
+
+    /// Where the command starts.
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    /// Kills the guest when the command runs longer than this.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Kills the guest when its init is not at work after this; [`BOOT_LIMIT`] otherwise.
+    pub fn boot_limit(mut self, limit: Duration) -> Self {
+        self.boot_limit = limit;
+        self
+    }
+
+    /// Pins the whole guest to one CPU of the host.
+    pub fn pin(mut self, host_cpu: usize) -> Self {
+        self.pin = Some(host_cpu);
+        self
+    }
+
+    /// Another argument for the kernel's command line.
+    pub fn argument(mut self, argument: impl Into<String>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// What becomes of the output.
+    pub fn output(mut self, output: Output) -> Self {
+        self.output = output;
+        self
+    }
+
+    /// Keeps what the kernel says in a file. It never goes into the command's output.
+    pub fn console(mut self, file: impl Into<PathBuf>) -> Self {
+        self.console = Some(file.into());
+        self
+    }
+
+    /// Boots, runs the command with /dev/null as its standard input, and comes back when all of
+    /// the guest is gone.
+    ///
+    /// # Errors
+    ///
+    /// When the guest could not be started, or ended without its command's exit code: see
+    /// [`Error`]. Whatever happens, no process and no file of the guest is left.
+    pub fn run(self) -> Result<Outcome> {
+        self.go(None)
+    }
+
+    /// Boots, and runs the command on this process's terminal.
+    ///
+    /// # Errors
+    ///
+    /// As [`Boot::run`].
+    pub fn shell(self) -> Result<Outcome> {
+        let terminal = terminal::Terminal::take()?;
+        self.go(Some(terminal))
+    }
+
+    fn go(self, terminal: Option<terminal::Terminal>) -> Result<Outcome> {
+        if self.command.is_empty() {
+            return Err(Error::Guest("there is no command to run".into()));
+        }
+        let begun = Instant::now();
+        let interrupts = Interrupts::arm().doing("taking over signals for", "the guest")?;
+        let memory = memory::directory(self.mem_bytes)?;
+        let spec = self.spec(terminal.as_ref().map(terminal::Terminal::size))?;
+        let launched = launch::launch(&self, &spec, &memory)?;
+        let watch = watch::Watch::new(&self, launched, terminal, begun);
+        let (mut outcome, run_dir) = watch.finish(&self, &interrupts);
+        let console = run_dir.path().join(launch::CONSOLE);
+        if let Some(file) = &self.console {
+            std::fs::copy(&console, file).doing("writing", file)?;
+        }
+        if let Ok(outcome) = &mut outcome {
+            outcome.complaints = console::complaints(&console);
+        }
+        outcome
+    }
+
+    fn spec(&self, terminal: Option<spec::Size>) -> Result<Spec> {
+        let directory = match &self.directory {
+            Some(directory) => std::path::absolute(directory).doing("finding", directory)?,
+            None => std::env::current_dir().doing("finding", "the current directory")?,
+        };
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        Ok(Spec {
+            command: self.command.clone(),
+            environment: self.environment.clone(),
+            directory: directory.into_os_string(),
+            sysctls: self.sysctls.clone(),
+            terminal,
+            open_files: (limit.current, limit.maximum),
+        })
+    }
+
+    fn placement(&self) -> Result<Placement> {
+        let host_cpus = rustix::thread::sched_getaffinity(None);
+        let host_cpus = host_cpus.doing("asking for", "the CPUs of this process")?.count();
+        let spin = match std::env::var(SPIN_VARIABLE) {
+            Ok(text) if !text.is_empty() => Some(text.parse().map_err(|_| {
+                Error::NotHere(format!("{SPIN_VARIABLE} is a number of iterations, not '{text}'"))
+            })?),
+            _ => None,
+        };
+        Ok(placement(self.cpus, host_cpus as usize, self.pin, spin))
+    }
+
+    /// The kernel's command line. `run_dir` holds the link to init and the orders; `fds` are the
+    /// host's descriptors of the serial lines.
+    fn kernel_arguments(&self, placement: Placement, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
+        let run_dir = run_dir.display();
+        let mut arguments = vec![
+            format!("mem={}K", self.mem_bytes.div_ceil(1024)),
+            "seccomp=on".into(),
+            format!("ncpus={}", placement.guest_cpus),
+            format!("seccomp_spin={}", placement.spin),
+            "root=/dev/root".into(),
+            "rootfstype=hostfs".into(),
+            "rw".into(),
+            format!("uml_dir={run_dir}"),
+            "umid=um".into(),
+            // The console is the process's standard output, which is a file.
+            "con=null".into(),
+            "con0=null,fd:1".into(),
+            "console=tty0".into(),
+            "ssl=null".into(),
+            // The kernel ends on a panic; nobody is there to reboot it for.
+            "panic=-1".into(),
+        ];
+        for (line, fd) in [spec::OUT_LINE, spec::ERR_LINE, spec::CONTROL_LINE].iter().zip(fds) {
+            arguments.push(format!("ssl{line}=fd:{fd}"));
+        }
+        arguments.extend(self.arguments.iter().cloned());
+        arguments.push(format!("init={run_dir}/{}", launch::INIT));
+        arguments.push("--".into());
+        arguments.extend(["kernel".into(), "guest-init".into()]);
+        arguments.push(format!("{run_dir}/{}", launch::SPEC));
+        arguments
+    }
+}

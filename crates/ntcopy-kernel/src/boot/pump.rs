@@ -1,0 +1,83 @@
+//! Passing the command's output on, byte by byte.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::thread::{self, JoinHandle};
+
+use super::Output;
+use crate::error::{Context, Error, Result};
+
+/// Two threads, so that a reader who stops reading our output stops the guest's command and
+/// nothing else.
+pub(super) struct Pumps {
+    out: JoinHandle<Vec<u8>>,
+    err: JoinHandle<Vec<u8>>,
+    failed: UnixStream,
+    /// Keeps the socket open when both threads have ended: its end is no failure.
+    _sender: UnixStream,
+}
+
+impl Pumps {
+    /// Starts passing on from the two lines.
+    pub(super) fn start(out: UnixStream, err: UnixStream, output: Output) -> Result<Self> {
+        let (failed, sender) = UnixStream::pair().doing("making", "a pair of sockets")?;
+        let clone = || sender.try_clone().doing("opening", "a pair of sockets");
+        let (out_failed, err_failed) = (clone()?, clone()?);
+        let copy = |fd: BorrowedFd<'_>| -> Result<Option<File>> {
+            match output {
+                Output::Inherit => {
+                    let fd = fd.try_clone_to_owned().doing("opening", "the standard output")?;
+                    Ok(Some(File::from(fd)))
+                }
+                Output::Capture => Ok(None),
+            }
+        };
+        let stdout = copy(std::io::stdout().as_fd())?;
+        let stderr = copy(std::io::stderr().as_fd())?;
+        // What this process printed before comes first.
+        let _ = std::io::stdout().flush();
+        Ok(Self {
+            out: thread::spawn(move || pump(out, stdout, &out_failed)),
+            err: thread::spawn(move || pump(err, stderr, &err_failed)),
+            failed,
+            _sender: sender,
+        })
+    }
+
+    /// Readable when our own output took no more.
+    pub(super) fn failed(&self) -> BorrowedFd<'_> {
+        self.failed.as_fd()
+    }
+
+    /// Waits for the end of both lines, after the guest is gone; gives what was captured.
+    pub(super) fn finish(self) -> Result<(Vec<u8>, Vec<u8>)> {
+        let panicked = |_| Error::Guest("a thread that passes output on panicked".into());
+        Ok((self.out.join().map_err(panicked)?, self.err.join().map_err(panicked)?))
+    }
+}
+
+/// Copies to the end. A target that fails is reported, and the line is drained all the same, so
+/// that the guest is never stuck.
+fn pump(mut line: UnixStream, target: Option<File>, failed: &UnixStream) -> Vec<u8> {
+    let mut captured = Vec::new();
+    let mut target = target;
+    let capture = target.is_none();
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let n = match line.read(&mut chunk) {
+            Ok(0) | Err(_) => return captured,
+            Ok(n) => n,
+        };
+        if capture {
+            captured.extend_from_slice(&chunk[..n]);
+        } else if let Some(file) = &mut target
+            && file.write_all(&chunk[..n]).is_err()
+        {
+            target = None;
+            // One byte into an empty socket; the reader lives as long as the guest.
+            let _ = (&mut &*failed).write(&[1]);
+        }
+    }
+}

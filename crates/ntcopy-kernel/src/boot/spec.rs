@@ -1,0 +1,98 @@
+//! What host and guest tell each other.
+//!
+//! The orders lie in a file that the guest reads from the host's tree. The answers come over a
+//! serial line, a line of text each: `ready`, then `exit N`, or `error TEXT`. On a terminal the
+//! host sends `size ROWS COLUMNS` over the same line.
+
+use std::ffi::OsString;
+
+use serde::{Deserialize, Serialize};
+
+/// The serial line that carries the command's standard output; on a terminal all three.
+pub(crate) const OUT_LINE: usize = 0;
+/// The serial line that carries its standard error.
+pub(crate) const ERR_LINE: usize = 1;
+/// The serial line that carries answers.
+pub(crate) const CONTROL_LINE: usize = 2;
+
+/// Size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Size {
+    pub(crate) rows: u16,
+    pub(crate) columns: u16,
+}
+
+impl Size {
+    /// Reads the line in which the host tells a new size.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (rows, columns) = line.strip_prefix("size ")?.split_once(' ')?;
+        Some(Self { rows: rows.parse().ok()?, columns: columns.parse().ok()? })
+    }
+
+    /// The line, with its newline.
+    pub(crate) fn line(self) -> String {
+        format!("size {} {}\n", self.rows, self.columns)
+    }
+}
+
+/// The guest's orders.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) command: Vec<OsString>,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) directory: OsString,
+    pub(crate) sysctls: Vec<(String, String)>,
+    /// Set when the command runs on a terminal.
+    pub(crate) terminal: Option<Size>,
+    /// Soft and hard limit of open files.
+    pub(crate) open_files: (Option<u64>, Option<u64>),
+}
+
+/// What the guest answers.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// init is at work, and the command is about to start.
+    Ready,
+    /// The command ended; all of its output is out.
+    Exit(u8),
+    /// The orders could not be carried out.
+    Error(String),
+}
+
+impl Answer {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "ready" => Some(Self::Ready),
+            "exit" => rest.parse().ok().map(Self::Exit),
+            "error" => serde_json::from_str(rest).ok().map(Self::Error),
+            _ => None,
+        }
+    }
+
+    /// The line, with its newline.
+    pub(crate) fn line(&self) -> String {
+        match self {
+            Self::Ready => "ready\n".into(),
+            Self::Exit(code) => format!("exit {code}\n"),
+            Self::Error(text) => format!("error {}\n", serde_json::Value::from(text.as_str())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_survive_the_line() {
+        for answer in [Answer::Ready, Answer::Exit(137), Answer::Error("a\n\"b\"".into())] {
+            let line = answer.line();
+            assert_eq!(line.matches('\n').count(), 1);
+            assert_eq!(Answer::parse(line.trim_end()), Some(answer));
+        }
+        assert_eq!(Answer::parse("exit 256"), None);
+        let size = Size { rows: 33, columns: 120 };
+        assert_eq!(Size::parse(size.line().trim_end()), Some(size));
+    }
+}

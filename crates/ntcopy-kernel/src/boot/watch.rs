@@ -1,0 +1,282 @@
+//! Waiting for a guest: its answers, its output, its end, and whatever comes between.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{PidfdFlags, pidfd_open};
+
+use super::launch::{CONSOLE, Launched};
+use super::pump::Pumps;
+use super::spec::{Answer, Size};
+use super::terminal::Terminal;
+use super::{Boot, Outcome, console};
+use crate::error::{Context, Error, Result};
+use crate::interrupt::Interrupts;
+use crate::process::timespec;
+
+/// How long a guest that gave its answer may take to switch off.
+const OFF_LIMIT: Duration = Duration::from_secs(5);
+/// How often the size of the host's terminal is looked at.
+const SIZE_TICK: Duration = Duration::from_millis(250);
+
+/// A guest that runs.
+pub(super) struct Watch {
+    launched: Launched,
+    terminal: Option<Terminal>,
+    size: Option<Size>,
+    stdin_open: bool,
+    begun: Instant,
+    boot_limit: Duration,
+    timeout: Option<Duration>,
+    /// What came over the control line and is no whole line yet.
+    pending: Vec<u8>,
+    ready_at: Option<Instant>,
+    /// The guest's last word, and when it came.
+    answer: Option<(Answer, Instant)>,
+}
+
+/// Why [`Watch::step`] ends the loop.
+enum End {
+    /// The kernel's process ended.
+    Gone(ExitStatus),
+    /// It has to be killed, and this is why; nothing where its answer has been heard.
+    Kill(Option<Error>),
+    /// Our own output is closed, so nobody wants the rest.
+    Unwanted,
+}
+
+impl Watch {
+    pub(super) fn new(
+        boot: &Boot,
+        launched: Launched,
+        terminal: Option<Terminal>,
+        begun: Instant,
+    ) -> Self {
+        let size = terminal.as_ref().map(Terminal::size);
+        Self {
+            launched,
+            stdin_open: terminal.is_some(),
+            terminal,
+            size,
+            begun,
+            boot_limit: boot.boot_limit,
+            timeout: boot.timeout,
+            pending: Vec::new(),
+            ready_at: None,
+            answer: None,
+        }
+    }
+
+    /// Waits until all of the guest is gone. The run directory lives on, with the console in it.
+    pub(super) fn finish(
+        mut self,
+        boot: &Boot,
+        interrupts: &Interrupts,
+    ) -> (Result<Outcome>, tempfile::TempDir) {
+        let result = self.watch(boot, interrupts);
+        // Dropping what is left kills the guest, if it lives, and gives the terminal back.
+        let Launched { run_dir, group, .. } = self.launched;
+        drop(group);
+        drop(self.terminal);
+        (result, run_dir)
+    }
+
+    fn watch(&mut self, boot: &Boot, interrupts: &Interrupts) -> Result<Outcome> {
+        let ends = self.launched.out.try_clone().and_then(|out| {
+            self.launched.control.set_nonblocking(true)?;
+            Ok((out, self.launched.err.try_clone()?))
+        });
+        let (out, err) = ends.doing("opening", "a serial line")?;
+        let pumps = Pumps::start(out, err, boot.output)?;
+        let pidfd = pidfd_open(self.launched.group.pid(), PidfdFlags::empty());
+        let pidfd = pidfd.doing("watching", &boot.kernel)?;
+        let end = loop {
+            if let Some(end) = self.step(interrupts, &pumps, &pidfd)? {
+                break end;
+            }
+        };
+        let status = match end {
+            End::Gone(status) => Some(status),
+            End::Kill(error) => {
+                self.launched.group.kill();
+                self.launched.group.wait()?;
+                if let Some(error) = error {
+                    return Err(error);
+                }
+                None
+            }
+            End::Unwanted => {
+                self.launched.group.kill();
+                self.launched.group.wait()?;
+                // What a shell says of a program that SIGPIPE ended.
+                return Ok(self.outcome(128 + 13, Default::default()));
+            }
+        };
+        let output = pumps.finish()?;
+        self.hear();
+        match self.answer.take() {
+            Some((Answer::Exit(code), _)) => Ok(self.outcome(code, output)),
+            Some((Answer::Error(text), _)) => Err(Error::Guest(text)),
+            _ => Err(Error::Died {
+                how: status.map_or_else(|| "killed".into(), |status| status.to_string()),
+                last_lines: self.last_lines(),
+            }),
+        }
+    }
+
+    fn outcome(&self, code: u8, (stdout, stderr): (Vec<u8>, Vec<u8>)) -> Outcome {
+        let wall = self.begun.elapsed();
+        Outcome { code, wall, stdout, stderr, complaints: Vec::new() }
+    }
+
+    fn last_lines(&self) -> Vec<String> {
+        console::last_lines(&self.launched.run_dir.path().join(CONSOLE))
+    }
+
+    /// Waits for the next thing to happen, and deals with it.
+    fn step(
+        &mut self,
+        interrupts: &Interrupts,
+        pumps: &Pumps,
+        pidfd: &OwnedFd,
+    ) -> Result<Option<End>> {
+        let deadline = self.deadline();
+        let now = Instant::now();
+        if let Some((at, error)) = deadline
+            && at <= now
+        {
+            return Ok(Some(End::Kill(error.map(|(what, limit)| Error::TimedOut {
+                what,
+                limit,
+                last_lines: self.last_lines(),
+            }))));
+        }
+        let until = deadline.map(|(at, _)| at - now);
+        let tick = self.terminal.as_ref().map(|_| SIZE_TICK);
+        let wait = until.into_iter().chain(tick).min();
+        let woken = self.wait(interrupts, pumps, pidfd, wait)?;
+        if let Some(signal) = interrupts.signal() {
+            return Ok(Some(End::Kill(Some(Error::Interrupted(signal)))));
+        }
+        self.hear();
+        self.resize();
+        if woken.pump {
+            return Ok(Some(End::Unwanted));
+        }
+        if woken.stdin {
+            self.type_in()?;
+        }
+        if woken.gone
+            && let Some(status) = self.launched.group.try_wait()?
+        {
+            return Ok(Some(End::Gone(status)));
+        }
+        Ok(None)
+    }
+
+    /// The next moment at which patience ends, and what to say then.
+    fn deadline(&self) -> Option<(Instant, Option<(&'static str, Duration)>)> {
+        match (&self.answer, self.ready_at) {
+            (Some((_, at)), _) => Some((*at + OFF_LIMIT, None)),
+            (None, None) => {
+                let limit = self.boot_limit;
+                Some((self.begun + limit, Some(("did not come up", limit))))
+            }
+            (None, Some(at)) => {
+                let limit = self.timeout?;
+                Some((at + limit, Some(("did not finish", limit))))
+            }
+        }
+    }
+
+    /// Sleeps until something happens.
+    fn wait(
+        &self,
+        interrupts: &Interrupts,
+        pumps: &Pumps,
+        pidfd: &OwnedFd,
+        limit: Option<Duration>,
+    ) -> Result<Woken> {
+        let stdin = std::io::stdin();
+        let watched = [
+            Some(interrupts.fd()),
+            Some(pidfd.as_fd()),
+            Some(pumps.failed()),
+            // At its end the line would be readable for ever.
+            self.answer.is_none().then(|| self.launched.control.as_fd()),
+            (self.stdin_open && self.ready_at.is_some()).then(|| stdin.as_fd()),
+        ];
+        let flags = |fd: &Option<_>| if fd.is_some() { PollFlags::IN } else { PollFlags::empty() };
+        let mut fds = watched
+            .map(|fd| PollFd::from_borrowed_fd(fd.unwrap_or_else(|| interrupts.fd()), flags(&fd)));
+        let limit = limit.map(timespec);
+        match poll(&mut fds, limit.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno).doing("waiting for", "the guest"),
+        }
+        let set = |index: usize| !fds[index].revents().is_empty();
+        Ok(Woken { gone: set(1), pump: set(2), stdin: set(4) })
+    }
+
+    /// Reads what the guest answered.
+    fn hear(&mut self) {
+        let mut chunk = [0; 512];
+        while let Ok(n) = (&self.launched.control).read(&mut chunk) {
+            if n == 0 {
+                break;
+            }
+            self.pending.extend_from_slice(&chunk[..n]);
+        }
+        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            match Answer::parse(String::from_utf8_lossy(&line).trim_end()) {
+                Some(Answer::Ready) => self.ready_at = Some(Instant::now()),
+                Some(answer) => self.answer = Some((answer, Instant::now())),
+                None => {}
+            }
+        }
+    }
+
+    /// Tells the guest when the host's terminal has another size.
+    fn resize(&mut self) {
+        let Some(terminal) = &self.terminal else { return };
+        let size = terminal.size();
+        if self.size == Some(size) || self.ready_at.is_none() {
+            return;
+        }
+        self.size = Some(size);
+        // A guest that is about to end reads no more of these.
+        let _ = (&self.launched.control).write_all(size.line().as_bytes());
+    }
+
+    /// Hands over what was typed. The line holds far more than a person types, and a guest that
+    /// does not read stops us here as it would on a terminal.
+    fn type_in(&mut self) -> Result<()> {
+        let mut chunk = [0; 4096];
+        let n = rustix::io::read(std::io::stdin(), &mut chunk);
+        let n = n.doing("reading", "standard input")?;
+        let typed = if n == 0 {
+            self.stdin_open = false;
+            // What a terminal makes of the end of its input.
+            &[4]
+        } else {
+            &chunk[..n]
+        };
+        match (&self.launched.out).write_all(typed) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(error).doing("writing to", "the guest's terminal")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What [`Watch::wait`] woke up for.
+struct Woken {
+    gone: bool,
+    pump: bool,
+    stdin: bool,
+}

@@ -1,0 +1,224 @@
+//! From a source to a kernel in the cache.
+
+mod make;
+mod patch;
+mod source;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::cache::{Built, Cache, Inputs, Meta, Partial};
+use crate::error::{Context, Error, Result};
+use crate::interrupt::Interrupts;
+use crate::kind::Kind;
+use crate::progress::Progress;
+use crate::series::Series;
+use crate::{config, process, tools};
+use source::Prepared;
+
+/// Environment variable that keeps the patched source, as [`BuildOptions::keep_source`] does.
+pub const KEEP_SOURCE_VARIABLE: &str = "NTCOPY_KEEP_SOURCE";
+
+/// What to build, and from what.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// Which kernel.
+    pub kind: Kind,
+    /// Where it is to be kept.
+    pub cache: Cache,
+    /// A source tree of the user's own, instead of a package.
+    pub tree: Option<PathBuf>,
+    /// The patches.
+    pub series: Series,
+    /// The configuration, as a fragment on top of `allnoconfig`.
+    pub fragment: String,
+    /// Keep the patched source beside the kernels.
+    pub keep_source: bool,
+    /// Ask the mirror for a newer source, though the cache has one.
+    pub refresh: bool,
+    /// Build again, though the cache has the kernel.
+    pub rebuild: bool,
+    /// Compilers at work at once.
+    pub jobs: usize,
+    /// Where the system's apt sources are, `/etc/apt`.
+    pub etc_apt: PathBuf,
+}
+
+impl BuildOptions {
+    /// The kernel of this program, with what the environment says: `NTCOPY_CACHE`,
+    /// `NTCOPY_LINUX`, `NTCOPY_SERIES`, `NTCOPY_KEEP_SOURCE`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no place for the cache, or the series cannot be read.
+    pub fn from_env(kind: Kind) -> Result<Self> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Ok(Self {
+            kind,
+            cache: Cache::locate()?,
+            tree: set(crate::source::SOURCE_VARIABLE).map(PathBuf::from),
+            series: Series::current()?,
+            fragment: config::um_fragment().to_owned(),
+            keep_source: set(KEEP_SOURCE_VARIABLE).is_some(),
+            refresh: false,
+            rebuild: false,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            etc_apt: "/etc/apt".into(),
+        })
+    }
+
+    pub(crate) fn inputs(&self) -> Inputs {
+        Inputs::new(self.kind, &self.series, &self.fragment)
+    }
+}
+
+/// Gives the kernel from the cache, and builds it first when it is not there.
+///
+/// SIGINT, SIGTERM and SIGHUP end the build and leave nothing half-done.
+///
+/// # Errors
+///
+/// One of [`Error`]'s cases; the cache is as it was before.
+pub fn build(options: &BuildOptions, progress: &mut dyn Progress) -> Result<Built> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Err(Error::NotHere("um kernels are built on x86-64 Linux only".into()));
+    }
+    let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
+    let tree = options.tree.as_deref().map(crate::source::tree::Tree::open).transpose()?;
+    let tree_id = tree.as_ref().map(crate::source::tree::Tree::id).transpose()?;
+    let inputs = options.inputs();
+    let found = |cache: &Cache| -> Result<Option<Built>> {
+        if options.rebuild || options.refresh {
+            return Ok(None);
+        }
+        cache.find(&inputs, tree_id.as_ref())
+    };
+    if let Some(built) = found(&options.cache)? {
+        return Ok(built);
+    }
+    tools::check(tree.is_none())?;
+    let _lock = options.cache.lock(&interrupts, progress)?;
+    if let Some(built) = found(&options.cache)? {
+        return Ok(built);
+    }
+    let mut work = Work { options, interrupts: &interrupts, progress };
+    work.build(tree.as_ref(), &inputs)
+}
+
+/// A build under way.
+struct Work<'a> {
+    options: &'a BuildOptions,
+    interrupts: &'a Interrupts,
+    progress: &'a mut dyn Progress,
+}
+
+impl Work<'_> {
+    fn build(
+        &mut self,
+        tree: Option<&crate::source::tree::Tree>,
+        inputs: &Inputs,
+    ) -> Result<Built> {
+        let cache = &self.options.cache;
+        let partial = cache.partial(&cache.kernels())?;
+        let prepared = match tree {
+            Some(tree) => self.take_tree(tree, partial.path())?,
+            None => self.take_package(partial.path())?,
+        };
+        let key = inputs.key(&prepared.id, &prepared.version);
+        // A newer source was asked for, and what the mirror has is what the cache has.
+        if self.options.refresh
+            && let Some(built) = cache.built()?.into_iter().find(|built| built.key == key)
+        {
+            self.progress.note(&format!("{key} is up to date"));
+            return Ok(built);
+        }
+        let out = partial.path().join("out");
+        fs::create_dir_all(&out).doing("creating", &out)?;
+        let log = out.join("build.log");
+        let made = self.make(&prepared, &log);
+        let (steps, seconds) = match made {
+            Ok(made) => made,
+            Err(error) => return Err(keep_log(cache, &key, &log, error)),
+        };
+        let meta = self.meta(&prepared, inputs, steps, seconds)?;
+        self.install(partial, &prepared, &key, meta)
+    }
+
+    /// Configures and compiles; gives the steps and the seconds that compiling took.
+    fn make(&mut self, prepared: &Prepared, log: &Path) -> Result<(u64, u64)> {
+        let begun = Instant::now();
+        self.configure(prepared, log)?;
+        let steps = self.compile(prepared, log)?;
+        Ok((steps, begun.elapsed().as_secs()))
+    }
+
+    fn meta(&self, prepared: &Prepared, inputs: &Inputs, steps: u64, seconds: u64) -> Result<Meta> {
+        let release = prepared.source.join("include/config/kernel.release");
+        let release = fs::read_to_string(&release).doing("reading", &release)?;
+        let mut gcc = std::process::Command::new("gcc");
+        let compiler = process::output(gcc.arg("--version"), self.interrupts)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Meta {
+            recipe: inputs.recipe(),
+            kind: inputs.kind.name().into(),
+            version: prepared.version.clone(),
+            release: release.trim().into(),
+            source: prepared.id.clone(),
+            series: inputs.series.clone(),
+            patches: self.options.series.patches.iter().map(|p| p.name.clone()).collect(),
+            config: inputs.config.clone(),
+            compiler: compiler.lines().next().unwrap_or("").into(),
+            steps,
+            seconds,
+            built_unix_s: now.as_secs(),
+        })
+    }
+
+    /// Puts the kernel into the cache: one rename, after everything is in place.
+    fn install(
+        &mut self,
+        partial: Partial,
+        prepared: &Prepared,
+        key: &str,
+        meta: Meta,
+    ) -> Result<Built> {
+        let cache = &self.options.cache;
+        let out = partial.path().join("out");
+        for (from, to) in [("linux", "linux"), (".config", "config")] {
+            let (from, to) = (prepared.source.join(from), out.join(to));
+            fs::copy(&from, &to).doing("copying to", &to)?;
+        }
+        let text = serde_json::to_string_pretty(&meta).map_err(std::io::Error::from);
+        let path = out.join("meta.json");
+        fs::write(&path, text.doing("writing", &path)? + "\n").doing("writing", &path)?;
+        let dir = cache.kernels().join(key);
+        if dir.exists() {
+            let old = partial.path().join("old");
+            fs::rename(&dir, &old).doing("replacing", &dir)?;
+        }
+        fs::rename(&out, &dir).doing("moving the kernel to", &dir)?;
+        if self.options.keep_source {
+            let kept = cache.root().join("sources").join(key);
+            fs::create_dir_all(cache.root().join("sources")).doing("creating", &kept)?;
+            if kept.exists() {
+                fs::remove_dir_all(&kept).doing("removing", &kept)?;
+            }
+            fs::rename(&prepared.source, &kept).doing("moving the source to", &kept)?;
+            self.progress.note(&format!("source kept: {}", kept.display()));
+        }
+        self.progress.begin("clearing up", None, None);
+        drop(partial);
+        self.progress.end();
+        Ok(Built { path: dir.join("linux"), dir, key: key.into(), meta })
+    }
+}
+
+/// Saves the log of a failed build from the work area, and lets the error say where it is.
+fn keep_log(cache: &Cache, key: &str, log: &Path, error: Error) -> Error {
+    let Error::Build { step, errors, .. } = error else { return error };
+    let kept = cache.logs().join(format!("{key}.log"));
+    let moved = fs::create_dir_all(cache.logs()).and_then(|()| fs::copy(log, &kept));
+    let log = if moved.is_ok() { kept } else { "(could not be kept)".into() };
+    Error::Build { step, errors, log }
+}

@@ -1,0 +1,121 @@
+//! Getting a source and putting the series on it.
+
+use std::path::{Path, PathBuf};
+
+use super::{Work, patch};
+use crate::cache::SourceId;
+use crate::error::{Error, Result};
+use crate::source::package::{self, Apt, Package};
+use crate::source::tree::Tree;
+use crate::source::unpack::{self, Wanted};
+use crate::source::version;
+use crate::{collision, room};
+
+/// A patched source, ready to be configured.
+pub(super) struct Prepared {
+    pub(super) source: PathBuf,
+    pub(super) version: String,
+    pub(super) id: SourceId,
+}
+
+impl Work<'_> {
+    /// Copies the user's tree and patches the copy.
+    pub(super) fn take_tree(&mut self, tree: &Tree, partial: &Path) -> Result<Prepared> {
+        patch::check_form(&self.options.series)?;
+        let reserve = 400 << 20;
+        room::check_disk(partial, "a copy of the source", tree.size_bytes() + reserve)?;
+        self.progress.note(&format!("source: {} (NTCOPY_LINUX)", tree.root().display()));
+        let source = partial.join("source");
+        self.progress.begin("copying the source", Some(tree.file_count()), None);
+        let progress = &mut *self.progress;
+        tree.copy_to(&source, self.interrupts, &mut |count| progress.advance(count))?;
+        self.progress.end();
+        self.prepare(source, tree.id()?)
+    }
+
+    /// Takes the newest package to which the series applies: of the cache, else of the mirror.
+    pub(super) fn take_package(&mut self, partial: &Path) -> Result<Prepared> {
+        patch::check_form(&self.options.series)?;
+        let needed = match self.options.keep_source {
+            true => unpack::NEEDED_WHOLE_BYTES,
+            false => unpack::NEEDED_BYTES,
+        };
+        room::check_disk(partial, "the unpacked source and its build", needed)?;
+        let cached = package::cached(&self.options.cache)?;
+        let mut refusals = Vec::new();
+        if !self.options.refresh {
+            for package in &cached {
+                match self.try_package(package, partial) {
+                    Err(error) if is_refusal(&error) => refusals.push(error),
+                    result => return result,
+                }
+            }
+        }
+        let apt = Apt::update(&self.options.etc_apt, self.interrupts, self.progress);
+        let apt = match apt {
+            // The series did not apply to what the cache has: that is the news then.
+            Err(Error::NoSource { .. }) if !refusals.is_empty() => {
+                return Err(refusals.swap_remove(0));
+            }
+            apt => apt?,
+        };
+        for package in apt.packages(self.interrupts)? {
+            let known = cached.contains(&package);
+            if known && !self.options.refresh {
+                continue;
+            }
+            if !known {
+                let cache = &self.options.cache;
+                apt.download(&package, cache, self.interrupts, self.progress)?;
+            }
+            match self.try_package(&package, partial) {
+                Err(error) if is_refusal(&error) => refusals.push(error),
+                result => return result,
+            }
+        }
+        // The first is the newest, and what is wrong with it is what there is to mend.
+        Err(refusals.swap_remove(0))
+    }
+
+    /// Unpacks a package and patches it.
+    fn try_package(&mut self, package: &Package, partial: &Path) -> Result<Prepared> {
+        self.progress.begin(&format!("unpacking {}", package.name), None, None);
+        let target = partial.join("package");
+        let file = package.file(&self.options.cache);
+        let wanted = match self.options.keep_source {
+            true => Wanted::Whole,
+            false => Wanted::um(&self.options.series),
+        };
+        let source = unpack::unpack(&file, &target, &wanted, self.interrupts);
+        self.progress.end();
+        let prepared = source.and_then(|source| self.prepare(source, package.id()));
+        match &prepared {
+            Ok(_) => {
+                let Package { name, version, .. } = package;
+                self.progress.note(&format!("source: package {name} {version}"));
+            }
+            Err(error) => {
+                let _ = std::fs::remove_dir_all(&target);
+                if is_refusal(error) {
+                    let first = error.to_string();
+                    let first = first.lines().next().unwrap_or("").to_owned();
+                    self.progress.note(&format!("not {}: {first}", package.name));
+                }
+            }
+        }
+        prepared
+    }
+
+    /// Checks our numbers against the source and applies the series to it.
+    fn prepare(&mut self, source: PathBuf, id: SourceId) -> Result<Prepared> {
+        let version = version(&source)?;
+        collision::check(&source, &version)?;
+        patch::apply(&self.options.series, &source, &version, self.interrupts)?;
+        Ok(Prepared { source, version, id })
+    }
+}
+
+/// Whether an older source may do where this one did not.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Patch { .. } | Error::Collision { .. })
+}

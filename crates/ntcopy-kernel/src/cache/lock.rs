@@ -1,0 +1,97 @@
+//! One at a time in the cache.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::Cache;
+use crate::error::{Context, Result};
+use crate::interrupt::Interrupts;
+use crate::progress::Progress;
+
+/// The cache's lock. The kernel gives it back when this is dropped, or the process dies.
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Cache {
+    /// Takes the lock, waiting for whoever has it, and clears away what dead processes left.
+    pub(crate) fn lock(
+        &self,
+        interrupts: &Interrupts,
+        progress: &mut dyn Progress,
+    ) -> Result<Lock> {
+        let root = self.root();
+        fs::create_dir_all(root).doing("creating the cache", root)?;
+        let path = root.join("lock");
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).doing("opening", &path)?;
+        let mut waiting = false;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(rustix::io::Errno::WOULDBLOCK) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(errno) => return Err(errno).doing("locking", &path),
+            }
+            if !waiting {
+                waiting = true;
+                let mut holder = String::new();
+                // Only for the message; the number may be missing for a moment.
+                let _ = file.read_to_string(&mut holder);
+                let holder = holder.trim();
+                progress.note(&format!(
+                    "waiting for another ntcopy (process {holder}) that is at work in {}",
+                    root.display()
+                ));
+            }
+            interrupts.check()?;
+            thread::sleep(Duration::from_millis(200));
+        }
+        let written = file.rewind().and_then(|()| file.set_len(0)).and_then(|()| {
+            let text = format!("{}\n", std::process::id());
+            file.write_all(text.as_bytes())
+        });
+        written.doing("writing", &path)?;
+        self.sweep()?;
+        Ok(Lock { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Notes(std::sync::mpsc::Sender<String>);
+
+    impl Progress for Notes {
+        fn note(&mut self, text: &str) {
+            self.0.send(text.to_owned()).unwrap();
+        }
+        fn begin(&mut self, _step: &str, _total: Option<u64>, _seconds: Option<u64>) {}
+        fn advance(&mut self, _done: u64) {}
+        fn end(&mut self) {}
+    }
+
+    #[test]
+    fn the_second_builder_says_that_it_waits_and_goes_on_after_the_first() {
+        let home = tempfile::tempdir().unwrap();
+        let cache = Cache::at(home.path());
+        let interrupts = Interrupts::arm().unwrap();
+        let first = cache.lock(&interrupts, &mut crate::progress::Silent).unwrap();
+        let (sender, notes) = std::sync::mpsc::channel();
+        let other = cache.clone();
+        let second = thread::spawn(move || {
+            let interrupts = Interrupts::arm().unwrap();
+            other.lock(&interrupts, &mut Notes(sender)).map(drop)
+        });
+        let note = notes.recv().unwrap();
+        assert!(note.contains(&std::process::id().to_string()), "{note}");
+        drop(first);
+        second.join().unwrap().unwrap();
+    }
+}

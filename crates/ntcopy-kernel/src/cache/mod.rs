@@ -1,0 +1,315 @@
+//! Where built kernels are kept: `$NTCOPY_CACHE`, `$XDG_CACHE_HOME/ntcopy` or `~/.cache/ntcopy`.
+//!
+//! ```text
+//! kernels/um-7.3.4-0123456789ab/{linux,config,meta.json,build.log}
+//! packages/linux-source-7.3_….deb     as downloaded: another series needs no network
+//! logs/                               of builds that failed
+//! lock                                held by whoever changes anything here
+//! ```
+//!
+//! Whatever is under way has a name that begins with `.partial-`. It gets its real name by a
+//! rename when it is whole, and whoever next takes the lock removes what a dead process left.
+
+mod lock;
+mod meta;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sha2::{Digest, Sha256};
+
+pub use meta::{Meta, SourceId};
+
+use crate::error::{Context, Error, Result};
+use crate::kind::Kind;
+use crate::series::hex;
+
+/// Environment variable that names another cache directory.
+pub const CACHE_VARIABLE: &str = "NTCOPY_CACHE";
+
+/// How a build turns its inputs into a kernel. A change of that makes older kernels stale.
+const RECIPE: u32 = 1;
+
+/// What begins the name of everything unfinished.
+const PARTIAL: &str = ".partial-";
+
+/// The cache directory.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+/// A kernel in the cache.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The kernel, an executable.
+    pub path: PathBuf,
+    /// Its directory in the cache.
+    pub dir: PathBuf,
+    /// The directory's name: kind, version and the first 12 digits of the key.
+    pub key: String,
+    /// What it was made of.
+    pub meta: Meta,
+}
+
+impl Cache {
+    /// The cache of this user.
+    ///
+    /// # Errors
+    ///
+    /// When none of the environment variables that say where it is are set.
+    pub fn locate() -> Result<Self> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let root = set(CACHE_VARIABLE)
+            .map(PathBuf::from)
+            .or_else(|| set("XDG_CACHE_HOME").map(|home| PathBuf::from(home).join("ntcopy")))
+            .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".cache/ntcopy")))
+            .ok_or_else(|| {
+                let text = "no place for the cache: set NTCOPY_CACHE to a directory";
+                Error::NotHere(text.into())
+            })?;
+        let root = std::path::absolute(&root).doing("finding", &root)?;
+        Ok(Self { root })
+    }
+
+    /// A cache in a directory of the caller's choice.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where kernels are.
+    pub(crate) fn kernels(&self) -> PathBuf {
+        self.root.join("kernels")
+    }
+
+    /// Where source packages are.
+    pub(crate) fn packages(&self) -> PathBuf {
+        self.root.join("packages")
+    }
+
+    /// Where logs of failed builds are.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
+    /// The kernels that are whole, newest version first, then the one built last.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read. A directory whose `meta.json` does not fit is left out.
+    pub fn built(&self) -> Result<Vec<Built>> {
+        let folder = self.kernels();
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error).doing("reading", &folder),
+        };
+        let mut built = Vec::new();
+        for entry in entries {
+            let dir = entry.doing("reading", &folder)?.path();
+            let key = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let meta = fs::read(dir.join("meta.json")).ok();
+            let meta = meta.and_then(|text| serde_json::from_slice::<Meta>(&text).ok());
+            let path = dir.join("linux");
+            if let Some(meta) = meta.filter(|_| path.is_file() && !key.starts_with(PARTIAL)) {
+                built.push(Built { path, dir, key, meta });
+            }
+        }
+        built.sort_by_key(|b| (version_key(&b.meta.version), b.meta.built_unix_s));
+        built.reverse();
+        Ok(built)
+    }
+
+    /// The kernel that was made of these inputs. Without a source: from any package.
+    pub(crate) fn find(&self, inputs: &Inputs, source: Option<&SourceId>) -> Result<Option<Built>> {
+        let fits = |built: &Built| {
+            inputs.made(&built.meta)
+                && match source {
+                    Some(source) => built.meta.source == *source,
+                    None => matches!(built.meta.source, SourceId::Package { .. }),
+                }
+        };
+        Ok(self.built()?.into_iter().find(fits))
+    }
+
+    /// A new directory for something unfinished, removed when dropped.
+    pub(crate) fn partial(&self, parent: &Path) -> Result<Partial> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("{PARTIAL}{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).doing("creating", &path)?;
+        Ok(Partial { path })
+    }
+
+    /// Removes what dead processes left unfinished. The caller holds the lock, so nobody who
+    /// lives is at work.
+    fn sweep(&self) -> Result<()> {
+        for folder in [self.kernels(), self.packages()] {
+            for path in children(&folder)? {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if name.starts_with(PARTIAL) {
+                    remove(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An unfinished directory.
+pub(crate) struct Partial {
+    path: PathBuf,
+}
+
+impl Partial {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // What cannot be removed now is swept away under the next lock.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// What a kernel is made of, besides its source.
+#[derive(Clone, Debug)]
+pub(crate) struct Inputs {
+    pub(crate) kind: Kind,
+    /// Hash of the series.
+    pub(crate) series: String,
+    /// Hash of the configuration fragment.
+    pub(crate) config: String,
+}
+
+impl Inputs {
+    pub(crate) fn new(kind: Kind, series: &crate::series::Series, fragment: &str) -> Self {
+        let config = hex(&Sha256::digest(fragment));
+        Self { kind, series: series.hash(), config }
+    }
+
+    /// Whether a kernel was made of these.
+    pub(crate) fn made(&self, meta: &Meta) -> bool {
+        meta.recipe == RECIPE
+            && meta.kind == self.kind.name()
+            && meta.series == self.series
+            && meta.config == self.config
+    }
+
+    pub(crate) fn recipe(&self) -> u32 {
+        RECIPE
+    }
+
+    /// Name of the kernel's directory, for a source of this version.
+    pub(crate) fn key(&self, source: &SourceId, version: &str) -> String {
+        let mut hasher = Sha256::new();
+        let source = source.to_string();
+        for part in [&source, version, &self.series, &self.config, &RECIPE.to_string()] {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        format!("{}-{version}-{}", self.kind, &hex(&hasher.finalize())[..12])
+    }
+}
+
+/// The numbers of a version, for comparing: "7.3.10" is newer than "7.3.4".
+pub(crate) fn version_key(version: &str) -> Vec<u64> {
+    let numbers = version.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+    numbers.map(|part| part.parse().unwrap_or(0)).collect()
+}
+
+/// What a directory holds; nothing when it is not there.
+pub(crate) fn children(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).doing("reading", folder),
+    };
+    let paths: std::io::Result<Vec<PathBuf>> = entries.map(|e| e.map(|e| e.path())).collect();
+    let mut paths = paths.doing("reading", folder)?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Removes a file or a directory with all that it holds.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    let result = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    result.doing("removing", path)
+}
+
+/// What a file or a directory takes on disk, in bytes.
+pub(crate) fn size_bytes(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(metadata) = fs::symlink_metadata(path) else { return 0 };
+    let own = metadata.blocks() * 512;
+    if !metadata.is_dir() {
+        return own;
+    }
+    own + children(path).unwrap_or_default().iter().map(|child| size_bytes(child)).sum::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::{Patch, Series};
+
+    fn package() -> SourceId {
+        SourceId::Package { name: "linux-source-7.3".into(), version: "7.3.4-1".into() }
+    }
+
+    #[test]
+    fn the_key_changes_with_every_input() {
+        let inputs = Inputs::new(Kind::Um, &Series::default(), "CONFIG_NET=y");
+        let base = inputs.key(&package(), "7.3.4");
+        assert!(base.starts_with("um-7.3.4-"), "{base}");
+        assert_eq!(base.len(), "um-7.3.4-".len() + 12);
+        assert_eq!(base, inputs.key(&package(), "7.3.4"));
+        let tree = SourceId::Tree { path: "/src".into(), digest: "d".into() };
+        assert_ne!(base, inputs.key(&tree, "7.3.4"));
+        let patch = Patch { name: "1.patch".into(), content: b"x".to_vec() };
+        let series = Series { patches: vec![patch] };
+        assert_ne!(base, Inputs::new(Kind::Um, &series, "CONFIG_NET=y").key(&package(), "7.3.4"));
+        let config = Inputs::new(Kind::Um, &Series::default(), "CONFIG_NET=n");
+        assert_ne!(base, config.key(&package(), "7.3.4"));
+    }
+
+    #[test]
+    fn versions_compare_by_number() {
+        assert!(version_key("7.3.10-1~bpo13+1") > version_key("7.3.4-1~bpo13+1"));
+        assert!(version_key("7.10") > version_key("7.3"));
+    }
+
+    #[test]
+    fn a_partial_directory_is_no_kernel_and_goes_away() {
+        let home = tempfile::tempdir().unwrap();
+        let cache = Cache::at(home.path());
+        let partial = cache.partial(&cache.kernels()).unwrap();
+        fs::write(partial.path().join("linux"), "half").unwrap();
+        assert!(cache.built().unwrap().is_empty());
+        let path = partial.path().to_path_buf();
+        drop(partial);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_dead_builder_left_is_swept_and_the_rest_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let cache = Cache::at(home.path());
+        let left = cache.kernels().join(".partial-1-0");
+        fs::create_dir_all(left.join("source")).unwrap();
+        let whole = cache.packages().join("linux-source-7.3_1_all.deb");
+        fs::create_dir_all(cache.packages()).unwrap();
+        fs::write(&whole, "deb").unwrap();
+        cache.sweep().unwrap();
+        assert!(!left.exists());
+        assert!(whole.exists());
+    }
+}

@@ -1,0 +1,213 @@
+//! Whether a kernel source already uses one of our numbers.
+//!
+//! The numbers come from `uapi/ntcopy.h`. The 2022 value of the flag means MSG_SOCK_DEVMEM today;
+//! this check is what notices the next time.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::{Context, Error, Result};
+
+const UAPI: &str = include_str!("../../../uapi/ntcopy.h");
+
+/// A `#define` with a number.
+#[derive(Debug, PartialEq, Eq)]
+struct Definition {
+    name: String,
+    value: u64,
+    line: usize,
+}
+
+/// The numbers of the interface, and where the kernel defines their like.
+pub(crate) fn check(source: &Path, version: &str) -> Result<()> {
+    let flag = ours("MSG_NTCOPY");
+    let option = ours("SO_NTCOPY");
+    let clash = |file: &str, ours: &str, value: u64, theirs: Definition| Error::Collision {
+        ours: ours.into(),
+        value,
+        theirs: theirs.name,
+        file: file.into(),
+        line: theirs.line,
+        version: version.into(),
+    };
+    let flags = "include/linux/socket.h";
+    let text = fs::read_to_string(source.join(flags)).doing("reading", source.join(flags))?;
+    let shares_a_bit = |d: &Definition| d.name != "MSG_NTCOPY" && d.value & flag != 0;
+    if let Some(theirs) = definitions(&text, &["MSG_"]).into_iter().find(shares_a_bit) {
+        return Err(clash(flags, "MSG_NTCOPY", flag, theirs));
+    }
+    for file in option_headers(source)? {
+        let text = fs::read_to_string(source.join(&file)).doing("reading", source.join(&file))?;
+        let same = |d: &Definition| d.name != "SO_NTCOPY" && d.value == option;
+        if let Some(theirs) = definitions(&text, &["SO_", "SCM_"]).into_iter().find(same) {
+            return Err(clash(&file, "SO_NTCOPY", option, theirs));
+        }
+    }
+    Ok(())
+}
+
+/// A number of `uapi/ntcopy.h`.
+fn ours(name: &str) -> u64 {
+    let found = definitions(UAPI, &[name]).into_iter().find(|d| d.name == name);
+    found.map(|d| d.value).expect("uapi/ntcopy.h defines it; a test of this file holds it to that")
+}
+
+/// The generic header of socket options, and those of the architectures that have their own.
+fn option_headers(source: &Path) -> Result<Vec<String>> {
+    let mut files = vec!["include/uapi/asm-generic/socket.h".to_owned()];
+    let arch = source.join("arch");
+    for entry in fs::read_dir(&arch).doing("reading", &arch)? {
+        let name = entry.doing("reading", &arch)?.file_name();
+        let file = format!("arch/{}/include/uapi/asm/socket.h", name.to_string_lossy());
+        if source.join(&file).is_file() {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The definitions whose name begins with one of `prefixes` and whose value is a number, or an
+/// expression of numbers. One that refers to other names (a mask of flags, an alias) is left out:
+/// what it refers to is looked at where it is defined.
+fn definitions(text: &str, prefixes: &[&str]) -> Vec<Definition> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let Some(rest) = line.trim_start().strip_prefix('#') else { continue };
+        let Some(rest) = rest.trim_start().strip_prefix("define") else { continue };
+        let mut parts = rest.trim_start().splitn(2, char::is_whitespace);
+        let (Some(name), Some(value)) = (parts.next(), parts.next()) else { continue };
+        if !prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
+        let value = value.split("/*").next().unwrap_or(value).split("//").next().unwrap_or("");
+        if let Some(value) = evaluate(value) {
+            found.push(Definition { name: name.to_owned(), value, line: index + 1 });
+        }
+    }
+    found
+}
+
+/// The value of numbers joined by `|` and `<<`, parentheses allowed; `BIT(n)` too.
+fn evaluate(expression: &str) -> Option<u64> {
+    let expression = expression.trim();
+    if let Some(parts) = split_top(expression, "|") {
+        return parts.iter().try_fold(0, |sum, part| Some(sum | evaluate(part)?));
+    }
+    if let Some(parts) = split_top(expression, "<<") {
+        let [base, shift] = parts.as_slice() else { return None };
+        return evaluate(base)?.checked_shl(u32::try_from(evaluate(shift)?).ok()?);
+    }
+    if let Some(inner) = expression.strip_prefix("BIT(").and_then(|e| e.strip_suffix(')')) {
+        return 1u64.checked_shl(u32::try_from(evaluate(inner)?).ok()?);
+    }
+    if let Some(inner) = expression.strip_prefix('(').and_then(|e| e.strip_suffix(')')) {
+        return evaluate(inner);
+    }
+    let number = expression.trim_end_matches(['u', 'U', 'l', 'L']);
+    match number.strip_prefix("0x").or_else(|| number.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None if number.len() > 1 && number.starts_with('0') => u64::from_str_radix(number, 8).ok(),
+        None => number.parse().ok(),
+    }
+}
+
+/// Splits at an operator outside of parentheses; `None` when there is none.
+fn split_top<'a>(expression: &'a str, operator: &str) -> Option<Vec<&'a str>> {
+    let mut depth = 0;
+    let mut start = 0;
+    let mut parts = Vec::new();
+    for (at, c) in expression.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ if depth == 0 && at >= start && expression[at..].starts_with(operator) => {
+                parts.push(&expression[start..at]);
+                start = at + operator.len();
+            }
+            _ => {}
+        }
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    parts.push(&expression[start..]);
+    Some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_numbers_are_in_the_header() {
+        assert_eq!(ours("MSG_NTCOPY").count_ones(), 1, "a flag is one bit");
+        assert!(ours("SO_NTCOPY") > 0);
+    }
+
+    #[test]
+    fn values_are_read_in_every_spelling_of_the_kernel() {
+        let text = "#define MSG_OOB\t\t1\n#define MSG_HEX 0x40\t/* text */\n#define MSG_SHIFT (1 << 5)\n\
+                    # define MSG_BIT BIT(27)\n#define MSG_U 0x80000000U // text\n#define MSG_OR (1 | (1<<8))\n\
+                    #define MSG_EOF MSG_FIN\n#define MSG_MASK (MSG_OOB | MSG_HEX)\n#define MSG_EMPTY\n\
+                    #define OTHER 3\n#define MSG_OCT 010\n";
+        let found = definitions(text, &["MSG_"]);
+        let found: Vec<(&str, u64)> = found.iter().map(|d| (d.name.as_str(), d.value)).collect();
+        assert_eq!(
+            found,
+            [
+                ("MSG_OOB", 1),
+                ("MSG_HEX", 0x40),
+                ("MSG_SHIFT", 32),
+                ("MSG_BIT", 1 << 27),
+                ("MSG_U", 0x8000_0000),
+                ("MSG_OR", 0x101),
+                ("MSG_OCT", 8)
+            ]
+        );
+    }
+
+    /// A source tree with one flag and one option.
+    fn tree(flag: &str, generic: &str, sparc: &str) -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| {
+            let path = tree.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        put("include/linux/socket.h", &format!("/* head */\n{flag}\n"));
+        put("include/uapi/asm-generic/socket.h", generic);
+        put("arch/sparc/include/uapi/asm/socket.h", sparc);
+        tree
+    }
+
+    #[test]
+    fn a_free_number_passes_and_our_own_name_is_no_clash() {
+        let flag = ours("MSG_NTCOPY");
+        let tree = tree(
+            &format!("#define MSG_NTCOPY {flag:#x}"),
+            "#define SO_DEBUG 1\n",
+            "#define SO_DEBUG 0x0001\n",
+        );
+        check(tree.path(), "7.3").unwrap();
+    }
+
+    #[test]
+    fn a_flag_that_shares_our_bit_is_named_with_its_place() {
+        let flag = ours("MSG_NTCOPY") | 1;
+        let tree = tree(&format!("#define MSG_THEIRS {flag:#x}"), "", "");
+        let text = check(tree.path(), "7.9").unwrap_err().to_string();
+        for part in ["MSG_NTCOPY", "MSG_THEIRS", "include/linux/socket.h:2", "7.9"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn an_option_of_one_architecture_is_found_too() {
+        let option = ours("SO_NTCOPY");
+        let tree = tree("", "#define SO_DEBUG 1\n", &format!("#define SO_THEIRS {option:#x}\n"));
+        let text = check(tree.path(), "7.9").unwrap_err().to_string();
+        assert!(text.contains("arch/sparc/include/uapi/asm/socket.h:1"), "{text}");
+        assert!(text.contains("SO_THEIRS"), "{text}");
+    }
+}

@@ -1,0 +1,190 @@
+//! What can go wrong, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::tools::MissingTools;
+
+/// A failure to get, build or boot a kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The name of a kernel that nobody knows.
+    #[error("no kernel is called '{0}'; this version builds: um (the same as um:7.3)")]
+    UnknownKind(String),
+    /// The name of a kernel that is planned, and not built yet.
+    #[error("kernel '{0}' is not built by this version; use --kernel um")]
+    NotBuilt(String),
+    /// A host that this crate cannot work on.
+    #[error("{0}")]
+    NotHere(String),
+    /// Programs or headers that a build needs.
+    #[error("{0}")]
+    MissingTools(MissingTools),
+    /// No kernel source could be found.
+    #[error("no kernel source: {looked_for}. {fix}")]
+    NoSource {
+        /// What was looked for, where, and what happened.
+        looked_for: String,
+        /// What the user can do.
+        fix: String,
+    },
+    /// A directory that is not a kernel source.
+    #[error(
+        "{path} is not a Linux source tree: {reason}"
+    )]
+    NotATree {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing or wrong in it.
+        reason: String,
+    },
+    /// One of our numbers means something else in this source.
+    #[error(
+        "{ours} ({value:#x}) collides with {theirs} at {file}:{line} of Linux {version}: this \
+         kernel gave the number away; uapi/ntcopy.h needs another one"
+    )]
+    Collision {
+        /// Our name.
+        ours: String,
+        /// The number that both names claim.
+        value: u64,
+        /// The other name.
+        theirs: String,
+        /// Where the other name is defined, relative to the source.
+        file: String,
+        /// Line in that file.
+        line: usize,
+        /// Version of the source.
+        version: String,
+    },
+    /// A patch does not apply.
+    #[error("patch {patch} does not apply to Linux {version}: {file}, {hunk}\n{output}")]
+    Patch {
+        /// File name of the patch.
+        patch: String,
+        /// Version of the source.
+        version: String,
+        /// The file that did not take it.
+        file: String,
+        /// Which hunk, as patch(1) says it.
+        hunk: String,
+        /// What patch(1) printed.
+        output: String,
+    },
+    /// Configuration symbols that did not come out as asked for.
+    #[error("Linux {version} did not accept these settings of the configuration: {}", lost.join("; "))]
+    ConfigLost {
+        /// Version of the source.
+        version: String,
+        /// "asked, got" for each symbol.
+        lost: Vec<String>,
+    },
+    /// The compiler, or another step of the build, failed.
+    #[error("{step} failed:\n{}\nthe whole log: {}", errors.join("\n"), log.display())]
+    Build {
+        /// The step.
+        step: String,
+        /// The first lines that look like errors.
+        errors: Vec<String>,
+        /// The log, kept after the failure.
+        log: PathBuf,
+    },
+    /// Too little room on a file system.
+    #[error(
+        "too little room on {path} for {purpose}: {} MiB needed, {} MiB free, {} MiB missing; {fix}",
+        mib(*needed_bytes), mib(*free_bytes), mib(needed_bytes - free_bytes)
+    )]
+    NoRoom {
+        /// The directory.
+        path: PathBuf,
+        /// What it was to hold.
+        purpose: String,
+        /// What is needed, in bytes.
+        needed_bytes: u64,
+        /// What is free, in bytes; less than what is needed.
+        free_bytes: u64,
+        /// What to do.
+        fix: String,
+    },
+    /// SIGINT, SIGTERM or SIGHUP came; everything was ended and cleared away.
+    #[error("interrupted by signal {0}")]
+    Interrupted(i32),
+    /// The guest did not come up, or did not finish in time. It was killed.
+    #[error("the guest {what} within {} s, and was killed; its last lines:\n{}", limit.as_secs_f32(), indent(last_lines))]
+    TimedOut {
+        /// What it did not do.
+        what: &'static str,
+        /// The limit that it ran past.
+        limit: Duration,
+        /// The end of the kernel's console.
+        last_lines: Vec<String>,
+    },
+    /// The guest's kernel ended without having said how the command ended.
+    #[error("the guest's kernel died ({how}); its last lines:\n{}", indent(last_lines))]
+    Died {
+        /// Exit status of the kernel's process.
+        how: String,
+        /// The end of the kernel's console.
+        last_lines: Vec<String>,
+    },
+    /// The guest refused its orders: a sysctl, a mount, a directory.
+    #[error("in the guest: {0}")]
+    Guest(String),
+    /// A system call on the host failed.
+    #[error("{doing} {path}: {source}")]
+    Io {
+        /// What was being done: "creating", "reading".
+        doing: &'static str,
+        /// To which file or program.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+/// Result with this crate's error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Exit code of a program that ends with this error: 2 usage, 3 not available here, 128 + n
+    /// for signal n, 1 for the rest.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::UnknownKind(_) => 2,
+            Self::NotBuilt(_)
+            | Self::NotHere(_)
+            | Self::MissingTools(_)
+            | Self::NoSource { .. }
+            | Self::NoRoom { .. } => 3,
+            Self::Interrupted(signal) => 128u8.wrapping_add(*signal as u8),
+            _ => 1,
+        }
+    }
+}
+
+/// Adds to an I/O error what was being done, and to what.
+pub(crate) trait Context<T> {
+    fn doing(self, doing: &'static str, path: impl AsRef<Path>) -> Result<T>;
+}
+
+impl<T, E: Into<io::Error>> Context<T> for std::result::Result<T, E> {
+    fn doing(self, doing: &'static str, path: impl AsRef<Path>) -> Result<T> {
+        self.map_err(|source| Error::Io {
+            doing,
+            path: path.as_ref().to_path_buf(),
+            source: source.into(),
+        })
+    }
+}
+
+fn mib(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
+
+fn indent(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return "  (it said nothing)".into();
+    }
+    lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,298 @@
+//! Running the command in the guest.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, WaitOptions, wait};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcdrain, tcsetwinsize};
+
+use super::{Result, setup};
+use crate::boot::spec::{ERR_LINE, OUT_LINE, Size, Spec};
+
+/// What is passed on of one pipe before the others, and the end of the command, get their turn.
+const PASS_BYTES: usize = 256 * 1024;
+/// What is passed on after the command's end: more than any pipe holds, so only a stray process
+/// that writes on and on loses output.
+const DRAIN_BYTES: usize = 4 << 20;
+
+/// Runs the command to its end and gives its exit code. All of its output is on its way to the
+/// host by then, and whatever it left behind is killed.
+pub(super) fn run(spec: &Spec, mut lines: Lines, control: &File) -> Result<u8> {
+    let (wake, sender) = UnixStream::pair().map_err(|error| error.to_string())?;
+    wake.set_nonblocking(true).map_err(|error| error.to_string())?;
+    signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, sender)
+        .map_err(|error| format!("watching children: {error}"))?;
+    let mut command = command(spec);
+    lines.attach(&mut command)?;
+    let child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return lines.cannot_run(spec, &error),
+    };
+    // The child has the write ends now, and only its end closes them.
+    drop(command);
+    let pid = Pid::from_child(&child);
+    let status = loop {
+        lines.wait(&wake, control)?;
+        if let Some(status) = reap(pid)? {
+            break status;
+        }
+    };
+    lines.drain()?;
+    kill_the_rest();
+    Ok(code(status))
+}
+
+fn command(spec: &Spec) -> Command {
+    let mut command =
+        Command::new(spec.command.first().map_or("".as_ref(), |word| word.as_os_str()));
+    command.args(spec.command.iter().skip(1)).stdin(Stdio::null());
+    command.env_clear().envs(spec.environment.iter().map(|(name, value)| (name, value)));
+    let on_terminal = spec.terminal.is_some();
+    let prepare = move || {
+        rustix::process::setsid()?;
+        if on_terminal {
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes two system calls, which neither allocate nor take a lock.
+    unsafe { command.pre_exec(prepare) };
+    command
+}
+
+/// 128 + n for signal n, as shells have it.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// Collects the children that have ended, strangers too, since process 1 inherits them. Gives the
+/// command's status when it is among them.
+fn reap(command: Pid) -> Result<Option<ExitStatus>> {
+    let mut found = None;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == command => {
+                found = Some(ExitStatus::from_raw(status.as_raw()));
+            }
+            Ok(Some(_)) => {}
+            Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(found),
+            Err(errno) => return Err(format!("waiting for the command: {errno}")),
+        }
+    }
+}
+
+/// Ends everything but process 1.
+fn kill_the_rest() {
+    // SAFETY: kill(2) touches no memory. -1 means every process but process 1, in the guest.
+    unsafe { libc::kill(-1, libc::SIGKILL) };
+}
+
+/// The lines to the host, and the pipes that feed them.
+pub(super) struct Lines {
+    terminal: Option<Terminal>,
+    /// Where output comes from, and the line that it goes to.
+    pipes: Vec<(OwnedFd, File)>,
+    /// What the host said over the control line and is no whole line yet.
+    pending: Vec<u8>,
+}
+
+/// A terminal for the command. Not the serial line itself: the end of a session hangs its
+/// terminal up, and a serial line forgets what it has not sent by then.
+struct Terminal {
+    master: OwnedFd,
+    line: File,
+    /// What was typed and the terminal has not taken yet.
+    typed: Vec<u8>,
+}
+
+impl Lines {
+    /// Opens the lines that the command needs.
+    pub(super) fn open(spec: &Spec) -> Result<Self> {
+        let mut lines = Self { terminal: None, pipes: Vec::new(), pending: Vec::new() };
+        if let Some(size) = spec.terminal {
+            let failed = |errno| format!("making a terminal: {errno}");
+            let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+            let master = openpt(flags).map_err(failed)?;
+            unlockpt(&master).map_err(failed)?;
+            set_nonblocking(&master).map_err(failed)?;
+            resize(&master, size)?;
+            let line = setup::raw_line(OUT_LINE)?;
+            lines.terminal = Some(Terminal { master, line, typed: Vec::new() });
+        }
+        Ok(lines)
+    }
+
+    /// Gives the command its terminal, or two pipes: a program must not take our serial lines for
+    /// a terminal when the host's user sees none.
+    fn attach(&mut self, command: &mut Command) -> Result<()> {
+        let text = |error: io::Error| format!("the command's output: {error}");
+        if let Some(terminal) = &self.terminal {
+            let slave = terminal.slave().map_err(text)?;
+            command.stdin(slave.try_clone().map_err(text)?);
+            command.stdout(slave.try_clone().map_err(text)?).stderr(slave);
+            let master = terminal.master.try_clone().map_err(text)?;
+            self.pipes.push((master, terminal.line.try_clone().map_err(text)?));
+            return Ok(());
+        }
+        let (out, out_end) = io::pipe().map_err(text)?;
+        let (err, err_end) = io::pipe().map_err(text)?;
+        command.stdout(out_end).stderr(err_end);
+        for (pipe, line) in [(out, OUT_LINE), (err, ERR_LINE)] {
+            set_nonblocking(&pipe).map_err(|errno| text(errno.into()))?;
+            self.pipes.push((pipe.into(), setup::raw_line(line)?));
+        }
+        Ok(())
+    }
+
+    /// Says why the command cannot run where it would have said something itself.
+    fn cannot_run(&mut self, spec: &Spec, error: &io::Error) -> Result<u8> {
+        let name = spec.command.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+        let end = if self.terminal.is_some() { "\r\n" } else { "\n" };
+        let text = format!("ntcopy: cannot run '{name}' in the guest: {error}{end}");
+        if let Some((_, line)) = self.pipes.last_mut() {
+            let written = line.write_all(text.as_bytes());
+            written.map_err(|error| format!("the command's output: {error}"))?;
+        }
+        self.drain()?;
+        Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+    }
+
+    /// Sleeps until there is output, a word of the host or an ended child; passes everything on.
+    fn wait(&mut self, wake: &UnixStream, control: &File) -> Result<()> {
+        let mut fds = vec![PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)];
+        if let Some(terminal) = &self.terminal {
+            fds.push(PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN));
+            fds.push(if terminal.typed.is_empty() {
+                PollFd::from_borrowed_fd(terminal.line.as_fd(), PollFlags::IN)
+            } else {
+                PollFd::from_borrowed_fd(terminal.master.as_fd(), PollFlags::OUT)
+            });
+        }
+        let pipes = self.pipes.iter();
+        fds.extend(pipes.map(|(pipe, _)| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(format!("waiting for the command: {errno}")),
+        }
+        let set = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
+        let (said, typed) = (set(1), set(2));
+        drop(fds);
+        let mut sink = [0; 64];
+        while matches!((&mut &*wake).read(&mut sink), Ok(n) if n > 0) {}
+        if self.terminal.is_some() && said {
+            self.listen(control)?;
+        }
+        if let Some(terminal) = self.terminal.as_mut().filter(|_| typed) {
+            terminal.type_in()?;
+        }
+        self.pass_on(PASS_BYTES)
+    }
+
+    /// Takes new sizes of the host's terminal.
+    fn listen(&mut self, mut control: &File) -> Result<()> {
+        let mut chunk = [0; 128];
+        let n = control.read(&mut chunk).map_err(|error| format!("the control line: {error}"))?;
+        self.pending.extend_from_slice(&chunk[..n]);
+        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line);
+            if let (Some(size), Some(terminal)) = (Size::parse(line.trim_end()), &self.terminal) {
+                resize(&terminal.master, size)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what the pipes hold now, about so many bytes of each at most, and forgets a pipe
+    /// that is at its end.
+    fn pass_on(&mut self, limit_bytes: usize) -> Result<()> {
+        let mut chunk = vec![0; 16 * 1024];
+        let mut open = Vec::new();
+        for (pipe, mut line) in std::mem::take(&mut self.pipes) {
+            let mut passed_bytes = 0;
+            let is_open = loop {
+                if passed_bytes >= limit_bytes {
+                    break true;
+                }
+                match rustix::io::read(&pipe, &mut chunk[..]) {
+                    // A terminal's end is an error, as the last of its users has closed it.
+                    Ok(0) | Err(rustix::io::Errno::IO) => break false,
+                    Ok(n) => {
+                        passed_bytes += n;
+                        line.write_all(&chunk[..n])
+                            .map_err(|error| format!("the command's output: {error}"))?;
+                    }
+                    Err(rustix::io::Errno::AGAIN) => break true,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(errno) => return Err(format!("the command's output: {errno}")),
+                }
+            };
+            if is_open {
+                open.push((pipe, line));
+            } else {
+                drained(&line)?;
+            }
+        }
+        self.pipes = open;
+        Ok(())
+    }
+
+    /// Passes on what is left, and waits until the host has it.
+    fn drain(&mut self) -> Result<()> {
+        self.pass_on(DRAIN_BYTES)?;
+        self.pipes.iter().try_for_each(|(_, line)| drained(line))
+    }
+}
+
+impl Terminal {
+    /// The command's end.
+    fn slave(&self) -> io::Result<File> {
+        let name = ptsname(&self.master, Vec::new())?;
+        let name = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+        let mut options = File::options();
+        options.read(true).write(true).custom_flags(libc::O_NOCTTY | libc::O_CLOEXEC);
+        options.open(name)
+    }
+
+    /// Hands over what was typed, as far as the terminal takes it.
+    fn type_in(&mut self) -> Result<()> {
+        let failed = |error: io::Error| format!("the terminal: {error}");
+        if self.typed.is_empty() {
+            let mut chunk = [0; 1024];
+            let n = self.line.read(&mut chunk).map_err(failed)?;
+            self.typed.extend_from_slice(&chunk[..n]);
+        }
+        match rustix::io::write(&self.master, &self.typed) {
+            Ok(n) => drop(self.typed.drain(..n)),
+            // Nobody is left who could read it.
+            Err(rustix::io::Errno::IO) => self.typed.clear(),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno.into())),
+        }
+        Ok(())
+    }
+}
+
+fn set_nonblocking(fd: impl AsFd) -> rustix::io::Result<()> {
+    let flags = fcntl_getfl(&fd)?;
+    fcntl_setfl(&fd, flags | OFlags::NONBLOCK)
+}
+
+fn drained(line: &File) -> Result<()> {
+    tcdrain(line).map_err(|errno| format!("the command's output: {errno}"))
+}
+
+fn resize(terminal: impl AsFd, size: Size) -> Result<()> {
+    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size).map_err(|errno| format!("the terminal's size: {errno}"))
+}

@@ -1,0 +1,67 @@
+//! The guest's first process.
+//!
+//! `ntcopy kernel guest-init SPEC` runs as process 1 of the booted kernel. It mounts what a
+//! program expects, does what the host ordered, passes output on, and switches the guest off.
+
+mod child;
+mod setup;
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::system::{RebootCommand, reboot};
+
+use crate::boot::spec::{Answer, CONTROL_LINE, Spec};
+
+/// Runs the guest, and never comes back: with the orders carried out it switches off.
+///
+/// Called in any other process than the first it only says so, and exits with code 2.
+pub fn init(spec: &Path) -> ! {
+    if std::process::id() != 1 {
+        eprintln!("ntcopy: guest-init is the first process of a booted kernel, and nothing else");
+        std::process::exit(2);
+    }
+    if let Err(error) = run(spec) {
+        // The control line is what failed, or the orders; the console is what is left.
+        eprintln!("ntcopy: guest-init: {error}");
+    }
+    rustix::fs::sync();
+    let _ = reboot(RebootCommand::PowerOff);
+    // Process 1 that ends is a panic, which ends the guest as well.
+    std::process::exit(1);
+}
+
+/// A failure in the guest is a text for the host.
+type Result<T> = std::result::Result<T, String>;
+
+fn run(spec: &Path) -> Result<()> {
+    // What is needed of the host's tree is opened before /dev and /run are mounted over it.
+    let text = std::fs::read(spec).map_err(|error| format!("{}: {error}", spec.display()))?;
+    let spec: Spec = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    let directory = setup::enter(Path::new(&spec.directory));
+    setup::mount_all()?;
+    let control = setup::raw_line(CONTROL_LINE)?;
+    let obeyed = directory.and_then(|()| setup::obey(&spec));
+    // What the host sends before a line is open stays in it unheard, so: lines first, then the
+    // word that lets the host begin.
+    let answer = match obeyed.and_then(|()| child::Lines::open(&spec)) {
+        Ok(lines) => {
+            say(&control, &Answer::Ready)?;
+            match child::run(&spec, lines, &control) {
+                Ok(code) => Answer::Exit(code),
+                Err(text) => Answer::Error(text),
+            }
+        }
+        Err(text) => Answer::Error(text),
+    };
+    // The host may read files that the command wrote as soon as it has the answer.
+    rustix::fs::sync();
+    say(&control, &answer)
+}
+
+/// Sends a line to the host and waits until it is out.
+fn say(mut control: &File, answer: &Answer) -> Result<()> {
+    std::io::Write::write_all(&mut control, answer.line().as_bytes())
+        .and_then(|()| Ok(rustix::termios::tcdrain(control)?))
+        .map_err(|error| format!("the control line: {error}"))
+}

@@ -1,0 +1,170 @@
+//! Making the guest a place where programs of the host feel at home.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::path::Path;
+
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::termios::{ControlModes, OptionalActions, tcgetattr, tcsetattr};
+
+use super::Result;
+use crate::boot::spec::Spec;
+
+/// Goes to the command's directory, and stays in it whatever is mounted over its path.
+pub(super) fn enter(directory: &Path) -> Result<()> {
+    std::env::set_current_dir(directory)
+        .map_err(|error| format!("the directory {}: {error}", directory.display()))
+}
+
+/// Mounts what belongs to a kernel and not to a disk.
+pub(super) fn mount_all() -> Result<()> {
+    let none = MountFlags::empty();
+    mount_one("proc", "/proc", none)?;
+    mount_one("sysfs", "/sys", none)?;
+    mount_one("devtmpfs", "/dev", none)?;
+    for folder in ["/dev/pts", "/dev/shm"] {
+        made(fs::create_dir_all(folder), folder)?;
+    }
+    mount_with("devpts", "/dev/pts", none, "mode=0620,ptmxmode=0666")?;
+    mount_one("tmpfs", "/dev/shm", MountFlags::NOSUID | MountFlags::NODEV)?;
+    mount_one("tmpfs", "/run", MountFlags::NOSUID | MountFlags::NODEV)?;
+    let links = [
+        ("/proc/self/fd", "/dev/fd"),
+        ("/proc/self/fd/0", "/dev/stdin"),
+        ("/proc/self/fd/1", "/dev/stdout"),
+        ("/proc/self/fd/2", "/dev/stderr"),
+    ];
+    for (target, link) in links {
+        made(symlink(target, link), link)?;
+    }
+    Ok(())
+}
+
+fn mount_one(kind: &str, target: &str, flags: MountFlags) -> Result<()> {
+    mount_with(kind, target, flags, "")
+}
+
+fn mount_with(kind: &str, target: &str, flags: MountFlags, data: &str) -> Result<()> {
+    let data = std::ffi::CString::new(data).map_err(|error| error.to_string())?;
+    mount(kind, target, kind, flags, Some(data.as_c_str()))
+        .map_err(|error| format!("mounting {kind} on {target}: {error}"))
+}
+
+fn made(result: io::Result<()>, what: &str) -> Result<()> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(format!("making {what}: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Opens a serial line for both directions, and lets every byte through as it is.
+pub(super) fn raw_line(line: usize) -> Result<File> {
+    let path = format!("/dev/ttyS{line}");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NOCTTY | libc::O_CLOEXEC);
+    let file = options.open(&path).map_err(|error| format!("opening {path}: {error}"))?;
+    let raw = tcgetattr(&file).and_then(|mut settings| {
+        settings.make_raw();
+        settings.control_modes |= ControlModes::CLOCAL;
+        tcsetattr(&file, OptionalActions::Now, &settings)
+    });
+    raw.map_err(|error| format!("setting up serial line {line}: {error}"))?;
+    Ok(file)
+}
+
+/// Carries out the orders that come before the command.
+pub(super) fn obey(spec: &Spec) -> Result<()> {
+    loopback_up().map_err(|error| format!("bringing up the interface lo: {error}"))?;
+    let (current, maximum) = spec.open_files;
+    setrlimit(Resource::Nofile, Rlimit { current, maximum })
+        .map_err(|error| format!("setting the limit of open files: {error}"))?;
+    for (key, value) in &spec.sysctls {
+        sysctl(Path::new("/proc/sys"), key, value)?;
+    }
+    Ok(())
+}
+
+/// Writes a sysctl; the key has dots or slashes.
+fn sysctl(root: &Path, key: &str, value: &str) -> Result<()> {
+    // As sysctl(8): the first separator says which of the two the key uses, so that an
+    // interface's name may hold the other.
+    let relative = match key.find(['.', '/']) {
+        Some(at) if key.as_bytes()[at] == b'.' => key
+            .chars()
+            .map(|c| match c {
+                '.' => '/',
+                '/' => '.',
+                other => other,
+            })
+            .collect(),
+        _ => key.to_owned(),
+    };
+    let is_inside = !relative.is_empty()
+        && !relative.starts_with('/')
+        && relative.split('/').all(|part| !part.is_empty() && part != "..");
+    if !is_inside {
+        return Err(format!("sysctl '{key}': not a name of a setting"));
+    }
+    fs::write(root.join(relative), value).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("sysctl '{key}': this kernel has no such setting"),
+        io::ErrorKind::PermissionDenied => format!("sysctl '{key}': cannot be set"),
+        _ => format!("sysctl '{key}': the value '{value}' is refused: {error}"),
+    })
+}
+
+/// Brings up lo.
+fn loopback_up() -> io::Result<()> {
+    let socket = rustix::net::socket(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        None,
+    )?;
+    // SAFETY: ifreq is a plain C struct, for which all zeros are a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: SIOCSIFFLAGS reads an ifreq; `request` is one, and lives through the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &request) };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("net/core")).unwrap();
+        fs::create_dir_all(root.path().join("net/eth0.1")).unwrap();
+        fs::write(root.path().join("net/core/ntcopy"), "2").unwrap();
+        fs::write(root.path().join("net/eth0.1/mtu"), "1").unwrap();
+        root
+    }
+
+    #[test]
+    fn a_sysctl_is_written_in_both_spellings() {
+        let root = root();
+        sysctl(root.path(), "net.core.ntcopy", "0").unwrap();
+        assert_eq!(fs::read_to_string(root.path().join("net/core/ntcopy")).unwrap(), "0");
+        sysctl(root.path(), "net/core/ntcopy", "3").unwrap();
+        assert_eq!(fs::read_to_string(root.path().join("net/core/ntcopy")).unwrap(), "3");
+        sysctl(root.path(), "net.eth0/1.mtu", "9").unwrap();
+        assert_eq!(fs::read_to_string(root.path().join("net/eth0.1/mtu")).unwrap(), "9");
+    }
+
+    #[test]
+    fn a_bad_key_is_named_and_never_leaves_the_folder() {
+        let root = root();
+        for key in ["", "/etc/passwd", "..", "net/../../x", "net//core"] {
+            let text = sysctl(root.path(), key, "1").unwrap_err();
+            assert!(text.contains(&format!("'{key}'")), "{text}");
+        }
+    }
+}

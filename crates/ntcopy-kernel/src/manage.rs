@@ -1,0 +1,149 @@
+//! Looking at the cache, and clearing it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::build::BuildOptions;
+use crate::cache::{self, Meta, SourceId};
+use crate::error::{Context, Result};
+use crate::interrupt::Interrupts;
+use crate::progress::Progress;
+
+/// Whether a kernel is the one that would be booted now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Made of today's series and configuration.
+    Current,
+    /// Made of another series or configuration, or superseded by a newer source.
+    Stale,
+}
+
+/// A kernel in the cache.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Name of its directory: kind, version and key.
+    pub name: String,
+    /// The executable.
+    pub path: PathBuf,
+    /// What it takes on disk, in bytes.
+    pub size_bytes: u64,
+    /// Current or stale.
+    pub state: State,
+    /// What it was made of.
+    #[serde(flatten)]
+    pub meta: Meta,
+}
+
+/// What the cache holds, newest first. `options` say what current means.
+///
+/// # Errors
+///
+/// When the cache cannot be read.
+pub fn list(options: &BuildOptions) -> Result<Vec<Entry>> {
+    let inputs = options.inputs();
+    let is_package = |meta: &Meta| matches!(meta.source, SourceId::Package { .. });
+    let mut newest_seen = false;
+    let mut entries = Vec::new();
+    for built in options.cache.built()? {
+        let mut state = State::Stale;
+        if inputs.made(&built.meta) {
+            // Of the kernels from packages only the newest is booted; one from a tree may be
+            // asked for again as long as its tree lives.
+            let superseded = is_package(&built.meta) && newest_seen;
+            newest_seen |= is_package(&built.meta);
+            if !superseded {
+                state = State::Current;
+            }
+        }
+        let size_bytes = cache::size_bytes(&built.dir);
+        entries.push(Entry {
+            name: built.key,
+            path: built.path,
+            size_bytes,
+            state,
+            meta: built.meta,
+        });
+    }
+    Ok(entries)
+}
+
+/// What [`clean`] removes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Stale kernels, logs, and what interrupted builds left.
+    Stale,
+    /// All kernels, logs and kept sources; the downloaded packages stay.
+    Kernels,
+    /// Everything, the downloaded packages too.
+    All,
+}
+
+/// Something that was removed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cleaned {
+    /// Its path.
+    pub path: PathBuf,
+    /// What it took on disk, in bytes.
+    pub size_bytes: u64,
+}
+
+/// Removes kernels and what belongs to them, and says what was removed. Waits for a build that is
+/// under way.
+///
+/// # Errors
+///
+/// When something cannot be removed, or a signal came.
+pub fn clean(
+    options: &BuildOptions,
+    what: What,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Cleaned>> {
+    let cache = &options.cache;
+    if !cache.root().exists() {
+        return Ok(Vec::new());
+    }
+    let interrupts = Interrupts::arm().doing("taking over signals for", "clean")?;
+    let mut cleaned: Vec<Cleaned> = leftovers(cache)?.into_iter().map(measured).collect();
+    let _lock = cache.lock(&interrupts, progress)?;
+    cleaned.retain(|left| !left.path.exists());
+    let mut doomed = Vec::new();
+    // Not only what `list` knows: a directory without a readable meta.json is of no use either.
+    let entries = list(options)?;
+    let current = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        entries.iter().any(|entry| entry.name == name && entry.state == State::Current)
+    };
+    for folder in [cache.kernels(), cache.root().join("sources")] {
+        let found = cache::children(&folder)?;
+        doomed.extend(found.into_iter().filter(|path| what != What::Stale || !current(path)));
+    }
+    doomed.extend(cache::children(&cache.logs())?);
+    if what == What::All {
+        doomed.extend(cache::children(&cache.packages())?);
+    }
+    for path in doomed {
+        interrupts.check()?;
+        let removed = measured(path);
+        cache::remove(&removed.path)?;
+        cleaned.push(removed);
+    }
+    Ok(cleaned)
+}
+
+fn measured(path: PathBuf) -> Cleaned {
+    Cleaned { size_bytes: cache::size_bytes(&path), path }
+}
+
+/// What builds that died left: taking the lock sweeps it away.
+fn leftovers(cache: &cache::Cache) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in [cache.kernels(), cache.packages()] {
+        let is_partial = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".partial-"))
+        };
+        found.extend(cache::children(&folder)?.into_iter().filter(is_partial));
+    }
+    Ok(found)
+}

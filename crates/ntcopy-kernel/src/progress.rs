@@ -1,0 +1,169 @@
+//! Telling how far a long step has come.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Hears how a build goes on.
+pub trait Progress {
+    /// Something worth a line of its own, that stays: what was chosen, what is waited for.
+    fn note(&mut self, text: &str);
+    /// A step begins. With a total it is counted; `seconds` is what it took the last time.
+    fn begin(&mut self, step: &str, total: Option<u64>, seconds: Option<u64>);
+    /// So much of the step is done, in the unit of the total.
+    fn advance(&mut self, done: u64);
+    /// The step is over.
+    fn end(&mut self);
+}
+
+/// Says nothing.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn note(&mut self, _text: &str) {}
+    fn begin(&mut self, _step: &str, _total: Option<u64>, _seconds: Option<u64>) {}
+    fn advance(&mut self, _done: u64) {}
+    fn end(&mut self) {}
+}
+
+/// The progress that fits standard error: a bar on a terminal, else a line every ten seconds.
+pub fn for_stderr() -> Box<dyn Progress> {
+    if io::stderr().is_terminal() { Box::new(Bar::default()) } else { Box::new(Lines::default()) }
+}
+
+/// A bar with an estimate.
+#[derive(Default)]
+struct Bar {
+    bar: Option<ProgressBar>,
+}
+
+impl Progress for Bar {
+    fn note(&mut self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    fn begin(&mut self, step: &str, total: Option<u64>, _seconds: Option<u64>) {
+        self.end();
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+        let template = if total.is_some() {
+            "{msg:<22} [{bar:32}] {percent:>3} %  {elapsed} gone, about {eta} to go"
+        } else {
+            "{msg:<22} {spinner} {elapsed}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(step.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        self.bar = Some(bar);
+    }
+
+    fn advance(&mut self, done: u64) {
+        if let Some(bar) = &self.bar {
+            // The total is what an earlier build took; a build that takes more must not stop at
+            // 100 %.
+            if bar.length().is_some_and(|total| done > total) {
+                bar.set_length(done);
+            }
+            bar.set_position(done);
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// How often [`Lines`] speaks.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// A line now and then, for logs.
+#[derive(Default)]
+struct Lines {
+    step: String,
+    total: Option<u64>,
+    seconds: Option<u64>,
+    begun: Option<Instant>,
+    spoke: Option<Instant>,
+}
+
+impl Progress for Lines {
+    fn note(&mut self, text: &str) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    fn begin(&mut self, step: &str, total: Option<u64>, seconds: Option<u64>) {
+        let now = Some(Instant::now());
+        *self = Self { step: step.to_owned(), total, seconds, begun: now, spoke: now };
+        match seconds {
+            Some(seconds) => self.note(&format!("{step} (took {seconds} s the last time)")),
+            None => self.note(step),
+        }
+    }
+
+    fn advance(&mut self, done: u64) {
+        let (Some(begun), Some(spoke)) = (self.begun, self.spoke) else { return };
+        if spoke.elapsed() < LINE_INTERVAL {
+            return;
+        }
+        self.spoke = Some(Instant::now());
+        let line = line(&self.step, done, self.total, begun.elapsed(), self.seconds);
+        self.note(&line);
+    }
+
+    fn end(&mut self) {
+        self.begun = None;
+    }
+}
+
+/// "compiling: 43 %, 51 s gone, about 68 s to go".
+fn line(step: &str, done: u64, total: Option<u64>, gone: Duration, seconds: Option<u64>) -> String {
+    let gone_s = gone.as_secs();
+    let Some(total) = total.map(|total| total.max(done)).filter(|&total| total > 0) else {
+        return format!("{step}: {gone_s} s gone");
+    };
+    let percent = done * 100 / total;
+    let left_s = if done > 0 {
+        (gone.as_secs_f64() * (total - done) as f64 / done as f64).round() as u64
+    } else {
+        seconds.unwrap_or(0).saturating_sub(gone_s)
+    };
+    format!("{step}: {percent} %, {gone_s} s gone, about {left_s} s to go")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_extrapolates_from_what_is_done() {
+        let text = line("compiling", 250, Some(1000), Duration::from_secs(30), None);
+        assert_eq!(text, "compiling: 25 %, 30 s gone, about 90 s to go");
+    }
+
+    #[test]
+    fn more_than_the_estimate_is_not_more_than_all() {
+        let text = line("compiling", 1200, Some(1000), Duration::from_secs(60), None);
+        assert_eq!(text, "compiling: 100 %, 60 s gone, about 0 s to go");
+    }
+
+    #[test]
+    fn without_a_total_only_the_time_is_told() {
+        assert_eq!(
+            line("downloading", 7, None, Duration::from_secs(4), None),
+            "downloading: 4 s gone"
+        );
+    }
+}

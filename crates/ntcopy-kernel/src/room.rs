@@ -1,0 +1,56 @@
+//! Whether there is room on a file system, before it is filled.
+
+use std::path::Path;
+
+use rustix::fs::{StatVfs, StatVfsMountFlags, statvfs};
+
+use crate::error::{Context, Error, Result};
+
+/// What is free for us on the file system of `path`, in bytes.
+pub(crate) fn free_bytes(path: &Path) -> Result<u64> {
+    Ok(free(&stat(path)?))
+}
+
+fn stat(path: &Path) -> Result<StatVfs> {
+    statvfs(path).doing("asking for free room on", path)
+}
+
+fn free(stat: &StatVfs) -> u64 {
+    stat.f_bavail.saturating_mul(stat.f_frsize)
+}
+
+/// Whether programs may be mapped from the file system of `path`.
+pub(crate) fn is_noexec(path: &Path) -> Result<bool> {
+    Ok(stat(path)?.f_flag.contains(StatVfsMountFlags::NOEXEC))
+}
+
+/// An error unless so many bytes are free on the disk of the cache.
+pub(crate) fn check_disk(path: &Path, purpose: &str, needed_bytes: u64) -> Result<()> {
+    let free_bytes = free_bytes(path)?;
+    if free_bytes >= needed_bytes {
+        return Ok(());
+    }
+    Err(Error::NoRoom {
+        path: path.to_path_buf(),
+        purpose: purpose.into(),
+        needed_bytes,
+        free_bytes,
+        fix: "make room there (ntcopy kernel clean --all), or set NTCOPY_CACHE to a directory on \
+              another disk"
+            .into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_room_says_how_much_is_missing_and_what_to_do() {
+        check_disk(Path::new("/"), "a test", 1).unwrap();
+        let error = check_disk(Path::new("/"), "a test", u64::MAX).unwrap_err();
+        assert_eq!(error.exit_code(), 3);
+        let text = error.to_string();
+        assert!(text.contains("MiB missing") && text.contains("NTCOPY_CACHE"), "{text}");
+    }
+}

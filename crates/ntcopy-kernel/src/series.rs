@@ -1,0 +1,180 @@
+//! The patches: embedded in the program, or from a folder.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Context, Result};
+
+include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// Environment variable that names a folder with another series, laid out like
+/// `kernel/series/7.3`: `*.patch`, and `um/*.patch` after them.
+pub const SERIES_VARIABLE: &str = "NTCOPY_SERIES";
+
+/// A patch as git format-patch writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// File name, with `um/` before it for a patch of the bench.
+    pub name: String,
+    /// The file.
+    pub content: Vec<u8>,
+}
+
+/// Patches in the order in which they apply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Series {
+    /// The patches.
+    pub patches: Vec<Patch>,
+}
+
+impl Series {
+    /// The series that this program was built with, or that [`SERIES_VARIABLE`] names.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn current() -> Result<Self> {
+        match std::env::var_os(SERIES_VARIABLE).filter(|folder| !folder.is_empty()) {
+            Some(folder) => Self::from_folder(Path::new(&folder)),
+            None => Ok(Self::embedded()),
+        }
+    }
+
+    /// The series that this program was built with.
+    pub fn embedded() -> Self {
+        let prefixed = |prefix: &str, embedded: &[(&str, &[u8])]| -> Vec<Patch> {
+            let patch = |&(name, content): &(&str, &[u8])| Patch {
+                name: format!("{prefix}{name}"),
+                content: content.to_vec(),
+            };
+            embedded.iter().map(patch).collect()
+        };
+        let mut patches = prefixed("", SERIES_7_3);
+        patches.extend(prefixed("um/", SERIES_7_3_UM));
+        Self { patches }
+    }
+
+    /// A series in a folder: `*.patch` sorted by name, then `um/*.patch` sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// When the folder or a patch cannot be read. A missing `um/` is no error.
+    pub fn from_folder(folder: &Path) -> Result<Self> {
+        let mut patches = read_folder(folder, "")?;
+        let um = folder.join("um");
+        if um.is_dir() {
+            patches.extend(read_folder(&um, "um/")?);
+        }
+        Ok(Self { patches })
+    }
+
+    /// Hash over names and contents, hexadecimal.
+    pub fn hash(&self) -> String {
+        let mut hasher = Sha256::new();
+        for patch in &self.patches {
+            hasher.update((patch.name.len() as u64).to_le_bytes());
+            hasher.update(&patch.name);
+            hasher.update((patch.content.len() as u64).to_le_bytes());
+            hasher.update(&patch.content);
+        }
+        hex(&hasher.finalize())
+    }
+
+    /// The files that the patches change or make, relative to the source tree.
+    pub fn touched(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        for patch in &self.patches {
+            for line in String::from_utf8_lossy(&patch.content).lines() {
+                let name = line.strip_prefix("--- a/").or_else(|| line.strip_prefix("+++ b/"));
+                if let Some(name) = name {
+                    files.push(name.split('\t').next().unwrap_or(name).to_owned());
+                }
+            }
+        }
+        files.sort();
+        files.dedup();
+        files
+    }
+}
+
+/// The patches of one folder, sorted.
+fn read_folder(folder: &Path, prefix: &str) -> Result<Vec<Patch>> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).doing("reading the series in", folder)? {
+        let path = entry.doing("reading the series in", folder)?.path();
+        if path.extension() == Some(OsStr::new("patch")) && path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let read = |path: &PathBuf| -> Result<Patch> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let content = fs::read(path).doing("reading", path)?;
+        Ok(Patch { name: format!("{prefix}{name}"), content })
+    };
+    paths.iter().map(read).collect()
+}
+
+/// Bytes as lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("um")).unwrap();
+        for (name, content) in files {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn patches_come_in_the_order_of_their_names_and_the_bench_last() {
+        let folder = folder(&[
+            ("um/0001-um.patch", "u"),
+            ("0010-late.patch", "l"),
+            ("0002-early.patch", "e"),
+            ("README", "not a patch"),
+        ]);
+        let series = Series::from_folder(folder.path()).unwrap();
+        let names: Vec<&str> = series.patches.iter().map(|patch| patch.name.as_str()).collect();
+        assert_eq!(names, ["0002-early.patch", "0010-late.patch", "um/0001-um.patch"]);
+    }
+
+    #[test]
+    fn the_hash_knows_names_contents_and_order() {
+        let hash =
+            |files: &[(&str, &str)]| Series::from_folder(folder(files).path()).unwrap().hash();
+        let base = hash(&[("1.patch", "ab"), ("2.patch", "c")]);
+        assert_eq!(base, hash(&[("2.patch", "c"), ("1.patch", "ab")]));
+        assert_ne!(base, hash(&[("1.patch", "a"), ("2.patch", "bc")]));
+        assert_ne!(base, hash(&[("1.patch", "ab"), ("3.patch", "c")]));
+    }
+
+    #[test]
+    fn touched_files_are_read_from_the_headers() {
+        let content = "--- a/net/socket.c\n+++ b/net/socket.c\n@@ -1 +1 @@\n-a\n+b\n\
+                       --- /dev/null\n+++ b/net/core/new.c\n";
+        let patch = Patch { name: "x".into(), content: content.into() };
+        let series = Series { patches: vec![patch] };
+        assert_eq!(series.touched(), ["net/core/new.c", "net/socket.c"]);
+    }
+
+    #[test]
+    fn the_embedded_series_is_the_repository_s() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/series/7.3");
+        assert_eq!(Series::embedded(), Series::from_folder(&folder).unwrap());
+    }
+}
