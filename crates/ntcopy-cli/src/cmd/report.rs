@@ -1,12 +1,133 @@
-//! `ntcopy report`.
+//! `ntcopy report`: reads records, writes what they say. Measures nothing.
 
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::error::ErrorKind;
+use ntcopy_bench::record::Record;
+use ntcopy_bench::verdict;
+use ntcopy_report::{json, page, splice, table};
 
 /// Arguments.
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(
+    about = "Make a page, a table or JSON from records",
+    long_about = "Make a page, a table or JSON from records. Without an option, the table and \
+                  the verdict of each record are printed. Nothing is measured: the same records \
+                  always give the same output.",
+    after_help = "Examples:\n  ntcopy report records/2026-11-21-unix --out report.html\n  ntcopy \
+                  report A B C --out all.html\n  ntcopy report A --splice README.md"
+)]
+pub struct Args {
+    /// Directories of records, or their .jsonl files
+    #[arg(required = true, value_name = "RECORD")]
+    records: Vec<PathBuf>,
+    /// Write one self-contained HTML page with all the records
+    #[arg(long, value_name = "FILE.html", group = "form")]
+    out: Option<PathBuf>,
+    /// Print the record's table as Markdown
+    #[arg(long, group = "form")]
+    markdown: bool,
+    /// Replace what stands between <!-- table:begin --> and <!-- table:end --> in FILE by the
+    /// record's table
+    #[arg(long, value_name = "FILE", group = "form")]
+    splice: Option<PathBuf>,
+    /// Print the record's results as one JSON object
+    #[arg(long, group = "form")]
+    json: bool,
+}
 
 /// Runs it.
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not yet")
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let is_for_one = args.markdown || args.json || args.splice.is_some();
+    if is_for_one && args.records.len() > 1 {
+        let message = "--markdown, --splice and --json take one RECORD; --out takes any number\n";
+        clap::Error::raw(ErrorKind::WrongNumberOfValues, message).exit();
+    }
+    let records = args.records.iter().map(Record::read).collect::<Result<Vec<Record>, _>>()?;
+    if let Some(out) = &args.out {
+        write_page(&records, out)?;
+    } else if let (Some(document), [record]) = (&args.splice, records.as_slice()) {
+        splice_into(document, &table::markdown(record))?;
+    } else {
+        for record in &records {
+            let text = if args.markdown {
+                table::markdown(record)
+            } else if args.json {
+                format!("{}\n", serde_json::to_string_pretty(&json::object(record))?)
+            } else {
+                plain(record, records.len() > 1)
+            };
+            print(&text)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Table and verdict.
+fn plain(record: &Record, named: bool) -> String {
+    let mut text = if named { format!("== {}\n", record.header.id) } else { String::new() };
+    text.push_str(&table::terminal(record));
+    text.push('\n');
+    for sentence in verdict::sentences(record) {
+        text.push_str(&sentence);
+        text.push('\n');
+    }
+    if named {
+        text.push('\n');
+    }
+    text
+}
+
+fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
+    let mut command: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(program) = command.first_mut() {
+        // Where the program lies says nothing to whoever reads the page.
+        *program = "ntcopy".to_owned();
+    }
+    let html = page::html(records, &command)?;
+    replace(out, &html, 0o666)
+}
+
+fn splice_into(document: &Path, table: &str) -> anyhow::Result<()> {
+    let name = document.display();
+    let before = fs::read_to_string(document).with_context(|| format!("cannot read {name}"))?;
+    let mode = fs::metadata(document).map_or(0o666, |data| data.permissions().mode() & 0o7777);
+    let after = splice::splice(&before, table).with_context(|| format!("in {name}"))?;
+    if after == before {
+        return Ok(());
+    }
+    replace(document, &after, mode)
+}
+
+/// Writes a file whole or not at all; a device or a pipe is written to as it is.
+fn replace(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+    let context = || format!("cannot write {}", path.display());
+    // Through a link, so that the link stays one.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+        return fs::write(path, text).with_context(context);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(mode))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .with_context(context)?;
+    file.write_all(text.as_bytes()).with_context(context)?;
+    file.persist(path).with_context(context)?;
+    Ok(())
+}
+
+/// Writes to standard output; a reader that has gone (`| head`) is no failure.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
 }

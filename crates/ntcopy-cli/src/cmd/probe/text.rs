@@ -1,0 +1,238 @@
+//! The findings for people: short sections, aligned, 80 columns.
+
+use std::fmt::Write as _;
+
+use super::findings::{CacheFound, Findings};
+
+const WIDTH: usize = 80;
+/// Column where values begin.
+const VALUE: usize = 20;
+
+/// The whole text, with its last newline.
+pub fn render(found: &Findings) -> String {
+    let mut out = String::new();
+    machine(&mut out, found);
+    caches(&mut out, found);
+    instructions(&mut out, found);
+    libc(&mut out, found);
+    kernel(&mut out, found);
+    user_mode(&mut out, found);
+    counters(&mut out, found);
+    for warning in &found.warnings {
+        out.push('\n');
+        wrapped(&mut out, "Warning: ", 9, &warning.what);
+        if let Some(fix) = &warning.fix {
+            // On a line of its own, uncut, so that it can be copied.
+            let _ = writeln!(out, "         To correct it for a program:\n  {fix}");
+        }
+    }
+    out
+}
+
+fn title(out: &mut String, title: &str) {
+    let gap = if out.is_empty() { "" } else { "\n" };
+    let _ = writeln!(out, "{gap}{title}");
+}
+
+fn row(out: &mut String, name: &str, value: &str) {
+    let label = format!("  {name:<width$}", width = VALUE - 2);
+    wrapped(out, &label, VALUE, value);
+}
+
+/// Words after a label, broken at [`WIDTH`], further lines indented.
+fn wrapped(out: &mut String, label: &str, indent: usize, text: &str) {
+    let mut line = label.to_owned();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(out, "{}", line.trim_end());
+            line = " ".repeat(indent);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    let _ = writeln!(out, "{}", line.trim_end());
+}
+
+fn machine(out: &mut String, found: &Findings) {
+    title(out, "CPU");
+    row(out, "model", &found.cpu.model);
+    row(out, "signature", &found.cpu.signature);
+    row(out, "usable here", &count(found.cpu.cpus_usable as u64, "CPU"));
+    let guest = match &found.guest {
+        Some(guest) => format!("yes, of {} ({})", guest.hypervisor, guest.signature),
+        None => "no sign of it".to_owned(),
+    };
+    row(out, "guest", &guest);
+}
+
+fn caches(out: &mut String, found: &Findings) {
+    let (cpuid, sysfs) = (&found.caches.cpuid, &found.caches.sysfs);
+    title(out, &format!("{:<20}{:<12}{:<12}line, ways, shared by", "Caches", "CPUID", "sysfs"));
+    let mut all: Vec<&CacheFound> = cpuid.iter().collect();
+    let same = |a: &CacheFound, b: &CacheFound| (a.level, a.kind) == (b.level, b.kind);
+    all.extend(sysfs.iter().filter(|cache| !cpuid.iter().any(|other| same(other, cache))));
+    if all.is_empty() {
+        row(out, "unknown", "neither CPUID nor sysfs describes them");
+    }
+    for cache in all {
+        let size = |list: &[CacheFound]| {
+            list.iter().find(|other| same(other, cache)).map(|other| other.size_bytes)
+        };
+        let (a, b) = (size(cpuid), size(sysfs));
+        let shared = cache.shared_by_cpus.map_or(String::new(), |n| {
+            // CPUID counts reserved identifiers: an upper bound.
+            format!(", at most {}", count(n.into(), "CPU"))
+        });
+        let flag = if a.is_some() && b.is_some() && a != b { "  <- differs" } else { "" };
+        let name = format!("L{} {}", cache.level, cache.kind);
+        let known = |bytes: Option<u64>| bytes.map_or("-".to_owned(), size_text);
+        let value = format!(
+            "{:<12}{:<12}{} B, {}{shared}{flag}",
+            known(a),
+            known(b),
+            cache.line_bytes,
+            cache.ways
+        );
+        let _ = writeln!(out, "  {name:<width$}{value}", width = VALUE - 2);
+    }
+    if let Some(legacy) = found.caches.legacy_l3_bytes {
+        row(out, "L3, legacy leaf", &size_text(legacy));
+    }
+}
+
+fn instructions(out: &mut String, found: &Findings) {
+    title(out, "Instructions");
+    let mut uses: Vec<&str> = Vec::new();
+    for instruction in &found.instructions {
+        if !uses.contains(&instruction.used_for) {
+            uses.push(instruction.used_for);
+        }
+    }
+    for used_for in uses {
+        for available in [true, false] {
+            let list: Vec<&str> = found
+                .instructions
+                .iter()
+                .filter(|one| one.used_for == used_for && one.available == available)
+                .map(|one| if available { one.instructions } else { one.feature })
+                .collect();
+            if available {
+                let list = if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+                row(out, &short(used_for), &list);
+            } else if !list.is_empty() {
+                row(out, "", &format!("not here: {}", list.join(", ")));
+            }
+        }
+    }
+}
+
+fn short(used_for: &str) -> String {
+    used_for
+        .replace("non-temporal", "NT")
+        .replace("temporal string copy", "string copies")
+        .replace("cache line control", "cache lines")
+}
+
+fn libc(out: &mut String, found: &Findings) {
+    let libc = &found.libc;
+    title(out, "C library");
+    row(out, "name", &format!("{} {}", libc.name, libc.version));
+    let from = |bytes: Option<u64>| match bytes {
+        Some(bytes) => format!("from {} on", size_text(bytes)),
+        None => "unknown".to_owned(),
+    };
+    row(out, "memcpy goes NT", &from(libc.memcpy_nt_threshold_bytes));
+    let memset = match (libc.memset_nt_threshold_bytes, libc.memcpy_nt_threshold_bytes) {
+        (None, Some(_)) => "never (glibc has that from 2.40 on)".to_owned(),
+        (bytes, _) => from(bytes),
+    };
+    row(out, "memset goes NT", &memset);
+    row(out, "known from", libc.thresholds_from);
+    let believed = libc.l3_believed_bytes.map_or("unknown".to_owned(), size_text);
+    row(out, "believes in L3 of", &believed);
+}
+
+fn kernel(out: &mut String, found: &Findings) {
+    let kernel = &found.kernel;
+    title(out, "Kernel");
+    let kind = if kernel.user_mode { ", a user-mode kernel" } else { "" };
+    row(out, "release", &format!("{} ({}){kind}", kernel.release, kernel.machine));
+    let flag = match (&kernel.probe_error, kernel.msg_ntcopy) {
+        (Some(error), _) => format!("unknown: {error}"),
+        (None, true) => "yes".to_owned(),
+        (None, false) => "no (ntcopy bench unix --kernel um boots one that has it)".to_owned(),
+    };
+    row(out, "MSG_NTCOPY", &flag);
+    let number = |value: Option<u64>| value.map_or("not there".to_owned(), |v| v.to_string());
+    row(out, "net.core.ntcopy", &number(kernel.sysctl_ntcopy.map(u64::from)));
+    row(out, "  ..._min_bytes", &number(kernel.sysctl_ntcopy_min_bytes));
+    match &kernel.counted {
+        None => row(out, "counted", "not there"),
+        Some(counted) => {
+            for (name, bytes) in counted {
+                let _ = writeln!(out, "  {name:<30}{bytes}");
+            }
+        }
+    }
+}
+
+fn user_mode(out: &mut String, found: &Findings) {
+    let um = &found.user_mode_kernel;
+    title(out, "User-mode kernel (--kernel um)");
+    row(out, "architecture", if um.x86_64 { "x86-64, as it needs" } else { "needs x86-64" });
+    let seccomp = if um.seccomp_trap { "there" } else { "missing: --kernel um cannot run here" };
+    row(out, "seccomp filters", seccomp);
+    let room = um.dev_shm_free_bytes.map_or("no such folder".to_owned(), |free| {
+        format!("{} free for its memory", size_text(free >> 20 << 20))
+    });
+    row(out, "/dev/shm", &room);
+}
+
+fn counters(out: &mut String, found: &Findings) {
+    title(out, "Hardware counters");
+    for counter in &found.counters {
+        row(out, counter.name, &counter.meaning);
+    }
+    row(out, "resctrl", found.resctrl);
+}
+
+fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Bytes in the largest unit that leaves at most three digits before the point.
+fn size_text(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let Some((shift, unit)) = units.into_iter().find(|(shift, _)| bytes >= 1 << shift) else {
+        return format!("{bytes} B");
+    };
+    let value = bytes as f64 / (1u64 << shift) as f64;
+    if value.fract() == 0.0 { format!("{value} {unit}") } else { format!("{value:.1} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short_and_exact_where_they_can_be() {
+        assert_eq!(size_text(48 << 10), "48 KiB");
+        assert_eq!(size_text(300 << 20), "300 MiB");
+        assert_eq!(size_text(3 << 29), "1.5 GiB");
+        assert_eq!(size_text(64), "64 B");
+    }
+
+    #[test]
+    fn long_values_break_at_the_width_and_line_up() {
+        let mut out = String::new();
+        row(&mut out, "name", &"word ".repeat(30));
+        assert!(out.lines().count() > 1);
+        assert!(out.lines().all(|line| line.len() <= WIDTH), "{out}");
+        assert!(out.lines().skip(1).all(|line| line.starts_with(&" ".repeat(VALUE))), "{out}");
+    }
+}

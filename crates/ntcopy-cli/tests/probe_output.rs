@@ -1,0 +1,70 @@
+//! `ntcopy probe` as a user sees it.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn probe(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.arg("probe").args(arguments).output().expect("the program starts")
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn sections_fit_eighty_columns() {
+    let text = text(&probe(&[]));
+    for title in
+        ["CPU", "Caches", "Instructions", "C library", "Kernel", "User-mode kernel", "Hardware"]
+    {
+        assert!(text.lines().any(|line| line.starts_with(title)), "{title}: {text}");
+    }
+    // The line that corrects a threshold is left whole, to be copied.
+    let lines = text.lines().filter(|line| !line.contains("GLIBC_TUNABLES="));
+    for line in lines {
+        assert!(line.chars().count() <= 80, "{line:?}");
+        assert_eq!(line, line.trim_end());
+    }
+}
+
+#[test]
+fn json_is_one_object_that_agrees_with_the_text() {
+    let object: Value = serde_json::from_str(&text(&probe(&["--json"]))).expect("JSON");
+    let text = text(&probe(&[]));
+    let signature = object["cpu"]["signature"].as_str().unwrap();
+    assert!(text.contains(signature), "{signature}: {text}");
+    let knows = object["kernel"]["msg_ntcopy"].as_bool().unwrap();
+    let line = text.lines().find(|line| line.contains("MSG_NTCOPY")).unwrap();
+    let says = if knows { " yes" } else { " no " };
+    assert!(line.contains(says), "{line}");
+    assert_eq!(object["kernel"]["counted"].is_object(), knows);
+    assert_eq!(object["counters"].as_array().unwrap().len(), 3);
+    for warning in object["warnings"].as_array().unwrap() {
+        assert!(text.contains("Warning: "), "{warning}");
+    }
+}
+
+#[test]
+fn a_chosen_threshold_is_seen_and_not_warned_of() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    let tunables = "glibc.cpu.x86_non_temporal_threshold=1048576";
+    command.args(["probe", "--json"]).env("GLIBC_TUNABLES", tunables);
+    let object: Value =
+        serde_json::from_str(&text(&command.output().expect("the program starts"))).expect("JSON");
+    let libc = &object["libc"];
+    if libc["name"] == "glibc" && !libc["memcpy_nt_threshold_bytes"].is_null() {
+        assert_eq!(libc["memcpy_nt_threshold_bytes"], 1 << 20, "{libc}");
+        for warning in object["warnings"].as_array().unwrap() {
+            assert!(warning["fix"].is_null(), "{warning}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_option_is_a_usage_error() {
+    assert_eq!(probe(&["--nonsense"]).status.code(), Some(2));
+}

@@ -1,0 +1,157 @@
+//! `ntcopy report`: from records on disk to files and output.
+
+#[path = "../../ntcopy-report/tests/common/mod.rs"]
+mod synthetic;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ntcopy_bench::record::{End, FILE_NAME, Line, Record};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn report(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.current_dir(folder).arg("report").args(arguments);
+    command.output().expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Writes a record as `ntcopy bench` does.
+fn write(folder: &Path, record: &Record) -> PathBuf {
+    let ended_unix_ns = record.header.started_unix_ns + 1;
+    let end = End { samples: record.samples.len() as u64, ended_unix_ns };
+    let lines = [Line::Header(record.header.clone()), Line::Machine(record.machine.clone())]
+        .into_iter()
+        .chain(record.cells.iter().cloned().map(Line::Cell))
+        .chain(record.unavailable.iter().cloned().map(Line::Unavailable))
+        .chain(record.samples.iter().cloned().map(Line::Sample))
+        .chain(record.errors.iter().cloned().map(Line::Error))
+        .chain(record.complete.then_some(Line::End(end)));
+    let text: String =
+        lines.map(|line| serde_json::to_string(&line).expect("JSON") + "\n").collect();
+    let place = folder.join(&record.header.id);
+    fs::create_dir_all(&place).unwrap();
+    fs::write(place.join(FILE_NAME), text).unwrap();
+    place
+}
+
+fn with_rounds() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &synthetic::synthetic_rounds());
+    folder
+}
+
+#[test]
+fn a_directory_and_its_file_are_the_same_record_and_make_the_same_page() {
+    let folder = with_rounds();
+    let at = folder.path();
+    // The page states its command, which names what it was given.
+    let page = |record: &str| {
+        let output = report(at, &[record, "--out", "page.html"]);
+        assert_eq!(stdout(&output), "");
+        let page = fs::read_to_string(at.join("page.html")).unwrap();
+        let command = format!("ntcopy report {record} --out page.html");
+        assert_eq!(page.matches(&command).count(), 1, "{command}");
+        page.replace(&command, "")
+    };
+    let first = page("synthetic-rounds");
+    assert!(first.starts_with("<!DOCTYPE html>"));
+    assert_eq!(first, page("synthetic-rounds/record.jsonl"));
+    let mode = fs::metadata(at.join("page.html")).unwrap().permissions().mode();
+    assert_ne!(mode & 0o044, 0, "others may read a page: {mode:o}");
+}
+
+#[test]
+fn two_records_are_one_page() {
+    let folder = with_rounds();
+    write(folder.path(), &synthetic::synthetic_published());
+    let arguments = ["synthetic-rounds", "synthetic-published", "--out", "/dev/stdout"];
+    let page = stdout(&report(folder.path(), &arguments));
+    assert!(page.contains("id=\"record-0\"") && page.contains("id=\"record-1\""));
+}
+
+#[test]
+fn without_an_option_table_and_verdict_are_printed() {
+    let folder = with_rounds();
+    let text = stdout(&report(folder.path(), &["synthetic-rounds"]));
+    assert!(text.contains("in flight") && text.contains("vmsplice"), "{text}");
+    assert!(text.contains("MSG_NTCOPY wins from 32 MiB in flight on"), "{text}");
+}
+
+#[test]
+fn json_is_the_object_of_the_bench() {
+    let folder = with_rounds();
+    let text = stdout(&report(folder.path(), &["synthetic-rounds", "--json"]));
+    let object: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(object["record"], "synthetic-rounds");
+}
+
+#[test]
+fn the_markdown_table_is_spliced_between_the_markers_and_the_rest_stays() {
+    let folder = with_rounds();
+    let readme = folder.path().join("README.md");
+    fs::write(&readme, "# x\n<!-- table:begin -->\nold\n<!-- table:end -->\nrest\n").unwrap();
+    fs::set_permissions(&readme, fs::Permissions::from_mode(0o640)).unwrap();
+    for _ in 0..2 {
+        let output = report(folder.path(), &["synthetic-rounds", "--splice", "README.md"]);
+        assert_eq!(stdout(&output), "");
+    }
+    let spliced = fs::read_to_string(&readme).unwrap();
+    let markdown = stdout(&report(folder.path(), &["synthetic-rounds", "--markdown"]));
+    let expected = format!("# x\n<!-- table:begin -->\n{markdown}<!-- table:end -->\nrest\n");
+    assert_eq!(spliced, expected);
+    assert_eq!(fs::metadata(&readme).unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn a_document_without_markers_is_left_alone_and_the_error_says_what_to_do() {
+    let folder = with_rounds();
+    fs::write(folder.path().join("README.md"), "# x\n").unwrap();
+    let output = report(folder.path(), &["synthetic-rounds", "--splice", "README.md"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(said.contains("README.md") && said.contains("<!-- table:begin -->"), "{said}");
+    assert_eq!(fs::read_to_string(folder.path().join("README.md")).unwrap(), "# x\n");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_named_and_no_page_is_left() {
+    let folder = with_rounds();
+    let output = report(folder.path(), &["synthetic-rounds", "nowhere", "--out", "page.html"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("nowhere"), "{output:?}");
+    assert!(!folder.path().join("page.html").exists());
+}
+
+#[test]
+fn usage_errors_are_two() {
+    let folder = with_rounds();
+    let record = "synthetic-rounds";
+    for arguments in [
+        &[][..],
+        &[record, record, "--markdown"],
+        &[record, record, "--json"],
+        &[record, "--out", "x.html", "--json"],
+    ] {
+        assert_eq!(report(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_an_error_with_its_name() {
+    let folder = with_rounds();
+    let output = report(folder.path(), &["synthetic-rounds", "--out", "no/such/page.html"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no/such/page.html"), "{output:?}");
+}
