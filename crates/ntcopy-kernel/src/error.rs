@@ -30,9 +30,7 @@ pub enum Error {
         fix: String,
     },
     /// A directory that is not a kernel source.
-    #[error(
-        "{path} is not a Linux source tree: {reason}"
-    )]
+    #[error("{path} is not a Linux source tree: {reason}")]
     NotATree {
         /// The directory.
         path: PathBuf,

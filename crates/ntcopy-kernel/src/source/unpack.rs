@@ -97,9 +97,8 @@ impl Wanted {
     /// Whether a file is wanted, by its path below the tree's top.
     fn has(&self, path: &str) -> bool {
         let Self::Um(touched) = self else { return true };
-        let below = |folder: &&str| {
-            path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'))
-        };
+        let below =
+            |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
         let extension = Path::new(path).extension().and_then(|end| end.to_str()).unwrap_or("");
         let compiled = matches!(extension, "c" | "S" | "dts" | "dtsi");
         let arch = path.strip_prefix("arch/").and_then(|rest| rest.split('/').next());
@@ -180,12 +179,7 @@ fn feed(files: ChildStdout, mut xz: ChildStdin) -> io::Result<bool> {
 }
 
 /// Unpacks the wanted files of a tree.
-fn entries(
-    tree: impl Read,
-    target: &Path,
-    wanted: &Wanted,
-    interrupts: &Interrupts,
-) -> Result<()> {
+fn entries(tree: impl Read, target: &Path, wanted: &Wanted, interrupts: &Interrupts) -> Result<()> {
     let mut archive = tar::Archive::new(tree);
     archive.set_preserve_mtime(false);
     let entries = archive.entries().doing("unpacking to", target)?;
