@@ -46,18 +46,12 @@ pub fn terminal(record: &Record) -> String {
     out
 }
 
-/// The results as Markdown tables, each under a line that says what its cells have in common,
-/// and at the end which record they are from. Ends in a newline.
+/// The results as Markdown tables, a row a cell, each table under a line that says what its cells
+/// have in common, and at the end which record they are from. Ends in a newline.
 pub fn markdown(record: &Record) -> String {
     let mut out = String::new();
     for group in model::groups(record) {
-        let mut table = table(presets::ASCII_MARKDOWN, u16::MAX);
-        for cell in &group.cells {
-            for (index, mode) in cell.modes.iter().enumerate() {
-                let row = row(cell, mode, index == 0);
-                table.add_row(row.map(|text| escaped(&text)));
-            }
-        }
+        let table = compact(&group);
         let (heading, details) = (escaped(&group.heading), escaped(&group.details));
         out.push_str(&format!("{heading} ({details}):\n\n{table}\n\n"));
     }
@@ -77,6 +71,49 @@ pub fn markdown(record: &Record) -> String {
         escaped(&record.machine.kernel_kind),
     ));
     out
+}
+
+/// A group for a page that has little room: the modes side by side, without the sends' own rate.
+fn compact(group: &model::Group<'_>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN).set_width(u16::MAX);
+    let modes = group.cells.first().map_or(&[][..], |cell| &cell.modes[..]);
+    let mut header = vec!["in flight".to_owned()];
+    for mode in modes {
+        header.push(format!("{}, Mbit/s", mode.mode));
+        if !mode.is_baseline {
+            header.push(format!("{} / {}", mode.mode, modes[0].mode));
+        }
+    }
+    table.set_header(header);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for cell in &group.cells {
+        let mut row = vec![escaped(&cell.label)];
+        for mode in &cell.modes {
+            row.push(mode.rate.map_or_else(String::new, |rate| text::mbit(rate.median)));
+            if !mode.is_baseline {
+                row.push(escaped(&comparison(mode)));
+            }
+        }
+        table.add_row(row);
+    }
+    table
+}
+
+/// `1.26x (1.21-1.44) win`, or why not.
+fn comparison(mode: &ModeView<'_>) -> String {
+    match (mode.gap(), &mode.result) {
+        (Some(gap), _) => gap.to_owned(),
+        (None, Some(result)) => format!(
+            "{} ({}) {}",
+            text::ratio(result.ratio),
+            text::interval(result.ci),
+            result.verdict.as_str()
+        ),
+        (None, None) => "too few pairs".to_owned(),
+    }
 }
 
 fn table(style: TableStyle, width: u16) -> Table {

@@ -51,10 +51,11 @@ fn gaps_say_why() {
 }
 
 #[test]
-fn markdown_has_the_same_rows_and_names_its_record() {
+fn markdown_has_a_row_a_cell_and_names_its_record() {
     let markdown = table::markdown(&common::synthetic_rounds());
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
-    assert_eq!(rows.len(), 2 + 8 * 3, "{markdown}");
+    assert_eq!(rows.len(), 2 + 8, "{markdown}");
+    assert!(rows[0].contains("nt / copy") && rows[0].contains("vmsplice / copy"), "{markdown}");
     let columns = |line: &str| line.matches('|').count();
     assert!(rows.iter().all(|row| columns(row) == columns(rows[0])), "{markdown}");
     assert!(rows[1].chars().all(|c| "|-: ".contains(c)), "{markdown}");
@@ -70,7 +71,7 @@ fn markdown_text_cannot_leave_its_cell_or_become_markup() {
     let markdown = table::markdown(&record);
     assert!(!markdown.contains("<script>") && !markdown.contains("[y]("), "{markdown}");
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
-    assert_eq!(rows.len(), 2 + 8 * 3, "{markdown}");
+    assert_eq!(rows.len(), 2 + 8, "{markdown}");
     let real = |line: &str| line.replace("\\|", "").matches('|').count();
     assert!(rows.iter().all(|row| real(row) == real(rows[0])), "{markdown}");
 }
