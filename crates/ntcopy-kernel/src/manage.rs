@@ -76,7 +76,7 @@ pub enum What {
     Stale,
     /// All kernels, logs and kept sources; the downloaded packages stay.
     Kernels,
-    /// Everything, the downloaded packages too.
+    /// Everything, the downloaded packages and the compiler's cache too.
     All,
 }
 
@@ -122,6 +122,7 @@ pub fn clean(
     doomed.extend(cache::children(&cache.logs())?);
     if what == What::All {
         doomed.extend(cache::children(&cache.packages())?);
+        doomed.extend(Some(cache.compiled()).filter(|folder| folder.exists()));
     }
     for path in doomed {
         interrupts.check()?;

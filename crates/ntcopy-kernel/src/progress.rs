@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub trait Progress {
     /// Something worth a line of its own, that stays: what was chosen, what is waited for.
     fn note(&mut self, text: &str);
-    /// A step begins. With a total it is counted; `seconds` is what it took the last time.
+    /// A step begins. With a total it is counted; `seconds` is what it is expected to take.
     fn begin(&mut self, step: &str, total: Option<u64>, seconds: Option<u64>);
     /// So much of the step is done, in the unit of the total.
     fn advance(&mut self, done: u64);
@@ -108,7 +108,7 @@ impl Progress for Lines {
         let now = Some(Instant::now());
         *self = Self { step: step.to_owned(), total, seconds, begun: now, spoke: now };
         match seconds {
-            Some(seconds) => self.note(&format!("{step} (took {seconds} s the last time)")),
+            Some(seconds) => self.note(&format!("{step} (about {seconds} s on a quiet machine)")),
             None => self.note(step),
         }
     }

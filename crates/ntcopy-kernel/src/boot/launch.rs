@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
 
+use super::run_dir::RunDir;
 use super::spec::Spec;
 use super::{Boot, Placement};
 use crate::error::{Context, Error, Result};
@@ -30,12 +31,12 @@ pub(super) struct Launched {
     pub(super) err: UnixStream,
     pub(super) control: UnixStream,
     /// Holds orders, console and the kernel's own files; removed when dropped.
-    pub(super) run_dir: tempfile::TempDir,
+    pub(super) run_dir: RunDir,
 }
 
 /// Starts the kernel.
 pub(super) fn launch(boot: &Boot, spec: &Spec, memory: &Path) -> Result<Launched> {
-    let run_dir = run_dir()?;
+    let run_dir = RunDir::new()?;
     let path = run_dir.path();
     let init = match &boot.init {
         Some(init) => fs::canonicalize(init).doing("finding", init)?,
@@ -61,21 +62,6 @@ pub(super) fn launch(boot: &Boot, spec: &Spec, memory: &Path) -> Result<Launched
     prepare_child(&mut command, fds, placement)?;
     let child = command.spawn().doing("starting", &boot.kernel)?;
     Ok(Launched { group: Group::new(child, "the kernel"), out, err, control, run_dir })
-}
-
-/// A directory with a short name: the kernel puts a socket into it, whose path holds 107 bytes.
-/// Not in /run and /dev/shm, over which the guest mounts its own.
-fn run_dir() -> Result<tempfile::TempDir> {
-    let builder = |folder: &Path| {
-        let made = tempfile::Builder::new().prefix("ntcopy-um-").tempdir_in(folder);
-        made.doing("creating a directory in", folder)
-    };
-    let folder = std::env::temp_dir();
-    let hidden = ["/run", "/dev", "/proc", "/sys"].iter().any(|over| folder.starts_with(over));
-    let plain = folder.to_str().is_some_and(|name| {
-        name.len() < 60 && !name.contains(|c: char| c.is_whitespace() || c == '"' || c == ',')
-    });
-    if plain && !hidden { builder(&folder) } else { builder(Path::new("/tmp")) }
 }
 
 /// What happens in the child between fork and exec.

@@ -5,6 +5,7 @@ mod launch;
 mod memory;
 mod placement;
 mod pump;
+mod run_dir;
 pub(crate) mod spec;
 mod terminal;
 mod watch;

@@ -10,6 +10,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::launch::{CONSOLE, Launched};
 use super::pump::Pumps;
+use super::run_dir::RunDir;
 use super::spec::{Answer, Size};
 use super::terminal::Terminal;
 use super::{Boot, Outcome, console};
@@ -75,7 +76,7 @@ impl Watch {
         mut self,
         boot: &Boot,
         interrupts: &Interrupts,
-    ) -> (Result<Outcome>, tempfile::TempDir) {
+    ) -> (Result<Outcome>, RunDir) {
         let result = self.watch(boot, interrupts);
         // Dropping what is left kills the guest, if it lives, and gives the terminal back.
         let Launched { run_dir, group, .. } = self.launched;

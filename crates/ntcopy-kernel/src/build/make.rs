@@ -6,16 +6,12 @@ use std::path::Path;
 use std::process::Command;
 
 use super::Work;
+use super::estimate::{Estimate, Recorder};
 use super::source::Prepared;
-use crate::cache::Meta;
 use crate::error::{Context, Error, Result};
+use crate::interrupt::Interrupts;
 use crate::process::{self, Event};
 use crate::{config, tools};
-
-/// Steps and seconds of a first build, before there is one to learn from: Linux 7.3.4 with the
-/// fragment as it is today, on two CPUs.
-const FIRST_STEPS: u64 = 1240;
-const FIRST_SECONDS: u64 = 150;
 
 /// How many error lines a failed build shows.
 const ERROR_LINES: usize = 8;
@@ -53,7 +49,7 @@ impl Work<'_> {
         fs::write(&fragment, &self.options.fragment).doing("writing", &fragment)?;
         let mut make = self.command(prepared);
         make.env("KCONFIG_ALLCONFIG", &fragment).arg("allnoconfig");
-        self.run_make(&mut make, "configuring the kernel", log)?;
+        run_make(&mut make, self.interrupts, "configuring the kernel", log, &mut |_| ())?;
         self.progress.end();
         let path = prepared.source.join(".config");
         let text = fs::read_to_string(&path).doing("reading", &path)?;
@@ -64,25 +60,27 @@ impl Work<'_> {
         Err(Error::ConfigLost { version: prepared.version.clone(), lost })
     }
 
-    /// Compiles; gives the number of steps that it took.
-    pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<u64> {
-        let (total, seconds) = self.estimate()?;
+    /// Compiles; gives the seconds that it took, and how they were spent.
+    pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<(u64, Vec<u64>)> {
+        let built = self.options.cache.built()?;
+        let kind = self.options.kind.name();
+        let like = built.iter().map(|built| &built.meta).filter(|meta| meta.kind == kind);
+        let estimate = Estimate::from_last(like);
         let step = format!("compiling Linux {}", prepared.version);
-        self.progress.begin(&step, Some(total), Some(seconds));
+        self.progress.begin(&step, Some(1000), Some(estimate.seconds));
         let mut make = self.command(prepared);
         make.arg(format!("-j{}", self.options.jobs));
-        let steps = self.run_make(&mut make, "compiling the kernel", log);
+        let mut recorder = Recorder::new();
+        let mut done = 0;
+        let progress = &mut *self.progress;
+        run_make(&mut make, self.interrupts, "compiling the kernel", log, &mut |is_step| {
+            if is_step {
+                done = estimate.per_mille(recorder.step());
+            }
+            progress.advance(done);
+        })?;
         self.progress.end();
-        steps
-    }
-
-    /// Steps and seconds that the last build of this kind took.
-    fn estimate(&self) -> Result<(u64, u64)> {
-        let kind = self.options.kind.name();
-        let built = self.options.cache.built()?;
-        let like = built.iter().map(|b| &b.meta).filter(|meta: &&Meta| meta.kind == kind);
-        let last = like.max_by_key(|meta| meta.built_unix_s);
-        Ok(last.map_or((FIRST_STEPS, FIRST_SECONDS), |meta| (meta.steps, meta.seconds)))
+        Ok(recorder.finish())
     }
 
     /// make, for a kernel that comes out the same whoever builds it, and when.
@@ -100,39 +98,43 @@ impl Work<'_> {
             make.arg("CC=ccache gcc");
             // The work area has another name each time, and the objects hold no paths.
             make.env("CCACHE_NOHASHDIR", "1").env("CCACHE_BASEDIR", &prepared.source);
+            if std::env::var_os("CCACHE_DIR").is_none() {
+                make.env("CCACHE_DIR", self.options.cache.compiled()).env("CCACHE_MAXSIZE", "500M");
+            }
         }
         make
     }
+}
 
-    /// Runs make with its output in the log, counting steps.
-    fn run_make(&mut self, make: &mut Command, step: &str, log: &Path) -> Result<u64> {
-        let mut file =
-            OpenOptions::new().create(true).append(true).open(log).doing("opening", log)?;
-        let mut steps = 0;
-        let mut errors = Vec::new();
-        let progress = &mut *self.progress;
-        let status = process::run(make, self.interrupts, &mut |event| {
-            match event {
-                Event::Line(line) => {
-                    writeln!(file, "{line}").doing("writing", log)?;
-                    steps += u64::from(is_step(line));
-                    if is_error(line) && errors.len() < ERROR_LINES {
-                        errors.push(line.to_owned());
-                    }
-                }
-                Event::Tick => {}
-            }
-            progress.advance(steps);
-            Ok(())
-        })?;
-        if status.success() {
-            return Ok(steps);
+/// Runs make with its output in the log. `on_event` hears of steps (true) and of time going by.
+fn run_make(
+    make: &mut Command,
+    interrupts: &Interrupts,
+    step: &str,
+    log: &Path,
+    on_event: &mut dyn FnMut(bool),
+) -> Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(log).doing("opening", log)?;
+    let mut errors = Vec::new();
+    let status = process::run(make, interrupts, &mut |event| {
+        let Event::Line(line) = event else {
+            on_event(false);
+            return Ok(());
+        };
+        writeln!(file, "{line}").doing("writing", log)?;
+        on_event(is_step(line));
+        if is_error(line) && errors.len() < ERROR_LINES {
+            errors.push(line.to_owned());
         }
-        if errors.is_empty() {
-            errors.push(format!("make: {status}"));
-        }
-        Err(Error::Build { step: step.into(), errors, log: log.to_path_buf() })
+        Ok(())
+    })?;
+    if status.success() {
+        return Ok(());
     }
+    if errors.is_empty() {
+        errors.push(format!("make: {status}"));
+    }
+    Err(Error::Build { step: step.into(), errors, log: log.to_path_buf() })
 }
 
 /// Whether a line is a step of the kernel's build: "  CC      net/socket.o".

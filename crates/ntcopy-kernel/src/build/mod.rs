@@ -1,12 +1,13 @@
 //! From a source to a kernel in the cache.
 
+mod estimate;
 mod make;
 mod patch;
 mod source;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::cache::{Built, Cache, Inputs, Meta, Partial};
 use crate::error::{Context, Error, Result};
@@ -137,23 +138,27 @@ impl Work<'_> {
         fs::create_dir_all(&out).doing("creating", &out)?;
         let log = out.join("build.log");
         let made = self.make(&prepared, &log);
-        let (steps, seconds) = match made {
+        let (seconds, profile) = match made {
             Ok(made) => made,
             Err(error) => return Err(keep_log(cache, &key, &log, error)),
         };
-        let meta = self.meta(&prepared, inputs, steps, seconds)?;
+        let meta = self.meta(&prepared, inputs, seconds, profile)?;
         self.install(partial, &prepared, &key, meta)
     }
 
-    /// Configures and compiles; gives the steps and the seconds that compiling took.
-    fn make(&mut self, prepared: &Prepared, log: &Path) -> Result<(u64, u64)> {
-        let begun = Instant::now();
+    /// Configures and compiles; gives the seconds that compiling took, and how they were spent.
+    fn make(&mut self, prepared: &Prepared, log: &Path) -> Result<(u64, Vec<u64>)> {
         self.configure(prepared, log)?;
-        let steps = self.compile(prepared, log)?;
-        Ok((steps, begun.elapsed().as_secs()))
+        self.compile(prepared, log)
     }
 
-    fn meta(&self, prepared: &Prepared, inputs: &Inputs, steps: u64, seconds: u64) -> Result<Meta> {
+    fn meta(
+        &self,
+        prepared: &Prepared,
+        inputs: &Inputs,
+        seconds: u64,
+        profile: Vec<u64>,
+    ) -> Result<Meta> {
         let release = prepared.source.join("include/config/kernel.release");
         let release = fs::read_to_string(&release).doing("reading", &release)?;
         let mut gcc = std::process::Command::new("gcc");
@@ -169,8 +174,8 @@ impl Work<'_> {
             patches: self.options.series.patches.iter().map(|p| p.name.clone()).collect(),
             config: inputs.config.clone(),
             compiler: compiler.lines().next().unwrap_or("").into(),
-            steps,
             seconds,
+            profile,
             built_unix_s: now.as_secs(),
         })
     }

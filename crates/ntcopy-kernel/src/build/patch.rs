@@ -25,9 +25,37 @@ pub(super) fn apply(
 fn apply_one(patch: &Patch, source: &Path, version: &str, interrupts: &Interrupts) -> Result<()> {
     let mut file = tempfile::NamedTempFile::new().doing("creating", std::env::temp_dir())?;
     std::io::Write::write_all(&mut file, &patch.content).doing("writing", file.path())?;
+    let (fits, mut said) = patch_tool(file.path(), source, &["--dry-run"], interrupts)?;
+    if fits {
+        let applied;
+        (applied, said) = patch_tool(file.path(), source, &[], interrupts)?;
+        if applied {
+            return Ok(());
+        }
+    }
+    let (file_name, hunk) = first_failure(&said);
+    let backwards = ["--dry-run", "--reverse"];
+    let has_it = !fits && patch_tool(file.path(), source, &backwards, interrupts)?.0;
+    let hunk = if has_it { "which has the change already".into() } else { hunk };
+    Err(Error::Patch {
+        patch: patch.name.clone(),
+        version: version.into(),
+        file: file_name,
+        hunk,
+        output: said.join("\n"),
+    })
+}
+
+/// Runs patch(1); gives whether it did it, and what it printed.
+fn patch_tool(
+    patch: &Path,
+    source: &Path,
+    options: &[&str],
+    interrupts: &Interrupts,
+) -> Result<(bool, Vec<String>)> {
     let mut command = Command::new("patch");
     command.args(["-p1", "--fuzz=0", "--force", "--no-backup-if-mismatch", "--reject-file=-"]);
-    command.arg("-d").arg(source).arg("-i").arg(file.path()).env("LC_ALL", "C");
+    command.args(options).arg("-d").arg(source).arg("-i").arg(patch).env("LC_ALL", "C");
     let mut said = Vec::new();
     let status = process::run(&mut command, interrupts, &mut |event| {
         if let Event::Line(line) = event {
@@ -35,32 +63,21 @@ fn apply_one(patch: &Patch, source: &Path, version: &str, interrupts: &Interrupt
         }
         Ok(())
     })?;
-    if status.success() {
-        return Ok(());
-    }
-    let (file, hunk) = first_failure(&said);
-    Err(Error::Patch {
-        patch: patch.name.clone(),
-        version: version.into(),
-        file,
-        hunk,
-        output: said.join("\n"),
-    })
+    Ok((status.success(), said))
 }
 
 /// The file and the hunk that failed first, from what patch printed.
 fn first_failure(said: &[String]) -> (String, String) {
     let mut file = "no file".to_owned();
     for (index, line) in said.iter().enumerate() {
-        if let Some(name) = line.strip_prefix("patching file ") {
+        let name = line.strip_prefix("patching file ");
+        if let Some(name) = name.or_else(|| line.strip_prefix("checking file ")) {
             file = name.trim_matches('\'').to_owned();
         } else if line.starts_with("can't find file to patch") {
             // patch quotes the header of what it looked for after a bar.
             let missing = said[index..].iter().find_map(|line| line.strip_prefix("|+++ b/"));
             let missing = missing.map_or("a file", |name| name.split('\t').next().unwrap_or(name));
             return (missing.to_owned(), "which this source does not have".into());
-        } else if line.contains("previously applied") {
-            return (file, "which has the change already".into());
         } else if line.starts_with("Hunk #") && line.contains("FAILED") {
             let line = line.split(" -- ").next().unwrap_or(line);
             return (file, line.trim_end_matches('.').replace("Hunk", "hunk"));

@@ -56,10 +56,12 @@ pub struct Meta {
     pub config: String,
     /// First line of `gcc --version`.
     pub compiler: String,
-    /// Steps that make printed: the total of the next build's progress bar.
-    pub steps: u64,
     /// What the compilation took, in seconds.
     pub seconds: u64,
+    /// Lines that make had printed after each twentieth of that time: what the next build reads
+    /// its progress off.
+    #[serde(default)]
+    pub profile: Vec<u64>,
     /// When it was built, in seconds since 1970.
     pub built_unix_s: u64,
 }

@@ -4,6 +4,8 @@
 //! kernels/um-7.3.4-0123456789ab/{linux,config,meta.json,build.log}
 //! packages/linux-source-7.3_….deb     as downloaded: another series needs no network
 //! logs/                               of builds that failed
+//! sources/um-7.3.4-0123456789ab/      patched, where they are to be kept
+//! ccache/                             objects, where there is ccache
 //! lock                                held by whoever changes anything here
 //! ```
 //!
@@ -91,6 +93,11 @@ impl Cache {
     /// Where source packages are.
     pub(crate) fn packages(&self) -> PathBuf {
         self.root.join("packages")
+    }
+
+    /// What ccache keeps for us, where there is ccache.
+    pub(crate) fn compiled(&self) -> PathBuf {
+        self.root.join("ccache")
     }
 
     /// Where logs of failed builds are.

@@ -11,6 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, wait};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcdrain, tcsetwinsize};
@@ -199,9 +200,10 @@ impl Lines {
     }
 
     /// Takes new sizes of the host's terminal.
-    fn listen(&mut self, mut control: &File) -> Result<()> {
+    fn listen(&mut self, control: &File) -> Result<()> {
         let mut chunk = [0; 128];
-        let n = control.read(&mut chunk).map_err(|error| format!("the control line: {error}"))?;
+        let n = retry_on_intr(|| rustix::io::read(control, &mut chunk[..]));
+        let n = n.map_err(|errno| format!("the control line: {errno}"))?;
         self.pending.extend_from_slice(&chunk[..n]);
         while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
@@ -269,7 +271,8 @@ impl Terminal {
         let failed = |error: io::Error| format!("the terminal: {error}");
         if self.typed.is_empty() {
             let mut chunk = [0; 1024];
-            let n = self.line.read(&mut chunk).map_err(failed)?;
+            let n = retry_on_intr(|| rustix::io::read(&self.line, &mut chunk[..]));
+            let n = n.map_err(|errno| failed(errno.into()))?;
             self.typed.extend_from_slice(&chunk[..n]);
         }
         match rustix::io::write(&self.master, &self.typed) {
@@ -288,8 +291,9 @@ fn set_nonblocking(fd: impl AsFd) -> rustix::io::Result<()> {
     fcntl_setfl(&fd, flags | OFlags::NONBLOCK)
 }
 
+/// Waits until the host has it all. An ending child interrupts this, whatever SA_RESTART says.
 fn drained(line: &File) -> Result<()> {
-    tcdrain(line).map_err(|errno| format!("the command's output: {errno}"))
+    retry_on_intr(|| tcdrain(line)).map_err(|errno| format!("the command's output: {errno}"))
 }
 
 fn resize(terminal: impl AsFd, size: Size) -> Result<()> {

@@ -62,6 +62,6 @@ fn run(spec: &Path) -> Result<()> {
 /// Sends a line to the host and waits until it is out.
 fn say(mut control: &File, answer: &Answer) -> Result<()> {
     std::io::Write::write_all(&mut control, answer.line().as_bytes())
-        .and_then(|()| Ok(rustix::termios::tcdrain(control)?))
+        .and_then(|()| Ok(rustix::io::retry_on_intr(|| rustix::termios::tcdrain(control))?))
         .map_err(|error| format!("the control line: {error}"))
 }

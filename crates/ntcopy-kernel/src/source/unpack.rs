@@ -102,8 +102,8 @@ impl Wanted {
         let extension = Path::new(path).extension().and_then(|end| end.to_str()).unwrap_or("");
         let compiled = matches!(extension, "c" | "S" | "dts" | "dtsi");
         let arch = path.strip_prefix("arch/").and_then(|rest| rest.split('/').next());
-        let unwanted = FOLDERS_LEFT_OUT.iter().any(|folder| below(folder))
-            || ((compiled || extension == "h") && SOURCES_LEFT_OUT.iter().any(|f| below(f)))
+        let unwanted = FOLDERS_LEFT_OUT.iter().any(below)
+            || ((compiled || extension == "h") && SOURCES_LEFT_OUT.iter().any(below))
             || (compiled && arch.is_some_and(|arch| ARCHS_LEFT_OUT.contains(&arch)));
         !unwanted || touched.contains(path)
     }
@@ -123,8 +123,8 @@ pub(crate) fn unpack(
     let mut dpkg = Command::new("dpkg-deb");
     let (mut dpkg, files) = start(dpkg.arg("--fsys-tarfile").arg(package).stdin(Stdio::null()))?;
     let mut xz = Command::new("xz");
-    let mut xz = xz.args(["--decompress", "--stdout", "--threads=0"]).stdin(Stdio::piped());
-    let child = xz.stdout(Stdio::piped()).process_group(0).spawn();
+    let xz = xz.args(["--decompress", "--stdout", "--threads=0"]).stdin(Stdio::piped());
+    let child = xz.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn();
     let mut child = child.doing("starting", "xz")?;
     let ends = (child.stdin.take(), child.stdout.take());
     let mut xz = Group::new(child, "xz");
