@@ -21,10 +21,12 @@ build: ## the program, in release mode
 	@$(CARGO) build --release --locked -p ntcopy-cli
 
 test: ## unit, property and end-to-end tests, the latter in the booted kernel
-	@scripts/setup.sh build test
+	@scripts/setup.sh build
+	@$(CARGO) run --locked -q -p ntcopy-cli -- kernel build
+	@scripts/check-series.sh
 	@$(CARGO) test --workspace --locked --no-fail-fast
 
-lint: ## formatting, clippy, shell, the kernel patches
+lint: ## formatting, clippy, shell, header, the kernel patches
 	@scripts/setup.sh build lint
 	@scripts/lint.sh
 

@@ -21,5 +21,6 @@ RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q
 echo "lint: shell"
 shellcheck scripts/*.sh .ci/run
 echo "lint: uapi/ntcopy.h"
-echo '#include "ntcopy.h"' | gcc -Wall -Wextra -Werror -std=c99 -pedantic -Iuapi -fsyntax-only -xc -
+printf '#include "ntcopy.h"\nint flag = MSG_NTCOPY;\n' |
+	gcc -Wall -Wextra -Werror -std=c99 -pedantic -Iuapi -fsyntax-only -xc -
 scripts/check-series.sh

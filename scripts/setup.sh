@@ -5,7 +5,7 @@
 # installed: as root it installs what is missing, by name; as anybody else it
 # prints the one command that does, and ends with 3.
 #
-# usage: scripts/setup.sh [build|test|lint]...     default: build
+# usage: scripts/setup.sh [build|lint]...     default: build
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -57,10 +57,6 @@ need_lint() {
 	need sparse sparse
 }
 
-need_test() {
-	need chromium chromium
-}
-
 update_lists() {
 	# Without lists nothing can be asked or installed; a fresh image has none.
 	if ! apt-cache show flex >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
@@ -79,9 +75,9 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | test | lint) "need_$what" ;;
+	build | lint) "need_$what" ;;
 	*)
-		echo "setup: '$what' is none of build, test, lint" >&2
+		echo "setup: '$what' is neither build nor lint" >&2
 		exit 2
 		;;
 	esac

@@ -94,7 +94,7 @@ pub struct UnixArgs {
     /// Address family
     #[arg(long, value_name = "FAMILY", default_value = "unix", value_parser = ["unix"])]
     family: String,
-    /// Directory of the record [default: ~/.local/share/ntcopy/records/<id>]
+    /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print one JSON object instead of the table
