@@ -22,8 +22,9 @@
 #define MSG_NTCOPY	0x1000000
 
 /*
- * Socket option at level SOL_SOCKET, an int (enum below). A kernel without it
+ * Socket option at level SOL_SOCKET, an int (values below). A kernel without it
  * answers ENOPROTOOPT, which makes it the probe for MSG_NTCOPY too.
+ * Accepted sockets of TCP and unix sockets inherit it from their listener.
  * The number is 'N' << 8 | 'T': far from the consecutive numbers that
  * asm-generic/socket.h hands out, and free on every architecture.
  */
