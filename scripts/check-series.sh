@@ -6,9 +6,11 @@
 # by itself for x86-64, with W=1 and sparse, without a word about a file that
 # the series touches.
 #
-# usage: scripts/check-series.sh [--build] [SERIES_DIR]
+# usage: scripts/check-series.sh [--build] [SERIES...]
 #
-# The source is NTCOPY_LINUX, or the package that `ntcopy kernel build` keeps.
+# A SERIES is the name of a folder in kernel/series/, or a folder; without one
+# it is 7.3. The source is NTCOPY_LINUX, or the package that `ntcopy kernel
+# build` keeps: of 6.12 for a folder with that name, else the newest 7.x.
 set -eu
 
 build=
@@ -16,19 +18,36 @@ if [ "${1-}" = --build ]; then
 	build=1
 	shift
 fi
+if [ $# -gt 1 ]; then
+	[ -z "${NTCOPY_LINUX-}" ] || {
+		echo "check-series: NTCOPY_LINUX is one source: give one series with it" >&2
+		exit 1
+	}
+	for series in "$@"; do
+		"$0" ${build:+--build} "$series"
+	done
+	exit
+fi
 root=$(cd "$(dirname "$0")/.." && pwd)
-series=${1:-$root/kernel/series/7.3}
+series=${1:-7.3}
+[ -d "$series" ] || series=$root/kernel/series/$series
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-series-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
+case $(basename "$series") in
+6.12) source='linux-source-6.12_*.deb' kind=um:6.12 ;;
+*) source='linux-source-7.*.deb' kind=um ;;
+esac
+
 die() {
 	echo "check-series: $*" >&2
 	exit 1
 }
 
+[ -d "$series" ] || die "no folder $series"
 patches=$(find "$series" -name '*.patch' | LC_ALL=C sort)
 [ -n "$patches" ] || die "no patches in $series"
 # The bench's own patches, in um/, come after the ones for everybody.
@@ -68,8 +87,9 @@ fetch_source() {
 		fi
 		return
 	fi
-	package=$(find "$cache/packages" -name 'linux-source-7.*.deb' 2>/dev/null | sort -V | tail -n 1)
-	[ -n "$package" ] || die "no kernel source: run 'ntcopy kernel build' first, or set NTCOPY_LINUX"
+	package=$(find "$cache/packages" -name "$source" 2>/dev/null | sort -V | tail -n 1)
+	[ -n "$package" ] ||
+		die "no kernel source: run 'ntcopy kernel build --kernel $kind' first, or set NTCOPY_LINUX"
 	dpkg-deb --fsys-tarfile "$package" |
 		tar x -O --wildcards './usr/src/linux-source-*.tar.xz' >"$work/source.tar.xz"
 	if [ -n "$build" ]; then
@@ -93,31 +113,58 @@ in_tree() {
 configure() {
 	make -s -C "$work/linux" O="$work/out" x86_64_defconfig
 	"$work/linux/scripts/config" --file "$work/out/.config" \
-		-d MODULES -e TLS -e MPTCP -e DEBUG_INFO_NONE -d DRM -d SOUND -d USB_SUPPORT -d WLAN
+		-d MODULES -e TLS -e MPTCP -e IP_DCCP -e DEBUG_INFO_NONE \
+		-d DRM -d SOUND -d USB_SUPPORT -d WLAN
 	make -s -C "$work/linux" O="$work/out" olddefconfig prepare
 }
 
-# Builds what the series touches, and everything beside it that includes it.
+# The objects of x86-64 that the series touches and that the tree has by now.
+objects() {
+	# shellcheck disable=SC2086 # a list of files
+	sed -n 's#^+++ b/\(.*\)\.c$#\1#p' $patches | sort -u | while read -r object; do
+		case $object in
+		arch/um/* | tools/*) ;;
+		*) [ ! -e "$work/linux/$object.c" ] || echo "$object.o" ;;
+		esac
+	done
+}
+
+# Builds what the series touches, and everything beside it that includes it, and
+# leaves in $work/warnings what W=1 and sparse say about files of the series.
 compile() {
 	log=$work/build.log
-	make -s -C "$work/linux" O="$work/out" -j"$(nproc)" W=1 C=1 \
-		lib/iov_iter.o net/socket.o net/core/ net/unix/ net/tls/ net/ipv4/ arch/x86/lib/ \
+	# shellcheck disable=SC2046 # a list of files
+	make -s -C "$work/linux" O="$work/out" -j"$(nproc)" W=1 C=1 ${CHECK:+"CHECK=$CHECK"} \
+		net/core/ net/unix/ net/tls/ net/ipv4/ arch/x86/lib/ $(objects) \
 		>"$log" 2>&1 || {
 		grep -m5 -E 'error:|Error' "$log" >&2
 		die "$1 does not build by itself"
 	}
+	if grep -q 'is not available or not up to date' "$log"; then
+		sparse=', but sparse was not run: CHECK must name one that this kernel takes'
+	fi
 	# shellcheck disable=SC2086 # a list of files
 	names=$(sed -n 's#^+++ b/##p' $patches | sort -u | paste -sd'|' | sed 's/\./\\./g')
-	if grep -E "($names):[0-9]+" "$log" >&2; then
-		die "$1: warnings from W=1 or sparse, above"
-	fi
+	sed -n -E "/(warning|error):/s#^.*\b(($names):)[0-9]+(:[0-9]+)?:#\1#p" "$log" | sort -u >"$work/warnings"
+}
+
+# Lines move, so a warning of the untouched source is known by its text.
+complain_about_new_warnings() {
+	grep -vxFf "$work/base-warnings" "$work/warnings" >"$work/new-warnings" || return 0
+	cat "$work/new-warnings" >&2
+	die "$1: warnings from W=1 or sparse, above"
 }
 
 fetch_source
 in_tree init -q
 in_tree add -Af .
 in_tree commit -qm base
-[ -z "$build" ] || configure
+sparse=
+if [ -n "$build" ]; then
+	configure
+	compile 'the source without patches'
+	mv "$work/warnings" "$work/base-warnings"
+fi
 
 count=0
 for patch in $patches; do
@@ -130,9 +177,14 @@ for patch in $patches; do
 		die "$name: checkpatch has something to say, above"
 	case $name in
 	um/*) ;;
-	*) [ -z "$build" ] || compile "$name" ;;
+	*)
+		[ -z "$build" ] || {
+			compile "$name"
+			complain_about_new_warnings "$name"
+		}
+		;;
 	esac
 	count=$((count + 1))
 	echo "check-series: $name"
 done
-echo "check-series: $count patches apply${build:+, build} and are clean"
+echo "check-series: $count patches apply${build:+, build} and are clean$sparse"
