@@ -5,6 +5,7 @@
 //! ([`libc`]), and whether the kernel knows `MSG_NTCOPY` ([`socket`]). The numbers of the kernel
 //! interface are in [`uapi`].
 
+pub mod arch;
 pub mod cpu;
 pub mod hardware;
 pub mod libc;
