@@ -1,12 +1,13 @@
 //! End to end, in the kernel that knows `MSG_NTCOPY`: built if it is not yet, booted, measured.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// How many tests `kernel/selftests/ntcopy.c` has. A suite that runs fewer has lost some.
-const SELFTESTS: usize = 15;
+mod suite;
+
+use suite::Kernel;
 
 fn ntcopy(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ntcopy"))
@@ -26,52 +27,66 @@ fn good(output: &Output) -> String {
     text(&output.stdout)
 }
 
-fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// Compiles the suite as its users do; the strictest warnings are errors.
-fn build_selftest(folder: &Path) -> PathBuf {
-    let program = folder.join("ntcopy-selftest");
-    let compiled = Command::new("cc")
-        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(project().join("uapi"))
-        .arg(project().join("kernel/selftests/ntcopy.c"))
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .expect("cc can be run");
-    assert!(compiled.status.success(), "{}", text(&compiled.stderr));
-    program
+/// Kernels that take long to build are tested when they are asked for, by their names as
+/// `--kernel` takes them, with commas between them.
+const KERNELS_VARIABLE: &str = "NTCOPY_TEST_KERNELS";
+
+fn is_wanted(kernel: &str) -> bool {
+    let wanted = std::env::var(KERNELS_VARIABLE).unwrap_or_default();
+    let is_wanted = wanted.split(',').any(|name| name == kernel);
+    if !is_wanted {
+        println!("not run: {KERNELS_VARIABLE} does not name {kernel}");
+    }
+    is_wanted
 }
 
 #[test]
 fn the_kernel_keeps_its_promises() {
-    let folder = tempfile::tempdir().expect("a folder for the suite");
-    let program = build_selftest(folder.path());
-    let program = program.to_str().expect("a temporary path in UTF-8");
-    let output = ntcopy(&["kernel", "boot", "--timeout", "300", "--", program]);
-    let tap = text(&output.stdout);
-    println!("{tap}");
-    assert!(output.status.success(), "{:?}\n{tap}\n{}", output.status, text(&output.stderr));
-    let passed = tap.lines().filter(|line| line.starts_with("ok ")).count();
-    assert_eq!(passed, SELFTESTS, "{tap}");
+    good(&ntcopy(&["kernel", "build"]));
+    suite::must_pass(&Kernel { arguments: &[], lacks: &["udplite"], big_mib: 64, limit_s: 600 });
+}
+
+#[test]
+fn the_um_kernel_of_the_long_term_series_keeps_its_promises() {
+    if is_wanted("um:6.12") {
+        let arguments = &["--kernel", "um:6.12"];
+        suite::must_pass(&Kernel { arguments, lacks: &[], big_mib: 64, limit_s: 900 });
+    }
+}
+
+#[test]
+fn the_x86_kernel_keeps_its_promises_with_every_checker_on() {
+    if is_wanted("x86") {
+        let arguments = &["--kernel", "x86", "--cpus", "2"];
+        suite::must_pass(&Kernel { arguments, lacks: &["udplite"], big_mib: 2, limit_s: 1800 });
+    }
+}
+
+#[test]
+fn the_x86_kernel_of_the_long_term_series_keeps_its_promises_with_every_checker_on() {
+    if is_wanted("x86:6.12") {
+        let arguments = &["--kernel", "x86:6.12", "--cpus", "2"];
+        suite::must_pass(&Kernel { arguments, lacks: &[], big_mib: 2, limit_s: 1800 });
+    }
 }
 
 #[test]
 fn the_suite_skips_on_a_kernel_without_the_flag() {
+    good(&ntcopy(&["kernel", "build"]));
     let folder = tempfile::tempdir().expect("a folder for the suite");
-    let output = Command::new(build_selftest(folder.path())).output().expect("the suite runs");
-    // A host that does have the flag is welcome to pass.
-    let code = output.status.code();
-    assert!(matches!(code, Some(0 | 4)), "{code:?}\n{}", text(&output.stdout));
-    if code == Some(4) {
-        assert!(text(&output.stdout).contains("1..0 # SKIP"), "{}", text(&output.stdout));
+    suite::build(folder.path(), &["settings"]);
+    // A host that does have the flag has a root of its own that may run the suite.
+    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
+        println!("not run: this kernel has the flag");
+        return;
     }
+    let output = Command::new(folder.path().join("settings")).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("1..0 # SKIP"), "{}", text(&output.stdout));
 }
 
 #[test]
@@ -109,6 +124,8 @@ fn smallest_experiment(folder: &Path) -> (Value, Vec<Value>) {
         "300KiB",
         "--dataset",
         "1MiB",
+        "--modes",
+        "copy,nt,adaptive",
         "--quick",
         "--pairs",
         "5",
@@ -130,8 +147,10 @@ fn what_was_hinted_is_counted_byte_for_byte_and_nothing_else_is() {
     assert_eq!(samples.len(), 30, "{lines:?}");
     for sample in samples {
         let counted = |name: &str| sample["counters"][name].as_u64().unwrap_or(0);
-        let hinted = if sample["mode"] == "nt" { sample["bytes"].as_u64() } else { Some(0) };
-        assert_eq!(Some(counted("nontemporal_bytes")), hinted, "{sample}");
+        let hinted = if sample["mode"] == "copy" { Some(0) } else { sample["bytes"].as_u64() };
+        let (obeyed, fits) = (counted("nontemporal_bytes"), counted("fits_cache_bytes"));
+        assert_eq!(Some(obeyed + fits), hinted, "{sample}");
+        assert!(fits == 0 || sample["mode"] == "adaptive", "{sample}");
         for other in ["too_small_bytes", "checksummed_bytes", "not_supported_bytes"] {
             assert_eq!(counted(other), 0, "{sample}");
         }

@@ -1,0 +1,148 @@
+//! The suite of `kernel/selftests`: built, run in a booted kernel, its TAP judged.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The programs of the suite, and how many tests each has. One that runs fewer has lost some.
+pub const PROGRAMS: [(&str, usize); 8] = [
+    ("settings", 74),
+    ("counters", 15),
+    ("bytes", 331),
+    ("edges", 126),
+    ("gone", 72),
+    ("flags", 109),
+    ("control", 8),
+    ("calls", 210),
+];
+
+/// Skips that are right in every kernel: a socket that is both ends has no other end.
+const SKIPS_ANYWHERE: [&str; 1] = ["one socket is both ends"];
+
+/// A kernel that the suite runs in.
+pub struct Kernel {
+    /// Arguments of `ntcopy kernel boot` that choose it.
+    pub arguments: &'static [&'static str],
+    /// What it lacks, as the reason of a skipped test begins.
+    pub lacks: &'static [&'static str],
+    /// The size of the biggest send, in MiB: 64 where the kernel is fast.
+    pub big_mib: u32,
+    /// When to give up, in seconds.
+    pub limit_s: u32,
+}
+
+/// How a program of the suite ended.
+#[derive(Default)]
+struct Report {
+    plan: Option<usize>,
+    passed: usize,
+    skipped: Vec<String>,
+    failed: Vec<String>,
+    exit: Option<i32>,
+}
+
+impl Report {
+    fn read(lines: &[&str]) -> Self {
+        let mut report = Self::default();
+        for line in lines {
+            if let Some(plan) = line.strip_prefix("1..") {
+                report.plan = plan.split(' ').next().and_then(|count| count.parse().ok());
+            } else if line.starts_with("not ok ") || line.starts_with("Bail out!") {
+                report.failed.push((*line).to_owned());
+            } else if line.starts_with("ok ") {
+                match line.split_once("# SKIP ") {
+                    Some((_, reason)) => report.skipped.push(reason.to_owned()),
+                    None => report.passed += 1,
+                }
+            } else if let Some(code) = line.strip_prefix("# exit ") {
+                report.exit = code.parse().ok();
+            }
+        }
+        report
+    }
+
+    /// What is wrong with it, a line each.
+    fn faults(&self, name: &str, tests: usize, kernel: &Kernel) -> String {
+        let mut text = String::new();
+        let ran = self.passed + self.skipped.len() + self.failed.len();
+        if self.plan != Some(tests) || ran != tests {
+            let _ = writeln!(text, "{name}: {ran} tests of plan {:?}, not {tests}", self.plan);
+        }
+        if self.exit != Some(0) {
+            let _ = writeln!(text, "{name}: exit code {:?}", self.exit);
+        }
+        for line in &self.failed {
+            let _ = writeln!(text, "{name}: {line}");
+        }
+        let expected = |reason: &&String| {
+            let mut known = SKIPS_ANYWHERE.iter().chain(kernel.lacks);
+            !known.any(|start| reason.starts_with(start))
+        };
+        for reason in self.skipped.iter().filter(expected) {
+            let _ = writeln!(text, "{name}: skipped for no reason that is known here: {reason}");
+        }
+        text
+    }
+}
+
+pub fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Builds programs of `kernel/selftests` into a folder, the strictest warnings being errors.
+pub fn build(folder: &Path, programs: &[&str]) {
+    let built = Command::new(project().join("scripts/selftests.sh"))
+        .arg(folder)
+        .args(programs)
+        .output()
+        .expect("scripts/selftests.sh can be run");
+    assert!(built.status.success(), "{}", text(&built.stderr));
+}
+
+/// Runs the programs one after another in the kernel.
+fn run(folder: &Path, kernel: &Kernel) -> Output {
+    const RUN_ALL: &str = r##"
+        cd "$1"; shift
+        for program; do
+            echo "# program $program"; ./"$program" 2>&1; echo "# exit $?"
+        done"##;
+    let limit = kernel.limit_s.to_string();
+    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .args(["kernel", "boot", "--timeout", &limit])
+        .args(kernel.arguments)
+        .args(["--", "sh", "-c", RUN_ALL, "run-all"])
+        .arg(folder)
+        .args(PROGRAMS.iter().map(|(name, _)| name))
+        .env("NTCOPY_SELFTEST_BIG_MIB", kernel.big_mib.to_string())
+        .output()
+        .expect("the program that this package builds can be run")
+}
+
+/// The lines of a program's output.
+fn section<'a>(output: &'a str, program: &str) -> Vec<&'a str> {
+    let begin = format!("# program {program}");
+    let lines = output.lines().skip_while(|line| *line != begin).skip(1);
+    lines.take_while(|line| !line.starts_with("# program ")).collect()
+}
+
+/// Runs the whole suite, and panics with everything that is not as it must be.
+pub fn must_pass(kernel: &Kernel) {
+    let folder = tempfile::tempdir().expect("a folder for the suite");
+    let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
+    build(folder.path(), &names);
+    let output = run(folder.path(), kernel);
+    let tap = text(&output.stdout);
+    let mut faults = String::new();
+    for (name, tests) in PROGRAMS {
+        let report = Report::read(&section(&tap, name));
+        println!("{name}: {} passed, {} skipped", report.passed, report.skipped.len());
+        faults += &report.faults(name, tests, kernel);
+    }
+    let said = text(&output.stderr);
+    assert!(faults.is_empty(), "{faults}\n{tap}\n{said}");
+    assert!(output.status.success(), "{:?}\n{tap}\n{said}", output.status);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The one question of this suite, for programs with kselftest_harness.h: is a
+ * scene the same with the hint as without, and is every byte counted?
+ */
+#ifndef NTCOPY_IDENTICAL_H
+#define NTCOPY_IDENTICAL_H
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kselftest_harness.h"
+#include "scene.h"
+
+/* A kernel with every checker on, in an emulator, may take its time. */
+#define TIMEOUT_SECONDS	600
+
+#define TEST_FAMILY(fixture, test)	TEST_F_TIMEOUT(fixture, test, TIMEOUT_SECONDS)
+
+/* What a variant of a family's fixture is. */
+#define VARIANT(_family, _mode)	.family = &(_family), .mode = &mode_##_mode
+
+/* The first lines in which two transcripts differ. */
+static inline void print_difference(const char *plain, const char *hinted)
+{
+	size_t a, b;
+
+	while (*plain && *hinted) {
+		a = strcspn(plain, "\n");
+		b = strcspn(hinted, "\n");
+		if (a != b || memcmp(plain, hinted, a)) {
+			printf("#   plain:  %.*s\n#   hinted: %.*s\n", (int)a, plain, (int)b,
+			       hinted);
+			return;
+		}
+		plain += a + !!plain[a];
+		hinted += b + !!hinted[b];
+	}
+	printf("#   one has more lines: %.200s%.200s\n", plain, hinted);
+}
+
+static inline void expect_played(struct __test_metadata *_metadata,
+				 const struct outcome *outcome, const char *mode)
+{
+	const char *end = outcome->transcript->text + outcome->transcript->used;
+
+	EXPECT_TRUE(outcome->transcript->finished) {
+		TH_LOG("%s: ended with status %#x after %lld lines: %.200s", mode,
+		       outcome->status, outcome->transcript->lines,
+		       end - (outcome->transcript->used < 200 ? outcome->transcript->used : 200));
+	}
+	EXPECT_FALSE(outcome->transcript->wrong) {
+		TH_LOG("%s: a byte arrived that was not sent: %.300s", mode,
+		       outcome->transcript->text);
+	}
+}
+
+/* An obeyed hint: everything has the fate that its family's bytes have. */
+static inline void expect_obeyed(struct __test_metadata *_metadata,
+				 const struct outcome *outcome, enum fate fate)
+{
+	long long rest = outcome->transcript->accepted - outcome->counts.bytes[fate];
+	int i;
+
+	/* A head may be copied on its own, to be looked at. */
+	EXPECT_LE(rest, fate == FATE_NONTEMPORAL ? 0 : outcome->transcript->heads);
+	for (i = 0; i < FATES; i++) {
+		if (i == (int)fate)
+			continue;
+		EXPECT_EQ(outcome->counts.bytes[i], i == FATE_NONTEMPORAL ? rest : 0) {
+			TH_LOG("%s: %lld of %lld bytes", fate_names[i], outcome->counts.bytes[i],
+			       outcome->transcript->accepted);
+		}
+	}
+}
+
+static inline void expect_counted(struct __test_metadata *_metadata,
+				  const struct outcome *outcome,
+				  const struct family *family, const struct mode *mode)
+{
+	long long sum = counts_sum(&outcome->counts), decided;
+
+	if (mode == &mode_plain || mode == &mode_ignored) {
+		EXPECT_EQ(sum, 0);
+		return;
+	}
+	EXPECT_EQ(sum, outcome->transcript->accepted);
+	EXPECT_EQ(outcome->counts.bytes[FATE_TOO_SMALL], 0);
+	if (outcome->transcript->mixed)
+		return;
+	if (mode != &mode_adaptive) {
+		expect_obeyed(_metadata, outcome, family->fate);
+	} else if (family->fate == FATE_NONTEMPORAL) {
+		decided = outcome->counts.bytes[FATE_NONTEMPORAL] +
+			  outcome->counts.bytes[FATE_FITS_CACHE];
+		EXPECT_EQ(decided, outcome->transcript->accepted);
+	}
+}
+
+static inline void identical(struct __test_metadata *_metadata, scene_fn fn,
+			     const struct family *family, const struct mode *mode)
+{
+	struct outcome plain, hinted;
+
+	if (set_mode(mode->sysctl) < 0)
+		SKIP(return, "no mode %s in this kernel", mode->name);
+	/* Nothing is too small, so that short sends are tried too. */
+	ASSERT_EQ(set_min_bytes("0"), 0);
+	play(fn, family, &mode_plain, 1, &plain);
+	if (plain.transcript->unavailable)
+		SKIP(return, "%s: %s", family->name, strerror(plain.transcript->unavailable));
+	expect_played(_metadata, &plain, "plain");
+	expect_counted(_metadata, &plain, family, &mode_plain);
+
+	play(fn, family, mode, 1, &hinted);
+	expect_played(_metadata, &hinted, mode->name);
+	expect_counted(_metadata, &hinted, family, mode);
+	EXPECT_TRUE(plain.transcript->hash == hinted.transcript->hash &&
+		    plain.transcript->lines == hinted.transcript->lines) {
+		print_difference(plain.transcript->text, hinted.transcript->text);
+	}
+	if (!plain.transcript->uneven)
+		EXPECT_EQ(plain.transcript->accepted, hinted.transcript->accepted);
+	/* A scene in which nothing is sent shows nothing. */
+	EXPECT_GT(hinted.transcript->lines, 0);
+	if (!plain.transcript->uneven && !plain.transcript->mixed)
+		EXPECT_GT(plain.transcript->accepted, 0);
+	forget(&plain);
+	forget(&hinted);
+}
+
+static inline int ntcopy_main(int argc, char **argv)
+{
+	if (!kernel_has_ntcopy()) {
+		ksft_print_header();
+		ksft_exit_skip("this kernel has no MSG_NTCOPY\n");
+	}
+	own_namespace();
+	return test_harness_run(argc, argv);
+}
+
+#endif /* NTCOPY_IDENTICAL_H */

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/* SO_NTCOPY and the sysctls: values, inheritance, namespaces, rights. */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "identical.h"
+
+#define MODE_PATH	"/proc/sys/net/core/ntcopy"
+#define MIN_PATH	"/proc/sys/net/core/ntcopy_min_bytes"
+
+static int get_option(int fd)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, &len) < 0)
+		return -errno;
+	return len == sizeof(int) ? value : -EMSGSIZE;
+}
+
+static int set_option(int fd, int value)
+{
+	return own_error(setsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, sizeof(value)));
+}
+
+/* One socket of each family. */
+FIXTURE(option)
+{
+	struct pair pair;
+};
+
+FIXTURE_VARIANT(option)
+{
+	const struct family *family;
+};
+
+FIXTURE_VARIANT_ADD(option, unix_stream) { .family = &unix_stream };
+FIXTURE_VARIANT_ADD(option, unix_dgram) { .family = &unix_dgram };
+FIXTURE_VARIANT_ADD(option, unix_seqpacket) { .family = &unix_seqpacket };
+FIXTURE_VARIANT_ADD(option, tcp) { .family = &tcp };
+FIXTURE_VARIANT_ADD(option, tcp6) { .family = &tcp6 };
+FIXTURE_VARIANT_ADD(option, udp) { .family = &udp };
+FIXTURE_VARIANT_ADD(option, udp6) { .family = &udp6 };
+FIXTURE_VARIANT_ADD(option, udplite) { .family = &udplite };
+FIXTURE_VARIANT_ADD(option, ping) { .family = &ping };
+FIXTURE_VARIANT_ADD(option, raw) { .family = &raw };
+FIXTURE_VARIANT_ADD(option, raw6) { .family = &raw6 };
+FIXTURE_VARIANT_ADD(option, packet_dgram) { .family = &packet_dgram };
+FIXTURE_VARIANT_ADD(option, mptcp) { .family = &mptcp };
+FIXTURE_VARIANT_ADD(option, sctp_stream) { .family = &sctp_stream };
+FIXTURE_VARIANT_ADD(option, sctp_seqpacket) { .family = &sctp_seqpacket };
+FIXTURE_VARIANT_ADD(option, vsock_stream) { .family = &vsock_stream };
+FIXTURE_VARIANT_ADD(option, vsock_seqpacket) { .family = &vsock_seqpacket };
+FIXTURE_VARIANT_ADD(option, tls) { .family = &tls };
+FIXTURE_VARIANT_ADD(option, alg_hash) { .family = &alg_hash };
+FIXTURE_VARIANT_ADD(option, netlink) { .family = &netlink };
+
+FIXTURE_SETUP(option)
+{
+	int ret;
+
+	self->pair.tx = -1;
+	self->pair.rx = -1;
+	ret = variant->family->open(variant->family, &self->pair);
+	if (ret < 0)
+		SKIP(return, "%s: %s", variant->family->name, strerror(-ret));
+}
+
+FIXTURE_TEARDOWN(option)
+{
+	close_pair(&self->pair);
+}
+
+TEST_F(option, takes_its_values)
+{
+	int value;
+
+	EXPECT_EQ(get_option(self->pair.tx), NTCOPY_SOCK_NONE);
+	for (value = NTCOPY_SOCK_OBEY; value >= NTCOPY_SOCK_NONE; value--) {
+		EXPECT_EQ(set_option(self->pair.tx, value), 0);
+		EXPECT_EQ(get_option(self->pair.tx), value);
+	}
+}
+
+TEST_F(option, takes_no_other_values)
+{
+	static const int bad[] = { -1, 3, 4, 256, 257, 1 << 16, 1 << 30, 1 << 31 };
+	long long wide = NTCOPY_SOCK_HINT;
+	size_t i;
+
+	EXPECT_EQ(set_option(self->pair.tx, NTCOPY_SOCK_OBEY), 0);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(set_option(self->pair.tx, bad[i]), -EINVAL) {
+			TH_LOG("%d is taken", bad[i]);
+		}
+	}
+	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, &wide, 1)), -EINVAL);
+	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, &wide, 0)), -EINVAL);
+	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, (void *)8, 4)),
+		  -EFAULT);
+	EXPECT_EQ(get_option(self->pair.tx), NTCOPY_SOCK_OBEY);
+	/* As every integer option: what is longer is cut. */
+	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, &wide, 8)), 0);
+	EXPECT_EQ(get_option(self->pair.tx), NTCOPY_SOCK_HINT);
+}
+
+TEST_F(option, is_its_sockets_own)
+{
+	if (self->pair.rx == self->pair.tx)
+		SKIP(return, "one socket is both ends");
+	EXPECT_EQ(set_option(self->pair.tx, NTCOPY_SOCK_OBEY), 0);
+	EXPECT_EQ(get_option(self->pair.rx), NTCOPY_SOCK_NONE);
+}
+
+/* Every socket that accept() returns has what the listening one has. */
+FIXTURE(inherited)
+{
+	struct pair pair;
+};
+
+FIXTURE_VARIANT(inherited)
+{
+	const struct family *family;
+};
+
+FIXTURE_VARIANT_ADD(inherited, unix_stream) { .family = &unix_stream };
+FIXTURE_VARIANT_ADD(inherited, unix_seqpacket) { .family = &unix_seqpacket };
+FIXTURE_VARIANT_ADD(inherited, tcp) { .family = &tcp };
+FIXTURE_VARIANT_ADD(inherited, tcp6) { .family = &tcp6 };
+FIXTURE_VARIANT_ADD(inherited, mptcp) { .family = &mptcp };
+FIXTURE_VARIANT_ADD(inherited, mptcp6) { .family = &mptcp6 };
+FIXTURE_VARIANT_ADD(inherited, sctp_stream) { .family = &sctp_stream };
+FIXTURE_VARIANT_ADD(inherited, sctp6_stream) { .family = &sctp6_stream };
+
+FIXTURE_SETUP(inherited)
+{
+	self->pair.tx = -1;
+	self->pair.rx = -1;
+}
+
+FIXTURE_TEARDOWN(inherited)
+{
+	close_pair(&self->pair);
+}
+
+TEST_F(inherited, by_accepted_sockets)
+{
+	struct sockaddr_storage addr;
+	socklen_t len;
+	int value, ret;
+
+	for (value = NTCOPY_SOCK_NONE; value <= NTCOPY_SOCK_OBEY; value++) {
+		len = listening_address(variant->family, &addr);
+		ret = open_listening(variant->family, &addr, len, &self->pair, value);
+		if (ret == -EPROTONOSUPPORT || ret == -ESOCKTNOSUPPORT)
+			SKIP(return, "%s: %s", variant->family->name, strerror(-ret));
+		ASSERT_EQ(ret, 0);
+		EXPECT_EQ(get_option(self->pair.rx), value);
+		EXPECT_EQ(get_option(self->pair.tx), NTCOPY_SOCK_NONE);
+		close_pair(&self->pair);
+	}
+}
+
+TEST(sysctl_takes_its_values_and_no_others)
+{
+	static const char * const good[] = { "0", "1", "2", "3" };
+	static const char * const bad[] = { "4", "-1", "255", "256", "x", "4294967296" };
+	char text[32];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		EXPECT_EQ(set_mode(good[i]), 0) {
+			TH_LOG("%s is refused", good[i]);
+		}
+		read_file(MODE_PATH, text, sizeof(text));
+		EXPECT_EQ(text[0], good[i][0]);
+	}
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(set_mode(bad[i]), -EINVAL) {
+			TH_LOG("%s is taken", bad[i]);
+		}
+		read_file(MODE_PATH, text, sizeof(text));
+		EXPECT_EQ(text[0], '3');
+	}
+	set_mode("2");
+}
+
+TEST(sysctl_of_the_least_bytes)
+{
+	char text[32];
+
+	EXPECT_EQ(set_min_bytes("123456"), 0);
+	read_file(MIN_PATH, text, sizeof(text));
+	EXPECT_STREQ(text, "123456\n");
+	EXPECT_EQ(set_min_bytes("-1"), -EINVAL);
+	EXPECT_EQ(set_min_bytes("4294967296"), -EINVAL);
+	read_file(MIN_PATH, text, sizeof(text));
+	EXPECT_STREQ(text, "123456\n");
+	EXPECT_EQ(set_min_bytes("4096"), 0);
+}
+
+static long long sent_megabyte(int flags)
+{
+	static unsigned char data[MIB];
+	struct pair pair = { .tx = -1, .rx = -1 };
+	struct counts before, counts;
+	long ret;
+
+	before = read_counts();
+	if (unix_stream.open(&unix_stream, &pair) < 0)
+		return -1;
+	ret = send(pair.tx, data, sizeof(data), flags);
+	close_pair(&pair);
+	counts = counts_since(&before);
+	if (ret != (long)sizeof(data) || counts_sum(&counts) != counts.bytes[FATE_NONTEMPORAL])
+		return -1;
+	return counts.bytes[FATE_NONTEMPORAL];
+}
+
+/* With the first one's settings: that is where an administrator sets them. */
+TEST(namespaces_begin_with_the_first_ones_settings_and_zeroes)
+{
+	struct counts counts, zero = { 0 };
+	char text[32];
+
+	EXPECT_EQ(set_mode("3"), 0);
+	EXPECT_EQ(set_min_bytes("99"), 0);
+	EXPECT_EQ(sent_megabyte(0), (long long)MIB);
+	ASSERT_EQ(set_in_first_namespace(MODE_PATH, "0"), 0);
+	ASSERT_EQ(set_in_first_namespace(MIN_PATH, "77777"), 0);
+	ASSERT_EQ(unshare(CLONE_NEWNET), 0);
+	ASSERT_EQ(set_in_first_namespace(MODE_PATH, "1"), 0);
+	ASSERT_EQ(set_in_first_namespace(MIN_PATH, "4096"), 0);
+	counts = read_counts();
+	EXPECT_EQ(memcmp(&counts, &zero, sizeof(zero)), 0);
+	read_file(MODE_PATH, text, sizeof(text));
+	EXPECT_STREQ(text, "0\n");
+	read_file(MIN_PATH, text, sizeof(text));
+	EXPECT_STREQ(text, "77777\n");
+}
+
+TEST(namespaces_do_not_share)
+{
+	struct counts before, counts, zero = { 0 };
+	int status;
+	pid_t pid;
+
+	EXPECT_EQ(set_mode("2"), 0);
+	EXPECT_EQ(set_min_bytes("4096"), 0);
+	before = read_counts();
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (unshare(CLONE_NEWNET) || set_mode("0") || sent_megabyte(MSG_NTCOPY) != 0 ||
+		    set_mode("3") || sent_megabyte(0) != (long long)MIB)
+			_exit(1);
+		_exit(0);
+	}
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+	counts = counts_since(&before);
+	EXPECT_EQ(memcmp(&counts, &zero, sizeof(zero)), 0);
+	EXPECT_EQ(sent_megabyte(0), 0);
+	EXPECT_EQ(sent_megabyte(MSG_NTCOPY), (long long)MIB);
+}
+
+/* A socket is its namespace's, wherever its user has gone. */
+TEST(a_socket_is_counted_where_it_was_made)
+{
+	static unsigned char data[MIB];
+	struct counts before, counts;
+	struct pair pair = { .tx = -1, .rx = -1 };
+	int status;
+	pid_t pid;
+
+	EXPECT_EQ(set_mode("2"), 0);
+	ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
+	before = read_counts();
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (unshare(CLONE_NEWNET) || set_mode("0") ||
+		    send(pair.tx, data, sizeof(data), MSG_NTCOPY) != (long)sizeof(data))
+			_exit(1);
+		counts = read_counts();
+		_exit(counts_sum(&counts) != 0);
+	}
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+	counts = counts_since(&before);
+	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL], (long long)MIB);
+	close_pair(&pair);
+}
+
+TEST(users_may_hint_but_not_set_sysctls)
+{
+	struct pair pair = { .tx = -1, .rx = -1 };
+	struct counts before, counts;
+	static unsigned char data[MIB];
+
+	EXPECT_EQ(set_mode("2"), 0);
+	ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
+	ASSERT_EQ(setresgid(65534, 65534, 65534), 0);
+	ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
+	EXPECT_EQ(set_mode("3"), -EACCES);
+	EXPECT_EQ(set_min_bytes("0"), -EACCES);
+	EXPECT_EQ(set_option(pair.tx, NTCOPY_SOCK_OBEY), 0);
+	EXPECT_EQ(get_option(pair.tx), NTCOPY_SOCK_OBEY);
+	before = read_counts();
+	EXPECT_EQ(send(pair.tx, data, sizeof(data), MSG_NTCOPY), (long)sizeof(data));
+	counts = counts_since(&before);
+	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL], (long long)MIB);
+	close_pair(&pair);
+}
+
+int main(int argc, char **argv)
+{
+	return ntcopy_main(argc, argv);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Random send programs, one line for each: what it was, and a hash of all that
+ * it saw.  The same seed prints the same lines on every kernel and with every
+ * value of net.core.ntcopy; scripts/soak.sh compares them.  This program does
+ * not set that value, unless told to flip it while sends are under way.
+ *
+ * Ends with 1 if a byte arrived that was not sent, a program did not come to
+ * its end, or a byte was not counted.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acts.h"
+#include "scene.h"
+
+#define MODE_PATH	"/proc/sys/net/core/ntcopy"
+
+struct options {
+	unsigned long long seed, count, only;
+	bool flip, inject, print;
+};
+
+static const struct mode hinted = { "hinted", NULL, MSG_NTCOPY, 0 };
+
+static int print_usage(void)
+{
+	fprintf(stderr,
+		"usage: soak --seed N [--count N] [--only N] [--flip] [--inject]\n"
+		"  --seed N    what everything follows from\n"
+		"  --count N   how many programs, 100 if not said\n"
+		"  --only N    print what program N saw, and play no other\n"
+		"  --flip      change net.core.ntcopy all the time\n"
+		"  --inject    let sends fail as /proc/self/make-it-fail has it\n");
+	return 2;
+}
+
+static bool parse(int argc, char **argv, struct options *options)
+{
+	static const struct option names[] = {
+		{ "seed", required_argument, NULL, 's' },
+		{ "count", required_argument, NULL, 'c' },
+		{ "only", required_argument, NULL, 'o' },
+		{ "flip", no_argument, NULL, 'f' },
+		{ "inject", no_argument, NULL, 'i' },
+		{ }
+	};
+	bool seeded = false;
+	int option;
+
+	options->count = 100;
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (option == 's')
+			options->seed = strtoull(optarg, NULL, 0);
+		else if (option == 'c')
+			options->count = strtoull(optarg, NULL, 0);
+		else if (option == 'o')
+			options->only = strtoull(optarg, NULL, 0);
+		else if (option == 'f')
+			options->flip = true;
+		else if (option == 'i')
+			options->inject = true;
+		else
+			return false;
+		seeded |= option == 's';
+		options->print |= option == 'o';
+	}
+	return seeded && optind == argc;
+}
+
+/* Changes the settings until it is killed. */
+static pid_t flip(void)
+{
+	static const char * const modes[] = { "2", "0", "1", "3" };
+	static const char * const least[] = { "0", "4096", "65536" };
+	unsigned int i;
+	pid_t pid;
+
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (i = 0;; i++) {
+		set_mode(modes[i % ARRAY_SIZE(modes)]);
+		set_min_bytes(least[i % ARRAY_SIZE(least)]);
+		usleep(500);
+	}
+}
+
+static bool every_send_is_hinted(void)
+{
+	char text[32];
+
+	return read_file(MODE_PATH, text, sizeof(text)) > 0 && text[0] == '3';
+}
+
+/* Return: whether the kernel kept its promises, as far as one playing shows. */
+static bool judge(unsigned long long number, const struct outcome *outcome, bool counted)
+{
+	const struct transcript *transcript = outcome->transcript;
+	long long sum = counts_sum(&outcome->counts);
+
+	if (transcript->unavailable)
+		return true;
+	if (!transcript->finished || transcript->wrong)
+		printf("FAILED: program %llu: %s (status %#x)\n", number,
+		       transcript->wrong ? "wrong bytes" : "did not end", outcome->status);
+	else if (counted && sum != transcript->accepted)
+		printf("FAILED: program %llu: %lld bytes counted of %lld\n", number, sum,
+		       transcript->accepted);
+	else
+		return true;
+	printf("%s", transcript->text);
+	return false;
+}
+
+static bool play_one(unsigned long long number, const struct options *options, bool counted)
+{
+	__u64 seed = options->seed * 1000003 + number;
+	const struct family *family = all_families[seed % all_families_count];
+	struct outcome outcome;
+	bool good;
+
+	play(scene_random, family, &hinted, seed, &outcome);
+	if (options->print)
+		printf("%s", outcome.transcript->text);
+	/* Where allocations fail, everything may be refused, but nothing go wrong. */
+	if (outcome.transcript->unavailable)
+		printf("%llu %s: %s\n", number, family->name,
+		       strerror(outcome.transcript->unavailable));
+	else if (!options->inject)
+		printf("%llu %s: %lld lines, %016llx\n", number, family->name,
+		       outcome.transcript->lines, (unsigned long long)outcome.transcript->hash);
+	good = judge(number, &outcome, counted);
+	forget(&outcome);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { 0 };
+	unsigned long long i, bad = 0;
+	char value[32];
+	bool counted;
+	pid_t flipper = 0;
+
+	if (!parse(argc, argv, &options))
+		return print_usage();
+	if (!kernel_has_ntcopy()) {
+		fprintf(stderr, "soak: this kernel has no MSG_NTCOPY\n");
+		return 4;
+	}
+	/* A namespace begins with the default: keep what was set from outside. */
+	read_file(MODE_PATH, value, sizeof(value));
+	own_namespace();
+	if (set_mode(value) < 0 || set_min_bytes("0") < 0) {
+		fprintf(stderr, "soak: cannot set %s\n", MODE_PATH);
+		return 1;
+	}
+	counted = every_send_is_hinted() && !options.flip;
+	scene_inject = options.inject;
+	if (options.flip)
+		flipper = flip();
+	for (i = options.only; i < (options.print ? options.only + 1 : options.count); i++)
+		bad += !play_one(i, &options, counted);
+	if (flipper)
+		kill(flipper, SIGKILL);
+	return bad ? 1 : 0;
+}

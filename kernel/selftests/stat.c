@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The settings of MSG_NTCOPY, and what the kernel counted. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scene.h"
+
+#define MODE_PATH	"/proc/sys/net/core/ntcopy"
+#define MIN_PATH	"/proc/sys/net/core/ntcopy_min_bytes"
+
+const char * const fate_names[FATES] = {
+	[FATE_NONTEMPORAL]	= NTCOPY_STAT_NONTEMPORAL,
+	[FATE_FITS_CACHE]	= NTCOPY_STAT_FITS_CACHE,
+	[FATE_TOO_SMALL]	= NTCOPY_STAT_TOO_SMALL,
+	[FATE_CHECKSUMMED]	= NTCOPY_STAT_CHECKSUMMED,
+	[FATE_SOFTWARE_TLS]	= NTCOPY_STAT_SOFTWARE_TLS,
+	[FATE_NOT_SUPPORTED]	= NTCOPY_STAT_NOT_SUPPORTED,
+};
+
+static void bail_out(const char *what)
+{
+	printf("Bail out! %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* Return: 0, or the error with its sign. */
+int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+int read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = read(fd, text, size - 1);
+	if (ret < 0)
+		ret = -errno;
+	text[ret < 0 ? 0 : ret] = 0;
+	close(fd);
+	return ret;
+}
+
+int set_mode(const char *mode)
+{
+	return write_file(MODE_PATH, mode);
+}
+
+int set_min_bytes(const char *bytes)
+{
+	return write_file(MIN_PATH, bytes);
+}
+
+/*
+ * Some settings are the machine's, and a namespace begins with those of the
+ * first one: in neither case does it do to set them where the tests run.
+ */
+int set_in_first_namespace(const char *path, const char *text)
+{
+	int fd, status = 0;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		fd = open("/proc/1/ns/net", O_RDONLY);
+		if (fd < 0 || setns(fd, CLONE_NEWNET) < 0)
+			_exit(errno);
+		_exit(-write_file(path, text));
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
+struct counts read_counts(void)
+{
+	char text[1024], name[64], *line = text;
+	struct counts counts;
+	int fate, used;
+
+	if (read_file(NTCOPY_STAT_PATH, text, sizeof(text)) < 0)
+		bail_out(NTCOPY_STAT_PATH);
+	for (fate = 0; fate < FATES; fate++) {
+		if (sscanf(line, "%63s %lld\n%n", name, &counts.bytes[fate], &used) != 2 ||
+		    strcmp(name, fate_names[fate])) {
+			errno = EBADMSG;
+			bail_out(NTCOPY_STAT_PATH);
+		}
+		line += used;
+	}
+	return counts;
+}
+
+struct counts counts_since(const struct counts *before)
+{
+	struct counts counts = read_counts();
+	int fate;
+
+	for (fate = 0; fate < FATES; fate++)
+		counts.bytes[fate] -= before->bytes[fate];
+	return counts;
+}
+
+long long counts_sum(const struct counts *counts)
+{
+	long long sum = 0;
+	int fate;
+
+	for (fate = 0; fate < FATES; fate++)
+		sum += counts->bytes[fate];
+	return sum;
+}
+
+bool kernel_has_ntcopy(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), value, ret;
+	socklen_t len = sizeof(value);
+
+	ret = getsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, &len);
+	close(fd);
+	return !ret;
+}
+
+/* A network of one's own: nobody else is counted, nothing is left changed. */
+void own_namespace(void)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd;
+
+	if (unshare(CLONE_NEWNET) < 0)
+		bail_out("a network namespace (root is needed)");
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+		bail_out("the interface lo");
+	close(fd);
+	if (write_file("/proc/sys/net/ipv4/ping_group_range", "0 0") < 0)
+		bail_out("/proc/sys/net/ipv4/ping_group_range");
+}

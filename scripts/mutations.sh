@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Would the suite notice? Puts one deliberate mistake at a time into the patched
+# kernel, builds it again, runs a program of kernel/selftests in it, and demands
+# that the test named beside the mistake fails.
+#
+# usage: scripts/mutations.sh NTCOPY [NAME...]     default: every mutation
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+
+die() {
+	echo "mutations: $*" >&2
+	exit 1
+}
+
+[ $# -gt 0 ] || {
+	echo "usage: scripts/mutations.sh NTCOPY [NAME...]" >&2
+	exit 2
+}
+ntcopy=$1
+shift
+chosen="$*"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-mutations-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+table=$root/kernel/selftests/mutations.txt
+
+# field NAME KEY: what the table says of a mutation.
+field() {
+	sed -n "/^name: $1\$/,/^\$/s/^$2: //p" "$table"
+}
+
+# A cache of our own, so that no mutated kernel is ever taken for a good one.
+# Packages and compiled objects are those that are there already.
+prepare() {
+	mkdir -p "$work/cache"
+	for shared in packages selftests; do
+		mkdir -p "$cache/$shared"
+		ln -s "$cache/$shared" "$work/cache/$shared"
+	done
+	export CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
+	export NTCOPY_CACHE="$work/cache"
+	"$ntcopy" kernel build --kernel um --keep-source
+	source=$(find "$work/cache/sources" -mindepth 1 -maxdepth 1)
+	kernel=$(find "$work/cache/kernels" -mindepth 2 -maxdepth 2 -name linux)
+	if ! [ -d "$source" ] || ! [ -x "$kernel" ]; then
+		die "the build has left no source or no kernel"
+	fi
+	"$root/scripts/selftests.sh" "$work/bin"
+}
+
+# As ntcopy-kernel calls it, so that only what has changed is compiled.
+make_kernel() {
+	if command -v ccache >/dev/null 2>&1; then
+		set -- "CC=ccache gcc"
+	else
+		set --
+	fi
+	KBUILD_BUILD_TIMESTAMP="Thu Jan  1 00:00:00 UTC 1970" KBUILD_BUILD_VERSION=1 \
+		KBUILD_BUILD_USER=ntcopy KBUILD_BUILD_HOST=ntcopy \
+		CCACHE_NOHASHDIR=1 CCACHE_BASEDIR="$source" LC_ALL=C \
+		make -C "$source" LOCALVERSION= ARCH=um SUBARCH=x86_64 "$@" "-j$(nproc)" \
+		>"$work/make.log" 2>&1 || {
+		grep -m5 -E 'error:|\*\*\*' "$work/make.log" >&2
+		return 1
+	}
+	cp "$source/linux" "$kernel"
+}
+
+# Runs what the row names; prints what it said.
+look() {
+	if [ "$1" = fences ]; then
+		"$root/scripts/check-fences.py" "$kernel" 2>&1
+	else
+		NTCOPY_SELFTEST_BIG_MIB=2 "$ntcopy" kernel boot --kernel um --timeout 300 \
+			-- "$work/bin/$1" 2>&1
+	fi
+}
+
+# Whether the named test failed, and not just anything.
+noticed() {
+	if [ "$1" = fences ]; then
+		grep -q "^check-fences: $2.*: left at" "$work/said"
+	else
+		grep -qE "^not ok [0-9]+ $2( |\$)" "$work/said"
+	fi
+}
+
+try() {
+	what=$(field "$1" what)
+	file=$source/$(field "$1" file)
+	change=$(field "$1" change)
+	program=$(field "$1" test)
+	test=${program#* }
+	program=${program%% *}
+	cp -p "$file" "$work/original"
+	perl -0pi -e "$change" "$file"
+	cmp -s "$file" "$work/original" && die "$1 changes nothing in $file: the code has moved on"
+	make_kernel || die "$1 does not compile"
+	look "$program" >"$work/said" || true
+	cp -p "$work/original" "$file"
+	touch "$file"
+	if noticed "$program" "$test"; then
+		echo "mutations: $1 ($what): noticed by $program, $test"
+		return
+	fi
+	echo "mutations: $1 ($what): NOT noticed by $program, $test" >&2
+	tail -n 20 "$work/said" >&2
+	missed="$missed $1"
+}
+
+begun=$(date +%s)
+names=${chosen:-$(sed -n 's/^name: //p' "$table")}
+for name in $names; do
+	[ -n "$(field "$name" test)" ] || die "there is no mutation '$name' in $table"
+done
+prepare
+"$root/scripts/check-fences.py" "$kernel"
+missed=
+count=0
+for name in $names; do
+	try "$name"
+	count=$((count + 1))
+done
+[ -z "$missed" ] || die "not noticed:$missed"
+echo "mutations: all $count noticed, in $(($(date +%s) - begun)) s"

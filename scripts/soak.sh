@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Random send programs from a seed, in boots of one kernel that differ only in
+# net.core.ntcopy: 0, 3, 1, and one in which it changes all the time. What the
+# programs saw must be the same in all of them. Prints the seed; the first
+# difference ends it, with the lines that differ and how to see them again.
+#
+# usage: scripts/soak.sh NTCOPY [--minutes N] [--seed N] [--kernel KERNEL]
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+programs_a_boot=200
+
+usage() {
+	echo "usage: scripts/soak.sh NTCOPY [--minutes N] [--seed N] [--kernel KERNEL]" >&2
+	exit 2
+}
+
+[ $# -gt 0 ] || usage
+ntcopy=$1
+shift
+minutes=10
+seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+kernel=um
+while [ $# -gt 1 ]; do
+	case $1 in
+	--minutes) minutes=$2 ;;
+	--seed) seed=$2 ;;
+	--kernel) kernel=$2 ;;
+	*) usage ;;
+	esac
+	shift 2
+done
+[ $# -eq 0 ] || usage
+case $minutes$seed in
+*[!0-9]*) usage ;;
+esac
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-soak-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+"$ntcopy" kernel build --kernel "$kernel"
+"$root/scripts/selftests.sh" "$work/bin" soak
+
+# boot NAME SYSCTL ARGUMENT...: the programs' lines into the file NAME.
+boot() {
+	name=$1
+	sysctl=$2
+	shift 2
+	code=0
+	"$ntcopy" kernel boot --kernel "$kernel" --timeout 1200 \
+		--sysctl "net.core.ntcopy=$sysctl" -- "$work/bin/soak" "$@" \
+		>"$work/$name" 2>"$work/$name.err" || code=$?
+	[ $code -ne 130 ] || exit 130
+	if [ $code -ne 0 ]; then
+		grep -A 40 FAILED "$work/$name" >&2 || cat "$work/$name.err" >&2
+		echo "soak: net.core.ntcopy=$name, $*: exit code $code" >&2
+		exit 1
+	fi
+}
+
+# What the first program that differs saw in both.
+show_difference() {
+	echo "soak: net.core.ntcopy=$1 and 0 differ, seed $batch:" >&2
+	diff "$work/0" "$work/$1" >"$work/diff" || true
+	head -n 10 "$work/diff" >&2
+	number=$(sed -n 's/^< \([0-9]*\) .*/\1/p' "$work/diff" | head -n 1)
+	[ -n "$number" ] || exit 1
+	boot first 0 --seed "$batch" --only "$number"
+	case $1 in
+	flip) boot second 2 --seed "$batch" --only "$number" --flip ;;
+	*) boot second "$1" --seed "$batch" --only "$number" ;;
+	esac
+	diff -u "$work/first" "$work/second" >&2 || true
+	exit 1
+}
+
+echo "soak: seed $seed, $minutes minutes, kernel $kernel"
+begun=$(date +%s)
+batch=$seed
+programs=0
+while :; do
+	boot 0 0 --seed "$batch" --count "$programs_a_boot"
+	boot 3 3 --seed "$batch" --count "$programs_a_boot"
+	boot 1 1 --seed "$batch" --count "$programs_a_boot"
+	boot flip 2 --seed "$batch" --count "$programs_a_boot" --flip
+	for other in 3 1 flip; do
+		cmp -s "$work/0" "$work/$other" || show_difference "$other"
+	done
+	programs=$((programs + programs_a_boot))
+	seconds=$(($(date +%s) - begun))
+	echo "soak: seed $batch: $programs_a_boot programs the same in 4 boots ($seconds s)"
+	[ $seconds -lt $((minutes * 60)) ] || break
+	batch=$((batch + 1))
+done
+refused=$(grep -c ': [A-Z]' "$work/0" || true)
+echo "soak: $programs programs from seed $seed on, all the same;" \
+	"$refused of the last $programs_a_boot had a family that this kernel lacks"
