@@ -1,4 +1,4 @@
-//! Embeds the kernel patches and the configuration fragment, so that the program works from any
+//! Embeds the kernel patches and the configuration fragments, so that the program works from any
 //! directory.
 
 use std::fmt::Write as _;
@@ -9,11 +9,18 @@ fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let kernel = root.join("../../kernel").canonicalize().expect("the repository has kernel/");
     let mut code = String::new();
-    embed(&mut code, "SERIES_7_3", &kernel.join("series/7.3"));
-    embed(&mut code, "SERIES_7_3_UM", &kernel.join("series/7.3/um"));
-    let config = kernel.join("config/um.config");
-    println!("cargo::rerun-if-changed={}", config.display());
-    writeln!(code, "pub(crate) const UM_CONFIG: &str = include_str!({config:?});").expect("memory");
+    for (constant, release) in [("SERIES_7_3", "7.3"), ("SERIES_6_12", "6.12")] {
+        let folder = kernel.join("series").join(release);
+        embed(&mut code, constant, &folder);
+        embed(&mut code, &format!("{constant}_UM"), &folder.join("um"));
+    }
+    for name in ["um", "um-6.12", "x86", "kasan", "kcsan", "6.12"] {
+        let config = kernel.join("config").join(format!("{name}.config"));
+        println!("cargo::rerun-if-changed={}", config.display());
+        let constant = name.to_uppercase().replace(['-', '.'], "_");
+        writeln!(code, "pub(crate) const CONFIG_{constant}: &str = include_str!({config:?});")
+            .expect("memory");
+    }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
     fs::write(out.join("embedded.rs"), code).expect("writing embedded.rs");
 }

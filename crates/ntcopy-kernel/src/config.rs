@@ -1,10 +1,42 @@
-//! The configuration: a fragment on top of `allnoconfig`.
+//! The configuration: fragments of `kernel/config/` on top of `allnoconfig`.
 
-use crate::series::UM_CONFIG;
+use crate::kind::{Flavour, Kind, Release};
+use crate::series::{
+    CONFIG_6_12, CONFIG_KASAN, CONFIG_KCSAN, CONFIG_UM, CONFIG_UM_6_12, CONFIG_X86,
+};
 
-/// The fragment of `um` kernels, `kernel/config/um.config`.
-pub fn um_fragment() -> &'static str {
-    UM_CONFIG
+/// What a kernel is made of. Nothing for a stock kernel, which brings its own.
+pub(crate) fn fragment(kind: Kind) -> String {
+    let mut parts = match kind {
+        Kind::Um => vec![CONFIG_UM],
+        Kind::Um612 => vec![CONFIG_UM, CONFIG_UM_6_12],
+        Kind::X86(_, Flavour::Plain) => vec![CONFIG_X86],
+        Kind::X86(_, Flavour::Kasan) => vec![CONFIG_X86, CONFIG_KASAN],
+        Kind::X86(_, Flavour::Kcsan) => vec![CONFIG_X86, CONFIG_KCSAN],
+        Kind::Stock(_) => return String::new(),
+    };
+    if kind.release() == Release::V6_12 {
+        parts.push(CONFIG_6_12);
+    }
+    merge(&parts)
+}
+
+/// Puts fragments together. What a later one says of a symbol holds.
+fn merge(parts: &[&str]) -> String {
+    let mut merged = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        for line in part.lines() {
+            let later = parts[index + 1..].iter().flat_map(|part| part.lines());
+            let again = setting(line).is_some_and(|own| {
+                later.filter_map(setting).any(|setting| setting.symbol == own.symbol)
+            });
+            if !again {
+                merged.push_str(line);
+                merged.push('\n');
+            }
+        }
+    }
+    merged
 }
 
 /// One setting that a fragment asks for.
@@ -75,13 +107,40 @@ mod tests {
     }
 
     #[test]
-    fn the_fragment_names_no_symbol_twice() {
-        let mut symbols: Vec<&str> =
-            um_fragment().lines().filter_map(setting).map(|setting| setting.symbol).collect();
-        let count = symbols.len();
-        assert!(count > 40, "the fragment has {count} settings");
-        symbols.sort_unstable();
-        symbols.dedup();
-        assert_eq!(symbols.len(), count);
+    fn no_kernel_s_fragment_names_a_symbol_twice() {
+        for kind in Kind::all().filter(|kind| !kind.is_stock()) {
+            let fragment = fragment(kind);
+            let mut symbols: Vec<&str> =
+                fragment.lines().filter_map(setting).map(|setting| setting.symbol).collect();
+            let count = symbols.len();
+            assert!(count > 40, "{kind} has {count} settings");
+            symbols.sort_unstable();
+            symbols.dedup();
+            assert_eq!(symbols.len(), count, "{kind}");
+        }
+        assert_eq!(fragment(Kind::Stock(Release::Newest)), "");
+    }
+
+    #[test]
+    fn a_later_fragment_has_the_last_word() {
+        let merged = merge(&["# why\nCONFIG_SMP=y\nCONFIG_NET=y\n", "# CONFIG_SMP is not set\n"]);
+        assert_eq!(merged, "# why\nCONFIG_NET=y\n# CONFIG_SMP is not set\n");
+        assert_eq!(fragment(Kind::Um), CONFIG_UM, "one fragment stays as it is");
+    }
+
+    #[test]
+    fn each_detector_is_in_its_own_kernel_and_no_other() {
+        let has = |kind, setting: &str| fragment(kind).lines().any(|line| line == setting);
+        for release in [Release::Newest, Release::V6_12] {
+            for (flavour, kasan, kcsan) in [
+                (Flavour::Plain, false, false),
+                (Flavour::Kasan, true, false),
+                (Flavour::Kcsan, false, true),
+            ] {
+                let kind = Kind::X86(release, flavour);
+                assert_eq!(has(kind, "CONFIG_KASAN=y"), kasan, "{kind}");
+                assert_eq!(has(kind, "CONFIG_KCSAN=y"), kcsan, "{kind}");
+            }
+        }
     }
 }

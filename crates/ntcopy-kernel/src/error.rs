@@ -4,17 +4,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::kind::Kind;
 use crate::tools::MissingTools;
 
 /// A failure to get, build or boot a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name of a kernel that nobody knows.
-    #[error("no kernel is called '{0}'; this version builds: um (the same as um:7.3)")]
+    #[error("no kernel is called '{0}'; there are: {names}", names = Kind::names())]
     UnknownKind(String),
-    /// The name of a kernel that is planned, and not built yet.
-    #[error("kernel '{0}' is not built by this version; use --kernel um")]
-    NotBuilt(String),
+    /// A configuration of a kernel that has only the one.
+    #[error("kernel '{0}' comes in one configuration; only the x86 kernels have several")]
+    NoFlavours(&'static str),
     /// A host that this crate cannot work on.
     #[error("{0}")]
     NotHere(String),
@@ -35,6 +36,17 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
         /// What is missing or wrong in it.
+        reason: String,
+    },
+    /// A package that does not hold what it should.
+    #[error(
+        "the package {path} is damaged: {reason}; ntcopy kernel clean --all lets it be downloaded \
+         again"
+    )]
+    Damaged {
+        /// The package.
+        path: PathBuf,
+        /// What is wrong with it.
         reason: String,
     },
     /// One of our numbers means something else in this source.
@@ -129,6 +141,17 @@ pub enum Error {
     /// The guest refused its orders: a sysctl, a mount, a directory.
     #[error("in the guest: {0}")]
     Guest(String),
+    /// The guest sent more than arrived.
+    #[error(
+        "the command's output is not whole: the guest sent {sent_bytes} bytes of it, and \
+         {came_bytes} arrived"
+    )]
+    OutputLost {
+        /// What the guest says that it sent, in bytes.
+        sent_bytes: u64,
+        /// What arrived, in bytes.
+        came_bytes: u64,
+    },
     /// A system call on the host failed.
     #[error("{doing} {path}: {source}")]
     Io {
@@ -149,9 +172,8 @@ impl Error {
     /// for signal n, 1 for the rest.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::UnknownKind(_) => 2,
-            Self::NotBuilt(_)
-            | Self::NotHere(_)
+            Self::UnknownKind(_) | Self::NoFlavours(_) => 2,
+            Self::NotHere(_)
             | Self::MissingTools(_)
             | Self::NoSource { .. }
             | Self::NoRoom { .. } => 3,

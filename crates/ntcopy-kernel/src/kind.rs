@@ -1,39 +1,176 @@
-//! Which kernel: `um`, and one day more.
+//! Which kernel: `um`, `um:6.12`, `x86+kcsan`, `stock:7.3` …
 
 use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// A kernel that this version can build and boot.
+/// A line of Linux versions that there is a series for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Release {
+    /// The newest: 7.3, or what the distribution has after it.
+    Newest,
+    /// 6.12, with long-term support: the kernel of Debian 13, and in the security suite of 12.
+    V6_12,
+}
+
+/// What is switched on in an x86 kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Flavour {
+    /// Nothing that looks for faults.
+    Plain,
+    /// KASAN, lockdep, kmemleak, UBSAN, DEBUG_ATOMIC_SLEEP, fault injection.
+    #[default]
+    Kasan,
+    /// KCSAN, the detector of data races.
+    Kcsan,
+}
+
+/// A kernel that this version can build, or fetch, and boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Linux 7.3 as a process of the host (user-mode Linux).
     Um,
+    /// Linux 6.12 as a process of the host. It has no seccomp mode: slower, and one CPU only.
+    Um612,
+    /// An x86-64 kernel in QEMU, emulated.
+    X86(Release, Flavour),
+    /// The distribution's own kernel for clouds in QEMU, as it comes: without the series.
+    Stock(Release),
 }
 
-/// Names that the command line of later versions knows.
-const PLANNED: &[&str] = &["um:6.12", "x86", "x86:7.3", "x86:6.12", "stock", "stock:7.3"];
+/// How a kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Machine {
+    /// As a process of the host.
+    Um,
+    /// In QEMU, with every instruction emulated.
+    Qemu,
+}
+
+use Flavour::{Kasan, Kcsan, Plain};
+use Release::{Newest, V6_12};
+
+/// Every kernel, and its short name.
+const NAMES: &[(Kind, &str)] = &[
+    (Kind::Um, "um"),
+    (Kind::Um612, "um:6.12"),
+    (Kind::X86(Newest, Kasan), "x86"),
+    (Kind::X86(Newest, Kcsan), "x86+kcsan"),
+    (Kind::X86(Newest, Plain), "x86+plain"),
+    (Kind::X86(V6_12, Kasan), "x86:6.12"),
+    (Kind::X86(V6_12, Kcsan), "x86:6.12+kcsan"),
+    (Kind::X86(V6_12, Plain), "x86:6.12+plain"),
+    (Kind::Stock(V6_12), "stock"),
+    (Kind::Stock(Newest), "stock:7.3"),
+];
 
 impl Kind {
-    /// Reads a name as `--kernel` takes it.
+    /// Reads a name as `--kernel` takes it: a machine, then maybe `:` and a release, then maybe
+    /// `+` and a configuration. What the short name leaves out may be spelt out: `um:7.3`,
+    /// `stock:6.12`, `x86:7.3+kasan`.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBuilt`] for a kernel of a later version, [`Error::UnknownKind`] for anything
-    /// else.
+    /// [`Error::UnknownKind`].
     pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "um" | "um:7.3" => Ok(Self::Um),
-            planned if PLANNED.contains(&planned) => Err(Error::NotBuilt(name.into())),
-            _ => Err(Error::UnknownKind(name.into())),
+        let unknown = || Error::UnknownKind(name.into());
+        let (rest, flavour) = match name.split_once('+') {
+            Some((rest, flavour)) => (rest, Some(Flavour::parse(flavour).ok_or_else(unknown)?)),
+            None => (name, None),
+        };
+        let (machine, release) = match rest.split_once(':') {
+            Some((machine, "7.3")) => (machine, Some(Newest)),
+            Some((machine, "6.12")) => (machine, Some(V6_12)),
+            Some(_) => return Err(unknown()),
+            None => (rest, None),
+        };
+        match (machine, flavour) {
+            ("um", None) if release == Some(V6_12) => Ok(Self::Um612),
+            ("um", None) => Ok(Self::Um),
+            ("x86", flavour) => {
+                Ok(Self::X86(release.unwrap_or(Newest), flavour.unwrap_or_default()))
+            }
+            ("stock", None) => Ok(Self::Stock(release.unwrap_or(V6_12))),
+            _ => Err(unknown()),
         }
+    }
+
+    /// The same kernel in another configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoFlavours`] for a kernel that has only one.
+    pub fn with_flavour(self, flavour: Flavour) -> Result<Self> {
+        match self {
+            Self::X86(release, _) => Ok(Self::X86(release, flavour)),
+            other => Err(Error::NoFlavours(other.name())),
+        }
+    }
+
+    /// Every kernel.
+    pub fn all() -> impl Iterator<Item = Self> {
+        NAMES.iter().map(|(kind, _)| *kind)
     }
 
     /// The short name.
     pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+
+    /// The names of all kernels, for a message.
+    pub(crate) fn names() -> String {
+        NAMES.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The name as a part of a file's name.
+    pub(crate) fn file_name(self) -> String {
+        self.name().replace([':', '+'], "-")
+    }
+
+    /// Its line of versions.
+    pub fn release(self) -> Release {
         match self {
-            Self::Um => "um",
+            Self::Um => Newest,
+            Self::Um612 => V6_12,
+            Self::X86(release, _) | Self::Stock(release) => release,
         }
+    }
+
+    /// How it runs.
+    pub fn machine(self) -> Machine {
+        match self {
+            Self::Um | Self::Um612 => Machine::Um,
+            Self::X86(..) | Self::Stock(_) => Machine::Qemu,
+        }
+    }
+
+    /// Whether it is fetched ready-made rather than built here.
+    pub(crate) fn is_stock(self) -> bool {
+        matches!(self, Self::Stock(_))
+    }
+}
+
+impl Flavour {
+    /// Reads `plain`, `kasan` or `kcsan`.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Plain, Kasan, Kcsan].into_iter().find(|flavour| flavour.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Plain => "plain",
+            Kasan => "kasan",
+            Kcsan => "kcsan",
+        }
+    }
+}
+
+impl std::str::FromStr for Flavour {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::parse(name).ok_or_else(|| format!("'{name}' is none of plain, kasan, kcsan"))
     }
 }
 
@@ -56,14 +193,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn um_has_two_names() {
-        assert_eq!(Kind::parse("um").unwrap(), Kind::Um);
-        assert_eq!(Kind::parse("um:7.3").unwrap(), Kind::Um);
+    fn every_short_name_is_read_back_and_names_one_kernel() {
+        for (kind, name) in NAMES {
+            assert_eq!(Kind::parse(name).unwrap(), *kind, "{name}");
+            assert_eq!(kind.name(), *name);
+        }
+        let mut files: Vec<String> = Kind::all().map(Kind::file_name).collect();
+        files.sort();
+        files.dedup();
+        assert_eq!(files.len(), NAMES.len());
     }
 
     #[test]
-    fn a_planned_kernel_is_not_available_and_an_unknown_one_is_a_usage_error() {
-        assert_eq!(Kind::parse("x86:6.12").unwrap_err().exit_code(), 3);
-        assert_eq!(Kind::parse("vms").unwrap_err().exit_code(), 2);
+    fn what_a_short_name_leaves_out_may_be_spelt_out() {
+        for (long, short) in [
+            ("um:7.3", "um"),
+            ("x86:7.3", "x86"),
+            ("x86:7.3+kasan", "x86"),
+            ("x86+kasan", "x86"),
+            ("x86:7.3+kcsan", "x86+kcsan"),
+            ("stock:6.12", "stock"),
+        ] {
+            assert_eq!(Kind::parse(long).unwrap().name(), short, "{long}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_a_usage_error_that_lists_the_kernels() {
+        for name in
+            ["vms", "um:5.4", "um+kasan", "stock+plain", "x86+", "x86:", "", "x86+kasan:6.12"]
+        {
+            let error = Kind::parse(name).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{name}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("'{name}'")) && text.contains("x86:6.12"), "{text}");
+        }
+        let error = Kind::Um.with_flavour(Kcsan).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let kcsan = Kind::X86(V6_12, Kasan).with_flavour(Kcsan).unwrap();
+        assert_eq!(kcsan.name(), "x86:6.12+kcsan");
     }
 }

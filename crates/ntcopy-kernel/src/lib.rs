@@ -4,8 +4,9 @@
 //! runs a command of the host inside, on the host's file tree. The running kernel of the host is
 //! never touched.
 //!
-//! Does: user-mode Linux 7.3 on x86-64 Linux, from the distribution's source package or a tree of
-//! the user's. Does not: modules, other architectures, kernels for real machines.
+//! Does: on x86-64 Linux, user-mode Linux and x86 kernels in QEMU, 7.3 and 6.12, from the
+//! distribution's source packages or a tree of the user's, and the distribution's own kernels as
+//! they come. Does not: other architectures, kernels for real machines.
 
 pub mod boot;
 mod build;
@@ -28,7 +29,7 @@ pub use boot::{Boot, Outcome, Output};
 pub use build::{BuildOptions, KEEP_SOURCE_VARIABLE, build};
 pub use cache::{Built, CACHE_VARIABLE, Cache, Meta, SourceId};
 pub use error::{Error, Result};
-pub use kind::Kind;
+pub use kind::{Flavour, Kind, Machine, Release};
 pub use manage::{Cleaned, Entry, State, What, clean, list};
 pub use progress::Progress;
 pub use series::{Patch, SERIES_VARIABLE, Series};

@@ -1,11 +1,11 @@
 //! Looking at the cache, and clearing it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::build::BuildOptions;
-use crate::cache::{self, Meta, SourceId};
+use crate::cache::{self, Cache, Inputs, Meta, SourceId};
 use crate::error::{Context, Result};
 use crate::interrupt::Interrupts;
 use crate::progress::Progress;
@@ -36,23 +36,23 @@ pub struct Entry {
     pub meta: Meta,
 }
 
-/// What the cache holds, newest first. `options` say what current means.
+/// What the cache holds, newest first. What current means for a kind, its environment says, as in
+/// [`BuildOptions::from_env`].
 ///
 /// # Errors
 ///
-/// When the cache cannot be read.
-pub fn list(options: &BuildOptions) -> Result<Vec<Entry>> {
-    let inputs = options.inputs();
+/// When the cache or a series cannot be read.
+pub fn list(cache: &Cache) -> Result<Vec<Entry>> {
     let is_package = |meta: &Meta| matches!(meta.source, SourceId::Package { .. });
-    let mut newest_seen = false;
+    let mut newest_seen = HashSet::new();
     let mut entries = Vec::new();
-    for built in options.cache.built()? {
+    for built in cache.built()? {
         let mut state = State::Stale;
+        let inputs = Inputs::from_env(built.kind)?;
         if inputs.made(&built.meta) {
             // Of the kernels from packages only the newest is booted; one from a tree may be
             // asked for again as long as its tree lives.
-            let superseded = is_package(&built.meta) && newest_seen;
-            newest_seen |= is_package(&built.meta);
+            let superseded = is_package(&built.meta) && !newest_seen.insert(built.kind);
             if !superseded {
                 state = State::Current;
             }
@@ -95,12 +95,7 @@ pub struct Cleaned {
 /// # Errors
 ///
 /// When something cannot be removed, or a signal came.
-pub fn clean(
-    options: &BuildOptions,
-    what: What,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Cleaned>> {
-    let cache = &options.cache;
+pub fn clean(cache: &Cache, what: What, progress: &mut dyn Progress) -> Result<Vec<Cleaned>> {
     if !cache.root().exists() {
         return Ok(Vec::new());
     }
@@ -110,7 +105,7 @@ pub fn clean(
     cleaned.retain(|left| !left.path.exists());
     let mut doomed = Vec::new();
     // Not only what `list` knows: a directory without a readable meta.json is of no use either.
-    let entries = list(options)?;
+    let entries = list(cache)?;
     let current = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         entries.iter().any(|entry| entry.name == name && entry.state == State::Current)
@@ -138,7 +133,7 @@ fn measured(path: PathBuf) -> Cleaned {
 }
 
 /// What builds that died left: taking the lock sweeps it away.
-fn leftovers(cache: &cache::Cache) -> Result<Vec<PathBuf>> {
+fn leftovers(cache: &Cache) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in [cache.kernels(), cache.packages()] {
         let is_partial = |path: &PathBuf| {

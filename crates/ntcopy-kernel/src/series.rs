@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Context, Result};
+use crate::kind::{Kind, Machine, Release};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// Environment variable that names a folder with another series, laid out like
-/// `kernel/series/7.3`: `*.patch`, and `um/*.patch` after them.
+/// `kernel/series/7.3`: `*.patch`, and `um/*.patch` after them, which only um kernels get.
 pub const SERIES_VARIABLE: &str = "NTCOPY_SERIES";
+
+/// Before the names of the bench's own patches, which only um kernels get.
+const UM: &str = "um/";
 
 /// A patch as git format-patch writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,20 +35,28 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series that this program was built with, or that [`SERIES_VARIABLE`] names.
+    /// What a kernel gets: of the series that this program was built with, or of the one that
+    /// [`SERIES_VARIABLE`] names. A stock kernel gets nothing.
     ///
     /// # Errors
     ///
     /// When the folder cannot be read.
-    pub fn current() -> Result<Self> {
-        match std::env::var_os(SERIES_VARIABLE).filter(|folder| !folder.is_empty()) {
-            Some(folder) => Self::from_folder(Path::new(&folder)),
-            None => Ok(Self::embedded()),
+    pub fn current(kind: Kind) -> Result<Self> {
+        if kind.is_stock() {
+            return Ok(Self::default());
         }
+        let mut series = match std::env::var_os(SERIES_VARIABLE).filter(|name| !name.is_empty()) {
+            Some(folder) => Self::from_folder(Path::new(&folder))?,
+            None => Self::embedded(kind.release()),
+        };
+        if kind.machine() == Machine::Qemu {
+            series.patches.retain(|patch| !patch.name.starts_with(UM));
+        }
+        Ok(series)
     }
 
-    /// The series that this program was built with.
-    pub fn embedded() -> Self {
+    /// The series that this program was built with, the bench's own patches included.
+    pub fn embedded(release: Release) -> Self {
         let prefixed = |prefix: &str, embedded: &[(&str, &[u8])]| -> Vec<Patch> {
             let patch = |&(name, content): &(&str, &[u8])| Patch {
                 name: format!("{prefix}{name}"),
@@ -52,8 +64,12 @@ impl Series {
             };
             embedded.iter().map(patch).collect()
         };
-        let mut patches = prefixed("", SERIES_7_3);
-        patches.extend(prefixed("um/", SERIES_7_3_UM));
+        let (series, um) = match release {
+            Release::Newest => (SERIES_7_3, SERIES_7_3_UM),
+            Release::V6_12 => (SERIES_6_12, SERIES_6_12_UM),
+        };
+        let mut patches = prefixed("", series);
+        patches.extend(prefixed(UM, um));
         Self { patches }
     }
 
@@ -66,7 +82,7 @@ impl Series {
         let mut patches = read_folder(folder, "")?;
         let um = folder.join("um");
         if um.is_dir() {
-            patches.extend(read_folder(&um, "um/")?);
+            patches.extend(read_folder(&um, UM)?);
         }
         Ok(Self { patches })
     }
@@ -130,6 +146,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::Flavour;
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -174,7 +191,22 @@ mod tests {
 
     #[test]
     fn the_embedded_series_is_the_repository_s() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/series/7.3");
-        assert_eq!(Series::embedded(), Series::from_folder(&folder).unwrap());
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/series");
+        for (release, name) in [(Release::Newest, "7.3"), (Release::V6_12, "6.12")] {
+            let expected = Series::from_folder(&folder.join(name)).unwrap();
+            assert!(!expected.patches.is_empty(), "{name}");
+            assert_eq!(Series::embedded(release).hash(), expected.hash(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_x86_kernel_gets_none_of_the_bench_s_patches_and_a_stock_kernel_none_at_all() {
+        let names = |kind| -> Vec<String> {
+            Series::current(kind).unwrap().patches.into_iter().map(|patch| patch.name).collect()
+        };
+        let um = names(Kind::Um);
+        let x86 = names(Kind::X86(Release::Newest, Flavour::Kasan));
+        assert!(x86.len() < um.len() && um.starts_with(&x86), "{um:?} {x86:?}");
+        assert!(names(Kind::Stock(Release::Newest)).is_empty());
     }
 }

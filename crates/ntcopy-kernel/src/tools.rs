@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
+use crate::kind::{Kind, Machine};
 
 /// A program, and the package of the distribution that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,15 @@ const BUILD: &[Tool] = &[
     tool("awk", "mawk"),
 ];
 
-/// What unpacking a source package needs.
+/// What `make ARCH=x86_64` calls beside those.
+const X86: &[Tool] = &[tool("gzip", "gzip")];
+/// The header that the kernel's objtool is compiled with.
+const LIBELF: (&str, &str) = ("/usr/include/gelf.h", "libelf-dev");
+
+/// What boots an x86 kernel.
+const QEMU: Tool = tool("qemu-system-x86_64", "qemu-system-x86");
+
+/// What unpacking a package needs.
 const PACKAGE: &[Tool] = &[
     tool("apt-get", "apt"),
     tool("apt-cache", "apt"),
@@ -43,48 +52,82 @@ const PACKAGE: &[Tool] = &[
 /// All that is missing, in one go.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct MissingTools {
+    /// "building a kernel".
+    purpose: &'static str,
     missing: Vec<Tool>,
-    headers: bool,
-}
-
-impl MissingTools {
-    fn packages(&self) -> Vec<&'static str> {
-        let mut packages: Vec<_> = self.missing.iter().map(|tool| tool.package).collect();
-        if self.headers {
-            packages.push("libc6-dev");
-        }
-        packages.sort_unstable();
-        packages.dedup();
-        packages
-    }
 }
 
 impl fmt::Display for MissingTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names: Vec<&str> = self.missing.iter().map(|tool| tool.program).collect();
-        if self.headers {
-            names.push("the C library's headers");
-        }
+        let names: Vec<&str> = self.missing.iter().map(|tool| tool.program).collect();
+        let mut packages: Vec<_> = self.missing.iter().map(|tool| tool.package).collect();
+        packages.sort_unstable();
+        packages.dedup();
         write!(
             f,
-            "building a kernel needs {}, which {} not here; as root: apt-get install {}",
+            "{} needs {}, which {} not here; as root: apt-get install {}",
+            self.purpose,
             names.join(", "),
             if names.len() == 1 { "is" } else { "are" },
-            self.packages().join(" ")
+            packages.join(" ")
         )
     }
 }
 
-/// Checks that a build can start.
-pub(crate) fn check(from_package: bool) -> Result<()> {
-    let wanted = BUILD.iter().chain(if from_package { PACKAGE } else { &[] });
-    let missing: Vec<Tool> = wanted.filter(|tool| find(tool.program).is_none()).copied().collect();
-    let has_compiler = find("gcc").is_some() && find("ld").is_some();
-    let headers = if has_compiler { !links() } else { !Path::new("/usr/include/stdio.h").exists() };
-    if missing.is_empty() && !headers {
+/// Checks that a build can start, or for a stock kernel that it can be fetched.
+pub(crate) fn check(kind: Kind, from_package: bool) -> Result<()> {
+    let mut wanted: Vec<Tool> = Vec::new();
+    if !kind.is_stock() {
+        wanted.extend(BUILD);
+    }
+    if matches!(kind, Kind::X86(..)) {
+        wanted.extend(X86);
+    }
+    if from_package {
+        wanted.extend(PACKAGE);
+    }
+    wanted.retain(|tool| find(tool.program).is_none());
+    if !kind.is_stock() && !has_headers() {
+        wanted.push(tool("the C library's headers", "libc6-dev"));
+    }
+    if matches!(kind, Kind::X86(..)) && !Path::new(LIBELF.0).exists() {
+        wanted.push(tool("libelf's headers", LIBELF.1));
+    }
+    missing("building a kernel", wanted)
+}
+
+/// Checks that a kernel of this kind can be booted here.
+///
+/// # Errors
+///
+/// [`Error::MissingTools`] with the command that installs what is missing.
+pub fn check_boot(kind: Kind) -> Result<()> {
+    let mut wanted = Vec::new();
+    if kind.machine() == Machine::Qemu && find(QEMU.program).is_none() {
+        wanted.push(QEMU);
+    }
+    if kind.is_stock() && crate::boot::virtiofsd().is_none() {
+        wanted.push(tool("virtiofsd", virtiofsd_package()));
+    }
+    missing("booting this kernel", wanted)
+}
+
+/// Before Debian 13 it is a part of QEMU's.
+fn virtiofsd_package() -> &'static str {
+    let debian = std::fs::read_to_string("/etc/debian_version").unwrap_or_default();
+    if debian.starts_with("12") { "qemu-system-common" } else { "virtiofsd" }
+}
+
+fn missing(purpose: &'static str, missing: Vec<Tool>) -> Result<()> {
+    if missing.is_empty() {
         return Ok(());
     }
-    Err(Error::MissingTools(MissingTools { missing, headers }))
+    Err(Error::MissingTools(MissingTools { purpose, missing }))
+}
+
+fn has_headers() -> bool {
+    let has_compiler = find("gcc").is_some() && find("ld").is_some();
+    if has_compiler { links() } else { Path::new("/usr/include/stdio.h").exists() }
 }
 
 /// Where a program lies on the PATH.
@@ -117,13 +160,15 @@ mod tests {
 
     #[test]
     fn everything_missing_is_named_at_once_with_one_command() {
-        let missing = vec![tool("flex", "flex"), tool("xz", "xz-utils"), tool("ld", "binutils")];
-        let text = MissingTools { missing, headers: true }.to_string();
+        let wanted = vec![tool("flex", "flex"), tool("xz", "xz-utils"), tool("ld", "binutils")];
+        let error = missing("building a kernel", wanted).unwrap_err();
         assert_eq!(
-            text,
-            "building a kernel needs flex, xz, ld, the C library's headers, which are not here; \
-             as root: apt-get install binutils flex libc6-dev xz-utils"
+            error.to_string(),
+            "building a kernel needs flex, xz, ld, which are not here; as root: apt-get install \
+             binutils flex xz-utils"
         );
+        assert_eq!(error.exit_code(), 3);
+        assert!(missing("nothing", Vec::new()).is_ok());
     }
 
     #[test]

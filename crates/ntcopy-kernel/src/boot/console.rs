@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::splat;
+
 /// How many lines an error shows.
 const LAST_LINES: usize = 25;
 
@@ -9,38 +11,20 @@ const LAST_LINES: usize = 25;
 pub(super) fn last_lines(path: &Path) -> Vec<String> {
     let text = read(path);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    // After a panic come registers and the stack; what it was about stands at its beginning.
-    let panic = lines.iter().position(|line| line.contains("Kernel panic"));
-    let from = panic.unwrap_or_else(|| lines.len().saturating_sub(LAST_LINES));
+    // After a fault come registers and the stack; what it was about stands at its beginning.
+    let fault = lines.iter().position(|line| splat::is_fatal(line));
+    let from = fault.unwrap_or_else(|| lines.len().saturating_sub(LAST_LINES));
     lines[from..].iter().take(LAST_LINES).map(|line| (*line).to_owned()).collect()
 }
 
-/// The lines in which the kernel reports a fault of its own. A command that succeeds in a kernel
-/// that complains has not shown much.
-pub(super) fn complaints(path: &Path) -> Vec<String> {
-    read(path).lines().filter(|line| is_complaint(line)).map(str::to_owned).collect()
-}
-
-fn is_complaint(line: &str) -> bool {
-    ["WARNING: ", "BUG: ", "kernel BUG at", "Oops", "INFO: task ", "INFO: rcu", "UBSAN: "]
-        .iter()
-        .any(|mark| line.contains(mark))
-}
-
-fn read(path: &Path) -> String {
+/// All of it.
+pub(super) fn read(path: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn faults_are_told_from_news() {
-        assert!(is_complaint("WARNING: net/core/skbuff.c:12 at skb_x+0x1/0x2, CPU#0: sh/12"));
-        assert!(is_complaint("BUG: sleeping function called from invalid context"));
-        assert!(!is_complaint("NET: Registered PF_INET protocol family"));
-    }
 
     #[test]
     fn only_the_last_lines_are_shown() {

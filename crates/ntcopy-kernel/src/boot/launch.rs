@@ -1,8 +1,9 @@
-//! Starting the kernel as a process of the host.
+//! Starting the guest as a process of the host.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,10 +12,12 @@ use std::process::{Command, Stdio};
 use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
 
+use super::Boot;
+use super::qemu::{self, Share};
 use super::run_dir::RunDir;
-use super::spec::Spec;
-use super::{Boot, Placement};
+use super::spec::{Modules, Spec};
 use crate::error::{Context, Error, Result};
+use crate::kind::Machine;
 use crate::process::Group;
 
 /// Name of the link to init in the run directory.
@@ -23,10 +26,14 @@ pub(super) const INIT: &str = "init";
 pub(super) const SPEC: &str = "spec.json";
 /// Name of the file with what the kernel says.
 pub(super) const CONSOLE: &str = "console";
+/// Name of the socket between QEMU and the daemon that shares the host's tree.
+pub(super) const SHARE_SOCKET: &str = "share";
 
 /// A started kernel.
 pub(super) struct Launched {
     pub(super) group: Group,
+    /// The daemon that a stock kernel needs.
+    pub(super) helper: Option<Group>,
     pub(super) out: UnixStream,
     pub(super) err: UnixStream,
     pub(super) control: UnixStream,
@@ -34,8 +41,8 @@ pub(super) struct Launched {
     pub(super) run_dir: RunDir,
 }
 
-/// Starts the kernel.
-pub(super) fn launch(boot: &Boot, spec: &Spec, memory: &Path) -> Result<Launched> {
+/// Starts the kernel. `memory` is where a um kernel's lies.
+pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Path>) -> Result<Launched> {
     let run_dir = RunDir::new()?;
     let path = run_dir.path();
     let init = match &boot.init {
@@ -43,10 +50,11 @@ pub(super) fn launch(boot: &Boot, spec: &Spec, memory: &Path) -> Result<Launched
         None => std::env::current_exe().doing("finding", "this program")?,
     };
     std::os::unix::fs::symlink(&init, path.join(INIT)).doing("creating", path.join(INIT))?;
-    let text = serde_json::to_vec(spec).map_err(io::Error::from).doing("writing", path)?;
+    if let Some(folder) = &boot.modules {
+        spec.modules = Some(put_modprobe(folder, path)?);
+    }
+    let text = serde_json::to_vec(&spec).map_err(io::Error::from).doing("writing", path)?;
     fs::write(path.join(SPEC), text).doing("writing", path.join(SPEC))?;
-    let console = File::create(path.join(CONSOLE)).doing("creating", path.join(CONSOLE))?;
-    let errors = console.try_clone().doing("opening", path.join(CONSOLE))?;
 
     let pair = || UnixStream::pair().doing("making", "a serial line");
     let (out, guest_out) = pair()?;
@@ -55,19 +63,89 @@ pub(super) fn launch(boot: &Boot, spec: &Spec, memory: &Path) -> Result<Launched
     let fds = [guest_out.as_raw_fd(), guest_err.as_raw_fd(), guest_control.as_raw_fd()];
     let placement = boot.placement()?;
 
-    let mut command = Command::new(&boot.kernel);
-    command.args(boot.kernel_arguments(placement, path, fds));
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("TMPDIR", memory).env("HOME", path);
-    command.current_dir("/").stdin(Stdio::null()).stdout(console).stderr(errors);
-    prepare_child(&mut command, fds, placement)?;
+    let mut helper = None;
+    let mut command = match boot.kind.machine() {
+        Machine::Um => {
+            let mut command = Command::new(&boot.kernel);
+            command.args(boot.um_arguments(placement, path, fds));
+            command
+        }
+        Machine::Qemu => {
+            let share = Share::of(boot.kind);
+            if share == Share::VirtioFs {
+                helper = Some(serve(path)?);
+            }
+            let mut command = Command::new(qemu::PROGRAM);
+            let cpus = placement.guest_cpus;
+            command.args(qemu::arguments(&boot.kernel, share, boot.mem_bytes, cpus, path, fds));
+            command.arg("-append").arg(boot.qemu_arguments(share, path).join(" "));
+            command
+        }
+    };
+    at_rest(&mut command, path, memory.unwrap_or(path))?;
+    prepare_child(&mut command, &fds, placement.pin)?;
     let child = command.spawn().doing("starting", &boot.kernel)?;
-    Ok(Launched { group: Group::new(child, "the kernel"), out, err, control, run_dir })
+    let group = Group::new(child, "the kernel");
+    Ok(Launched { group, helper, out, err, control, run_dir })
+}
+
+/// Makes the program that finds a kernel's modules where they are.
+fn put_modprobe(folder: &Path, run_dir: &Path) -> Result<Modules> {
+    let modprobe = run_dir.join("modprobe");
+    // -d is what stands before /lib/modules.
+    let base = folder.ancestors().nth(2).unwrap_or(folder).display();
+    let text = format!("#!/bin/sh\nexec modprobe -d '{base}' \"$@\"\n");
+    fs::write(&modprobe, text).doing("writing", &modprobe)?;
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&modprobe, executable).doing("writing", &modprobe)?;
+    Ok(Modules { folder: folder.into(), modprobe: modprobe.into() })
+}
+
+/// A child that knows nothing of this process's surroundings, and whose words go to the console's
+/// file.
+fn at_rest(command: &mut Command, run_dir: &Path, temporary: &Path) -> Result<()> {
+    let path = run_dir.join(CONSOLE);
+    // QEMU opens it a second time, so each writes at its end.
+    let console = OpenOptions::new().create(true).append(true).open(&path);
+    let console = console.doing("creating", &path)?;
+    let errors = console.try_clone().doing("opening", &path)?;
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", run_dir);
+    command.env("TMPDIR", temporary);
+    command.current_dir("/").stdin(Stdio::null()).stdout(console).stderr(errors);
+    Ok(())
+}
+
+/// Starts the daemon that serves the host's tree to a stock kernel, and waits for its socket.
+fn serve(run_dir: &Path) -> Result<Group> {
+    let daemon = qemu::virtiofsd()
+        .ok_or_else(|| Error::NotHere("there is no virtiofsd on this host".into()))?;
+    if !rustix::process::geteuid().is_root() {
+        let text = "the daemon that shares this host's files with a stock kernel, virtiofsd, \
+                    works as root only; our own kernels need no such daemon: --kernel x86";
+        return Err(Error::NotHere(text.into()));
+    }
+    let socket = run_dir.join(SHARE_SOCKET);
+    let mut command = Command::new(&daemon.path);
+    command.args(daemon.arguments(&socket));
+    at_rest(&mut command, run_dir, run_dir)?;
+    prepare_child(&mut command, &[], None)?;
+    let child = command.spawn().doing("starting", &daemon.path)?;
+    let mut group = Group::new(child, "virtiofsd");
+    let begun = std::time::Instant::now();
+    while !socket.exists() {
+        if group.try_wait()?.is_some() || begun.elapsed() > super::BOOT_LIMIT {
+            let lines = super::console::last_lines(&run_dir.join(CONSOLE));
+            return Err(Error::Died { how: "virtiofsd did not come up".into(), last_lines: lines });
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    Ok(group)
 }
 
 /// What happens in the child between fork and exec.
-fn prepare_child(command: &mut Command, fds: [RawFd; 3], placement: Placement) -> Result<()> {
+fn prepare_child(command: &mut Command, fds: &[RawFd], pin: Option<usize>) -> Result<()> {
     let mut cpu_set = None;
-    if let Some(cpu) = placement.pin {
+    if let Some(cpu) = pin {
         if cpu >= CpuSet::MAX_CPU {
             return Err(Error::NotHere(format!("there is no CPU {cpu} on this host")));
         }
@@ -76,13 +154,14 @@ fn prepare_child(command: &mut Command, fds: [RawFd; 3], placement: Placement) -
         cpu_set = Some(set);
     }
     let parent = rustix::process::getpid();
+    let fds = fds.to_vec();
     let prepare = move || -> io::Result<()> {
         // A session of its own: a terminal's Ctrl-C reaches us only, and one kill ends it all.
         rustix::process::setsid()?;
-        for fd in fds {
+        for fd in &fds {
             // SAFETY: fcntl on a descriptor number touches no memory; the parent keeps the
             // descriptors open until the child has been started.
-            if unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } == -1 {
+            if unsafe { libc::fcntl(*fd, libc::F_SETFD, 0) } == -1 {
                 return Err(io::Error::last_os_error());
             }
         }
@@ -92,7 +171,7 @@ fn prepare_child(command: &mut Command, fds: [RawFd; 3], placement: Placement) -
         // A kernel that panics aborts; its core file would be as large as the guest.
         let none = Rlimit { current: Some(0), maximum: Some(0) };
         rustix::process::setrlimit(Resource::Core, none)?;
-        // The kernel wants fixed addresses and would start itself again to get them.
+        // A um kernel wants fixed addresses and would start itself again to get them.
         // SAFETY: personality(2) takes a number and touches no memory.
         unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;

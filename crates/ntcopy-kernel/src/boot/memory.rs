@@ -81,6 +81,21 @@ fn check(directory: &Path, mem_bytes: u64) -> Result<()> {
     Ok(())
 }
 
+/// Whether the host has the memory of an emulated machine.
+pub(super) fn check_host(mem_bytes: u64) -> Result<()> {
+    let free_bytes = available_bytes()?;
+    if free_bytes >= mem_bytes {
+        return Ok(());
+    }
+    Err(Error::NoRoom {
+        path: "this host".into(),
+        purpose: "the guest's memory".into(),
+        needed_bytes: mem_bytes,
+        free_bytes,
+        fix: "give the guest less (--mem), or free memory on the host".into(),
+    })
+}
+
 /// MemAvailable of /proc/meminfo.
 fn available_bytes() -> Result<u64> {
     let path = "/proc/meminfo";

@@ -5,8 +5,10 @@ mod launch;
 mod memory;
 mod placement;
 mod pump;
+mod qemu;
 mod run_dir;
 pub(crate) mod spec;
+mod splat;
 mod terminal;
 mod watch;
 
@@ -16,17 +18,25 @@ use std::time::{Duration, Instant};
 
 pub use memory::MEMORY_VARIABLE;
 pub use placement::{Cpus, DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
+pub(crate) use qemu::virtiofsd;
+pub use splat::Splat;
+
+pub use crate::tools::check_boot;
 
 use crate::cache::Built;
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
-use spec::Spec;
+use crate::kind::{Kind, Machine};
+use qemu::Share;
+use spec::{LineKind, Spec};
 
 /// What the guest has where nobody says otherwise.
 pub const DEFAULT_MEM_BYTES: u64 = 2 << 30;
 
-/// How long a guest may take until its init is at work. It takes a fifth of a second.
+/// How long a um kernel may take until its init is at work. It takes a fifth of a second.
 pub const BOOT_LIMIT: Duration = Duration::from_secs(30);
+/// The same for an emulated machine, which takes ten seconds.
+pub const EMULATED_BOOT_LIMIT: Duration = Duration::from_secs(240);
 
 /// What becomes of the command's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,10 +51,12 @@ pub enum Output {
 /// A command to run in a booted kernel: a builder.
 ///
 /// The guest sees the host's file tree, with its own /proc, /sys, /dev, /dev/shm and /run; its
-/// root is this user.
+/// root is this user. A um kernel runs as a process of the host; the others in QEMU, emulated.
 #[derive(Clone, Debug)]
 pub struct Boot {
     kernel: PathBuf,
+    kind: Kind,
+    modules: Option<PathBuf>,
     init: Option<PathBuf>,
     command: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
@@ -71,8 +83,10 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     /// Standard error, when captured.
     pub stderr: Vec<u8>,
-    /// Lines in which the guest's kernel reported a fault of its own: a warning, a BUG.
+    /// Lines in which the guest's kernel reported a fault of its own: a warning, a BUG, a leak.
     pub complaints: Vec<String>,
+    /// The same reports at length.
+    pub splats: Vec<Splat>,
 }
 
 impl Boot {
@@ -80,6 +94,8 @@ impl Boot {
     pub fn new<S: AsRef<OsStr>>(kernel: &Built, command: impl IntoIterator<Item = S>) -> Self {
         Self {
             kernel: kernel.path.clone(),
+            kind: kernel.kind,
+            modules: kernel.modules(),
             init: None,
             command: command.into_iter().map(|word| word.as_ref().to_owned()).collect(),
             environment: std::env::vars_os().collect(),
@@ -90,7 +106,10 @@ impl Boot {
             arguments: Vec::new(),
             pin: None,
             timeout: None,
-            boot_limit: BOOT_LIMIT,
+            boot_limit: match kernel.kind.machine() {
+                Machine::Um => BOOT_LIMIT,
+                Machine::Qemu => EMULATED_BOOT_LIMIT,
+            },
             output: Output::default(),
             console: None,
         }
@@ -141,7 +160,8 @@ impl Boot {
         self
     }
 
-    /// Kills the guest when its init is not at work after this; [`BOOT_LIMIT`] otherwise.
+    /// Kills the guest when its init is not at work after this; [`BOOT_LIMIT`] or
+    /// [`EMULATED_BOOT_LIMIT`] otherwise.
     pub fn boot_limit(mut self, limit: Duration) -> Self {
         self.boot_limit = limit;
         self
@@ -198,9 +218,17 @@ impl Boot {
         }
         let begun = Instant::now();
         let interrupts = Interrupts::arm().doing("taking over signals for", "the guest")?;
-        let memory = memory::directory(self.mem_bytes)?;
+        check_boot(self.kind)?;
+        self.check_cpus()?;
+        let memory = match self.kind.machine() {
+            Machine::Um => Some(memory::directory(self.mem_bytes)?),
+            Machine::Qemu => {
+                memory::check_host(self.mem_bytes)?;
+                None
+            }
+        };
         let spec = self.spec(terminal.as_ref().map(terminal::Terminal::size))?;
-        let launched = launch::launch(&self, &spec, &memory)?;
+        let launched = launch::launch(&self, spec, memory.as_deref())?;
         let watch = watch::Watch::new(&self, launched, terminal, begun);
         let (mut outcome, run_dir) = watch.finish(&self, &interrupts);
         let console = run_dir.path().join(launch::CONSOLE);
@@ -208,9 +236,25 @@ impl Boot {
             std::fs::copy(&console, file).doing("writing", file)?;
         }
         if let Ok(outcome) = &mut outcome {
-            outcome.complaints = console::complaints(&console);
+            outcome.splats = splat::find(&console::read(&console), self.kind.machine());
+            outcome.complaints = outcome.splats.iter().map(|splat| splat.title.clone()).collect();
         }
         outcome
+    }
+
+    fn check_cpus(&self) -> Result<()> {
+        let most = match self.kind {
+            Kind::Um612 => 1,
+            Kind::Um => 2,
+            Kind::X86(..) | Kind::Stock(_) => 4,
+        };
+        if self.cpus.count() <= most {
+            return Ok(());
+        }
+        Err(Error::NotHere(format!(
+            "kernel '{}' has {most} CPUs at most, not {}",
+            self.kind, self.cpus
+        )))
     }
 
     fn spec(&self, terminal: Option<spec::Size>) -> Result<Spec> {
@@ -226,6 +270,12 @@ impl Boot {
             sysctls: self.sysctls.clone(),
             terminal,
             open_files: (limit.current, limit.maximum),
+            lines: match self.kind.machine() {
+                Machine::Um => LineKind::Serial,
+                Machine::Qemu => LineKind::VirtioPorts,
+            },
+            // Known when there is a run directory.
+            modules: None,
         })
     }
 
@@ -241,19 +291,22 @@ impl Boot {
         Ok(placement(self.cpus, host_cpus as usize, self.pin, spin))
     }
 
-    /// The kernel's command line. `run_dir` holds the link to init and the orders; `fds` are the
+    /// A um kernel's command line. `run_dir` holds the link to init and the orders; `fds` are the
     /// host's descriptors of the serial lines.
-    fn kernel_arguments(&self, placement: Placement, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
-        let run_dir = run_dir.display();
-        let mut arguments = vec![
-            format!("mem={}K", self.mem_bytes.div_ceil(1024)),
-            "seccomp=on".into(),
-            format!("ncpus={}", placement.guest_cpus),
-            format!("seccomp_spin={}", placement.spin),
+    fn um_arguments(&self, placement: Placement, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
+        let mut arguments = vec![format!("mem={}K", self.mem_bytes.div_ceil(1024))];
+        if self.kind == Kind::Um {
+            arguments.extend([
+                "seccomp=on".into(),
+                format!("ncpus={}", placement.guest_cpus),
+                format!("seccomp_spin={}", placement.spin),
+            ]);
+        }
+        arguments.extend([
             "root=/dev/root".into(),
             "rootfstype=hostfs".into(),
             "rw".into(),
-            format!("uml_dir={run_dir}"),
+            format!("uml_dir={}", run_dir.display()),
             "umid=um".into(),
             // The console is the process's standard output, which is a file.
             "con=null".into(),
@@ -262,10 +315,21 @@ impl Boot {
             "ssl=null".into(),
             // The kernel ends on a panic; nobody is there to reboot it for.
             "panic=-1".into(),
-        ];
+        ]);
         for (line, fd) in [spec::OUT_LINE, spec::ERR_LINE, spec::CONTROL_LINE].iter().zip(fds) {
             arguments.push(format!("ssl{line}=fd:{fd}"));
         }
+        self.finish(arguments, run_dir)
+    }
+
+    /// An emulated kernel's command line.
+    fn qemu_arguments(&self, share: Share, run_dir: &Path) -> Vec<String> {
+        self.finish(qemu::kernel_arguments(share), run_dir)
+    }
+
+    /// The user's own arguments, then init and its arguments.
+    fn finish(&self, mut arguments: Vec<String>, run_dir: &Path) -> Vec<String> {
+        let run_dir = run_dir.display();
         arguments.extend(self.arguments.iter().cloned());
         arguments.push(format!("init={run_dir}/{}", launch::INIT));
         arguments.push("--".into());

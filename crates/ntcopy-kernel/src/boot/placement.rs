@@ -22,6 +22,8 @@ pub enum Cpus {
     One,
     /// Two: for a sender and a receiver that both stay busy.
     Two,
+    /// Four: in QEMU, for races that two do not show.
+    Four,
 }
 
 impl Cpus {
@@ -30,6 +32,7 @@ impl Cpus {
         match self {
             Self::One => 1,
             Self::Two => 2,
+            Self::Four => 4,
         }
     }
 }
@@ -41,7 +44,8 @@ impl std::str::FromStr for Cpus {
         match text {
             "1" => Ok(Self::One),
             "2" => Ok(Self::Two),
-            _ => Err(format!("a um kernel has 1 or 2 CPUs, not {text}")),
+            "4" => Ok(Self::Four),
+            _ => Err(format!("a guest has 1, 2 or 4 CPUs, not {text}")),
         }
     }
 }
@@ -72,8 +76,8 @@ pub fn placement(cpus: Cpus, host_cpus: usize, pin: Option<usize>, spin: Option<
         (false, Cpus::One) => spin.unwrap_or(DEFAULT_SPIN),
         // Two guest CPUs are two pairs of threads. With fewer host CPUs than threads, whoever
         // spins takes the CPU from whom it waits for.
-        (false, Cpus::Two) if host_cpus < 4 => spin.unwrap_or(0),
-        (false, Cpus::Two) => spin.unwrap_or(DEFAULT_SPIN),
+        (false, Cpus::Two | Cpus::Four) if host_cpus < 4 => spin.unwrap_or(0),
+        (false, Cpus::Two | Cpus::Four) => spin.unwrap_or(DEFAULT_SPIN),
     };
     Placement { guest_cpus: cpus.count(), spin, pin }
 }

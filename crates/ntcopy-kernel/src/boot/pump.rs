@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use super::Output;
@@ -14,6 +16,8 @@ use crate::error::{Context, Error, Result};
 pub(super) struct Pumps {
     out: JoinHandle<Vec<u8>>,
     err: JoinHandle<Vec<u8>>,
+    /// How far the two have come.
+    meters: [Arc<Meter>; 2],
     failed: UnixStream,
     /// Keeps the socket open when both threads have ended: its end is no failure.
     _sender: UnixStream,
@@ -38,9 +42,12 @@ impl Pumps {
         let stderr = copy(std::io::stderr().as_fd())?;
         // What this process printed before comes first.
         let _ = std::io::stdout().flush();
+        let meters: [Arc<Meter>; 2] = Default::default();
+        let [out_meter, err_meter] = meters.clone();
         Ok(Self {
-            out: thread::spawn(move || pump(out, stdout, &out_failed)),
-            err: thread::spawn(move || pump(err, stderr, &err_failed)),
+            out: thread::spawn(move || pump(out, stdout, &out_failed, &out_meter)),
+            err: thread::spawn(move || pump(err, stderr, &err_failed, &err_meter)),
+            meters,
             failed,
             _sender: sender,
         })
@@ -51,16 +58,53 @@ impl Pumps {
         self.failed.as_fd()
     }
 
-    /// Waits for the end of both lines, after the guest is gone; gives what was captured.
-    pub(super) fn finish(self) -> Result<(Vec<u8>, Vec<u8>)> {
+    /// Whether all of this output has come.
+    pub(super) fn have(&self, sent_bytes: [u64; 2]) -> bool {
+        self.meters.iter().zip(sent_bytes).all(|(meter, sent)| meter.bytes() >= sent)
+    }
+
+    /// What has come, and whether it is our own output that takes no more for the moment.
+    pub(super) fn progress(&self) -> (u64, bool) {
+        let bytes = self.meters.iter().map(|meter| meter.bytes()).sum();
+        (bytes, self.meters.iter().any(|meter| meter.blocked.load(Ordering::Relaxed)))
+    }
+
+    /// Waits for the end of both lines, after the guest is gone.
+    pub(super) fn finish(self) -> Result<Passed> {
         let panicked = |_| Error::Guest("a thread that passes output on panicked".into());
-        Ok((self.out.join().map_err(panicked)?, self.err.join().map_err(panicked)?))
+        let stdout = self.out.join().map_err(panicked)?;
+        let stderr = self.err.join().map_err(panicked)?;
+        Ok(Passed { stdout, stderr, bytes: self.meters.map(|meter| meter.bytes()) })
+    }
+}
+
+/// What the two have done.
+#[derive(Default)]
+pub(super) struct Passed {
+    /// What was captured.
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    /// What came over either line, captured or not.
+    pub(super) bytes: [u64; 2],
+}
+
+/// How far a pump has come.
+#[derive(Default)]
+struct Meter {
+    bytes: AtomicU64,
+    /// Set while it waits for its target.
+    blocked: AtomicBool,
+}
+
+impl Meter {
+    fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Acquire)
     }
 }
 
 /// Copies to the end. A target that fails is reported, and the line is drained all the same, so
 /// that the guest is never stuck.
-fn pump(mut line: UnixStream, target: Option<File>, failed: &UnixStream) -> Vec<u8> {
+fn pump(mut line: UnixStream, target: Option<File>, failed: &UnixStream, meter: &Meter) -> Vec<u8> {
     let mut captured = Vec::new();
     let mut target = target;
     let capture = target.is_none();
@@ -70,6 +114,7 @@ fn pump(mut line: UnixStream, target: Option<File>, failed: &UnixStream) -> Vec<
             Ok(0) | Err(_) => return captured,
             Ok(n) => n,
         };
+        meter.blocked.store(true, Ordering::Relaxed);
         if capture {
             captured.extend_from_slice(&chunk[..n]);
         } else if let Some(file) = &mut target
@@ -79,5 +124,7 @@ fn pump(mut line: UnixStream, target: Option<File>, failed: &UnixStream) -> Vec<
             // One byte into an empty socket; the reader lives as long as the guest.
             let _ = (&mut &*failed).write(&[1]);
         }
+        meter.blocked.store(false, Ordering::Relaxed);
+        meter.bytes.fetch_add(n as u64, Ordering::Release);
     }
 }

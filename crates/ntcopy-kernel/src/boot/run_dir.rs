@@ -10,7 +10,7 @@ use crate::cache::children;
 use crate::error::{Context, Result};
 
 /// What its name begins with.
-const PREFIX: &str = "ntcopy-um-";
+const PREFIX: &str = "ntcopy-guest-";
 
 /// A directory without a lock that is younger may belong to someone who is about to take it.
 const YOUNG: Duration = Duration::from_secs(60);
@@ -74,8 +74,8 @@ mod tests {
     #[test]
     fn what_nobody_holds_is_swept_and_a_living_guest_s_is_not() {
         let parent = tempfile::tempdir().unwrap();
-        let left = parent.path().join("ntcopy-um-left");
-        let held = parent.path().join("ntcopy-um-held");
+        let left = parent.path().join("ntcopy-guest-left");
+        let held = parent.path().join("ntcopy-guest-held");
         let other = parent.path().join("other");
         for folder in [&left, &held, &other] {
             fs::create_dir(folder).unwrap();

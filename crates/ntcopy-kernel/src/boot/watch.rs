@@ -9,17 +9,20 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::launch::{CONSOLE, Launched};
-use super::pump::Pumps;
+use super::pump::{Passed, Pumps};
 use super::run_dir::RunDir;
 use super::spec::{Answer, Size};
 use super::terminal::Terminal;
 use super::{Boot, Outcome, console};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
+use crate::kind::Machine;
 use crate::process::timespec;
 
 /// How long a guest that gave its answer may take to switch off.
 const OFF_LIMIT: Duration = Duration::from_secs(5);
+/// How often an emulated machine is looked at that has given its answer.
+const OFF_TICK: Duration = Duration::from_millis(10);
 /// How often the size of the host's terminal is looked at.
 const SIZE_TICK: Duration = Duration::from_millis(250);
 
@@ -37,6 +40,11 @@ pub(super) struct Watch {
     ready_at: Option<Instant>,
     /// The guest's last word, and when it came.
     answer: Option<(Answer, Instant)>,
+    /// Set for a machine that ends when it is killed, and not before: what it has sent is
+    /// counted, since what it is about to send is in no socket yet.
+    ends_by_kill: bool,
+    /// What had come of the output when it was looked at last.
+    come_bytes: u64,
 }
 
 /// Why [`Watch::step`] ends the loop.
@@ -68,6 +76,8 @@ impl Watch {
             pending: Vec::new(),
             ready_at: None,
             answer: None,
+            ends_by_kill: boot.kind.machine() == Machine::Qemu,
+            come_bytes: 0,
         }
     }
 
@@ -79,8 +89,9 @@ impl Watch {
     ) -> (Result<Outcome>, RunDir) {
         let result = self.watch(boot, interrupts);
         // Dropping what is left kills the guest, if it lives, and gives the terminal back.
-        let Launched { run_dir, group, .. } = self.launched;
+        let Launched { run_dir, group, helper, .. } = self.launched;
         drop(group);
+        drop(helper);
         drop(self.terminal);
         (result, run_dir)
     }
@@ -119,7 +130,11 @@ impl Watch {
         let output = pumps.finish()?;
         self.hear();
         match self.answer.take() {
-            Some((Answer::Exit(code), _)) => Ok(self.outcome(code, output)),
+            Some((Answer::Exit { sent_bytes, .. }, _)) if output.bytes != sent_bytes => {
+                let (sent, came) = (sent_bytes.iter().sum(), output.bytes.iter().sum::<u64>());
+                Err(Error::OutputLost { sent_bytes: sent, came_bytes: came })
+            }
+            Some((Answer::Exit { code, .. }, _)) => Ok(self.outcome(code, output)),
             Some((Answer::Error(text), _)) => Err(Error::Guest(text)),
             _ => Err(Error::Died {
                 how: status.map_or_else(|| "killed".into(), |status| status.to_string()),
@@ -128,9 +143,9 @@ impl Watch {
         }
     }
 
-    fn outcome(&self, code: u8, (stdout, stderr): (Vec<u8>, Vec<u8>)) -> Outcome {
+    fn outcome(&self, code: u8, Passed { stdout, stderr, .. }: Passed) -> Outcome {
         let wall = self.begun.elapsed();
-        Outcome { code, wall, stdout, stderr, complaints: Vec::new() }
+        Outcome { code, wall, stdout, stderr, complaints: Vec::new(), splats: Vec::new() }
     }
 
     fn last_lines(&self) -> Vec<String> {
@@ -144,6 +159,9 @@ impl Watch {
         pumps: &Pumps,
         pidfd: &OwnedFd,
     ) -> Result<Option<End>> {
+        if self.is_over(pumps) {
+            return Ok(Some(End::Kill(None)));
+        }
         let deadline = self.deadline();
         let now = Instant::now();
         if let Some((at, error)) = deadline
@@ -157,7 +175,8 @@ impl Watch {
         }
         let until = deadline.map(|(at, _)| at - now);
         let tick = self.terminal.as_ref().map(|_| SIZE_TICK);
-        let wait = until.into_iter().chain(tick).min();
+        let off_tick = (self.ends_by_kill && self.answer.is_some()).then_some(OFF_TICK);
+        let wait = until.into_iter().chain(tick).chain(off_tick).min();
         let woken = self.wait(interrupts, pumps, pidfd, wait)?;
         if let Some(signal) = interrupts.signal() {
             return Ok(Some(End::Kill(Some(Error::Interrupted(signal)))));
@@ -176,6 +195,21 @@ impl Watch {
             return Ok(Some(End::Gone(status)));
         }
         Ok(None)
+    }
+
+    /// Whether an emulated machine has nothing more to say. Its output may be stuck for as long as
+    /// ours is; otherwise patience is counted from the last byte that came.
+    fn is_over(&mut self, pumps: &Pumps) -> bool {
+        let Some((answer, at)) = self.answer.as_mut().filter(|_| self.ends_by_kill) else {
+            return false;
+        };
+        let Answer::Exit { sent_bytes, .. } = answer else { return true };
+        let (come_bytes, is_stuck) = pumps.progress();
+        if is_stuck || come_bytes != self.come_bytes {
+            *at = Instant::now();
+        }
+        self.come_bytes = come_bytes;
+        pumps.have(*sent_bytes)
     }
 
     /// The next moment at which patience ends, and what to say then.

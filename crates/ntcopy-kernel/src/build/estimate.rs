@@ -7,17 +7,21 @@
 use std::time::{Duration, Instant};
 
 use crate::cache::Meta;
+use crate::kind::{Kind, Machine};
 
 /// Parts of the time of a build.
 const PARTS: usize = 20;
 
-/// A first build, before there is one to learn from: Linux 7.3.4 with the fragment as it is
+/// First builds, before there is one to learn from: Linux 7.3.4 with the fragments as they are
 /// today, on two CPUs.
-const FIRST_PROFILE: [u64; PARTS] = [
-    196, 272, 319, 348, 383, 425, 487, 507, 544, 606, 633, 749, 833, 1083, 1104, 1129, 1159, 1181,
-    1204, 1259,
-];
-const FIRST_SECONDS: u64 = 145;
+const FIRST_UM: (u64, [u64; PARTS]) = (
+    145,
+    [
+        196, 272, 319, 348, 383, 425, 487, 507, 544, 606, 633, 749, 833, 1083, 1104, 1129, 1159,
+        1181, 1204, 1259,
+    ],
+);
+const FIRST_X86: (u64, [u64; PARTS]) = FIRST_UM;
 
 /// What is expected of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +32,17 @@ pub(super) struct Estimate {
 
 impl Estimate {
     /// What the last build of this kind took, else what a first one takes.
-    pub(super) fn from_last<'a>(like: impl Iterator<Item = &'a Meta>) -> Self {
+    pub(super) fn from_last<'a>(kind: Kind, like: impl Iterator<Item = &'a Meta>) -> Self {
         let usable = like.filter(|meta| meta.profile.len() == PARTS && meta.seconds > 0);
         match usable.max_by_key(|meta| meta.built_unix_s) {
             Some(meta) => Self { seconds: meta.seconds, profile: meta.profile.clone() },
-            None => Self { seconds: FIRST_SECONDS, profile: FIRST_PROFILE.to_vec() },
+            None => {
+                let (seconds, profile) = match kind.machine() {
+                    Machine::Um => FIRST_UM,
+                    Machine::Qemu => FIRST_X86,
+                };
+                Self { seconds, profile: profile.to_vec() }
+            }
         }
     }
 

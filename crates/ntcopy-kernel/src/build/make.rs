@@ -10,6 +10,7 @@ use super::estimate::{Estimate, Recorder};
 use super::source::Prepared;
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
+use crate::kind::Machine;
 use crate::process::{self, Event};
 use crate::{config, tools};
 
@@ -63,13 +64,16 @@ impl Work<'_> {
     /// Compiles; gives the seconds that it took, and how they were spent.
     pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<(u64, Vec<u64>)> {
         let built = self.options.cache.built()?;
-        let kind = self.options.kind.name();
-        let like = built.iter().map(|built| &built.meta).filter(|meta| meta.kind == kind);
-        let estimate = Estimate::from_last(like);
+        let kind = self.options.kind;
+        let like = built.iter().filter(|built| built.kind == kind).map(|built| &built.meta);
+        let estimate = Estimate::from_last(kind, like);
         let step = format!("compiling Linux {}", prepared.version);
         self.progress.begin(&step, Some(1000), Some(estimate.seconds));
         let mut make = self.command(prepared);
         make.arg(format!("-j{}", self.options.jobs));
+        if self.options.kind.machine() == Machine::Qemu {
+            make.arg("bzImage");
+        }
         let mut recorder = Recorder::new();
         let mut done = 0;
         let progress = &mut *self.progress;
@@ -89,7 +93,11 @@ impl Work<'_> {
         for variable in FOREIGN_VARIABLES {
             make.env_remove(variable);
         }
-        make.arg("-C").arg(&prepared.source).args(["ARCH=um", "SUBARCH=x86_64", "LOCALVERSION="]);
+        make.arg("-C").arg(&prepared.source).arg("LOCALVERSION=");
+        match self.options.kind.machine() {
+            Machine::Um => make.args(["ARCH=um", "SUBARCH=x86_64"]),
+            Machine::Qemu => make.arg("ARCH=x86_64"),
+        };
         make.env("LC_ALL", "C");
         make.env("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970");
         make.env("KBUILD_BUILD_VERSION", "1");
@@ -99,7 +107,7 @@ impl Work<'_> {
             // The work area has another name each time, and the objects hold no paths.
             make.env("CCACHE_NOHASHDIR", "1").env("CCACHE_BASEDIR", &prepared.source);
             if std::env::var_os("CCACHE_DIR").is_none() {
-                make.env("CCACHE_DIR", self.options.cache.compiled()).env("CCACHE_MAXSIZE", "500M");
+                make.env("CCACHE_DIR", self.options.cache.compiled()).env("CCACHE_MAXSIZE", "2G");
             }
         }
         make

@@ -4,6 +4,7 @@ mod estimate;
 mod make;
 mod patch;
 mod source;
+mod stock;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::cache::{Built, Cache, Inputs, Meta, Partial};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
-use crate::kind::Kind;
+use crate::kind::{Kind, Machine};
 use crate::progress::Progress;
 use crate::series::Series;
 use crate::{config, process, tools};
@@ -32,7 +33,7 @@ pub struct BuildOptions {
     pub tree: Option<PathBuf>,
     /// The patches.
     pub series: Series,
-    /// The configuration, as a fragment on top of `allnoconfig`.
+    /// The configuration, as a fragment on top of `allnoconfig`; empty for a stock kernel.
     pub fragment: String,
     /// Keep the patched source beside the kernels.
     pub keep_source: bool,
@@ -55,12 +56,13 @@ impl BuildOptions {
     /// When there is no place for the cache, or the series cannot be read.
     pub fn from_env(kind: Kind) -> Result<Self> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let tree = set(crate::source::SOURCE_VARIABLE).map(PathBuf::from);
         Ok(Self {
             kind,
             cache: Cache::locate()?,
-            tree: set(crate::source::SOURCE_VARIABLE).map(PathBuf::from),
-            series: Series::current()?,
-            fragment: config::um_fragment().to_owned(),
+            tree: tree.filter(|_| !kind.is_stock()),
+            series: Series::current(kind)?,
+            fragment: config::fragment(kind),
             keep_source: set(KEEP_SOURCE_VARIABLE).is_some(),
             refresh: false,
             rebuild: false,
@@ -74,7 +76,9 @@ impl BuildOptions {
     }
 }
 
-/// Gives the kernel from the cache, and builds it first when it is not there.
+/// Gives the kernel from the cache, and builds it first, or fetches it, when it is not there.
+///
+/// Where no source of Linux 7.3 is to be had, `um` is Linux 6.12, and a note says so.
 ///
 /// SIGINT, SIGTERM and SIGHUP end the build and leave nothing half-done.
 ///
@@ -82,8 +86,35 @@ impl BuildOptions {
 ///
 /// One of [`Error`]'s cases; the cache is as it was before.
 pub fn build(options: &BuildOptions, progress: &mut dyn Progress) -> Result<Built> {
+    match build_exactly(options, progress) {
+        Err(error @ Error::NoSource { .. }) => match older(options) {
+            Some(older) => {
+                progress.note(&format!(
+                    "{error}; taking Linux 6.12 instead, whose system calls are slower in user \
+                     mode, and which has one CPU there"
+                ));
+                build_exactly(&older, progress)
+            }
+            None => Err(error),
+        },
+        result => result,
+    }
+}
+
+/// What `um` is where no new source is to be had; nothing where exactly this one was asked for.
+fn older(options: &BuildOptions) -> Option<BuildOptions> {
+    let kind = Kind::Um612;
+    let is_ours = options.kind == Kind::Um
+        && options.tree.is_none()
+        && options.series == Series::embedded(Kind::Um.release());
+    let series = Series::embedded(kind.release());
+    let fragment = config::fragment(kind);
+    is_ours.then(|| BuildOptions { kind, series, fragment, ..options.clone() })
+}
+
+fn build_exactly(options: &BuildOptions, progress: &mut dyn Progress) -> Result<Built> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Err(Error::NotHere("um kernels are built on x86-64 Linux only".into()));
+        return Err(Error::NotHere("kernels are built on x86-64 Linux only".into()));
     }
     let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
     let tree = options.tree.as_deref().map(crate::source::tree::Tree::open).transpose()?;
@@ -98,13 +129,16 @@ pub fn build(options: &BuildOptions, progress: &mut dyn Progress) -> Result<Buil
     if let Some(built) = found(&options.cache)? {
         return Ok(built);
     }
-    tools::check(tree.is_none())?;
+    tools::check(options.kind, tree.is_none())?;
     let _lock = options.cache.lock(&interrupts, progress)?;
     if let Some(built) = found(&options.cache)? {
         return Ok(built);
     }
     let mut work = Work { options, interrupts: &interrupts, progress };
-    work.build(tree.as_ref(), &inputs)
+    match options.kind.is_stock() {
+        true => work.fetch(&inputs),
+        false => work.build(tree.as_ref(), &inputs),
+    }
 }
 
 /// A build under way.
@@ -143,7 +177,16 @@ impl Work<'_> {
             Err(error) => return Err(keep_log(cache, &key, &log, error)),
         };
         let meta = self.meta(&prepared, inputs, seconds, profile)?;
-        self.install(partial, &prepared, &key, meta)
+        let image = match self.options.kind.machine() {
+            Machine::Um => "linux",
+            Machine::Qemu => "arch/x86/boot/bzImage",
+        };
+        for (from, to) in [(image, "linux"), (".config", "config")] {
+            let (from, to) = (prepared.source.join(from), out.join(to));
+            fs::copy(&from, &to).doing("copying to", &to)?;
+        }
+        let kept = self.options.keep_source.then_some(prepared.source.as_path());
+        self.install(partial, kept, &key, meta)
     }
 
     /// Configures and compiles; gives the seconds that compiling took, and how they were spent.
@@ -180,20 +223,17 @@ impl Work<'_> {
         })
     }
 
-    /// Puts the kernel into the cache: one rename, after everything is in place.
+    /// Puts the kernel into the cache: one rename, after everything is in place. `kept` is the
+    /// source, where it is to be kept.
     fn install(
         &mut self,
         partial: Partial,
-        prepared: &Prepared,
+        kept: Option<&Path>,
         key: &str,
         meta: Meta,
     ) -> Result<Built> {
         let cache = &self.options.cache;
         let out = partial.path().join("out");
-        for (from, to) in [("linux", "linux"), (".config", "config")] {
-            let (from, to) = (prepared.source.join(from), out.join(to));
-            fs::copy(&from, &to).doing("copying to", &to)?;
-        }
         let text = serde_json::to_string_pretty(&meta).map_err(std::io::Error::from);
         let path = out.join("meta.json");
         fs::write(&path, text.doing("writing", &path)? + "\n").doing("writing", &path)?;
@@ -203,19 +243,20 @@ impl Work<'_> {
             fs::rename(&dir, &old).doing("replacing", &dir)?;
         }
         fs::rename(&out, &dir).doing("moving the kernel to", &dir)?;
-        if self.options.keep_source {
+        if let Some(source) = kept {
             let kept = cache.root().join("sources").join(key);
             fs::create_dir_all(cache.root().join("sources")).doing("creating", &kept)?;
             if kept.exists() {
                 fs::remove_dir_all(&kept).doing("removing", &kept)?;
             }
-            fs::rename(&prepared.source, &kept).doing("moving the source to", &kept)?;
+            fs::rename(source, &kept).doing("moving the source to", &kept)?;
             self.progress.note(&format!("source kept: {}", kept.display()));
         }
         self.progress.begin("clearing up", None, None);
         drop(partial);
         self.progress.end();
-        Ok(Built { path: dir.join("linux"), dir, key: key.into(), meta })
+        let kind = self.options.kind;
+        Ok(Built { path: dir.join("linux"), dir, key: key.into(), kind, meta })
     }
 }
 
@@ -226,4 +267,57 @@ fn keep_log(cache: &Cache, key: &str, log: &Path, error: Error) -> Error {
     let moved = fs::create_dir_all(cache.logs()).and_then(|()| fs::copy(log, &kept));
     let log = if moved.is_ok() { kept } else { "(could not be kept)".into() };
     Error::Build { step, errors, log }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::{Flavour, Release};
+
+    #[derive(Default)]
+    struct Notes(Vec<String>);
+
+    impl Progress for Notes {
+        fn note(&mut self, text: &str) {
+            self.0.push(text.to_owned());
+        }
+        fn begin(&mut self, _step: &str, _total: Option<u64>, _seconds: Option<u64>) {}
+        fn advance(&mut self, _done: u64) {}
+        fn end(&mut self) {}
+    }
+
+    /// What is said where no mirror is known at all.
+    fn notes(kind: Kind, series: Series) -> String {
+        let home = tempfile::tempdir().unwrap();
+        let options = BuildOptions {
+            kind,
+            cache: Cache::at(home.path().join("cache")),
+            tree: None,
+            series,
+            fragment: config::fragment(kind),
+            keep_source: false,
+            refresh: false,
+            rebuild: false,
+            jobs: 1,
+            etc_apt: home.path().join("etc"),
+        };
+        let mut notes = Notes::default();
+        let error = build(&options, &mut notes).unwrap_err();
+        assert!(matches!(error, Error::NoSource { .. }), "{error}");
+        notes.0.join("\n")
+    }
+
+    #[test]
+    fn without_a_new_source_um_is_the_older_kernel_and_a_word_says_so() {
+        let um = notes(Kind::Um, Series::embedded(Release::Newest));
+        assert!(um.contains("taking Linux 6.12 instead"), "{um}");
+        let x86 = Kind::X86(Release::Newest, Flavour::Kasan);
+        for (kind, series) in [
+            (Kind::Um, Series::default()),
+            (Kind::Um612, Series::embedded(Release::V6_12)),
+            (x86, Series::embedded(Release::Newest)),
+        ] {
+            assert_eq!(notes(kind, series), "", "{kind}");
+        }
+    }
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use super::{Work, patch};
 use crate::cache::SourceId;
 use crate::error::{Error, Result};
-use crate::source::package::{self, Apt, Package};
+use crate::source::package::{self, Apt};
 use crate::source::tree::Tree;
 use crate::source::unpack::{self, Wanted};
 use crate::source::version;
+use crate::source::wanted::{self, Package};
 use crate::{collision, room};
 
 /// A patched source, ready to be configured.
@@ -41,7 +42,8 @@ impl Work<'_> {
             false => unpack::NEEDED_BYTES,
         };
         room::check_disk(partial, "the unpacked source and its build", needed)?;
-        let cached = package::cached(&self.options.cache)?;
+        let wanted = wanted::Wanted::source(self.options.kind.release());
+        let cached = package::cached(&self.options.cache, wanted)?;
         let mut refusals = Vec::new();
         if !self.options.refresh {
             for package in &cached {
@@ -51,7 +53,7 @@ impl Work<'_> {
                 }
             }
         }
-        let apt = Apt::update(&self.options.etc_apt, self.interrupts, self.progress);
+        let apt = Apt::update(&self.options.etc_apt, wanted, self.interrupts, self.progress);
         let apt = match apt {
             // The series did not apply to what the cache has: that is the news then.
             Err(Error::NoSource { .. }) if !refusals.is_empty() => {
@@ -84,7 +86,7 @@ impl Work<'_> {
         let file = package.file(&self.options.cache);
         let wanted = match self.options.keep_source {
             true => Wanted::Whole,
-            false => Wanted::um(&self.options.series),
+            false => Wanted::trimmed(&self.options.series),
         };
         let source = unpack::unpack(&file, &target, &wanted, self.interrupts);
         self.progress.end();

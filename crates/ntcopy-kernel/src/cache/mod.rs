@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! kernels/um-7.3.4-0123456789ab/{linux,config,meta.json,build.log}
+//! kernels/stock-6.12.117-0123456789ab/{linux,config,meta.json,lib/modules}
 //! packages/linux-source-7.3_….deb     as downloaded: another series needs no network
 //! logs/                               of builds that failed
 //! sources/um-7.3.4-0123456789ab/      patched, where they are to be kept
@@ -26,6 +27,7 @@ pub use meta::{Meta, SourceId};
 use crate::error::{Context, Error, Result};
 use crate::kind::Kind;
 use crate::series::hex;
+use crate::source::image::MODULES;
 
 /// Environment variable that names another cache directory.
 pub const CACHE_VARIABLE: &str = "NTCOPY_CACHE";
@@ -45,14 +47,24 @@ pub struct Cache {
 /// A kernel in the cache.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// The kernel, an executable.
+    /// The kernel: an executable for um, else what a boot loader loads.
     pub path: PathBuf,
     /// Its directory in the cache.
     pub dir: PathBuf,
     /// The directory's name: kind, version and the first 12 digits of the key.
     pub key: String,
+    /// Which kernel it is.
+    pub kind: Kind,
     /// What it was made of.
     pub meta: Meta,
+}
+
+impl Built {
+    /// Its modules, as a directory to be mounted on /lib/modules; a kernel that was built here
+    /// has none.
+    pub(crate) fn modules(&self) -> Option<PathBuf> {
+        Some(self.dir.join(MODULES)).filter(|folder| folder.is_dir())
+    }
 }
 
 impl Cache {
@@ -124,8 +136,11 @@ impl Cache {
             let meta = fs::read(dir.join("meta.json")).ok();
             let meta = meta.and_then(|text| serde_json::from_slice::<Meta>(&text).ok());
             let path = dir.join("linux");
-            if let Some(meta) = meta.filter(|_| path.is_file() && !key.starts_with(PARTIAL)) {
-                built.push(Built { path, dir, key, meta });
+            let is_whole = path.is_file() && !key.starts_with(PARTIAL);
+            if let Some(meta) = meta.filter(|_| is_whole)
+                && let Ok(kind) = Kind::parse(&meta.kind)
+            {
+                built.push(Built { path, dir, key, kind, meta });
             }
         }
         built.sort_by_key(|b| (version_key(&b.meta.version), b.meta.built_unix_s));
@@ -203,6 +218,12 @@ impl Inputs {
         Self { kind, series: series.hash(), config }
     }
 
+    /// What a kernel of this kind would be made of now.
+    pub(crate) fn from_env(kind: Kind) -> Result<Self> {
+        let series = crate::series::Series::current(kind)?;
+        Ok(Self::new(kind, &series, &crate::config::fragment(kind)))
+    }
+
     /// Whether a kernel was made of these.
     pub(crate) fn made(&self, meta: &Meta) -> bool {
         meta.recipe == RECIPE
@@ -223,7 +244,7 @@ impl Inputs {
             hasher.update((part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        format!("{}-{version}-{}", self.kind, &hex(&hasher.finalize())[..12])
+        format!("{}-{version}-{}", self.kind.file_name(), &hex(&hasher.finalize())[..12])
     }
 }
 

@@ -14,10 +14,10 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, wait};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcdrain, tcsetwinsize};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::{Result, setup};
-use crate::boot::spec::{ERR_LINE, OUT_LINE, Size, Spec};
+use crate::boot::spec::{ERR_LINE, LineKind, OUT_LINE, Size, Spec};
 
 /// What is passed on of one pipe before the others, and the end of the command, get their turn.
 const PASS_BYTES: usize = 256 * 1024;
@@ -25,9 +25,9 @@ const PASS_BYTES: usize = 256 * 1024;
 /// that writes on and on loses output.
 const DRAIN_BYTES: usize = 4 << 20;
 
-/// Runs the command to its end and gives its exit code. All of its output is on its way to the
-/// host by then, and whatever it left behind is killed.
-pub(super) fn run(spec: &Spec, mut lines: Lines, control: &File) -> Result<u8> {
+/// Runs the command to its end; gives its exit code, and the bytes of its two outputs. All of them
+/// are on their way to the host by then, and whatever the command left behind is killed.
+pub(super) fn run(spec: &Spec, mut lines: Lines, control: &File) -> Result<(u8, [u64; 2])> {
     let (wake, sender) = UnixStream::pair().map_err(|error| error.to_string())?;
     wake.set_nonblocking(true).map_err(|error| error.to_string())?;
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, sender)
@@ -36,7 +36,10 @@ pub(super) fn run(spec: &Spec, mut lines: Lines, control: &File) -> Result<u8> {
     lines.attach(&mut command)?;
     let child = match command.spawn() {
         Ok(child) => child,
-        Err(error) => return lines.cannot_run(spec, &error),
+        Err(error) => {
+            let code = lines.cannot_run(spec, &error)?;
+            return Ok((code, lines.sent_bytes));
+        }
     };
     // The child has the write ends now, and only its end closes them.
     drop(command);
@@ -49,7 +52,7 @@ pub(super) fn run(spec: &Spec, mut lines: Lines, control: &File) -> Result<u8> {
     };
     lines.drain()?;
     kill_the_rest();
-    Ok(code(status))
+    Ok((code(status), lines.sent_bytes))
 }
 
 fn command(spec: &Spec) -> Command {
@@ -57,6 +60,9 @@ fn command(spec: &Spec) -> Command {
         Command::new(spec.command.first().map_or("".as_ref(), |word| word.as_os_str()));
     command.args(spec.command.iter().skip(1)).stdin(Stdio::null());
     command.env_clear().envs(spec.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(options) = setup::modprobe_options(spec) {
+        command.env("MODPROBE_OPTIONS", options);
+    }
     let on_terminal = spec.terminal.is_some();
     let prepare = move || {
         rustix::process::setsid()?;
@@ -101,8 +107,11 @@ fn kill_the_rest() {
 /// The lines to the host, and the pipes that feed them.
 pub(super) struct Lines {
     terminal: Option<Terminal>,
-    /// Where output comes from, and the line that it goes to.
-    pipes: Vec<(OwnedFd, File)>,
+    kind: LineKind,
+    /// Where output comes from, and the line that it goes to: its number, and the line.
+    pipes: Vec<(OwnedFd, usize, File)>,
+    /// What each line was given.
+    sent_bytes: [u64; 2],
     /// What the host said over the control line and is no whole line yet.
     pending: Vec<u8>,
 }
@@ -119,7 +128,13 @@ struct Terminal {
 impl Lines {
     /// Opens the lines that the command needs.
     pub(super) fn open(spec: &Spec) -> Result<Self> {
-        let mut lines = Self { terminal: None, pipes: Vec::new(), pending: Vec::new() };
+        let mut lines = Self {
+            terminal: None,
+            kind: spec.lines,
+            pipes: Vec::new(),
+            sent_bytes: [0; 2],
+            pending: Vec::new(),
+        };
         if let Some(size) = spec.terminal {
             let failed = |errno| format!("making a terminal: {errno}");
             let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -127,7 +142,7 @@ impl Lines {
             unlockpt(&master).map_err(failed)?;
             set_nonblocking(&master).map_err(failed)?;
             resize(&master, size)?;
-            let line = setup::raw_line(OUT_LINE)?;
+            let line = setup::raw_line(spec.lines, OUT_LINE)?;
             lines.terminal = Some(Terminal { master, line, typed: Vec::new() });
         }
         Ok(lines)
@@ -142,7 +157,7 @@ impl Lines {
             command.stdin(slave.try_clone().map_err(text)?);
             command.stdout(slave.try_clone().map_err(text)?).stderr(slave);
             let master = terminal.master.try_clone().map_err(text)?;
-            self.pipes.push((master, terminal.line.try_clone().map_err(text)?));
+            self.pipes.push((master, OUT_LINE, terminal.line.try_clone().map_err(text)?));
             return Ok(());
         }
         let (out, out_end) = io::pipe().map_err(text)?;
@@ -150,7 +165,7 @@ impl Lines {
         command.stdout(out_end).stderr(err_end);
         for (pipe, line) in [(out, OUT_LINE), (err, ERR_LINE)] {
             set_nonblocking(&pipe).map_err(|errno| text(errno.into()))?;
-            self.pipes.push((pipe.into(), setup::raw_line(line)?));
+            self.pipes.push((pipe.into(), line, setup::raw_line(self.kind, line)?));
         }
         Ok(())
     }
@@ -160,7 +175,8 @@ impl Lines {
         let name = spec.command.first().map(|word| word.to_string_lossy()).unwrap_or_default();
         let end = if self.terminal.is_some() { "\r\n" } else { "\n" };
         let text = format!("ntcopy: cannot run '{name}' in the guest: {error}{end}");
-        if let Some((_, line)) = self.pipes.last_mut() {
+        if let Some((_, number, line)) = self.pipes.last_mut() {
+            self.sent_bytes[*number] += text.len() as u64;
             let written = line.write_all(text.as_bytes());
             written.map_err(|error| format!("the command's output: {error}"))?;
         }
@@ -180,7 +196,7 @@ impl Lines {
             });
         }
         let pipes = self.pipes.iter();
-        fds.extend(pipes.map(|(pipe, _)| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
+        fds.extend(pipes.map(|(pipe, ..)| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(format!("waiting for the command: {errno}")),
@@ -220,7 +236,7 @@ impl Lines {
     fn pass_on(&mut self, limit_bytes: usize) -> Result<()> {
         let mut chunk = vec![0; 16 * 1024];
         let mut open = Vec::new();
-        for (pipe, mut line) in std::mem::take(&mut self.pipes) {
+        for (pipe, number, mut line) in std::mem::take(&mut self.pipes) {
             let mut passed_bytes = 0;
             let is_open = loop {
                 if passed_bytes >= limit_bytes {
@@ -231,6 +247,7 @@ impl Lines {
                     Ok(0) | Err(rustix::io::Errno::IO) => break false,
                     Ok(n) => {
                         passed_bytes += n;
+                        self.sent_bytes[number] += n as u64;
                         line.write_all(&chunk[..n])
                             .map_err(|error| format!("the command's output: {error}"))?;
                     }
@@ -240,7 +257,7 @@ impl Lines {
                 }
             };
             if is_open {
-                open.push((pipe, line));
+                open.push((pipe, number, line));
             } else {
                 drained(&line)?;
             }
@@ -252,7 +269,7 @@ impl Lines {
     /// Passes on what is left, and waits until the host has it.
     fn drain(&mut self) -> Result<()> {
         self.pass_on(DRAIN_BYTES)?;
-        self.pipes.iter().try_for_each(|(_, line)| drained(line))
+        self.pipes.iter().try_for_each(|(.., line)| drained(line))
     }
 }
 
@@ -293,7 +310,7 @@ fn set_nonblocking(fd: impl AsFd) -> rustix::io::Result<()> {
 
 /// Waits until the host has it all. An ending child interrupts this, whatever SA_RESTART says.
 fn drained(line: &File) -> Result<()> {
-    retry_on_intr(|| tcdrain(line)).map_err(|errno| format!("the command's output: {errno}"))
+    setup::drain(line).map_err(|error| format!("the command's output: {error}"))
 }
 
 fn resize(terminal: impl AsFd, size: Size) -> Result<()> {

@@ -4,6 +4,7 @@
 //! program expects, does what the host ordered, passes output on, and switches the guest off.
 
 mod child;
+mod leaks;
 mod setup;
 
 use std::fs::File;
@@ -40,21 +41,24 @@ fn run(spec: &Path) -> Result<()> {
     let spec: Spec = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     let directory = setup::enter(Path::new(&spec.directory));
     setup::mount_all()?;
-    let control = setup::raw_line(CONTROL_LINE)?;
-    let obeyed = directory.and_then(|()| setup::obey(&spec));
+    let control = setup::raw_line(spec.lines, CONTROL_LINE)?;
+    let obeyed =
+        directory.and_then(|()| setup::bind_modules(&spec)).and_then(|()| setup::obey(&spec));
     // What the host sends before a line is open stays in it unheard, so: lines first, then the
     // word that lets the host begin.
     let answer = match obeyed.and_then(|()| child::Lines::open(&spec)) {
         Ok(lines) => {
             say(&control, &Answer::Ready)?;
             match child::run(&spec, lines, &control) {
-                Ok(code) => Answer::Exit(code),
+                Ok((code, sent_bytes)) => Answer::Exit { code, sent_bytes },
                 Err(text) => Answer::Error(text),
             }
         }
         Err(text) => Answer::Error(text),
     };
-    // The host may read files that the command wrote as soon as it has the answer.
+    leaks::report();
+    // The host may read files that the command wrote as soon as it has the answer, and switch an
+    // emulated machine off.
     rustix::fs::sync();
     say(&control, &answer)
 }
@@ -62,6 +66,6 @@ fn run(spec: &Path) -> Result<()> {
 /// Sends a line to the host and waits until it is out.
 fn say(mut control: &File, answer: &Answer) -> Result<()> {
     std::io::Write::write_all(&mut control, answer.line().as_bytes())
-        .and_then(|()| Ok(rustix::io::retry_on_intr(|| rustix::termios::tcdrain(control))?))
+        .and_then(|()| setup::drain(control))
         .map_err(|error| format!("the control line: {error}"))
 }

@@ -1,17 +1,21 @@
 //! Making the guest a place where programs of the host feel at home.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use rustix::mount::{MountFlags, mount};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::mount::{MountFlags, mount, mount_bind};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use rustix::termios::{ControlModes, OptionalActions, tcgetattr, tcsetattr};
+use rustix::termios::{ControlModes, OptionalActions, tcdrain, tcgetattr, tcsetattr};
 
 use super::Result;
-use crate::boot::spec::Spec;
+use crate::boot::spec::{LineKind, PORT_NAMES, Spec};
 
 /// Goes to the command's directory, and stays in it whatever is mounted over its path.
 pub(super) fn enter(directory: &Path) -> Result<()> {
@@ -40,7 +44,50 @@ pub(super) fn mount_all() -> Result<()> {
     for (target, link) in links {
         made(symlink(target, link), link)?;
     }
+    mount_extras()
+}
+
+/// Mounts what only some kernels have.
+fn mount_extras() -> Result<()> {
+    let extras = [
+        ("debugfs", "/sys/kernel/debug"),
+        ("tracefs", "/sys/kernel/tracing"),
+        ("cgroup2", "/sys/fs/cgroup"),
+        ("bpf", "/sys/fs/bpf"),
+        ("mqueue", "/dev/mqueue"),
+        ("hugetlbfs", "/dev/hugepages"),
+    ];
+    for (kind, target) in extras {
+        if target.starts_with("/dev/") {
+            made(fs::create_dir_all(target), target)?;
+        }
+        match mount(kind, target, kind, MountFlags::empty(), None) {
+            // The kernel does not know the file system, or not the place that it makes for it.
+            Ok(()) | Err(Errno::NODEV | Errno::NOENT) => {}
+            Err(errno) => return Err(format!("mounting {kind} on {target}: {errno}")),
+        }
+    }
     Ok(())
+}
+
+/// Lets the kernel, and modprobe(8), find the modules that came with it.
+pub(super) fn bind_modules(spec: &Spec) -> Result<()> {
+    let Some(modules) = &spec.modules else { return Ok(()) };
+    let target = "/lib/modules";
+    if Path::new(target).is_dir() {
+        return mount_bind(Path::new(&modules.folder), target)
+            .map_err(|error| format!("mounting the kernel's modules on {target}: {error}"));
+    }
+    // The host's tree is not ours to change. Programs find the same place in their environment.
+    fs::write("/proc/sys/kernel/modprobe", modules.modprobe.as_bytes())
+        .map_err(|error| format!("telling the kernel where its modules are: {error}"))
+}
+
+/// What modprobe(8) has to be told where there is no /lib/modules.
+pub(super) fn modprobe_options(spec: &Spec) -> Option<OsString> {
+    let folder = Path::new(&spec.modules.as_ref()?.folder);
+    let base = folder.ancestors().nth(2).filter(|_| !Path::new("/lib/modules").is_dir())?;
+    Some([OsStr::new("-d "), base.as_os_str()].into_iter().collect())
 }
 
 fn mount_one(kind: &str, target: &str, flags: MountFlags) -> Result<()> {
@@ -62,19 +109,58 @@ fn made(result: io::Result<()>, what: &str) -> Result<()> {
     }
 }
 
-/// Opens a serial line for both directions, and lets every byte through as it is.
-pub(super) fn raw_line(line: usize) -> Result<File> {
-    let path = format!("/dev/ttyS{line}");
+/// Opens a line to the host for both directions, and lets every byte through as it is.
+pub(super) fn raw_line(kind: LineKind, line: usize) -> Result<File> {
+    let path = match kind {
+        LineKind::Serial => format!("/dev/ttyS{line}"),
+        LineKind::VirtioPorts => port(PORT_NAMES[line])?,
+    };
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NOCTTY | libc::O_CLOEXEC);
     let file = options.open(&path).map_err(|error| format!("opening {path}: {error}"))?;
-    let raw = tcgetattr(&file).and_then(|mut settings| {
-        settings.make_raw();
-        settings.control_modes |= ControlModes::CLOCAL;
-        tcsetattr(&file, OptionalActions::Now, &settings)
-    });
-    raw.map_err(|error| format!("setting up serial line {line}: {error}"))?;
+    if kind == LineKind::Serial {
+        let raw = tcgetattr(&file).and_then(|mut settings| {
+            settings.make_raw();
+            settings.control_modes |= ControlModes::CLOCAL;
+            tcsetattr(&file, OptionalActions::Now, &settings)
+        });
+        raw.map_err(|error| format!("setting up serial line {line}: {error}"))?;
+    }
     Ok(file)
+}
+
+/// How long a port of the virtual machine may take to be found.
+const PORT_LIMIT: Duration = Duration::from_secs(60);
+
+/// Finds the device of a port. The host names its ports one after the other, while init is
+/// already at work.
+fn port(name: &str) -> Result<String> {
+    let begun = Instant::now();
+    loop {
+        let ports = fs::read_dir("/sys/class/virtio-ports").into_iter().flatten().flatten();
+        let is_named = |port: &fs::DirEntry| {
+            fs::read_to_string(port.path().join("name")).is_ok_and(|text| text.trim() == name)
+        };
+        if let Some(found) = ports.into_iter().find(is_named) {
+            let device = Path::new("/dev").join(found.file_name());
+            if device.exists() {
+                return Ok(device.display().to_string());
+            }
+        }
+        if begun.elapsed() > PORT_LIMIT {
+            return Err(format!("this kernel finds no virtio port called {name}"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until the host has all that was written to a line. A virtio port has no such call: there
+/// the host counts.
+pub(super) fn drain(line: &File) -> io::Result<()> {
+    match retry_on_intr(|| tcdrain(line)) {
+        Ok(()) | Err(Errno::NOTTY) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Carries out the orders that come before the command.

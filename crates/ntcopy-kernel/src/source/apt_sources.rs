@@ -16,11 +16,11 @@ pub(crate) struct Archive {
 
 /// One source, in either format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Entry {
-    uris: Vec<String>,
-    suites: Vec<String>,
+pub(crate) struct Entry {
+    pub(crate) uris: Vec<String>,
+    pub(crate) suites: Vec<String>,
     components: Vec<String>,
-    signed_by: Option<String>,
+    pub(crate) signed_by: Option<String>,
 }
 
 /// Suites that are Debian itself, without the `-updates` and `-backports` that hang on them.
@@ -29,6 +29,34 @@ const DEBIAN_SUITES: &[&str] =
 
 /// The Debian archives of `/etc/apt`, in the order in which apt reads them.
 pub(crate) fn system(etc_apt: &Path) -> Vec<Archive> {
+    archives(&entries(etc_apt))
+}
+
+/// The sources of `/etc/apt` that are Debian's main component, security updates included.
+pub(crate) fn debian(etc_apt: &Path) -> Vec<Entry> {
+    let mut entries = entries(etc_apt);
+    for entry in &mut entries {
+        entry.suites.retain(|suite| is_debian(suite));
+        entry.uris.retain(|uri| !uri.starts_with("cdrom:"));
+    }
+    entries.retain(|entry| {
+        let has_main = entry.components.iter().any(|component| component == "main");
+        has_main && !entry.suites.is_empty() && !entry.uris.is_empty()
+    });
+    entries
+}
+
+/// Whether a suite is one of Debian's, or hangs on one.
+fn is_debian(suite: &str) -> bool {
+    let base = ["-security", "-proposed-updates", "-updates", "-backports-sloppy", "-backports"]
+        .iter()
+        .find_map(|suffix| suite.strip_suffix(suffix))
+        .unwrap_or(suite);
+    DEBIAN_SUITES.contains(&base)
+}
+
+/// All sources of `/etc/apt`.
+fn entries(etc_apt: &Path) -> Vec<Entry> {
     let mut entries = Vec::new();
     let list = etc_apt.join("sources.list");
     let parts = children(&etc_apt.join("sources.list.d")).unwrap_or_default();
@@ -40,22 +68,15 @@ pub(crate) fn system(etc_apt: &Path) -> Vec<Archive> {
             _ => {}
         }
     }
-    archives(&entries)
+    entries
 }
 
 /// The archives among the entries that carry Debian's main component.
 fn archives(entries: &[Entry]) -> Vec<Archive> {
     let mut found: Vec<Archive> = Vec::new();
     for entry in entries {
-        let is_debian = |suite: &String| {
-            let base = ["-proposed-updates", "-updates", "-backports-sloppy", "-backports"]
-                .iter()
-                .find_map(|suffix| suite.strip_suffix(suffix))
-                .unwrap_or(suite);
-            DEBIAN_SUITES.contains(&base)
-        };
         let has_main = entry.components.iter().any(|component| component == "main");
-        if !has_main || !entry.suites.iter().any(is_debian) {
+        if !has_main || !entry.suites.iter().any(|suite| is_debian(suite)) {
             continue;
         }
         for uri in entry.uris.iter().filter(|uri| !uri.starts_with("cdrom:")) {
@@ -184,6 +205,22 @@ mod tests {
         assert!(uris(&deb822(text)).is_empty());
         assert!(uris(&one_line("deb cdrom:[Debian]/ bookworm main\n")).is_empty());
         assert!(uris(&one_line("debug http://a/debian sid main\n")).is_empty());
+    }
+
+    #[test]
+    fn security_updates_are_kept_where_they_are_asked_for_and_strangers_are_not() {
+        let etc = tempfile::tempdir().unwrap();
+        fs::write(
+            etc.path().join("sources.list"),
+            "deb http://a/debian bookworm main\n\
+             deb http://a/debian-security bookworm-security main\n\
+             deb http://c/apt cloud-sdk-bookworm main\ndeb http://a/debian bookworm contrib\n",
+        )
+        .unwrap();
+        let found = debian(etc.path());
+        let suites: Vec<&str> = found.iter().map(|entry| entry.suites[0].as_str()).collect();
+        assert_eq!(suites, ["bookworm", "bookworm-security"]);
+        assert_eq!(system(etc.path()).len(), 1);
     }
 
     #[test]

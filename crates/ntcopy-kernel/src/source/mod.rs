@@ -1,9 +1,11 @@
 //! Where a kernel's source comes from.
 
 mod apt_sources;
+pub(crate) mod image;
 pub(crate) mod package;
 pub(crate) mod tree;
 pub(crate) mod unpack;
+pub(crate) mod wanted;
 
 use std::fs;
 use std::path::Path;

@@ -1,61 +1,28 @@
-//! Kernel sources as packages of the distribution.
+//! Kernels and their sources as packages of the distribution.
 //!
 //! The system's apt answers for transport, proxies and signatures. Its lists and its sources stay
 //! as they are: ours have a folder of their own, and hooks of the system are not run.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::apt_sources::{self, Archive};
-use crate::cache::{Cache, SourceId, children, size_bytes, version_key};
+use super::wanted::{Package, Wanted};
+use crate::cache::{Cache, children, size_bytes, version_key};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
+use crate::kind::Release;
 use crate::process::{self, Event};
 use crate::progress::Progress;
 
 /// The suite that carries new kernels for Debian 12 and 13.
-const SUITE: &str = "trixie-backports";
-/// What the names of the packages begin with; the number after it is the kernel's.
-const NAME_PREFIX: &str = "linux-source-7.";
-
-/// A source package, downloaded or not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Package {
-    pub(crate) name: String,
-    pub(crate) version: String,
-    /// Size of the file in bytes.
-    pub(crate) size_bytes: u64,
-}
-
-impl Package {
-    pub(crate) fn id(&self) -> SourceId {
-        SourceId::Package { name: self.name.clone(), version: self.version.clone() }
-    }
-
-    /// The file's name as apt writes it: a colon of the version becomes `%3a`.
-    fn file_name(&self) -> String {
-        format!("{}_{}_all.deb", self.name, self.version.replace(':', "%3a"))
-    }
-
-    pub(crate) fn file(&self, cache: &Cache) -> PathBuf {
-        cache.packages().join(self.file_name())
-    }
-
-    /// Reads a file's name back.
-    fn from_file(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.strip_suffix("_all.deb")?;
-        let (name, version) = name.split_once('_')?;
-        name.strip_prefix(NAME_PREFIX)?;
-        let size_bytes = fs::metadata(path).ok()?.len();
-        Some(Self { name: name.into(), version: version.replace("%3a", ":"), size_bytes })
-    }
-}
+const BACKPORTS: &str = "trixie-backports";
 
 /// The packages that the cache holds, newest first.
-pub(crate) fn cached(cache: &Cache) -> Result<Vec<Package>> {
+pub(crate) fn cached(cache: &Cache, wanted: Wanted) -> Result<Vec<Package>> {
     let paths = children(&cache.packages())?;
-    Ok(sorted(paths.iter().filter_map(|path| Package::from_file(path)).collect()))
+    Ok(sorted(paths.iter().filter_map(|path| Package::from_file(path, wanted)).collect()))
 }
 
 fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
@@ -68,64 +35,58 @@ fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
 pub(crate) struct Apt {
     /// Removed when dropped.
     folder: tempfile::TempDir,
-    archive: Archive,
+    /// What it was asked about, for messages.
+    asked: String,
+    wanted: Wanted,
 }
 
-/// What the user can do when no source is to be had.
-const FIX: &str = "Check the network, or set NTCOPY_LINUX to a Linux 7.3 source tree";
-
 impl Apt {
-    /// Asks the mirrors of `/etc/apt` in turn for the suite's list of packages.
+    /// Asks the mirrors of `/etc/apt` for their lists of packages: for a new kernel one after the
+    /// other, until one has the suite; for an older one the suites that the system itself has.
     pub(crate) fn update(
         etc_apt: &Path,
+        wanted: Wanted,
         interrupts: &Interrupts,
         progress: &mut dyn Progress,
     ) -> Result<Self> {
-        let archives = apt_sources::system(etc_apt);
-        if archives.is_empty() {
-            return Err(Error::NoSource {
-                looked_for: format!(
-                    "looked for a Debian archive in {0}/sources.list and {0}/sources.list.d, \
-                     and found none",
-                    etc_apt.display()
-                ),
-                fix: "Set NTCOPY_LINUX to a Linux 7.3 source tree".into(),
-            });
-        }
         let mut failures = Vec::new();
-        for archive in archives {
-            let uri = archive.uri.clone();
+        for (asked, sources) in candidates(etc_apt, wanted.release) {
             progress.begin("asking the mirror", None, None);
-            let apt = Self::new(archive, interrupts)?;
+            let apt = Self::new(asked, &sources, wanted, interrupts)?;
             let updated = apt.run("apt-get", &["update", "-q"], interrupts, &mut |_| Ok(()));
             progress.end();
             match updated {
                 Ok(()) => return Ok(apt),
                 Err(Error::Interrupted(signal)) => return Err(Error::Interrupted(signal)),
-                Err(error) => failures.push(format!("{uri} {SUITE}: {error}")),
+                Err(error) => failures.push(format!("{}: {error}", apt.asked)),
             }
         }
-        Err(Error::NoSource {
-            looked_for: format!("apt-get update failed for {}", failures.join("; ")),
-            fix: FIX.into(),
-        })
+        let looked_for = match failures.is_empty() {
+            true => format!(
+                "looked for a Debian archive in {0}/sources.list and {0}/sources.list.d, and \
+                 found none",
+                etc_apt.display()
+            ),
+            false => format!("apt-get update failed for {}", failures.join("; ")),
+        };
+        Err(Error::NoSource { looked_for, fix: wanted.fix() })
     }
 
-    fn new(archive: Archive, interrupts: &Interrupts) -> Result<Self> {
+    fn new(asked: String, sources: &str, wanted: Wanted, interrupts: &Interrupts) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("ntcopy-apt-").tempdir();
         let folder = folder.doing("creating", std::env::temp_dir())?;
         let path = folder.path();
         for part in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(path.join(part)).doing("creating", path)?;
         }
-        let sources = path.join("ntcopy.sources");
-        fs::write(&sources, sources_text(&archive)).doing("writing", &sources)?;
+        let list = path.join("ntcopy.sources");
+        fs::write(&list, sources).doing("writing", &list)?;
         // How to reach the mirror (proxies, certificates) is the system's business; its hooks
         // and its lists are not ours.
         let dump = process::output(Command::new("apt-config").arg("dump"), interrupts)?;
         let conf = path.join("apt.conf");
         fs::write(&conf, conf_text(path, &dump)).doing("writing", &conf)?;
-        Ok(Self { folder, archive })
+        Ok(Self { folder, asked, wanted })
     }
 
     /// Runs a tool of apt with our configuration.
@@ -161,14 +122,29 @@ impl Apt {
     /// The packages that the mirror has, newest first.
     pub(crate) fn packages(&self, interrupts: &Interrupts) -> Result<Vec<Package>> {
         let mut names = Vec::new();
-        self.run("apt-cache", &["pkgnames", NAME_PREFIX], interrupts, &mut |event| {
-            if let Event::Line(line) = event {
+        let prefix = self.wanted.prefix();
+        self.run("apt-cache", &["pkgnames", prefix], interrupts, &mut |event| {
+            if let Event::Line(line) = event
+                && self.wanted.has(line)
+            {
                 names.push(line.to_owned());
             }
             Ok(())
         })?;
+        let packages = sorted(self.show(&names, interrupts)?);
+        if packages.is_empty() {
+            return Err(Error::NoSource {
+                looked_for: format!("{} has no package {prefix}*", self.asked),
+                fix: self.wanted.fix(),
+            });
+        }
+        Ok(packages)
+    }
+
+    /// What the mirror has of these packages.
+    pub(crate) fn show(&self, names: &[String], interrupts: &Interrupts) -> Result<Vec<Package>> {
         let mut text = String::new();
-        for name in &names {
+        for name in names {
             self.run("apt-cache", &["show", name], interrupts, &mut |event| {
                 if let Event::Line(line) = event {
                     text.push_str(line);
@@ -176,18 +152,9 @@ impl Apt {
                 }
                 Ok(())
             })?;
+            text.push('\n');
         }
-        let packages = sorted(parse_show(&text));
-        if packages.is_empty() {
-            return Err(Error::NoSource {
-                looked_for: format!(
-                    "{} {SUITE} has no package whose name begins with {NAME_PREFIX}",
-                    self.archive.uri
-                ),
-                fix: "Set NTCOPY_LINUX to a Linux 7.3 source tree".into(),
-            });
-        }
-        Ok(packages)
+        Ok(parse_show(&text, self.wanted.architecture()))
     }
 
     /// Puts a package into the cache.
@@ -199,7 +166,7 @@ impl Apt {
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let partial = cache.partial(&cache.packages())?;
-        crate::room::check_disk(partial.path(), "the source package", package.size_bytes)?;
+        crate::room::check_disk(partial.path(), "the package", package.size_bytes)?;
         let step = format!("downloading {}", package.name);
         progress.begin(&step, Some(package.size_bytes), None);
         let wanted = format!("{}={}", package.name, package.version);
@@ -221,7 +188,7 @@ impl Apt {
         if !status.success() || !file.is_file() {
             return Err(Error::NoSource {
                 looked_for: format!("apt-get download {wanted} failed: {}", said.join("; ")),
-                fix: FIX.into(),
+                fix: self.wanted.fix(),
             });
         }
         let target = package.file(cache);
@@ -229,14 +196,36 @@ impl Apt {
     }
 }
 
-/// Our sources list: the same mirror, another suite.
-fn sources_text(archive: &Archive) -> String {
-    let mut text =
-        format!("Types: deb\nURIs: {}\nSuites: {SUITE}\nComponents: main\n", archive.uri);
-    if let Some(keys) = &archive.signed_by {
+/// The lists to ask, each with what it is called in a message.
+fn candidates(etc_apt: &Path, release: Release) -> Vec<(String, String)> {
+    match release {
+        Release::Newest => apt_sources::system(etc_apt)
+            .iter()
+            .map(|Archive { uri, signed_by }| {
+                let text = stanza(uri, BACKPORTS, signed_by.as_deref());
+                (format!("{uri} {BACKPORTS}"), text)
+            })
+            .collect(),
+        Release::V6_12 => {
+            let (mut asked, mut text) = (Vec::new(), String::new());
+            for entry in apt_sources::debian(etc_apt) {
+                let (uris, suites) = (entry.uris.join(" "), entry.suites.join(" "));
+                text.push_str(&stanza(&uris, &suites, entry.signed_by.as_deref()));
+                asked.push(format!("{uris} {suites}"));
+            }
+            if asked.is_empty() { Vec::new() } else { vec![(asked.join(", "), text)] }
+        }
+    }
+}
+
+/// A source of packages as apt reads it: a mirror of the system's, and suites.
+fn stanza(uris: &str, suites: &str, signed_by: Option<&str>) -> String {
+    let mut text = format!("Types: deb\nURIs: {uris}\nSuites: {suites}\nComponents: main\n");
+    if let Some(keys) = signed_by {
         let gap = if keys.starts_with('\n') { "" } else { " " };
         text.push_str(&format!("Signed-By:{gap}{keys}\n"));
     }
+    text.push('\n');
     text
 }
 
@@ -265,19 +254,16 @@ fn conf_text(folder: &Path, dump: &str) -> String {
 }
 
 /// Reads what `apt-cache show` prints.
-fn parse_show(text: &str) -> Vec<Package> {
+fn parse_show(text: &str, architecture: &'static str) -> Vec<Package> {
     let mut packages = Vec::new();
     for stanza in text.split("\n\n") {
         let field = |name: &str| {
             stanza.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned())
         };
         let (Some(name), Some(version)) = (field("Package:"), field("Version:")) else { continue };
-        let is_kernel = name
-            .strip_prefix(NAME_PREFIX)
-            .is_some_and(|minor| minor.chars().all(|c| c.is_ascii_digit()));
         let size_bytes = field("Size:").and_then(|size| size.parse().ok());
-        if let (true, Some(size_bytes)) = (is_kernel, size_bytes) {
-            packages.push(Package { name, version, size_bytes });
+        if let Some(size_bytes) = size_bytes {
+            packages.push(Package { name, version, architecture, size_bytes });
         }
     }
     packages
@@ -287,14 +273,19 @@ fn parse_show(text: &str) -> Vec<Package> {
 mod tests {
     use super::*;
 
+    fn source() -> Wanted {
+        Wanted::source(Release::Newest)
+    }
+
     #[test]
-    fn packages_are_sorted_newest_first_and_flavours_left_out() {
+    fn packages_are_sorted_newest_first() {
         let text = "Package: linux-source-7.3\nVersion: 7.3.4-1~bpo13+1\nSize: 10\n\n\
-            Package: linux-source-7.3-rt\nVersion: 7.3.4-1\nSize: 10\n\n\
             Package: linux-source-7.10\nVersion: 7.10.1-1~bpo13+1\nSize: 12\nDepends: xz-utils\n\n\
             Package: linux-source-7.3\nVersion: 7.3.11-1~bpo13+1\nSize: 11\n\n";
-        let names: Vec<String> =
-            sorted(parse_show(text)).iter().map(|p| format!("{} {}", p.name, p.version)).collect();
+        let names: Vec<String> = sorted(parse_show(text, "all"))
+            .iter()
+            .map(|p| format!("{} {}", p.name, p.version))
+            .collect();
         assert_eq!(
             names,
             [
@@ -312,12 +303,30 @@ mod tests {
         let package = Package {
             name: "linux-source-7.3".into(),
             version: "1:7.3.4-1~bpo13+1".into(),
+            architecture: "all",
             size_bytes: 3,
         };
         fs::create_dir_all(cache.packages()).unwrap();
         fs::write(package.file(&cache), "deb").unwrap();
         fs::write(cache.packages().join("notes.txt"), "x").unwrap();
-        assert_eq!(cached(&cache).unwrap(), [package]);
+        assert_eq!(cached(&cache, source()).unwrap(), [package]);
+        assert_eq!(cached(&cache, Wanted::source(Release::V6_12)).unwrap(), []);
+    }
+
+    #[test]
+    fn an_older_kernel_is_looked_for_where_the_system_s_own_packages_come_from() {
+        let etc = tempfile::tempdir().unwrap();
+        let list = "deb http://m/debian bookworm main\n\
+                    deb [signed-by=/k.gpg] http://m/debian-security bookworm-security main\n";
+        fs::write(etc.path().join("sources.list"), list).unwrap();
+        let older = candidates(etc.path(), Release::V6_12);
+        assert_eq!(older.len(), 1);
+        assert!(
+            older[0].1.contains("Suites: bookworm-security\nComponents: main\nSigned-By: /k.gpg")
+        );
+        let newest = candidates(etc.path(), Release::Newest);
+        assert_eq!(newest.len(), 1);
+        assert!(newest[0].1.contains("Suites: trixie-backports\n"), "{}", newest[0].1);
     }
 
     #[test]
@@ -332,9 +341,7 @@ mod tests {
 
     #[test]
     fn our_list_keeps_the_key() {
-        let key = |keys: &str| {
-            sources_text(&Archive { uri: "http://m/debian".into(), signed_by: Some(keys.into()) })
-        };
+        let key = |keys: &str| stanza("http://m/debian", BACKPORTS, Some(keys));
         assert!(key("/k.gpg").contains("Signed-By: /k.gpg\n"));
         assert!(key("\n -----BEGIN").contains("Signed-By:\n -----BEGIN\n"));
     }

@@ -1,0 +1,252 @@
+//! What `ntcopy kernel` takes on the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use ntcopy_kernel::boot::Cpus;
+use ntcopy_kernel::{Error, Flavour, Kind};
+
+const BUILD_HELP: &str = "\
+Examples:
+  ntcopy kernel build                       from the distribution's linux-source package
+  NTCOPY_LINUX=~/linux ntcopy kernel build  from a tree of your own, which is copied, not changed
+  ntcopy kernel build --kernel x86:6.12 --config kcsan
+
+Kernels:
+  um, um:6.12     as a process of the host: the bench
+  x86, x86:6.12   in QEMU, every instruction emulated, with checkers: the proof. --config says
+                  which; x86+kcsan is short for --kernel x86 --config kcsan
+  stock, stock:7.3
+                  the distribution's own kernel for clouds (6.12 unless 7.3 is said), in QEMU;
+                  its package is unpacked into the cache and never installed
+
+Environment:
+  NTCOPY_LINUX        a Linux source tree, instead of the package
+  NTCOPY_CACHE        where kernels are kept; else $XDG_CACHE_HOME/ntcopy, else ~/.cache/ntcopy
+  NTCOPY_SERIES       a directory with other patches: *.patch, then um/*.patch
+  NTCOPY_KEEP_SOURCE  keep the patched source, as --keep-source does";
+
+const BOOT_HELP: &str = "\
+Examples:
+  ntcopy kernel boot -- uname -r
+  ntcopy kernel boot --sysctl net.core.ntcopy=3 -- ./my-test
+  ntcopy kernel boot --cpus 2 --mem 4G -- ntcopy unix-nt-bench 1048576 100000 1 524288 524288
+  ntcopy kernel boot --kernel x86 --cpus 2 --append slub_debug=FZP -- ./my-test
+  ntcopy kernel boot --kernel stock -- uname -r
+
+The command sees the host's files, directory and environment; /proc, /sys, /dev, /dev/shm and /run
+are the guest's own, its standard input is /dev/null, and it runs as the guest's root with the
+rights of this user. Its output and exit code are passed through: 128 + n when signal n ended it.
+
+A guest whose kernel reports a fault of its own (BUG, WARNING, KASAN, KCSAN, UBSAN, lockdep, a
+leak) has failed whatever the command says: with --splats fail, which is the default for kernels
+in QEMU, the report is printed and the exit code is 1 at least. On kernels with kmemleak the end
+of the command is followed by a scan of some ten seconds.
+
+Environment:
+  NTCOPY_UM_SPIN      iterations that a hand-over spins before it sleeps; 0 is off
+  NTCOPY_UM_TMPDIR    where the guest's memory lies, when not in /dev/shm";
+
+/// Kernels that know the flag: build, boot, look at, clean up
+#[derive(clap::Subcommand)]
+#[command(about = "Kernels that know the flag: build, boot, look at, clean up")]
+pub enum Args {
+    /// Get a source, put the patches on it, compile it, and keep the kernel
+    #[command(after_help = BUILD_HELP)]
+    Build(BuildArgs),
+    /// Run a command of the host in the kernel, building that first when need be
+    #[command(after_help = BOOT_HELP)]
+    Boot(BootArgs),
+    /// A shell in the kernel, on this terminal
+    #[command(
+        after_help = "Example:\n  ntcopy kernel shell --cpus 2\n  ntcopy kernel shell -- gdb ./my-test"
+    )]
+    Shell(ShellArgs),
+    /// The kernels that were built
+    #[command(after_help = "Example:\n  ntcopy kernel list --json | jq '.kernels[].path'")]
+    List(ListArgs),
+    /// Remove kernels
+    #[command(after_help = "Examples:\n  ntcopy kernel clean --stale   all but what would be \
+                            booted now\n  ntcopy kernel clean           all kernels; downloaded \
+                            packages stay\n  ntcopy kernel clean --all     the packages too")]
+    Clean(CleanArgs),
+    /// The first process of a booted kernel
+    #[command(hide = true)]
+    GuestInit {
+        /// The host's orders.
+        spec: PathBuf,
+    },
+}
+
+/// Which kernel.
+#[derive(ClapArgs)]
+pub struct KernelArgs {
+    /// The kernel: um, um:6.12, x86, x86:6.12, stock, stock:7.3
+    #[arg(long, value_name = "KERNEL", default_value = "um")]
+    pub kernel: String,
+    /// What is switched on in an x86 kernel: kasan (and lockdep, kmemleak, UBSAN, fault
+    /// injection), kcsan, or plain [default: kasan]
+    #[arg(long, value_name = "CONFIG")]
+    pub config: Option<Flavour>,
+}
+
+impl KernelArgs {
+    /// The kernel that they name.
+    pub fn kind(&self) -> Result<Kind, Error> {
+        let kind = Kind::parse(&self.kernel)?;
+        self.config.map_or(Ok(kind), |flavour| kind.with_flavour(flavour))
+    }
+}
+
+/// What becomes of a report in which the guest's kernel says that something is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Splats {
+    /// The boot has failed.
+    Fail,
+    /// It is printed.
+    Print,
+}
+
+/// Arguments of `build`.
+#[derive(ClapArgs)]
+pub struct BuildArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Keep the patched source
+    #[arg(long)]
+    pub keep_source: bool,
+    /// Ask the mirror for a newer source package
+    #[arg(long, conflicts_with = "force")]
+    pub refresh: bool,
+    /// Build again, though the kernel is there
+    #[arg(long)]
+    pub force: bool,
+    /// Compilers at work at once [default: the CPUs of this process]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// Arguments of `boot` and `shell` that describe the guest.
+#[derive(ClapArgs)]
+pub struct GuestArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// CPUs of the guest: 1 for what is heavy in system calls, 2 for two busy processes, 4 in QEMU
+    #[arg(long, value_name = "1|2|4", default_value = "1")]
+    pub cpus: Cpus,
+    /// Memory of the guest; K, M, G or KiB, MiB, GiB
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = parse_size)]
+    pub mem: u64,
+    /// A sysctl to set before the command starts; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_sysctl)]
+    pub sysctl: Vec<(String, String)>,
+    /// Pin the whole guest to one CPU of the host
+    #[arg(long, value_name = "CPU")]
+    pub pin: Option<usize>,
+    /// Keep what the kernel says in a file
+    #[arg(long, value_name = "FILE")]
+    pub console: Option<PathBuf>,
+    /// Another argument for the kernel's command line; may be repeated
+    #[arg(long, value_name = "ARG", alias = "um-arg", allow_hyphen_values = true)]
+    pub append: Vec<String>,
+    /// What becomes of a fault that the guest's kernel reports [default: fail in QEMU, else print]
+    #[arg(long, value_name = "WHAT")]
+    pub splats: Option<Splats>,
+}
+
+/// Arguments of `boot`.
+#[derive(ClapArgs)]
+pub struct BootArgs {
+    #[command(flatten)]
+    pub guest: GuestArgs,
+    /// Kill the guest when the command takes longer, in seconds; 0 is for ever
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub timeout: u64,
+    /// Kill the guest when it is not up by then, in seconds [default: 30, in QEMU 240]
+    #[arg(long, value_name = "SECONDS")]
+    pub boot_timeout: Option<u64>,
+    /// The command and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Arguments of `shell`.
+#[derive(ClapArgs)]
+pub struct ShellArgs {
+    #[command(flatten)]
+    pub guest: GuestArgs,
+    /// What to run on the terminal [default: $SHELL, else /bin/sh]
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Arguments of `list`.
+#[derive(ClapArgs)]
+pub struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `clean`.
+#[derive(ClapArgs)]
+pub struct CleanArgs {
+    /// The downloaded source packages too
+    #[arg(long, conflicts_with = "stale")]
+    pub all: bool,
+    /// Only what would not be booted any more
+    #[arg(long)]
+    pub stale: bool,
+}
+
+/// Reads "512M", "2GiB", "1048576".
+fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        unit => return Err(format!("'{unit}' is no unit; use K, M, G or KiB, MiB, GiB")),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("'{text}' is no size"))?;
+    let bytes = number.checked_mul(1 << shift).ok_or_else(|| format!("'{text}' is too large"))?;
+    let least_bytes = 64 << 20;
+    if bytes < least_bytes {
+        return Err("a guest needs 64 MiB at least".into());
+    }
+    Ok(bytes)
+}
+
+fn parse_sysctl(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            Ok((key.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(format!("'{text}' is not of the form KEY=VALUE")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        assert_eq!(parse_size("2G"), Ok(2 << 30));
+        assert_eq!(parse_size("512MiB"), Ok(512 << 20));
+        assert_eq!(parse_size("134217728"), Ok(128 << 20));
+        for bad in ["", "G", "2T", "-1", "1K", "99999999999G"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_sysctl_needs_a_key() {
+        let pair = ("net.ipv4.tcp_wmem".to_owned(), "4096 16384 4194304".to_owned());
+        assert_eq!(parse_sysctl("net.ipv4.tcp_wmem=4096 16384 4194304"), Ok(pair));
+        assert!(parse_sysctl("=1").is_err());
+        assert!(parse_sysctl("net.core.ntcopy").is_err());
+    }
+}

@@ -1,0 +1,184 @@
+//! QEMU as the machine: every instruction emulated, nothing of the host's but its file tree.
+
+use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
+
+use super::launch::{CONSOLE, SHARE_SOCKET};
+use super::spec::PORT_NAMES;
+use crate::kind::Kind;
+
+/// The program.
+pub(super) const PROGRAM: &str = "qemu-system-x86_64";
+
+/// What the guest's kernel calls the host's tree.
+const TAG: &str = "ntcopy";
+
+/// How the guest sees the host's tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Share {
+    /// 9p, which QEMU serves itself, and which our own kernels have.
+    NineP,
+    /// virtio-fs: what a stock kernel for clouds has built in. A daemon of its own serves it.
+    VirtioFs,
+}
+
+impl Share {
+    /// What a kernel can mount as its root.
+    pub(super) fn of(kind: Kind) -> Self {
+        if kind.is_stock() { Self::VirtioFs } else { Self::NineP }
+    }
+}
+
+/// The machine's arguments. `fds` are its ends of the lines.
+pub(super) fn arguments(
+    kernel: &Path,
+    share: Share,
+    mem_bytes: u64,
+    cpus: u32,
+    run_dir: &Path,
+    fds: [RawFd; 3],
+) -> Vec<String> {
+    let mem_kib = mem_bytes.div_ceil(1 << 20) << 10;
+    let run_dir = run_dir.display();
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    add("-accel", format!("tcg,thread={}", if cpus > 1 { "multi" } else { "single" }));
+    // Five levels of page tables only make each emulated walk longer.
+    add("-cpu", "max,la57=off".into());
+    add("-smp", cpus.to_string());
+    add("-m", format!("{mem_kib}K"));
+    match share {
+        Share::NineP => {
+            add("-machine", "pc".into());
+            add("-fsdev", "local,id=root,path=/,security_model=none,multidevs=remap".into());
+            add("-device", format!("virtio-9p-pci,fsdev=root,mount_tag={TAG}"));
+        }
+        Share::VirtioFs => {
+            // The daemon reads and writes the guest's memory.
+            add("-object", format!("memory-backend-memfd,id=mem,size={mem_kib}K,share=on"));
+            add("-machine", "pc,memory-backend=mem".into());
+            add("-chardev", format!("socket,id=root,path={run_dir}/{SHARE_SOCKET}"));
+            add("-device", format!("vhost-user-fs-pci,chardev=root,tag={TAG}"));
+        }
+    }
+    add("-chardev", format!("file,id=console,path={run_dir}/{CONSOLE},append=on"));
+    add("-serial", "chardev:console".into());
+    add("-device", "virtio-serial-pci".into());
+    for ((number, name), fd) in PORT_NAMES.iter().enumerate().zip(fds) {
+        add("-chardev", format!("socket,id=line{number},fd={fd}"));
+        let nr = number + 1;
+        add("-device", format!("virtserialport,chardev=line{number},nr={nr},name={name}"));
+    }
+    add("-display", "none".into());
+    add("-kernel", kernel.display().to_string());
+    words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
+    words
+}
+
+/// The first part of the kernel's command line.
+pub(super) fn kernel_arguments(share: Share) -> Vec<String> {
+    let (kind, flags) = match share {
+        // The host does not change files under a running test, so the guest may keep what it
+        // has read; what it writes goes out at once.
+        Share::NineP => ("9p", "rootflags=trans=virtio,version=9p2000.L,msize=512000,cache=loose"),
+        Share::VirtioFs => ("virtiofs", ""),
+    };
+    [
+        "console=ttyS0",
+        &format!("root={TAG}"),
+        &format!("rootfstype={kind}"),
+        flags,
+        "rw",
+        // A fault ends the guest, and QEMU with it, with its report on the console.
+        "oops=panic",
+        "panic=-1",
+        // An emulated CPU that waits for the host looks like one that hangs.
+        "rcupdate.rcu_cpu_stall_suppress=1",
+        "nowatchdog",
+        "mitigations=off",
+    ]
+    .iter()
+    .filter(|word| !word.is_empty())
+    .map(|word| (*word).to_owned())
+    .collect()
+}
+
+/// The daemon that serves virtio-fs: Debian 13's, or the one that came with QEMU before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Virtiofsd {
+    pub(super) path: PathBuf,
+    takes_long_options: bool,
+}
+
+/// Finds it where Debian puts it.
+pub(crate) fn virtiofsd() -> Option<Virtiofsd> {
+    [("/usr/libexec/virtiofsd", true), ("/usr/lib/qemu/virtiofsd", false)]
+        .into_iter()
+        .map(|(path, takes_long_options)| Virtiofsd { path: path.into(), takes_long_options })
+        .find(|daemon| daemon.path.exists())
+}
+
+impl Virtiofsd {
+    /// Its arguments, for the whole tree.
+    pub(super) fn arguments(&self, socket: &Path) -> Vec<String> {
+        let socket = format!("--socket-path={}", socket.display());
+        let rest: &[&str] = match self.takes_long_options {
+            true => &["--shared-dir=/", "--cache=auto", "--sandbox=chroot"],
+            // Its other sandbox cannot share the root directory itself.
+            false => &["-f", "-o", "source=/", "-o", "cache=auto", "-o", "sandbox=chroot"],
+        };
+        std::iter::once(socket).chain(rest.iter().map(|word| (*word).to_owned())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::{Flavour, Release};
+
+    fn line(share: Share, cpus: u32) -> String {
+        let fds = [7, 8, 9];
+        arguments(Path::new("/c/linux"), share, 512 << 20, cpus, Path::new("/tmp/run"), fds)
+            .join(" ")
+    }
+
+    #[test]
+    fn our_own_kernels_read_the_host_s_tree_over_9p_and_need_no_daemon() {
+        assert_eq!(Share::of(Kind::X86(Release::V6_12, Flavour::Kcsan)), Share::NineP);
+        let line = line(Share::NineP, 2);
+        for part in [
+            "-accel tcg,thread=multi",
+            "-smp 2",
+            "-m 524288K",
+            "local,id=root,path=/,security_model=none,multidevs=remap",
+            "mount_tag=ntcopy",
+            "socket,id=line0,fd=7",
+            "virtserialport,chardev=line2,nr=3,name=ntcopy.control",
+            "file,id=console,path=/tmp/run/console,append=on",
+            "-kernel /c/linux",
+            "-no-reboot",
+        ] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        assert!(!line.contains("memfd") && !line.contains("kvm"), "{line}");
+        let kernel = kernel_arguments(Share::NineP).join(" ");
+        assert!(kernel.contains("root=ntcopy rootfstype=9p rootflags=trans=virtio"), "{kernel}");
+    }
+
+    #[test]
+    fn a_stock_kernel_shares_its_memory_with_the_daemon() {
+        assert_eq!(Share::of(Kind::Stock(Release::Newest)), Share::VirtioFs);
+        let line = line(Share::VirtioFs, 1);
+        for part in [
+            "thread=single",
+            "memory-backend-memfd,id=mem,size=524288K,share=on",
+            "pc,memory-backend=mem",
+            "socket,id=root,path=/tmp/run/share",
+            "vhost-user-fs-pci,chardev=root,tag=ntcopy",
+        ] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        let kernel = kernel_arguments(Share::VirtioFs).join(" ");
+        assert!(kernel.contains("rootfstype=virtiofs rw"), "{kernel}");
+    }
+}

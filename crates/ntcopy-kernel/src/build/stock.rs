@@ -1,0 +1,91 @@
+//! The distribution's own kernel: fetched and unpacked, never built, never installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::Work;
+use crate::cache::{Built, Inputs, Meta};
+use crate::error::{Context, Result};
+use crate::room;
+use crate::source::image;
+use crate::source::package::{self, Apt};
+use crate::source::wanted::{Package, Wanted};
+
+/// Room for the unpacked packages: measured 60 MB, and a reserve.
+const NEEDED_BYTES: u64 = 200_000_000;
+
+impl Work<'_> {
+    /// Takes the newest kernel: of the cache, else of the mirror.
+    pub(super) fn fetch(&mut self, inputs: &Inputs) -> Result<Built> {
+        let cache = &self.options.cache;
+        let partial = cache.partial(&cache.kernels())?;
+        room::check_disk(partial.path(), "the unpacked kernel", NEEDED_BYTES)?;
+        let packages = self.image()?;
+        let package = &packages[0];
+        let version = package.version.split('-').next().unwrap_or(&package.version).to_owned();
+        let key = inputs.key(&package.id(), &version);
+        if self.options.refresh
+            && let Some(built) = cache.built()?.into_iter().find(|built| built.key == key)
+        {
+            self.progress.note(&format!("{key} is up to date"));
+            return Ok(built);
+        }
+        let out = partial.path().join("out");
+        fs::create_dir_all(&out).doing("creating", &out)?;
+        self.progress.begin(&format!("unpacking {}", package.name), None, None);
+        let files: Vec<PathBuf> = packages.iter().map(|package| package.file(cache)).collect();
+        let release = image::unpack(&files, &out, self.interrupts);
+        self.progress.end();
+        let meta = stock_meta(package, inputs, version, release?);
+        self.install(partial, None::<&Path>, &key, meta)
+    }
+
+    /// The packages, downloaded: the kernel itself, and what belongs to it.
+    fn image(&mut self) -> Result<Vec<Package>> {
+        let (cache, kind) = (&self.options.cache, self.options.kind);
+        let wanted = Wanted::image(kind.release());
+        let with_rest = |package: Package| {
+            let rest = wanted.companions(&package.name).into_iter();
+            let rest: Vec<Package> = rest.map(|name| package.sibling(name)).collect();
+            [vec![package], rest].concat()
+        };
+        let is_here = |package: &Package| package.file(cache).is_file();
+        if !self.options.refresh {
+            let kernels = package::cached(cache, wanted)?.into_iter().map(with_rest);
+            if let Some(whole) = kernels.into_iter().find(|whole| whole.iter().all(is_here)) {
+                return Ok(whole);
+            }
+        }
+        let apt = Apt::update(&self.options.etc_apt, wanted, self.interrupts, self.progress)?;
+        // There is one at least, or this would have been an error.
+        let newest = apt.packages(self.interrupts)?.swap_remove(0);
+        let names = wanted.companions(&newest.name);
+        let mut packages = vec![newest];
+        packages.extend(apt.show(&names, self.interrupts)?);
+        let version = packages[0].version.clone();
+        packages.retain(|package| package.version == version);
+        for package in packages.iter().filter(|package| !is_here(package)) {
+            apt.download(package, cache, self.interrupts, self.progress)?;
+        }
+        Ok(packages)
+    }
+}
+
+fn stock_meta(package: &Package, inputs: &Inputs, version: String, release: String) -> Meta {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Meta {
+        recipe: inputs.recipe(),
+        kind: inputs.kind.name().into(),
+        version,
+        release,
+        source: package.id(),
+        series: inputs.series.clone(),
+        patches: Vec::new(),
+        config: inputs.config.clone(),
+        compiler: "(the distribution's)".into(),
+        seconds: 0,
+        profile: Vec::new(),
+        built_unix_s: now.as_secs(),
+    }
+}

@@ -1,0 +1,162 @@
+//! Which packages are looked for, and how their files are named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cache::{Cache, SourceId};
+use crate::kind::Release;
+
+/// Which packages are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(super) release: Release,
+    is_image: bool,
+}
+
+impl Wanted {
+    /// The source of a release.
+    pub(crate) fn source(release: Release) -> Self {
+        Self { release, is_image: false }
+    }
+
+    /// The distribution's kernel for clouds: of several packages the one with the kernel itself.
+    pub(crate) fn image(release: Release) -> Self {
+        Self { release, is_image: true }
+    }
+
+    /// What the names begin with.
+    pub(super) fn prefix(self) -> &'static str {
+        match (self.is_image, self.release) {
+            (false, Release::Newest) => "linux-source-7.",
+            (false, Release::V6_12) => "linux-source-6.12",
+            (true, Release::Newest) => "linux-binary-",
+            (true, Release::V6_12) => "linux-image-6.12.",
+        }
+    }
+
+    /// Whether a package is one, by its name: no flavour of a source, no debug symbols. A kernel
+    /// that is started without a boot loader needs no signature, which comes a day later.
+    pub(super) fn has(self, name: &str) -> bool {
+        let Some(rest) = name.strip_prefix(self.prefix()) else { return false };
+        match (self.is_image, self.release) {
+            (true, Release::Newest) => {
+                let rest = rest.strip_prefix(UNSIGNED).unwrap_or(rest);
+                rest.starts_with("7.") && rest.ends_with(CLOUD)
+            }
+            (true, Release::V6_12) => rest.ends_with(CLOUD),
+            (false, _) => rest.chars().all(|c| c.is_ascii_digit()),
+        }
+    }
+
+    /// The names of the packages with the rest of a kernel, its modules and its configuration,
+    /// where they are not all in one.
+    pub(crate) fn companions(self, name: &str) -> Vec<String> {
+        match (self.is_image, self.release, name.strip_prefix(self.prefix())) {
+            (true, Release::Newest, Some(rest)) => {
+                let rest = rest.strip_prefix(UNSIGNED).unwrap_or(rest);
+                ["modules", "base"].map(|part| format!("linux-{part}-{rest}")).into()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn architecture(self) -> &'static str {
+        if self.is_image { "amd64" } else { "all" }
+    }
+
+    /// What the user can do when none is to be had.
+    pub(super) fn fix(self) -> String {
+        let number = match self.release {
+            Release::Newest => "7.3",
+            Release::V6_12 => "6.12",
+        };
+        match self.is_image {
+            true => "Check the network and the sources of apt".into(),
+            false => {
+                format!("Check the network, or set NTCOPY_LINUX to a Linux {number} source tree")
+            }
+        }
+    }
+}
+
+/// What the name of a kernel that is not signed yet has.
+const UNSIGNED: &str = "unsigned-";
+/// What the names of kernels for clouds end with.
+const CLOUD: &str = "-cloud-amd64";
+
+/// A package, downloaded or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(super) architecture: &'static str,
+    /// Size of the file in bytes.
+    pub(crate) size_bytes: u64,
+}
+
+impl Package {
+    /// Another package of the same version, by its name.
+    pub(crate) fn sibling(&self, name: String) -> Self {
+        Self { name, size_bytes: 0, ..self.clone() }
+    }
+
+    pub(crate) fn id(&self) -> SourceId {
+        SourceId::Package { name: self.name.clone(), version: self.version.clone() }
+    }
+
+    /// The file's name as apt writes it: a colon of the version becomes `%3a`.
+    pub(super) fn file_name(&self) -> String {
+        let version = self.version.replace(':', "%3a");
+        format!("{}_{version}_{}.deb", self.name, self.architecture)
+    }
+
+    pub(crate) fn file(&self, cache: &Cache) -> PathBuf {
+        cache.packages().join(self.file_name())
+    }
+
+    /// Reads a file's name back.
+    pub(super) fn from_file(path: &Path, wanted: Wanted) -> Option<Self> {
+        let architecture = wanted.architecture();
+        let name = path.file_name()?.to_str()?.strip_suffix(&format!("_{architecture}.deb"))?;
+        let (name, version) = name.split_once('_')?;
+        let size_bytes = fs::metadata(path).ok()?.len();
+        let version = version.replace("%3a", ":");
+        wanted.has(name).then(|| Self { name: name.into(), version, architecture, size_bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_the_signed_cloud_kernel_and_nothing_beside_it() {
+        let image = Wanted::image(Release::V6_12);
+        assert!(image.has("linux-image-6.12.117+deb12-cloud-amd64"));
+        for other in [
+            "linux-image-6.12-cloud-amd64",
+            "linux-image-6.12.117+deb12-amd64",
+            "linux-image-6.12.117+deb12-cloud-amd64-dbg",
+            "linux-image-6.12.117+deb12-cloud-amd64-unsigned",
+            "linux-image-6.1.0-56-cloud-amd64",
+            "linux-image-7.3.4+deb13-cloud-amd64",
+        ] {
+            assert!(!image.has(other), "{other}");
+        }
+        let newest = Wanted::image(Release::Newest);
+        for name in [
+            "linux-binary-7.3.4+deb13-cloud-amd64",
+            "linux-binary-unsigned-7.3.4+deb13-cloud-amd64",
+        ] {
+            assert!(newest.has(name), "{name}");
+            assert_eq!(
+                newest.companions(name),
+                ["linux-modules-7.3.4+deb13-cloud-amd64", "linux-base-7.3.4+deb13-cloud-amd64"]
+            );
+        }
+        assert!(!newest.has("linux-binary-7.3.4+deb13-rt-amd64"));
+        assert!(image.companions("linux-image-6.12.117+deb12-cloud-amd64").is_empty());
+        assert!(Wanted::source(Release::V6_12).has("linux-source-6.12"));
+        assert!(!Wanted::source(Release::V6_12).has("linux-source-6.1"));
+    }
+}

@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# The suite in every kernel that looks for faults: built, booted in QEMU, run
+# with the hint's whole path under KASAN, lockdep, kmemleak and UBSAN, then under
+# KCSAN, then with user copies and allocations that fail. A failed test fails
+# this, and so does any report of a kernel about itself.
+#
+# usage: scripts/check-kernels.sh NTCOPY [KERNEL...]
+#        default: x86 x86+kcsan x86:6.12 x86:6.12+kcsan
+set -eu
+
+[ $# -gt 0 ] || {
+	echo "usage: scripts/check-kernels.sh NTCOPY [KERNEL...]" >&2
+	exit 2
+}
+root=$(cd "$(dirname "$0")/.." && pwd)
+ntcopy=$1
+shift
+[ $# -gt 0 ] || set -- x86 x86+kcsan x86:6.12 x86:6.12+kcsan
+
+programs="settings counters bytes edges flags calls"
+# The size of the biggest send: an emulated CPU that checks each access is slow.
+export NTCOPY_SELFTEST_BIG_MIB=4
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-kernels-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+# boot KERNEL NAME COMMAND...: the guest's output into the file NAME.
+boot() {
+	kernel=$1
+	log=$work/$2
+	shift 2
+	code=0
+	"$ntcopy" kernel boot --kernel "$kernel" --cpus 2 --timeout 3600 -- "$@" \
+		>"$log" 2>"$log.err" || code=$?
+	[ $code -ne 130 ] || exit 130
+	passed=$(grep -c '^ok ' "$log" || true)
+	skipped=$(grep -c '^ok .*# SKIP' "$log" || true)
+	refused=$(grep -c '^not ok ' "$log" || true)
+	echo "check-kernels: $kernel: $(basename "$log"): $((passed - skipped)) passed," \
+		"$skipped skipped, $refused failed; exit code $code"
+	if [ $code -ne 0 ] || [ "$refused" -ne 0 ] || [ "$passed" -eq 0 ]; then
+		grep '^not ok ' "$log" >&2 || true
+		tail -n 100 "$log.err" >&2
+		failed=1
+	fi
+}
+
+failed=
+"$root/scripts/selftests.sh" "$work/bin"
+for kernel; do
+	"$ntcopy" kernel build --kernel "$kernel" >/dev/null
+	# shellcheck disable=SC2016,SC2086 # the guest's shell expands these; a list of programs
+	boot "$kernel" suite sh -c '
+		cd "$1"
+		shift
+		code=0
+		for program; do
+			echo "# program $program"
+			"./$program" 2>&1 || code=1
+		done
+		exit $code' suite "$work/bin" $programs
+	case $kernel in
+	*kcsan | *plain) ;;
+	*) boot "$kernel" faults sh "$root/kernel/selftests/faults.sh" "$work/bin" 1 ;;
+	esac
+done
+[ -z "$failed" ]
