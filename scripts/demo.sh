@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # The whole story in one command: build the kernel that knows MSG_NTCOPY, boot
-# it as a process, measure with the flag off and on, say who won, write a page.
+# it as a process, measure with the flag off, obeyed and adaptive, say who won, write a page.
 #
 # usage: scripts/demo.sh NTCOPY OUT_DIR
 set -eu
@@ -18,21 +18,25 @@ say() {
 	printf '\n== %s\n' "$*"
 }
 
-# Two records: one by rounds, for the crossover, one free-running, as published.
-rm -rf "$out/rounds" "$out/published"
+# By rounds, for the crossover; a victim beside the sends; free-running, as published.
+rm -rf "$out/rounds" "$out/phase" "$out/retention" "$out/published"
 mkdir -p "$out"
 
-say "1/4 a Linux kernel that knows MSG_NTCOPY (built once, then kept)"
+say "1/5 a Linux kernel that knows MSG_NTCOPY (built once, then kept)"
 "$ntcopy" kernel build
 
-say "2/4 how much is in flight decides: 1 to 128 sockets of 1 MiB"
+say "2/5 how much is in flight decides: 1 to 128 sockets of 1 MiB"
 "$ntcopy" bench unix --kernel um --sockets "$sockets" --object 1MiB --dataset "$datasets" \
 	--pairs 7 --out "$out/rounds"
 
-say "3/4 the three published configurations"
+say "3/5 does the kernel follow when the traffic changes, and who keeps the cache?"
+"$ntcopy" bench phase --kernel um --quick --out "$out/phase"
+"$ntcopy" bench retention --kernel um --quick --out "$out/retention"
+
+say "4/5 the three published configurations"
 "$ntcopy" bench unix --kernel um --published --quick --out "$out/published"
 
-say "4/4 the page"
-"$ntcopy" report "$out/rounds" "$out/published" --out "$out/report.html"
+say "5/5 the page"
+"$ntcopy" report "$out/rounds" "$out/phase" "$out/retention" "$out/published" --out "$out/report.html"
 cp "$out/report.html" report.html
 echo "report.html is written; open it in any browser."

@@ -1,22 +1,39 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# A full record of this machine: bench/record/<date>-<cpu>/{rounds,published}.
-# README's table is made from the first. Wants a quiet machine and some
-# minutes; takes the place of a record of the same day.
+# A full record of this machine: bench/record/<date>-<cpu>/{sweep,families,phase,
+# retention,unused,published}. README's table is made from the first. Wants a
+# quiet machine and about half an hour; takes the place of a record of the same day.
 #
-# usage: scripts/record.sh NTCOPY
+# usage: scripts/record.sh NTCOPY [PART...]     all parts, or those that are named
 set -eu
 
 ntcopy=$1
+shift
+[ $# -gt 0 ] || set -- sweep families phase retention unused published
 cpu=$("$ntcopy" probe --json | sed -n 's/.*"signature": "\([^"]*\)".*/\1/p' | head -n 1)
 place=bench/record/$(date -u +%F)-${cpu:?the CPU does not say what it is}
 
-rm -rf "$place"
 mkdir -p "$place"
 "$ntcopy" kernel build
-"$ntcopy" bench unix --kernel um --sockets 1,2,4,8,16,32,64,128 --object 1MiB \
-	--dataset 1MiB,256MiB --out "$place/rounds"
-"$ntcopy" bench unix --kernel um --published --out "$place/published"
-"$ntcopy" report "$place/rounds" --splice README.md
-echo "record: $place; README.md has its table"
+for part; do
+	rm -rf "${place:?}/$part"
+	case $part in
+	sweep) set -- unix --sweep ;;
+	families) set -- unix --sweep --quick --family tcp,tcp6,udp,udp6,udplite ;;
+	phase) set -- phase ;;
+	retention) set -- retention ;;
+	unused) set -- unix --against unpatched --pairs 25 ;;
+	published) set -- unix --published ;;
+	*)
+		echo "record.sh: no part is called $part" >&2
+		exit 2
+		;;
+	esac
+	status=0
+	"$ntcopy" bench "$@" --kernel um --out "$place/$part" || status=$?
+	# A family that this kernel lacks is a row with its reason.
+	[ "$status" -eq 0 ] || [ "$part-$status" = families-3 ] || exit "$status"
+	[ "$part" != sweep ] || "$ntcopy" report "$place/$part" --splice README.md
+done
+echo "record: $place"

@@ -1,9 +1,13 @@
 //! What can be asked: the experiments, their modes and parameters. Data only.
 
+mod family;
 mod mode;
+pub mod phase;
 mod published;
+pub mod retention;
 pub mod unix;
 
+pub use family::{DATAGRAM_BYTES, Family, UnknownFamily};
 pub use mode::{Mode, UnknownMode};
 pub use published::{Published, published};
 
@@ -17,4 +21,8 @@ pub struct Listed {
 }
 
 /// Every experiment of this version.
-pub const EXPERIMENTS: &[Listed] = &[Listed { name: "unix", defaults: unix::DEFAULTS_TOML }];
+pub const EXPERIMENTS: &[Listed] = &[
+    Listed { name: "unix", defaults: unix::DEFAULTS_TOML },
+    Listed { name: "phase", defaults: phase::DEFAULTS_TOML },
+    Listed { name: "retention", defaults: retention::DEFAULTS_TOML },
+];

@@ -4,6 +4,7 @@
 //! record there; the host's side then reads the record like any other. So
 //! measuring is one process and judging another, with the record between them.
 
+pub mod against;
 mod watch;
 
 use std::ffi::OsString;
@@ -11,10 +12,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ntcopy_kernel::boot::Cpus;
-use ntcopy_kernel::{Boot, BuildOptions, Error, Kind, progress};
+use ntcopy_kernel::{Boot, BuildOptions, Built, Error, Kind, progress};
 
 use crate::machine::{FACTS_VARIABLE, HostFacts, KEY_VARIABLE, KIND_VARIABLE};
-use crate::plan::{Form, Plan};
+use crate::plan::{self, Plan};
 
 pub use ntcopy_kernel::Error as GuestError;
 
@@ -38,6 +39,8 @@ pub struct Request<'a> {
     pub kernel: Kind,
     /// CPUs of the kernel, 1 or 2.
     pub kernel_cpus: u32,
+    /// The one CPU of the host that all of it is put on; none: wherever the host likes.
+    pub pin: Option<usize>,
     /// The plan as the inside will make it.
     pub plan: &'a Plan,
     /// The record's directory, an absolute path.
@@ -68,6 +71,7 @@ pub fn command_line() -> Vec<String> {
         std::iter::once("ntcopy".to_owned()).chain(own.skip(1)).collect()
     })
 }
+
 /// Builds the kernel if it is not in the cache, boots it, and measures inside.
 ///
 /// # Errors
@@ -77,26 +81,39 @@ pub fn command_line() -> Vec<String> {
 pub fn measure(request: &Request<'_>) -> Result<Inside, Error> {
     let options = BuildOptions::from_env(request.kernel)?;
     let built = ntcopy_kernel::build(&options, &mut *progress::for_stderr())?;
+    let watch = watch::Watch::start(&request.place, request.plan.samples());
+    let inside = boot(request, &built);
+    drop(watch);
+    inside
+}
+
+/// Boots a kernel, and measures inside.
+fn boot(request: &Request<'_>, built: &Built) -> Result<Inside, Error> {
     let program = std::env::current_exe().map_err(|source| Error::Io {
         doing: "finding",
         path: "this program".into(),
         source,
     })?;
+    let kernel_pin = request.pin.and_then(|cpu| u32::try_from(cpu).ok());
+    let facts = HostFacts { kernel_pin, ..HostFacts::detect() };
     let cpus = if request.kernel_cpus == 1 { Cpus::One } else { Cpus::Two };
-    let mut boot = Boot::new(&built, command(program.into(), request))
+    let mut boot = Boot::new(built, command(program.into(), request))
         .cpus(cpus)
         .mem_bytes(mem_bytes(request.plan))
         .env(KIND_VARIABLE, request.kernel.name())
         .env(KEY_VARIABLE, &built.key)
-        .env(FACTS_VARIABLE, json(&HostFacts::detect()))
+        .env(FACTS_VARIABLE, json(&facts))
         .env(COMMAND_VARIABLE, json(&request.command));
+    for sysctl in plan::sysctls(request.plan) {
+        boot = boot.sysctl(sysctl.name, sysctl.value());
+    }
+    if let Some(cpu) = request.pin {
+        boot = boot.pin(cpu);
+    }
     if let Some(limit) = limit(request.plan) {
         boot = boot.timeout(limit);
     }
-    let watch = watch::Watch::start(&request.place, request.plan.samples());
-    let outcome = boot.run();
-    drop(watch);
-    let outcome = outcome?;
+    let outcome = boot.run()?;
     Ok(Inside { code: outcome.code, complaints: outcome.complaints })
 }
 
@@ -125,11 +142,7 @@ fn mem_bytes(plan: &Plan) -> u64 {
 fn limit(plan: &Plan) -> Option<Duration> {
     let mut limit = OVERHEAD;
     for cell in &plan.cells {
-        let sample = match cell.form {
-            Form::Rounds { .. } => plan.round_sample,
-            Form::FreeRunning { iterations: None, .. } => plan.free_sample,
-            Form::FreeRunning { iterations: Some(_), .. } => return None,
-        };
+        let sample = plan.sample_time(cell)?;
         let samples = plan.pairs.saturating_mul(u32::try_from(plan.modes.len()).unwrap_or(1));
         limit += sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR);
     }
@@ -140,7 +153,7 @@ fn limit(plan: &Plan) -> Option<Duration> {
 mod tests {
     use super::*;
     use crate::experiment::unix::Settings;
-    use crate::plan::{self, Cpus};
+    use crate::plan::Cpus;
 
     fn plan(settings: &Settings) -> Plan {
         plan::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()
@@ -156,6 +169,7 @@ mod tests {
         let request = Request {
             kernel: Kind::Um,
             kernel_cpus: 1,
+            pin: None,
             plan: &plan,
             place: "/records/a b".into(),
             args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),

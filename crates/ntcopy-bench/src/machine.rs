@@ -32,6 +32,9 @@ pub struct HostFacts {
     pub memory_bytes: u64,
     /// Frequency governor of CPU 0, if the kernel tells.
     pub governor: Option<String>,
+    /// The one CPU that a booted kernel is put on, if so.
+    #[serde(default)]
+    pub kernel_pin: Option<u32>,
 }
 
 impl HostFacts {
@@ -45,6 +48,7 @@ impl HostFacts {
             governor: fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
                 .ok()
                 .map(|text| text.trim().to_owned()),
+            kernel_pin: None,
         }
     }
 
@@ -80,6 +84,7 @@ pub fn describe() -> Machine {
         kernel_release: rustix::system::uname().release().to_string_lossy().into_owned(),
         kernel_key: std::env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()),
         kernel_cpus: online_cpus(),
+        kernel_pin: host.kernel_pin,
         libc: libc.label(),
         libc_nt_threshold_bytes: libc.memcpy_nt_threshold_bytes,
         governor: host.governor,

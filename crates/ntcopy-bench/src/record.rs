@@ -102,6 +102,9 @@ pub struct Machine {
     pub kernel_key: Option<String>,
     /// CPUs that the kernel under test had.
     pub kernel_cpus: u32,
+    /// The one CPU of the host that all of that kernel was put on, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_pin: Option<u32>,
     /// libc name and version: `glibc 2.36`.
     pub libc: String,
     /// The byte count from which this libc's memcpy goes non-temporal, if known.
@@ -139,9 +142,12 @@ pub struct Sample {
     /// Nanoseconds of each phase that was clocked on its own, by name (`send`, `drain`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ns: BTreeMap<String, u64>,
-    /// What the kernel counted during the run, by the counter's name.
+    /// By how much the kernel's counters rose during the run, by name; those that did.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
+    /// Figures of the run's parts, in the order in which they came, by name (`walk_ns`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub series: BTreeMap<String, Vec<u64>>,
 }
 
 /// A mode that is not to be had.
@@ -151,6 +157,9 @@ pub struct Unavailable {
     pub mode: String,
     /// Why, in a sentence that a user can act on.
     pub why: String,
+    /// The one cell in which it is not; none: nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<u32>,
 }
 
 /// A run that gave no number.

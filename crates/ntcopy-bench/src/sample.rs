@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::experiment::{Mode, unix};
+use crate::experiment::Mode;
 use crate::plan::Plan;
 use crate::record::{End, FORMAT, Header, Line, Machine, Unavailable};
 use crate::run::{self, Failure, RigOptions, Stop, unix_now_ns};
@@ -68,7 +68,7 @@ pub fn measure(
 ) -> Result<Outcome, MeasureError> {
     run::preflight(plan).map_err(MeasureError::Start)?;
     let (modes, missing) = available(&plan.modes).map_err(MeasureError::Start)?;
-    let header = header(options);
+    let header = header(plan, options);
     let place = match &options.out {
         Some(out) => out.clone(),
         None => default_place(&header.id).ok_or(WriteError::NoHome)?,
@@ -82,8 +82,14 @@ pub fn measure(
     let plan = Plan { modes, ..plan.clone() };
     progress.begin(plan.samples());
     let mut stopped = None;
+    let mut memory = None;
     for number in 0..plan.cells.len() {
-        match cell::measure(&plan, number, options, stop, &mut writer, progress)? {
+        let family = plan.cells[number].family;
+        if let Some(why) = run::family_unavailable(family).map_err(MeasureError::Start)? {
+            cell::unavailable(&plan, number, &why, &mut writer)?;
+            continue;
+        }
+        match cell::measure(&plan, number, options, &mut memory, stop, &mut writer, progress)? {
             cell::Ended::Done => {}
             cell::Ended::Stopped(signal) => {
                 stopped = Some(signal);
@@ -105,23 +111,24 @@ fn available(modes: &[Mode]) -> Result<(Vec<Mode>, Vec<Unavailable>), Failure> {
     for mode in modes {
         match run::unavailable(*mode)? {
             None => here.push(*mode),
-            Some(why) => missing.push(Unavailable { mode: mode.to_string(), why }),
+            Some(why) => {
+                missing.push(Unavailable { mode: mode.to_string(), why, cell: None });
+            }
         }
     }
     Ok((here, missing))
 }
 
-fn header(options: &Options) -> Header {
-    let defaults = unix::defaults();
+fn header(plan: &Plan, options: &Options) -> Header {
     let started_unix_ns = unix_now_ns();
     Header {
         format: FORMAT,
-        id: id(&defaults.name, started_unix_ns, &options.command),
-        experiment: defaults.name.clone(),
+        id: id(plan.experiment, started_unix_ns, &options.command),
+        experiment: plan.experiment.to_owned(),
         command: options.command.clone(),
         ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ns,
-        baseline: defaults.baseline.clone(),
+        baseline: plan.baseline().to_string(),
         not_a_timing: options.not_a_timing.clone(),
     }
 }
@@ -164,10 +171,10 @@ pub fn default_place(id: &str) -> Option<PathBuf> {
     Some(data.join("ntcopy/records").join(id))
 }
 
-/// A new record's id for the experiment, as [`measure`] would make it.
+/// A new record's id for an experiment, as [`measure`] would make it.
 #[must_use]
-pub fn new_id(command: &[String]) -> String {
-    id(&unix::defaults().name, unix_now_ns(), command)
+pub fn new_id(experiment: &str, command: &[String]) -> String {
+    id(experiment, unix_now_ns(), command)
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@
 //! percentile bootstrap interval over the groups. `docs/METHODOLOGY.md` says why.
 
 mod bootstrap;
+pub mod phase;
+pub mod retention;
+pub mod sweep;
 
 use std::collections::BTreeMap;
 
@@ -13,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Cell, Params, Record, Sample};
 
-pub use bootstrap::{RESAMPLES, interval, median};
+pub use bootstrap::{RESAMPLES, interval, interval_of_geomean, median, quantile};
 
 /// The fewest interleaved groups that make a result.
 ///
@@ -25,6 +28,9 @@ pub const MIN_PAIRS: usize = 5;
 pub const THROUGHPUT: &str = "throughput";
 /// Payload bytes by the time spent in the sends alone.
 pub const SEND_THROUGHPUT: &str = "send_throughput";
+
+/// The median of a victim's walks: walks by second, so that more is better here too.
+pub const WALKS: &str = "walks";
 
 /// Which side won.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,11 +79,11 @@ pub struct CellResult {
     pub mode: String,
     /// The mode that it is compared with.
     pub baseline: String,
-    /// [`THROUGHPUT`] or [`SEND_THROUGHPUT`].
+    /// [`THROUGHPUT`], [`SEND_THROUGHPUT`] or [`WALKS`].
     pub metric: &'static str,
-    /// Median of the mode's samples, bytes per second.
+    /// Median of the mode's samples, bytes (or walks) per second.
     pub median: f64,
-    /// Median of the baseline's samples in the same groups, bytes per second.
+    /// Median of the baseline's samples in the same groups, in the same unit.
     pub baseline_median: f64,
     /// Median of the groups' ratios.
     pub ratio: f64,
@@ -97,7 +103,7 @@ pub fn results(record: &Record) -> Vec<CellResult> {
     let mut results = Vec::new();
     for cell in &record.cells {
         for mode in modes(record).into_iter().filter(|mode| *mode != baseline) {
-            for metric in [THROUGHPUT, SEND_THROUGHPUT] {
+            for metric in [THROUGHPUT, SEND_THROUGHPUT, WALKS] {
                 results.extend(result(record, cell, mode, metric));
             }
         }
@@ -130,37 +136,66 @@ pub fn mode_median(record: &Record, cell: u32, mode: &str, metric: &str) -> Opti
     (!rates.is_empty()).then(|| median(&rates))
 }
 
-/// One sample's figure by a metric, bytes per second; none if it was not clocked.
+/// One sample's figure by a metric, bytes or walks per second; none if it was not clocked, or
+/// nothing was moved.
 #[must_use]
 pub fn rate(sample: &Sample, metric: &str) -> Option<f64> {
     let nanos = match metric {
+        WALKS => return Some(1e9 / median(&retention::walks_ns(sample)?)),
         THROUGHPUT => sample.elapsed_ns,
         SEND_THROUGHPUT => *sample.phases_ns.get("send")?,
         _ => return None,
     };
-    (nanos > 0).then(|| sample.bytes as f64 * 1e9 / nanos as f64)
+    (nanos > 0 && sample.bytes > 0).then(|| sample.bytes as f64 * 1e9 / nanos as f64)
 }
 
-fn result(record: &Record, cell: &Cell, mode: &str, metric: &'static str) -> Option<CellResult> {
-    let baseline = record.header.baseline.as_str();
-    let (ours, theirs) = paired(record, cell.cell, mode, baseline, metric);
+/// One mode against another in one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Versus {
+    /// The ratio in each group that had both sides.
+    pub ratios: Vec<f64>,
+    /// Their median.
+    pub ratio: f64,
+    /// 95 % interval of that median: low, high.
+    pub ci: (f64, f64),
+    /// Median of the one's samples.
+    pub median: f64,
+    /// Median of the other's samples in the same groups.
+    pub other_median: f64,
+}
+
+/// Compares two modes in a cell, group by group. None with fewer than [`MIN_PAIRS`] groups.
+#[must_use]
+pub fn versus(record: &Record, cell: u32, mode: &str, other: &str, metric: &str) -> Option<Versus> {
+    let (ours, theirs) = paired(record, cell, mode, other, metric);
     if ours.len() < MIN_PAIRS {
         return None;
     }
     let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
-    let ci = interval(&ratios);
+    Some(Versus {
+        ratio: median(&ratios),
+        ci: interval(&ratios),
+        median: median(&ours),
+        other_median: median(&theirs),
+        ratios,
+    })
+}
+
+fn result(record: &Record, cell: &Cell, mode: &str, metric: &'static str) -> Option<CellResult> {
+    let baseline = record.header.baseline.as_str();
+    let versus = versus(record, cell.cell, mode, baseline, metric)?;
     Some(CellResult {
         cell: cell.cell,
         params: cell.params.clone(),
         mode: mode.to_owned(),
         baseline: baseline.to_owned(),
         metric,
-        median: median(&ours),
-        baseline_median: median(&theirs),
-        ratio: median(&ratios),
-        ci,
-        verdict: Verdict::of(ci),
-        pairs: ratios.len(),
+        median: versus.median,
+        baseline_median: versus.other_median,
+        ratio: versus.ratio,
+        ci: versus.ci,
+        verdict: Verdict::of(versus.ci),
+        pairs: versus.ratios.len(),
     })
 }
 

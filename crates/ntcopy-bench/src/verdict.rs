@@ -1,6 +1,9 @@
 //! From results to plain sentences. Pure functions of records.
 
 mod crossover;
+mod phase;
+mod retention;
+mod sweep;
 
 use crate::record::{Params, Record};
 use crate::stats::{self, CellResult, THROUGHPUT, Verdict};
@@ -17,18 +20,28 @@ pub fn sentences(record: &Record) -> Vec<String> {
     if let Some(why) = &record.header.not_a_timing {
         return vec![format!("These are not timings ({why}), so there is no verdict.")];
     }
+    let mut sentences = match record.header.experiment.as_str() {
+        "phase" => phase::sentences(record),
+        "retention" => retention::sentences(record),
+        _ => comparison(record),
+    };
+    sentences.extend(trouble(record));
+    sentences
+}
+
+/// Mode by mode; of a sweep what it comes to before that.
+fn comparison(record: &Record) -> Vec<String> {
+    let mut sentences = sweep::sentences(record);
     let results = stats::results(record);
-    let mut sentences: Vec<String> = compared_modes(record)
-        .iter()
-        .flat_map(|mode| mode_sentences(record, &results, mode))
-        .collect();
+    for mode in compared_modes(record) {
+        sentences.extend(mode_sentences(record, &results, mode));
+    }
     if sentences.is_empty() {
         sentences.push(format!(
             "Nothing was compared: the record holds no mode beside {}.",
             record.header.baseline
         ));
     }
-    sentences.extend(trouble(record));
     sentences
 }
 
@@ -36,6 +49,8 @@ pub fn sentences(record: &Record) -> Vec<String> {
 fn name(mode: &str) -> &str {
     match mode {
         "nt" => "MSG_NTCOPY",
+        "adaptive" => "The adaptive hint",
+        "patched" => "The patched kernel, unhinted,",
         other => other,
     }
 }
@@ -62,7 +77,7 @@ fn mode_sentences(record: &Record, results: &[CellResult], mode: &str) -> Vec<St
         .iter()
         .filter(|result| result.mode == mode && result.metric == THROUGHPUT)
         .collect();
-    if mode == "nt"
+    if (mode == "nt" || mode == "adaptive")
         && let Some(sentences) = crossover::by_dataset(name(mode), &ours)
     {
         return sentences;

@@ -18,7 +18,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("stats", &["record"]),
     ("verdict", &["units", "record", "stats"]),
     // Takes the whole pipeline into another kernel.
-    ("guest", &["units", "record", "experiment", "plan", "machine"]),
+    ("guest", &["units", "record", "experiment", "plan", "machine", "run", "sample"]),
 ];
 
 /// The project's crates, each with those of them that it may depend on.

@@ -141,6 +141,61 @@ fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
     }
 }
 
+#[test]
+fn every_family_that_the_kernel_has_is_measured_and_the_others_say_why() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    // Two whole datagrams and a short one that is still a hinted send.
+    let sizes = ["--object", "70000", "--dataset", "210000", "--quick", "--sockets", "1,3"];
+    let families = ["--family", "unix,tcp,tcp6,udp,udp6,udplite", "--modes", "copy"];
+    let output = run(&[&sizes, &families], &out);
+    let record = Record::read(&out).unwrap();
+    assert_eq!(record.errors, [], "{}", stderr(&output));
+    assert_eq!(record.cells.len(), 12);
+    let missing = |cell| record.unavailable.iter().any(|line| line.cell == Some(cell));
+    for cell in &record.cells {
+        let expected = if missing(cell.cell) { 0 } else { 5 };
+        let samples = samples(&record, cell.cell, "copy");
+        assert_eq!(samples.len(), expected, "{:?}", cell.params);
+        let round = cell.params["in_flight_bytes"].as_u64().unwrap();
+        assert!(samples.iter().all(|sample| sample.bytes % round == 0));
+    }
+    let measured = |family: &str| {
+        let mut cells = record.cells.iter().filter(|cell| cell.params["family"] == family);
+        cells.all(|cell| !missing(cell.cell))
+    };
+    assert!(measured("unix") && measured("tcp") && measured("udp"));
+    let all = record.unavailable.is_empty();
+    assert_eq!(output.status.code(), Some(if all { 0 } else { 3 }), "{}", stderr(&output));
+    assert_eq!(all, !stdout(&output).contains("Not measured"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_wrong_byte_shows_over_every_family() {
+    for family in ["tcp", "udp"] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("record");
+        let inject = ["--family", family, "--sockets", "2", "--inject", "wrong-byte"];
+        let output = run(&[&SMALL, &inject, &["--modes", "copy"]], &out);
+        assert_eq!(output.status.code(), Some(4), "{family}: {}", stderr(&output));
+        assert!(Record::read(&out).unwrap().errors[0].wrong_byte);
+    }
+}
+
+#[test]
+fn a_sweep_takes_its_own_sizes_only_where_none_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let sizes = ["--sweep", "--quick", "--sockets", "1,2", "--object", "8192"];
+    let output = run(&[&sizes, &["--dataset", "16KiB,32KiB", "--modes", "copy"]], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    let datasets: Vec<&serde_json::Value> =
+        record.cells.iter().map(|cell| &cell.params["dataset_bytes"]).collect();
+    assert_eq!(datasets, [16 << 10, 16 << 10, 32 << 10, 32 << 10]);
+    assert_eq!(record.samples.len(), 4 * 5);
+}
+
 /// The reading process of a running measurement.
 fn reader_of(parent: &Child) -> Option<Pid> {
     let id = parent.id();
@@ -212,11 +267,15 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
     let place = tempfile::tempdir().unwrap();
     for (args, words) in [
         (&["--object", "1MB"][..], "1MiB"),
-        (&["--modes", "quick"], "copy, nt and vmsplice"),
+        (&["--modes", "quick"], "copy, nt, adaptive and vmsplice"),
         (&["--pairs", "2"], "at least 5 pairs"),
         (&["--sockets", "1", "--published"], "--published"),
         (&["--sockets", "1", "--dataset", "1KiB"], "smaller than one object"),
-        (&["--family", "inet"], "unix"),
+        (&["--family", "inet"], "unix, tcp, tcp6, udp, udp6 and udplite"),
+        (&["--family", "tcp"], "--sockets LIST or --sweep"),
+        (&["--family", "udp", "--sockets", "1", "--modes", "vmsplice"], "leave vmsplice out"),
+        (&["--sweep", "--published"], "--sweep"),
+        (&["--against", "unpatched"], "--kernel um"),
     ] {
         let output = run(&[args], &place.path().join("record"));
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));

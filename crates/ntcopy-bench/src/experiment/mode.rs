@@ -10,13 +10,17 @@ pub enum Mode {
     Copy,
     /// `send()` with `MSG_NTCOPY` on a socket whose `SO_NTCOPY` says obey.
     Nt,
+    /// `send()` with `MSG_NTCOPY` on a socket that leaves the decision to the kernel.
+    Adaptive,
     /// `vmsplice()` of the object's pages into a pipe, spliced on to the socket: no copy.
     Vmsplice,
+    /// No send at all: what a victim does when left alone. Not for a user to name.
+    Idle,
 }
 
 impl Mode {
-    /// Every mode, the baseline first.
-    pub const ALL: [Mode; 3] = [Mode::Copy, Mode::Nt, Mode::Vmsplice];
+    /// Every mode that a user may name, the baseline first.
+    pub const ALL: [Mode; 4] = [Mode::Copy, Mode::Nt, Mode::Adaptive, Mode::Vmsplice];
 
     /// The mode's name in commands and records.
     #[must_use]
@@ -24,15 +28,23 @@ impl Mode {
         match self {
             Mode::Copy => "copy",
             Mode::Nt => "nt",
+            Mode::Adaptive => "adaptive",
             Mode::Vmsplice => "vmsplice",
+            Mode::Idle => "idle",
         }
+    }
+
+    /// Whether its sends carry the hint.
+    #[must_use]
+    pub fn is_hinted(self) -> bool {
+        matches!(self, Mode::Nt | Mode::Adaptive)
     }
 
     /// What a user of the mode has to know, if there is something.
     #[must_use]
     pub fn caveat(self) -> Option<&'static str> {
         match self {
-            Mode::Copy | Mode::Nt => None,
+            Mode::Copy | Mode::Nt | Mode::Adaptive | Mode::Idle => None,
             Mode::Vmsplice => Some(
                 "vmsplice sends the pages themselves: the buffer must not be touched again until \
                  the reader is done with it",
@@ -49,7 +61,7 @@ impl fmt::Display for Mode {
 
 /// A mode's name that this version does not know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown mode `{0}`: this version has copy, nt and vmsplice")]
+#[error("unknown mode `{0}`: this version has copy, nt, adaptive and vmsplice")]
 pub struct UnknownMode(String);
 
 impl FromStr for Mode {

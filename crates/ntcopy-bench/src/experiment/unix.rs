@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::Mode;
+use super::{Family, Mode};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
@@ -29,6 +29,8 @@ pub struct Defaults {
     pub quick_pairs: u32,
     /// Of the round form.
     pub rounds: RoundDefaults,
+    /// Of the sweep.
+    pub sweep: SweepDefaults,
     /// Of the free-running form.
     pub free_running: FreeDefaults,
 }
@@ -43,6 +45,46 @@ pub struct RoundDefaults {
     pub sample_ms: u64,
     /// The same with `--quick`.
     pub quick_sample_ms: u64,
+    /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+    /// How long the adaptive mode runs in a new cell before it counts, in milliseconds.
+    pub learning_ms: u64,
+    /// The same with `--quick`.
+    pub quick_learning_ms: u64,
+}
+
+/// The sweep: every combination of these, in rounds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepDefaults {
+    /// Modes that are measured when none are asked for.
+    pub modes: Vec<String>,
+    /// Numbers of sockets in flight.
+    pub sockets: Vec<u32>,
+    /// Sizes of the data set, in bytes.
+    pub dataset_bytes: Vec<u64>,
+    /// Sizes of the object, in bytes.
+    pub object_bytes: Vec<u64>,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// Interleaved groups with `--quick`.
+    pub quick_pairs: u32,
+    /// How long a sample lasts at least, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+    /// How long the adaptive mode runs in a new cell before it counts, in milliseconds.
+    pub learning_ms: u64,
+    /// The same with `--quick`.
+    pub quick_learning_ms: u64,
+    /// Every byte is compared, before timing, on so many of a cell's sockets.
+    pub verified_sockets: u32,
 }
 
 /// Defaults of the free-running form.
@@ -85,6 +127,10 @@ pub struct Settings {
     pub dataset_bytes: Vec<u64>,
     /// Numbers of sockets in flight: the round form. Empty: the free-running form.
     pub sockets: Vec<u32>,
+    /// The address families. Empty: unix.
+    pub families: Vec<Family>,
+    /// The sweep's sizes and times wherever nothing else is asked for.
+    pub sweep: bool,
     /// The published configurations instead of a single free-running one.
     pub published: bool,
     /// Size of the reader's pipe in bytes.
@@ -102,6 +148,15 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The families, each once.
+    #[must_use]
+    pub fn families(&self) -> Vec<Family> {
+        let mut families = self.families.clone();
+        families.sort_unstable();
+        families.dedup();
+        if families.is_empty() { vec![Family::Unix] } else { families }
+    }
+
     /// The modes to measure, the baseline first, each once.
     ///
     /// # Panics
@@ -110,26 +165,37 @@ impl Settings {
     #[must_use]
     pub fn modes(&self) -> Vec<Mode> {
         let default = || -> Vec<Mode> {
-            let names = &defaults().modes;
-            names.iter().map(|name| name.parse().expect("the default modes exist")).collect()
+            let names = if self.sweep { &defaults().sweep.modes } else { &defaults().modes };
+            let modes = names.iter().map(|name| name.parse().expect("the default modes exist"));
+            // Pages cannot be spliced into datagrams of a size that one chooses.
+            let datagrams = self.families().iter().any(|family| family.is_datagram());
+            modes.filter(|mode| !(datagrams && *mode == Mode::Vmsplice)).collect()
         };
-        let asked = if self.modes.is_empty() { default() } else { self.modes.clone() };
-        let mut modes = vec![Mode::Copy];
-        for mode in asked {
-            if !modes.contains(&mode) {
-                modes.push(mode);
-            }
-        }
-        modes
+        with_baseline(if self.modes.is_empty() { default() } else { self.modes.clone() })
     }
 
     /// Interleaved groups to measure.
     #[must_use]
     pub fn pairs(&self) -> u32 {
         let defaults = defaults();
-        let default = if self.quick { defaults.quick_pairs } else { defaults.pairs };
-        self.pairs.unwrap_or(default)
+        let (pairs, quick_pairs) = if self.sweep {
+            (defaults.sweep.pairs, defaults.sweep.quick_pairs)
+        } else {
+            (defaults.pairs, defaults.quick_pairs)
+        };
+        self.pairs.unwrap_or(if self.quick { quick_pairs } else { pairs })
     }
+}
+
+/// Each mode once, and the baseline before them.
+pub(super) fn with_baseline(asked: Vec<Mode>) -> Vec<Mode> {
+    let mut modes = vec![Mode::Copy];
+    for mode in asked {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+    modes
 }
 
 #[cfg(test)]
@@ -148,6 +214,26 @@ mod tests {
     fn the_baseline_is_always_measured_and_first() {
         let settings = Settings { modes: vec![Mode::Nt, Mode::Nt], ..Settings::default() };
         assert_eq!(settings.modes(), [Mode::Copy, Mode::Nt]);
+    }
+
+    #[test]
+    fn a_sweep_has_modes_and_pairs_of_its_own_unless_told_otherwise() {
+        let sweep = Settings { sweep: true, ..Settings::default() };
+        assert_eq!(sweep.modes(), [Mode::Copy, Mode::Nt, Mode::Adaptive]);
+        assert_eq!(sweep.pairs(), defaults().sweep.pairs);
+        let told = Settings { modes: vec![Mode::Vmsplice], pairs: Some(9), ..sweep };
+        assert_eq!((told.modes(), told.pairs()), (vec![Mode::Copy, Mode::Vmsplice], 9));
+        let defaults = &defaults().sweep;
+        let cells = [defaults.sockets.len(), defaults.dataset_bytes.len()];
+        assert_eq!(cells.iter().product::<usize>() * defaults.object_bytes.len(), 72);
+    }
+
+    #[test]
+    fn families_come_once_and_pages_are_not_spliced_into_datagrams() {
+        let settings = Settings { families: vec![Family::Udp, Family::Udp], ..Settings::default() };
+        assert_eq!(settings.families(), [Family::Udp]);
+        assert!(!settings.modes().contains(&Mode::Vmsplice));
+        assert_eq!(Settings::default().families(), [Family::Unix]);
     }
 
     #[test]

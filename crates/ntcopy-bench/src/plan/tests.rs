@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::experiment::unix::Settings;
+use crate::experiment::{Family, phase, retention};
 
 fn two_cpus() -> Cpus {
     Cpus { allowed: vec![0, 1], sharing_l2: None }
@@ -17,7 +19,7 @@ fn sockets_make_rounds_with_exactly_sockets_times_object_in_flight() {
     assert_eq!(in_flight, [Some(1 << 20), Some(8 << 20), Some(64 << 20)]);
     assert!(plan.cells.iter().all(|cell| cell.dataset_bytes == 256 << 20));
     assert_eq!(plan.cells[0].cpus, CpuPair { sender: 0, reader: 1 });
-    assert_eq!(plan.samples(), 3 * 15 * 3);
+    assert_eq!(plan.samples(), 3 * 15 * 4);
 }
 
 #[test]
@@ -108,6 +110,45 @@ fn params_name_the_form_and_its_sizes() {
     let params = free.cells[0].params(Some(123));
     assert_eq!((&params["form"], &params["iterations"]), (&"free-running".into(), &123.into()));
     assert!(!params.contains_key("in_flight_bytes"));
+}
+
+#[test]
+fn a_sweep_is_72_cells_whose_data_sets_come_one_after_the_other() {
+    let settings = Settings { sweep: true, ..Settings::default() };
+    let plan = plan(&settings, &two_cpus()).unwrap();
+    assert_eq!((plan.cells.len(), plan.modes.len()), (72, 3));
+    assert!(plan.cells.is_sorted_by_key(|cell| cell.dataset_bytes));
+    let small = Settings { sockets: vec![1], object_bytes: vec![4096], ..settings };
+    assert_eq!(super::plan(&small, &two_cpus()).unwrap().cells.len(), 3);
+}
+
+#[test]
+fn other_families_are_measured_in_rounds_and_need_room() {
+    let settings = Settings { families: vec![Family::Udp, Family::Tcp6], ..rounds(&[1, 4]) };
+    let planned = plan(&settings, &two_cpus()).unwrap();
+    let families: Vec<Family> = planned.cells.iter().map(|cell| cell.family).collect();
+    assert_eq!(families, [Family::Tcp6, Family::Tcp6, Family::Udp, Family::Udp]);
+    let needed = sysctls(&planned);
+    assert_eq!(needed.iter().map(|sysctl| sysctl.name).collect::<Vec<_>>().len(), 2);
+    assert!(needed.iter().all(|sysctl| sysctl.pages * 4096 >= 4 * (4 << 20)), "{needed:?}");
+    assert_eq!(sysctls(&plan(&rounds(&[1]), &two_cpus()).unwrap()), []);
+    let free = Settings { families: vec![Family::Tcp], ..Settings::default() };
+    assert!(plan(&free, &two_cpus()).unwrap_err().to_string().contains("--sockets"));
+}
+
+#[test]
+fn phases_and_victims_are_rounds_with_their_own_parameters() {
+    let planned = plan_phase(&phase::Settings::default(), &two_cpus()).unwrap();
+    let params = planned.cells[0].params(Some(1));
+    assert_eq!((&params["form"], &params["phase_ms"]), (&"phases".into(), &300.into()));
+    assert_eq!(params["in_flight_bytes"], 128 << 20);
+    let planned = plan_retention(&retention::Settings::default(), &two_cpus()).unwrap();
+    assert_eq!(planned.cells.len(), 2);
+    let cell = &planned.cells[1];
+    assert_eq!(cell.cpus, CpuPair { sender: 0, reader: 0 });
+    assert_eq!(cell.params(None)["hot_set_bytes"], 512 << 10);
+    let tiny = retention::Settings { hot_set_bytes: vec![64], ..retention::Settings::default() };
+    assert!(plan_retention(&tiny, &two_cpus()).unwrap_err().to_string().contains("two cache"));
 }
 
 proptest! {

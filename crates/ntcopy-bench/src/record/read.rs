@@ -181,7 +181,10 @@ impl Reader {
                 self.known(error.cell)?;
                 self.errors.push(error);
             }
-            Line::Unavailable(unavailable) => self.unavailable.push(unavailable),
+            Line::Unavailable(unavailable) => {
+                unavailable.cell.map_or(Ok(()), |cell| self.known(cell))?;
+                self.unavailable.push(unavailable);
+            }
             Line::End(end) => {
                 if end.samples != self.samples.len() as u64 {
                     return Err(Wrong::What(format!(

@@ -20,6 +20,11 @@ impl Sketch {
         }
     }
 
+    /// A record that is there already, for samples of these modes.
+    pub fn of(modes: &[&str], record: Record) -> Sketch {
+        Sketch { modes: modes.iter().map(|mode| (*mode).to_owned()).collect(), record }
+    }
+
     /// Adds one sample a mode, at these bytes per second.
     pub fn pair(&mut self, cell: u32, pair: u32, rates: &[u64]) {
         for ((position, mode), rate) in (0..).zip(&self.modes).zip(rates) {
@@ -33,6 +38,7 @@ impl Sketch {
                 elapsed_ns,
                 phases_ns: [("send".to_owned(), elapsed_ns / 2)].into(),
                 counters: [].into(),
+                series: [].into(),
             });
         }
     }
@@ -70,6 +76,7 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
             kernel_release: "0".into(),
             kernel_key: None,
             kernel_cpus: 1,
+            kernel_pin: None,
             libc: "none 0".into(),
             libc_nt_threshold_bytes: None,
             governor: None,
@@ -104,7 +111,7 @@ pub fn crossover(points: &[(u64, u64)]) -> Record {
 
 /// A mode that is not to be had.
 pub fn unavailable(mode: &str, why: &str) -> Unavailable {
-    Unavailable { mode: mode.into(), why: why.into() }
+    Unavailable { mode: mode.into(), why: why.into(), cell: None }
 }
 
 /// A run that failed.

@@ -1,12 +1,13 @@
-//! The two clocked forms: rounds, and the free run.
+//! The clocked forms: rounds, and the free run; the others have modules of their own.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
 use super::clock::Stopwatch;
+use super::counters::{self, Expected};
 use super::message::{Order, Reply};
 use super::process::unexpected;
-use super::{Failure, Rig, counters, link};
+use super::{Failure, Rig, link};
 use crate::experiment::Mode;
 use crate::plan::Form;
 
@@ -21,12 +22,19 @@ pub struct Clocked {
     pub phases_ns: BTreeMap<String, u64>,
     /// What the kernel counted meanwhile.
     pub counters: BTreeMap<String, u64>,
+    /// Figures of parts of the run, in order, by name.
+    pub series: BTreeMap<String, Vec<u64>>,
+}
+
+/// The order to take so many bytes out of each of the first sockets.
+pub(super) fn drain_order(sockets: usize, bytes: u64) -> Vec<u8> {
+    link::encode(&Order::Drain { sockets: u32::try_from(sockets).unwrap_or(u32::MAX), bytes })
 }
 
 impl Rig {
-    /// Runs so many rounds, or so many sends of the free-running form, and
-    /// holds the reader's byte count and the kernel's counters against what was
-    /// sent.
+    /// Runs so many rounds or walks, or so many sends of the free-running
+    /// form, and holds the reader's byte count and the kernel's counters
+    /// against what was sent.
     ///
     /// # Errors
     ///
@@ -37,15 +45,20 @@ impl Rig {
         let mut clocked = match self.cell.form {
             Form::Rounds { .. } => self.rounds(mode, count)?,
             Form::FreeRunning { .. } => self.free_run(mode, count)?,
+            Form::Phases { phase, window, .. } => self.phases(mode, phase, window)?,
+            Form::Victim { hot_set_bytes, .. } => self.victim(mode, count, hot_set_bytes)?,
         };
-        clocked.counters = counters::check(&before, mode, clocked.bytes)?;
+        let sent = clocked.bytes;
+        let objects = sent / self.cell.object_bytes;
+        let too_small = objects * self.too_small_bytes;
+        clocked.counters = counters::check(&before, Expected { mode, sent, too_small })?;
         Ok(clocked)
     }
 
     fn rounds(&mut self, mode: Mode, rounds: u64) -> Result<Clocked, Failure> {
         let object = self.cell.object_bytes;
-        let round_bytes = object * self.sockets.len() as u64;
-        let order = link::encode(&Order::Drain { bytes: object });
+        let sockets = self.sockets.len();
+        let order = drain_order(sockets, object);
         let (mut send_ns, mut drain_ns) = (0, 0);
         // The end of one round is the start of the next: where every system
         // call is dear, a third look at the clock would show.
@@ -53,46 +66,56 @@ impl Rig {
         let mut start = 0;
         for _ in 0..rounds {
             self.stop.check()?;
-            for socket in &self.sockets {
-                let (_, object) = self.data.next();
-                let sent = self.sender.send(socket.as_fd(), mode, object);
-                sent.map_err(|failure| self.reader.blame(failure))?;
+            for socket in 0..sockets {
+                self.send_next(socket, mode)?;
             }
             let full = clock.ns();
-            self.reader.order(&order)?;
-            let drained = self.drained()?;
+            self.drain(&order, sockets)?;
             let empty = clock.ns();
-            if drained != round_bytes {
-                return Err(Failure::Lost { sent: round_bytes, drained });
-            }
             send_ns += full - start;
             drain_ns += empty - full;
             start = empty;
         }
+        let round_bytes = object * sockets as u64;
         Ok(Clocked {
             bytes: rounds * round_bytes,
             elapsed_ns: send_ns + drain_ns,
             phases_ns: [("send".to_owned(), send_ns), ("drain".to_owned(), drain_ns)].into(),
             counters: BTreeMap::new(),
+            series: BTreeMap::new(),
         })
     }
 
     fn free_run(&mut self, mode: Mode, iterations: u64) -> Result<Clocked, Failure> {
         let bytes = iterations * self.cell.object_bytes;
-        self.reader.order(&link::encode(&Order::Drain { bytes }))?;
+        self.reader.order(&drain_order(1, bytes))?;
         let clock = Stopwatch::start();
         for _ in 0..iterations {
             self.stop.check()?;
-            let (_, object) = self.data.next();
-            let sent = self.sender.send(self.sockets[0].as_fd(), mode, object);
-            sent.map_err(|failure| self.reader.blame(failure))?;
+            self.send_next(0, mode)?;
         }
         let drained = self.drained()?;
         let elapsed_ns = clock.ns().max(1);
         if drained != bytes {
             return Err(Failure::Lost { sent: bytes, drained });
         }
-        Ok(Clocked { bytes, elapsed_ns, phases_ns: BTreeMap::new(), counters: BTreeMap::new() })
+        let (phases_ns, counters, series) = Default::default();
+        Ok(Clocked { bytes, elapsed_ns, phases_ns, counters, series })
+    }
+
+    /// Sends the next object of the data set on a socket.
+    pub(super) fn send_next(&mut self, socket: usize, mode: Mode) -> Result<(), Failure> {
+        let (_, object) = self.data.next();
+        let sent = self.sender.send(self.sockets[socket].as_fd(), mode, object);
+        sent.map_err(|failure| self.reader.blame(failure))
+    }
+
+    /// Has the reader take one object out of each of the first sockets, as the order says.
+    pub(super) fn drain(&mut self, order: &[u8], sockets: usize) -> Result<(), Failure> {
+        self.reader.order(order)?;
+        let drained = self.drained()?;
+        let sent = self.cell.object_bytes * sockets as u64;
+        if drained == sent { Ok(()) } else { Err(Failure::Lost { sent, drained }) }
     }
 
     /// The reader's answer: bytes taken.

@@ -52,13 +52,30 @@ pub struct DataSet {
 pub const DATA_SET_SEED: u64 = 1 << 40;
 
 impl DataSet {
-    /// Maps the data set and fills it with its pattern.
-    pub fn new(dataset_bytes: u64, object_bytes: u64) -> Result<DataSet, Failure> {
-        let mut buffer = Buffer::new(dataset_bytes)?;
-        buffer.fill(0..buffer.len(), DATA_SET_SEED, 0);
+    /// Maps the data set and fills it with its pattern; `kept` is another data
+    /// set's memory, which will do as it is if it has the size.
+    pub fn new(
+        dataset_bytes: u64,
+        object_bytes: u64,
+        kept: Option<Buffer>,
+    ) -> Result<DataSet, Failure> {
+        let kept = kept.filter(|buffer| buffer.len() as u64 == dataset_bytes);
+        let buffer = match kept {
+            Some(buffer) => buffer,
+            None => {
+                let mut buffer = Buffer::new(dataset_bytes)?;
+                buffer.fill(0..buffer.len(), DATA_SET_SEED, 0);
+                buffer
+            }
+        };
         // `Buffer::new` has shown that the larger number fits.
         let object_bytes = object_bytes as usize;
         Ok(DataSet { buffer, object_bytes, next: 0 })
+    }
+
+    /// Its memory, for another data set of the same size.
+    pub fn into_buffer(self) -> Buffer {
+        self.buffer
     }
 
     /// The next object and its place in the data set.
@@ -77,7 +94,7 @@ mod tests {
 
     #[test]
     fn objects_come_round_robin_and_whole() {
-        let mut data = DataSet::new(10_000, 3000).unwrap();
+        let mut data = DataSet::new(10_000, 3000, None).unwrap();
         let places: Vec<usize> = (0..5).map(|_| data.next().0).collect();
         assert_eq!(places, [0, 3000, 6000, 0, 3000]);
         let (at, bytes) = data.next();
@@ -86,8 +103,19 @@ mod tests {
 
     #[test]
     fn a_data_set_of_one_object_repeats_it() {
-        let mut data = DataSet::new(4096, 4096).unwrap();
+        let mut data = DataSet::new(4096, 4096, None).unwrap();
         assert_eq!((data.next().0, data.next().0), (0, 0));
+    }
+
+    #[test]
+    fn memory_is_kept_for_a_data_set_of_the_same_size_only() {
+        let first = DataSet::new(8192, 4096, None).unwrap();
+        let place = first.buffer.bytes(0..1).as_ptr();
+        let second = DataSet::new(8192, 1024, Some(first.into_buffer())).unwrap();
+        assert_eq!(second.buffer.bytes(0..1).as_ptr(), place);
+        let third = DataSet::new(4096, 1024, Some(second.into_buffer())).unwrap();
+        assert_eq!(third.buffer.len(), 4096);
+        assert_eq!(pattern::first_wrong(DATA_SET_SEED, 0, third.buffer.bytes(0..4096)), None);
     }
 
     #[test]

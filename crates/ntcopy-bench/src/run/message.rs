@@ -16,6 +16,8 @@ pub enum Order {
         pipe_bytes: u64,
         /// Whether a smaller pipe will not do.
         pipe_exact: bool,
+        /// Whether the sockets carry datagrams, which cannot be spliced.
+        datagrams: bool,
         /// Milliseconds without a byte on a socket after which the reader gives up.
         patience_ms: u64,
     },
@@ -24,8 +26,10 @@ pub enum Order {
         /// How many.
         count: u32,
     },
-    /// Splice this many bytes of every socket to `/dev/null`.
+    /// Splice this many bytes of each socket to `/dev/null`, or discard as many in datagrams.
     Drain {
+        /// The first so many sockets.
+        sockets: u32,
         /// Bytes of each socket.
         bytes: u64,
     },

@@ -1,16 +1,18 @@
 //! What can be known before anything is measured.
 
+use std::fs;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use ntcopy::socket::Support;
+use ntcopy::uapi;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::memory::Buffer;
 use super::send::{NO_MSG_NTCOPY, Sender};
-use super::{Failure, Stop, sockets};
-use crate::experiment::Mode;
-use crate::plan::{CellPlan, Form, Plan};
+use super::{Failure, Stop, inet, sockets};
+use crate::experiment::{Family, Mode};
+use crate::plan::{CellPlan, Form, Plan, Sysctl, sysctls};
 use crate::units::Bytes;
 
 /// Why a mode is not to be had on this kernel; none if it is.
@@ -20,9 +22,10 @@ use crate::units::Bytes;
 /// When the question could not be put.
 pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
     match mode {
-        Mode::Copy => Ok(None),
-        Mode::Nt => match ntcopy::socket::probe() {
+        Mode::Copy | Mode::Idle => Ok(None),
+        Mode::Nt | Mode::Adaptive => match ntcopy::socket::probe() {
             Ok(Support::None) => Ok(Some(NO_MSG_NTCOPY.to_owned())),
+            Ok(Support::Kernel | Support::Module) if mode == Mode::Adaptive => Ok(not_adaptive()),
             Ok(Support::Kernel | Support::Module) => Ok(None),
             Err(errno) => Err(Failure::os("cannot ask for SO_NTCOPY")(errno)),
         },
@@ -31,10 +34,23 @@ pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
             let (ours, _theirs) =
                 socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                     .map_err(Failure::os("cannot make a socket pair"))?;
-            let sender = Sender::new(4096, Duration::ZERO, Stop::default())?;
+            let sender = Sender::new(Family::Unix, 4096, Duration::ZERO, Stop::default())?;
             let sent = sender.send(ours.as_fd(), mode, buffer.bytes(0..4096));
             Ok(sent.err().map(|failure| format!("this kernel does not do it: {failure}")))
         }
+    }
+}
+
+/// Why the kernel does not decide by itself what to do with a hint.
+fn not_adaptive() -> Option<String> {
+    match ntcopy::socket::sysctl().ntcopy {
+        Some(uapi::SYSCTL_ADAPTIVE) => None,
+        Some(other) => Some(format!(
+            "net.core.ntcopy is {other}, and only with {} the kernel decides what becomes of a \
+             hint: sysctl -w net.core.ntcopy={0}, if this kernel takes it",
+            uapi::SYSCTL_ADAPTIVE
+        )),
+        None => Some("this kernel has no net.core.ntcopy".to_owned()),
     }
 }
 
@@ -48,23 +64,46 @@ pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
 pub fn preflight(plan: &Plan) -> Result<(), Failure> {
     let sockets = plan.cells.iter().map(CellPlan::sockets).max().unwrap_or(0);
     sockets::allow_files(sockets)?;
-    let mut tried: Vec<(u64, Option<u64>)> = Vec::new();
+    sysctls(plan).iter().try_for_each(enough)?;
+    let mut tried: Vec<(Family, u64, Option<u64>)> = Vec::new();
     for cell in &plan.cells {
-        let what = (cell.object_bytes, cell.sndbuf_bytes);
-        if matches!(cell.form, Form::Rounds { .. }) && !tried.contains(&what) {
+        let what = (cell.family, cell.object_bytes, cell.sndbuf_bytes);
+        if cell.form.holds_objects() && !tried.contains(&what) {
             tried.push(what);
-            whole_object_fits(cell, &plan.modes)?;
+            if inet::unavailable(cell.family)?.is_none() {
+                whole_object_fits(cell, &plan.modes)?;
+            }
         }
     }
     Ok(())
 }
 
+/// Whether a limit of the kernel leaves the room that the plan needs.
+fn enough(needed: &Sysctl) -> Result<(), Failure> {
+    let path = format!("/proc/sys/{}", needed.name.replace('.', "/"));
+    // A kernel without the protocol has no limit either, and says so in its own place.
+    let Ok(text) = fs::read_to_string(path) else { return Ok(()) };
+    let pressure = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    if pressure.is_none_or(|pages| pages >= needed.pages) {
+        return Ok(());
+    }
+    Err(Failure::Limit(format!(
+        "{} lets the sockets hold too little for what is to be in flight: it is {}, and {} pages \
+         are needed; use fewer --sockets, a smaller --object or --kernel um, or set `sysctl -w \
+         {0}=\"{}\"`",
+        needed.name,
+        text.trim(),
+        needed.pages,
+        needed.value()
+    )))
+}
+
 fn whole_object_fits(cell: &CellPlan, modes: &[Mode]) -> Result<(), Failure> {
     let one = CellPlan { form: Form::Rounds { sockets: 1 }, ..cell.clone() };
     let buffer = Buffer::new(cell.object_bytes)?;
-    let sender = Sender::new(cell.object_bytes, Duration::ZERO, Stop::default())?;
+    let sender = Sender::new(cell.family, cell.object_bytes, Duration::ZERO, Stop::default())?;
     // How the kernel books a hinted send is how it books a plain one.
-    for mode in modes.iter().filter(|mode| **mode != Mode::Nt) {
+    for mode in modes.iter().filter(|mode| !mode.is_hinted()) {
         for (ours, _theirs) in sockets::make(&one, Duration::from_secs(1))? {
             let sent = sender.send(ours.as_fd(), *mode, buffer.bytes(0..buffer.len()));
             sent.map_err(|failure| {

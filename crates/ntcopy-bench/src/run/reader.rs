@@ -1,5 +1,6 @@
 //! The reading process: takes what the sender put into its sockets through a
-//! pipe to `/dev/null`, or looks at every byte.
+//! pipe to `/dev/null`, or looks at every byte. Datagrams cannot be spliced; it
+//! takes them out without copying them.
 //!
 //! It is this program started anew, not a fork: a fork would share the data
 //! set copy-on-write, so that the sender's pages would fault again while the
@@ -13,14 +14,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::io::{Errno, retry_on_intr as retry};
-use rustix::net::sockopt;
+use rustix::net::{RecvFlags, recv, sockopt};
 use rustix::pipe::{SpliceFlags, splice};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::link::{self, Received};
 use super::message::{Order, Reply};
 use super::pipe::Pipe;
-use super::{cpus, pattern};
+use super::{cpus, datagram, pattern};
+use crate::experiment::DATAGRAM_BYTES;
 
 /// Runs the reading process until the line is closed.
 ///
@@ -58,8 +60,9 @@ fn carry_out(
     order: Order,
     carried: Vec<OwnedFd>,
 ) -> Result<Reply, String> {
-    if let Order::SetUp { cpu, pipe_bytes, pipe_exact, patience_ms } = order {
-        let new = Reader::new(cpu, pipe_bytes, pipe_exact, Duration::from_millis(patience_ms))?;
+    if let Order::SetUp { cpu, pipe_bytes, pipe_exact, datagrams, patience_ms } = order {
+        let patience = Duration::from_millis(patience_ms);
+        let new = Reader::new(cpu, pipe_bytes, pipe_exact, datagrams, patience)?;
         let pipe_bytes = new.pipe.bytes;
         *reader = Some(new);
         return Ok(Reply::Ready { pipe_bytes });
@@ -68,7 +71,7 @@ fn carry_out(
     match order {
         Order::SetUp { .. } => unreachable!("handled above"),
         Order::Sockets { count } => reader.take_sockets(count, carried),
-        Order::Drain { bytes } => reader.drain(bytes),
+        Order::Drain { sockets, bytes } => reader.drain(sockets, bytes),
         Order::Compare { sockets, bytes, seed, start } => {
             reader.compare(sockets, bytes, seed, start)
         }
@@ -79,18 +82,25 @@ struct Reader {
     sockets: Vec<OwnedFd>,
     pipe: Pipe,
     null: File,
+    datagrams: bool,
     patience: Duration,
 }
 
 impl Reader {
-    fn new(cpu: u32, pipe_bytes: u64, exact: bool, patience: Duration) -> Result<Reader, String> {
+    fn new(
+        cpu: u32,
+        pipe_bytes: u64,
+        exact: bool,
+        datagrams: bool,
+        patience: Duration,
+    ) -> Result<Reader, String> {
         cpus::pin(cpu).map_err(|failure| failure.to_string())?;
         let pipe = Pipe::new(pipe_bytes, exact).map_err(|failure| failure.to_string())?;
         let null = OpenOptions::new()
             .write(true)
             .open("/dev/null")
             .map_err(|error| format!("cannot open /dev/null: {error}"))?;
-        Ok(Reader { sockets: Vec::new(), pipe, null, patience })
+        Ok(Reader { sockets: Vec::new(), pipe, null, datagrams, patience })
     }
 
     fn take_sockets(&mut self, count: u32, carried: Vec<OwnedFd>) -> Result<Reply, String> {
@@ -108,44 +118,70 @@ impl Reader {
         Ok(Reply::Received)
     }
 
-    fn drain(&self, bytes: u64) -> Result<Reply, String> {
+    fn drain(&self, sockets: u32, bytes: u64) -> Result<Reply, String> {
         let mut drained = 0;
-        for socket in &self.sockets {
+        for (number, socket) in self.sockets.iter().take(sockets as usize).enumerate() {
             let mut left = bytes;
             while left > 0 {
-                let got = self.fill_pipe(socket.as_fd(), left)?;
-                self.empty_pipe(got)?;
-                left -= got;
+                let got = if self.datagrams {
+                    discard(socket.as_fd()).map_err(|why| {
+                        format!("socket {number} had {} of {bytes} bytes: {why}", bytes - left)
+                    })?
+                } else {
+                    let got = self.fill_pipe(socket.as_fd(), left)?;
+                    self.empty_pipe(got)?;
+                    got
+                };
                 drained += got;
+                // More than was sent is for the sender to see.
+                left = left.saturating_sub(got);
             }
         }
         Ok(Reply::Drained { bytes: drained })
     }
 
     fn compare(&self, sockets: u32, bytes: u64, seed: u64, start: u64) -> Result<Reply, String> {
-        let mut buffer = vec![0; self.pipe.bytes as usize];
+        // A datagram has to fit whole: what is left of it would be lost.
+        let room = self.pipe.bytes.max(2 * DATAGRAM_BYTES);
+        let mut buffer = vec![0; room as usize];
         for (number, socket) in (0..sockets).zip(&self.sockets) {
             let seed = seed + u64::from(number);
             let mut position = 0;
             while position < bytes {
-                let got = self.fill_pipe(socket.as_fd(), bytes - position)?;
-                let mut left = got;
-                while left > 0 {
-                    let room = buffer.len().min(left as usize);
-                    let read = retry(|| rustix::io::read(&self.pipe.read, &mut buffer[..room]))
-                        .map_err(|errno| format!("cannot read the pipe: {errno}"))?;
-                    let wrong = pattern::first_wrong(seed, start + position, &buffer[..read]);
-                    if let Some((at, expected)) = wrong {
-                        let position = position + at as u64;
-                        let got = buffer[at];
-                        return Ok(Reply::WrongByte { socket: number, position, expected, got });
-                    }
-                    position += read as u64;
-                    left -= read as u64;
+                let got = self.take(socket.as_fd(), &mut buffer, bytes - position)?;
+                let wrong = pattern::first_wrong(seed, start + position, &buffer[..got]);
+                if let Some((at, expected)) = wrong {
+                    let position = position + at as u64;
+                    let got = buffer[at];
+                    return Ok(Reply::WrongByte { socket: number, position, expected, got });
                 }
+                position += got as u64;
             }
         }
         Ok(Reply::Compared)
+    }
+
+    /// The next bytes of a socket, by the way that drains take, at least one of them.
+    fn take(&self, socket: BorrowedFd<'_>, buffer: &mut [u8], most: u64) -> Result<usize, String> {
+        if self.datagrams {
+            return match retry(|| recv(socket, &mut *buffer, RecvFlags::empty())) {
+                Ok((0, _)) => Err("an empty datagram came, which nobody sent".to_owned()),
+                Ok((got, _)) => Ok(got),
+                Err(Errno::AGAIN) => Err(self.nothing_came()),
+                Err(errno) => Err(format!("cannot receive: {errno}")),
+            };
+        }
+        let got = self.fill_pipe(socket, most.min(self.pipe.bytes))? as usize;
+        let mut read = 0;
+        while read < got {
+            read += retry(|| rustix::io::read(&self.pipe.read, &mut buffer[read..got]))
+                .map_err(|errno| format!("cannot read the pipe: {errno}"))?;
+        }
+        Ok(got)
+    }
+
+    fn nothing_came(&self) -> String {
+        format!("no byte came for {} s", self.patience.as_secs())
     }
 
     /// Socket to pipe, at most `most` bytes and never none.
@@ -154,7 +190,7 @@ impl Reader {
         match retry(|| splice(socket, None, &self.pipe.write, None, most, SpliceFlags::MOVE)) {
             Ok(0) => Err("a socket was closed before all its bytes came".to_owned()),
             Ok(got) => Ok(got as u64),
-            Err(Errno::AGAIN) => Err(format!("no byte came for {} s", self.patience.as_secs())),
+            Err(Errno::AGAIN) => Err(self.nothing_came()),
             Err(errno) => Err(format!("cannot splice from a socket to a pipe: {errno}")),
         }
     }
@@ -172,5 +208,17 @@ impl Reader {
             }
         }
         Ok(())
+    }
+}
+
+/// Takes datagrams that are there. None there means that the kernel dropped
+/// some: over the loopback they arrive before the sender's call returns.
+fn discard(socket: BorrowedFd<'_>) -> Result<u64, String> {
+    match retry(|| datagram::discard(socket)) {
+        Ok(got) => Ok(got as u64),
+        Err(Errno::AGAIN) => Err("the others were dropped on the way (see UdpRcvbufErrors in \
+                                  /proc/net/snmp, and net.ipv4.udp_mem)"
+            .to_owned()),
+        Err(errno) => Err(format!("cannot receive: {errno}")),
     }
 }

@@ -3,6 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use ntcopy::socket::Setting;
+
+use super::hot_set::HotSet;
 use super::memory::{Buffer, DATA_SET_SEED, DataSet};
 use super::message::{Order, Reply};
 use super::pipe::Pipe;
@@ -10,7 +13,7 @@ use super::process::{ReaderProcess, unexpected};
 use super::send::{self, Sender};
 use super::{Failure, Stop, cpus, link, sockets};
 use crate::experiment::Mode;
-use crate::plan::{CellPlan, Form};
+use crate::plan::CellPlan;
 use crate::record::Params;
 
 /// A fault that tests ask for, to see that it is noticed.
@@ -39,19 +42,32 @@ pub struct Rig {
     pub(super) sender: Sender,
     pub(super) reader: ReaderProcess,
     pub(super) stop: Stop,
+    /// The victim's, once there is one.
+    pub(super) hot_set: Option<HotSet>,
+    /// Bytes of an object whose hint the kernel does not look at.
+    pub(super) too_small_bytes: u64,
+    /// What the sockets' SO_NTCOPY is.
+    setting: Setting,
     pipe_bytes: u64,
     fault: Option<Fault>,
 }
 
 impl Rig {
     /// Maps and touches the data set, makes the sockets, starts the reader.
+    /// `kept` is the memory of another rig's data set, used again if it has
+    /// the size.
     ///
     /// The calling thread stays on the sender's CPU from here on.
     ///
     /// # Errors
     ///
     /// When a limit or the system does not allow it.
-    pub fn open(cell: &CellPlan, options: &RigOptions, stop: &Stop) -> Result<Rig, Failure> {
+    pub(crate) fn open(
+        cell: &CellPlan,
+        options: &RigOptions,
+        kept: Option<Buffer>,
+        stop: &Stop,
+    ) -> Result<Rig, Failure> {
         cpus::pin(cell.cpus.sender)?;
         let patience = options.patience;
         let mut reader = ReaderProcess::start(&options.reader_args, patience, stop.clone())?;
@@ -60,6 +76,7 @@ impl Rig {
             cpu: cell.cpus.reader,
             pipe_bytes,
             pipe_exact: cell.pipe_bytes.is_some(),
+            datagrams: cell.family.is_datagram(),
             patience_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
         }))?;
         let pipe_bytes = match reader.reply()? {
@@ -70,9 +87,13 @@ impl Rig {
         reader.give(&theirs)?;
         // With the reader's ends closed here, its death shows on the sockets.
         drop(theirs);
+        let min_bytes = ntcopy::socket::sysctl().min_bytes.unwrap_or(0);
         Ok(Rig {
-            data: DataSet::new(cell.dataset_bytes, cell.object_bytes)?,
-            sender: Sender::new(cell.object_bytes, patience, stop.clone())?,
+            data: DataSet::new(cell.dataset_bytes, cell.object_bytes, kept)?,
+            sender: Sender::new(cell.family, cell.object_bytes, patience, stop.clone())?,
+            hot_set: None,
+            too_small_bytes: cell.family.too_small_bytes(cell.object_bytes, min_bytes),
+            setting: Setting::None,
             cell: cell.clone(),
             sockets: ours,
             reader,
@@ -80,6 +101,20 @@ impl Rig {
             pipe_bytes,
             fault: options.fault,
         })
+    }
+
+    /// Opens a rig on memory of its own.
+    ///
+    /// # Errors
+    ///
+    /// When a limit or the system does not allow it.
+    pub fn alone(cell: &CellPlan, options: &RigOptions, stop: &Stop) -> Result<Rig, Failure> {
+        Rig::open(cell, options, None, stop)
+    }
+
+    /// Ends the reader, and gives the data set's memory to the next rig.
+    pub(crate) fn into_memory(self) -> Buffer {
+        self.data.into_buffer()
     }
 
     /// The cell's parameters, with the sizes of pipe and send buffer that were set.
@@ -93,38 +128,39 @@ impl Rig {
         actual.params(iterations)
     }
 
-    /// Sends patterned data the way the mode sends, on every socket, and lets
-    /// the reader compare every byte.
+    /// Sends patterned data the way the mode sends, on at most so many of the
+    /// sockets, and lets the reader compare every byte.
     ///
     /// # Errors
     ///
     /// [`Failure::WrongByte`], or whatever kept the bytes from arriving.
-    pub fn verify(&mut self, mode: Mode) -> Result<(), Failure> {
+    pub fn verify(&mut self, mode: Mode, most_sockets: u32) -> Result<(), Failure> {
+        if mode == Mode::Idle {
+            return Ok(());
+        }
         self.prepare(mode)?;
         let object = self.cell.object_bytes;
-        match self.cell.form {
-            Form::Rounds { sockets } => {
-                let mut buffer = Buffer::new(u64::from(sockets) * object)?;
-                let sizes = odd_sizes(object);
-                for (number, &size) in sizes.iter().enumerate() {
-                    let fault = self.fault.filter(|_| number + 1 == sizes.len());
-                    self.verify_round(mode, &mut buffer, size as usize, fault)?;
-                }
-                Ok(())
+        if self.cell.form.holds_objects() {
+            let sockets = self.sockets.len().min(most_sockets as usize);
+            let mut buffer = Buffer::new(sockets as u64 * object)?;
+            let sizes = odd_sizes(object);
+            for (number, &size) in sizes.iter().enumerate() {
+                let fault = self.fault.filter(|_| number + 1 == sizes.len());
+                self.verify_round(mode, &mut buffer, sockets, size as usize, fault)?;
             }
-            Form::FreeRunning { .. } => {
-                // A tail that fills no page and no object.
-                let total = 4 * object + object / 3 + 1;
-                let mut buffer = Buffer::new(total)?;
-                self.verify_stream(mode, &mut buffer)
-            }
+            return Ok(());
         }
+        // A tail that fills no page and no object.
+        let total = 4 * object + object / 3 + 1;
+        let mut buffer = Buffer::new(total)?;
+        self.verify_stream(mode, &mut buffer)
     }
 
     fn verify_round(
         &mut self,
         mode: Mode,
         buffer: &mut Buffer,
+        sockets: usize,
         size: usize,
         fault: Option<Fault>,
     ) -> Result<(), Failure> {
@@ -132,18 +168,18 @@ impl Rig {
         let seed = u64::from(mode as u8) << 32 | 1;
         // Where it fits, begin off a page's and a line's boundary.
         let into = if size + 13 <= slot { 13 } else { 0 };
-        for number in 0..self.sockets.len() {
+        for number in 0..sockets {
             let at = number * slot + into;
             buffer.fill(at..at + size, seed + number as u64, 0);
         }
         if fault == Some(Fault::WrongByte) {
-            buffer.spoil((self.sockets.len() - 1) * slot + into + size / 2);
+            buffer.spoil((sockets - 1) * slot + into + size / 2);
         }
-        for number in 0..self.sockets.len() {
+        for number in 0..sockets {
             let at = number * slot + into;
             self.send(number, mode, buffer.bytes(at..at + size))?;
         }
-        self.compare(self.sockets.len(), size as u64, seed, 0)
+        self.compare(sockets, size as u64, seed, 0)
     }
 
     fn verify_stream(&mut self, mode: Mode, buffer: &mut Buffer) -> Result<(), Failure> {
@@ -168,6 +204,9 @@ impl Rig {
     ///
     /// As [`Rig::verify`].
     pub fn spot_check(&mut self, mode: Mode) -> Result<(), Failure> {
+        if mode == Mode::Idle {
+            return Ok(());
+        }
         let bytes = self.cell.object_bytes;
         let (at, object) = self.data.next();
         let start = at as u64;
@@ -203,9 +242,15 @@ impl Rig {
         sent.map_err(|failure| self.reader.blame(failure))
     }
 
-    pub(super) fn prepare(&self, mode: Mode) -> Result<(), Failure> {
-        let mut sockets = self.sockets.iter().map(AsFd::as_fd);
-        sockets.try_for_each(|socket: BorrowedFd<'_>| send::prepare(socket, mode))
+    /// Makes the sockets' own setting fit the mode.
+    pub(super) fn prepare(&mut self, mode: Mode) -> Result<(), Failure> {
+        let setting = send::setting(mode);
+        if setting != self.setting {
+            let mut sockets = self.sockets.iter().map(AsFd::as_fd);
+            sockets.try_for_each(|socket: BorrowedFd<'_>| send::prepare(socket, setting))?;
+            self.setting = setting;
+        }
+        Ok(())
     }
 }
 

@@ -10,11 +10,12 @@ use rustix::net::{SendFlags, send};
 use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
 
 use super::pipe::Pipe;
-use super::{Failure, Stop};
-use crate::experiment::Mode;
+use super::{Failure, Stop, datagram};
+use crate::experiment::{Family, Mode};
 
 /// Sends objects.
 pub struct Sender {
+    family: Family,
     /// The way of `vmsplice` into the socket.
     pipe: Pipe,
     patience: Duration,
@@ -22,8 +23,13 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub fn new(object_bytes: u64, patience: Duration, stop: Stop) -> Result<Sender, Failure> {
-        Ok(Sender { pipe: Pipe::for_object(object_bytes)?, patience, stop })
+    pub fn new(
+        family: Family,
+        object_bytes: u64,
+        patience: Duration,
+        stop: Stop,
+    ) -> Result<Sender, Failure> {
+        Ok(Sender { family, pipe: Pipe::for_object(object_bytes)?, patience, stop })
     }
 
     /// Sends all of `bytes`. A socket that takes no more of them is a failure,
@@ -32,11 +38,12 @@ impl Sender {
     pub fn send(&self, socket: BorrowedFd<'_>, mode: Mode, bytes: &[u8]) -> Result<(), Failure> {
         match mode {
             Mode::Copy => self.send_copying(socket, bytes, SendFlags::NOSIGNAL),
-            Mode::Nt => {
+            Mode::Nt | Mode::Adaptive => {
                 let hint = SendFlags::from_bits_retain(uapi::MSG_NTCOPY);
                 self.send_copying(socket, bytes, SendFlags::NOSIGNAL | hint)
             }
             Mode::Vmsplice => self.send_pages(socket, bytes),
+            Mode::Idle => Ok(()),
         }
     }
 
@@ -48,7 +55,12 @@ impl Sender {
     ) -> Result<(), Failure> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            match send(socket, rest, flags) {
+            let taken = if self.family.is_datagram() {
+                datagram::send(socket, rest, flags.bits())
+            } else {
+                send(socket, rest, flags)
+            };
+            match taken {
                 Ok(taken) => rest = &rest[taken..],
                 Err(Errno::INTR) => self.stop.check()?,
                 Err(Errno::AGAIN) => return Err(self.stuck(bytes.len() - rest.len())),
@@ -99,20 +111,25 @@ impl Sender {
     }
 }
 
-/// Makes the socket's own setting fit the mode.
-pub fn prepare(socket: BorrowedFd<'_>, mode: Mode) -> Result<(), Failure> {
-    let setting = match mode {
+/// What `SO_NTCOPY` has to be for the mode.
+pub fn setting(mode: Mode) -> Setting {
+    match mode {
         Mode::Nt => Setting::Obey,
-        Mode::Copy | Mode::Vmsplice => Setting::None,
-    };
+        // Each send carries the flag; the socket leaves the decision to the kernel.
+        Mode::Adaptive => Setting::Hint,
+        Mode::Copy | Mode::Vmsplice | Mode::Idle => Setting::None,
+    }
+}
+
+/// Sets the socket's own setting. Not to be called for what the socket is
+/// already: the kernel's send path may change with the first call.
+pub fn prepare(socket: BorrowedFd<'_>, setting: Setting) -> Result<(), Failure> {
     match ntcopy::socket::enable(socket, setting) {
-        // Without the option there is nothing to switch off.
-        Ok(Support::None) if mode != Mode::Nt => Ok(()),
         Ok(Support::None) => Err(Failure::Limit(NO_MSG_NTCOPY.to_owned())),
         Ok(Support::Kernel | Support::Module) => Ok(()),
         Err(errno) => Err(Failure::os("cannot set SO_NTCOPY")(errno)),
     }
 }
 
-/// Why mode `nt` is not to be had.
+/// Why the hinted modes are not to be had.
 pub const NO_MSG_NTCOPY: &str = "this kernel has no MSG_NTCOPY; try --kernel um";

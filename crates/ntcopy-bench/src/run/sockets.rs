@@ -1,4 +1,4 @@
-//! The unix stream sockets that the bytes go through.
+//! The sockets that the bytes go through.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -8,8 +8,9 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::Failure;
-use crate::plan::{CellPlan, Form};
+use super::{Failure, inet};
+use crate::experiment::Family;
+use crate::plan::CellPlan;
 use crate::units::Bytes;
 
 /// Files that a process has open beside the sockets: plenty.
@@ -20,7 +21,9 @@ const OTHER_FILES: u64 = 64;
 /// The kernel doubles what is asked for, which covers its own part of the
 /// buffers; the fixed part is for small objects, whose part is larger than they are.
 pub fn sndbuf_bytes(cell: &CellPlan) -> u64 {
-    cell.sndbuf_bytes.unwrap_or(cell.object_bytes + (64 << 10))
+    // TCP keeps what is not acknowledged, the end of the object before it for one.
+    let slack_bytes = if cell.family == Family::Unix { 64 << 10 } else { 256 << 10 };
+    cell.sndbuf_bytes.unwrap_or(cell.object_bytes + slack_bytes)
 }
 
 /// Makes the cell's sockets: the sender's ends and the reader's.
@@ -30,19 +33,22 @@ pub fn make(cell: &CellPlan, patience: Duration) -> Result<Vec<(OwnedFd, OwnedFd
 }
 
 fn make_one(cell: &CellPlan, patience: Duration) -> Result<(OwnedFd, OwnedFd), Failure> {
-    let (ours, theirs) =
-        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-            .map_err(Failure::os("cannot make a socket pair"))?;
-    size_send_buffer(&ours, sndbuf_bytes(cell))?;
-    match cell.form {
-        // A round is over in one go or not at all: never wait for the reader.
-        Form::Rounds { .. } => fcntl_getfl(&ours)
-            .and_then(|flags| fcntl_setfl(&ours, flags | OFlags::NONBLOCK))
-            .map_err(Failure::os("cannot set O_NONBLOCK"))?,
-        Form::FreeRunning { .. } => {
-            sockopt::set_socket_timeout(&ours, sockopt::Timeout::Send, Some(patience))
-                .map_err(Failure::os("cannot set SO_SNDTIMEO"))?;
+    let (ours, theirs) = match cell.family {
+        Family::Unix => {
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .map_err(Failure::os("cannot make a socket pair"))?
         }
+        family => inet::pair(family, cell.object_bytes)?,
+    };
+    size_send_buffer(&ours, sndbuf_bytes(cell))?;
+    if cell.form.holds_objects() {
+        // A round is over in one go or not at all: never wait for the reader.
+        fcntl_getfl(&ours)
+            .and_then(|flags| fcntl_setfl(&ours, flags | OFlags::NONBLOCK))
+            .map_err(Failure::os("cannot set O_NONBLOCK"))?;
+    } else {
+        sockopt::set_socket_timeout(&ours, sockopt::Timeout::Send, Some(patience))
+            .map_err(Failure::os("cannot set SO_SNDTIMEO"))?;
     }
     Ok((ours, theirs))
 }
@@ -61,6 +67,26 @@ fn size_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
         return Err(Failure::Limit(format!(
             "a send buffer of {} is not to be had: net.core.wmem_max allows {}; run as root, set \
              `sysctl -w net.core.wmem_max={bytes}`, or use a smaller --object or --sndbuf",
+            Bytes(bytes),
+            Bytes(got as u64 / 2)
+        )));
+    }
+    Ok(())
+}
+
+/// The same for the receive buffer.
+pub fn size_receive_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
+    let fd = socket.as_fd();
+    let asked = usize::try_from(bytes).unwrap_or(usize::MAX);
+    sockopt::set_socket_recv_buffer_size_force(fd, asked)
+        // Without CAP_NET_ADMIN; then net.core.rmem_max bounds it, without a word.
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(fd, asked))
+        .map_err(Failure::os("cannot set SO_RCVBUF"))?;
+    let got = sockopt::socket_recv_buffer_size(fd).map_err(Failure::os("cannot ask SO_RCVBUF"))?;
+    if (got as u64) / 2 < bytes {
+        return Err(Failure::Limit(format!(
+            "a receive buffer of {} is not to be had: net.core.rmem_max allows {}; run as root, \
+             set `sysctl -w net.core.rmem_max={bytes}`, or use a smaller --object",
             Bytes(bytes),
             Bytes(got as u64 / 2)
         )));

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::{Options, Progress, WriteError, Writer};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, Form, Plan, group_order};
-use crate::record::{Cell, Line, RunError, Sample};
-use crate::run::{Clocked, Failure, Rig, Stop};
+use crate::record::{Cell, Line, RunError, Sample, Unavailable};
+use crate::run::{Buffer, Clocked, Failure, Rig, Stop};
 use crate::units::Bytes;
 
 /// Failures of a mode in a cell after which it is not tried there again.
@@ -17,7 +17,15 @@ const STRIKES: u32 = 2;
 const LEAST_SENDS: u64 = 32;
 /// Part of a sample's runs that goes before it unclocked.
 const WARM_UP_PART: u64 = 10;
-
+/// Of the data set, so much at most passes before a sample of rounds: what the
+/// mode before it left in the caches must be gone.
+const WARM_UP_DATASET_BYTES: u64 = 64 << 20;
+/// So many rounds go before a sample, unless that is more than
+/// [`WARM_UP_BYTES`]: caches that adapt what they insert keep a working set only
+/// when it has come round several times.
+const WARM_UP_ROUNDS: u64 = 8;
+/// Payload of these rounds at most, and one round at least.
+const WARM_UP_BYTES: u64 = 192 << 20;
 /// How a cell ended.
 pub enum Ended {
     /// Measured, or given up with error rows.
@@ -38,11 +46,27 @@ impl From<WriteError> for Halt {
     }
 }
 
-/// Verifies, warms up, and takes the cell's samples.
+/// Writes that no mode of the cell is to be had.
+pub fn unavailable(
+    plan: &Plan,
+    number: usize,
+    why: &str,
+    writer: &mut Writer,
+) -> Result<(), WriteError> {
+    let cell = u32::try_from(number).unwrap_or(u32::MAX);
+    writer.line(&Line::Cell(Cell { cell, params: plan.cells[number].params(None) }))?;
+    plan.modes.iter().try_for_each(|mode| {
+        let (mode, why) = (mode.to_string(), why.to_owned());
+        writer.line(&Line::Unavailable(Unavailable { mode, why, cell: Some(cell) }))
+    })
+}
+
+/// Verifies, warms up, and takes the cell's samples. `memory` goes from cell to cell.
 pub fn measure(
     plan: &Plan,
     number: usize,
     options: &Options,
+    memory: &mut Option<Buffer>,
     stop: &Stop,
     writer: &mut Writer,
     progress: &mut Progress,
@@ -55,11 +79,17 @@ pub fn measure(
         options,
         stop,
         rig: None,
+        memory,
         alive: plan.modes.clone(),
         strikes: BTreeMap::new(),
         errors: Vec::new(),
     };
-    match bench.all(writer, progress) {
+    let all = bench.all(writer, progress);
+    let rig = bench.rig.take();
+    if let Some(rig) = rig {
+        *memory = Some(rig.into_memory());
+    }
+    match all {
         Ok(()) => Ok(Ended::Done),
         Err(Halt::Stopped(signal)) => Ok(Ended::Stopped(signal)),
         Err(Halt::Write(error)) => Err(error),
@@ -74,6 +104,8 @@ struct Bench<'a> {
     stop: &'a Stop,
     /// Opened when first needed, and anew after a failure.
     rig: Option<Rig>,
+    /// Of the rig of the cell before, until this one's takes it.
+    memory: &'a mut Option<Buffer>,
     /// Modes that have not failed too often.
     alive: Vec<Mode>,
     strikes: BTreeMap<Mode, u32>,
@@ -86,8 +118,9 @@ impl Bench<'_> {
         let before = u64::from(self.number) * u64::from(self.plan.pairs) * self.width();
         let what = self.what();
         progress.at(&format!("{what}: checking every byte"), before);
+        let sockets = self.plan.verified_sockets;
         for mode in self.alive.clone() {
-            let checked = self.attempt(mode, |rig| rig.verify(mode))?;
+            let checked = self.attempt(mode, |rig| rig.verify(mode, sockets))?;
             self.keep_if(mode, checked.is_some());
         }
         progress.at(&format!("{what}: warming up"), before);
@@ -133,14 +166,17 @@ impl Bench<'_> {
         count: u64,
         writer: &mut Writer,
     ) -> Result<(), Halt> {
+        let warm_up = self.warm_up(count);
         let clocked = self.attempt(mode, |rig| {
-            rig.run(mode, (count / WARM_UP_PART).max(1))?;
+            if warm_up > 0 {
+                rig.run(mode, warm_up)?;
+            }
             let clocked = rig.run(mode, count)?;
             rig.spot_check(mode)?;
             Ok(clocked)
         })?;
         self.write_errors(writer)?;
-        if let Some(Clocked { bytes, elapsed_ns, phases_ns, counters }) = clocked {
+        if let Some(Clocked { bytes, elapsed_ns, phases_ns, counters, series }) = clocked {
             writer.line(&Line::Sample(Sample {
                 cell: self.number,
                 pair,
@@ -150,42 +186,84 @@ impl Bench<'_> {
                 elapsed_ns,
                 phases_ns,
                 counters,
+                series,
             }))?;
         }
         Ok(())
     }
 
-    /// How many rounds or sends a sample of each mode makes.
-    fn counts(&mut self) -> Result<BTreeMap<Mode, u64>, Halt> {
-        let mut counts = BTreeMap::new();
+    /// Runs that go before a sample of so many.
+    fn warm_up(&self, count: u64) -> u64 {
+        let part = (count / WARM_UP_PART).max(1);
         match self.cell.form {
-            Form::Rounds { .. } => {
-                for mode in self.alive.clone() {
-                    let target = self.plan.round_sample;
-                    let count = self.attempt(mode, |rig| calibrate(rig, mode, 1, target))?;
-                    self.keep_if(mode, count.is_some());
-                    counts.extend(count.map(|count| (mode, count)));
-                }
+            // The first of its phases is one.
+            Form::Phases { .. } => 0,
+            Form::Rounds { sockets } => {
+                let round_bytes = u64::from(sockets) * self.cell.object_bytes;
+                let dataset_bytes = self.cell.dataset_bytes.min(WARM_UP_DATASET_BYTES);
+                let settled = (WARM_UP_BYTES / round_bytes).clamp(1, WARM_UP_ROUNDS);
+                part.max(self.warm_up_rounds(count))
+                    .max(settled)
+                    .max(dataset_bytes.div_ceil(round_bytes))
             }
+            Form::FreeRunning { .. } | Form::Victim { .. } => part,
+        }
+    }
+
+    /// Rounds that last as long as a warm-up has to, if so many fill a sample.
+    fn warm_up_rounds(&self, count: u64) -> u64 {
+        let sample_ns = self.plan.round_sample.as_nanos().max(1);
+        let rounds = (u128::from(count) * self.plan.warm_up.as_nanos()).div_ceil(sample_ns);
+        u64::try_from(rounds).unwrap_or(u64::MAX)
+    }
+
+    /// How many rounds, walks or sends a sample of each mode makes.
+    fn counts(&mut self) -> Result<BTreeMap<Mode, u64>, Halt> {
+        match self.cell.form {
+            Form::Rounds { .. } => self.own_counts(),
+            Form::Victim { .. } => self.common_count(1, u64::MAX),
+            Form::Phases { .. } => Ok(self.alive.iter().map(|mode| (*mode, 1)).collect()),
             Form::FreeRunning { iterations: Some(iterations), .. } => {
-                counts.extend(self.alive.iter().map(|mode| (*mode, iterations)));
+                Ok(self.alive.iter().map(|mode| (*mode, iterations)).collect())
             }
-            // As many sends in every mode, those of the baseline's time.
             Form::FreeRunning { iterations: None, most_iterations } => {
-                let target = self.plan.free_sample;
-                for mode in self.alive.clone() {
-                    let first = LEAST_SENDS.min(most_iterations);
-                    let count = self.attempt(mode, |rig| calibrate(rig, mode, first, target))?;
-                    if let Some(count) = count {
-                        let count = count.min(most_iterations);
-                        counts.extend(self.alive.iter().map(|mode| (*mode, count)));
-                        break;
-                    }
-                    self.keep_if(mode, false);
-                }
+                self.common_count(LEAST_SENDS.min(most_iterations), most_iterations)
             }
         }
+    }
+
+    /// Each mode's own number, so that all its samples last as long.
+    fn own_counts(&mut self) -> Result<BTreeMap<Mode, u64>, Halt> {
+        let mut counts = BTreeMap::new();
+        let (target, learning) = (self.plan.round_sample, self.plan.learning);
+        for mode in self.alive.clone() {
+            let count = self.attempt(mode, |rig| {
+                if mode == Mode::Adaptive {
+                    learn(rig, mode, learning)?;
+                }
+                calibrate(rig, mode, 1, target)
+            })?;
+            self.keep_if(mode, count.is_some());
+            counts.extend(count.map(|count| (mode, count)));
+        }
         Ok(counts)
+    }
+
+    /// As many in every mode, those of the first mode's time: the same traffic.
+    fn common_count(&mut self, first: u64, most: u64) -> Result<BTreeMap<Mode, u64>, Halt> {
+        let target = self.plan.sample_time(self.cell).unwrap_or_default();
+        for mode in self.alive.clone() {
+            let count = self.attempt(mode, |rig| calibrate(rig, mode, first, target))?;
+            if let Some(count) = count {
+                if self.alive.contains(&Mode::Adaptive) {
+                    let learning = self.plan.learning;
+                    self.attempt(Mode::Adaptive, |rig| learn(rig, Mode::Adaptive, learning))?;
+                }
+                return Ok(self.alive.iter().map(|mode| (*mode, count.min(most))).collect());
+            }
+            self.keep_if(mode, false);
+        }
+        Ok(BTreeMap::new())
     }
 
     fn keep_if(&mut self, mode: Mode, keep: bool) {
@@ -205,7 +283,7 @@ impl Bench<'_> {
         }
         let result = match self.rig.take() {
             Some(rig) => Ok(rig),
-            None => Rig::open(self.cell, &self.options.rig, self.stop),
+            None => Rig::open(self.cell, &self.options.rig, self.memory.take(), self.stop),
         }
         .and_then(|mut rig| {
             let value = act(&mut rig)?;
@@ -239,6 +317,18 @@ impl Bench<'_> {
     fn write_errors(&mut self, writer: &mut Writer) -> Result<(), WriteError> {
         self.errors.drain(..).try_for_each(|error| writer.line(&Line::Error(error)))
     }
+}
+
+/// Runs the mode for a while, so that the kernel knows the cell, and forgets the last one.
+fn learn(rig: &mut Rig, mode: Mode, time: Duration) -> Result<(), Failure> {
+    let target_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let mut elapsed_ns = 0;
+    let mut count = 1;
+    while elapsed_ns < target_ns {
+        elapsed_ns += rig.run(mode, count)?.elapsed_ns.max(1);
+        count *= 2;
+    }
+    Ok(())
 }
 
 /// Runs of the mode that last at least `target`; warms caches and pages up on the way.

@@ -43,15 +43,60 @@ pub fn interval(values: &[f64]) -> (f64, f64) {
     (medians[outside], medians[RESAMPLES - 1 - outside])
 }
 
+/// The 95 % percentile bootstrap interval of the geometric mean of the medians
+/// of several lists; each list is drawn anew by itself.
+///
+/// # Panics
+///
+/// When there are no lists, or one has no values.
+#[must_use]
+pub fn interval_of_geomean(lists: &[Vec<f64>]) -> (f64, f64) {
+    /// The mean of many medians varies little, so fewer resamples than for one do.
+    const RESAMPLES: usize = 1000;
+    assert!(!lists.is_empty(), "the mean of nothing");
+    let mut random = SplitMix64(SEED);
+    let mut drawn = Vec::new();
+    let mut means: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let logs = lists.iter().map(|values| {
+                drawn.clear();
+                drawn.extend((0..values.len()).map(|_| values[random.below(values.len())]));
+                median_in_place(&mut drawn).ln()
+            });
+            (logs.sum::<f64>() / lists.len() as f64).exp()
+        })
+        .collect();
+    means.sort_unstable_by(f64::total_cmp);
+    let outside = RESAMPLES / 40;
+    (means[outside], means[RESAMPLES - 1 - outside])
+}
+
+/// The value below which a part of the values lies, `part` from 0 to 1 (the
+/// nearest rank: always one of the values).
+///
+/// # Panics
+///
+/// When there are no values.
+#[must_use]
+pub fn quantile(values: &[f64], part: f64) -> f64 {
+    assert!(!values.is_empty(), "a quantile of nothing");
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let rank = (part * sorted.len() as f64).ceil() as usize;
+    sorted[rank.clamp(1, sorted.len()) - 1]
+}
+
 fn median_in_place(values: &mut [f64]) -> f64 {
     assert!(!values.is_empty(), "the median of nothing");
-    values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
-    if values.len() % 2 == 1 {
-        values[middle]
-    } else {
-        f64::midpoint(values[middle - 1], values[middle])
+    let is_odd = values.len() % 2 == 1;
+    // Not sorted but parted: an interval takes ten thousand medians.
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    if is_odd {
+        return *upper;
     }
+    let lower = below.iter().copied().max_by(f64::total_cmp).unwrap_or(*upper);
+    f64::midpoint(lower, *upper)
 }
 
 /// The generator of Steele, Lea and Flood (OOPSLA 2014).
@@ -94,6 +139,23 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(median(&[7.0]), 7.0);
+    }
+
+    #[test]
+    fn quantiles_are_nearest_ranks() {
+        let values: Vec<f64> = (1..=200).map(f64::from).collect();
+        assert_eq!(quantile(&values, 0.99), 198.0);
+        assert_eq!(quantile(&values, 1.0), 200.0);
+        assert_eq!(quantile(&values, 0.0), 1.0);
+        assert_eq!(quantile(&[3.0], 0.5), 3.0);
+    }
+
+    #[test]
+    fn a_geometric_mean_of_points_is_a_point() {
+        let (low, high) = interval_of_geomean(&[vec![2.0; 5], vec![8.0; 7]]);
+        assert!((low - 4.0).abs() < 1e-9 && (high - 4.0).abs() < 1e-9, "{low} {high}");
+        let (low, high) = interval_of_geomean(&[vec![0.9, 1.0, 1.1, 1.0, 0.95]]);
+        assert!(low < 1.0 && high >= 1.0, "{low} {high}");
     }
 
     #[test]

@@ -51,7 +51,8 @@ pub fn by_dataset(name: &str, results: &[&CellResult]) -> Option<Vec<String>> {
         let ours: Vec<&CellResult> =
             results.iter().filter(|result| dataset(result) == Some(size)).copied().collect();
         let points = series(&ours)?;
-        let said = sentence(name, &points);
+        // Inside a sentence an article is not the first word.
+        let said = sentence(&name.replacen("The ", "the ", 1), &points);
         sentences.push(format!("With a data set of {}, {said}.", Bytes(size)));
     }
     Some(sentences)

@@ -226,3 +226,29 @@ proptest! {
         prop_assert_eq!(verdicts.contains(&Verdict::NoDifference), claims("no difference"));
     }
 }
+
+#[test]
+fn a_sweep_says_how_far_behind_the_better_mode_it_stays() {
+    let cells: [&[(&str, u64)]; 2] = [
+        &[("in_flight_bytes", 1 << 20), ("sockets", 1), ("object_bytes", 1 << 20)],
+        &[("in_flight_bytes", 64 << 20), ("sockets", 64), ("object_bytes", 1 << 20)],
+    ];
+    let modes = ["copy", "nt", "adaptive"];
+    let mut sketch = Sketch::of(&modes, record(&modes, &cells));
+    for pair in 0..5 {
+        sketch.pair(0, pair, &[1000, 800, 970]);
+        sketch.pair(1, pair, &[1000, 1250, 1250]);
+    }
+    let said = sentences(&sketch.record());
+    assert_eq!(
+        said[..2],
+        [
+            "Over 2 cells the adaptive hint reaches 0.985 of the better of copy and nt in the \
+             geometric mean (interval 0.985-0.985); the worst is 0.97 (interval 0.97-0.97; 1 x \
+             1 MiB).",
+            "With 64 MiB or more in flight (1 cell) it is at 1.25x to 1.25x of copy; the least \
+             is 64 x 1 MiB.",
+        ]
+    );
+    assert!(said[3].starts_with("The adaptive hint wins from 64 MiB in flight on"), "{said:?}");
+}

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::experiment::Mode;
+use ntcopy_bench::experiment::{Family, Mode};
 use ntcopy_bench::plan::{CellPlan, CpuPair, Form};
 use ntcopy_bench::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
 
@@ -68,8 +68,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn measure(args: &Args, mode: Mode, stop: &Stop) -> Result<Clocked, Failure> {
     let options = RigOptions { reader_args: reader_args(), patience: PATIENCE, fault: None };
-    let mut rig = Rig::open(&cell(args, &run::cpus()?.allowed), &options, stop)?;
-    rig.verify(mode)?;
+    let mut rig = Rig::alone(&cell(args, &run::cpus()?.allowed), &options, stop)?;
+    rig.verify(mode, 1)?;
     rig.run(mode, args.iterations)
 }
 
@@ -78,6 +78,7 @@ fn measure(args: &Args, mode: Mode, stop: &Stop) -> Result<Clocked, Failure> {
 fn cell(args: &Args, allowed: &[u32]) -> CellPlan {
     let sender = allowed.first().copied().unwrap_or(0);
     CellPlan {
+        family: Family::Unix,
         form: Form::FreeRunning {
             iterations: Some(args.iterations),
             most_iterations: args.iterations,

@@ -1,0 +1,102 @@
+//! The address families that the bytes can go through.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Payload of one datagram: of the round sizes the largest that crosses the
+/// loopback interface, whose packets hold 64 KiB with their headers, unfragmented.
+pub const DATAGRAM_BYTES: u64 = 32 << 10;
+
+/// An address family with its protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// Unix stream sockets.
+    Unix,
+    /// TCP over IPv4's loopback.
+    Tcp,
+    /// TCP over IPv6's loopback.
+    Tcp6,
+    /// UDP over IPv4's loopback.
+    Udp,
+    /// UDP over IPv6's loopback.
+    Udp6,
+    /// UDP-Lite over IPv4's loopback; Linux 7.3 no longer has it.
+    Udplite,
+}
+
+impl Family {
+    /// Every family.
+    pub const ALL: [Family; 6] =
+        [Family::Unix, Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6, Family::Udplite];
+
+    /// The family's name in commands and records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Family::Unix => "unix",
+            Family::Tcp => "tcp",
+            Family::Tcp6 => "tcp6",
+            Family::Udp => "udp",
+            Family::Udp6 => "udp6",
+            Family::Udplite => "udplite",
+        }
+    }
+
+    /// Whether an object travels as datagrams of [`DATAGRAM_BYTES`], the last one shorter.
+    #[must_use]
+    pub fn is_datagram(self) -> bool {
+        matches!(self, Family::Udp | Family::Udp6 | Family::Udplite)
+    }
+
+    /// Bytes of an object whose own datagram has fewer than `min_bytes`: the
+    /// kernel does not look at the hint of such a send.
+    #[must_use]
+    pub fn too_small_bytes(self, object_bytes: u64, min_bytes: u64) -> u64 {
+        let last = object_bytes % DATAGRAM_BYTES;
+        if self.is_datagram() && last < min_bytes { last } else { 0 }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A family's name that this version does not know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown family `{0}`: this version has unix, tcp, tcp6, udp, udp6 and udplite")]
+pub struct UnknownFamily(String);
+
+impl FromStr for Family {
+    type Err = UnknownFamily;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFamily> {
+        Family::ALL
+            .into_iter()
+            .find(|family| family.as_str() == text)
+            .ok_or_else(|| UnknownFamily(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back_and_the_error_names_every_family() {
+        let text = "inet".parse::<Family>().unwrap_err().to_string();
+        for family in Family::ALL {
+            assert_eq!(family.to_string().parse(), Ok(family));
+            assert!(text.contains(family.as_str()), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_short_last_datagram_is_too_small() {
+        assert_eq!(Family::Udp.too_small_bytes(1 << 20, 4096), 0);
+        assert_eq!(Family::Udp.too_small_bytes((1 << 20) + 4095, 4096), 4095);
+        assert_eq!(Family::Udp.too_small_bytes((1 << 20) + 4096, 4096), 0);
+        assert_eq!(Family::Tcp.too_small_bytes((1 << 20) + 4095, 4096), 0);
+    }
+}

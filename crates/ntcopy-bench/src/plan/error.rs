@@ -1,0 +1,71 @@
+//! What a plan needs to know of the machine, and why one could not be made.
+
+use super::CpuPair;
+use crate::experiment::Family;
+use crate::units::Bytes;
+
+/// What the plan has to know of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cpus {
+    /// CPUs that this process may run on, in order.
+    pub allowed: Vec<u32>,
+    /// Two of them that share their L2 cache, if any do and the kernel tells.
+    pub sharing_l2: Option<CpuPair>,
+}
+
+/// Why a plan could not be made. Each says what to change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Too few groups for an interval.
+    #[error("--pairs {0}: a 95 % interval needs at least 5 pairs")]
+    TooFewPairs(u32),
+    /// A size or count of nothing.
+    #[error("--{0} 0: must be at least 1")]
+    Zero(&'static str),
+    /// A CPU that is not there, or that the process may not use.
+    #[error("--cpus {cpu}: this process may run on {}", list(allowed))]
+    NoSuchCpu {
+        /// The CPU asked for.
+        cpu: u32,
+        /// The CPUs that it may use.
+        allowed: Vec<u32>,
+    },
+    /// Neither one nor two CPUs.
+    #[error("--cpus takes one CPU for both processes, or the sender's and the reader's; got {0}")]
+    CpuCount(usize),
+    /// More sockets than a process can hold.
+    #[error("--sockets {0}: at most {MOST_SOCKETS}")]
+    TooManySockets(u32),
+    /// A data set with no room for an object.
+    #[error("--dataset {dataset}: smaller than one object of {object}")]
+    DatasetTooSmall {
+        /// The data set.
+        dataset: Bytes,
+        /// The object.
+        object: Bytes,
+    },
+    /// A family that does not do what was asked for.
+    #[error("--family {family}: {what}")]
+    Family {
+        /// The family.
+        family: Family,
+        /// What it does not do, and what to write instead.
+        what: &'static str,
+    },
+    /// A hot set that is no set.
+    #[error("--hot-set: at least two cache lines, 128 bytes")]
+    HotSetTooSmall,
+    /// An object that one send cannot take.
+    #[error("--object {0}: at most 1 GiB")]
+    ObjectTooLarge(Bytes),
+}
+
+/// More would only measure the file-descriptor table.
+pub(super) const MOST_SOCKETS: u32 = 8192;
+/// One send takes at most 2 GiB less a page; stay well below.
+pub(super) const MOST_OBJECT_BYTES: u64 = 1 << 30;
+
+fn list(cpus: &[u32]) -> String {
+    let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+    format!("CPU {}", cpus.join(", "))
+}

@@ -1,0 +1,45 @@
+//! Limits of the kernel that what is in flight has to fit.
+
+use super::{CellPlan, Plan};
+use crate::experiment::Family;
+
+/// Size of a page in the unit of these limits, on every machine that this program runs on.
+const PAGE_BYTES: u64 = 4096;
+/// Room beside what the plan puts in flight.
+const SLACK_BYTES: u64 = 64 << 20;
+
+/// A limit on the memory of all sockets of a protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sysctl {
+    /// Its name, with dots.
+    pub name: &'static str,
+    /// The pages that the plan needs.
+    pub pages: u64,
+}
+
+impl Sysctl {
+    /// The value to set: no pressure below the limit.
+    #[must_use]
+    pub fn value(&self) -> String {
+        format!("{0} {0} {0}", self.pages)
+    }
+}
+
+/// What the plan needs of the kernel that it runs in.
+///
+/// The kernel books an skb with its own part and with the pages that the
+/// payload does not fill, at the sender until it is acknowledged and at the
+/// receiver until it is read: four times the payload covers both.
+#[must_use]
+pub fn sysctls(plan: &Plan) -> Vec<Sysctl> {
+    let most = |families: &[Family]| {
+        let ours = plan.cells.iter().filter(|cell| families.contains(&cell.family));
+        ours.filter_map(CellPlan::in_flight_bytes).max()
+    };
+    let tcp = ("net.ipv4.tcp_mem", most(&[Family::Tcp, Family::Tcp6]));
+    let udp = ("net.ipv4.udp_mem", most(&[Family::Udp, Family::Udp6, Family::Udplite]));
+    let needed = |(name, bytes): (&'static str, Option<u64>)| {
+        Some(Sysctl { name, pages: (bytes? * 4 + SLACK_BYTES) / PAGE_BYTES })
+    };
+    [tcp, udp].into_iter().filter_map(needed).collect()
+}

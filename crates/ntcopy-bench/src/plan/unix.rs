@@ -1,0 +1,222 @@
+//! The plan of experiment `unix`.
+
+use std::time::Duration;
+
+use super::error::{MOST_OBJECT_BYTES, MOST_SOCKETS};
+use super::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError};
+use crate::experiment::unix::{Settings, defaults};
+use crate::experiment::{Family, Mode, published};
+use crate::units::Bytes;
+
+/// Makes the plan.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
+    check(settings)?;
+    let pair = pin(&settings.cpus, cpus)?;
+    let cells = if settings.published {
+        published().iter().map(|config| published_cell(settings, config, cpus, pair)).collect()
+    } else {
+        grid(settings, pair)?
+    };
+    let defaults = defaults();
+    let (rounds, sweep, free) = (&defaults.rounds, &defaults.sweep, &defaults.free_running);
+    let choose = |full, quick| Duration::from_millis(if settings.quick { quick } else { full });
+    let of = |rounds: Duration, sweep| if settings.sweep { sweep } else { rounds };
+    Ok(Plan {
+        experiment: &defaults.name,
+        cells,
+        modes: settings.modes(),
+        pairs: settings.pairs(),
+        round_sample: of(
+            choose(rounds.sample_ms, rounds.quick_sample_ms),
+            choose(sweep.sample_ms, sweep.quick_sample_ms),
+        ),
+        warm_up: of(
+            choose(rounds.warm_up_ms, rounds.quick_warm_up_ms),
+            choose(sweep.warm_up_ms, sweep.quick_warm_up_ms),
+        ),
+        learning: of(
+            choose(rounds.learning_ms, rounds.quick_learning_ms),
+            choose(sweep.learning_ms, sweep.quick_learning_ms),
+        ),
+        free_sample: choose(free.sample_ms, free.quick_sample_ms),
+        verified_sockets: if settings.sweep { defaults.sweep.verified_sockets } else { u32::MAX },
+    })
+}
+
+fn check(settings: &Settings) -> Result<(), PlanError> {
+    if settings.pairs() < 5 {
+        return Err(PlanError::TooFewPairs(settings.pairs()));
+    }
+    let zero = [
+        ("object", settings.object_bytes.contains(&0)),
+        ("dataset", settings.dataset_bytes.contains(&0)),
+        ("sockets", settings.sockets.contains(&0)),
+        ("pipe", settings.pipe_bytes == Some(0)),
+        ("sndbuf", settings.sndbuf_bytes == Some(0)),
+        ("iterations", settings.iterations == Some(0)),
+    ];
+    if let Some((name, _)) = zero.iter().find(|(_, zero)| *zero) {
+        return Err(PlanError::Zero(name));
+    }
+    check_family(settings)?;
+    check_sizes(&settings.sockets, &settings.object_bytes)
+}
+
+/// What only some families do.
+fn check_family(settings: &Settings) -> Result<(), PlanError> {
+    let free = settings.sockets.is_empty() && !settings.sweep;
+    for family in settings.families() {
+        let what = if free && family != Family::Unix {
+            "measured in rounds only: say --sockets LIST or --sweep"
+        } else if family.is_datagram() && settings.modes.contains(&Mode::Vmsplice) {
+            "pages cannot be spliced into datagrams of a size that one chooses: leave vmsplice out"
+        } else {
+            continue;
+        };
+        return Err(PlanError::Family { family, what });
+    }
+    Ok(())
+}
+
+/// Bounds that every experiment has.
+pub(super) fn check_sizes(sockets: &[u32], objects: &[u64]) -> Result<(), PlanError> {
+    if let Some(sockets) = sockets.iter().find(|sockets| **sockets > MOST_SOCKETS) {
+        return Err(PlanError::TooManySockets(*sockets));
+    }
+    if let Some(object) = objects.iter().find(|size| **size > MOST_OBJECT_BYTES) {
+        return Err(PlanError::ObjectTooLarge(Bytes(*object)));
+    }
+    Ok(())
+}
+
+/// The CPUs asked for, or the first two that the process may use.
+pub(super) fn pin(asked: &[u32], cpus: &Cpus) -> Result<CpuPair, PlanError> {
+    if let Some(cpu) = asked.iter().find(|cpu| !cpus.allowed.contains(cpu)) {
+        return Err(PlanError::NoSuchCpu { cpu: *cpu, allowed: cpus.allowed.clone() });
+    }
+    let asked =
+        if asked.is_empty() { cpus.allowed.get(..2).unwrap_or(&cpus.allowed) } else { asked };
+    match *asked {
+        [both] => Ok(CpuPair { sender: both, reader: both }),
+        [sender, reader] => Ok(CpuPair { sender, reader }),
+        _ => Err(PlanError::CpuCount(asked.len())),
+    }
+}
+
+/// Every combination of families, objects, data sets and sockets.
+fn grid(settings: &Settings, cpus: CpuPair) -> Result<Vec<CellPlan>, PlanError> {
+    let settings = &with_sweep(settings);
+    let defaults = defaults();
+    let or = |asked: &[u64], default: Option<u64>| -> Vec<Option<u64>> {
+        if asked.is_empty() { vec![default] } else { asked.iter().copied().map(Some).collect() }
+    };
+    let free = settings.sockets.is_empty();
+    let forms: Vec<Form> = if free {
+        vec![free_running(settings, defaults.free_running.iterations)]
+    } else {
+        settings.sockets.iter().map(|&sockets| Form::Rounds { sockets }).collect()
+    };
+    let dataset_default = (!free).then_some(defaults.rounds.dataset_bytes);
+    let buffers = &defaults.free_running;
+    let mut cells = Vec::new();
+    for family in settings.families() {
+        for object in or(&settings.object_bytes, Some(defaults.object_bytes)).into_iter().flatten()
+        {
+            for dataset in or(&settings.dataset_bytes, dataset_default) {
+                let dataset_bytes = whole_objects(settings, dataset, object)?;
+                cells.extend(forms.iter().map(|form| CellPlan {
+                    family,
+                    form: form.clone(),
+                    object_bytes: object,
+                    dataset_bytes,
+                    pipe_bytes: buffer(settings.pipe_bytes, free, buffers.pipe_bytes),
+                    sndbuf_bytes: buffer(settings.sndbuf_bytes, free, buffers.sndbuf_bytes),
+                    cpus,
+                    published: None,
+                    note: None,
+                }));
+            }
+        }
+    }
+    if settings.sweep {
+        // A data set is filled once for all the cells that use it.
+        cells.sort_by_key(|cell| (cell.family, cell.dataset_bytes));
+    }
+    Ok(cells)
+}
+
+/// The settings with the sweep's sizes where none are asked for.
+fn with_sweep(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    if settings.sweep {
+        let sweep = &defaults().sweep;
+        if settings.sockets.is_empty() {
+            settings.sockets.clone_from(&sweep.sockets);
+        }
+        if settings.object_bytes.is_empty() {
+            settings.object_bytes.clone_from(&sweep.object_bytes);
+        }
+        if settings.dataset_bytes.is_empty() {
+            settings.dataset_bytes.clone_from(&sweep.dataset_bytes);
+        }
+    }
+    settings
+}
+
+fn free_running(settings: &Settings, most: u64) -> Form {
+    Form::FreeRunning {
+        iterations: settings.iterations,
+        most_iterations: settings.iterations.unwrap_or(most),
+    }
+}
+
+fn buffer(asked: Option<u64>, free: bool, default: u64) -> Option<u64> {
+    asked.or(free.then_some(default))
+}
+
+/// The data set cut to a whole number of objects.
+fn whole_objects(settings: &Settings, dataset: Option<u64>, object: u64) -> Result<u64, PlanError> {
+    let dataset = dataset.unwrap_or(object);
+    if dataset < object {
+        if !settings.dataset_bytes.is_empty() {
+            let (dataset, object) = (Bytes(dataset), Bytes(object));
+            return Err(PlanError::DatasetTooSmall { dataset, object });
+        }
+        return Ok(object);
+    }
+    Ok(dataset / object * object)
+}
+
+/// A published configuration, on the CPUs that are here.
+fn published_cell(
+    settings: &Settings,
+    config: &crate::experiment::Published,
+    cpus: &Cpus,
+    pinned: CpuPair,
+) -> CellPlan {
+    let (pair, note) = match (config.shares_l2(), cpus.sharing_l2) {
+        _ if !settings.cpus.is_empty() => (pinned, Some("on the CPUs that --cpus names")),
+        (true, Some(pair)) => (pair, None),
+        (true, None) => (pinned, Some("no two CPUs are known to share an L2 cache here")),
+        (false, Some(pair)) if pair == pinned => {
+            (pinned, Some("the two CPUs share their L2 cache here"))
+        }
+        (false, _) => (pinned, None),
+    };
+    let note = note.map(|note| format!("{note}: ran on CPUs {} and {}", pair.sender, pair.reader));
+    CellPlan {
+        family: Family::Unix,
+        form: free_running(settings, config.iterations),
+        object_bytes: config.object_bytes,
+        dataset_bytes: config.object_bytes,
+        pipe_bytes: Some(config.pipe_bytes),
+        sndbuf_bytes: Some(config.sndbuf_bytes),
+        cpus: pair,
+        published: Some(config.label.clone()),
+        note,
+    }
+}

@@ -1,0 +1,166 @@
+//! Connected pairs of sockets over the loopback interface.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, Protocol, SocketFlags, SocketType, accept_with, bind, connect, getsockname,
+    ipproto, listen, socket_with, sockopt,
+};
+
+use super::Failure;
+use super::sockets::size_receive_buffer;
+use crate::experiment::{DATAGRAM_BYTES, Family};
+
+/// What an skb of a whole datagram is booked with, at most: its payload, the
+/// rest of the pages that hold it, and its own part.
+const BOOKED_BYTES: u64 = DATAGRAM_BYTES + (8 << 10);
+/// Room beside the object.
+const SLACK_BYTES: u64 = 256 << 10;
+
+/// What the receive buffer is asked for, so that all of an object lies in it
+/// before the reader looks; the kernel doubles the number.
+pub fn rcvbuf_bytes(family: Family, object_bytes: u64) -> u64 {
+    if family.is_datagram() {
+        object_bytes.div_ceil(DATAGRAM_BYTES) * BOOKED_BYTES + SLACK_BYTES
+    } else {
+        // Half of a TCP receive buffer is window, before the kernel knows better.
+        2 * object_bytes + SLACK_BYTES
+    }
+}
+
+/// Makes a connected pair: the sender's end and the reader's.
+pub fn pair(family: Family, object_bytes: u64) -> Result<(OwnedFd, OwnedFd), Failure> {
+    let rcvbuf = rcvbuf_bytes(family, object_bytes);
+    if family.is_datagram() {
+        return datagrams(family, rcvbuf);
+    }
+    let listener = open(family)?;
+    // The window's scale is settled when the connection is made.
+    size_receive_buffer(&listener, rcvbuf)?;
+    bind(&listener, &anywhere(family)).map_err(Failure::os("cannot bind to the loopback"))?;
+    listen(&listener, 1).map_err(Failure::os("cannot listen on the loopback"))?;
+    let ours = open(family)?;
+    // The last, short segment of an object would wait for the one before it to be acknowledged.
+    sockopt::set_tcp_nodelay(&ours, true).map_err(Failure::os("cannot set TCP_NODELAY"))?;
+    connect_to(&ours, &listener)?;
+    let theirs = accept_with(&listener, SocketFlags::CLOEXEC)
+        .map_err(Failure::os("cannot accept on the loopback"))?;
+    Ok((ours, theirs))
+}
+
+fn datagrams(family: Family, rcvbuf: u64) -> Result<(OwnedFd, OwnedFd), Failure> {
+    let (ours, theirs) = (open(family)?, open(family)?);
+    size_receive_buffer(&theirs, rcvbuf)?;
+    // Each only hears the other.
+    for end in [&ours, &theirs] {
+        bind(end, &anywhere(family)).map_err(Failure::os("cannot bind to the loopback"))?;
+    }
+    connect_to(&ours, &theirs)?;
+    connect_to(&theirs, &ours)?;
+    if family == Family::Udplite {
+        cover_the_header_only(&ours)?;
+    }
+    Ok((ours, theirs))
+}
+
+/// UDP-Lite sums up what its checksum covers while it is in the sender's cache,
+/// by default all of it; who uses the protocol lets it cover the header alone.
+fn cover_the_header_only(socket: &OwnedFd) -> Result<(), Failure> {
+    /// From linux/udp.h.
+    const UDPLITE_SEND_CSCOV: libc::c_int = 10;
+    let header_bytes: libc::c_int = 8;
+    // SAFETY: the pointer and the length describe `header_bytes`, which outlives the call; the
+    // descriptor is borrowed.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_UDPLITE,
+            UDPLITE_SEND_CSCOV,
+            (&raw const header_bytes).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        return Ok(());
+    }
+    Err(Failure::io("cannot set UDPLITE_SEND_CSCOV")(std::io::Error::last_os_error()))
+}
+
+fn connect_to(from: &OwnedFd, to: &OwnedFd) -> Result<(), Failure> {
+    let address = getsockname(to).map_err(Failure::os("cannot ask for an address"))?;
+    connect(from, &address).map_err(Failure::os("cannot connect over the loopback (is lo up?)"))
+}
+
+fn open(family: Family) -> Result<OwnedFd, Failure> {
+    let (domain, kind, protocol) = kind(family);
+    socket_with(domain, kind, SocketFlags::CLOEXEC, protocol)
+        .map_err(Failure::os(format!("cannot make a socket of family {family}")))
+}
+
+fn kind(family: Family) -> (AddressFamily, SocketType, Option<Protocol>) {
+    let domain = match family {
+        Family::Tcp6 | Family::Udp6 => AddressFamily::INET6,
+        Family::Tcp | Family::Udp | Family::Udplite | Family::Unix => AddressFamily::INET,
+    };
+    let kind = if family.is_datagram() { SocketType::DGRAM } else { SocketType::STREAM };
+    (domain, kind, (family == Family::Udplite).then_some(ipproto::UDPLITE))
+}
+
+/// The loopback's address, any port.
+fn anywhere(family: Family) -> SocketAddr {
+    match kind(family).0 {
+        AddressFamily::INET6 => (Ipv6Addr::LOCALHOST, 0).into(),
+        _ => (Ipv4Addr::LOCALHOST, 0).into(),
+    }
+}
+
+/// Why this kernel does not do the family; none if it does.
+///
+/// # Errors
+///
+/// When the question could not be put.
+pub fn unavailable(family: Family) -> Result<Option<String>, Failure> {
+    if family == Family::Unix {
+        return Ok(None);
+    }
+    let (domain, kind, protocol) = kind(family);
+    let why = match socket_with(domain, kind, SocketFlags::CLOEXEC, protocol) {
+        Err(Errno::PROTONOSUPPORT | Errno::AFNOSUPPORT | Errno::SOCKTNOSUPPORT) => {
+            format!("this kernel has no {family} sockets")
+        }
+        Err(errno) => return Err(Failure::os(format!("cannot ask for {family} sockets"))(errno)),
+        Ok(socket) => match bind(socket.as_fd(), &anywhere(family)) {
+            Ok(()) => return Ok(None),
+            Err(errno) => format!("the loopback of {family} is not to be had: {errno}"),
+        },
+    };
+    Ok(Some(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+    use super::*;
+
+    #[test]
+    fn what_goes_in_at_one_end_comes_out_at_the_other() {
+        for family in Family::ALL.into_iter().filter(|family| *family != Family::Unix) {
+            if unavailable(family).unwrap().is_some() {
+                continue;
+            }
+            let (ours, theirs) = pair(family, 100_000).unwrap();
+            assert_eq!(send(&ours, b"abc", SendFlags::empty()), Ok(3), "{family}");
+            let mut got = [0; 8];
+            let (bytes, _) = recv(&theirs, &mut got, RecvFlags::empty()).unwrap();
+            assert_eq!(&got[..bytes], b"abc", "{family}");
+        }
+    }
+
+    #[test]
+    fn udp_is_there_wherever_tests_run() {
+        assert_eq!(unavailable(Family::Udp).unwrap(), None);
+    }
+}

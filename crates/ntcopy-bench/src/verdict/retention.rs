@@ -1,0 +1,104 @@
+//! What the victim felt, in words: its own speed, and what all of it took.
+
+use crate::record::{Cell, Record};
+use crate::stats::retention::{Felt, felt};
+use crate::stats::{Verdict, Versus};
+use crate::units::Bytes;
+
+/// A sentence a mode and cell.
+pub fn sentences(record: &Record) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for cell in &record.cells {
+        let felt = felt(record, cell);
+        let idle = felt.iter().find(|felt| felt.mode == "idle");
+        let place = place(cell);
+        if let (Some(idle), Some(copy)) = (idle, of(&felt, &record.header.baseline)) {
+            sentences.push(format!(
+                "{place}: a line of the hot set takes {:.1} ns when idle and {:.1} ns beside {} \
+                 (99 of 100 walks within {:.1} and {:.1}).",
+                idle.p50_ns, copy.p50_ns, copy.mode, idle.p99_ns, copy.p99_ns,
+            ));
+        }
+        let others = felt.iter().filter(|felt| felt.mode != "idle");
+        sentences.extend(others.filter_map(|felt| sentence(&place, felt)));
+    }
+    for line in &record.unavailable {
+        let why = line.why.trim_end_matches('.');
+        sentences.push(format!("{} was not measured: {why}.", super::name(&line.mode)));
+    }
+    if sentences.is_empty() {
+        sentences.push("Nothing was compared: the record holds no walks.".to_owned());
+    }
+    sentences
+}
+
+fn of<'a>(felt: &'a [Felt], mode: &str) -> Option<&'a Felt> {
+    felt.iter().find(|felt| felt.mode == mode)
+}
+
+fn sentence(place: &str, felt: &Felt) -> Option<String> {
+    let victim = felt.against_baseline.as_ref()?;
+    let whole = felt.whole_against_baseline.as_ref()?;
+    Some(format!(
+        "{place}: beside {} the victim {} ({:.1} ns a line; {}), and sends and victim together \
+         {} ({}).",
+        super::name(&felt.mode).replacen("The ", "the ", 1),
+        one(victim),
+        felt.p50_ns,
+        figure(victim),
+        says(whole),
+        figure(whole),
+    ))
+}
+
+fn says(versus: &Versus) -> &'static str {
+    match Verdict::of(versus.ci) {
+        Verdict::Win => "win",
+        Verdict::Loss => "lose",
+        Verdict::NoDifference => "are as fast",
+    }
+}
+
+/// The same of one.
+fn one(versus: &Versus) -> &'static str {
+    match says(versus) {
+        "win" => "wins",
+        "lose" => "loses",
+        _ => "feels no difference",
+    }
+}
+
+fn figure(versus: &Versus) -> String {
+    format!("{:.2}x, interval {:.2}-{:.2}", versus.ratio, versus.ci.0, versus.ci.1)
+}
+
+fn place(cell: &Cell) -> String {
+    let number = |name: &str| cell.params.get(name).and_then(serde_json::Value::as_u64);
+    let sockets = match number("sockets") {
+        Some(1) | None => "1 socket".to_owned(),
+        Some(sockets) => format!("{sockets} sockets"),
+    };
+    let object = number("object_bytes").map_or(String::new(), |n| format!("{} on ", Bytes(n)));
+    format!("{object}{sockets}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::retention::tests::sketch;
+
+    #[test]
+    fn both_sides_are_said() {
+        let said = sentences(&sketch([10, 5, 8], [1000, 1, 900]));
+        assert_eq!(
+            said,
+            [
+                "1 MiB on 1 socket: a line of the hot set takes 5.0 ns when idle and 10.0 ns \
+                 beside copy (99 of 100 walks within 45.0 and 90.0).",
+                "1 MiB on 1 socket: beside MSG_NTCOPY the victim wins (8.0 ns a line; 1.25x, \
+                 interval 1.25-1.25), and sends and victim together lose (0.90x, interval \
+                 0.90-0.90).",
+            ]
+        );
+    }
+}

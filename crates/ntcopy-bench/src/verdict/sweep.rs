@@ -1,0 +1,60 @@
+//! What a sweep comes to.
+
+use crate::record::Record;
+use crate::stats::sweep::{Sweep, SweepCell};
+use crate::units::Bytes;
+
+/// From so many bytes in flight on, the adaptive hint is expected to gain.
+const LARGE_BYTES: u64 = 64 << 20;
+
+/// Sentences about the adaptive mode against the better of the other two; none
+/// if the record is no sweep.
+pub fn sentences(record: &Record) -> Vec<String> {
+    let Some(sweep) = Sweep::of(record) else { return vec![] };
+    let (mean, (low, high)) = sweep.geomean();
+    let worst = sweep.worst();
+    let mut sentences = vec![format!(
+        "Over {} cells the adaptive hint reaches {mean:.3} of the better of copy and nt in the \
+         geometric mean (interval {low:.3}-{high:.3}); the worst is {:.2} (interval {:.2}-{:.2}; \
+         {}).",
+        sweep.cells.len(),
+        worst.against_better.ratio,
+        worst.against_better.ci.0,
+        worst.against_better.ci.1,
+        place(worst),
+    )];
+    let gains: Vec<&SweepCell<'_>> = sweep.beyond(LARGE_BYTES).collect();
+    let by_gain =
+        |a: &&&SweepCell<'_>, b: &&&SweepCell<'_>| a.adaptive.ratio.total_cmp(&b.adaptive.ratio);
+    if let (Some(least), Some(most)) = (gains.iter().min_by(by_gain), gains.iter().max_by(by_gain))
+    {
+        sentences.push(format!(
+            "With {} or more in flight ({}) it is at {:.2}x to {:.2}x of copy; the least is {}.",
+            Bytes(LARGE_BYTES),
+            cells(gains.len()),
+            least.adaptive.ratio,
+            most.adaptive.ratio,
+            place(least),
+        ));
+    }
+    sentences
+}
+
+fn cells(count: usize) -> String {
+    if count == 1 { "1 cell".to_owned() } else { format!("{count} cells") }
+}
+
+/// Where a cell is, in a few words.
+fn place(cell: &SweepCell<'_>) -> String {
+    let mut words = Vec::new();
+    if cell.family() != "unix" {
+        words.push(cell.family().to_owned());
+    }
+    if let (Some(sockets), Some(object)) = (cell.number("sockets"), cell.number("object_bytes")) {
+        words.push(format!("{sockets} x {}", Bytes(object)));
+    } else if let Some(in_flight) = cell.number("in_flight_bytes") {
+        words.push(format!("{} in flight", Bytes(in_flight)));
+    }
+    words.extend(cell.number("dataset_bytes").map(|size| format!("data set of {}", Bytes(size))));
+    words.join(", ")
+}

@@ -1,0 +1,305 @@
+//! What the experiments take on the command line.
+
+use std::path::PathBuf;
+
+use ntcopy_bench::experiment::{Family, Mode, phase, retention, unix};
+use ntcopy_bench::units::Bytes;
+
+/// Where a booted kernel is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// All of it on one CPU of the host.
+    Cpu(usize),
+    /// Wherever the host likes.
+    None,
+}
+
+impl std::str::FromStr for Pin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Pin::None),
+            cpu => cpu.parse().map(Pin::Cpu).map_err(|_| "a CPU's number, or none".to_owned()),
+        }
+    }
+}
+
+/// What every experiment takes.
+#[derive(clap::Args)]
+pub struct Common {
+    /// Kernel to measure in: host, or one that `ntcopy kernel` builds and boots
+    #[arg(long, value_name = "KERNEL", default_value = "host")]
+    pub kernel: String,
+    /// CPU of the host that all of a booted kernel is put on, or none [default: the first; none
+    /// for the free-running form]
+    #[arg(long, value_name = "CPU")]
+    pub pin: Option<Pin>,
+    /// Interleaved groups of samples, or repetitions, at least 5 [default: see --list]
+    #[arg(long, value_name = "N")]
+    pub pairs: Option<u32>,
+    /// Fewer and shorter samples
+    #[arg(long)]
+    pub quick: bool,
+    /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+    /// Print the experiment's defaults and stop
+    #[arg(long)]
+    pub list: bool,
+    /// Measure under a debug kernel or an emulator too; the record says that it is not a timing
+    #[arg(long)]
+    pub allow_not_a_timing: bool,
+    /// Seconds without a byte moving after which a run has failed
+    #[arg(long, value_name = "SECONDS", default_value = "30",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub patience: u64,
+    /// Write the record and print nothing: for the inside of a booted kernel.
+    #[arg(long, hide = true)]
+    pub measure_only: bool,
+    /// Cause a fault, to see that it is noticed: for tests.
+    #[arg(long, hide = true, value_parser = ["wrong-byte"])]
+    pub inject: Option<String>,
+}
+
+const UNIX_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench unix --kernel um --sockets 1,8,64      where does the hint pay?
+  ntcopy bench unix --kernel um --sweep               everywhere: 72 cells, some minutes
+  ntcopy bench unix --kernel um --sweep --quick --family tcp,udp
+  ntcopy bench unix --kernel um --published           the three published configurations
+  ntcopy bench unix --kernel um --against unpatched   does the hint cost those who do not use it?
+  ntcopy bench unix --sockets 1,8 --quick --json      on this kernel, quickly, for programs
+
+With --sockets or --sweep a round is: fill every socket with one object, then drain them all, so
+the bytes in flight are exactly sockets x object. Without them, sender and reader run freely on
+one socket.
+
+Modes: copy (a plain send, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the
+kernel decides), vmsplice (no copy at all; its buffer must not be touched again until the reader
+is done with it).
+
+Sizes take KiB, MiB or GiB; lists are separated by commas.
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench unix`.
+#[derive(clap::Args)]
+#[command(after_help = UNIX_EXAMPLES, args_override_self = true)]
+pub struct UnixArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// CPUs of a booted kernel [default: 1 for rounds, 2 without]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2))]
+    kernel_cpus: Option<u32>,
+    /// Modes to compare with copy
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    modes: Vec<Mode>,
+    /// Rounds over so many sockets in flight
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    sockets: Vec<u32>,
+    /// The three published configurations, on the CPUs that are here
+    #[arg(long, conflicts_with_all = ["sockets", "object", "dataset", "pipe", "sndbuf"])]
+    published: bool,
+    /// Object sizes [default: 1MiB]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    object: Vec<Bytes>,
+    /// Sizes of the data set that objects are taken from [default: 256MiB with --sockets, else
+    /// one object]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    dataset: Vec<Bytes>,
+    /// Size of the reader's pipe [default: 512KiB; with --sockets one object, as far as allowed]
+    #[arg(long, value_name = "SIZE")]
+    pipe: Option<Bytes>,
+    /// Send buffer [default: 512KiB; with --sockets what takes a whole object]
+    #[arg(long, value_name = "SIZE")]
+    sndbuf: Option<Bytes>,
+    /// Sends in a free-running sample [default: as many as fill its time, at most 100000]
+    #[arg(long, value_name = "N", conflicts_with = "sockets")]
+    iterations: Option<u64>,
+    /// CPU of the sender and CPU of the reader, or one for both [default: the first two]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cpus: Vec<u32>,
+    /// Address families, over the loopback: unix, tcp, tcp6, udp, udp6, udplite [default: unix]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "published")]
+    family: Vec<Family>,
+    /// Every combination of the sweep's sockets, data sets and objects (see --list)
+    #[arg(long, conflicts_with_all = ["published", "iterations"])]
+    sweep: bool,
+    /// Compare, boot by boot, plain sends of this kernel with those of one without the patches
+    #[arg(long, value_name = "KERNEL", value_parser = ["unpatched"],
+          conflicts_with_all = ["published", "modes"])]
+    pub against: Option<String>,
+}
+
+impl UnixArgs {
+    /// As the engine wants them.
+    pub fn settings(&self) -> unix::Settings {
+        let settings = self.as_asked();
+        if self.against.is_some() { one_boot(settings) } else { settings }
+    }
+
+    fn as_asked(&self) -> unix::Settings {
+        let sizes = |sizes: &[Bytes]| sizes.iter().map(|size| size.0).collect();
+        unix::Settings {
+            modes: self.modes.clone(),
+            object_bytes: sizes(&self.object),
+            dataset_bytes: sizes(&self.dataset),
+            sockets: self.sockets.clone(),
+            families: self.family.clone(),
+            sweep: self.sweep,
+            published: self.published,
+            pipe_bytes: self.pipe.map(|size| size.0),
+            sndbuf_bytes: self.sndbuf.map(|size| size.0),
+            iterations: self.iterations,
+            cpus: self.cpus.clone(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+
+    /// CPUs of a booted kernel. A round hands over, so one will do; a free run keeps two busy.
+    pub fn kernel_cpus(&self) -> u32 {
+        self.kernel_cpus.unwrap_or(if self.in_rounds() { 1 } else { 2 })
+    }
+
+    /// Whether sender and reader take turns.
+    pub fn in_rounds(&self) -> bool {
+        self.sweep || self.against.is_some() || !self.sockets.is_empty()
+    }
+
+    /// The modes that were named.
+    pub fn modes(&self) -> &[Mode] {
+        &self.modes
+    }
+}
+
+/// What one boot measures of two that are compared: plain sends, briefly.
+fn one_boot(mut settings: unix::Settings) -> unix::Settings {
+    settings.modes = vec![Mode::Copy];
+    settings.quick = true;
+    settings.pairs = Some(5);
+    if settings.sockets.is_empty() && !settings.sweep {
+        settings.sockets = vec![1, 16];
+    }
+    if settings.object_bytes.is_empty() {
+        settings.object_bytes = vec![4 << 10, 64 << 10, 1 << 20];
+    }
+    if settings.dataset_bytes.is_empty() {
+        settings.dataset_bytes = vec![1 << 20];
+    }
+    settings
+}
+
+const PHASE_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench phase --kernel um                1 socket, then 128, then 1, all hinted
+  ntcopy bench phase --kernel um --sockets 32 --phase-ms 500
+
+Every 5 ms or so the kernel's counters tell which share of the bytes was copied non-temporally.
+A phase has settled with the first of three windows in a row whose share is within 10 points of
+where the phase ends up.
+
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench phase`.
+#[derive(clap::Args)]
+#[command(after_help = PHASE_EXAMPLES, args_override_self = true)]
+pub struct PhaseArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Sockets in flight in the middle phase [default: 128]
+    #[arg(long, value_name = "N")]
+    sockets: Option<u32>,
+    /// Milliseconds that a phase lasts at least [default: 300, with --quick 200]
+    #[arg(long, value_name = "MS")]
+    phase_ms: Option<u64>,
+    /// Size of the object [default: 1MiB]
+    #[arg(long, value_name = "SIZE")]
+    object: Option<Bytes>,
+    /// Size of the data set that objects are taken from [default: 1MiB]
+    #[arg(long, value_name = "SIZE")]
+    dataset: Option<Bytes>,
+    /// Address family [default: unix]
+    #[arg(long, value_name = "FAMILY")]
+    family: Option<Family>,
+    /// CPU of the sender and CPU of the reader, or one for both [default: the first two]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cpus: Vec<u32>,
+}
+
+impl PhaseArgs {
+    /// As the engine wants them.
+    pub fn settings(&self) -> phase::Settings {
+        phase::Settings {
+            object_bytes: self.object.map(|size| size.0),
+            dataset_bytes: self.dataset.map(|size| size.0),
+            sockets: self.sockets,
+            phase_ms: self.phase_ms,
+            family: self.family,
+            cpus: self.cpus.clone(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+}
+
+const RETENTION_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench retention --kernel um                   256 KiB on one socket, 1 MiB on 64
+  ntcopy bench retention --kernel um --hot-set 256KiB,1MiB --sockets 64
+
+A victim owns a hot set and walks through it, line after line in random order, after every send,
+on the sender's CPU. The traffic is the same in every mode; idle is the walk without any. A booted
+kernel is put on one CPU of the host, so that the kernel's copies and the victim share its caches.
+
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench retention`.
+#[derive(clap::Args)]
+#[command(after_help = RETENTION_EXAMPLES, args_override_self = true)]
+pub struct RetentionArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Modes to compare with copy [default: nt,adaptive]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub modes: Vec<Mode>,
+    /// Sizes of the victim's hot set [default: 512KiB]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    hot_set: Vec<Bytes>,
+    /// Sockets that are filled before all are drained
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    sockets: Vec<u32>,
+    /// Object sizes [default: 1MiB if --sockets is given]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    object: Vec<Bytes>,
+    /// Size of the data set that objects are taken from [default: 256MiB]
+    #[arg(long, value_name = "SIZE")]
+    dataset: Option<Bytes>,
+    /// Address family [default: unix]
+    #[arg(long, value_name = "FAMILY")]
+    family: Option<Family>,
+    /// CPU of victim, sender and reader, in the kernel that is measured [default: the first]
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<u32>,
+}
+
+impl RetentionArgs {
+    /// As the engine wants them.
+    pub fn settings(&self) -> retention::Settings {
+        let sizes = |sizes: &[Bytes]| sizes.iter().map(|size| size.0).collect();
+        retention::Settings {
+            modes: self.modes.clone(),
+            hot_set_bytes: sizes(&self.hot_set),
+            sockets: self.sockets.clone(),
+            object_bytes: sizes(&self.object),
+            dataset_bytes: self.dataset.map(|size| size.0),
+            family: self.family,
+            cpu: self.cpu,
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+}

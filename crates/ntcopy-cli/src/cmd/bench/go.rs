@@ -1,0 +1,242 @@
+//! From a plan to a record, and from a record to what is printed.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ntcopy_bench::experiment::Mode;
+use ntcopy_bench::guest::{self, GuestError, Request};
+use ntcopy_bench::plan::{Cpus, Plan, PlanError};
+use ntcopy_bench::record::{FILE_NAME, Record};
+use ntcopy_bench::run::{self, Failure, Fault, RigOptions, Stop};
+use ntcopy_bench::sample::{self, MeasureError, Options, Outcome, Progress, WriteError};
+use ntcopy_bench::{machine, verdict};
+use ntcopy_kernel::Kind;
+
+use super::args::Common;
+use super::{not_available, signalled};
+use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE};
+
+/// What is to be measured, whichever experiment it belongs to.
+pub struct Asked<'a> {
+    /// What every experiment takes.
+    pub common: &'a Common,
+    /// The experiment's name.
+    pub experiment: &'static str,
+    /// The modes that were named.
+    pub modes: &'a [Mode],
+    /// CPUs of a booted kernel.
+    pub kernel_cpus: u32,
+    /// The CPU of the host that a booted kernel is put on.
+    pub pin: Option<usize>,
+    /// Makes the plan for a kernel with these CPUs.
+    pub plan: &'a dyn Fn(&Cpus) -> Result<Plan, PlanError>,
+}
+
+/// Measures, in this kernel or in a booted one, and says what the record shows.
+pub fn run(asked: &Asked<'_>) -> anyhow::Result<ExitCode> {
+    if asked.common.list {
+        super::list(asked.experiment);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if asked.common.kernel == "host" { on_this_kernel(asked) } else { in_a_booted_kernel(asked) }
+}
+
+fn on_this_kernel(asked: &Asked<'_>) -> anyhow::Result<ExitCode> {
+    let args = asked.common;
+    let plan = match (asked.plan)(&run::cpus()?) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(usage(&error)),
+    };
+    let not_a_timing = machine::not_a_timing();
+    if let Some(why) = not_a_timing.as_ref().filter(|_| !args.allow_not_a_timing) {
+        return Ok(not_available(&format!(
+            "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
+             same, and marks the record"
+        )));
+    }
+    let options = Options {
+        out: args.out.clone(),
+        command: guest::command_line(),
+        not_a_timing,
+        rig: RigOptions {
+            reader_args: super::reader_args(),
+            patience: Duration::from_secs(args.patience),
+            fault: args.inject.as_ref().map(|_| Fault::WrongByte),
+        },
+    };
+    let stop = Stop::on_signals().context("cannot watch for signals")?;
+    let mut progress = if args.measure_only { Progress::none() } else { Progress::on_stderr() };
+    if !args.measure_only {
+        caveats(&plan);
+    }
+    match sample::measure(&plan, machine::describe(), &options, &stop, &mut progress) {
+        Ok(outcome) => conclude(asked, &outcome),
+        Err(MeasureError::Start(Failure::Limit(why))) => Ok(not_available(&why)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What is settled before a kernel is booted.
+pub struct Prepared {
+    /// The plan as the inside will make it.
+    pub plan: Plan,
+    /// The kernel.
+    pub kernel: Kind,
+    /// Where the record goes.
+    pub place: PathBuf,
+}
+
+/// Looks at all that can be wrong before a kernel is built; gives the exit code if something is.
+pub fn prepare(asked: &Asked<'_>) -> anyhow::Result<Result<Prepared, ExitCode>> {
+    let kernel = match Kind::parse(&asked.common.kernel) {
+        Ok(kernel) => kernel,
+        Err(error) => return Ok(Err(ExitCode::from(failed(error)))),
+    };
+    let inside = Cpus { allowed: (0..asked.kernel_cpus).collect(), sharing_l2: None };
+    let plan = match (asked.plan)(&inside) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(Err(usage(&error))),
+    };
+    let place = place(asked)?;
+    caveats(&plan);
+    Ok(Ok(Prepared { plan, kernel, place }))
+}
+
+/// What a booted kernel is asked to do.
+pub fn request<'a>(
+    asked: &Asked<'_>,
+    kernel: Kind,
+    plan: &'a Plan,
+    place: &Path,
+    command: Vec<String>,
+) -> Request<'a> {
+    Request {
+        kernel,
+        kernel_cpus: asked.kernel_cpus,
+        pin: asked.pin,
+        plan,
+        place: place.to_path_buf(),
+        args: std::env::args_os().skip(1).collect(),
+        command,
+    }
+}
+
+fn in_a_booted_kernel(asked: &Asked<'_>) -> anyhow::Result<ExitCode> {
+    let Prepared { plan, kernel, place } = match prepare(asked)? {
+        Ok(prepared) => prepared,
+        Err(code) => return Ok(code),
+    };
+    let request = request(asked, kernel, &plan, &place, guest::command_line());
+    let (code, stopped) = match guest::measure(&request) {
+        Ok(inside) => (complained(inside.code, &inside.complaints), None),
+        Err(error) => {
+            let stopped = match error {
+                GuestError::Interrupted(signal) => Some(signal),
+                _ => None,
+            };
+            (failed(error), stopped)
+        }
+    };
+    end(asked, Outcome { place, stopped }, code)
+}
+
+/// Says what was measured, however it ended: `code` is how.
+pub fn end(asked: &Asked<'_>, outcome: Outcome, code: u8) -> anyhow::Result<ExitCode> {
+    // Without a record the inside, or the error, has said why.
+    if !outcome.place.join(FILE_NAME).exists() {
+        return Ok(ExitCode::from(code));
+    }
+    let judged = conclude(asked, &outcome)?;
+    // A kernel that fell over must not pass for a success.
+    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+}
+
+/// Where the record goes; nothing is there yet.
+fn place(asked: &Asked<'_>) -> anyhow::Result<PathBuf> {
+    let new_id = || sample::new_id(asked.experiment, &guest::command_line());
+    let place = match &asked.common.out {
+        Some(out) => out.clone(),
+        None => sample::default_place(&new_id())
+            .context("neither XDG_DATA_HOME nor HOME names a directory: say --out DIR")?,
+    };
+    let place = std::path::absolute(&place).context("--out")?;
+    if place.join(FILE_NAME).exists() {
+        return Err(WriteError::Exists(place.join(FILE_NAME)).into());
+    }
+    Ok(place)
+}
+
+/// The inside's exit code; faults of the kernel itself are printed and count as failure.
+pub fn complained(code: u8, complaints: &[String]) -> u8 {
+    for line in complaints {
+        eprintln!("ntcopy: the kernel under test complained: {line}");
+    }
+    if code == 0 { u8::from(!complaints.is_empty()) } else { code }
+}
+
+/// Says why a kernel could not be built, booted or kept alive.
+pub fn failed(error: GuestError) -> u8 {
+    let code = error.exit_code();
+    crate::cmd::fail(&error.into());
+    code
+}
+
+/// What a user of the measured modes has to know.
+fn caveats(plan: &Plan) {
+    for caveat in plan.modes.iter().filter_map(|mode| mode.caveat()) {
+        eprintln!("note: {caveat}");
+    }
+}
+
+/// Reads the record back, prints what it says, and gives the exit code.
+fn conclude(asked: &Asked<'_>, outcome: &Outcome) -> anyhow::Result<ExitCode> {
+    let args = asked.common;
+    let record = Record::read(&outcome.place)?;
+    if !args.measure_only {
+        let text = if args.json {
+            format!("{:#}\n", ntcopy_report::json::object(&record))
+        } else {
+            table(&record)
+        };
+        match std::io::stdout().write_all(text.as_bytes()) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            result => result.context("standard output")?,
+        }
+        eprintln!("record: {}", outcome.place.display());
+    }
+    Ok(exit_code(asked, &record, outcome.stopped))
+}
+
+fn table(record: &Record) -> String {
+    let sentences = verdict::sentences(record).join("\n");
+    format!("{}\n{sentences}\n", ntcopy_report::table::terminal(record))
+}
+
+fn exit_code(asked: &Asked<'_>, record: &Record, stopped: Option<i32>) -> ExitCode {
+    if let Some(signal) = stopped {
+        return signalled(signal);
+    }
+    let named = |mode: &str| asked.modes.iter().any(|asked| asked.as_str() == mode);
+    if record.errors.iter().any(|error| error.wrong_byte) {
+        ExitCode::from(WRONG_BYTE)
+    } else if !record.errors.is_empty() || !record.complete {
+        ExitCode::FAILURE
+    } else if record
+        .unavailable
+        .iter()
+        .any(|line| line.cell.is_some() || named(&line.mode) || asked.experiment == "phase")
+    {
+        ExitCode::from(NOT_AVAILABLE)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Says what cannot be asked for, and gives the exit code for that.
+fn usage(error: &PlanError) -> ExitCode {
+    eprintln!("ntcopy: {error}");
+    ExitCode::from(2)
+}
