@@ -1,10 +1,11 @@
 //! The object that `ntcopy bench --json` prints.
 
 use ntcopy_bench::record::{Cell, Record, RunError};
+use ntcopy_bench::stats::sweep::Sweep;
 use ntcopy_bench::stats::{self, CellResult};
 use serde_json::{Value, json};
 
-use crate::model;
+use crate::{model, phase, sweep};
 
 /// A record's results as one object.
 ///
@@ -13,7 +14,11 @@ use crate::model;
 /// `ratio`, `ci` and `verdict`; a mode that is not to be had appears in every cell with
 /// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.
 ///
-/// Only where there is something to say: `not_a_timing`, why these are no timings; `complete`,
+/// `median` is bytes per second; of metric `walks` it is a victim's walks per second, and of
+/// `settled_ns` nanoseconds.
+///
+/// Only where there is something to say: `sweep`, the adaptive mode against the better of the other
+/// two; `not_a_timing`, why these are no timings; `complete`,
 /// false for a record that was cut short.
 pub fn object(record: &Record) -> Value {
     let results = stats::results(record);
@@ -24,7 +29,7 @@ pub fn object(record: &Record) -> Value {
             list.extend(results.iter().filter(ours).map(figures));
             let failed = |error: &&RunError| error.cell == cell.cell && error.mode == mode;
             list.extend(record.errors.iter().filter(failed).map(|e| failure(record, cell, e)));
-            list.extend(model::unavailable(record, mode).map(|why| {
+            list.extend(model::unavailable(record, cell, mode).map(|why| {
                 let mut entry = entry(record, Some(cell), mode);
                 entry["unavailable"] = why.into();
                 entry
@@ -38,6 +43,9 @@ pub fn object(record: &Record) -> Value {
             entry
         }));
     }
+    if record.header.experiment == "phase" {
+        list.extend(phase::results(record));
+    }
     let mut object = json!({
         "experiment": record.header.experiment,
         "record": record.header.id,
@@ -46,6 +54,9 @@ pub fn object(record: &Record) -> Value {
     });
     if let Some(why) = &record.header.not_a_timing {
         object["not_a_timing"] = why.as_str().into();
+    }
+    if let Some(sweep) = Sweep::of(record) {
+        object["sweep"] = sweep::json(&sweep);
     }
     if !record.complete {
         object["complete"] = false.into();

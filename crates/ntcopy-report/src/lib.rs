@@ -7,9 +7,12 @@
 pub mod json;
 mod model;
 pub mod page;
+mod phase;
 mod plot;
 mod published;
+mod retention;
 pub mod splice;
+mod sweep;
 pub mod table;
 mod text;
 

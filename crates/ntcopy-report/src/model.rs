@@ -2,7 +2,7 @@
 //! and for each mode what is known about it there.
 
 use ntcopy_bench::record::{Cell, Params, Record, RunError};
-use ntcopy_bench::stats::{self, CellResult, SEND_THROUGHPUT, THROUGHPUT};
+use ntcopy_bench::stats::{self, CellResult, SEND_THROUGHPUT, THROUGHPUT, sweep};
 use serde_json::Value;
 
 use crate::text;
@@ -45,6 +45,8 @@ pub(crate) struct ModeView<'a> {
     pub rate: Option<Rate>,
     /// Median of the sends alone, bytes per second, if they were clocked.
     pub send_bytes_per_s: Option<f64>,
+    /// Part of the time that was spent in the sends, from 0 to 1, if they were clocked.
+    pub send_share: Option<f64>,
     /// The comparison by throughput.
     pub result: Option<CellResult>,
     /// Runs that gave no number.
@@ -147,6 +149,7 @@ fn mode_view<'a>(
     mode: &'a str,
 ) -> ModeView<'a> {
     let samples = record.samples.iter().filter(|s| s.cell == cell.cell && s.mode == mode);
+    let shares: Vec<f64> = samples.clone().filter_map(sweep::send_share).collect();
     let rates: Vec<f64> = samples.filter_map(|sample| stats::rate(sample, THROUGHPUT)).collect();
     let rate = (!rates.is_empty()).then(|| Rate {
         median: stats::median(&rates),
@@ -160,16 +163,19 @@ fn mode_view<'a>(
         mode,
         is_baseline: mode == record.header.baseline,
         rate,
+        send_share: (!shares.is_empty()).then(|| stats::median(&shares)),
         send_bytes_per_s: stats::mode_median(record, cell.cell, mode, SEND_THROUGHPUT),
         result: results.iter().find(ours).cloned(),
         errors: errors.filter(|e| e.cell == cell.cell && e.mode == mode).collect(),
-        unavailable: unavailable(record, mode),
+        unavailable: unavailable(record, cell, mode),
     }
 }
 
-/// Why a mode is not to be had.
-pub(crate) fn unavailable<'a>(record: &'a Record, mode: &str) -> Option<&'a str> {
-    record.unavailable.iter().find(|line| line.mode == mode).map(|line| line.why.as_str())
+/// Why a mode is not to be had in a cell.
+pub(crate) fn unavailable<'a>(record: &'a Record, cell: &Cell, mode: &str) -> Option<&'a str> {
+    let here = |at: Option<u32>| at.is_none_or(|at| at == cell.cell);
+    let line = record.unavailable.iter().find(|line| line.mode == mode && here(line.cell));
+    line.map(|line| line.why.as_str())
 }
 
 fn constant(params: &Params) -> Params {
@@ -188,6 +194,10 @@ fn heading(params: &Params) -> (String, String) {
     let mut words = Vec::new();
     words.extend(match take("form") {
         Some(form) if form == "rounds" => Some("every socket filled, then all drained".to_owned()),
+        Some(form) if form == "boots" => Some(
+            "plain sends; two kernels booted in turns; every socket filled, then all drained"
+                .to_owned(),
+        ),
         Some(form) => Some(plain(&form)),
         None => None,
     });

@@ -6,15 +6,18 @@
 
 mod figures;
 mod machine;
+mod others;
 mod published;
 mod results;
+mod sweep;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ntcopy_bench::record::Record;
+use ntcopy_bench::stats::sweep::Sweep;
 use ntcopy_bench::verdict;
 
 use crate::plot::PlotError;
-use crate::text;
+use crate::{table, text};
 
 const STYLE: &str = include_str!("page/style.css");
 
@@ -94,7 +97,12 @@ fn verdicts(records: &[Record]) -> Markup {
 
 fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
     let header = &record.header;
-    let figures = figures::all(index, record)?;
+    let figures = match header.experiment.as_str() {
+        "phase" => others::phases(record),
+        "retention" => others::retention(record),
+        _ => figures::all(index, record)?,
+    };
+    let sweep = Sweep::of(record);
     Ok(html! {
         section id=(format!("record-{index}")) {
             h2 { "Record " code { (header.id) } }
@@ -104,6 +112,7 @@ fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
             }
             pre { code { (text::shell_line(&header.command)) } }
             (caveats(record))
+            @if let Some(sweep) = &sweep { (sweep::section(sweep)) }
             (figures)
             h3 { "Machine" }
             (machine::table(record))
@@ -129,15 +138,7 @@ fn caveats(record: &Record) -> Markup {
             @if !record.complete {
                 li { "The record was cut short. What it holds is good, but not all was measured." }
             }
-            @for line in &record.unavailable {
-                li { "Mode " code { (line.mode) } " is not available: " (line.why) }
-            }
-            @for error in &record.errors {
-                li {
-                    @if error.wrong_byte { "Wrong byte" } @else { "Failed" }
-                    " in cell " (error.cell) ", mode " code { (error.mode) } ": " (error.what)
-                }
-            }
+            @for remark in table::troubles(record) { li { (remark) } }
             @if measured_vmsplice {
                 li {
                     code { "vmsplice" } " sends the pages themselves: the sender must not touch \

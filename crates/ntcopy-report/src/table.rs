@@ -2,22 +2,54 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
 use ntcopy_bench::record::Record;
+use ntcopy_bench::stats::sweep::Sweep;
 
 use crate::model::{self, CellView, ModeView};
-use crate::text;
+use crate::{phase, retention, sweep, text};
 
 /// Columns of the terminal table.
 const WIDTH: u16 = 100;
 
-const HEADER: [&str; 7] =
-    ["in flight", "mode", "Mbit/s", "sends GB/s", "ratio", "95 % interval", "verdict"];
+const HEADER: [&str; 8] =
+    ["in flight", "mode", "Mbit/s", "sends GB/s", "in sends", "ratio", "95 % interval", "verdict"];
 
 /// Which columns hold numbers.
-const NUMBERS: [usize; 4] = [2, 3, 4, 5];
+const NUMBERS: [usize; 5] = [2, 3, 4, 5, 6];
 
 /// The results for a terminal: ASCII, at most 100 columns, a table a group of cells that differ
 /// only in their bytes in flight. Ends in a newline.
 pub fn terminal(record: &Record) -> String {
+    let mut out = match record.header.experiment.as_str() {
+        "phase" => phase::terminal(record),
+        "retention" => retention::terminal(record),
+        _ => match Sweep::of(record).filter(is_large) {
+            Some(sweep) => sweep::terminal(&sweep),
+            None => by_groups(record),
+        },
+    };
+    let remarks = remarks(record);
+    if !remarks.is_empty() && !out.is_empty() && !out.ends_with("\n\n") {
+        out.push('\n');
+    }
+    for line in remarks {
+        out.push_str(&wrapped(&ascii(&line)));
+    }
+    if out.trim().is_empty() {
+        out = "The record holds no cells.\n".to_owned();
+    }
+    while out.ends_with("\n\n") {
+        out.pop();
+    }
+    out
+}
+
+/// Whether a sweep has so many cells that a row a mode would bury what it says.
+fn is_large(sweep: &Sweep<'_>) -> bool {
+    sweep.cells.len() > 24
+}
+
+/// A table a group of cells, a row a mode.
+fn by_groups(record: &Record) -> String {
     let mut out = String::new();
     for group in model::groups(record) {
         let mut table = table(presets::NOTHING, WIDTH);
@@ -34,27 +66,19 @@ pub fn terminal(record: &Record) -> String {
         }
         out.push('\n');
     }
-    for line in remarks(record) {
-        out.push_str(&wrapped(&ascii(&line)));
-    }
-    if out.is_empty() {
-        out.push_str("The record holds no cells.\n");
-    }
-    while out.ends_with("\n\n") {
-        out.pop();
-    }
     out
 }
 
 /// The results as Markdown tables, a row a cell, each table under a line that says what its cells
 /// have in common, and at the end which record they are from. Ends in a newline.
 pub fn markdown(record: &Record) -> String {
-    let mut out = String::new();
-    for group in model::groups(record) {
-        let table = compact(&group);
-        let (heading, details) = (escaped(&group.heading), escaped(&group.details));
-        out.push_str(&format!("{heading} ({details}):\n\n{table}\n\n"));
-    }
+    let mut out = match record.header.experiment.as_str() {
+        "phase" => phase::markdown(record),
+        "retention" => retention::markdown(record),
+        _ => Sweep::of(record)
+            .filter(is_large)
+            .map_or_else(|| compact_groups(record), |sweep| sweep::markdown(&sweep)),
+    };
     for line in remarks(record) {
         out.push_str(&format!("- {}\n", escaped(&line)));
     }
@@ -70,6 +94,16 @@ pub fn markdown(record: &Record) -> String {
         escaped(&record.machine.kernel_release),
         escaped(&record.machine.kernel_kind),
     ));
+    out
+}
+
+fn compact_groups(record: &Record) -> String {
+    let mut out = String::new();
+    for group in model::groups(record) {
+        let table = compact(&group);
+        let (heading, details) = (escaped(&group.heading), escaped(&group.details));
+        out.push_str(&format!("{heading} ({details}):\n\n{table}\n\n"));
+    }
     out
 }
 
@@ -130,7 +164,7 @@ fn table(style: TableStyle, width: u16) -> Table {
 }
 
 /// The cells of a row; the place only in the first row of its cell.
-fn row(cell: &CellView<'_>, mode: &ModeView<'_>, first: bool) -> [String; 7] {
+fn row(cell: &CellView<'_>, mode: &ModeView<'_>, first: bool) -> [String; 8] {
     let place = if first { cell.label.clone() } else { String::new() };
     let result = mode.result.as_ref();
     let verdict = match (mode.gap(), result, mode.is_baseline) {
@@ -144,6 +178,7 @@ fn row(cell: &CellView<'_>, mode: &ModeView<'_>, first: bool) -> [String; 7] {
         mode.mode.to_owned(),
         mode.rate.map_or_else(String::new, |rate| text::mbit(rate.median)),
         mode.send_bytes_per_s.map_or_else(String::new, text::gigabytes),
+        mode.send_share.map_or_else(String::new, text::percent),
         result.map_or_else(String::new, |result| text::ratio(result.ratio)),
         result.map_or_else(String::new, |result| text::interval(result.ci)),
         verdict,
@@ -151,7 +186,7 @@ fn row(cell: &CellView<'_>, mode: &ModeView<'_>, first: bool) -> [String; 7] {
 }
 
 /// What the reader must know beside the figures.
-pub(crate) fn remarks(record: &Record) -> Vec<String> {
+fn remarks(record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(why) = &record.header.not_a_timing {
         lines.push(format!("Not timings: {why}."));
@@ -159,14 +194,45 @@ pub(crate) fn remarks(record: &Record) -> Vec<String> {
     if !record.complete {
         lines.push("The record was cut short; what it holds is good.".to_owned());
     }
-    for line in &record.unavailable {
+    lines.extend(troubles(record));
+    lines
+}
+
+/// What was not to be had, and what failed.
+pub(crate) fn troubles(record: &Record) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in record.unavailable.iter().filter(|line| line.cell.is_none()) {
         lines.push(format!("Mode {} is not available: {}", line.mode, line.why));
     }
+    lines.extend(missing_cells(record));
     for error in &record.errors {
         let kind = if error.wrong_byte { "Wrong byte" } else { "Failed" };
         lines.push(format!("{kind} in cell {}, mode {}: {}", error.cell, error.mode, error.what));
     }
     lines
+}
+
+/// Cells in which nothing is to be had, once for each reason.
+fn missing_cells(record: &Record) -> Vec<String> {
+    let mut reasons: Vec<&str> = Vec::new();
+    for line in record.unavailable.iter().filter(|line| line.cell.is_some()) {
+        if !reasons.contains(&line.why.as_str()) {
+            reasons.push(&line.why);
+        }
+    }
+    let cells = |why: &str| {
+        let mut cells: Vec<u32> = record
+            .unavailable
+            .iter()
+            .filter(|line| line.why == why)
+            .filter_map(|line| line.cell)
+            .collect();
+        cells.dedup();
+        cells.len()
+    };
+    let said =
+        |why: &&str| format!("Not measured, {} of {} cells: {why}", cells(why), record.cells.len());
+    reasons.iter().map(said).collect()
 }
 
 /// For terminals: what is not printable ASCII is written as an escape.

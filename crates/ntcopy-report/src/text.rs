@@ -49,6 +49,11 @@ pub(crate) fn thousands(value: f64) -> String {
     if value < 0.0 { format!("-{grouped}") } else { grouped }
 }
 
+/// `87 %`, from a part of 1.
+pub(crate) fn percent(part: f64) -> String {
+    format!("{:.0} %", part * 100.0)
+}
+
 /// `1.31x`.
 pub(crate) fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}x")

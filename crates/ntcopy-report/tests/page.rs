@@ -182,7 +182,7 @@ fn error_rows_are_shown_and_a_wrong_byte_is_an_alert() {
     let page = html(&[common::with_error(common::synthetic_rounds(), 1, "nt", what, true)]);
     let text = words(&page);
     assert!(text.contains("A byte was wrong. Nothing here counts"), "{text}");
-    assert!(text.contains(&format!("Wrong byte in cell 1, mode nt : {what}")), "{text}");
+    assert!(text.contains(&format!("Wrong byte in cell 1, mode nt: {what}")), "{text}");
     assert!(text.contains("nt failed vmsplice win"), "{text}");
 }
 

@@ -39,7 +39,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("Last-level cache", llc),
         ("Memory", text::about_size(machine.memory_bytes)),
         ("Kernel", kernel),
-        ("CPUs of that kernel", machine.kernel_cpus.to_string()),
+        ("CPUs of that kernel", kernel_cpus(record)),
         ("C library", machine.libc.clone()),
         (
             "Its memcpy goes NT",
@@ -50,6 +50,14 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("Frequency governor", machine.governor.clone().unwrap_or_else(unknown)),
         ("Hypervisor", machine.hypervisor.clone().unwrap_or_else(|| "no sign of one".to_owned())),
     ]
+}
+
+fn kernel_cpus(record: &Record) -> String {
+    let machine = &record.machine;
+    match machine.kernel_pin {
+        Some(cpu) => format!("{}, all of it on the host's CPU {cpu}", machine.kernel_cpus),
+        None => machine.kernel_cpus.to_string(),
+    }
 }
 
 fn cache(cache: &Cache) -> String {

@@ -72,6 +72,94 @@ pub fn synthetic_published() -> Record {
     record
 }
 
+/// What `adaptive` gains over `copy` in the sweep's cell of so many bytes in flight.
+pub fn adaptive_gain(in_flight_bytes: u64) -> f64 {
+    if in_flight_bytes >= 32 * MIB { 1.25 } else { 0.98 }
+}
+
+/// A sweep of 30 cells: five numbers of sockets, three data sets, two objects.
+pub fn synthetic_sweep() -> Record {
+    let mut record = synthetic_empty("sweep");
+    for dataset in [MIB, 64 * MIB, 256 * MIB] {
+        for object in [64 << 10, MIB] {
+            for sockets in [1, 8, 32, 64, 128] {
+                let cell = record.cells.len() as u32;
+                let in_flight = sockets * object;
+                let params = params(json!({
+                    "family": "unix", "form": "rounds", "object_bytes": object,
+                    "dataset_bytes": dataset, "sockets": sockets, "in_flight_bytes": in_flight,
+                    "sender_cpu": 0, "reader_cpu": 0,
+                }));
+                record.cells.push(Cell { cell, params });
+                let nt = if in_flight >= 32 * MIB { 1.25 } else { 0.8 };
+                let modes = [("copy", 1.0), ("nt", nt), ("adaptive", adaptive_gain(in_flight))];
+                for pair in 0..5 {
+                    for (position, (mode, factor)) in (0..).zip(modes) {
+                        let bytes = in_flight * 100;
+                        let mut sample =
+                            sample(cell, pair, position, mode, bytes, factor * 5e9, true);
+                        if mode == "adaptive" && nt > 1.0 {
+                            sample.counters.insert("nontemporal_bytes".to_owned(), bytes);
+                        }
+                        record.samples.push(sample);
+                    }
+                }
+            }
+        }
+    }
+    record
+}
+
+/// Five repetitions of the phases, each 40 windows of 5 ms; the many sockets are followed after
+/// 30 ms.
+pub fn synthetic_phase() -> Record {
+    let mut record = synthetic_empty("phase");
+    record.header.experiment = "phase".into();
+    record.header.baseline = "adaptive".into();
+    record.cells.push(Cell { cell: 0, params: params(json!({"sockets": 128})) });
+    for pair in 0..5 {
+        let mut sample = sample(0, pair, 0, "adaptive", 100 * MIB, 5e9, false);
+        for phase in 0..3 {
+            for window in 1..=40 {
+                let is_nt = phase == 1 && window > 6;
+                let columns = [
+                    ("phase", phase),
+                    ("at_ns", window * 5_000_000),
+                    ("bytes", MIB),
+                    ("nontemporal_bytes", if is_nt { MIB } else { 0 }),
+                ];
+                for (name, value) in columns {
+                    sample.series.entry(name.to_owned()).or_default().push(value);
+                }
+            }
+        }
+        record.samples.push(sample);
+    }
+    record
+}
+
+/// A victim of 100 lines: 5 ns when idle, 10 beside `copy`, 8 beside `nt`.
+pub fn synthetic_retention() -> Record {
+    let mut record = synthetic_empty("retention");
+    record.header.experiment = "retention".into();
+    let params = params(json!({
+        "family": "unix", "form": "victim", "object_bytes": MIB, "dataset_bytes": 256 * MIB,
+        "sockets": 64, "in_flight_bytes": 64 * MIB, "hot_set_bytes": 6400,
+    }));
+    record.cells.push(Cell { cell: 0, params });
+    for pair in 0..5 {
+        let modes = [("copy", 100 * MIB, 1000), ("idle", 0, 500), ("nt", 100 * MIB, 800)];
+        for (position, (mode, bytes, walk_ns)) in (0..).zip(modes) {
+            let mut sample = sample(0, pair, position, mode, bytes.max(1), 5e9, true);
+            sample.bytes = bytes;
+            sample.elapsed_ns = sample.elapsed_ns.max(1000);
+            sample.series.insert("walk_ns".to_owned(), vec![walk_ns; 100]);
+            record.samples.push(sample);
+        }
+    }
+    record
+}
+
 /// A record with a header and a machine, and nothing measured.
 pub fn synthetic_empty(name: &str) -> Record {
     let words = ["ntcopy", "bench", "unix", "--sockets", "1,2,4,8,16,32,64,128", "--kernel", "um"];
@@ -99,7 +187,7 @@ pub fn synthetic_empty(name: &str) -> Record {
 pub fn without_nt(mut record: Record) -> Record {
     record.samples.retain(|sample| sample.mode != "nt");
     let why = "this kernel has no MSG_NTCOPY; try --kernel um";
-    record.unavailable.push(Unavailable { mode: "nt".into(), why: why.into() });
+    record.unavailable.push(Unavailable { mode: "nt".into(), why: why.into(), cell: None });
     record
 }
 
@@ -134,6 +222,7 @@ fn machine() -> Machine {
         kernel_release: "7.3.4".into(),
         kernel_key: Some("um-7.3.4-0123456789ab".into()),
         kernel_cpus: 1,
+        kernel_pin: None,
         libc: "glibc 2.36".into(),
         libc_nt_threshold_bytes: Some(288 * MIB),
         governor: None,
@@ -179,5 +268,15 @@ fn sample(
         phases_ns.insert("drain".to_owned(), elapsed_ns * 4 / 10);
     }
     let mode = mode.to_owned();
-    Sample { cell, pair, position, mode, bytes, elapsed_ns, phases_ns, counters: BTreeMap::new() }
+    Sample {
+        cell,
+        pair,
+        position,
+        mode,
+        bytes,
+        elapsed_ns,
+        phases_ns,
+        counters: BTreeMap::new(),
+        series: BTreeMap::new(),
+    }
 }

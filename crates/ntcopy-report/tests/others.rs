@@ -1,0 +1,96 @@
+//! Sweeps, phases and victims: their tables, their JSON and their part of the page.
+
+mod common;
+
+use ntcopy_bench::record::Record;
+use ntcopy_bench::verdict;
+use ntcopy_report::{json, page, table};
+
+fn is_for_terminals(text: &str) {
+    assert!(text.chars().all(|c| c == '\n' || c == ' ' || c.is_ascii_graphic()), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text:?}");
+}
+
+fn html(record: Record) -> String {
+    page::html(&[record], &["ntcopy".to_owned()]).expect("a page")
+}
+
+#[test]
+fn a_sweep_has_a_row_a_cell_and_says_how_far_behind_the_better_mode_it_is() {
+    let record = common::synthetic_sweep();
+    let text = table::terminal(&record);
+    is_for_terminals(&text);
+    let rows = text.lines().filter(|line| line.contains(" copy ") || line.contains(" nt "));
+    let figures = rows.filter(|row| row.matches('(').count() == 3).count();
+    assert_eq!(figures, 30, "{text}");
+    assert!(text.contains("1.25 (1.25-1.25)") && text.contains("100 %"), "{text}");
+    let said = verdict::sentences(&record).join(" ");
+    assert!(said.contains("Over 30 cells the adaptive hint reaches 0.98"), "{said}");
+    assert!(said.contains("or more in flight (6 cells) it is at 1.25x to 1.25x"), "{said}");
+}
+
+#[test]
+fn a_sweep_fits_a_readme_as_a_grid_an_object() {
+    let markdown = table::markdown(&common::synthetic_sweep());
+    let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), 2 * (2 + 5), "{markdown}");
+    let columns = |line: &str| line.matches('|').count();
+    assert!(rows.iter().all(|row| columns(row) == 12), "{markdown}");
+    assert!(markdown.contains("Objects of 1 MiB, unix sockets; by size of the data set:"));
+    assert!(markdown.contains("Over 30 cells: geometric mean 0.98"), "{markdown}");
+    assert!(markdown.contains("Record `synthetic-sweep`"), "{markdown}");
+}
+
+#[test]
+fn a_small_sweep_keeps_the_ordinary_table() {
+    let mut record = common::synthetic_sweep();
+    record.cells.truncate(10);
+    record.samples.retain(|sample| sample.cell < 10);
+    let text = table::terminal(&record);
+    assert!(text.contains("verdict") && text.contains("adaptive"), "{text}");
+    assert_eq!(json::object(&record)["sweep"]["cells"].as_array().map(Vec::len), Some(10));
+}
+
+#[test]
+fn the_page_shows_a_sweep_as_heat_maps_with_figures_in_every_field() {
+    let html = html(common::synthetic_sweep());
+    // Three maps of ratios and one of shares, for each of two objects.
+    assert_eq!(html.matches("<table class=\"sweep\">").count(), 8);
+    assert_eq!(html.matches("class=\"heat up5\"").count(), 9 * 2, "adaptive and nt by copy");
+    assert_eq!(html.matches("class=\"heat down4\"").count(), 21, "nt by copy");
+    assert!(html.contains("scope=\"row\"") && html.contains("<caption>"));
+    assert!(!html.contains(" style="), "colours are classes");
+    for name in ["up1", "up6", "down1", "down6"] {
+        assert!(html.contains(&format!(".{name} {{")), "{name}");
+    }
+}
+
+#[test]
+fn phases_have_a_row_each() {
+    let record = common::synthetic_phase();
+    let text = table::terminal(&record);
+    is_for_terminals(&text);
+    assert!(text.contains("2: 128 sockets") && text.contains("100 %"), "{text}");
+    let rows = table::markdown(&record).lines().filter(|line| line.starts_with('|')).count();
+    assert_eq!(rows, 2 + 3);
+    let results = json::object(&record)["results"].as_array().unwrap().clone();
+    assert_eq!((results.len(), &results[1]["median"]), (3, &30_000_000.into()));
+    assert!(html(record).contains("128 sockets"));
+}
+
+#[test]
+fn a_victims_table_has_its_own_speed_and_that_of_all_together() {
+    let record = common::synthetic_retention();
+    let text = table::terminal(&record);
+    is_for_terminals(&text);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let row = |mode: &str| rows.iter().find(|row| row.first() == Some(&mode)).unwrap();
+    assert_eq!(row("idle")[1], "5.0");
+    assert_eq!(row("copy")[1], "10.0");
+    assert!(row("nt")[1] == "8.0" && row("nt").contains(&"1.25x"), "{text}");
+    let results = json::object(&record)["results"].as_array().unwrap().clone();
+    let walks = results.iter().filter(|result| result["metric"] == "walks").count();
+    assert_eq!(walks, 2, "idle and nt against copy");
+    assert!(html(record).contains("Hot set of 6400 bytes"));
+}
