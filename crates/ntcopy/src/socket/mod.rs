@@ -117,6 +117,16 @@ pub fn counters() -> Result<Option<Counters>, CountersError> {
     Counters::read(Path::new(uapi::STAT_PATH))
 }
 
+/// [`counters`] from another file: another process's `/proc/PID/net/ntcopy_stat`, which counts in
+/// its network namespace, or a copy that was kept.
+///
+/// # Errors
+///
+/// The file is there but cannot be read, or not understood.
+pub fn counters_in(path: &Path) -> Result<Option<Counters>, CountersError> {
+    Counters::read(path)
+}
+
 /// The system's settings; `None` for those that this kernel does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sysctls {

@@ -1,0 +1,216 @@
+//! `ntcopy stat`: what the kernel did with the hints, now and since it began to count.
+
+mod json;
+mod reading;
+mod text;
+mod ticker;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use ntcopy::{socket, uapi};
+
+use self::reading::{Interval, Reading};
+use self::ticker::Ticker;
+
+/// How many lines of the table follow on its head before the head comes again, on a terminal.
+const LINES_PER_HEAD: u64 = 20;
+
+const HELP: &str = "\
+Examples:
+  ntcopy stat                              a line a second, until Ctrl-C
+  ntcopy stat --interval 200ms --count 50  fifty lines in ten seconds
+  ntcopy stat --once                       what was counted so far, and why
+  ntcopy stat --pid $(pidof -s storaged)   in the network namespace of that process
+  ntcopy stat --json | jq .nontemporal_share
+
+Every byte that a hinted send accepted is counted once: as non-temporal, or under the reason why \
+it was copied normally. The kernel counts per network namespace. The keys of --json are those of \
+/proc/net/ntcopy_stat, in bytes; nontemporal_share is null where nothing was hinted.
+
+Ends with 3 on a kernel that does not know MSG_NTCOPY.";
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "Show what the kernel did with the hints, live",
+    long_about = "Show what the kernel did with the hints, live: the rate of hinted bytes, the \
+                  share of them that was copied non-temporally, and the rate of every reason for \
+                  which the others were not. Needs no root and changes nothing.",
+    after_help = HELP
+)]
+pub struct Args {
+    /// Time between two lines: 500ms, 2s; a bare number is seconds
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
+    interval: Duration,
+    /// End after so many lines
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Print what was counted so far, and end
+    #[arg(long, conflicts_with_all = ["interval", "count"])]
+    once: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// Look into the network namespace of this process
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+    /// Read the counters from FILE, such as a copy that was kept
+    #[arg(long, value_name = "FILE", conflicts_with = "pid")]
+    file: Option<PathBuf>,
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a time: write 500ms, 2s or a number of seconds");
+    let (number, nanos_each) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1e6),
+        None => (text.strip_suffix('s').unwrap_or(text), 1e9),
+    };
+    if !number.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let nanos = number.trim_end().parse::<f64>().map_err(|_| wrong())? * nanos_each;
+    // A day is as good as never; below a millisecond the reading itself shows in the rates.
+    if !(1e6..=86_400e9).contains(&nanos) {
+        return Err(format!("`{text}` is not between 1ms and 86400s"));
+    }
+    Ok(Duration::from_nanos(nanos as u64))
+}
+
+/// Whose counters, and where they are.
+struct Source {
+    path: PathBuf,
+    pid: Option<u32>,
+    is_file: bool,
+}
+
+impl Source {
+    fn new(args: &Args) -> Self {
+        let path = match (&args.file, args.pid) {
+            (Some(file), _) => file.clone(),
+            (None, Some(pid)) => PathBuf::from(format!("/proc/{pid}/net/ntcopy_stat")),
+            (None, None) => PathBuf::from(uapi::STAT_PATH),
+        };
+        Source { path, pid: args.pid, is_file: args.file.is_some() }
+    }
+
+    /// `None` where there are no counters to be read.
+    fn read(&self) -> anyhow::Result<Option<Reading>> {
+        let counters = socket::counters_in(&self.path)?;
+        Ok(counters.map(|counters| Reading { at: Instant::now(), counters }))
+    }
+
+    /// A later reading, of counters that were there before.
+    fn read_again(&self) -> anyhow::Result<Reading> {
+        match (self.read()?, self.pid) {
+            (Some(reading), _) => Ok(reading),
+            (None, Some(pid)) => bail!("process {pid} has ended, or left its network namespace"),
+            (None, None) => bail!("{} is gone", self.path.display()),
+        }
+    }
+
+    /// Why there is nothing to be read, from the outset.
+    fn absence(&self) -> anyhow::Result<ExitCode> {
+        if self.is_file {
+            bail!("there is no file {}", self.path.display());
+        }
+        if let Some(pid) = self.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            bail!("there is no process {pid}");
+        }
+        eprintln!(
+            "ntcopy: this kernel does not know MSG_NTCOPY: it has no {}. One that does: \
+             ntcopy kernel boot -- COMMAND",
+            uapi::STAT_PATH
+        );
+        Ok(ExitCode::from(super::NOT_AVAILABLE))
+    }
+
+    /// What the reader should know about the settings; those of another namespace are not to be
+    /// seen from here.
+    fn remark(&self) -> Option<&'static str> {
+        let is_own = self.pid.is_none() && !self.is_file;
+        let is_off = is_own && socket::sysctl().ntcopy == Some(uapi::SYSCTL_OFF);
+        is_off.then_some("net.core.ntcopy is 0: hints are ignored, and nothing is counted")
+    }
+}
+
+/// Runs it.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let source = Source::new(&args);
+    let Some(first) = source.read()? else {
+        return source.absence();
+    };
+    if let Some(remark) = source.remark() {
+        eprintln!("ntcopy: {remark}");
+    }
+    if args.once {
+        let text = if args.json { json::totals(&first) } else { text::totals(&first) };
+        emit(&text)?;
+    } else {
+        watch(&args, &source, first)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line an interval, until the count is reached, a signal comes or nobody reads any more.
+fn watch(args: &Args, source: &Source, first: Reading) -> anyhow::Result<()> {
+    let mut ticker = Ticker::start(args.interval).context("cannot take over Ctrl-C")?;
+    let heads_repeat = io::stdout().is_terminal();
+    if !args.json && !emit(&text::so_far(&first))? {
+        return Ok(());
+    }
+    let mut last = first.clone();
+    let mut lines = 0;
+    while args.count.is_none_or(|count| lines < count) {
+        if !ticker.wait()? {
+            break;
+        }
+        let now = source.read_again()?;
+        let interval = Interval::between(&last, &now)?;
+        let line = if args.json {
+            json::interval(&now, &interval)
+        } else if lines == 0 || heads_repeat && lines.is_multiple_of(LINES_PER_HEAD) {
+            text::head() + &text::line(&interval)
+        } else {
+            text::line(&interval)
+        };
+        if !emit(&line)? {
+            return Ok(());
+        }
+        last = now;
+        lines += 1;
+    }
+    if !args.json && lines > 1 {
+        emit(&text::summary(&Interval::between(&first, &last)?))?;
+    }
+    Ok(())
+}
+
+/// Prints and flushes. False if nobody reads it: as with `| head`, no error but an end.
+fn emit(text: &str) -> io::Result<bool> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_have_units_and_bounds() {
+        for (text, millis) in [("1s", 1000), ("2", 2000), ("500ms", 500), ("0.25", 250), ("1ms", 1)]
+        {
+            assert_eq!(parse_interval(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "s", "ms", "1m", "-1", "nan", "inf", "0", "0.5ms", "86401s", "1e9", "1 m"]
+        {
+            assert!(parse_interval(text).is_err(), "{text}");
+        }
+    }
+}

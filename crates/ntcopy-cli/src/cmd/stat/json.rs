@@ -1,0 +1,78 @@
+//! Lines for programs: one JSON object each, whole numbers of bytes.
+
+use ntcopy::socket::Counters;
+use serde_json::{Value, json};
+
+use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
+
+/// What was counted so far.
+pub fn totals(reading: &Reading) -> String {
+    line(&json!({
+        "total_bytes": reading.counters.as_map(),
+        "hinted_total_bytes": hinted_bytes(&reading.counters),
+        "nontemporal_share": share(&reading.counters),
+    }))
+}
+
+/// What was added in an interval, and the totals at its end. The share is the interval's.
+pub fn interval(now: &Reading, interval: &Interval) -> String {
+    let added = interval.added.as_map();
+    let rates = added
+        .iter()
+        .map(|(name, bytes)| (name.clone(), interval.per_second(*bytes).into()))
+        .collect::<serde_json::Map<String, Value>>();
+    let hinted = hinted_bytes(&interval.added);
+    line(&json!({
+        "interval_ns": u64::try_from(interval.length.as_nanos()).unwrap_or(u64::MAX),
+        "added_bytes": added,
+        "bytes_per_second": rates,
+        "hinted_bytes_per_second": interval.per_second(hinted),
+        "nontemporal_share": share(&interval.added),
+        "total_bytes": now.counters.as_map(),
+    }))
+}
+
+fn share(counters: &Counters) -> Value {
+    nontemporal_share(counters).map_or(Value::Null, Value::from)
+}
+
+fn line(object: &Value) -> String {
+    format!("{object}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::super::reading::testing;
+    use super::*;
+
+    fn parsed(line: &str) -> Value {
+        assert!(line.ends_with('\n') && !line.trim_end().contains('\n'), "{line}");
+        serde_json::from_str(line).expect("JSON")
+    }
+
+    #[test]
+    fn an_interval_has_rates_share_and_totals() {
+        let now = Reading {
+            at: Instant::now(),
+            counters: testing::counters("nontemporal_bytes 900\nfits_cache_bytes 100\n"),
+        };
+        let added = testing::interval(500, "nontemporal_bytes 30\nfits_cache_bytes 10\n");
+        let object = parsed(&interval(&now, &added));
+        assert_eq!(object["interval_ns"], 500_000_000);
+        assert_eq!(object["added_bytes"]["nontemporal_bytes"], 30);
+        assert_eq!(object["bytes_per_second"]["fits_cache_bytes"], 20);
+        assert_eq!(object["hinted_bytes_per_second"], 80);
+        assert_eq!(object["nontemporal_share"], 0.75);
+        assert_eq!(object["total_bytes"]["nontemporal_bytes"], 900);
+    }
+
+    #[test]
+    fn totals_of_nothing_have_no_share() {
+        let counters = testing::counters("nontemporal_bytes 0\n");
+        let object = parsed(&totals(&Reading { at: Instant::now(), counters }));
+        assert_eq!(object["hinted_total_bytes"], 0);
+        assert!(object["nontemporal_share"].is_null());
+    }
+}

@@ -1,0 +1,214 @@
+//! Lines for people: a table of rates, a list of reasons, 80 columns.
+
+use std::fmt::Write as _;
+
+use ntcopy::socket::Counters;
+use ntcopy::uapi;
+
+use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
+
+/// Name in the kernel, head of the column, and what it means.
+const REASONS: [(&str, &str, &str); 5] = [
+    (uapi::STAT_FITS_CACHE, "fits", "the bytes in flight fit the cache"),
+    (uapi::STAT_TOO_SMALL, "small", "below net.core.ntcopy_min_bytes"),
+    (uapi::STAT_CHECKSUMMED, "checksum", "checksummed while copied"),
+    (uapi::STAT_SOFTWARE_TLS, "TLS", "encrypted by the CPU right away"),
+    (uapi::STAT_NOT_SUPPORTED, "other", "no such copy here, or nothing to copy"),
+];
+
+const UNITS: [(u64, &str); 4] =
+    [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+
+/// Three digits and a unit.
+fn amount(bytes: u64) -> String {
+    // From 999.5 on, three digits of the smaller unit would round to four.
+    let unit = UNITS.into_iter().find(|(factor, _)| bytes >= factor - factor / 2000);
+    let Some((factor, unit)) = unit else {
+        return format!("{bytes} B");
+    };
+    let value = bytes as f64 / factor as f64;
+    let digits = match value {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+fn percent(share: Option<f64>) -> String {
+    // Shown as all or nothing only where it is.
+    match share {
+        None => "-".to_owned(),
+        Some(share) if share > 0.0 && share < 0.001 => "<0.1 %".to_owned(),
+        Some(share) if share < 1.0 && share > 0.999 => ">99.9 %".to_owned(),
+        Some(share) => format!("{:.1} %", share * 100.0),
+    }
+}
+
+/// The head of the table.
+pub fn head() -> String {
+    let mut out = format!("{:>9}{:>9}{:>10}", "hinted/s", "NT", "of it NT");
+    for (_, title, _) in REASONS {
+        let _ = write!(out, "{title:>10}");
+    }
+    out.push('\n');
+    out
+}
+
+/// A line of the table: rates, and the share that went non-temporally.
+pub fn line(interval: &Interval) -> String {
+    let added = &interval.added;
+    let rate = |bytes: u64| match bytes {
+        0 => "-".to_owned(),
+        bytes => amount(interval.per_second(bytes)),
+    };
+    let mut out = format!(
+        "{:>9}{:>9}{:>10}",
+        rate(hinted_bytes(added)),
+        rate(added.get(uapi::STAT_NONTEMPORAL)),
+        percent(nontemporal_share(added))
+    );
+    for (name, ..) in REASONS {
+        let bytes =
+            if name == uapi::STAT_NOT_SUPPORTED { other_bytes(added) } else { added.get(name) };
+        let _ = write!(out, "{:>10}", rate(bytes));
+    }
+    out.push('\n');
+    out
+}
+
+/// What has no column of its own: unsupported, and reasons that only a later kernel knows.
+fn other_bytes(counters: &Counters) -> u64 {
+    let shown = |name: &str| {
+        name == uapi::STAT_NONTEMPORAL
+            || name != uapi::STAT_NOT_SUPPORTED && REASONS.iter().any(|(known, ..)| *known == name)
+    };
+    counters.as_map().iter().filter(|(name, _)| !shown(name)).map(|(_, bytes)| bytes).sum()
+}
+
+/// One sentence before the table.
+pub fn so_far(reading: &Reading) -> String {
+    match nontemporal_share(&reading.counters) {
+        None => "So far: no bytes were hinted.\n".to_owned(),
+        share => format!(
+            "So far: {} were hinted, {} of them copied non-temporally.\n",
+            amount(hinted_bytes(&reading.counters)),
+            percent(share)
+        ),
+    }
+}
+
+/// One sentence after the table.
+pub fn summary(whole: &Interval) -> String {
+    let hinted = hinted_bytes(&whole.added);
+    let seconds = whole.length.as_secs_f64();
+    match nontemporal_share(&whole.added) {
+        None => format!("In {seconds:.1} s: no bytes were hinted.\n"),
+        share => format!(
+            "In {seconds:.1} s: {} were hinted ({}/s), {} of them copied non-temporally.\n",
+            amount(hinted),
+            amount(whole.per_second(hinted)),
+            percent(share)
+        ),
+    }
+}
+
+/// All that was counted, reason by reason.
+pub fn totals(reading: &Reading) -> String {
+    let counters = &reading.counters;
+    let hinted = hinted_bytes(counters);
+    let share = |bytes: u64| percent((hinted > 0).then(|| bytes as f64 / hinted as f64));
+    let mut out = format!("{:<18}{:>9}\n", "Hinted", amount(hinted));
+    let mut row = |name: &str, bytes: u64, what: &str| {
+        let text = format!("  {name:<16}{:>9}{:>9}  {what}", amount(bytes), share(bytes));
+        out.push_str(text.trim_end());
+        out.push('\n');
+    };
+    row("non-temporal", counters.get(uapi::STAT_NONTEMPORAL), "");
+    for (name, _, what) in REASONS {
+        let label = name.trim_end_matches("_bytes").replace('_', " ");
+        row(&label, counters.get(name), what);
+    }
+    for (name, bytes) in counters.as_map() {
+        let is_known =
+            name == uapi::STAT_NONTEMPORAL || REASONS.iter().any(|(known, ..)| known == name);
+        if !is_known {
+            row(name, *bytes, "counted by this kernel, unknown to this program");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::super::reading::testing;
+    use super::*;
+
+    const MIXED: &str = "nontemporal_bytes 3000000000\nfits_cache_bytes 1000000000\n\
+                         too_small_bytes 4095\nchecksummed_bytes 0\nsoftware_tls_bytes 0\n\
+                         not_supported_bytes 7\n";
+
+    #[test]
+    fn amounts_have_three_digits() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.00 kB"),
+            (9_994, "9.99 kB"),
+            (9_995, "10.0 kB"),
+            (99_950, "100 kB"),
+            (999_499, "999 kB"),
+            (999_500, "1.00 MB"),
+            (17_600_000_000, "17.6 GB"),
+            (u64::MAX, "18446744 TB"),
+        ] {
+            assert_eq!(amount(bytes), text, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn all_and_nothing_are_said_only_where_true() {
+        assert_eq!(percent(Some(0.0)), "0.0 %");
+        assert_eq!(percent(Some(1e-9)), "<0.1 %");
+        assert_eq!(percent(Some(0.75)), "75.0 %");
+        assert_eq!(percent(Some(0.9999)), ">99.9 %");
+        assert_eq!(percent(Some(1.0)), "100.0 %");
+        assert_eq!(percent(None), "-");
+    }
+
+    #[test]
+    fn a_line_stands_under_its_head() {
+        let line = line(&testing::interval(500, MIXED));
+        assert_eq!(
+            head() + &line,
+            " hinted/s       NT  of it NT      fits     small  checksum       TLS     other\n  \
+             8.00 GB  6.00 GB    75.0 %   2.00 GB   8.19 kB         -         -      14 B\n"
+        );
+    }
+
+    #[test]
+    fn a_reason_of_a_later_kernel_is_not_lost() {
+        let counters = "nontemporal_bytes 1\nnew_reason_bytes 5\nnot_supported_bytes 2\n";
+        assert!(line(&testing::interval(1000, counters)).ends_with("       7 B\n"));
+        let reading = Reading { at: Instant::now(), counters: testing::counters(counters) };
+        let totals = totals(&reading);
+        assert!(totals.contains("  new_reason_bytes      5 B   62.5 %"), "{totals}");
+    }
+
+    #[test]
+    fn totals_name_every_reason_and_fit_eighty_columns() {
+        let reading = Reading { at: Instant::now(), counters: testing::counters(MIXED) };
+        let totals = totals(&reading);
+        assert_eq!(totals.lines().count(), 2 + REASONS.len(), "{totals}");
+        assert!(totals.lines().all(|line| line.len() <= 80), "{totals}");
+        assert!(totals.contains("  non-temporal      3.00 GB   75.0 %\n"), "{totals}");
+        assert!(totals.contains("  too small         4.09 kB   <0.1 %  below"), "{totals}");
+        for text in [so_far(&reading), summary(&testing::interval(2000, MIXED))] {
+            assert!(text.contains("4.00 GB were hinted") && text.contains("75.0 %"), "{text}");
+        }
+        let nothing = testing::interval(2000, "nontemporal_bytes 0\n");
+        assert_eq!(summary(&nothing), "In 2.0 s: no bytes were hinted.\n");
+    }
+}

@@ -1,0 +1,119 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# What MSG_NTCOPY costs those who do not use it, from the object code: builds
+# the send path for x86-64 without and with the series, and compares function
+# by function what runs until the first hint since boot. Only patched-out jumps
+# may be added; anything else is printed, and ends it with 1.
+#
+# Known, and listed as such: sendto() and sendmsg() mask off the flags that
+# only the kernel may pass. With the series they test for these and MSG_NTCOPY
+# together, and mask only if there is one: an `and` becomes a `test` and a jump,
+# which the CPU decodes as one. And where the socket option is set and asked for.
+#
+# usage: scripts/free-when-unused.sh [SERIES_DIR]
+#
+# The source is NTCOPY_LINUX, or the package that `ntcopy kernel build` keeps.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+series=$(realpath "${1:-$root/kernel/series/7.3}")
+cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+
+# What a send runs through, from the system call to the copy.
+objects="net/socket.o lib/iov_iter.o net/core/sock.o net/core/datagram.o net/core/skbuff.o
+	net/unix/af_unix.o net/ipv4/tcp.o net/ipv4/udp.o net/ipv4/raw.o net/ipv4/ip_output.o
+	net/ipv6/udp.o net/ipv6/ip6_output.o net/tls/tls_sw.o io_uring/net.o fs/splice.o"
+must="__sys_sendto ____sys_sendmsg sock_sendmsg sock_write_iter _copy_from_iter
+	copy_page_from_iter csum_and_copy_from_iter_full skb_copy_datagram_from_iter
+	unix_stream_sendmsg unix_dgram_sendmsg tcp_sendmsg_locked udp_sendmsg udpv6_sendmsg
+	__ip_append_data io_send tls_sw_sendmsg"
+masks="__sys_sendto ____sys_sendmsg io_send io_send_zc io_sendmsg_zc"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-free-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+die() {
+	echo "free-when-unused: $*" >&2
+	exit 1
+}
+
+fetch_source() {
+	mkdir "$work/linux"
+	if [ -n "${NTCOPY_LINUX-}" ]; then
+		(cd "$NTCOPY_LINUX" && git ls-files -z | tar c --null -T -) | tar x -C "$work/linux"
+		return
+	fi
+	release=$(basename "$series")
+	package=$(find "$cache/packages/" -name "linux-source-${release}_*.deb" 2>/dev/null |
+		sort -V | tail -n 1)
+	[ -n "$package" ] ||
+		die "no source of $release: run 'ntcopy kernel build' first, or set NTCOPY_LINUX"
+	dpkg-deb --fsys-tarfile "$package" |
+		tar x -O --wildcards './usr/src/linux-source-*.tar.xz' |
+		tar xJ -C "$work/linux" --strip-components=1
+}
+
+# As distributions build it where that matters here: patched jumps, mitigations
+# (without which there would be jump tables that cannot be followed), -O2.
+config() {
+	for option in 64BIT SMP JUMP_LABEL MULTIUSER PRINTK BUG FUTEX EPOLL SHMEM PROC_FS SYSFS SYSCTL \
+		CPU_MITIGATIONS MITIGATION_RETPOLINE CC_OPTIMIZE_FOR_PERFORMANCE COMPAT IA32_EMULATION \
+		SECURITY SECURITY_NETWORK NET UNIX INET IPV6 TLS IO_URING; do
+		echo "CONFIG_$option=y"
+	done
+}
+
+# $1: the build's folder
+compile() {
+	mkdir "$work/$1"
+	config >"$work/wanted"
+	{
+		make -s -C "$work/linux" O="$work/$1" ARCH=x86_64 KCONFIG_ALLCONFIG="$work/wanted" \
+			tinyconfig
+		cat "$work/wanted" >>"$work/$1/.config"
+		make -s -C "$work/linux" O="$work/$1" ARCH=x86_64 olddefconfig
+	} >"$work/config.log" 2>&1 || die "cannot configure: $(tail -n 3 "$work/config.log")"
+	while read -r option; do
+		grep -qx "$option" "$work/$1/.config" || die "$option does not survive in this source"
+	done <"$work/wanted"
+	compiler=gcc
+	! command -v ccache >/dev/null 2>&1 || compiler="ccache gcc"
+	# shellcheck disable=SC2086 # a list of files
+	CCACHE_DIR=${CCACHE_DIR:-$cache/ccache} make -s -C "$work/linux" O="$work/$1" ARCH=x86_64 \
+		CC="$compiler" -j"$(nproc)" $objects >"$work/build.log" 2>&1 || {
+		grep -m5 -E 'error:|Error' "$work/build.log" >&2
+		die "the $1 build fails"
+	}
+}
+
+# Each word of a list behind an option. $1: the option; then the list
+each() {
+	option=$1
+	shift
+	printf -- "$option %s " "$@"
+}
+
+fetch_source
+echo "free-when-unused: building without the series"
+compile without
+echo "free-when-unused: building with it"
+for patch in "$series"/*.patch; do
+	patch -d "$work/linux" -p1 -s -F0 <"$patch" >"$work/patch.log" 2>&1 ||
+		die "$(basename "$patch") does not apply"
+done
+compile with
+
+pairs=
+for object in $objects; do
+	pairs="$pairs $work/without/$object=$work/with/$object"
+done
+# Known to differ: not on the way of an unhinted send, or no more work.
+# shellcheck disable=SC2046,SC2086 # lists of words
+python3 "$root/scripts/free-when-unused.py" --key iov_iter_nontemporal_key \
+	--known "sk_setsockopt=the option itself" \
+	--known "sk_getsockopt=the option itself" \
+	--known "sock_sendmsg=calls __sock_sendmsg(), as the system calls do, where it was inlined" \
+	--known "io_sendmsg_zc=zero copy; the compiler lays out its blocks anew" \
+	--cold sendmsg_rare_flags $(each --mask-to-test $masks) $(each --must $must) $pairs

@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Upstream's tests: which to build, run them in a guest, compare, write the table.
+
+Called by upstream-tests.sh, which see. Python's standard library only (3.11 for tomllib).
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+# How a test says that it cannot be run here (tools/testing/selftests/kselftest.h).
+SKIP = 4
+DEFAULT_TIMEOUT_S = 60
+# A difference is believed when it shows in this many runs of each mode: tests with real time in
+# them fail now and then on a loaded machine, with the flag and without it.
+RUNS = 3
+MODES = ("0", "3")
+COUNTERS = pathlib.Path("/proc/net/ntcopy_stat")
+BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
+
+
+def read_list(path, quick=False, only=(), factor=1):
+    """The tests of the list, as dictionaries with every key set; time limits times a factor."""
+    tests = []
+    for test in tomllib.loads(pathlib.Path(path).read_text())["test"]:
+        name = test["name"]
+        unknown = set(test) - {"name", "run", "build", "quick", "timeout", "why"}
+        if unknown:
+            sys.exit(f"upstream-tests: {path}: {name}: unknown keys {sorted(unknown)}")
+        test.setdefault("build", [name])
+        test.setdefault("run", "./" + os.path.basename(name))
+        test["timeout"] = factor * test.get("timeout", DEFAULT_TIMEOUT_S)
+        if (test.get("quick") or not quick) and (not only or name in only):
+            tests.append(test)
+    if not tests:
+        sys.exit(f"upstream-tests: no test of {path} was asked for")
+    return tests
+
+
+def exists(tree, test):
+    """Whether this source has the test."""
+    return (tree / test["name"]).exists() or (tree / (test["name"] + ".c")).exists()
+
+
+def nontemporal_bytes():
+    """Bytes copied non-temporally so far in this network namespace."""
+    for line in COUNTERS.read_text().splitlines():
+        name, count = line.split()
+        if name == "nontemporal_bytes":
+            return int(count)
+    sys.exit(f"upstream-tests: {COUNTERS} has no nontemporal_bytes")
+
+
+def verdicts(output):
+    """The lines in which the test says what passed and what failed, without times and numbers."""
+    found = []
+    for line in re.sub(r"\x1b\[[0-9;]*m", "", output).splitlines():
+        tap = re.match(r"[#\s]*(ok|not ok)\s+\d+\s*-?\s*(.*)", line)
+        if tap:
+            # "# time=12ms" and the like change from run to run.
+            name = re.sub(r"(#\s*)?\b(time|duration)\b.*", "", tap[2])
+            found.append(f"{tap[1]} {name.strip()}")
+            continue
+        word = re.search(r"\[\s*(OK|PASS|FAIL|SKIP|XFAIL)\s*\]", line)
+        if word:
+            found.append(word[1])
+    return sorted(found)
+
+
+def reason(output):
+    """The line that says best why a test did not pass."""
+    lines = [line.strip(" #\t") for line in output.splitlines() if line.strip(" #\t")]
+    # What the kernel or the machine lacks says more than what failed of it.
+    lacks = r"SKIP|not found|[Nn]ot (supported|implemented|permitted)|Unknown device|No such|denied"
+    fails = r"[Cc]annot|[Ee]rror|FAIL|[Ff]ailed|Expected"
+    for tells in (lacks, fails):
+        for line in lines:
+            if re.search(tells, line) and not re.match(r"(ok|not ok) |Totals|FAILED:", line):
+                return line[:100]
+    return lines[-1][:100] if lines else "no output"
+
+
+def run_one(tree, test, mode):
+    """Runs one test in its folder; a dictionary of what came of it."""
+    folder = (tree / test["name"]).parent
+    before, start = nontemporal_bytes(), time.monotonic()
+    # A session of its own: what a test leaves behind is ended with it.
+    child = subprocess.Popen(
+        ["bash", "-c", test["run"]], cwd=folder, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    timed_out = False
+    try:
+        output, _ = child.communicate(timeout=test["timeout"])
+    except subprocess.TimeoutExpired:
+        timed_out = True
+        os.killpg(child.pid, signal.SIGTERM)
+        try:
+            output, _ = child.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            output, _ = child.communicate()
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    output = output.decode(errors="replace")
+    code = child.returncode
+    status = "timeout" if timed_out else {0: "pass", SKIP: "skip"}.get(code, "fail")
+    return {
+        "name": test["name"], "mode": mode, "status": status, "code": code,
+        "verdicts": verdicts(output), "reason": "" if status == "pass" else reason(output),
+        "nontemporal_bytes": nontemporal_bytes() - before,
+        "seconds": round(time.monotonic() - start, 1), "output": output[-20000:],
+    }
+
+
+def append(path, entry):
+    """A line that survives the guest."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(entry) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_results(path):
+    """{(test, mode): [result, ...]}; a run that began and never ended took the guest with it."""
+    runs, begun = {}, None
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    for line in text.splitlines():
+        entry = json.loads(line)
+        if "begin" in entry:
+            if begun:
+                runs.setdefault(begun, []).append(died(begun))
+            begun = (entry["begin"], entry["mode"])
+        else:
+            begun = None
+            runs.setdefault((entry["name"], entry["mode"]), []).append(entry)
+    if begun:
+        runs.setdefault(begun, []).append(died(begun))
+    return runs
+
+
+def died(key):
+    return {"name": key[0], "mode": key[1], "status": "died", "code": None, "verdicts": [],
+            "reason": "the guest died or hung", "nontemporal_bytes": 0, "seconds": 0, "output": ""}
+
+
+def signature(result):
+    """What must be the same with 0 and with 3."""
+    return (result["status"], tuple(result["verdicts"]))
+
+
+def judge(runs, name):
+    """`same`, `missing` (modes to be run once more), or `different`."""
+    off, on = (runs.get((name, mode), []) for mode in MODES)
+    if not off or not on:
+        return "missing"
+    if {signature(run) for run in off} & {signature(run) for run in on}:
+        return "same"
+    return "different" if min(len(off), len(on)) >= RUNS else "missing"
+
+
+def wanted(tests, tree, runs):
+    """What is still to be run: [(test, mode)]. Both modes the same number of times."""
+    todo = []
+    for mode in MODES:
+        for test in tests:
+            done = {each: len(runs.get((test["name"], each), [])) for each in MODES}
+            is_open = exists(tree, test) and judge(runs, test["name"]) == "missing"
+            if is_open and done[mode] == min(done.values()):
+                todo.append((test, mode))
+    return todo
+
+
+def cmd_programs(args):
+    """The programs to build, one a line, of the tests that this source has."""
+    tests = read_list(args.list, args.quick, args.only)
+    names = {program for test in tests if exists(args.tree, test) for program in test["build"]}
+    print("\n".join(sorted(names)))
+
+
+def cmd_todo(args):
+    """The modes in which something is still to be run, and the seconds that it may take."""
+    tests = read_list(args.list, args.quick, args.only, args.factor)
+    todo = wanted(tests, args.tree, read_results(args.results))
+    for mode in MODES:
+        limits = [test["timeout"] + 10 for test, test_mode in todo if test_mode == mode]
+        if limits:
+            print(mode, sum(limits))
+
+
+def cmd_run(args):
+    """In the guest: runs what is still to be run in this mode."""
+    mode = pathlib.Path("/proc/sys/net/core/ntcopy").read_text().strip()
+    if mode != args.mode:
+        sys.exit(f"upstream-tests: net.core.ntcopy is {mode} in the guest, not {args.mode}")
+    tests = read_list(args.list, args.quick, args.only, args.factor)
+    for test, test_mode in wanted(tests, args.tree, read_results(args.results)):
+        if test_mode != mode:
+            continue
+        append(args.results, {"begin": test["name"], "mode": mode})
+        result = run_one(args.tree, test, mode)
+        append(args.results, result)
+        print(f"  {test['name']:<32} {mode}: {summary(result)}", flush=True)
+
+
+def summary(result):
+    """One cell of the table."""
+    good = sum(line.startswith(("ok", "OK", "PASS")) for line in result["verdicts"])
+    bad = sum(line.startswith(("not ok", "FAIL")) for line in result["verdicts"])
+    if result["status"] == "pass":
+        return f"pass ({good})" if good else "pass"
+    if result["status"] == "skip":
+        return "skip"
+    return f"{result['status']} ({good} ok, {bad} not)" if good or bad else result["status"]
+
+
+def rows(tests, tree, runs):
+    """[(name, cell with 0, cell with 3, remark, is a difference)]."""
+    out = []
+    for test in tests:
+        name = test["name"]
+        if not exists(tree, test):
+            out.append((name, "-", "-", "not in this source", False))
+            continue
+        off, on = (runs.get((name, mode), []) for mode in MODES)
+        verdict = judge(runs, name)
+        if not off or not on:
+            out.append((name, "-", "-", "not run", True))
+            continue
+        pair = next(((a, b) for a in off for b in on if signature(a) == signature(b)),
+                    (off[-1], on[-1]))
+        remark = []
+        if pair[0]["status"] != "pass":
+            remark.append(test.get("why") or pair[0]["reason"])
+        if len(off) + len(on) > 2 and verdict == "same":
+            remark.append(f"same in {len(off)} runs of each: not always the same by itself")
+        if verdict != "same":
+            remark.append("**different**")
+        out.append((name, summary(pair[0]), summary(pair[1]), "; ".join(remark),
+                    verdict != "same" or "died" in (pair[0]["status"], pair[1]["status"])))
+    return out
+
+
+def cmd_judge(args):
+    """Prints what there is; ends with 1 where 0 and 3 differ."""
+    tests = read_list(args.list, args.quick, args.only)
+    runs = read_results(args.results)
+    found = rows(tests, args.tree, runs)
+    passed = sum(cells[1].startswith("pass") for cells in found)
+    different = [cells for cells in found if cells[4]]
+    seen = sum(run["nontemporal_bytes"] for (_, mode), all_runs in runs.items() if mode == "3"
+               for run in all_runs)
+    leaked = sum(run["nontemporal_bytes"] for (_, mode), all_runs in runs.items() if mode == "0"
+                 for run in all_runs)
+    for name, off, on, remark, _ in found:
+        if not off.startswith("pass") or remark:
+            print(f"  {name:<32} {off:<24} {on:<24} {remark}")
+    print(f"upstream-tests: {args.kernel}: {passed} of {len(found)} pass with 0 and 3 alike; "
+          f"with 3 they copied {seen} bytes non-temporally, with 0 {leaked}")
+    if different:
+        sys.exit(f"upstream-tests: {args.kernel}: "
+                 f"{', '.join(cells[0] for cells in different)} not the same with 0 and 3")
+    if not seen or leaked:
+        sys.exit(f"upstream-tests: {args.kernel}: the sysctl did not do what it says")
+
+
+def escape(text):
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def cmd_table(args):
+    """Writes the tables of all kernels that have results between the marks of a document."""
+    tests = read_list(args.list)
+    text = []
+    for spec in args.result:
+        kernel, tree, results = spec.split("=", 2)
+        release = pathlib.Path(results).with_suffix(".release").read_text().strip()
+        runs = read_results(pathlib.Path(results))
+        text.append(f"## `{kernel}`: {release}\n\n| test | with 0 | with 3 | |\n|---|---|---|---|")
+        text += [f"| {name} | {off} | {on} | {escape(remark)} |"
+                 for name, off, on, remark, _ in rows(tests, pathlib.Path(tree), runs)]
+        text.append("")
+    document = args.document.read_text(encoding="utf-8")
+    head, rest = document.split(BEGIN, 1)
+    _, tail = rest.split(END, 1)
+    new = head + BEGIN + "\n\n" + "\n".join(text) + "\n" + END + tail
+    args.document.write_text(new, encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    verbs = parser.add_subparsers(required=True)
+    for name, function in [("programs", cmd_programs), ("todo", cmd_todo), ("run", cmd_run),
+                           ("judge", cmd_judge)]:
+        verb = verbs.add_parser(name)
+        verb.set_defaults(function=function)
+        verb.add_argument("--list", required=True)
+        verb.add_argument("--tree", type=pathlib.Path, required=True)
+        verb.add_argument("--results", type=pathlib.Path)
+        verb.add_argument("--kernel")
+        verb.add_argument("--mode")
+        verb.add_argument("--factor", type=int, default=1)
+        verb.add_argument("--quick", action="store_true")
+        verb.add_argument("--only", action="append", default=[])
+    table = verbs.add_parser("table")
+    table.set_defaults(function=cmd_table)
+    table.add_argument("--list", required=True)
+    table.add_argument("--document", type=pathlib.Path, required=True)
+    table.add_argument("result", nargs="+", metavar="KERNEL=TREE=RESULTS")
+    args = parser.parse_args()
+    args.function(args)
+
+
+if __name__ == "__main__":
+    main()

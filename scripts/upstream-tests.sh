@@ -1,0 +1,202 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Upstream's own network tests, unmodified, from the source that the kernel was
+# made of: each with hints ignored (net.core.ntcopy=0) and with every send
+# hinted and obeyed, however small (3). What comes out must be the same. Which
+# tests, and what each needs: kernel/upstream-tests.toml.
+#
+# usage: scripts/upstream-tests.sh NTCOPY [--quick] [--only TEST]... [KERNEL]...
+#
+#   --quick   the short list, for `make test`; docs/UPSTREAM-TESTS.md stays as it is
+#   --only    this test, whatever came of it before
+#   KERNEL    as of `ntcopy kernel boot --kernel`, with a --config behind a comma if it has
+#             several (x86,plain); default: um
+#
+# Goes on where an interrupted run ended; results of another kernel or list are
+# not taken. They are kept in out/upstream-tests. Ends with 1 where a test
+# behaves differently, and with 3 where programs are missing.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+list=$root/kernel/upstream-tests.toml
+document=$root/docs/UPSTREAM-TESTS.md
+cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+results=$root/out/upstream-tests
+# A guest that dies with each test would otherwise be booted for ever.
+most_boots=40
+
+say() {
+	echo "upstream-tests: $*"
+}
+
+die() {
+	say "$*" >&2
+	exit 1
+}
+
+[ $# -gt 0 ] || die "usage: scripts/upstream-tests.sh NTCOPY [--quick] [--only TEST]... [KERNEL]..."
+ntcopy=$(realpath "$1")
+shift
+quick=
+only=
+kernels=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--quick) quick=--quick ;;
+	--only)
+		only="$only --only $2"
+		shift
+		;;
+	-*) die "unknown option $1" ;;
+	*) kernels="$kernels $1" ;;
+	esac
+	shift
+done
+
+python() {
+	verb=$1
+	shift
+	# shellcheck disable=SC2086 # options
+	python3 "$root/scripts/upstream-tests.py" "$verb" --list "$list" $quick $only "$@"
+}
+
+# Everything that the tests call, by the package that brings it.
+check_tools() {
+	missing=
+	for need in ip:iproute2 tc:iproute2 ethtool:ethtool jq:jq sysctl:procps ping:iputils-ping \
+		tcpdump:tcpdump unshare:util-linux make:make gcc:gcc python3:python3; do
+		command -v "${need%:*}" >/dev/null 2>&1 || missing="$missing ${need#*:}"
+	done
+	for need in openssl/sha.h:libssl-dev numa.h:libnuma-dev sys/capability.h:libcap-dev; do
+		[ -e "/usr/include/${need%:*}" ] || missing="$missing ${need#*:}"
+	done
+	[ -z "$missing" ] && return
+	say "missing here. This installs it:" >&2
+	echo "    apt-get install -y --no-install-recommends$missing" >&2
+	exit 3
+}
+
+# The newest package of the kernel's series that `ntcopy kernel build` keeps.
+source_package() {
+	case $1 in
+	*:6.12 | *:6.12,*) series=6.12 ;;
+	*) series='7.*' ;;
+	esac
+	find "$cache/packages/" -name "linux-source-${series}_*.deb" | sort -V | tail -n 1
+}
+
+# Where the tests of a kernel's source lie, unpacked and with their headers.
+# $1: the kernel
+prepare_tree() {
+	package=$(source_package "$1")
+	[ -n "$package" ] || die "no source package for $1 in $cache/packages"
+	tree=$cache/upstream-tests/$(basename "$package" .deb)
+	[ -e "$tree/ready" ] && return
+	say "unpacking the tests of $(basename "$package" .deb)"
+	rm -rf "$tree.partial"
+	mkdir -p "$tree.partial"
+	dpkg-deb --fsys-tarfile "$package" |
+		tar x -O --wildcards './usr/src/linux-source-*.tar.xz' |
+		tar xJ -C "$tree.partial" --strip-components=1 --wildcards \
+			'*/Makefile' '*/Kbuild*' '*/scripts/*' '*/include/*' '*/arch/x86/*' \
+			'*/tools/testing/selftests/*' '*/tools/lib/*' '*/tools/build/*' '*/tools/arch/*' \
+			'*/usr/*'
+	make -s -C "$tree.partial" ARCH=x86 headers >"$tree.partial/headers.log" 2>&1 || {
+		tail -n 5 "$tree.partial/headers.log" >&2
+		die "the kernel's headers cannot be made"
+	}
+	touch "$tree.partial/ready"
+	rm -rf "$tree"
+	mv "$tree.partial" "$tree"
+}
+
+# Builds what is not there yet. The tests' own makefiles do it.
+build_programs() {
+	net=$tree/tools/testing/selftests/net
+	for program in $(python programs --tree "$net"); do
+		[ -e "$net/$program" ] && continue
+		folder=$net/$(dirname "$program")
+		make -s -C "$folder" "$(realpath "$folder")/$(basename "$program")" \
+			>"$tree/build.log" 2>&1 || {
+			grep -m5 -E 'error|Error' "$tree/build.log" >&2
+			die "$program cannot be built; all of it: $tree/build.log"
+		}
+	done
+	# What modprobe(8) is asked for is built into these kernels, or they don't have it; the test
+	# itself finds out which.
+	mkdir -p "$tree/bin"
+	printf '#!/bin/sh\nexit 0\n' >"$tree/bin/modprobe"
+	chmod +x "$tree/bin/modprobe"
+}
+
+# The options that choose a kernel. $1: the kernel
+of_kernel() {
+	echo "--kernel ${1%,*}"
+	case $1 in
+	*,*) echo "--config ${1#*,}" ;;
+	esac
+}
+
+# One boot in one mode. $1: the kernel, $2: the mode, $3: seconds
+boot() {
+	cpus=2
+	[ "$1" != um:6.12 ] || cpus=1
+	# shellcheck disable=SC2046,SC2086 # options
+	PATH=$tree/bin:$PATH LC_ALL=C TERM=dumb "$ntcopy" kernel boot $(of_kernel "$1") --cpus "$cpus" \
+		--sysctl "net.core.ntcopy=$2" --sysctl net.core.ntcopy_min_bytes=0 --timeout "$3" --console "$console" -- \
+		python3 "$root/scripts/upstream-tests.py" run --list "$list" --tree "$net" \
+		--results "$file" --mode "$2" --factor "$factor" $quick $only
+}
+
+# $1: the kernel. Sets $tree and $file for the table.
+run_kernel() {
+	# shellcheck disable=SC2046 # options
+	kernel_path=$("$ntcopy" kernel build $(of_kernel "$1"))
+	prepare_tree "$1"
+	build_programs
+	name=$(echo "$1" | tr :, --)
+	# An emulated CPU under KASAN is slow.
+	case $1 in
+	x86*) factor=8 ;;
+	*) factor=1 ;;
+	esac
+	file=$results/$name${quick:+-quick}${only:+-only}.jsonl
+	console=$results/$name.console
+	key="$(basename "$(dirname "$kernel_path")") $(cksum <"$list")"
+	mkdir -p "$results"
+	if [ -n "$quick$only" ] || [ "$(cat "$file.key" 2>/dev/null)" != "$key" ]; then
+		rm -f "$file"
+		echo "$key" >"$file.key"
+	fi
+	# shellcheck disable=SC2046 # options
+	"$ntcopy" kernel boot $(of_kernel "$1") -- uname -r >"${file%.jsonl}.release"
+	say "$1: $(cat "${file%.jsonl}.release")"
+	boots=0
+	while :; do
+		todo=$(python todo --tree "$net" --results "$file" --factor "$factor" | head -n 1)
+		[ -n "$todo" ] || break
+		boots=$((boots + 1))
+		[ "$boots" -le "$most_boots" ] || die "$1: $most_boots boots, and still not done"
+		boot "$1" "${todo% *}" "$((${todo#* } + 60))" ||
+			say "the guest did not end well; going on with what is left"
+		if grep -E 'BUG:|WARNING:|Oops|Kernel panic|INFO: task' "$console" >&2; then
+			die "$1: the kernel complained, above; all of it: $console"
+		fi
+	done
+	python judge --tree "$net" --results "$file" --kernel "$1" || failed=1
+}
+
+check_tools
+failed=
+tables=
+for kernel in ${kernels:-um}; do
+	run_kernel "$kernel"
+	tables="$tables $kernel=$net=$file"
+done
+if [ -z "$quick$only" ]; then
+	# shellcheck disable=SC2086 # one word a kernel
+	python3 "$root/scripts/upstream-tests.py" table --list "$list" --document "$document" $tables
+	say "docs/UPSTREAM-TESTS.md has the tables"
+fi
+[ -z "$failed" ]
