@@ -23,6 +23,7 @@ enum Command {
     #[command(subcommand)]
     Bench(cmd::bench::Args),
     Report(cmd::report::Args),
+    Stat(cmd::stat::Args),
     #[command(subcommand)]
     Kernel(cmd::kernel::Args),
     UnixNtBench(cmd::unix_nt_bench::Args),
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Probe(args) => cmd::probe::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Report(args) => cmd::report::run(args),
+        Command::Stat(args) => cmd::stat::run(args),
         Command::Kernel(args) => cmd::kernel::run(args),
         Command::UnixNtBench(args) => cmd::unix_nt_bench::run(args),
     };

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod kernel;
 pub mod probe;
 pub mod report;
+pub mod stat;
 pub mod unix_nt_bench;
 
 use std::process::ExitCode;
