@@ -7,11 +7,12 @@ CARGO ?= cargo
 OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
-.PHONY: demo test lint build bench report record clean help
+.PHONY: demo test lint build bench report record clean help \
+	test-kernels upstream-tests soak mutations families free-when-unused
 
 help: ## what there is to make
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
-		awk -F@ '{ printf "%-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
+		awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
 
 demo: build ## build a kernel with MSG_NTCOPY, measure, say who won, write report.html
 	@scripts/demo.sh $(NTCOPY) $(OUT)
@@ -23,10 +24,31 @@ build: ## the program, in release mode
 test: ## unit, property and end-to-end tests, the latter in the booted kernel
 	@scripts/setup.sh build
 	@$(CARGO) run --locked -q -p ntcopy-cli -- kernel build
-	@scripts/check-series.sh
+	@scripts/check-series.sh 7.3
 	@$(CARGO) test --workspace --locked --no-fail-fast
 
-lint: ## formatting, clippy, shell, header, the kernel patches
+test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations; an hour
+	@scripts/setup.sh kernels
+	@scripts/check-kernels.sh $(NTCOPY) $(KERNELS)
+
+upstream-tests: build ## Linux's own network tests, hints ignored and every send hinted; docs/UPSTREAM-TESTS.md
+	@scripts/setup.sh upstream
+	@scripts/upstream-tests.sh $(NTCOPY) $(KERNELS)
+
+soak: build ## random send programs, compared between sysctl settings: make soak MINUTES=10 SEED=1
+	@scripts/soak.sh $(NTCOPY) --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
+mutations: build ## deliberate mistakes in the kernel change: would the suite notice?
+	@scripts/mutations.sh $(NTCOPY)
+
+families: build ## docs/FAMILIES.md: which sockets honour the hint, as the kernel counted it
+	@scripts/families.sh $(NTCOPY) $(KERNELS)
+
+free-when-unused: ## the send path before and after the series, instruction by instruction
+	@scripts/setup.sh build kernels
+	@scripts/free-when-unused.sh
+
+lint: ## formatting, clippy, shell, header, man page, the kernel patches of both series
 	@scripts/setup.sh build lint
 	@scripts/lint.sh
 

@@ -20,7 +20,16 @@ echo "lint: documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q
 echo "lint: shell"
 shellcheck scripts/*.sh .ci/run
+echo "lint: man pages"
+for page in docs/man/*.[1-8]; do
+	words=$(groff -man -ww -Tutf8 "$page" 2>&1 >/dev/null)
+	[ -z "$words" ] || {
+		echo "$words" >&2
+		exit 1
+	}
+done
 echo "lint: uapi/ntcopy.h"
 printf '#include "ntcopy.h"\nint flag = MSG_NTCOPY;\n' |
 	gcc -Wall -Wextra -Werror -std=c99 -pedantic -Iuapi -fsyntax-only -xc -
-scripts/check-series.sh
+scripts/check-series.sh 7.3
+scripts/check-series.sh 6.12

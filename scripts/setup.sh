@@ -5,7 +5,7 @@
 # installed: as root it installs what is missing, by name; as anybody else it
 # prints the one command that does, and ends with 3.
 #
-# usage: scripts/setup.sh [build|lint]...     default: build
+# usage: scripts/setup.sh [build|lint|kernels|upstream]...     default: build
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -55,6 +55,38 @@ need_build() {
 need_lint() {
 	need shellcheck shellcheck
 	need sparse sparse
+	need groff groff
+}
+
+# The kernels that run in QEMU: to build and boot them.
+need_kernels() {
+	need qemu-system-x86_64 qemu-system-x86
+	need depmod kmod
+	need objdump binutils
+	need_header libelf.h libelf-dev
+	[ -e /usr/lib/qemu/virtiofsd ] || [ -e /usr/libexec/virtiofsd ] ||
+		missing="$missing $(virtiofsd_package)"
+}
+
+# Debian 12 has it in QEMU's package, later ones in one of its own.
+virtiofsd_package() {
+	if apt-cache show virtiofsd >/dev/null 2>&1; then
+		echo virtiofsd
+	else
+		echo qemu-system-common
+	fi
+}
+
+# What the network tests of the kernel want.
+need_upstream() {
+	need ip iproute2
+	need ethtool ethtool
+	need jq jq
+	need sysctl procps
+	need ping iputils-ping
+	need_header openssl/sha.h libssl-dev
+	need_header numa.h libnuma-dev
+	need_header sys/capability.h libcap-dev
 }
 
 update_lists() {
@@ -75,9 +107,9 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | lint) "need_$what" ;;
+	build | lint | kernels | upstream) "need_$what" ;;
 	*)
-		echo "setup: '$what' is neither build nor lint" >&2
+		echo "setup: '$what' is none of build, lint, kernels, upstream" >&2
 		exit 2
 		;;
 	esac
