@@ -254,20 +254,20 @@ const struct family mptcp = { INET("mptcp", AF_INET, SOCK_STREAM, IPPROTO_MPTCP,
 const struct family mptcp6 = { INET("mptcp6", AF_INET6, SOCK_STREAM, IPPROTO_MPTCP, LISTENS) };
 
 const struct family udp = {
-	INET("udp", AF_INET, SOCK_DGRAM, 0, SYNC | RECORDS), .max = 65507,
+	INET("udp", AF_INET, SOCK_DGRAM, 0, SYNC | RECORDS | LOSSY), .max = 65507,
 };
 
 const struct family udp6 = {
-	INET("udp6", AF_INET6, SOCK_DGRAM, 0, SYNC | RECORDS), .max = 65487,
+	INET("udp6", AF_INET6, SOCK_DGRAM, 0, SYNC | RECORDS | LOSSY), .max = 65487,
 };
 
 const struct family udplite = {
-	INET("udplite", AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE, SYNC | RECORDS),
+	INET("udplite", AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE, SYNC | RECORDS | LOSSY),
 	.fate = FATE_CHECKSUMMED, .max = 65507,
 };
 
 const struct family udplite6 = {
-	INET("udplite6", AF_INET6, SOCK_DGRAM, IPPROTO_UDPLITE, SYNC | RECORDS),
+	INET("udplite6", AF_INET6, SOCK_DGRAM, IPPROTO_UDPLITE, SYNC | RECORDS | LOSSY),
 	.fate = FATE_CHECKSUMMED, .max = 65487,
 };
 
@@ -280,28 +280,28 @@ const struct family sctp6_stream = {
 };
 
 const struct family raw = {
-	INET("raw", AF_INET, SOCK_RAW, IPPROTO_TESTS, SYNC | RECORDS),
+	INET("raw", AF_INET, SOCK_RAW, IPPROTO_TESTS, SYNC | RECORDS | LOSSY),
 	.fate = FATE_CHECKSUMMED, .max = 65515, .skip = 20,
 };
 
 const struct family raw6 = {
-	INET("raw6", AF_INET6, SOCK_RAW, IPPROTO_TESTS, SYNC | RECORDS),
+	INET("raw6", AF_INET6, SOCK_RAW, IPPROTO_TESTS, SYNC | RECORDS | LOSSY),
 	.fate = FATE_CHECKSUMMED, .max = 65495,
 };
 
 const struct family udp_gso = {
 	.name = "udp gso", .domain = AF_INET, .type = SOCK_DGRAM,
-	.traits = SYNC | HINTED, .max = 65507, .open = open_gso,
+	.traits = SYNC | HINTED | LOSSY, .max = 65507, .open = open_gso,
 };
 
 const struct family udp6_gso = {
 	.name = "udp6 gso", .domain = AF_INET6, .type = SOCK_DGRAM,
-	.traits = SYNC | HINTED, .max = 65487, .open = open_gso,
+	.traits = SYNC | HINTED | LOSSY, .max = 65487, .open = open_gso,
 };
 
 const struct family raw_hdrincl = {
 	.name = "raw hdrincl", .domain = AF_INET, .type = SOCK_RAW,
-	.protocol = IPPROTO_TESTS, .traits = SYNC | HINTED | RECORDS, .max = 65515,
+	.protocol = IPPROTO_TESTS, .traits = SYNC | HINTED | RECORDS | LOSSY, .max = 65515,
 	.head = ip_header, .head_len = sizeof(ip_header), .skip = 20, .open = open_hdrincl,
 };
 
@@ -312,7 +312,7 @@ const struct family sctp_seqpacket = {
 
 const struct family ping = {
 	.name = "ping", .domain = AF_INET, .type = SOCK_DGRAM, .protocol = IPPROTO_ICMP,
-	.traits = SYNC | HINTED | RECORDS, .fate = FATE_CHECKSUMMED, .max = 65507,
+	.traits = SYNC | HINTED | RECORDS | LOSSY, .fate = FATE_CHECKSUMMED, .max = 65507,
 	.head = echo_request, .head_len = sizeof(echo_request),
 	.skip = sizeof(echo_request), .open = open_ping,
 };

@@ -204,12 +204,12 @@ const struct family vsock_seqpacket = {
 
 const struct family packet_dgram = {
 	.name = "packet dgram", .domain = AF_PACKET, .type = SOCK_DGRAM,
-	.traits = HINTED | RECORDS | SYNC, .max = 65535, .open = open_packet,
+	.traits = HINTED | RECORDS | SYNC | LOSSY, .max = 65535, .open = open_packet,
 };
 
 const struct family packet_raw = {
 	.name = "packet raw", .domain = AF_PACKET, .type = SOCK_RAW,
-	.traits = HINTED | RECORDS | SYNC, .max = 65535, .head = frame_header,
+	.traits = HINTED | RECORDS | SYNC | LOSSY, .max = 65535, .head = frame_header,
 	.head_len = sizeof(frame_header), .skip = sizeof(frame_header), .open = open_packet,
 };
 

@@ -12,7 +12,7 @@
 #include "scene.h"
 
 /* A scene that takes longer hangs; with every checker on it may take a while. */
-#define SCENE_SECONDS	240
+#define SCENE_SECONDS	550
 
 const struct mode mode_plain	= { "plain",	"2",	0,		0 };
 const struct mode mode_ignored	= { "ignored",	"0",	MSG_NTCOPY,	NTCOPY_SOCK_HINT };

@@ -60,6 +60,7 @@ enum {
 	LISTENS	= 0x04,	/* bind(), listen(), connect(), accept() */
 	SYNC	= 0x08,	/* what was sent has arrived when the send returns */
 	HINTED	= 0x10,	/* SO_NTCOPY can be set on the sending socket */
+	LOSSY	= 0x20,	/* what was accepted may be dropped where memory is short */
 };
 
 struct pair {

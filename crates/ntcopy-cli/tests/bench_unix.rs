@@ -338,7 +338,9 @@ fn an_unknown_kernel_is_an_error_before_anything_is_written() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
     for (kernel, code) in [("vms", 2), ("x86", 3)] {
-        let output = run(&[&["--kernel", kernel, "--sockets", "1"]], &out);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+        command.args(["bench", "unix", "--sockets", "1", "--kernel", kernel, "--out"]).arg(&out);
+        let output = command.output().expect("ntcopy starts");
         assert_eq!(output.status.code(), Some(code), "{kernel}: {}", stderr(&output));
         assert!(!out.exists());
     }

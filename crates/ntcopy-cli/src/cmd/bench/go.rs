@@ -13,7 +13,7 @@ use ntcopy_bench::record::{FILE_NAME, Record};
 use ntcopy_bench::run::{self, Failure, Fault, RigOptions, Stop};
 use ntcopy_bench::sample::{self, MeasureError, Options, Outcome, Progress, WriteError};
 use ntcopy_bench::{machine, verdict};
-use ntcopy_kernel::Kind;
+use ntcopy_kernel::{Kind, Machine};
 
 use super::args::Common;
 use super::{not_available, signalled};
@@ -95,6 +95,13 @@ pub fn prepare(asked: &Asked<'_>) -> anyhow::Result<Result<Prepared, ExitCode>> 
         Ok(kernel) => kernel,
         Err(error) => return Ok(Err(ExitCode::from(failed(error)))),
     };
+    if kernel.machine() == Machine::Qemu && !asked.common.allow_not_a_timing {
+        return Ok(Err(not_available(&format!(
+            "{} runs in an emulator, and what is measured there is not a timing: --kernel um, or \
+             --allow-not-a-timing to see the experiment run",
+            kernel.name()
+        ))));
+    }
     let inside = Cpus { allowed: (0..asked.kernel_cpus).collect(), sharing_l2: None };
     let plan = match (asked.plan)(&inside) {
         Ok(plan) => plan,
