@@ -215,12 +215,17 @@ static ssize_t receive_once(struct scene *scene, size_t want, unsigned char **pa
 	 * More than one wait: a machine that stood still meanwhile finds the first
 	 * one over.  What hashes has its result at once, but nothing for poll().
 	 */
-	for (i = 0; i < ARRIVAL_WAITS && !(scene->family->traits & OPAQUE); i++)
-		if (poll(&poll_fd, 1, ARRIVAL_MS) > 0)
-			break;
 	if (scene->family->traits & RECORDS || want + skip > MIB)
 		want = MIB - skip;
-	ret = recv(scene->pair.rx, buffer, want + skip, MSG_DONTWAIT);
+	for (i = 0; i <= ARRIVAL_WAITS; i++) {
+		if (!(scene->family->traits & OPAQUE))
+			poll(&poll_fd, 1, ARRIVAL_MS);
+		ret = recv(scene->pair.rx, buffer, want + skip, MSG_DONTWAIT);
+		/* Readable, but not the whole record: it is on its way. */
+		if (ret >= 0 || errno != EAGAIN || scene->family->traits & OPAQUE)
+			break;
+		poll(NULL, 0, 10);
+	}
 	*payload = buffer + skip;
 	return ret < (ssize_t)skip ? ret : ret - (ssize_t)skip;
 }
