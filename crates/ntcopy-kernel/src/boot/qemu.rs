@@ -49,14 +49,14 @@ pub(super) fn arguments(
     add("-m", format!("{mem_kib}K"));
     match share {
         Share::NineP => {
-            add("-machine", "pc".into());
+            add("-machine", "q35".into());
             add("-fsdev", "local,id=root,path=/,security_model=none,multidevs=remap".into());
             add("-device", format!("virtio-9p-pci,fsdev=root,mount_tag={TAG}"));
         }
         Share::VirtioFs => {
             // The daemon reads and writes the guest's memory.
             add("-object", format!("memory-backend-memfd,id=mem,size={mem_kib}K,share=on"));
-            add("-machine", "pc,memory-backend=mem".into());
+            add("-machine", "q35,memory-backend=mem".into());
             add("-chardev", format!("socket,id=root,path={run_dir}/{SHARE_SOCKET}"));
             add("-device", format!("vhost-user-fs-pci,chardev=root,tag={TAG}"));
         }
@@ -172,7 +172,7 @@ mod tests {
         for part in [
             "thread=single",
             "memory-backend-memfd,id=mem,size=524288K,share=on",
-            "pc,memory-backend=mem",
+            "q35,memory-backend=mem",
             "socket,id=root,path=/tmp/run/share",
             "vhost-user-fs-pci,chardev=root,tag=ntcopy",
         ] {
