@@ -37,7 +37,7 @@ pub struct Entry {
 }
 
 /// What the cache holds, newest first. What current means for a kind, its environment says, as in
-/// [`BuildOptions::from_env`].
+/// `BuildOptions::from_env`.
 ///
 /// # Errors
 ///
