@@ -20,7 +20,8 @@ FIXTURE_SETUP(counters)
 {
 	self->data = pages(MIB / 4096);
 	ASSERT_EQ(set_mode("2"), 0);
-	ASSERT_EQ(set_min_bytes("4096"), 0);
+	/* Below a page, so that the heads of buffers are hinted like the rest. */
+	ASSERT_EQ(set_min_bytes("1"), 0);
 	ASSERT_EQ(unix_stream.open(&unix_stream, &self->pair), 0);
 	self->before = read_counts();
 }
@@ -68,10 +69,15 @@ TEST_F(counters, of_hints_by_flag_and_by_option)
 	EXPECT_FATE(FATE_NONTEMPORAL, 0);
 }
 
+/* Records, as a stream's buffers have heads of less than a page. */
 TEST_F(counters, of_what_is_too_small)
 {
-	int fd = self->pair.tx;
+	struct pair pair = { .tx = -1, .rx = -1 };
+	int fd;
 
+	ASSERT_EQ(unix_dgram.open(&unix_dgram, &pair), 0);
+	fd = pair.tx;
+	ASSERT_EQ(set_min_bytes("4096"), 0);
 	EXPECT_EQ(send_one(fd, NTCOPY_SOCK_NONE, self->data, 4096, MSG_NTCOPY), 4096);
 	EXPECT_FATE(FATE_NONTEMPORAL, 4096);
 	EXPECT_EQ(send_one(fd, NTCOPY_SOCK_NONE, self->data, 4095, MSG_NTCOPY), 4095);
@@ -86,6 +92,27 @@ TEST_F(counters, of_what_is_too_small)
 	EXPECT_EQ(set_min_bytes("0"), 0);
 	EXPECT_EQ(send_one(fd, NTCOPY_SOCK_NONE, self->data, 1, MSG_NTCOPY), 1);
 	EXPECT_FATE(FATE_NONTEMPORAL, 1);
+	close_pair(&pair);
+}
+
+/* A splice would copy them again: less than a page in front of each 32 KiB. */
+TEST_F(counters, of_the_heads_of_a_streams_buffers)
+{
+	unsigned char *received = pages(MIB / 4096);
+	struct counts counts;
+	size_t i;
+
+	for (i = 0; i < MIB; i++)
+		self->data[i] = i * 7 + i / 251;
+	ASSERT_EQ(set_min_bytes("4096"), 0);
+	EXPECT_EQ(send(self->pair.tx, self->data, MIB, MSG_NTCOPY), (long)MIB);
+	counts = counts_since(&self->before);
+	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL] + counts.bytes[FATE_TOO_SMALL], (long long)MIB);
+	EXPECT_EQ(counts_sum(&counts), (long long)MIB);
+	EXPECT_GT(counts.bytes[FATE_TOO_SMALL], 0);
+	EXPECT_LT(counts.bytes[FATE_TOO_SMALL], (long long)(33 * 4096));
+	EXPECT_EQ(recv(self->pair.rx, received, MIB, MSG_WAITALL), (long)MIB);
+	EXPECT_EQ(memcmp(received, self->data, MIB), 0);
 }
 
 TEST_F(counters, follow_the_sysctl)
@@ -219,7 +246,7 @@ TEST_F(counters, of_a_full_socket)
 	EXPECT_FATE(FATE_NONTEMPORAL, 0);
 }
 
-/* What of a send takes which way is said by the kernel, and adds up. */
+/* The header is looked at on its own first, and the sum is of the rest. */
 TEST_F(counters, of_what_is_checksummed_while_copied)
 {
 	struct pair pair = { .tx = -1, .rx = -1 };
@@ -230,8 +257,25 @@ TEST_F(counters, of_what_is_checksummed_while_copied)
 	EXPECT_EQ(send(pair.tx, self->data, 9000, MSG_NTCOPY), 9000);
 	counts = counts_since(&self->before);
 	EXPECT_EQ(counts.bytes[FATE_CHECKSUMMED], 9000 - (long long)ping.head_len);
+	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL], (long long)ping.head_len);
 	EXPECT_EQ(counts_sum(&counts), 9000);
 	close_pair(&pair);
+}
+
+/* Nobody but the kernel reads what is sent there. */
+TEST_F(counters, of_sockets_that_the_kernel_reads)
+{
+	static const struct family * const families[] = { &netlink, &alg_skcipher };
+	struct pair pair = { .tx = -1, .rx = -1 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(families); i++) {
+		if (families[i]->open(families[i], &pair) < 0)
+			continue;
+		EXPECT_EQ(send_one(pair.tx, NTCOPY_SOCK_OBEY, self->data, 8192, MSG_NTCOPY), 8192);
+		EXPECT_FATE(FATE_NOT_SUPPORTED, 8192);
+		close_pair(&pair);
+	}
 }
 
 TEST_F(counters, of_software_tls)
@@ -290,6 +334,7 @@ TEST_F(counters, of_many_senders_at_once)
 	struct counts counts;
 	int i, k, status;
 
+	ASSERT_EQ(set_min_bytes("4096"), 0);
 	for (i = 0; i < 4; i++) {
 		if (fork())
 			continue;

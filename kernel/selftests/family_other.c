@@ -220,7 +220,8 @@ const struct family tls = {
 
 const struct family netlink = {
 	.name = "netlink", .domain = AF_NETLINK, .type = SOCK_RAW, .protocol = NETLINK_USERSOCK,
-	.traits = HINTED | RECORDS | SYNC, .max = 200000, .open = open_netlink,
+	.traits = HINTED | RECORDS | SYNC, .fate = FATE_NOT_SUPPORTED, .max = 200000,
+	.open = open_netlink,
 };
 
 const struct family alg_hash = {
@@ -231,7 +232,8 @@ const struct family alg_hash = {
 
 const struct family alg_skcipher = {
 	.name = "alg skcipher", .domain = AF_ALG, .type = SOCK_SEQPACKET,
-	.traits = HINTED | RECORDS | OPAQUE | SYNC, .max = 65000, .open = open_alg_skcipher,
+	.traits = HINTED | RECORDS | OPAQUE | SYNC, .fate = FATE_NOT_SUPPORTED, .max = 65000,
+	.open = open_alg_skcipher,
 };
 
 const struct family * const all_families[] = {

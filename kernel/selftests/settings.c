@@ -249,13 +249,14 @@ TEST(namespaces_do_not_share)
 	pid_t pid;
 
 	EXPECT_EQ(set_mode("2"), 0);
-	EXPECT_EQ(set_min_bytes("4096"), 0);
+	EXPECT_EQ(set_min_bytes("99"), 0);
 	before = read_counts();
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		if (unshare(CLONE_NEWNET) || set_mode("0") || sent_megabyte(MSG_NTCOPY) != 0 ||
-		    set_mode("3") || sent_megabyte(0) != (long long)MIB)
+		if (unshare(CLONE_NEWNET) || set_min_bytes("99") || set_mode("0") ||
+		    sent_megabyte(MSG_NTCOPY) != 0 || set_mode("3") ||
+		    sent_megabyte(0) != (long long)MIB)
 			_exit(1);
 		_exit(0);
 	}
@@ -277,6 +278,7 @@ TEST(a_socket_is_counted_where_it_was_made)
 	pid_t pid;
 
 	EXPECT_EQ(set_mode("2"), 0);
+	EXPECT_EQ(set_min_bytes("99"), 0);
 	ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
 	before = read_counts();
 	pid = fork();
@@ -302,6 +304,7 @@ TEST(users_may_hint_but_not_set_sysctls)
 	static unsigned char data[MIB];
 
 	EXPECT_EQ(set_mode("2"), 0);
+	EXPECT_EQ(set_min_bytes("99"), 0);
 	ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
 	ASSERT_EQ(setresgid(65534, 65534, 65534), 0);
 	ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
