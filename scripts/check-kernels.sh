@@ -8,6 +8,9 @@
 #
 # usage: scripts/check-kernels.sh NTCOPY [KERNEL...]
 #        default: x86 x86+kcsan x86:6.12 x86:6.12+kcsan
+#
+# What the guests print is kept in out/kernels (NTCOPY_OUT): KERNEL-suite.log,
+# KERNEL-faults.log and, with .err, what the host said of the boot.
 set -eu
 
 [ $# -gt 0 ] || {
@@ -19,28 +22,37 @@ ntcopy=$1
 shift
 [ $# -gt 0 ] || set -- x86 x86+kcsan x86:6.12 x86:6.12+kcsan
 
-programs="settings counters bytes edges flags calls"
+programs=${PROGRAMS:-settings counters edges flags calls control gone ntcopy_pages bytes}
 # The size of the biggest send: an emulated CPU that checks each access is slow.
 export NTCOPY_SELFTEST_BIG_MIB=4
 
+logs=${NTCOPY_OUT:-$root/out/kernels}
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-kernels-XXXXXX")
 trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+trap 'echo "check-kernels: interrupted; what was seen is in $logs" >&2; exit 130' INT TERM
+mkdir -p "$logs"
 
-# boot KERNEL NAME COMMAND...: the guest's output into the file NAME.
+# boot KERNEL NAME COMMAND...: the guest's output into the file KERNEL-NAME.log.
 boot() {
 	kernel=$1
-	log=$work/$2
+	name=$2
+	log=$logs/$(echo "$kernel" | tr ':' '-')-$name.log
 	shift 2
+	echo "check-kernels: $kernel: $name runs; its output: $log"
+	begun=$(date +%s)
 	code=0
 	"$ntcopy" kernel boot --kernel "$kernel" --cpus 2 --timeout 3600 -- "$@" \
 		>"$log" 2>"$log.err" || code=$?
-	[ $code -ne 130 ] || exit 130
 	passed=$(grep -c '^ok ' "$log" || true)
 	skipped=$(grep -c '^ok .*# SKIP' "$log" || true)
 	refused=$(grep -c '^not ok ' "$log" || true)
-	echo "check-kernels: $kernel: $(basename "$log"): $((passed - skipped)) passed," \
-		"$skipped skipped, $refused failed; exit code $code"
+	echo "check-kernels: $kernel: $name: $((passed - skipped)) passed," \
+		"$skipped skipped, $refused failed; exit code $code, $(($(date +%s) - begun)) s"
+	# The signal reaches the guest's side first; without this the next boot would begin.
+	[ $code -ne 130 ] || {
+		echo "check-kernels: interrupted" >&2
+		exit 130
+	}
 	if [ $code -ne 0 ] || [ "$refused" -ne 0 ] || [ "$passed" -eq 0 ]; then
 		grep '^not ok ' "$log" >&2 || true
 		tail -n 100 "$log.err" >&2
