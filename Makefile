@@ -30,6 +30,7 @@ test: ## unit, property and end-to-end tests, the latter in the booted kernel
 test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations; an hour
 	@scripts/setup.sh kernels
 	@scripts/check-kernels.sh $(NTCOPY) $(KERNELS)
+	@$(CARGO) test --locked -p ntcopy-cli --test kernel_qemu -- --ignored --test-threads 1
 
 upstream-tests: build ## Linux's own network tests, hints ignored and every send hinted; docs/UPSTREAM-TESTS.md
 	@scripts/setup.sh upstream

@@ -1,5 +1,5 @@
-//! `ntcopy kernel boot` of the kernels in QEMU. A kernel is booted when the cache has it, or when
-//! NTCOPY_TEST_KERNELS names it (with commas, as `--kernel` takes it): then it is built first.
+//! `ntcopy kernel boot` of the kernels in QEMU. These take long to build, so they are tested when
+//! asked for: `make test-kernels`.
 
 use std::fs;
 use std::path::Path;
@@ -17,16 +17,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether a kernel is to be booted here; it has been built then.
-fn is_there(kernel: &str) -> bool {
-    let asked = std::env::var("NTCOPY_TEST_KERNELS").unwrap_or_default();
-    if !asked.split(',').any(|name| name == kernel) {
-        println!("not run: NTCOPY_TEST_KERNELS does not name {kernel}");
-        return false;
-    }
+/// Has a kernel built, if the cache does not hold it.
+fn build(kernel: &str) {
     let output = ntcopy().args(["kernel", "build", "--kernel", kernel]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    true
 }
 
 /// `ntcopy kernel boot` with temporary files in a directory of the test's own.
@@ -111,82 +105,82 @@ fn a_fault_of_the_kernel_fails_the_boot(kernel: &'static str) {
 }
 
 #[test]
+#[ignore = "builds a kernel that takes minutes: make test-kernels"]
 fn the_x86_kernel_with_kasan_runs_a_command_and_fails_on_its_own_faults() {
-    if is_there("x86") {
-        a_command_is_at_home("x86", "2");
-        a_fault_of_the_kernel_fails_the_boot("x86");
-    }
+    build("x86");
+    a_command_is_at_home("x86", "2");
+    a_fault_of_the_kernel_fails_the_boot("x86");
 }
 
 #[test]
+#[ignore = "builds a kernel that takes minutes: make test-kernels"]
 fn the_x86_kernel_with_kcsan_runs_a_command() {
-    if is_there("x86+kcsan") {
-        a_command_is_at_home("x86+kcsan", "2");
-    }
+    build("x86+kcsan");
+    a_command_is_at_home("x86+kcsan", "2");
 }
 
 #[test]
+#[ignore = "builds a kernel that takes minutes: make test-kernels"]
 fn the_x86_kernel_of_the_long_term_series_runs_a_command() {
-    if is_there("x86:6.12") {
-        a_command_is_at_home("x86:6.12", "1");
-        a_fault_of_the_kernel_fails_the_boot("x86:6.12");
-    }
+    build("x86:6.12");
+    a_command_is_at_home("x86:6.12", "1");
+    a_fault_of_the_kernel_fails_the_boot("x86:6.12");
 }
 
 #[test]
+#[ignore = "builds a kernel that takes minutes: make test-kernels"]
 fn the_distribution_s_kernels_run_a_command_and_do_not_know_the_flag() {
     for kernel in ["stock", "stock:7.3"] {
-        if is_there(kernel) {
-            a_command_is_at_home(kernel, "1");
-            let guest = Guest::new(kernel);
-            let output = guest.run(&[], "test -e /proc/sys/net/core/ntcopy; echo $?; uname -r");
-            assert_eq!(text(&output.stderr), "");
-            let said = text(&output.stdout);
-            assert!(said.starts_with("1\n") && said.contains("-cloud-amd64"), "{said}");
-        }
+        build(kernel);
+        a_command_is_at_home(kernel, "1");
+        let guest = Guest::new(kernel);
+        let output = guest.run(&[], "test -e /proc/sys/net/core/ntcopy; echo $?; uname -r");
+        assert_eq!(text(&output.stderr), "");
+        let said = text(&output.stdout);
+        assert!(said.starts_with("1\n") && said.contains("-cloud-amd64"), "{said}");
     }
 }
 
 #[test]
+#[ignore = "builds a kernel that takes minutes: make test-kernels"]
 fn an_access_that_kasan_sees_is_reported_with_its_stack() {
-    if is_there("x86") {
-        let guest = Guest::new("x86");
-        let provoke = "echo READ_AFTER_FREE > /sys/kernel/debug/provoke-crash/DIRECT";
-        let output = guest.run(&[], provoke);
-        assert_eq!(output.status.code(), Some(1));
-        let said = text(&output.stderr);
-        assert!(said.contains("BUG: KASAN: ") && said.contains("lkdtm_READ_AFTER_FREE"), "{said}");
-        guest.assert_nothing_left();
-    }
+    build("x86");
+    let guest = Guest::new("x86");
+    let provoke = "echo READ_AFTER_FREE > /sys/kernel/debug/provoke-crash/DIRECT";
+    let output = guest.run(&[], provoke);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("BUG: KASAN: ") && said.contains("lkdtm_READ_AFTER_FREE"), "{said}");
+    guest.assert_nothing_left();
 }
 
 #[test]
+#[ignore = "builds a kernel that takes minutes: make test-kernels"]
 fn a_panic_ends_the_guest_and_says_what_it_was_about() {
-    if is_there("x86") {
-        let guest = Guest::new("x86");
-        let output = guest.run(&[], "echo c > /proc/sysrq-trigger; sleep 600");
-        assert_eq!(output.status.code(), Some(1));
-        let said = text(&output.stderr);
-        assert!(said.contains("sysrq triggered crash"), "{said}");
-        guest.assert_nothing_left();
-    }
+    build("x86");
+    let guest = Guest::new("x86");
+    let output = guest.run(&[], "echo c > /proc/sysrq-trigger; sleep 600");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("sysrq triggered crash"), "{said}");
+    guest.assert_nothing_left();
 }
 
 #[test]
+#[ignore = "builds a kernel that takes minutes: make test-kernels"]
 fn a_signal_ends_the_guest_and_leaves_nothing() {
     for kernel in ["x86", "stock"] {
-        if is_there(kernel) {
-            let guest = Guest::new(kernel);
-            let begun = tempfile::tempdir_in("/tmp").unwrap();
-            let mark = begun.path().join("mark");
-            let script = format!("touch {}; sync; sleep 600", mark.display());
-            let mut child = guest.command(&[], &script).spawn().unwrap();
-            wait_for(&mark, &mut child);
-            let pid = child.id().to_string();
-            assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-            assert_eq!(child.wait().unwrap().code(), Some(130));
-            guest.assert_nothing_left();
-        }
+        build(kernel);
+        let guest = Guest::new(kernel);
+        let begun = tempfile::tempdir_in("/tmp").unwrap();
+        let mark = begun.path().join("mark");
+        let script = format!("touch {}; sync; sleep 600", mark.display());
+        let mut child = guest.command(&[], &script).spawn().unwrap();
+        wait_for(&mark, &mut child);
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        guest.assert_nothing_left();
     }
 }
 
