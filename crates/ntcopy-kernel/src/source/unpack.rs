@@ -195,6 +195,8 @@ fn entries(tree: impl Read, target: &Path, wanted: &Wanted, interrupts: &Interru
             entry.unpack_in(target).doing("unpacking to", target)?;
         }
     }
+    // What is left is padding. Whoever writes it must not find its reader gone, and die of that.
+    io::copy(&mut archive.into_inner(), &mut io::sink()).doing("unpacking to", target)?;
     Ok(())
 }
 
@@ -232,6 +234,31 @@ mod tests {
         assert!(wanted.has("tools/testing/selftests/net/Makefile"));
         assert!(!wanted.has("tools/testing/selftests/net/a.c"));
         assert!(Wanted::Whole.has("drivers/gpu/drm/a.c"));
+    }
+
+    #[test]
+    fn a_tree_is_read_to_the_last_byte_of_its_padding() {
+        struct Counted<'a>(&'a [u8], &'a std::cell::Cell<usize>);
+        impl Read for Counted<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let read = self.0.read(buffer)?;
+                self.1.set(self.1.get() + read);
+                Ok(read)
+            }
+        }
+        let mut builder = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(1);
+        header.set_cksum();
+        builder.append_data(&mut header, "linux/Makefile", &b"x"[..]).unwrap();
+        let mut bytes = builder.into_inner().unwrap();
+        bytes.resize(bytes.len() + 200_000, 0);
+        let folder = tempfile::tempdir().unwrap();
+        let read = std::cell::Cell::new(0);
+        let interrupts = Interrupts::arm().unwrap();
+        entries(Counted(&bytes, &read), folder.path(), &trimmed(&[]), &interrupts).unwrap();
+        assert_eq!(read.get(), bytes.len());
+        assert!(folder.path().join("linux/Makefile").is_file());
     }
 
     #[test]
