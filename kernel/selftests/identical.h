@@ -98,10 +98,42 @@ static inline void expect_counted(struct __test_metadata *_metadata,
 	}
 }
 
+static inline bool same_transcript(const struct transcript *one, const struct transcript *other)
+{
+	return one->hash == other->hash && one->lines == other->lines;
+}
+
+/* How often a plain scene is played again, to see whether it differs from itself. */
+#define REPLAYS	10
+
+/*
+ * Whether plain sends, too, sometimes leave this transcript behind.  Where MPTCP
+ * goes on in a page depends on whether what was sent before is acknowledged by
+ * then, and with it where a send that faults ends: on a slow machine plain
+ * sends differ from plain sends.
+ */
+static inline bool plain_does_so_too(scene_fn fn, const struct family *family,
+				     const struct transcript *hinted)
+{
+	struct outcome plain;
+	bool same = false;
+	int i;
+
+	for (i = 0; i < REPLAYS && !same; i++) {
+		play(fn, family, &mode_plain, 1, &plain);
+		same = plain.transcript->finished && same_transcript(plain.transcript, hinted);
+		forget(&plain);
+	}
+	if (same)
+		printf("#   plain sends did so, too, when played again %d times\n", i);
+	return same;
+}
+
 static inline void identical(struct __test_metadata *_metadata, scene_fn fn,
 			     const struct family *family, const struct mode *mode)
 {
 	struct outcome plain, hinted;
+	bool same;
 
 	if (set_mode(mode->sysctl) < 0)
 		SKIP(return, "no mode %s in this kernel", mode->name);
@@ -116,11 +148,12 @@ static inline void identical(struct __test_metadata *_metadata, scene_fn fn,
 	play(fn, family, mode, 1, &hinted);
 	expect_played(_metadata, &hinted, mode->name);
 	expect_counted(_metadata, &hinted, family, mode);
-	EXPECT_TRUE(plain.transcript->hash == hinted.transcript->hash &&
-		    plain.transcript->lines == hinted.transcript->lines) {
+	same = same_transcript(plain.transcript, hinted.transcript);
+	if (!same) {
 		print_difference(plain.transcript->text, hinted.transcript->text);
+		EXPECT_TRUE(plain_does_so_too(fn, family, hinted.transcript));
 	}
-	if (!plain.transcript->uneven)
+	if (same && !plain.transcript->uneven)
 		EXPECT_EQ(plain.transcript->accepted, hinted.transcript->accepted);
 	/* A scene in which nothing is sent shows nothing. */
 	EXPECT_GT(hinted.transcript->lines, 0);
