@@ -1,0 +1,242 @@
+//! Which path a copy or a fill takes: a pure function of its size, its hints and a [`Policy`].
+//!
+//! The size that decides is that of the whole stream, not of one call: a gigabyte that is copied
+//! in pieces of 64 KiB leaves as much behind in the caches as one call would
+//! ([`Stream`](crate::Stream) carries it). What one call's length decides is only whether there
+//! is enough of it to stream at all, and whether to take four pages at once.
+//!
+//! A [`Policy`] is what was measured on this machine (a profile, see
+//! [`profile`](crate::profile)), or what [`Policy::for_facts`] makes of CPUID.
+
+mod defaults;
+#[cfg(test)]
+mod tests;
+
+use crate::arch;
+use crate::hint::{Hint, Hints};
+use crate::path::{Method, Path, Prefetch};
+
+/// Calls below this many bytes are never streamed, whatever the hint: there are hardly any whole
+/// lines in them, and the fence costs more than they do.
+pub const MIN_STREAMED_BYTES: usize = 256;
+
+/// A threshold that no size reaches.
+pub const NEVER: u64 = u64::MAX;
+
+/// Who made the CPU, as far as that matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vendor {
+    /// Intel.
+    Intel,
+    /// AMD, and Hygon.
+    Amd,
+    /// Another, or unknown.
+    Other,
+}
+
+/// What CPUID says that a policy can be made of. Sizes are in bytes, and 0 where it doesn't say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Who made the CPU.
+    pub vendor: Vendor,
+    /// Whether a hypervisor says that it is there.
+    pub is_guest: bool,
+    /// Fast REP MOVSB and STOSB.
+    pub has_erms: bool,
+    /// Fast short REP MOVSB.
+    pub has_fsrm: bool,
+    /// AVX2, and the system saves its registers.
+    pub has_avx2: bool,
+    /// AVX-512F, and the system saves its registers.
+    pub has_avx512: bool,
+    /// MOVDIR64B.
+    pub has_movdir64b: bool,
+    /// CLZERO.
+    pub has_clzero: bool,
+    /// The level-1 data cache.
+    pub l1d_bytes: u64,
+    /// The level-2 cache.
+    pub l2_bytes: u64,
+    /// Logical CPUs that share the level-2 cache, at most.
+    pub l2_shared_by_cpus: u32,
+    /// The level-3 cache that one CPU sees.
+    pub l3_bytes: u64,
+    /// Logical CPUs that share the level-3 cache, at most; a hypervisor may say its guest's.
+    pub l3_shared_by_cpus: u32,
+}
+
+impl Facts {
+    /// Asks the CPU that the calling thread runs on.
+    pub fn detect() -> Facts {
+        arch::facts()
+    }
+
+    /// A CPU that says nothing.
+    pub const UNKNOWN: Facts = Facts {
+        vendor: Vendor::Other,
+        is_guest: false,
+        has_erms: false,
+        has_fsrm: false,
+        has_avx2: false,
+        has_avx512: false,
+        has_movdir64b: false,
+        has_clzero: false,
+        l1d_bytes: 0,
+        l2_bytes: 0,
+        l2_shared_by_cpus: 1,
+        l3_bytes: 0,
+        l3_shared_by_cpus: 1,
+    };
+}
+
+/// The thresholds, and the methods on either side of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// [`Hint::Auto`]: bytes of the whole from which copies are non-temporal.
+    pub copy_nontemporal_from_bytes: u64,
+    /// [`Hint::Auto`]: bytes of the whole from which fills are non-temporal.
+    pub fill_nontemporal_from_bytes: u64,
+    /// What non-temporal copies are made of. [`Method::Libc`] where there is nothing.
+    pub copy_method: Method,
+    /// How a non-temporal copy reads ahead, if its source's hint is [`Hint::Auto`].
+    pub copy_prefetch: Prefetch,
+    /// Bytes of one call from which a non-temporal copy takes four pages at once.
+    pub interleave_from_bytes: u64,
+    /// What non-temporal fills are made of, for values other than zero.
+    pub fill_method: Method,
+    /// What non-temporal fills with zero are made of.
+    pub zero_method: Method,
+    /// What temporal copies of a non-temporal source are made of.
+    pub nontemporal_source_method: Method,
+    /// Temporal copies of at least so many bytes in one call are `rep movsb`…
+    pub rep_movsb_from_bytes: u64,
+    /// …and of fewer than so many. The others are the C library's.
+    pub rep_movsb_below_bytes: u64,
+    /// Temporal fills of at least so many bytes in one call are `rep stosb`…
+    pub rep_stosb_from_bytes: u64,
+    /// …and of fewer than so many. The others are the C library's.
+    pub rep_stosb_below_bytes: u64,
+    /// Bytes of one call from which the C library can't be trusted to be temporal, so that
+    /// [`Hint::Temporal`] gets `rep movsb` or `rep stosb` instead.
+    pub libc_temporal_below_bytes: u64,
+}
+
+impl Policy {
+    /// Everything to the C library: the policy of a CPU without non-temporal stores.
+    pub const LIBC: Policy = Policy {
+        copy_nontemporal_from_bytes: NEVER,
+        fill_nontemporal_from_bytes: NEVER,
+        copy_method: Method::Libc,
+        copy_prefetch: Prefetch::None,
+        interleave_from_bytes: NEVER,
+        fill_method: Method::Libc,
+        zero_method: Method::Libc,
+        nontemporal_source_method: Method::Libc,
+        rep_movsb_from_bytes: NEVER,
+        rep_movsb_below_bytes: NEVER,
+        rep_stosb_from_bytes: NEVER,
+        rep_stosb_below_bytes: NEVER,
+        libc_temporal_below_bytes: NEVER,
+    };
+
+    /// What the CPU that the calling thread runs on makes of itself.
+    pub fn for_cpu() -> Policy {
+        Policy::for_facts(&Facts::detect())
+    }
+
+    /// The path of a copy of `len_bytes` that is part of `total_bytes`.
+    pub fn choose_copy(&self, len_bytes: usize, total_bytes: u64, hints: Hints) -> Path {
+        if len_bytes < MIN_STREAMED_BYTES {
+            return Path::LIBC;
+        }
+        let is_streamed = match hints.destination {
+            Hint::Nontemporal => true,
+            Hint::Temporal => false,
+            Hint::Auto => total_bytes >= self.copy_nontemporal_from_bytes,
+        };
+        let prefetch = match hints.source {
+            Hint::Nontemporal => Prefetch::Nta,
+            Hint::Temporal => Prefetch::T0,
+            Hint::Auto => self.copy_prefetch,
+        };
+        let len = len_bytes as u64;
+        let method = match hints.source {
+            _ if is_streamed => self.copy_method,
+            Hint::Nontemporal => self.nontemporal_source_method,
+            _ => self.temporal_copy(len, hints.destination),
+        };
+        if method == Method::Libc {
+            return Path::LIBC;
+        }
+        match arch::copy_backend(method) {
+            Some(backend) => backend.nearest(prefetch, len >= self.interleave_from_bytes),
+            None => Path::LIBC,
+        }
+    }
+
+    /// The path of a fill of `len_bytes` that is part of `total_bytes`.
+    pub fn choose_fill(&self, len_bytes: usize, total_bytes: u64, value: u8, hint: Hint) -> Path {
+        if len_bytes < MIN_STREAMED_BYTES {
+            return Path::LIBC;
+        }
+        let is_streamed = match hint {
+            Hint::Nontemporal => true,
+            Hint::Temporal => false,
+            Hint::Auto => total_bytes >= self.fill_nontemporal_from_bytes,
+        };
+        Path::of(match value {
+            0 if is_streamed => self.zero_method,
+            _ if is_streamed => self.fill_method,
+            _ => self.temporal_fill(len_bytes as u64, hint),
+        })
+    }
+
+    /// Copies whose whole is below so many bytes are [`Path::LIBC`], unless one of their hints is
+    /// [`Hint::Nontemporal`].
+    pub fn plain_copies_below_bytes(&self) -> u64 {
+        let is_rep_used = self.rep_movsb_from_bytes < self.rep_movsb_below_bytes;
+        self.copy_nontemporal_from_bytes
+            .min(if is_rep_used { self.rep_movsb_from_bytes } else { NEVER })
+            .min(self.libc_temporal_below_bytes)
+    }
+
+    /// Fills whose whole is below so many bytes are [`Path::LIBC`], unless their hint is
+    /// [`Hint::Nontemporal`].
+    pub fn plain_fills_below_bytes(&self) -> u64 {
+        let is_rep_used = self.rep_stosb_from_bytes < self.rep_stosb_below_bytes;
+        self.fill_nontemporal_from_bytes
+            .min(if is_rep_used { self.rep_stosb_from_bytes } else { NEVER })
+            .min(self.libc_temporal_below_bytes)
+    }
+
+    fn temporal_copy(&self, len: u64, destination: Hint) -> Method {
+        let is_insisted = destination == Hint::Temporal && len >= self.libc_temporal_below_bytes;
+        let is_in_range = (self.rep_movsb_from_bytes..self.rep_movsb_below_bytes).contains(&len);
+        if is_insisted || is_in_range { Method::RepMovsb } else { Method::Libc }
+    }
+
+    fn temporal_fill(&self, len: u64, hint: Hint) -> Method {
+        let is_insisted = hint == Hint::Temporal && len >= self.libc_temporal_below_bytes;
+        let is_in_range = (self.rep_stosb_from_bytes..self.rep_stosb_below_bytes).contains(&len);
+        if is_insisted || is_in_range { Method::RepStosb } else { Method::Libc }
+    }
+
+    /// The first method that this CPU can't do, and the field that names it. A policy without one
+    /// may be used.
+    pub fn unavailable(&self) -> Option<(&'static str, Method)> {
+        let copies = [
+            ("copy_method", self.copy_method),
+            ("nontemporal_source_method", self.nontemporal_source_method),
+        ];
+        let fills = [("fill_method", self.fill_method), ("zero_method", self.zero_method)];
+        let copies = copies.into_iter().filter(|(_, method)| {
+            arch::copy_backend(*method).is_none_or(|backend| !backend.is_available())
+        });
+        let fills = fills.into_iter().filter(|(name, method)| {
+            arch::fill_backend(*method).is_none_or(|backend| {
+                !backend.is_available() || (backend.zero_only && *name != "zero_method")
+            })
+        });
+        copies.chain(fills).next()
+    }
+}

@@ -1,0 +1,222 @@
+//! The tables: hint x size x policy to path, and CPUID to policy.
+
+use super::*;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// An Intel server's guest: a level 3 of the whole socket, and two CPUs.
+const INTEL_GUEST: Facts = Facts {
+    vendor: Vendor::Intel,
+    is_guest: true,
+    has_erms: true,
+    has_fsrm: true,
+    has_avx2: true,
+    has_avx512: true,
+    has_movdir64b: true,
+    has_clzero: false,
+    l1d_bytes: 48 * KIB,
+    l2_bytes: 2 * MIB,
+    l2_shared_by_cpus: 1,
+    l3_bytes: 300 * MIB,
+    l3_shared_by_cpus: 2,
+};
+
+/// A desktop of one complex.
+const AMD: Facts = Facts {
+    vendor: Vendor::Amd,
+    is_guest: false,
+    has_movdir64b: false,
+    has_clzero: true,
+    l2_bytes: MIB,
+    l3_bytes: 32 * MIB,
+    l3_shared_by_cpus: 16,
+    ..INTEL_GUEST
+};
+
+/// Nothing newer than AVX2.
+const OLD_INTEL: Facts = Facts {
+    vendor: Vendor::Intel,
+    is_guest: false,
+    has_erms: true,
+    has_avx2: true,
+    l2_bytes: 256 * KIB,
+    l3_bytes: 8 * MIB,
+    l3_shared_by_cpus: 8,
+    ..Facts::UNKNOWN
+};
+
+const A: Hint = Hint::Auto;
+const T: Hint = Hint::Temporal;
+const N: Hint = Hint::Nontemporal;
+
+/// One row: the hints of source and destination, the length of the call, that of the whole, and
+/// the path by its text.
+type Row = (Hint, Hint, u64, u64, &'static str);
+
+#[cfg(target_arch = "x86_64")]
+fn check(facts: &Facts, rows: &[Row]) {
+    let policy = Policy::for_facts(facts);
+    for (source, destination, len, total, expected) in rows {
+        let path = policy.choose_copy(*len as usize, *total, Hints::new(*source, *destination));
+        assert_eq!(
+            path.to_string(),
+            *expected,
+            "{} to {}, {len} bytes of {total}",
+            source.name(),
+            destination.name()
+        );
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn copies_of_an_intel_guest() {
+    check(
+        &INTEL_GUEST,
+        &[
+            (A, A, 4 * KIB, 4 * KIB, "libc"),
+            (A, A, 2 * MIB - 1, 2 * MIB - 1, "libc"),
+            (A, A, 2 * MIB, 2 * MIB, "avx512-nt+t0+interleaved"),
+            // The whole decides, not the call.
+            (A, A, 64 * KIB, 1024 * MIB, "avx512-nt+t0+interleaved"),
+            (A, A, 32 * KIB, 1024 * MIB, "avx512-nt+t0"),
+            // …but what is too small to stream is.
+            (A, A, 255, 1024 * MIB, "libc"),
+            (A, A, 256, 1024 * MIB, "avx512-nt+t0"),
+            (N, N, 255, 255, "libc"),
+            // The caller knows better, both ways.
+            (A, N, 4 * KIB, 4 * KIB, "avx512-nt+t0"),
+            (A, T, 4 * KIB, 1024 * MIB, "libc"),
+            (T, A, 1024 * MIB, 1024 * MIB, "avx512-nt+t0+interleaved"),
+            // The C library may stream by itself from some size on; a temporal copy mustn't.
+            (A, T, 512 * KIB, 512 * KIB, "rep-movsb"),
+            (T, T, 1024 * MIB, 1024 * MIB, "rep-movsb"),
+            // The source.
+            (N, N, 4 * KIB, 4 * KIB, "avx512-nt+nta"),
+            (N, N, 64 * KIB, 64 * KIB, "avx512-nt+nta+interleaved"),
+            (N, A, 4 * KIB, 4 * KIB, "avx2+nta"),
+            (N, A, 4 * KIB, 1024 * MIB, "avx512-nt+nta"),
+            (N, T, 4 * KIB, 1024 * MIB, "avx2+nta"),
+            (T, N, 4 * KIB, 4 * KIB, "avx512-nt+t0"),
+        ],
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn copies_of_an_amd_complex() {
+    check(
+        &AMD,
+        &[
+            (A, A, MIB - 1, MIB - 1, "libc"),
+            (A, A, MIB, MIB, "rep-movsb"),
+            (A, A, 24 * MIB - 1, 24 * MIB - 1, "rep-movsb"),
+            (A, A, 24 * MIB, 24 * MIB, "avx512-nt+t0+interleaved"),
+            (A, T, 256 * MIB, 256 * MIB, "rep-movsb"),
+            (N, T, MIB, MIB, "avx2+nta"),
+        ],
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn copies_of_an_old_cpu() {
+    check(
+        &OLD_INTEL,
+        &[
+            (A, A, 2 * MIB - 1, 2 * MIB - 1, "libc"),
+            (A, A, 2 * MIB, 2 * MIB, "avx2-nt+t0+interleaved"),
+        ],
+    );
+    let ancient = Facts { has_avx2: false, has_erms: false, ..OLD_INTEL };
+    check(
+        &ancient,
+        &[(A, N, KIB, KIB, "sse2-nt+t0"), (N, A, KIB, KIB, "sse2+nta"), (A, A, KIB, KIB, "libc")],
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn fills() {
+    let intel = Policy::for_facts(&INTEL_GUEST);
+    let amd = Policy::for_facts(&AMD);
+    for (policy, hint, len, total, value, expected) in [
+        (intel, A, 4 * MIB - 1, 4 * MIB - 1, 0, "libc"),
+        (intel, A, 4 * MIB, 4 * MIB, 0, "avx512-nt"),
+        (intel, A, 64 * KIB, 4 * MIB, 7, "avx512-nt"),
+        (intel, A, 255, 4 * MIB, 7, "libc"),
+        (intel, N, 256, 256, 0, "avx512-nt"),
+        (intel, T, 256 * KIB, 1024 * MIB, 0, "libc"),
+        (intel, T, 1024 * MIB, 1024 * MIB, 0, "rep-stosb"),
+        (amd, A, 24 * MIB - 1, 24 * MIB - 1, 0, "libc"),
+        (amd, A, 24 * MIB, 24 * MIB, 0, "clzero"),
+        (amd, A, 24 * MIB, 24 * MIB, 1, "avx512-nt"),
+        (amd, N, KIB, KIB, 0, "clzero"),
+    ] {
+        let path = policy.choose_fill(len as usize, total, value, hint);
+        assert_eq!(path.to_string(), expected, "{} {len} of {total}, {value}", hint.name());
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_cpu_that_says_nothing_gets_a_threshold_all_the_same() {
+    let policy = Policy::for_facts(&Facts::UNKNOWN);
+    assert_eq!(policy.copy_nontemporal_from_bytes, 32 * MIB);
+    assert_eq!(policy.copy_method, Method::Sse2Nt);
+    assert_eq!(policy.unavailable(), None, "every x86-64 CPU has SSE2");
+}
+
+#[test]
+fn the_policy_of_the_c_library_is_the_c_library() {
+    for source in Hint::ALL {
+        for destination in Hint::ALL {
+            let hints = Hints::new(source, destination);
+            assert_eq!(Policy::LIBC.choose_copy(1 << 30, 1 << 40, hints), Path::LIBC);
+            assert_eq!(Policy::LIBC.choose_fill(1 << 30, 1 << 40, 0, source), Path::LIBC);
+        }
+    }
+}
+
+#[test]
+fn this_cpu_can_do_what_its_own_policy_asks_for() {
+    assert_eq!(Policy::for_cpu().unavailable(), None);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_cannot_be_done_is_named() {
+    let fills_with_clzero = Policy { fill_method: Method::Clzero, ..Policy::for_cpu() };
+    assert_eq!(fills_with_clzero.unavailable(), Some(("fill_method", Method::Clzero)));
+    let copies_with_stosb = Policy { copy_method: Method::RepStosb, ..Policy::for_cpu() };
+    assert_eq!(copies_with_stosb.unavailable(), Some(("copy_method", Method::RepStosb)));
+}
+
+/// The short cut around the policy must not change what it would say.
+#[test]
+fn the_short_cut_agrees_with_the_policy() {
+    let early_rep = Policy { rep_movsb_from_bytes: 300, ..Policy::for_facts(&AMD) };
+    for policy in [
+        Policy::LIBC,
+        Policy::for_facts(&INTEL_GUEST),
+        Policy::for_facts(&AMD),
+        Policy { rep_movsb_below_bytes: 0, ..early_rep },
+        early_rep,
+        Policy { rep_stosb_from_bytes: 4096, ..Policy::for_facts(&INTEL_GUEST) },
+    ] {
+        let (copies, fills) = (policy.plain_copies_below_bytes(), policy.plain_fills_below_bytes());
+        for total in [1, 299, 300, 4096, 4097, copies - 1, fills - 1] {
+            for len in [1, 256, total / 2, total] {
+                let len = len.min(total) as usize;
+                for (source, destination) in [(A, A), (A, T), (T, A), (T, T)] {
+                    let path = policy.choose_copy(len, total, Hints::new(source, destination));
+                    assert!(total >= copies || path == Path::LIBC, "{len} of {total}: {path}");
+                    let path = policy.choose_fill(len, total, 0, destination);
+                    assert!(total >= fills || path == Path::LIBC, "{len} of {total}: {path}");
+                }
+            }
+        }
+        assert!(policy.rep_movsb_below_bytes == 0 || copies <= policy.rep_movsb_from_bytes);
+    }
+}
