@@ -1,5 +1,6 @@
-//! Whether the kernel knows `MSG_NTCOPY`, and what it did with the hints.
+//! Whether the kernel knows `MSG_NTCOPY`, sends that carry it, and what the kernel did with them.
 
+mod send;
 mod stat;
 
 use std::ffi::c_int;
@@ -10,6 +11,7 @@ use std::{fs, io, mem};
 pub use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+pub use self::send::{SendAncillaryBuffer, SendFlags, Sent, send, sendmsg};
 pub use self::stat::{Counters, CountersError};
 use crate::uapi;
 

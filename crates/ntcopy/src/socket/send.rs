@@ -1,0 +1,157 @@
+//! Sends with a hint.
+
+use std::io::IoSlice;
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
+
+use rustix::io::Errno;
+pub use rustix::net::{SendAncillaryBuffer, SendFlags};
+
+use super::{Support, kernel_support};
+use crate::hint::Hint;
+use crate::uapi;
+
+/// What became of a send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Bytes that were taken; fewer than offered where a send without the hint takes fewer.
+    pub bytes: usize,
+    /// Who was given the hint: [`Support::None`] where it was an ordinary send, because there was
+    /// no hint to give or nobody to take it. What the kernel then did with the hint is in its
+    /// [counters](super::counters).
+    pub hinted: Support,
+}
+
+/// `send(2)` with a hint for the copy that the kernel makes: [`Hint::Nontemporal`] if the sender
+/// doesn't expect these bytes to be read while they are in cache.
+///
+/// The hint travels as `MSG_NTCOPY`, and only where the kernel has it: kernels that don't know
+/// the flag ignore it on most sockets, but refuse it on some. With any other hint this is the
+/// plain `send`, and a socket for which [`enable`](super::enable) was called keeps its own way.
+/// Bytes, errno, order and partial sends are the same with and without.
+///
+/// # Errors
+///
+/// Those of `send(2)`.
+///
+/// ```
+/// use std::os::unix::net::UnixStream;
+///
+/// use ntcopy::Hint;
+/// use ntcopy::socket::{SendFlags, send};
+///
+/// let (here, _there) = UnixStream::pair()?;
+/// let sent = send(&here, b"twelve bytes", SendFlags::NOSIGNAL, Hint::Nontemporal)?;
+/// assert_eq!(sent.bytes, 12);
+/// println!("the hint went to: {}", sent.hinted.name());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn send(socket: impl AsFd, bytes: &[u8], flags: SendFlags, hint: Hint) -> Result<Sent, Errno> {
+    let (flags, hinted) = with_hint(flags, hint);
+    let bytes = rustix::net::send(socket, bytes, flags)?;
+    Ok(Sent { bytes, hinted })
+}
+
+/// `sendmsg(2)` with a hint, as [`send`]: many slices in one message, and control messages with
+/// them. The control messages are taken out of the buffer if the send succeeds.
+///
+/// # Errors
+///
+/// Those of `sendmsg(2)`.
+pub fn sendmsg(
+    socket: impl AsFd,
+    slices: &[IoSlice<'_>],
+    control: &mut SendAncillaryBuffer<'_, '_, '_>,
+    flags: SendFlags,
+    hint: Hint,
+) -> Result<Sent, Errno> {
+    let (flags, hinted) = with_hint(flags, hint);
+    let bytes = rustix::net::sendmsg(socket, slices, control, flags)?;
+    Ok(Sent { bytes, hinted })
+}
+
+fn with_hint(flags: SendFlags, hint: Hint) -> (SendFlags, Support) {
+    match (hint, asked_once()) {
+        (Hint::Nontemporal, Support::Kernel) => {
+            (flags | SendFlags::from_bits_retain(uapi::MSG_NTCOPY), Support::Kernel)
+        }
+        _ => (flags, Support::None),
+    }
+}
+
+/// The kernel doesn't change under a process; it is asked at the first send.
+fn asked_once() -> Support {
+    static ANSWER: OnceLock<Support> = OnceLock::new();
+    *ANSWER.get_or_init(kernel_support)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+
+    const HINTS: [Hint; 3] = Hint::ALL;
+
+    fn expected(hint: Hint) -> Support {
+        if hint == Hint::Nontemporal { kernel_support() } else { Support::None }
+    }
+
+    #[test]
+    fn the_bytes_are_the_same_with_every_hint_and_the_caller_is_told() {
+        for hint in HINTS {
+            let (here, mut there) = UnixStream::pair().unwrap();
+            let bytes: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
+            let reader = thread::spawn(move || {
+                let mut got = Vec::new();
+                there.read_to_end(&mut got).map(|_| got)
+            });
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let sent = send(&here, rest, SendFlags::NOSIGNAL, hint).unwrap();
+                assert_eq!(sent.hinted, expected(hint));
+                rest = &rest[sent.bytes..];
+            }
+            drop(here);
+            assert!(reader.join().unwrap().unwrap() == bytes, "{}", hint.name());
+        }
+    }
+
+    #[test]
+    fn slices_arrive_in_order() {
+        for hint in HINTS {
+            let (here, mut there) = UnixStream::pair().unwrap();
+            let slices = [IoSlice::new(b"one "), IoSlice::new(b""), IoSlice::new(b"message")];
+            let mut none = SendAncillaryBuffer::default();
+            let sent = sendmsg(&here, &slices, &mut none, SendFlags::NOSIGNAL, hint).unwrap();
+            assert_eq!(sent, Sent { bytes: 11, hinted: expected(hint) });
+            drop(here);
+            let mut got = String::new();
+            there.read_to_string(&mut got).unwrap();
+            assert_eq!(got, "one message");
+        }
+    }
+
+    #[test]
+    fn errors_and_partial_sends_are_the_same_with_every_hint() {
+        let mut taken = Vec::new();
+        for hint in HINTS {
+            let file = std::fs::File::open("/dev/null").unwrap();
+            assert_eq!(send(&file, b"x", SendFlags::NOSIGNAL, hint), Err(Errno::NOTSOCK));
+
+            let (here, there) = UnixStream::pair().unwrap();
+            drop(there);
+            assert_eq!(send(&here, b"x", SendFlags::NOSIGNAL, hint), Err(Errno::PIPE));
+
+            let (here, _there) = UnixStream::pair().unwrap();
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            let much = vec![0; 8 << 20];
+            taken.push(send(&here, &much, flags, hint).unwrap().bytes);
+            assert_eq!(send(&here, &much, flags, hint), Err(Errno::AGAIN));
+        }
+        assert!(taken[0] < 8 << 20, "{taken:?}");
+        assert!(taken.iter().all(|bytes| *bytes == taken[0]), "{taken:?}");
+    }
+}

@@ -1,0 +1,178 @@
+//! Many pieces that are one whole.
+
+use core::fmt;
+
+use crate::copy::{copy_part, copy_part_unfenced};
+use crate::fence;
+use crate::fill::{fill_part, fill_part_unfenced};
+use crate::hint::Hints;
+use crate::path::Path;
+
+/// A transfer in pieces, each of which is treated as a part of the whole.
+///
+/// A program that moves a gigabyte in pieces of 64 KiB pushes a gigabyte through its caches, though
+/// no single call shows it. A stream does: the [policy](crate::policy) sees the stream's total and
+/// not the call's length. The total is of different bytes: pieces that go into the same small
+/// buffer again and again stay in the cache, and are no stream.
+///
+/// ```
+/// use ntcopy::{Hints, Stream};
+///
+/// let source = vec![42; 1 << 20];
+/// let mut destination = vec![0; 1 << 20];
+/// let mut stream = Stream::known(source.len() as u64, Hints::AUTO);
+/// for (to, from) in destination.chunks_mut(65_536).zip(source.chunks(65_536)) {
+///     stream.copy(to, from);
+/// }
+/// stream.finish();
+/// assert_eq!(destination, source);
+/// ```
+pub struct Stream {
+    /// 0 where it grows.
+    known_bytes: u64,
+    done_bytes: u64,
+    nontemporal_bytes: u64,
+    hints: Hints,
+    is_unfenced: bool,
+}
+
+impl Stream {
+    /// A stream of `total_bytes`. If it turns out longer, it is as long as it gets.
+    pub const fn known(total_bytes: u64, hints: Hints) -> Stream {
+        Stream {
+            known_bytes: total_bytes,
+            done_bytes: 0,
+            nontemporal_bytes: 0,
+            hints,
+            is_unfenced: false,
+        }
+    }
+
+    /// A stream whose end nobody knows yet: it counts as long as it has become.
+    pub const fn growing(hints: Hints) -> Stream {
+        Stream::known(0, hints)
+    }
+
+    /// Copies the next piece, and fences where it streamed.
+    ///
+    /// # Panics
+    ///
+    /// If the slices differ in length.
+    pub fn copy(&mut self, destination: &mut [u8], source: &[u8]) -> Path {
+        let total_bytes = self.total_with(source.len());
+        let path = copy_part(destination, source, total_bytes, self.hints);
+        self.is_unfenced &= !path.is_nontemporal();
+        self.count(source.len(), path)
+    }
+
+    /// Fills the next piece, with the destination's hint, and fences where it streamed.
+    pub fn fill(&mut self, destination: &mut [u8], value: u8) -> Path {
+        let len_bytes = destination.len();
+        let total_bytes = self.total_with(len_bytes);
+        let path = fill_part(destination, value, total_bytes, self.hints.destination);
+        self.is_unfenced &= !path.is_nontemporal();
+        self.count(len_bytes, path)
+    }
+
+    /// Copies the next piece without a fence. Where the two sides overlap, it is `memmove`.
+    ///
+    /// # Safety
+    ///
+    /// - `destination` is valid for writes and `source` for reads of `len_bytes`.
+    /// - If the path [is non-temporal](Path::is_nontemporal), the caller calls [`Stream::finish`]
+    ///   or [`fence`](crate::fence()) before any other access to the destination, by this thread
+    ///   too.
+    pub unsafe fn copy_unfenced(
+        &mut self,
+        destination: *mut u8,
+        source: *const u8,
+        len_bytes: usize,
+    ) -> Path {
+        let total_bytes = self.total_with(len_bytes);
+        // SAFETY: the caller guarantees the memory and the fence.
+        let path =
+            unsafe { copy_part_unfenced(destination, source, len_bytes, total_bytes, self.hints) };
+        self.is_unfenced |= path.is_nontemporal();
+        self.count(len_bytes, path)
+    }
+
+    /// Fills the next piece, with the destination's hint, without a fence.
+    ///
+    /// # Safety
+    ///
+    /// - `destination` is valid for writes of `len_bytes`.
+    /// - If the path [is non-temporal](Path::is_nontemporal), the caller calls [`Stream::finish`]
+    ///   or [`fence`](crate::fence()) before any other access to the destination, by this thread
+    ///   too.
+    pub unsafe fn fill_unfenced(
+        &mut self,
+        destination: *mut u8,
+        value: u8,
+        len_bytes: usize,
+    ) -> Path {
+        let total_bytes = self.total_with(len_bytes);
+        let hint = self.hints.destination;
+        // SAFETY: the caller guarantees the memory and the fence.
+        let path = unsafe { fill_part_unfenced(destination, value, len_bytes, total_bytes, hint) };
+        self.is_unfenced |= path.is_nontemporal();
+        self.count(len_bytes, path)
+    }
+
+    /// Fences, where something is unfenced. The stream may go on afterwards.
+    pub fn fence(&mut self) {
+        if self.is_unfenced {
+            fence();
+            self.is_unfenced = false;
+        }
+    }
+
+    /// Ends the stream: fences where something is unfenced, and says how much went by.
+    pub fn finish(mut self) -> Moved {
+        self.fence();
+        Moved { bytes: self.done_bytes, nontemporal_bytes: self.nontemporal_bytes }
+    }
+
+    /// What went by so far.
+    pub fn moved(&self) -> Moved {
+        Moved { bytes: self.done_bytes, nontemporal_bytes: self.nontemporal_bytes }
+    }
+
+    fn total_with(&self, len_bytes: usize) -> u64 {
+        self.known_bytes.max(self.done_bytes.saturating_add(len_bytes as u64))
+    }
+
+    fn count(&mut self, len_bytes: usize, path: Path) -> Path {
+        self.done_bytes = self.done_bytes.saturating_add(len_bytes as u64);
+        if path.is_nontemporal() {
+            self.nontemporal_bytes = self.nontemporal_bytes.saturating_add(len_bytes as u64);
+        }
+        path
+    }
+}
+
+/// A stream that is dropped half-way leaves nothing unfenced behind.
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.fence();
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Stream")
+            .field("known_bytes", &self.known_bytes)
+            .field("done_bytes", &self.done_bytes)
+            .field("hints", &self.hints)
+            .field("is_unfenced", &self.is_unfenced)
+            .finish()
+    }
+}
+
+/// What became of many pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moved {
+    /// All bytes.
+    pub bytes: u64,
+    /// Those of them that took a non-temporal path.
+    pub nontemporal_bytes: u64,
+}
