@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build bench report record clean help \
-	test-kernels upstream-tests soak mutations families free-when-unused
+	test-kernels upstream-tests soak mutations memory families free-when-unused
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -41,6 +41,9 @@ soak: build ## random send programs, compared between sysctl settings: make soak
 
 mutations: build ## deliberate mistakes in the kernel change: would the suite notice?
 	@scripts/mutations.sh $(NTCOPY)
+
+memory: ## the library under AddressSanitizer, valgrind and a fuzzer, and without std: make memory SECONDS=30
+	@crates/ntcopy/tests/memory.sh $(or $(SECONDS),30)
 
 families: build ## docs/FAMILIES.md: which sockets honour the hint, as the kernel counted it
 	@scripts/families.sh $(NTCOPY) $(KERNELS)
