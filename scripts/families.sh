@@ -34,7 +34,10 @@ what `/proc/net/ntcopy_stat` counted.
   them, it keeps them in cache, and says so: `checksummed_bytes`, `software_tls_bytes`. A header that
   the kernel looks at first is copied on its own, and may be the few non-temporal bytes beside them.
 - `not_supported_bytes` were not copied at all, or copied by a loop that knows no hint: a splice that
-  hands pages over, a hash that reads the sender's pages where they lie.
+  hands pages over, a hash that reads the sender's pages where they lie. Netlink and AF_ALG sockets
+  have nobody but the kernel to read what is sent, and are not hinted.
+- Here `net.core.ntcopy_min_bytes` is 0. By default, parts of less than a page are left alone, such as
+  the 3776 bytes in the head of each 36 KiB of a unix stream: `too_small_bytes`.
 - "takes none": the call is refused, hinted or not.
 END
 for kernel; do

@@ -77,9 +77,9 @@ static const char *verdict(const struct outcome *sends)
 	if (sends->counts.bytes[FATE_NONTEMPORAL] > heads)
 		return "yes";
 	if (sends->counts.bytes[FATE_CHECKSUMMED])
-		return "yes, with a checksum";
+		return "no, it is checksummed while copied";
 	if (sends->counts.bytes[FATE_SOFTWARE_TLS])
-		return "yes, and encrypts it";
+		return "no, the CPU encrypts the copy";
 	return "no";
 }
 
@@ -116,7 +116,7 @@ int main(void)
 	set_min_bytes("0");
 	uname(&name);
 	printf("## Linux %s\n\n", name.release);
-	printf("| Family | Copies through the iterator? | %d sends of %d bytes ", SENDS, LENGTH);
+	printf("| Family | Honours the hint? | %d sends of %d bytes ", SENDS, LENGTH);
 	printf("| %d splices of as many |\n", SENDS);
 	printf("|---|---|---|---|\n");
 	for (i = 0; i < all_families_count; i++)
