@@ -7,7 +7,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
-.PHONY: demo test lint build bench report record clean help \
+.PHONY: demo test lint build library install bench report record clean help \
 	test-kernels upstream-tests soak mutations memory families free-when-unused
 
 help: ## what there is to make
@@ -22,10 +22,17 @@ build: ## the program, in release mode
 	@$(CARGO) build --release --locked -p ntcopy-cli
 
 test: ## unit, property and end-to-end tests, the latter in the booted kernel
-	@scripts/setup.sh build
+	@scripts/setup.sh build test
 	@$(CARGO) run --locked -q -p ntcopy-cli -- kernel build
 	@scripts/check-series.sh 7.3
 	@$(CARGO) test --workspace --locked --no-fail-fast
+
+library: ## libntcopy for C and C++, in release mode
+	@scripts/setup.sh build
+	@$(CARGO) build --release --locked -p ntcopy-capi
+
+install: build library ## C library, manual, program: make install PREFIX=/usr/local DESTDIR=
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh
 
 test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations; an hour
 	@scripts/setup.sh kernels

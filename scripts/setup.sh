@@ -5,7 +5,7 @@
 # installed: as root it installs what is missing, by name; as anybody else it
 # prints the one command that does, and ends with 3.
 #
-# usage: scripts/setup.sh [build|lint|kernels|upstream]...     default: build
+# usage: scripts/setup.sh [build|test|lint|kernels|upstream]...     default: build
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -50,6 +50,14 @@ need_build() {
 	need perl perl
 	need python3 python3
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
+}
+
+# The C library's tests: both compilers, C++, valgrind, pkg-config.
+need_test() {
+	need g++ g++
+	need clang clang
+	need pkg-config pkgconf
+	need valgrind valgrind
 }
 
 need_lint() {
@@ -107,9 +115,9 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | lint | kernels | upstream) "need_$what" ;;
+	build | test | lint | kernels | upstream) "need_$what" ;;
 	*)
-		echo "setup: '$what' is none of build, lint, kernels, upstream" >&2
+		echo "setup: '$what' is none of build, test, lint, kernels, upstream" >&2
 		exit 2
 		;;
 	esac

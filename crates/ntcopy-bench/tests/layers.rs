@@ -25,6 +25,7 @@ const MODULES: &[(&str, &[&str])] = &[
 const CRATES: &[(&str, &[&str])] = &[
     ("ntcopy", &[]),
     ("ntcopy-kernel", &[]),
+    ("ntcopy-capi", &["ntcopy"]),
     ("ntcopy-bench", &["ntcopy", "ntcopy-kernel"]),
     ("ntcopy-report", &["ntcopy", "ntcopy-kernel", "ntcopy-bench"]),
     ("ntcopy-cli", &["ntcopy", "ntcopy-kernel", "ntcopy-bench", "ntcopy-report"]),

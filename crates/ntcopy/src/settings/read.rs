@@ -1,6 +1,7 @@
 //! Reading the settings, once, and keeping what was wrong with them.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -90,7 +91,8 @@ fn first_use() -> &'static Policy {
         read()
     });
     if let (true, Some(error)) = (is_first, &read.error) {
-        eprintln!("ntcopy: {error}; going on without it");
+        // Not eprintln!, which panics where nobody can be told.
+        let _ = writeln!(io::stderr(), "ntcopy: {error}; going on without it");
     }
     &read.settings.policy
 }

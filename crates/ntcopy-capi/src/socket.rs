@@ -1,0 +1,129 @@
+//! Sends with a hint.
+//!
+//! These hand the caller's own arguments to the C library's `send` and `sendmsg`: a `msghdr` has a
+//! name and control messages that Rust's calls would have to understand to pass on, and a buffer
+//! that isn't there is the kernel's to refuse.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::OnceLock;
+
+use libc::msghdr;
+use ntcopy::socket::{Setting, Support, enable, kernel_support, probe};
+use ntcopy::{Hint, uapi};
+
+use crate::boundary::{Errno, answer, write_out};
+use crate::hints;
+
+/// Nobody takes the hint.
+pub const NTCOPY_SUPPORT_NONE: c_int = 0;
+/// The kernel's own socket layer takes it.
+pub const NTCOPY_SUPPORT_KERNEL: c_int = 1;
+/// A loaded module takes it.
+pub const NTCOPY_SUPPORT_MODULE: c_int = 2;
+
+fn number(support: Support) -> c_int {
+    match support {
+        Support::None => NTCOPY_SUPPORT_NONE,
+        Support::Kernel => NTCOPY_SUPPORT_KERNEL,
+        Support::Module => NTCOPY_SUPPORT_MODULE,
+    }
+}
+
+/// Sets a socket's `SO_NTCOPY` and says who took it.
+#[unsafe(no_mangle)]
+pub extern "C" fn ntcopy_socket_enable(fd: c_int, setting: c_int) -> c_int {
+    answer(|| {
+        let setting = match setting {
+            uapi::SOCK_NONE => Setting::None,
+            uapi::SOCK_HINT => Setting::Hint,
+            uapi::SOCK_OBEY => Setting::Obey,
+            _ => return Err(Errno::INVALID),
+        };
+        if fd < 0 {
+            return Err(Errno::BAD_DESCRIPTOR);
+        }
+        // SAFETY: not -1. Whether it is open is for the kernel to say; it is only named to it, and
+        // not closed.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        enable(fd, setting).map(number).map_err(|errno| Errno(errno.raw_os_error()))
+    })
+}
+
+/// Asks the kernel, with a throw-away socket, who would take a hint.
+#[unsafe(no_mangle)]
+pub extern "C" fn ntcopy_socket_probe() -> c_int {
+    answer(|| probe().map(number).map_err(|errno| Errno(errno.raw_os_error())))
+}
+
+/// `send(2)` with a hint.
+///
+/// # Safety
+///
+/// `hinted` is NULL or can be written. What isn't memory at `buf` is the kernel's to refuse.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntcopy_send(
+    fd: c_int,
+    buf: *const c_void,
+    len: usize,
+    flags: c_int,
+    hints: c_uint,
+    hinted: *mut c_int,
+) -> isize {
+    answer(|| {
+        let (flags, support) = with_hint(flags, hints)?;
+        // SAFETY: the kernel checks what it is given, and only reads the buffer.
+        let bytes = sent(unsafe { libc::send(fd, buf, len, flags) })?;
+        // SAFETY: the caller guarantees that `hinted` is NULL or can be written.
+        unsafe { write_out(hinted, support) };
+        Ok(bytes)
+    })
+}
+
+/// `sendmsg(2)` with a hint.
+///
+/// # Safety
+///
+/// `hinted` is NULL or can be written. What isn't memory at `msg` is the kernel's to refuse.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntcopy_sendmsg(
+    fd: c_int,
+    msg: *const msghdr,
+    flags: c_int,
+    hints: c_uint,
+    hinted: *mut c_int,
+) -> isize {
+    answer(|| {
+        let (flags, support) = with_hint(flags, hints)?;
+        // SAFETY: the kernel checks what it is given, and only reads the message.
+        let bytes = sent(unsafe { libc::sendmsg(fd, msg, flags) })?;
+        // SAFETY: the caller guarantees that `hinted` is NULL or can be written.
+        unsafe { write_out(hinted, support) };
+        Ok(bytes)
+    })
+}
+
+/// The flags with the hint in them, if it is one for the kernel's copy and somebody is there to
+/// take it, and who that is.
+fn with_hint(flags: c_int, hints: c_uint) -> Result<(c_int, c_int), Errno> {
+    match (hints::decode(hints)?.destination, asked_once()) {
+        (Hint::Nontemporal, Support::Kernel) => {
+            Ok((flags | uapi::MSG_NTCOPY as c_int, NTCOPY_SUPPORT_KERNEL))
+        }
+        _ => Ok((flags, NTCOPY_SUPPORT_NONE)),
+    }
+}
+
+/// The kernel doesn't change under a process; it is asked at the first send.
+fn asked_once() -> Support {
+    static ANSWER: OnceLock<Support> = OnceLock::new();
+    *ANSWER.get_or_init(kernel_support)
+}
+
+fn sent(result: isize) -> Result<isize, Errno> {
+    match result {
+        0.. => Ok(result),
+        _ => Err(Errno(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))),
+    }
+}

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Installs what cargo has built: the C library with its headers and pkg-config
+# file, the manual pages, and the program. It builds nothing, so that root
+# needn't run cargo.
+#
+# usage: [PREFIX=/usr/local] [LIBDIR=PREFIX/lib] [DESTDIR=] [BUILD=target/release]
+#        scripts/install.sh [library|manual|program]...        default: all three
+set -eu
+cd "$(dirname "$0")/.."
+
+prefix=${PREFIX:-/usr/local}
+libdir=${LIBDIR:-$prefix/lib}
+includedir=$prefix/include
+destdir=${DESTDIR:-}
+build=${BUILD:-${CARGO_TARGET_DIR:-target}/release}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+# place MODE SOURCE FOLDER [NAME]
+place() {
+	install -D -m "$1" "$2" "$destdir$3/${4:-$(basename "$2")}"
+	echo "install: $destdir$3/${4:-$(basename "$2")}"
+}
+
+# need FILE COMMAND: what makes a file that is not there.
+need() {
+	[ -f "$1" ] || {
+		echo "install: $1 is not there; '$2' makes it" >&2
+		exit 1
+	}
+}
+
+install_library() {
+	need "$build/libntcopy_capi.a" "cargo build --release -p ntcopy-capi"
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	crates/ntcopy-capi/link.sh "$build/libntcopy_capi.a" "$work"
+	sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@INCLUDEDIR@|$includedir|" \
+		-e "s|@VERSION@|$version|" crates/ntcopy-capi/ntcopy.pc.in >"$work/ntcopy.pc"
+	place 644 crates/ntcopy-capi/include/ntcopy.h "$includedir"
+	# The same name as the library's header in the source; a folder of its own keeps them apart.
+	place 644 uapi/ntcopy.h "$includedir/ntcopy" uapi.h
+	place 755 "$work/libntcopy.so.$version" "$libdir"
+	for link in "libntcopy.so.${version%%.*}" libntcopy.so; do
+		cp -Pf "$work/$link" "$destdir$libdir/$link"
+		echo "install: $destdir$libdir/$link"
+	done
+	place 644 "$work/libntcopy.a" "$libdir"
+	place 644 "$work/ntcopy.pc" "$libdir/pkgconfig"
+	[ -n "$destdir" ] || [ "$(id -u)" != 0 ] ||
+		echo "install: a new library: 'ldconfig' makes it known if $libdir is on its list"
+}
+
+install_manual() {
+	for page in docs/man/*.[1-8]; do
+		place 644 "$page" "$prefix/share/man/man${page##*.}"
+	done
+}
+
+install_program() {
+	need "$build/ntcopy" "cargo build --release -p ntcopy-cli"
+	place 755 "$build/ntcopy" "$prefix/bin"
+}
+
+for path in "$prefix" "$libdir"; do
+	case $path in
+	/*) ;;
+	*)
+		echo "install: '$path' is not an absolute path; PREFIX and LIBDIR are, DESTDIR goes before" >&2
+		exit 2
+		;;
+	esac
+	case $path in
+	*[!A-Za-z0-9/._+-]*)
+		echo "install: '$path' has characters that pkg-config and make would split or expand" >&2
+		exit 2
+		;;
+	esac
+done
+[ $# -gt 0 ] || set -- library manual program
+for what; do
+	case $what in
+	library | manual | program) ;;
+	*)
+		echo "install: '$what' is none of library, manual, program" >&2
+		exit 2
+		;;
+	esac
+done
+for what; do
+	"install_$what"
+done
