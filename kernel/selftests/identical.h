@@ -104,29 +104,52 @@ static inline bool same_transcript(const struct transcript *one, const struct tr
 }
 
 /* How often a plain scene is played again, to see whether it differs from itself. */
-#define REPLAYS	10
+#define REPLAYS		20
+#define REPLAY_LINES	1000
+
+/* Line by line: takes those of @open that @plain has at the same place. Returns how many are left. */
+static inline int take_lines(bool open[REPLAY_LINES], const char *hinted, const char *plain)
+{
+	int i, left = 0;
+	size_t a, b;
+
+	for (i = 0; i < REPLAY_LINES && *hinted; i++) {
+		a = strcspn(hinted, "\n");
+		b = strcspn(plain, "\n");
+		if (a == b && !memcmp(hinted, plain, a))
+			open[i] = false;
+		left += open[i];
+		hinted += a + !!hinted[a];
+		plain += b + !!plain[b];
+	}
+	return *hinted ? REPLAY_LINES : left;
+}
 
 /*
- * Whether plain sends, too, sometimes leave this transcript behind.  Where MPTCP
- * goes on in a page depends on whether what was sent before is acknowledged by
- * then, and with it where a send that faults ends: on a slow machine plain
- * sends differ from plain sends.
+ * Whether plain sends, too, sometimes do each of these things.  Where MPTCP goes
+ * on in a page depends on whether what was sent before is acknowledged by then,
+ * and with it where a send that faults ends: on a slow machine plain sends
+ * differ from plain sends.
  */
 static inline bool plain_does_so_too(scene_fn fn, const struct family *family,
 				     const struct transcript *hinted)
 {
+	bool open[REPLAY_LINES];
 	struct outcome plain;
-	bool same = false;
-	int i;
+	int i, left = 1;
 
-	for (i = 0; i < REPLAYS && !same; i++) {
+	if (hinted->used >= sizeof(hinted->text) - 1)
+		return false;
+	memset(open, true, sizeof(open));
+	for (i = 0; i < REPLAYS && left; i++) {
 		play(fn, family, &mode_plain, 1, &plain);
-		same = plain.transcript->finished && same_transcript(plain.transcript, hinted);
+		if (plain.transcript->finished)
+			left = take_lines(open, hinted->text, plain.transcript->text);
 		forget(&plain);
 	}
-	if (same)
+	if (!left)
 		printf("#   plain sends did so, too, when played again %d times\n", i);
-	return same;
+	return !left;
 }
 
 static inline void identical(struct __test_metadata *_metadata, scene_fn fn,
