@@ -137,6 +137,7 @@ struct scene {
 	const struct mode *mode;
 	struct transcript *transcript;
 	struct pair pair;
+	bool stalled;		/* what was sent has not arrived, and may do so any time */
 	__u64 random;
 };
 

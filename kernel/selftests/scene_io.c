@@ -245,13 +245,19 @@ size_t scene_receive(struct scene *scene, const unsigned char *data, size_t len)
 	size_t done = 0, good;
 	ssize_t ret;
 
-	if (scene_inject && scene->family->traits & LOSSY)
+	if (scene->stalled || (scene_inject && scene->family->traits & LOSSY))
 		return take_what_is_left(scene, len);
 	while (done < len) {
 		ret = receive_once(scene, len - done, &payload);
 		if (ret <= 0) {
 			note(scene, "after %zu bytes: %s", done,
 			     ret ? strerror(errno) : "nothing more");
+			/*
+			 * An allocation that fails while it sends can hold MPTCP up for
+			 * longer than anybody waits, hinted or not.  What comes then is
+			 * no longer what is looked for.
+			 */
+			scene->stalled = scene_inject;
 			break;
 		}
 		if (scene->family->traits & RECORDS)
