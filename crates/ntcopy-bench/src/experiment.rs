@@ -1,7 +1,11 @@
 //! What can be asked: the experiments, their modes and parameters. Data only.
 
+pub mod bulk;
 mod family;
+pub mod memcpy;
+pub mod memset;
 mod mode;
+pub mod order;
 pub mod phase;
 mod published;
 pub mod retention;
@@ -25,4 +29,7 @@ pub const EXPERIMENTS: &[Listed] = &[
     Listed { name: "unix", defaults: unix::DEFAULTS_TOML },
     Listed { name: "phase", defaults: phase::DEFAULTS_TOML },
     Listed { name: "retention", defaults: retention::DEFAULTS_TOML },
+    Listed { name: "memcpy", defaults: memcpy::DEFAULTS_TOML },
+    Listed { name: "memset", defaults: memset::DEFAULTS_TOML },
+    Listed { name: "order", defaults: order::DEFAULTS_TOML },
 ];

@@ -6,6 +6,7 @@
 //! [`machine`] describes the machine, [`guest`] takes a whole measurement into
 //! a kernel that this program boots.
 
+pub mod calibrate;
 pub mod experiment;
 pub mod guest;
 pub mod machine;

@@ -1,5 +1,6 @@
 //! From settings to a plan: which cells, which modes, in which order. Pure.
 
+pub mod bulk;
 mod cell;
 mod error;
 mod order;
@@ -16,6 +17,7 @@ pub use cell::{CellPlan, CpuPair, Form};
 pub use error::{Cpus, PlanError};
 pub use order::group_order;
 pub use phase::plan as plan_phase;
+pub use retention::copies as retention_copies;
 pub use retention::plan as plan_retention;
 pub use sysctl::{Sysctl, sysctls};
 pub use unix::plan;

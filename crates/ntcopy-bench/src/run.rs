@@ -4,6 +4,7 @@
 //! the same program started anew ([`reader`] says why not a mere `fork`).
 //! Nothing here decides how often something runs or writes a record.
 
+pub mod bulk;
 mod clock;
 mod counters;
 mod cpus;
@@ -21,6 +22,7 @@ mod pipe;
 mod preflight;
 mod process;
 pub mod reader;
+pub mod retention;
 mod rig;
 mod send;
 mod sockets;

@@ -2,8 +2,10 @@
 //!
 //! Only this stage writes records.
 
+pub mod bulk;
 mod cell;
 mod progress;
+pub mod retention;
 mod write;
 
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@
 //! percentile bootstrap interval over the groups. `docs/METHODOLOGY.md` says why.
 
 mod bootstrap;
+pub mod peers;
 pub mod phase;
 pub mod retention;
 pub mod sweep;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Cell, Params, Record, Sample};
 
-pub use bootstrap::{RESAMPLES, interval, interval_of_geomean, median, quantile};
+pub use bootstrap::{RESAMPLES, interval, interval_of, interval_of_geomean, median, quantile};
 
 /// The fewest interleaved groups that make a result.
 ///
@@ -141,7 +142,7 @@ pub fn mode_median(record: &Record, cell: u32, mode: &str, metric: &str) -> Opti
 #[must_use]
 pub fn rate(sample: &Sample, metric: &str) -> Option<f64> {
     let nanos = match metric {
-        WALKS => return Some(1e9 / median(&retention::walks_ns(sample)?)),
+        WALKS => return Some(1e9 / retention::median_ns(sample)?),
         THROUGHPUT => sample.elapsed_ns,
         SEND_THROUGHPUT => *sample.phases_ns.get("send")?,
         _ => return None,

@@ -1,5 +1,6 @@
 //! From results to plain sentences. Pure functions of records.
 
+mod bulk;
 mod crossover;
 mod phase;
 mod retention;
@@ -23,6 +24,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
     let mut sentences = match record.header.experiment.as_str() {
         "phase" => phase::sentences(record),
         "retention" => retention::sentences(record),
+        "memcpy" | "memset" | "order" => bulk::sentences(record),
         _ => comparison(record),
     };
     sentences.extend(trouble(record));

@@ -17,6 +17,8 @@ const MODULES: &[(&str, &[&str])] = &[
     // Pure functions of records: they see nothing of how one was measured.
     ("stats", &["record"]),
     ("verdict", &["units", "record", "stats"]),
+    // Measures for a decision, not for a record.
+    ("calibrate", &["units", "experiment", "plan", "run", "sample", "stats"]),
     // Takes the whole pipeline into another kernel.
     ("guest", &["units", "record", "experiment", "plan", "machine", "run", "sample"]),
 ];
@@ -24,8 +26,8 @@ const MODULES: &[(&str, &[&str])] = &[
 /// The project's crates, each with those of them that it may depend on.
 const CRATES: &[(&str, &[&str])] = &[
     ("ntcopy", &[]),
-    ("ntcopy-kernel", &[]),
     ("ntcopy-capi", &["ntcopy"]),
+    ("ntcopy-kernel", &[]),
     ("ntcopy-bench", &["ntcopy", "ntcopy-kernel"]),
     ("ntcopy-report", &["ntcopy", "ntcopy-kernel", "ntcopy-bench"]),
     ("ntcopy-cli", &["ntcopy", "ntcopy-kernel", "ntcopy-bench", "ntcopy-report"]),

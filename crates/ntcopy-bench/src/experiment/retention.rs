@@ -1,4 +1,9 @@
 //! Experiment `retention`: its defaults and what a user may set.
+//!
+//! It has two forms: sends on sockets, here, and the library's copies, in
+//! [`copies`].
+
+pub mod copies;
 
 use std::sync::LazyLock;
 
@@ -24,6 +29,16 @@ pub struct Defaults {
     pub name: String,
     /// What it does, in a line.
     pub about: String,
+    /// Of the form with copies.
+    pub copies: copies::Defaults,
+    /// Of the form with sends.
+    pub sends: Sends,
+}
+
+/// The defaults of the form with sends.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sends {
     /// The mode that the others are compared with.
     pub baseline: String,
     /// Modes that are measured when none are asked for, beside `idle`.
@@ -57,7 +72,7 @@ pub fn defaults() -> &'static Defaults {
     &DEFAULTS
 }
 
-/// What a user asks for; what is left open comes from [`defaults`].
+/// What a user asks for of the form with sends; what is left open comes from [`defaults`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The modes; the baseline and `idle` are always among them. Empty: the default ones.
@@ -89,7 +104,7 @@ impl Settings {
     #[must_use]
     pub fn modes(&self) -> Vec<Mode> {
         let default = || -> Vec<Mode> {
-            let names = &defaults().modes;
+            let names = &defaults().sends.modes;
             names.iter().map(|name| name.parse().expect("the default modes exist")).collect()
         };
         let asked = if self.modes.is_empty() { default() } else { self.modes.clone() };
@@ -102,7 +117,7 @@ impl Settings {
     #[must_use]
     pub fn cells(&self) -> Vec<(u32, u64)> {
         if self.sockets.is_empty() && self.object_bytes.is_empty() {
-            return defaults().cells.clone();
+            return defaults().sends.cells.clone();
         }
         let sockets = if self.sockets.is_empty() { vec![1] } else { self.sockets.clone() };
         let objects =

@@ -1,10 +1,12 @@
-//! The plan of experiment `retention`.
+//! The plan of experiment `retention` with sends; with copies it is in [`copies`].
+
+pub mod copies;
 
 use std::time::Duration;
 
 use super::unix::{check_sizes, pin};
 use super::{CellPlan, Cpus, Form, Plan, PlanError};
-use crate::experiment::retention::{LINE_BYTES, Settings, defaults};
+use crate::experiment::retention::{LINE_BYTES, NAME, Settings, defaults};
 use crate::experiment::{Family, Mode};
 
 /// How long the adaptive mode runs in a new cell before it counts.
@@ -16,7 +18,7 @@ const LEARNING: Duration = Duration::from_millis(500);
 ///
 /// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
-    let defaults = defaults();
+    let defaults = &defaults().sends;
     let (sample_ms, pairs) = if settings.quick {
         (defaults.quick_sample_ms, defaults.quick_pairs)
     } else {
@@ -54,7 +56,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
         }
     }
     Ok(Plan {
-        experiment: &defaults.name,
+        experiment: NAME,
         cells,
         modes: settings.modes(),
         pairs,
@@ -69,7 +71,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
 /// The hot sets, in whole lines.
 fn hot_sets(settings: &Settings) -> Result<Vec<u64>, PlanError> {
     let asked = if settings.hot_set_bytes.is_empty() {
-        vec![defaults().hot_set_bytes]
+        vec![defaults().sends.hot_set_bytes]
     } else {
         settings.hot_set_bytes.clone()
     };

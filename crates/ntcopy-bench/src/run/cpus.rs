@@ -49,7 +49,7 @@ fn l2_neighbours(cpu: u32) -> Option<Vec<u32>> {
 }
 
 /// Reads the kernel's form of a CPU list, `0-3,8`.
-fn parse_list(text: &str) -> Option<Vec<u32>> {
+pub(super) fn parse_list(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -39,6 +39,21 @@ pub enum Failure {
         /// The byte that arrived.
         got: u8,
     },
+    /// The process that copies and fills could not do its part.
+    #[error("the worker: {0}")]
+    Worker(String),
+    /// A byte of a destination is not what it should be.
+    #[error(
+        "wrong byte at {position} of the destination: expected {expected:#04x}, got {got:#04x}"
+    )]
+    WrongCopy {
+        /// Position in the destination of one call, from 0.
+        position: u64,
+        /// What should be there.
+        expected: u8,
+        /// What is there.
+        got: u8,
+    },
     /// Not as many bytes came out as went in.
     #[error("{sent} bytes were sent, {drained} came out")]
     Lost {

@@ -24,7 +24,8 @@ impl HotSet {
     pub fn new(bytes: u64) -> Result<HotSet, Failure> {
         let count = u32::try_from(bytes / LINE_BYTES)
             .map_err(|_| Failure::Limit("a hot set has at most 256 GiB".to_owned()))?;
-        Ok(HotSet { lines: cycle(count), ticks: Ticks::calibrate() })
+        let lines = cycle(count).into_iter().map(|next| Line { next }).collect();
+        Ok(HotSet { lines, ticks: Ticks::calibrate() })
     }
 
     /// Walks once through every line, each load waiting for the one before it;
@@ -41,8 +42,8 @@ impl HotSet {
 }
 
 /// One cycle through all the lines in random order (Sattolo's shuffle), so
-/// that no prefetcher guesses the next one.
-fn cycle(count: u32) -> Vec<Line> {
+/// that no prefetcher guesses the next one: for each line the one to go to.
+pub(super) fn cycle(count: u32) -> Vec<u32> {
     let mut next: Vec<u32> = (0..count).collect();
     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
     for last in (1..next.len()).rev() {
@@ -52,7 +53,7 @@ fn cycle(count: u32) -> Vec<Line> {
         let other = ((u128::from(state) * last as u128) >> 64) as usize;
         next.swap(last, other);
     }
-    next.into_iter().map(|next| Line { next }).collect()
+    next
 }
 
 #[cfg(test)]
@@ -67,7 +68,7 @@ mod tests {
             let mut at = 0;
             for _ in 0..count {
                 assert!(!std::mem::replace(&mut seen[at as usize], true), "line {at} twice");
-                at = lines[at as usize].next;
+                at = lines[at as usize];
             }
             assert_eq!(at, 0);
         }

@@ -71,6 +71,33 @@ pub fn interval_of_geomean(lists: &[Vec<f64>]) -> (f64, f64) {
     (means[outside], means[RESAMPLES - 1 - outside])
 }
 
+/// The 95 % percentile bootstrap interval of any figure of `count` things that are drawn together:
+/// `figure` gets the numbers of those drawn, and none is what cannot be told from them.
+///
+/// None when a drawing in 40 or more has no figure.
+///
+/// # Panics
+///
+/// When there are no things.
+#[must_use]
+pub fn interval_of(count: usize, figure: impl Fn(&[usize]) -> Option<f64>) -> Option<(f64, f64)> {
+    const RESAMPLES: usize = 2000;
+    let mut random = SplitMix64(SEED);
+    let mut drawn = vec![0; count];
+    let mut figures: Vec<f64> = (0..RESAMPLES)
+        .filter_map(|_| {
+            drawn.iter_mut().for_each(|slot| *slot = random.below(count));
+            figure(&drawn)
+        })
+        .collect();
+    if figures.len() <= RESAMPLES - RESAMPLES / 40 {
+        return None;
+    }
+    figures.sort_unstable_by(f64::total_cmp);
+    let outside = figures.len() / 40;
+    Some((figures[outside], figures[figures.len() - 1 - outside]))
+}
+
 /// The value below which a part of the values lies, `part` from 0 to 1 (the
 /// nearest rank: always one of the values).
 ///
@@ -156,6 +183,18 @@ mod tests {
         assert!((low - 4.0).abs() < 1e-9 && (high - 4.0).abs() < 1e-9, "{low} {high}");
         let (low, high) = interval_of_geomean(&[vec![0.9, 1.0, 1.1, 1.0, 0.95]]);
         assert!(low < 1.0 && high >= 1.0, "{low} {high}");
+    }
+
+    #[test]
+    fn things_that_are_drawn_together_keep_their_ratio() {
+        let (ours, theirs) = ([2.0, 4.0, 6.0, 8.0, 10.0], [1.0, 2.0, 3.0, 4.0, 5.0]);
+        let of = |values: &[f64], drawn: &[usize]| {
+            median(&drawn.iter().map(|at| values[*at]).collect::<Vec<f64>>())
+        };
+        let ratio = |drawn: &[usize]| Some(of(&ours, drawn) / of(&theirs, drawn));
+        assert_eq!(interval_of(5, ratio), Some((2.0, 2.0)));
+        let seldom = |drawn: &[usize]| (drawn[0] > 0).then_some(1.0);
+        assert_eq!(interval_of(5, seldom), None);
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! What a victim on the same CPU felt of the sends.
+//! What a victim felt: of sends on the same CPU here, of copies in [`copies`].
+
+pub mod copies;
 
 use serde_json::Value;
 
@@ -37,6 +39,17 @@ pub struct Felt {
 pub fn walks_ns(sample: &Sample) -> Option<Vec<f64>> {
     let walks = sample.series.get("walk_ns").filter(|walks| !walks.is_empty())?;
     Some(walks.iter().map(|ns| *ns as f64).collect())
+}
+
+/// Nanoseconds of the sample's median walk, or pass; none if it has neither, or was not the
+/// traffic that it should have been.
+#[must_use]
+pub fn median_ns(sample: &Sample) -> Option<f64> {
+    match walks_ns(sample) {
+        Some(walks) => Some(median(&walks)),
+        None if copies::is_short(sample) => None,
+        None => copies::quantile_ns(&copies::passes(sample)?, 0.5),
+    }
 }
 
 /// What the victim felt in each mode, the modes in the order of the record but `idle` first.

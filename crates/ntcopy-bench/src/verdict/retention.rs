@@ -1,12 +1,17 @@
 //! What the victim felt, in words: its own speed, and what all of it took.
 
+mod copies;
+
 use crate::record::{Cell, Record};
 use crate::stats::retention::{Felt, felt};
-use crate::stats::{Verdict, Versus};
+use crate::stats::{self, Verdict, Versus};
 use crate::units::Bytes;
 
-/// A sentence a mode and cell.
+/// A sentence a mode and cell; of copies, what it comes to.
 pub fn sentences(record: &Record) -> Vec<String> {
+    if record.cells.iter().any(stats::retention::copies::is_one) {
+        return copies::sentences(record);
+    }
     let mut sentences = Vec::new();
     for cell in &record.cells {
         let felt = felt(record, cell);

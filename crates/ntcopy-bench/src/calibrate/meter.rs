@@ -1,0 +1,119 @@
+//! Taking the figures.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::experiment::bulk::{Heat, Task, Way};
+use crate::plan::bulk::{BulkCell, BulkPlan, Room};
+use crate::plan::group_order;
+use crate::run::Failure;
+use crate::run::bulk::{Setup, Timing, Worker};
+use crate::sample::Progress;
+use crate::stats::{MIN_PAIRS, median};
+use crate::units::Bytes;
+
+/// Interleaved rounds of every comparison.
+const ROUNDS: u32 = MIN_PAIRS as u32;
+/// What goes before a sample of a cold cell: more than any level 2, so that what the way before
+/// left there is gone.
+const COLD_WARM_UP_BYTES: u64 = 64 << 20;
+
+/// The worker, and what it has measured.
+pub struct Meter<'a> {
+    worker: Worker,
+    plan: BulkPlan,
+    progress: &'a mut Progress,
+    done: u64,
+    measured: BTreeMap<String, u64>,
+}
+
+impl<'a> Meter<'a> {
+    pub fn start(
+        room: &Room,
+        region_bytes: u64,
+        setup: &Setup,
+        progress: &'a mut Progress,
+    ) -> Result<Meter<'a>, Failure> {
+        let plan = BulkPlan {
+            experiment: "calibrate",
+            cells: Vec::new(),
+            ways: vec![Way::Libc],
+            pairs: ROUNDS,
+            sample: Duration::from_millis(8),
+            warm_up: Duration::from_millis(3),
+            cold_warm_up_bytes: COLD_WARM_UP_BYTES.min(region_bytes),
+            source_bytes: region_bytes,
+            destination_bytes: region_bytes,
+            huge_pages: true,
+            cpus: room.cpus.iter().copied().take(1).collect(),
+            tuned_threshold_bytes: None,
+        };
+        progress.at("filling the memory", 0);
+        let worker = Worker::start(setup, &plan)?;
+        Ok(Meter { worker, plan, progress, done: 0, measured: BTreeMap::new() })
+    }
+
+    /// So many comparisons are to come.
+    pub fn expect(&mut self, comparisons: u64) {
+        self.progress.begin(comparisons);
+    }
+
+    /// Bytes that a cold side walks through.
+    pub fn region_bytes(&self) -> u64 {
+        self.plan.destination_bytes
+    }
+
+    /// The rates of each way, bytes per second, round by round. Every way's bytes are compared
+    /// before.
+    pub fn compare(
+        &mut self,
+        task: Task,
+        size_bytes: u64,
+        ways: &[Way],
+    ) -> Result<Vec<Vec<f64>>, Failure> {
+        let name = name(task);
+        self.progress.at(&format!("{name}, {}", Bytes(size_bytes)), self.done);
+        let cell = BulkCell { task, size_bytes, threads: 1, left_out: None };
+        self.worker.cell(&cell)?;
+        ways.iter().try_for_each(|way| self.worker.verify(*way, false).map(drop))?;
+        let timing = Timing {
+            warm_up: self.plan.warm_up,
+            warm_up_bytes: if cell.is_cold() { self.plan.cold_warm_up_bytes } else { 0 },
+            sample: self.plan.sample,
+        };
+        let mut rates = vec![Vec::new(); ways.len()];
+        let order: Vec<usize> = (0..ways.len()).collect();
+        for round in 0..ROUNDS {
+            for at in group_order(&order, round) {
+                let traffic = self.worker.sample(ways[at], timing)?;
+                rates[at].push(traffic.bytes as f64 * 1e9 / traffic.elapsed_ns as f64);
+            }
+        }
+        for (way, rates) in ways.iter().zip(&rates) {
+            let way = way.to_string().replace(['-', '+'], "_");
+            let megabytes = (median(rates) / 1e6).round() as u64;
+            self.measured
+                .insert(format!("{name}_{:07}_kib_{way}_mb_per_s", size_bytes >> 10), megabytes);
+        }
+        self.done += 1;
+        Ok(rates)
+    }
+
+    /// Every figure, megabytes (10^6) per second, by name. Sizes have leading zeros, so that they
+    /// are in order.
+    pub fn measured(self) -> BTreeMap<String, u64> {
+        self.measured
+    }
+}
+
+fn name(task: Task) -> &'static str {
+    match task {
+        Task::Copy { destination: Heat::Hot, .. } => "copy_hot",
+        Task::Copy { destination: Heat::Cold, .. } => "copy_cold",
+        Task::Fill { value: 0, destination: Heat::Hot } => "zero_hot",
+        Task::Fill { value: 0, destination: Heat::Cold } => "zero_cold",
+        Task::Fill { destination: Heat::Hot, .. } => "fill_hot",
+        Task::Fill { destination: Heat::Cold, .. } => "fill_cold",
+        Task::Matrix(_) => "matrix",
+    }
+}

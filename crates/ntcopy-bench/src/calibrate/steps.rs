@@ -1,0 +1,202 @@
+//! The questions, one after the other; each uses the answers before it.
+
+use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
+use ntcopy::policy::{Facts, NEVER, Policy};
+use ntcopy::{Method, Path, Prefetch};
+
+use super::decide::{best, from_size, range, ratios};
+use super::meter::Meter;
+use crate::experiment::bulk::{Heat, Task, Way};
+use crate::plan::bulk::Room;
+use crate::run::Failure;
+use crate::stats::{interval, median};
+
+/// Large enough that a call's beginning and end don't count.
+const LARGE_BYTES: u64 = 16 << 20;
+/// Calls of one page up to here decide about interleaving.
+const INTERLEAVED_BYTES: [u64; 5] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+/// A value that is not zero.
+const VALUE: u8 = 0xa5;
+/// All of `rep`'s interval has to lie above this: the C library's own choice may be another tomorrow.
+const REP_MARGIN: f64 = 1.03;
+
+const COLD: Task = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
+const HOT: Task = Task::Copy { source: Heat::Hot, destination: Heat::Hot };
+
+/// Asks all of them; what nothing is measured for stays as it was.
+pub fn all(meter: &mut Meter<'_>, room: &Room, before: Policy) -> Result<Policy, Failure> {
+    let sizes = sizes(room, meter.region_bytes());
+    let fresh = |in_cache| sizes.iter().filter(|size| **size > in_cache).count();
+    let comparisons = 1 + INTERLEAVED_BYTES.len() + 2 + 2 * sizes.len();
+    meter.expect((comparisons + fresh(l2_bytes() / 2) + fresh(l2_bytes())) as u64);
+    let mut policy = before;
+    copy_method(meter, &mut policy)?;
+    interleaving(meter, &mut policy)?;
+    fill_methods(meter, &mut policy)?;
+    copy_sizes(meter, &sizes, &mut policy)?;
+    fill_sizes(meter, &sizes, &mut policy)?;
+    Ok(policy)
+}
+
+/// Powers of two, from 64 KiB to where both sides have surely outgrown the cache.
+fn sizes(room: &Room, region_bytes: u64) -> Vec<u64> {
+    let last = room.llc_bytes.max(LARGE_BYTES).next_power_of_two().min(region_bytes);
+    (16..40).map(|shift| 1_u64 << shift).take_while(|size| *size <= last).collect()
+}
+
+/// Which stores, and which prefetch. CPUID's choice stays unless another is surely faster.
+fn copy_method(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
+    let chosen = policy.choose_copy(LARGE_BYTES as usize, NEVER, ntcopy::Hints::AUTO);
+    let rows = COPY_BACKENDS.iter().filter(|row| row.method.is_nontemporal() && row.is_available());
+    // PREFETCHNTA is what the source's hint asks for, not a matter of speed.
+    let paths = rows
+        .flat_map(|row| row.paths())
+        .filter(|path| *path != chosen && path.prefetch != Prefetch::Nta);
+    if !chosen.is_nontemporal() {
+        return Ok(());
+    }
+    let paths: Vec<Path> = [chosen].into_iter().chain(paths).collect();
+    let ways: Vec<Way> = paths.iter().copied().map(Way::Copy).collect();
+    let path = paths[best(&meter.compare(COLD, LARGE_BYTES, &ways)?)];
+    policy.copy_method = path.method;
+    policy.copy_prefetch = path.prefetch;
+    if !path.interleaved {
+        policy.interleave_from_bytes = NEVER;
+    }
+    Ok(())
+}
+
+/// From which length of a call four pages at once are no loss.
+fn interleaving(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
+    let path = |interleaved| {
+        Way::Copy(Path { method: policy.copy_method, prefetch: policy.copy_prefetch, interleaved })
+    };
+    let has = ntcopy::arch::copy_backend(policy.copy_method).is_some_and(|row| row.interleaves);
+    if !has || policy.interleave_from_bytes == NEVER {
+        return Ok(());
+    }
+    let mut scores = Vec::new();
+    for size in INTERLEAVED_BYTES {
+        let rates = meter.compare(COLD, size, &[path(true), path(false)])?;
+        scores.push((size, median(&ratios(&rates[0], &rates[1]))));
+    }
+    policy.interleave_from_bytes = from_size(&scores).unwrap_or(NEVER);
+    Ok(())
+}
+
+/// Which stores fill, with zeros and with anything.
+fn fill_methods(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
+    for (value, chosen) in [(0, &mut policy.zero_method), (VALUE, &mut policy.fill_method)] {
+        if !chosen.is_nontemporal() {
+            continue;
+        }
+        let rows = FILL_BACKENDS.iter().filter(|row| {
+            row.method.is_nontemporal() && row.is_available() && row.can_fill_with(value)
+        });
+        let others = rows.map(|row| row.method).filter(|method| *method != *chosen);
+        let methods: Vec<Method> = [*chosen].into_iter().chain(others).collect();
+        let ways: Vec<Way> = methods.iter().copied().map(Way::Fill).collect();
+        let task = Task::Fill { value, destination: Heat::Cold };
+        *chosen = methods[best(&meter.compare(task, LARGE_BYTES, &ways)?)];
+    }
+    Ok(())
+}
+
+/// From which size on copies are non-temporal, and between which ones `rep movsb`.
+fn copy_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Result<(), Failure> {
+    let whole = |size: u64| {
+        let hints = ntcopy::Hints::NONTEMPORAL_DESTINATION;
+        Way::Copy(policy.choose_copy(size as usize, size, hints))
+    };
+    let rep = Way::Copy(Path::of(Method::RepMovsb));
+    // What is copied and what becomes of it both want room.
+    let found = by_size(meter, sizes, l2_bytes() / 2, &[HOT, COLD], rep, &whole)?;
+    policy.copy_nontemporal_from_bytes = found.nontemporal_from;
+    (policy.rep_movsb_from_bytes, policy.rep_movsb_below_bytes) = found.rep;
+    Ok(())
+}
+
+/// The same of fills.
+fn fill_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Result<(), Failure> {
+    let task = |destination| Task::Fill { value: 0, destination };
+    let tasks = [task(Heat::Hot), task(Heat::Cold)];
+    let rep = Way::Fill(Method::RepStosb);
+    let nontemporal = |_| Way::Fill(policy.zero_method);
+    let found = by_size(meter, sizes, l2_bytes(), &tasks, rep, &nontemporal)?;
+    policy.fill_nontemporal_from_bytes = found.nontemporal_from;
+    (policy.rep_stosb_from_bytes, policy.rep_stosb_below_bytes) = found.rep;
+    Ok(())
+}
+
+struct Found {
+    nontemporal_from: u64,
+    rep: (u64, u64),
+}
+
+/// Compares libc, `rep` and the non-temporal way at each size, over a buffer in use and over fresh
+/// ones. Up to `in_cache` bytes only the first two: what fits level 2 stays there, whatever would
+/// be faster this once.
+fn by_size(
+    meter: &mut Meter<'_>,
+    sizes: &[u64],
+    in_cache: u64,
+    [hot, cold]: &[Task; 2],
+    rep: Way,
+    nontemporal: &dyn Fn(u64) -> Way,
+) -> Result<Found, Failure> {
+    let (mut scores, mut reps) = (Vec::new(), Vec::new());
+    for size in sizes {
+        let mut ways = vec![Way::Libc, rep];
+        if *size > in_cache {
+            ways.push(nontemporal(*size));
+        }
+        let used = meter.compare(*hot, *size, &ways)?;
+        reps.push((*size, interval(&ratios(&used[1], &used[0])).0));
+        if let Some(ours) = used.get(2) {
+            let fresh = meter.compare(*cold, *size, &[Way::Libc, nontemporal(*size)])?;
+            scores.push((*size, score((ours, &used[0]), (&fresh[1], &fresh[0]))));
+        }
+    }
+    Ok(Found { nontemporal_from: from_size(&scores).unwrap_or(NEVER), rep: rep_range(&reps) })
+}
+
+/// Bytes of level 2; nothing is known to fit it if CPUID doesn't say.
+fn l2_bytes() -> u64 {
+    Facts::detect().l2_bytes
+}
+
+/// Ours by libc, in the mean of buffers that were used before and of fresh ones: the library can't
+/// know which it has.
+fn score(used: (&[f64], &[f64]), fresh: (&[f64], &[f64])) -> f64 {
+    let ratio = |(ours, libc)| median(&ratios(ours, libc));
+    (ratio(used) * ratio(fresh)).sqrt()
+}
+
+fn rep_range(scores: &[(u64, f64)]) -> (u64, u64) {
+    match range(scores, REP_MARGIN) {
+        Some((from, below)) => (from, below.unwrap_or(NEVER)),
+        None => (NEVER, NEVER),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_reach_beyond_the_cache_and_not_beyond_the_memory() {
+        let room = |llc_bytes| Room { cpus: vec![0], available_bytes: 0, llc_bytes };
+        let sizes_of = |llc: u64, region: u64| sizes(&room(llc), region);
+        assert_eq!(sizes_of(300 << 20, 1 << 30).last(), Some(&(512 << 20)));
+        assert_eq!(sizes_of(300 << 20, 1 << 27).last(), Some(&(128 << 20)));
+        assert_eq!(sizes_of(0, 1 << 30).first(), Some(&(64 << 10)));
+    }
+
+    #[test]
+    fn losing_in_use_can_be_made_good_by_winning_on_fresh_memory() {
+        let (libc, half, double) = ([1.0; 5], [0.4; 5], [1.6; 5]);
+        assert!(score((&[0.8; 5], &libc), (&double, &libc)) > 1.0);
+        assert!(score((&half, &libc), (&double, &libc)) < 1.0);
+        assert_eq!(rep_range(&[(1, 1.0), (2, 1.0)]), (NEVER, NEVER));
+    }
+}

@@ -1,0 +1,233 @@
+//! What the experiments on copies in user space have in common: what is done
+//! ([`Task`]), and the ways to do it ([`Way`]).
+
+use std::fmt;
+use std::str::FromStr;
+
+use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
+use ntcopy::{Method, Path};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a piece in way [`Way::Stream`].
+pub const PIECE_BYTES: u64 = 64 << 10;
+
+/// Where the bytes of one side were before a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Heat {
+    /// The same buffer in every call.
+    Hot,
+    /// The next one in a region that is far larger than the last-level cache.
+    Cold,
+}
+
+impl Heat {
+    /// `hot` or `cold`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Heat::Hot => "hot",
+            Heat::Cold => "cold",
+        }
+    }
+}
+
+impl FromStr for Heat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Heat::Hot, Heat::Cold]
+            .into_iter()
+            .find(|heat| heat.as_str() == text)
+            .ok_or_else(|| format!("`{text}`: hot or cold"))
+    }
+}
+
+/// What is done with a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MatrixTask {
+    /// Its elements are summed up.
+    Sum,
+    /// They are written.
+    Write,
+    /// They are copied to the same places of another one.
+    Copy,
+}
+
+impl MatrixTask {
+    /// `sum`, `write` or `copy`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MatrixTask::Sum => "sum",
+            MatrixTask::Write => "write",
+            MatrixTask::Copy => "copy",
+        }
+    }
+}
+
+impl FromStr for MatrixTask {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [MatrixTask::Sum, MatrixTask::Write, MatrixTask::Copy]
+            .into_iter()
+            .find(|task| task.as_str() == text)
+            .ok_or_else(|| format!("`{text}`: sum, write or copy"))
+    }
+}
+
+/// What one call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Task {
+    /// Copies a buffer.
+    Copy {
+        /// Where the bytes were that are read.
+        source: Heat,
+        /// Where those were that are written.
+        destination: Heat,
+    },
+    /// Fills a buffer with a value.
+    Fill {
+        /// The value.
+        value: u8,
+        /// Where the bytes were that are written.
+        destination: Heat,
+    },
+    /// Walks through a square matrix of 8-byte numbers.
+    Matrix(MatrixTask),
+}
+
+/// Which way through a matrix, and by which stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Walk {
+    /// Column by column, instead of row by row.
+    pub by_columns: bool,
+    /// MOVNTI, instead of normal stores.
+    pub nontemporal: bool,
+}
+
+/// A way to do a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// The C library's `memcpy` or `memset`, as it is.
+    Libc,
+    /// glibc's, with the threshold that CPUID's cache size asks for.
+    LibcTuned,
+    /// libpmem2's `pmem2_memcpy_fn`, if it is installed.
+    Libpmem2,
+    /// This library, hints [`ntcopy::Hints::AUTO`].
+    Ours,
+    /// This library, in pieces of [`PIECE_BYTES`].
+    Stream,
+    /// One of this library's paths, chosen by hand.
+    Copy(Path),
+    /// One of its methods to fill.
+    Fill(Method),
+    /// A walk through a matrix.
+    Walk(Walk),
+}
+
+/// perf's names of its functions to fill.
+const PERF_NAMES: [(Method, &str); 3] = [
+    (Method::RepStosb, "x86-64-stosb"),
+    (Method::RepStosq, "x86-64-stosq"),
+    (Method::Movnti, "x86-64-movnt"),
+];
+
+const WALKS: [(&str, Walk); 4] = [
+    ("row", Walk { by_columns: false, nontemporal: false }),
+    ("column", Walk { by_columns: true, nontemporal: false }),
+    ("row-nt", Walk { by_columns: false, nontemporal: true }),
+    ("column-nt", Walk { by_columns: true, nontemporal: true }),
+];
+
+impl Task {
+    /// Every way to do a task of this kind, whether this CPU has it or not.
+    #[must_use]
+    pub fn ways(self) -> Vec<Way> {
+        match self {
+            Task::Copy { .. } => {
+                let ours = [Way::Libc, Way::LibcTuned, Way::Libpmem2, Way::Ours, Way::Stream];
+                let rows = COPY_BACKENDS.iter().filter(|row| row.method != Method::Libc);
+                ours.into_iter().chain(rows.flat_map(|row| row.paths()).map(Way::Copy)).collect()
+            }
+            Task::Fill { .. } => {
+                let rows = FILL_BACKENDS.iter().map(|row| row.method);
+                let rows = rows.filter(|method| *method != Method::Libc);
+                [Way::Libc, Way::Ours].into_iter().chain(rows.map(Way::Fill)).collect()
+            }
+            Task::Matrix(_) => WALKS.map(|(_, walk)| Way::Walk(walk)).into(),
+        }
+    }
+
+    /// The way of a name.
+    ///
+    /// # Errors
+    ///
+    /// When a task of this kind has none such; names those that it has.
+    pub fn way(self, name: &str) -> Result<Way, UnknownWay> {
+        let ways = self.ways();
+        ways.iter().copied().find(|way| way.to_string() == name).ok_or_else(|| {
+            let known: Vec<String> = ways.iter().map(Way::to_string).collect();
+            UnknownWay { name: name.to_owned(), known: known.join(", ") }
+        })
+    }
+}
+
+/// A way's name that this task does not know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--peers {name}: there is no such way; there are {known}")]
+pub struct UnknownWay {
+    name: String,
+    known: String,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Way::Libc => "libc",
+            Way::LibcTuned => "libc-tuned",
+            Way::Libpmem2 => "libpmem2",
+            Way::Ours => "ours",
+            Way::Stream => "stream",
+            Way::Copy(path) => return path.fmt(out),
+            Way::Fill(method) => PERF_NAMES
+                .iter()
+                .find(|(other, _)| other == method)
+                .map_or(method.name(), |(_, name)| name),
+            Way::Walk(walk) => {
+                WALKS.iter().find(|(_, other)| other == walk).map_or("walk", |(name, _)| name)
+            }
+        };
+        out.write_str(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TASKS: [Task; 3] = [
+        Task::Copy { source: Heat::Hot, destination: Heat::Cold },
+        Task::Fill { value: 0, destination: Heat::Hot },
+        Task::Matrix(MatrixTask::Sum),
+    ];
+
+    #[test]
+    fn every_way_reads_back_by_its_name() {
+        for task in TASKS {
+            for way in task.ways() {
+                assert_eq!(task.way(&way.to_string()), Ok(way));
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_way_names_the_known_ones() {
+        let error = TASKS[1].way("rep-stosb").unwrap_err().to_string();
+        assert!(error.contains("x86-64-stosb") && error.contains("x86-64-movnt"), "{error}");
+    }
+}

@@ -1,0 +1,254 @@
+//! Plans of the experiments on copies in user space.
+
+mod memcpy;
+mod memset;
+mod order;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use crate::experiment::bulk::{Heat, PIECE_BYTES, Task, UnknownWay, Way};
+use crate::experiment::order::ELEMENT_BYTES;
+use crate::record::Params;
+use crate::units::Bytes;
+
+pub use memcpy::plan as plan_memcpy;
+pub use memset::plan as plan_memset;
+pub use order::plan as plan_order;
+
+/// Buffers of one slot begin at multiples of this many bytes: a cache line.
+pub const LINE_BYTES: u64 = 64;
+
+/// What the plan has to know of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room {
+    /// CPUs that this process may run on, in order.
+    pub cpus: Vec<u32>,
+    /// Bytes of memory that are to be had without pushing anything out.
+    pub available_bytes: u64,
+    /// Bytes of the last-level cache that one CPU sees.
+    pub llc_bytes: u64,
+}
+
+/// What will be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BulkPlan {
+    /// The experiment's name.
+    pub experiment: &'static str,
+    /// The combinations of parameters, in order.
+    pub cells: Vec<BulkCell>,
+    /// The ways, the baseline first.
+    pub ways: Vec<Way>,
+    /// Interleaved groups in each cell.
+    pub pairs: u32,
+    /// How long a sample lasts about.
+    pub sample: Duration,
+    /// How long a way runs before each sample without being clocked.
+    pub warm_up: Duration,
+    /// And how many bytes it moves in a cold cell, at least.
+    pub cold_warm_up_bytes: u64,
+    /// Bytes of memory that is read.
+    pub source_bytes: u64,
+    /// Bytes of memory that is written.
+    pub destination_bytes: u64,
+    /// Transparent huge pages, instead of pages of 4 KiB.
+    pub huge_pages: bool,
+    /// The CPUs, one a thread.
+    pub cpus: Vec<u32>,
+    /// The C library's threshold in the process with a corrected one.
+    pub tuned_threshold_bytes: Option<u64>,
+}
+
+/// One combination of parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BulkCell {
+    /// What is done.
+    pub task: Task,
+    /// Bytes that one call of one thread writes, or reads where nothing is written.
+    pub size_bytes: u64,
+    /// Threads that do it at once.
+    pub threads: u32,
+    /// Why the cell is not measured, if it is not.
+    pub left_out: Option<String>,
+}
+
+impl BulkCell {
+    /// The parameters as the record has them.
+    #[must_use]
+    pub fn params(&self, plan: &BulkPlan) -> Params {
+        let mut params = Params::new();
+        let mut put = |name: &str, value: serde_json::Value| params.insert(name.to_owned(), value);
+        match self.task {
+            Task::Copy { source, destination } => {
+                put("source", source.as_str().into());
+                put("destination", destination.as_str().into());
+                put("region_bytes", plan.destination_bytes.into());
+            }
+            Task::Fill { value, .. } => {
+                put("value", value.into());
+            }
+            Task::Matrix(task) => {
+                put("task", task.as_str().into());
+                put("side", side(self.size_bytes).into());
+            }
+        }
+        put("size_bytes", self.size_bytes.into());
+        put("threads", self.threads.into());
+        let cpus: Vec<String> =
+            plan.cpus.iter().take(self.threads as usize).map(ToString::to_string).collect();
+        put("cpus", cpus.join(",").into());
+        put("pages", if plan.huge_pages { "huge" } else { "small" }.into());
+        if let Some(bytes) = plan.tuned_threshold_bytes {
+            put("libc_tuned_threshold_bytes", bytes.into());
+        }
+        params
+    }
+
+    /// Why a way says nothing in this cell, if so.
+    #[must_use]
+    pub fn not_for(&self, way: Way) -> Option<String> {
+        match (way, self.task) {
+            (Way::Stream, _) if self.size_bytes <= PIECE_BYTES => {
+                Some(format!("a call of {} is one piece of a stream", Bytes(self.size_bytes)))
+            }
+            (Way::Walk(walk), Task::Matrix(crate::experiment::bulk::MatrixTask::Sum))
+                if walk.nontemporal =>
+            {
+                Some("a sum stores nothing, and loads have no non-temporal form here".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a side of it is cold.
+    #[must_use]
+    pub fn is_cold(&self) -> bool {
+        matches!(
+            self.task,
+            Task::Copy { source: Heat::Cold, .. }
+                | Task::Copy { destination: Heat::Cold, .. }
+                | Task::Fill { destination: Heat::Cold, .. }
+        )
+    }
+}
+
+/// Rows of a square matrix of this many bytes.
+#[must_use]
+pub fn side(matrix_bytes: u64) -> u64 {
+    (matrix_bytes / ELEMENT_BYTES).isqrt()
+}
+
+impl BulkPlan {
+    /// The mode that the others are compared with.
+    #[must_use]
+    pub fn baseline(&self) -> Way {
+        self.ways.first().copied().unwrap_or(Way::Libc)
+    }
+
+    /// Timed runs, if all goes well.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        let measured = self.cells.iter().filter(|cell| cell.left_out.is_none()).count();
+        measured as u64 * u64::from(self.pairs) * self.ways.len() as u64
+    }
+}
+
+/// Why a plan could not be made. Each says what to change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BulkPlanError {
+    /// A way that does not exist.
+    #[error(transparent)]
+    Way(#[from] UnknownWay),
+    /// Too few groups for an interval.
+    #[error("--pairs {0}: a 95 % interval needs at least 5 pairs")]
+    TooFewPairs(u32),
+    /// A size or count of nothing.
+    #[error("--{0} 0: must be at least 1")]
+    Zero(&'static str),
+    /// A CPU that is not there, or that the process may not use.
+    #[error("--cpus {cpu}: this process may run on CPU {allowed}")]
+    NoSuchCpu {
+        /// The CPU asked for.
+        cpu: u32,
+        /// The CPUs that it may use.
+        allowed: String,
+    },
+    /// More threads than CPUs.
+    #[error("--threads {threads}: there are {cpus} CPUs to run on (--cpus names others)")]
+    TooManyThreads {
+        /// Threads asked for.
+        threads: u32,
+        /// CPUs to put them on.
+        cpus: usize,
+    },
+    /// Too large for a sum without losing bits, and for any memory.
+    #[error("--size {0}: at most 64 GiB")]
+    TooLarge(Bytes),
+}
+
+/// Larger than any call of interest.
+const MOST_BYTES: u64 = 64 << 30;
+
+fn check_pairs(pairs: u32) -> Result<u32, BulkPlanError> {
+    if pairs < 5 { Err(BulkPlanError::TooFewPairs(pairs)) } else { Ok(pairs) }
+}
+
+fn check_sizes(sizes: &[u64]) -> Result<(), BulkPlanError> {
+    match sizes.iter().find(|size| **size == 0 || **size > MOST_BYTES) {
+        None => Ok(()),
+        Some(0) => Err(BulkPlanError::Zero("size")),
+        Some(size) => Err(BulkPlanError::TooLarge(Bytes(*size))),
+    }
+}
+
+/// The ways of these names, the baseline first, each once.
+fn ways(baseline: &str, names: &[String], task: Task) -> Result<Vec<Way>, BulkPlanError> {
+    let mut ways = vec![task.way(baseline)?];
+    for name in names {
+        let way = task.way(name)?;
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    Ok(ways)
+}
+
+/// The CPUs for so many threads. `threads` that were not asked for give way where there are fewer
+/// CPUs; those that were are refused.
+fn cpus(
+    asked: &[u32],
+    threads: &mut Vec<u32>,
+    named: bool,
+    room: &Room,
+) -> Result<Vec<u32>, BulkPlanError> {
+    if let Some(cpu) = asked.iter().find(|cpu| !room.cpus.contains(cpu)) {
+        let allowed: Vec<String> = room.cpus.iter().map(ToString::to_string).collect();
+        return Err(BulkPlanError::NoSuchCpu { cpu: *cpu, allowed: allowed.join(", ") });
+    }
+    let cpus = if asked.is_empty() { room.cpus.clone() } else { asked.to_vec() };
+    if threads.contains(&0) {
+        return Err(BulkPlanError::Zero("threads"));
+    }
+    let too_many = |threads: &u32| *threads as usize > cpus.len();
+    if let Some(threads) = threads.iter().copied().find(|threads| named && too_many(threads)) {
+        return Err(BulkPlanError::TooManyThreads { threads, cpus: cpus.len() });
+    }
+    threads.retain(|threads| !too_many(threads));
+    Ok(cpus)
+}
+
+/// Of the memory that is available, what a measurement may take: the rest of the system goes on.
+fn budget_bytes(room: &Room) -> u64 {
+    room.available_bytes / 4 * 3
+}
+
+/// Why a cell that needs so much is left out.
+fn too_little_memory(needed_bytes: u64, room: &Room) -> String {
+    format!(
+        "needs {} MiB of memory, and of the {} MiB that are available no more than three quarters \
+         are taken",
+        needed_bytes >> 20,
+        room.available_bytes >> 20
+    )
+}

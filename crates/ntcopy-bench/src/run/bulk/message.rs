@@ -1,0 +1,99 @@
+//! What the measuring program and its worker say to each other, one JSON object a message.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::bulk::Task;
+
+/// To the worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Before anything else: map the memory.
+    SetUp {
+        /// Bytes to read from.
+        source_bytes: u64,
+        /// Bytes to write to.
+        destination_bytes: u64,
+        /// Transparent huge pages.
+        huge_pages: bool,
+        /// The CPUs, one a thread.
+        cpus: Vec<u32>,
+    },
+    /// What the orders after this are about.
+    Cell {
+        /// What is done.
+        task: Task,
+        /// Bytes of one call.
+        size_bytes: u64,
+        /// Threads that do it.
+        threads: u32,
+    },
+    /// Do it once, and look at every byte.
+    Verify {
+        /// The way's name.
+        way: String,
+        /// Turn a byte into a wrong one first: for tests.
+        spoil: bool,
+    },
+    /// Do it for a while.
+    Sample {
+        /// The way's name.
+        way: String,
+        /// How long, before the clock runs, in nanoseconds.
+        warm_up_ns: u64,
+        /// And how many bytes at least, of all threads together.
+        warm_up_bytes: u64,
+        /// How long the clocked part lasts about, in nanoseconds.
+        sample_ns: u64,
+    },
+}
+
+/// From the worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    /// The memory is there.
+    Ready {
+        /// The threshold of the worker's own C library, if it tells.
+        libc_threshold_bytes: Option<u64>,
+        /// Why libpmem2 cannot be used, if it cannot.
+        no_libpmem2: Option<String>,
+        /// Hardware events, and why each cannot be counted, if it cannot.
+        counters: BTreeMap<String, Option<String>>,
+    },
+    /// Done as told.
+    Done,
+    /// Every byte was right.
+    Verified {
+        /// The path that the library chose, where it chose one.
+        path: Option<String>,
+    },
+    /// What was clocked.
+    Sample(Traffic),
+    /// A byte was wrong.
+    WrongByte {
+        /// Its position in the destination.
+        position: u64,
+        /// What should be there.
+        expected: u8,
+        /// What is there.
+        got: u8,
+    },
+    /// It could not be done.
+    Failed {
+        /// Why.
+        what: String,
+    },
+}
+
+/// What was clocked.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Bytes, of all threads together.
+    pub bytes: u64,
+    /// Nanoseconds from the first thread's start to the last one's end.
+    pub elapsed_ns: u64,
+    /// Hardware events of all threads, by name; of bytes that the library was free to place, how
+    /// many it placed non-temporally, as `nontemporal_bytes`.
+    pub counters: BTreeMap<String, u64>,
+}

@@ -1,0 +1,317 @@
+//! The worker: owns the memory, and does what it is told.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use memmap2::MmapMut;
+use ntcopy::Path;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::calls::Call;
+use super::counters::{self, Counting};
+use super::lanes::{Lane, Places, Stand};
+use super::matrix;
+use super::memory::{self, SEED};
+use super::message::{Order, Reply, Traffic};
+use super::pmem2::{self, Memcpy};
+use super::threads::{Start, together};
+use crate::experiment::bulk::{Heat, MatrixTask, Task, Walk, Way};
+use crate::plan::bulk::LINE_BYTES;
+use crate::run::link::{self, Received};
+use crate::run::{Failure, cpus};
+
+/// Runs the worker until its line is closed.
+///
+/// Meant to be all that a hidden verb of the program does.
+#[must_use]
+pub fn main() -> ExitCode {
+    // The measuring program may be killed without a chance to tell us.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let line = std::io::stdin();
+    match serve(line.as_fd()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(errno) => {
+            eprintln!("ntcopy: the worker lost its line: {errno}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(line: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    let mut worker = None;
+    loop {
+        let order = match link::receive::<Order>(line)? {
+            Received::Message(order, _) => order,
+            Received::Closed => return Ok(()),
+            Received::Nothing(_) => continue,
+        };
+        let reply = match carry_out(&mut worker, order) {
+            Ok(reply) => reply,
+            Err(Failure::WrongCopy { position, expected, got }) => {
+                Reply::WrongByte { position, expected, got }
+            }
+            Err(failure) => Reply::Failed { what: failure.to_string() },
+        };
+        link::send_encoded(line, &link::encode(&reply))?;
+    }
+}
+
+fn carry_out(worker: &mut Option<Work>, order: Order) -> Result<Reply, Failure> {
+    let too_early = || Failure::Worker("an order before the memory is there".to_owned());
+    match order {
+        Order::SetUp { source_bytes, destination_bytes, huge_pages, cpus } => {
+            let work = Work::new(source_bytes, destination_bytes, huge_pages, cpus)?;
+            let reply = Reply::Ready {
+                libc_threshold_bytes: ntcopy::libc::Libc::detect().memcpy_nt_threshold_bytes,
+                no_libpmem2: work.libpmem2.as_ref().err().cloned(),
+                counters: work.counters.clone(),
+            };
+            *worker = Some(work);
+            Ok(reply)
+        }
+        Order::Cell { task, size_bytes, threads } => {
+            worker.as_mut().ok_or_else(too_early)?.cell(task, size_bytes, threads)
+        }
+        Order::Verify { way, spoil } => worker.as_mut().ok_or_else(too_early)?.verify(&way, spoil),
+        Order::Sample { way, warm_up_ns, warm_up_bytes, sample_ns } => {
+            let worker = worker.as_mut().ok_or_else(too_early)?;
+            worker.sample(&way, warm_up_ns, warm_up_bytes, sample_ns).map(Reply::Sample)
+        }
+    }
+}
+
+/// The memory, and what is done with it.
+struct Work {
+    source: MmapMut,
+    destination: MmapMut,
+    cpus: Vec<u32>,
+    libpmem2: Result<Memcpy, String>,
+    counters: BTreeMap<String, Option<String>>,
+    task: Task,
+    size: usize,
+    stands: Vec<Stand>,
+}
+
+/// A way, looked up.
+#[derive(Clone, Copy)]
+enum Doing {
+    Copy(Call),
+    Fill(Call, u8),
+    Walk(MatrixTask, Walk),
+}
+
+impl Doing {
+    /// Does it so many times; gives the path that the library chose, and the sum of a matrix.
+    fn run(self, lane: &mut Lane<'_>, calls: u64) -> (Option<Path>, u64) {
+        match self {
+            Doing::Copy(call) => (call.copies(lane, calls), 0),
+            Doing::Fill(call, value) => (call.fills(lane, calls, value), 0),
+            Doing::Walk(task, walk) => (None, matrix::walk(lane, task, walk, calls)),
+        }
+    }
+
+    /// The value, of a fill.
+    fn value(self) -> Option<u8> {
+        match self {
+            Doing::Fill(_, value) => Some(value),
+            Doing::Copy(_) | Doing::Walk(..) => None,
+        }
+    }
+}
+
+/// One thread's part of a sample.
+struct Clocked {
+    begin: Instant,
+    end: Instant,
+    path: Option<Path>,
+    events: BTreeMap<String, u64>,
+}
+
+impl Work {
+    fn new(
+        source_bytes: u64,
+        destination_bytes: u64,
+        huge_pages: bool,
+        on: Vec<u32>,
+    ) -> Result<Work, Failure> {
+        // That each CPU will take a thread shows here, before threads wait for each other.
+        on.iter().try_for_each(|cpu| cpus::pin(*cpu))?;
+        Ok(Work {
+            source: memory::map(source_bytes, huge_pages, Some(SEED))?,
+            destination: memory::map(destination_bytes, huge_pages, None)?,
+            cpus: on,
+            libpmem2: pmem2::load(),
+            counters: counters::offered(),
+            task: Task::Matrix(MatrixTask::Sum),
+            size: 0,
+            stands: Vec::new(),
+        })
+    }
+
+    fn cell(&mut self, task: Task, size_bytes: u64, threads: u32) -> Result<Reply, Failure> {
+        let (source, destination) = match task {
+            Task::Copy { source, destination } => (source, destination),
+            Task::Fill { destination, .. } => (Heat::Hot, destination),
+            Task::Matrix(_) => (Heat::Hot, Heat::Hot),
+        };
+        self.task = task;
+        self.size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
+        let part = |len: usize| part(len, threads as usize);
+        let (from, to) = (part(self.source.len()), part(self.destination.len()));
+        let needs_source = !matches!(task, Task::Fill { .. });
+        if to < self.size
+            || (needs_source && from < self.size)
+            || threads as usize > self.cpus.len()
+        {
+            return Err(Failure::Worker("a cell larger than the memory that was set up".into()));
+        }
+        let stand = Stand {
+            source: Places::new(from, self.size, source),
+            destination: Places::new(to, self.size, destination),
+        };
+        self.stands = vec![stand; threads as usize];
+        Ok(Reply::Done)
+    }
+
+    fn doing(&self, name: &str) -> Result<Doing, Failure> {
+        let way = self.task.way(name).map_err(|error| Failure::Worker(error.to_string()))?;
+        let call = |way| {
+            let (size, region) = (self.size as u64, self.destination.len() as u64);
+            Call::of(way, self.task, size, region, self.libpmem2.as_ref().ok().copied())
+        };
+        Ok(match (self.task, way) {
+            (Task::Matrix(task), Way::Walk(walk)) => Doing::Walk(task, walk),
+            (Task::Fill { value, .. }, way) => Doing::Fill(call(way)?, value),
+            (_, way) => Doing::Copy(call(way)?),
+        })
+    }
+
+    /// A lane for each thread.
+    fn lanes(&mut self) -> Vec<Lane<'_>> {
+        let threads = self.stands.len();
+        let (from, to) = (part(self.source.len(), threads), part(self.destination.len(), threads));
+        let (source, size) = (&self.source[..], self.size);
+        let destinations = self.destination.chunks_mut(to.max(1));
+        let lanes = self.stands.iter_mut().zip(destinations).enumerate();
+        lanes
+            .map(|(thread, (stand, destination))| Lane {
+                source: &source[thread * from..(thread + 1) * from],
+                source_start: (thread * from) as u64,
+                destination,
+                stand,
+                size,
+            })
+            .collect()
+    }
+
+    fn verify(&mut self, name: &str, spoil: bool) -> Result<Reply, Failure> {
+        let doing = self.doing(name)?;
+        let cpus = self.cpus.clone();
+        let paths = together(self.lanes(), &cpus, |mut lane| {
+            let place = lane.stale();
+            let (path, sum) = doing.run(&mut lane, 1);
+            if spoil {
+                lane.destination[place.1] ^= 1;
+            }
+            let sum = if spoil { sum ^ 1 } else { sum };
+            match doing {
+                Doing::Walk(task, _) => matrix::verify(&mut lane, task, sum)?,
+                _ => lane.verify(place, doing.value())?,
+            }
+            Ok(path)
+        })?;
+        let path = paths.into_iter().flatten().next();
+        Ok(Reply::Verified { path: path.map(|path| path.to_string()) })
+    }
+
+    fn sample(
+        &mut self,
+        name: &str,
+        warm_up_ns: u64,
+        warm_up_bytes: u64,
+        sample_ns: u64,
+    ) -> Result<Traffic, Failure> {
+        let doing = self.doing(name)?;
+        let (cpus, offered) = (self.cpus.clone(), self.counters.clone());
+        let (size, threads) = (self.size as u64, self.stands.len());
+        let least = (warm_up_bytes / threads as u64).div_ceil(size.max(1));
+        let rates = together(self.lanes(), &cpus, |mut lane| {
+            Ok(warm_up(doing, &mut lane, warm_up_ns, least))
+        })?;
+        let rate = rates.iter().sum::<f64>() / threads as f64;
+        let calls = ((rate * sample_ns as f64) as u64).max(1);
+        let (start, finish) = (Start::of(threads), Start::of(threads));
+        let clocked = together(self.lanes(), &cpus, |mut lane| {
+            let counting = Counting::open(&offered);
+            clock(doing, &mut lane, calls, counting, &start, &finish)
+        })?;
+        Ok(traffic(&clocked, calls * size * threads as u64))
+    }
+}
+
+/// Runs until time and bytes have passed; calls by nanosecond.
+fn warm_up(doing: Doing, lane: &mut Lane<'_>, ns: u64, least_calls: u64) -> f64 {
+    let begin = Instant::now();
+    let (mut done, mut batch) = (0, 1);
+    loop {
+        doing.run(lane, batch);
+        done += batch;
+        let elapsed = begin.elapsed().as_nanos().max(1) as u64;
+        if elapsed >= ns && done >= least_calls {
+            return done as f64 / elapsed as f64;
+        }
+        // Batches of about a tenth of the time, so that reading the clock doesn't count.
+        let a_tenth = (done as f64 / elapsed as f64 * ns as f64 / 10.0) as u64;
+        batch = a_tenth.clamp(1, batch * 2);
+    }
+}
+
+fn clock(
+    doing: Doing,
+    lane: &mut Lane<'_>,
+    calls: u64,
+    mut counting: Counting,
+    start: &Start,
+    finish: &Start,
+) -> Result<Clocked, Failure> {
+    let last = lane.last(calls);
+    let is_matrix = matches!(doing, Doing::Walk(..));
+    if !is_matrix {
+        lane.spoil_last(calls, doing.value());
+    }
+    start.wait();
+    let begin = Instant::now();
+    counting.start();
+    let (path, sum) = doing.run(lane, calls);
+    let events = counting.stop();
+    let end = Instant::now();
+    // What one compares must not disturb another that still runs.
+    finish.wait();
+    match doing {
+        Doing::Walk(task, _) => matrix::verify(lane, task, sum)?,
+        _ => lane.check(last, doing.value())?,
+    }
+    Ok(Clocked { begin, end, path, events })
+}
+
+fn traffic(clocked: &[Clocked], bytes: u64) -> Traffic {
+    let begin = clocked.iter().map(|one| one.begin).min();
+    let end = clocked.iter().map(|one| one.end).max();
+    let elapsed = end.zip(begin).map_or(0, |(end, begin)| (end - begin).as_nanos() as u64);
+    let mut counters = BTreeMap::new();
+    for (name, count) in clocked.iter().flat_map(|one| &one.events) {
+        *counters.entry(name.clone()).or_default() += count;
+    }
+    if clocked.iter().any(|one| one.path.is_some_and(Path::is_nontemporal)) {
+        counters.insert("nontemporal_bytes".to_owned(), bytes);
+    }
+    Traffic { bytes, elapsed_ns: elapsed.max(1), counters }
+}
+
+/// A thread's part of so many bytes, in whole lines where there are several threads.
+fn part(len: usize, threads: usize) -> usize {
+    let line = LINE_BYTES as usize;
+    if threads <= 1 { len } else { len / threads / line * line }
+}

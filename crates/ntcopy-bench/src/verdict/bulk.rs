@@ -1,0 +1,244 @@
+//! What copies and fills in user space come to: our own choice against its peers, and against
+//! what was promised of it.
+
+use serde_json::Value;
+
+use crate::record::{Cell, Params, Record};
+use crate::stats::peers::{AgainstBest, OURS, STREAM, against_best, geomean};
+use crate::stats::{self, THROUGHPUT, Verdict, Versus, versus};
+use crate::units::Bytes;
+
+const MIB: u64 = 1 << 20;
+
+pub(super) fn sentences(record: &Record) -> Vec<String> {
+    let mut sentences = match record.header.experiment.as_str() {
+        "order" => order(record),
+        name => {
+            let mut sentences: Vec<String> = against_peers(record).into_iter().collect();
+            sentences.extend(against_baseline(record));
+            sentences.extend(if name == "memcpy" {
+                copy_goals(record)
+            } else {
+                fill_goals(record)
+            });
+            sentences
+        }
+    };
+    for line in record.unavailable.iter().filter(|line| line.cell.is_none()) {
+        let why = line.why.trim_end_matches('.');
+        sentences.push(format!("{} was not measured: {why}.", line.mode));
+    }
+    if sentences.is_empty() {
+        sentences.push("Nothing was compared: the record holds too few pairs.".to_owned());
+    }
+    sentences
+}
+
+/// Ours against the best peer of each cell: mean and worst.
+fn against_peers(record: &Record) -> Option<String> {
+    let cells = against_best(record);
+    let (mean, ci) = geomean(&cells)?;
+    let worst = worst(&cells)?;
+    Some(format!(
+        "Over {} ours reaches {mean:.2}x the best peer of each (geometric mean, interval \
+         {:.2}-{:.2}); worst {} against {} ({}).",
+        count(cells.len()),
+        ci.0,
+        ci.1,
+        figure(&worst.versus),
+        worst.peer,
+        cell_place(record, worst.cell),
+    ))
+}
+
+fn worst(cells: &[AgainstBest]) -> Option<&AgainstBest> {
+    cells.iter().min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))
+}
+
+/// Ours against the baseline: where it wins, where it loses, and how badly.
+fn against_baseline(record: &Record) -> Option<String> {
+    let baseline = record.header.baseline.as_str();
+    let cells: Vec<(&Cell, Versus)> = record
+        .cells
+        .iter()
+        .filter_map(|cell| Some((cell, versus(record, cell.cell, OURS, baseline, THROUGHPUT)?)))
+        .collect();
+    let verdicts = |verdict| cells.iter().filter(|(_, v)| Verdict::of(v.ci) == verdict).count();
+    let (cell, worst) = cells.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
+    let (best_cell, best) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
+    Some(format!(
+        "Against {baseline} ours wins in {}, loses in {} and makes no difference in {} of {}: from \
+         {} ({}) to {} ({}).",
+        verdicts(Verdict::Win),
+        verdicts(Verdict::Loss),
+        verdicts(Verdict::NoDifference),
+        count(cells.len()),
+        figure(worst),
+        place(&cell.params),
+        figure(best),
+        place(&best_cell.params),
+    ))
+}
+
+/// What the library is meant to reach, and whether it did here.
+fn copy_goals(record: &Record) -> Vec<String> {
+    let l2 = record.machine.caches.iter().filter(|cache| cache.level == 2);
+    let l2_bytes = l2.map(|cache| cache.size_bytes).max().unwrap_or(0);
+    let copy = |source: &'static str, destination: &'static str, size: u64| {
+        move |p: &Params| {
+            word(p, "source") == Some(source)
+                && word(p, "destination") == Some(destination)
+                && number(p, "size_bytes") == Some(size)
+        }
+    };
+    // Both sides have to fit.
+    let in_cache = |p: &Params| {
+        word(p, "source") == Some("hot")
+            && word(p, "destination") == Some("hot")
+            && number(p, "size_bytes").is_some_and(|size| 2 * size <= l2_bytes)
+    };
+    let baseline = record.header.baseline.as_str();
+    let cold = copy("cold", "cold", 256 * MIB);
+    [
+        goal(record, "cold copies of 256 MiB", (OURS, baseline), 1.3, &cold),
+        goal(
+            record,
+            "hot 64 KiB into cold memory",
+            (OURS, baseline),
+            1.25,
+            &copy("hot", "cold", 64 << 10),
+        ),
+        goal(record, "copies within the level-2 cache", (OURS, baseline), 0.97, &in_cache),
+        goal(record, "a stream of 64 KiB pieces of 256 MiB, cold", (STREAM, OURS), 0.97, &cold),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn fill_goals(record: &Record) -> Vec<String> {
+    let baseline = record.header.baseline.as_str();
+    let half =
+        |p: &Params| number(p, "size_bytes") == Some(512 * MIB) && number(p, "value") == Some(0);
+    goal(record, "zero fills of 512 MiB", (OURS, baseline), 1.15, &half).into_iter().collect()
+}
+
+/// The worst of the cells that a goal is about; none if none was measured.
+fn goal(
+    record: &Record,
+    what: &str,
+    (mode, other): (&str, &str),
+    least: f64,
+    is_about: &dyn Fn(&Params) -> bool,
+) -> Option<String> {
+    let cells = record.cells.iter().filter(|cell| is_about(&cell.params));
+    let compared =
+        cells.filter_map(|cell| Some((cell, versus(record, cell.cell, mode, other, THROUGHPUT)?)));
+    let (cell, worst) = compared.min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
+    let met = if worst.ratio >= least { "met" } else { "missed" };
+    Some(format!(
+        "Goal {met}: {what}, {mode} at least {least:.2}x {other}; here {} ({}).",
+        figure(&worst),
+        place(&cell.params),
+    ))
+}
+
+/// Every walk against the row by row one.
+fn order(record: &Record) -> Vec<String> {
+    let baseline = record.header.baseline.as_str();
+    let mut sentences = Vec::new();
+    for cell in &record.cells {
+        let modes = stats::modes(record).into_iter().filter(|mode| *mode != baseline);
+        let walks: Vec<String> = modes
+            .filter_map(|mode| {
+                let versus = versus(record, cell.cell, mode, baseline, THROUGHPUT)?;
+                Some(format!("{mode} goes at {}", figure(&versus)))
+            })
+            .collect();
+        if !walks.is_empty() {
+            sentences.push(format!(
+                "{}: against {baseline}, {}.",
+                place(&cell.params),
+                walks.join(", ")
+            ));
+        }
+    }
+    sentences
+}
+
+/// `1.31x, interval 1.28-1.35`; a third digit where two would show nothing.
+fn figure(versus: &Versus) -> String {
+    let (ratio, (low, high)) = (versus.ratio, versus.ci);
+    let digits = if low < 0.1 { 3 } else { 2 };
+    format!("{ratio:.digits$}x, interval {low:.digits$}-{high:.digits$}")
+}
+
+fn count(cells: usize) -> String {
+    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
+}
+
+fn cell_place(record: &Record, cell: u32) -> String {
+    record.cell(cell).map_or_else(String::new, |cell| place(&cell.params))
+}
+
+fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
+    params.get(name).and_then(Value::as_str)
+}
+
+fn number(params: &Params, name: &str) -> Option<u64> {
+    params.get(name).and_then(Value::as_u64)
+}
+
+/// Where a result was found, in a few words.
+fn place(params: &Params) -> String {
+    let mut words = Vec::new();
+    if let (Some(task), Some(side)) = (word(params, "task"), number(params, "side")) {
+        return format!("{task} of {side} x {side}");
+    }
+    words.extend(number(params, "size_bytes").map(|size| Bytes(size).to_string()));
+    if let (Some(source), Some(destination)) = (word(params, "source"), word(params, "destination"))
+    {
+        words.push(format!("{source} to {destination}"));
+    }
+    if let Some(threads) = number(params, "threads").filter(|threads| *threads > 1) {
+        words.push(format!("{threads} threads"));
+    }
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::testing::{Sketch, record};
+
+    /// Cold copies of 256 MiB, five pairs at these rates of (libc, rep-movsb, ours, stream).
+    fn copies(rates: [u64; 4]) -> Record {
+        let names = ["libc", "rep-movsb", "ours", "stream"];
+        let mut empty = record(&names, &[&[("size_bytes", 256 * MIB), ("threads", 1)]]);
+        empty.header.experiment = "memcpy".into();
+        empty.cells[0].params.insert("source".into(), "cold".into());
+        empty.cells[0].params.insert("destination".into(), "cold".into());
+        let mut sketch = Sketch::of(&names, empty);
+        for pair in 0..5 {
+            sketch.pair(0, pair, &rates);
+        }
+        sketch.record()
+    }
+
+    #[test]
+    fn a_goal_that_was_missed_is_called_missed() {
+        let said = sentences(&copies([100, 200, 150, 120])).join("\n");
+        assert!(said.contains("0.75x the best peer"), "{said}");
+        assert!(said.contains("worst 0.75x, interval 0.75-0.75 against rep-movsb"), "{said}");
+        assert!(said.contains("Goal met: cold copies of 256 MiB"), "{said}");
+        assert!(said.contains("Goal missed: a stream of 64 KiB pieces"), "{said}");
+        assert!(!said.contains("hot 64 KiB"), "what was not measured is not judged: {said}");
+    }
+
+    #[test]
+    fn a_loss_against_libc_is_said() {
+        let said = sentences(&copies([200, 100, 150, 150])).join("\n");
+        assert!(said.contains("ours wins in 0, loses in 1 and makes no difference in 0"), "{said}");
+        assert!(said.contains("Goal missed: cold copies of 256 MiB"), "{said}");
+    }
+}
