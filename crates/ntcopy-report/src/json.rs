@@ -5,7 +5,7 @@ use ntcopy_bench::stats::sweep::Sweep;
 use ntcopy_bench::stats::{self, CellResult};
 use serde_json::{Value, json};
 
-use crate::{model, phase, sweep};
+use crate::{bulk, model, phase, retention, sweep};
 
 /// A record's results as one object.
 ///
@@ -18,7 +18,7 @@ use crate::{model, phase, sweep};
 /// `settled_ns` nanoseconds.
 ///
 /// Only where there is something to say: `sweep`, the adaptive mode against the better of the other
-/// two; `not_a_timing`, why these are no timings; `complete`,
+/// two; `peers`, our own way against the best peer of each cell; `retention`, what the victim felt of copies; `not_a_timing`, why these are no timings; `complete`,
 /// false for a record that was cut short.
 pub fn object(record: &Record) -> Value {
     let results = stats::results(record);
@@ -54,6 +54,12 @@ pub fn object(record: &Record) -> Value {
     });
     if let Some(why) = &record.header.not_a_timing {
         object["not_a_timing"] = why.as_str().into();
+    }
+    if let Some(peers) = bulk::json(record) {
+        object["peers"] = peers;
+    }
+    if retention::is_of_copies(record) {
+        object["retention"] = retention::copies::json(record).into();
     }
     if let Some(sweep) = Sweep::of(record) {
         object["sweep"] = sweep::json(&sweep);

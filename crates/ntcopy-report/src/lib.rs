@@ -4,6 +4,7 @@
 //! carries): the same records give the same bytes, on any machine, at any time. Numbers become
 //! text here and nowhere else.
 
+mod bulk;
 pub mod json;
 mod model;
 pub mod page;

@@ -4,11 +4,13 @@
 //! policy forbids the browser to load what a record's text might smuggle in. All text goes
 //! through the template crate, which escapes it.
 
+mod bulk;
 mod figures;
 mod machine;
 mod others;
 mod published;
 mod results;
+mod retention;
 mod sweep;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -100,6 +102,7 @@ fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
     let figures = match header.experiment.as_str() {
         "phase" => others::phases(record),
         "retention" => others::retention(record),
+        _ if crate::bulk::is_of_bulk(record) => bulk::section(record),
         _ => figures::all(index, record)?,
     };
     let sweep = Sweep::of(record);
@@ -151,9 +154,11 @@ fn caveats(record: &Record) -> Markup {
                     cache and the memory's bandwidth."
                 }
             }
-            li {
-                "The reader never looks at the bytes. A reader that does may find them in cache \
-                after a normal copy, and not after a non-temporal one."
+            @if !crate::retention::is_of_copies(record) && !crate::bulk::is_of_bulk(record) {
+                li {
+                    "The reader never looks at the bytes. A reader that does may find them in \
+                    cache after a normal copy, and not after a non-temporal one."
+                }
             }
         }
     }

@@ -48,6 +48,51 @@ pub(crate) fn of(experiment: &str) -> Vec<&'static Published> {
     ALL.iter().filter(|row| row.experiment == experiment).collect()
 }
 
+/// Published fills: `rep stos` against a loop of MOVNTI.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct PublishedFills {
+    /// The CPU that they were measured on.
+    pub cpu: String,
+    /// The function with normal stores.
+    pub temporal: String,
+    /// Size in MiB; GB/s with normal and with non-temporal stores.
+    #[serde(rename = "rows_mb_temporal_gbps_nt_gbps")]
+    pub rows: Vec<(u64, f64, f64)>,
+}
+
+/// A published pair of walks through a matrix.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct PublishedWalks {
+    /// The CPU that they were measured on.
+    pub cpu: String,
+    /// Row by row, milliseconds.
+    pub row_major_ms: f64,
+    /// Column by column, milliseconds.
+    pub column_major_ms: f64,
+}
+
+/// The published fills, in the file's order.
+pub(crate) fn fills() -> Vec<PublishedFills> {
+    rows_of("memset")
+}
+
+/// The published walks.
+pub(crate) fn walks() -> Vec<PublishedWalks> {
+    rows_of("order")
+}
+
+fn rows_of<T: serde::de::DeserializeOwned>(experiment: &str) -> Vec<T> {
+    #[derive(Deserialize)]
+    struct File {
+        result: Vec<toml::Table>,
+    }
+    let file: File = toml::from_str(TOML).expect("bench/published.toml parses");
+    let is_its =
+        |row: &toml::Table| row.get("experiment").and_then(toml::Value::as_str) == Some(experiment);
+    let rows = file.result.into_iter().filter(is_its);
+    rows.map(|row| row.try_into().expect("a published row is whole")).collect()
+}
+
 /// The cells of a record's groups that repeat a published configuration.
 pub(crate) fn repeats<'a, 'b>(
     groups: &'b [Group<'a>],
@@ -70,6 +115,13 @@ mod tests {
         let ratios: Vec<String> = found.iter().map(|p| format!("{:.2}", p.ratio())).collect();
         assert_eq!(ratios, ["1.43", "1.33", "1.32"]);
         assert!(found.iter().all(|published| published.cpu == "AMD EPYC 7662"));
+    }
+
+    #[test]
+    fn the_published_fills_and_walks_are_there() {
+        let fills = fills();
+        assert_eq!((fills.len(), fills[0].rows[0]), (3, (16, 17.35, 11.83)));
+        assert_eq!(walks()[0].column_major_ms, 94_860.0);
     }
 
     #[test]

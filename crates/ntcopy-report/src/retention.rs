@@ -1,4 +1,6 @@
-//! Experiment `retention` as text.
+//! Experiment `retention` as text: sends here, copies in [`copies`].
+
+pub(crate) mod copies;
 
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use ntcopy_bench::record::{Cell, Record};
@@ -71,7 +73,15 @@ pub(crate) fn markdown(record: &Record) -> String {
     print(record, presets::ASCII_MARKDOWN, "\n\n")
 }
 
+/// Whether the record is of the form with copies.
+pub(crate) fn is_of_copies(record: &Record) -> bool {
+    record.cells.iter().any(ntcopy_bench::stats::retention::copies::is_one)
+}
+
 fn print(record: &Record, style: TableStyle, between: &str) -> String {
+    if is_of_copies(record) {
+        return copies::print(record, style, between);
+    }
     let mut out = String::new();
     for (heading, rows) in tables(record) {
         let mut table = Table::new();

@@ -5,7 +5,7 @@ use ntcopy_bench::record::Record;
 use ntcopy_bench::stats::sweep::Sweep;
 
 use crate::model::{self, CellView, ModeView};
-use crate::{phase, retention, sweep, text};
+use crate::{bulk, phase, retention, sweep, text};
 
 /// Columns of the terminal table.
 const WIDTH: u16 = 100;
@@ -22,6 +22,7 @@ pub fn terminal(record: &Record) -> String {
     let mut out = match record.header.experiment.as_str() {
         "phase" => phase::terminal(record),
         "retention" => retention::terminal(record),
+        _ if bulk::is_of_bulk(record) => bulk::terminal(record),
         _ => match Sweep::of(record).filter(is_large) {
             Some(sweep) => sweep::terminal(&sweep),
             None => by_groups(record),
@@ -75,6 +76,7 @@ pub fn markdown(record: &Record) -> String {
     let mut out = match record.header.experiment.as_str() {
         "phase" => phase::markdown(record),
         "retention" => retention::markdown(record),
+        _ if bulk::is_of_bulk(record) => bulk::markdown(record),
         _ => Sweep::of(record)
             .filter(is_large)
             .map_or_else(|| compact_groups(record), |sweep| sweep::markdown(&sweep)),
@@ -236,7 +238,7 @@ fn missing_cells(record: &Record) -> Vec<String> {
 }
 
 /// For terminals: what is not printable ASCII is written as an escape.
-fn ascii(text: &str) -> String {
+pub(crate) fn ascii(text: &str) -> String {
     text.chars()
         .flat_map(|c| -> Box<dyn Iterator<Item = char>> {
             if c == ' ' || c.is_ascii_graphic() {
@@ -264,7 +266,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-fn wrapped(text: &str) -> String {
+pub(crate) fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {

@@ -36,6 +36,11 @@ pub(crate) fn sentence(words: &str) -> String {
     format!("{first}{}.", chars.as_str().trim_end_matches('.'))
 }
 
+/// The same with digits enough to tell small ones apart: `15.3`, `0.042`.
+pub(crate) fn gigabytes_fine(bytes_per_s: f64) -> String {
+    if bytes_per_s < 1e9 { format!("{:.3}", bytes_per_s / 1e9) } else { gigabytes(bytes_per_s) }
+}
+
 /// A number without its fraction, digits in groups of three.
 pub(crate) fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
@@ -120,6 +125,10 @@ mod tests {
         }
         assert_eq!(mbit(9_866_000_000.0), "78,928");
         assert_eq!(gigabytes(15.34e9), "15.3");
+        assert_eq!(
+            (gigabytes_fine(15.34e9), gigabytes_fine(42e6)),
+            ("15.3".into(), "0.042".into())
+        );
     }
 
     #[test]

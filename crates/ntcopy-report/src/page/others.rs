@@ -13,6 +13,9 @@ pub(super) fn phases(record: &Record) -> Markup {
 
 /// What the victim felt.
 pub(super) fn retention(record: &Record) -> Markup {
+    if retention::is_of_copies(record) {
+        return super::retention::section(record);
+    }
     html! {
         @for (heading, rows) in &retention::tables(record) {
             (table(heading, &retention::HEADER, rows))

@@ -1,0 +1,251 @@
+//! Copies and fills in user space as text.
+
+use comfy_table::{CellAlignment, Table, TableStyle, presets};
+use ntcopy_bench::record::{Cell, Params, Record};
+use ntcopy_bench::stats::peers::{AgainstBest, OURS, against_best, geomean};
+use ntcopy_bench::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
+use serde_json::{Value, json};
+
+use crate::table::{ascii, wrapped};
+use crate::text;
+
+/// Whether a record is one of those that this module shows.
+pub(crate) fn is_of_bulk(record: &Record) -> bool {
+    matches!(record.header.experiment.as_str(), "memcpy" | "memset" | "order")
+}
+
+/// One table: what its rows have in common, its columns, its rows.
+pub(crate) struct Grid {
+    pub heading: String,
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// The tables of a record.
+pub(crate) fn grids(record: &Record) -> Vec<Grid> {
+    if record.header.experiment == "memcpy" { side_by_side(record) } else { one_a_row(record) }
+}
+
+/// A table for each combination of threads and heat; a row a size, a column a way.
+fn side_by_side(record: &Record) -> Vec<Grid> {
+    let modes = stats::modes(record);
+    let best = against_best(record);
+    let mut grids: Vec<Grid> = Vec::new();
+    for cell in &record.cells {
+        let heading = heading(&cell.params);
+        if grids.last().is_none_or(|grid| grid.heading != heading) {
+            let mut header = vec!["size".to_owned()];
+            header.extend(modes.iter().map(|mode| (*mode).to_owned()));
+            header.extend(["ours / libc".to_owned(), "ours / best peer".to_owned()]);
+            grids.push(Grid { heading, header, rows: Vec::new() });
+        }
+        let row = row(record, cell, &modes, best.iter().find(|best| best.cell == cell.cell));
+        if let Some(grid) = grids.last_mut() {
+            grid.rows.push(row);
+        }
+    }
+    grids
+}
+
+fn row(record: &Record, cell: &Cell, modes: &[&str], best: Option<&AgainstBest>) -> Vec<String> {
+    let baseline = record.header.baseline.as_str();
+    let mut row = vec![number(&cell.params, "size_bytes").map_or_else(String::new, text::size)];
+    for mode in modes {
+        let rate = stats::mode_median(record, cell.cell, mode, THROUGHPUT);
+        let mark = if best.is_some_and(|best| best.peer == *mode) { "*" } else { "" };
+        row.push(rate.map_or("-".to_owned(), |rate| format!("{}{mark}", text::gigabytes(rate))));
+    }
+    let ours = stats::versus(record, cell.cell, OURS, baseline, THROUGHPUT);
+    row.push(compared(ours.as_ref()));
+    row.push(compared(best.map(|best| &best.versus)));
+    row
+}
+
+/// `1.31 (1.28-1.35)`.
+fn compared(versus: Option<&Versus>) -> String {
+    versus.map_or_else(String::new, |versus| {
+        format!("{:.2} ({})", versus.ratio, text::interval(versus.ci))
+    })
+}
+
+/// A table for each number of threads; a row for each way in each cell.
+fn one_a_row(record: &Record) -> Vec<Grid> {
+    let events = events(record);
+    let mut header: Vec<String> =
+        ["", "way", "GB/s", "ratio", "95 % interval", "verdict"].map(str::to_owned).into();
+    header.extend(events.iter().map(|event| format!("{event} a line")));
+    let mut grids: Vec<Grid> = Vec::new();
+    for cell in &record.cells {
+        let heading = heading(&cell.params);
+        if grids.last().is_none_or(|grid| grid.heading != heading) {
+            grids.push(Grid { heading, header: header.clone(), rows: Vec::new() });
+        }
+        let rows =
+            stats::modes(record).into_iter().filter_map(|mode| way(record, cell, mode, &events));
+        let mut rows: Vec<Vec<String>> = rows.collect();
+        if let Some(first) = rows.first_mut() {
+            first[0] = label(&cell.params);
+        }
+        if let Some(grid) = grids.last_mut() {
+            grid.rows.extend(rows);
+        }
+    }
+    grids
+}
+
+fn way(record: &Record, cell: &Cell, mode: &str, events: &[String]) -> Option<Vec<String>> {
+    let rate = stats::mode_median(record, cell.cell, mode, THROUGHPUT)?;
+    let baseline = record.header.baseline.as_str();
+    let versus = (mode != baseline)
+        .then(|| stats::versus(record, cell.cell, mode, baseline, THROUGHPUT))
+        .flatten();
+    let verdict = match &versus {
+        Some(versus) => Verdict::of(versus.ci).as_str(),
+        None if mode == baseline => "baseline",
+        None => "too few pairs",
+    };
+    let mut row = vec![
+        String::new(),
+        mode.to_owned(),
+        text::gigabytes_fine(rate),
+        versus.as_ref().map_or_else(String::new, |versus| fine_ratio(versus.ratio)),
+        versus.as_ref().map_or_else(String::new, |versus| fine_interval(versus.ci)),
+        verdict.to_owned(),
+    ];
+    row.extend(events.iter().map(|event| per_line(record, cell, mode, event)));
+    Some(row)
+}
+
+/// As [`text::ratio`], and small ones to a third digit: a walk against the grain may be a hundred
+/// times slower.
+fn fine_ratio(ratio: f64) -> String {
+    if ratio < 0.1 { format!("{ratio:.3}x") } else { text::ratio(ratio) }
+}
+
+fn fine_interval((low, high): (f64, f64)) -> String {
+    if low < 0.1 { format!("{low:.3}-{high:.3}") } else { text::interval((low, high)) }
+}
+
+/// The hardware events that were counted anywhere in the record.
+fn events(record: &Record) -> Vec<String> {
+    let mut events: Vec<String> = Vec::new();
+    for name in record.samples.iter().flat_map(|sample| sample.counters.keys()) {
+        if name != "nontemporal_bytes" && !events.contains(name) {
+            events.push(name.clone());
+        }
+    }
+    events
+}
+
+/// The median of an event, by line of 64 bytes.
+fn per_line(record: &Record, cell: &Cell, mode: &str, event: &str) -> String {
+    let samples = record.samples.iter().filter(|s| s.cell == cell.cell && s.mode == mode);
+    let counts: Vec<f64> = samples
+        .filter_map(|sample| Some(*sample.counters.get(event)? as f64 * 64.0 / sample.bytes as f64))
+        .collect();
+    if counts.is_empty() { "-".to_owned() } else { format!("{:.2}", stats::median(&counts)) }
+}
+
+fn number(params: &Params, name: &str) -> Option<u64> {
+    params.get(name).and_then(Value::as_u64)
+}
+
+fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
+    params.get(name).and_then(Value::as_str)
+}
+
+/// What a table's rows have in common.
+fn heading(params: &Params) -> String {
+    let mut words = Vec::new();
+    match number(params, "threads") {
+        Some(1) | None => words.push("1 thread".to_owned()),
+        Some(threads) => words.push(format!("{threads} threads")),
+    }
+    if let (Some(source), Some(destination)) = (word(params, "source"), word(params, "destination"))
+    {
+        words.push(format!("source {source}, destination {destination}"));
+    }
+    words.extend(number(params, "value").map(|value| format!("value {value}")));
+    words.extend(word(params, "cpus").map(|cpus| format!("CPU {cpus}")));
+    words.extend(word(params, "pages").map(|pages| format!("{pages} pages")));
+    if word(params, "source") == Some("cold") || word(params, "destination") == Some("cold") {
+        let region = number(params, "region_bytes").map(text::about_size);
+        words.extend(region.map(|region| format!("out of {region}")));
+    }
+    let counters = word(params, "hardware_counters").map(|text| format!("; {text}"));
+    format!("{}, GB/s{}", words.join(", "), counters.unwrap_or_default())
+}
+
+fn label(params: &Params) -> String {
+    let size = number(params, "size_bytes").map_or_else(String::new, text::size);
+    match (word(params, "task"), number(params, "side")) {
+        (Some(task), Some(side)) => format!("{task}, {side} x {side}"),
+        _ => size,
+    }
+}
+
+/// For a terminal.
+pub(crate) fn terminal(record: &Record) -> String {
+    let mut out = print(record, presets::NOTHING, true);
+    out.push_str(&remark(record));
+    out
+}
+
+/// For a document.
+pub(crate) fn markdown(record: &Record) -> String {
+    let mut out = print(record, presets::ASCII_MARKDOWN, false);
+    out.push_str(&remark(record).replace('*', "\\*"));
+    out
+}
+
+/// What a mark means, where there are any.
+fn remark(record: &Record) -> String {
+    let is_marked = record.header.experiment == "memcpy" && !against_best(record).is_empty();
+    if is_marked {
+        "* the best peer; ratios are medians of pairs with their 95 % interval.\n\n".to_owned()
+    } else {
+        String::new()
+    }
+}
+
+fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -> String {
+    let is_memcpy = record.header.experiment == "memcpy";
+    let mut out = String::new();
+    for grid in grids(record) {
+        let mut table = Table::new();
+        table.load_style(style).set_width(u16::MAX).set_header(grid.header);
+        for column in table.column_iter_mut().skip(if is_memcpy { 1 } else { 2 }) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        if is_for_terminal {
+            table.column_iter_mut().for_each(|column| {
+                column.set_padding((0, 1));
+            });
+        }
+        table.add_rows(grid.rows);
+        let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+        let heading = format!("{}:", grid.heading);
+        let heading = if is_for_terminal { wrapped(&ascii(&heading)) } else { heading + "\n\n" };
+        out.push_str(&format!("{heading}{}\n\n", lines.join("\n")));
+    }
+    out
+}
+
+/// What `--json` adds: ours against the best peer of each cell.
+pub(crate) fn json(record: &Record) -> Option<Value> {
+    let cells = is_of_bulk(record).then(|| against_best(record))?;
+    let (mean, ci) = geomean(&cells)?;
+    let list: Vec<Value> = cells
+        .iter()
+        .filter(|best| best.versus.ratios.len() >= MIN_PAIRS)
+        .map(|best| {
+            json!({
+                "params": record.cell(best.cell).map(|cell| cell.params.clone()),
+                "peer": best.peer,
+                "ratio": best.versus.ratio,
+                "ci": [best.versus.ci.0, best.versus.ci.1],
+            })
+        })
+        .collect();
+    Some(json!({"geomean": mean, "ci": [ci.0, ci.1], "cells": list}))
+}

@@ -1,0 +1,146 @@
+//! What copies did to the victim, as heat maps: hot sets down, modes across.
+
+use maud::{Markup, html};
+use ntcopy_bench::record::{Cell, Record};
+use ntcopy_bench::stats::retention::copies::{Felt, number};
+
+use crate::retention::copies::{Group, groups, hot_set, legend};
+use crate::text;
+
+/// The modes across, as long as the record has them; others follow.
+const MODES: [&str; 4] = ["idle", "copy", "nt", "nt-both"];
+/// Slow-downs from 1 in steps of this change the colour.
+const STEP: f64 = 0.08;
+/// Steps; further away the colour stays.
+const STEPS: f64 = 6.0;
+
+/// The quantiles: what they are called, and where [`Felt`] has them.
+const QUANTILES: [(&str, usize); 3] = [("p50", 0), ("p99", 1), ("p99.9", 2)];
+
+pub(super) fn section(record: &Record) -> Markup {
+    html! {
+        @for group in &groups(record) {
+            section class="group" {
+                h3 { (group.heading) }
+                @if let Some(note) = &group.note { p class="details" { (text::sentence(note)) } }
+                @for (name, at) in QUANTILES { (map(group, name, at)) }
+                (traffic(group))
+            }
+        }
+        p class="details" {
+            "A field has the slow-down, which is a pass by one of a victim that was left alone, "
+            "and the nanoseconds a line. " (legend(record))
+        }
+    }
+}
+
+fn map(group: &Group<'_>, name: &str, at: usize) -> Markup {
+    frame(group, &format!("Slow-down of the victim's passes at {name}"), |_, felt| {
+        let line = format!("{:.1} ns", felt.line_ns[at]);
+        let by_groups = felt.slow_down.get(at).copied().flatten();
+        match (by_groups, felt.by_idle) {
+            (Some(ratio), _) => html! {
+                td class=(format!("heat {}", colour(ratio.ratio))) {
+                    (text::ratio(ratio.ratio)) " " small { (text::interval(ratio.ci)) } " "
+                    small { (line) }
+                }
+            },
+            (None, Some(by_idle)) => html! {
+                td class=(format!("heat {}", colour(by_idle[at]))) {
+                    (text::ratio(by_idle[at])) " " small { (line) }
+                }
+            },
+            (None, None) => html! { td class="heat" { (line) } },
+        }
+    })
+}
+
+/// What was moved, and how fast the copies were: equal traffic has to show.
+fn traffic(group: &Group<'_>) -> Markup {
+    frame(group, "Traffic while the clock ran, and in it the copies' own speed", |cell, felt| {
+        let asked = number(cell, "asked_rate_bytes_per_s");
+        html! {
+            td class="heat" {
+                @match felt.copy_bytes_per_s {
+                    Some(copying) => {
+                        (text::gigabytes(felt.traffic_bytes_per_s)) " GB/s"
+                        @if asked.is_some() { "*" }
+                        " " small { (text::gigabytes(copying)) " GB/s" }
+                        @if felt.short > 0 { " " small { (felt.short) " samples fell behind" } }
+                    }
+                    None => { "none" }
+                }
+            }
+        }
+    })
+}
+
+fn frame(group: &Group<'_>, title: &str, field: impl Fn(&Cell, &Felt) -> Markup) -> Markup {
+    let modes = modes(group);
+    html! {
+        div class="scroll" role="region" aria-label=(format!("{}: {title}", group.heading))
+            tabindex="0" {
+            table class="sweep" {
+                caption { (title) }
+                thead {
+                    tr {
+                        th scope="col" { "Hot set" }
+                        @for mode in &modes { th scope="col" class="number" { (mode) } }
+                    }
+                }
+                tbody {
+                    @for (cell, felt, behind) in &group.cells {
+                        tr {
+                            th scope="row" class="number" { (hot_set(cell)) }
+                            @for mode in &modes {
+                                @match felt.iter().find(|felt| felt.mode == *mode) {
+                                    Some(felt) => (field(cell, felt)),
+                                    None if behind.contains(mode) => td class="gap" { "behind" },
+                                    None => td class="gap" { "-" },
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The modes of a group: the known ones in their order, then the others as they are met.
+fn modes<'a>(group: &'a Group<'_>) -> Vec<&'a str> {
+    let met = group.cells.iter().flat_map(|(_, felt, behind)| {
+        felt.iter().map(|felt| felt.mode.as_str()).chain(behind.iter().copied())
+    });
+    let mut modes: Vec<&str> = Vec::new();
+    for mode in met {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+    let rank = |mode: &&str| MODES.iter().position(|known| known == mode).unwrap_or(MODES.len());
+    modes.sort_by_key(rank);
+    modes
+}
+
+/// The class of a slow-down's colour: `down1` to `down6` the slower the victim, `up1` and so on
+/// where it is faster, `level`.
+fn colour(slow_down: f64) -> String {
+    let steps = ((slow_down - 1.0) / STEP).clamp(-STEPS, STEPS);
+    let step = steps.abs().round();
+    if step < 1.0 {
+        return "level".to_owned();
+    }
+    format!("{}{step}", if steps > 0.0 { "down" } else { "up" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slower_victim_has_the_colour_of_a_loss() {
+        let classes = [0.9, 1.0, 1.03, 1.08, 1.25, 1.5, 9.0].map(colour);
+        assert_eq!(classes, ["up1", "level", "level", "down1", "down3", "down6", "down6"]);
+    }
+}
