@@ -22,6 +22,7 @@ enum Command {
     Probe(cmd::probe::Args),
     #[command(subcommand)]
     Bench(cmd::bench::Args),
+    Calibrate(cmd::calibrate::Args),
     Report(cmd::report::Args),
     Stat(cmd::stat::Args),
     #[command(subcommand)]
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Probe(args) => cmd::probe::run(args),
         Command::Bench(args) => cmd::bench::run(args),
+        Command::Calibrate(args) => cmd::calibrate::run(args),
         Command::Report(args) => cmd::report::run(args),
         Command::Stat(args) => cmd::stat::run(args),
         Command::Kernel(args) => cmd::kernel::run(args),

@@ -2,7 +2,9 @@
 
 mod against;
 mod args;
+mod bulk;
 mod go;
+mod retention;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -11,7 +13,8 @@ use ntcopy_bench::experiment::{EXPERIMENTS, Mode};
 use ntcopy_bench::plan;
 use ntcopy_bench::run;
 
-use self::args::{Common, PhaseArgs, Pin, RetentionArgs, UnixArgs};
+use self::args::{Common, PhaseArgs, Pin, UnixArgs};
+pub use self::bulk::worker_args;
 use self::go::Asked;
 use super::NOT_AVAILABLE;
 
@@ -23,13 +26,22 @@ pub enum Args {
     Unix(Box<UnixArgs>),
     /// How soon does the adaptive hint follow when the traffic changes?
     Phase(Box<PhaseArgs>),
-    /// What do sends leave of the cache for somebody else on the same CPU?
-    Retention(Box<RetentionArgs>),
+    /// What do copies, or sends, leave of the cache for somebody else?
+    Retention(Box<retention::RetentionArgs>),
+    /// Copies in user space: our choice against every peer, by size, hot and cold
+    Memcpy(Box<bulk::MemcpyArgs>),
+    /// Fills: perf's functions, the C library and ours
+    Memset(Box<bulk::MemsetArgs>),
+    /// A matrix by rows and by columns, with normal and with non-temporal stores
+    Order(Box<bulk::OrderArgs>),
     /// Print every experiment with its defaults
     List,
     /// The reading process of an experiment; not for people
     #[command(hide = true)]
     Reader,
+    /// The copying process of an experiment; not for people
+    #[command(hide = true)]
+    Worker,
 }
 
 /// The arguments that lead to the reading process.
@@ -42,12 +54,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args {
         Args::Unix(args) => unix(&args),
         Args::Phase(args) => phase(&args),
-        Args::Retention(args) => retention(&args),
+        Args::Retention(args) => retention::run(&args),
+        Args::Memcpy(args) => bulk::memcpy(&args),
+        Args::Memset(args) => bulk::memset(&args),
+        Args::Order(args) => bulk::order(&args),
         Args::List => {
             EXPERIMENTS.iter().for_each(|experiment| list(experiment.name));
             Ok(ExitCode::SUCCESS)
         }
         Args::Reader => Ok(run::reader::main()),
+        Args::Worker => Ok(run::bulk::worker_main()),
     }
 }
 
@@ -77,18 +93,6 @@ fn phase(args: &PhaseArgs) -> anyhow::Result<ExitCode> {
         kernel_cpus: 1,
         pin: pin(&args.common, true)?,
         plan: &|cpus| plan::plan_phase(&settings, cpus),
-    })
-}
-
-fn retention(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings();
-    go::run(&Asked {
-        common: &args.common,
-        experiment: "retention",
-        modes: &args.modes,
-        kernel_cpus: 1,
-        pin: pin(&args.common, true)?,
-        plan: &|cpus| plan::plan_retention(&settings, cpus),
     })
 }
 

@@ -1,6 +1,7 @@
 //! One module a verb. Each has `Args`, what clap parses, and `run`.
 
 pub mod bench;
+pub mod calibrate;
 pub mod kernel;
 pub mod probe;
 pub mod report;

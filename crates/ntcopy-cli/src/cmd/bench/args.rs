@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ntcopy_bench::experiment::{Family, Mode, phase, retention, unix};
+use ntcopy_bench::experiment::{Family, Mode, phase, unix};
 use ntcopy_bench::units::Bytes;
 
 /// Where a booted kernel is put.
@@ -240,64 +240,6 @@ impl PhaseArgs {
             phase_ms: self.phase_ms,
             family: self.family,
             cpus: self.cpus.clone(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
-        }
-    }
-}
-
-const RETENTION_EXAMPLES: &str = "\
-Examples:
-  ntcopy bench retention --kernel um                   256 KiB on one socket, 1 MiB on 64
-  ntcopy bench retention --kernel um --hot-set 256KiB,1MiB --sockets 64
-
-A victim owns a hot set and walks through it, line after line in random order, after every send,
-on the sender's CPU. The traffic is the same in every mode; idle is the walk without any. A booted
-kernel is put on one CPU of the host, so that the kernel's copies and the victim share its caches.
-
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
-
-/// Arguments of `bench retention`.
-#[derive(clap::Args)]
-#[command(after_help = RETENTION_EXAMPLES, args_override_self = true)]
-pub struct RetentionArgs {
-    #[command(flatten)]
-    pub common: Common,
-    /// Modes to compare with copy [default: nt,adaptive]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub modes: Vec<Mode>,
-    /// Sizes of the victim's hot set [default: 512KiB]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    hot_set: Vec<Bytes>,
-    /// Sockets that are filled before all are drained
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    sockets: Vec<u32>,
-    /// Object sizes [default: 1MiB if --sockets is given]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    object: Vec<Bytes>,
-    /// Size of the data set that objects are taken from [default: 256MiB]
-    #[arg(long, value_name = "SIZE")]
-    dataset: Option<Bytes>,
-    /// Address family [default: unix]
-    #[arg(long, value_name = "FAMILY")]
-    family: Option<Family>,
-    /// CPU of victim, sender and reader, in the kernel that is measured [default: the first]
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<u32>,
-}
-
-impl RetentionArgs {
-    /// As the engine wants them.
-    pub fn settings(&self) -> retention::Settings {
-        let sizes = |sizes: &[Bytes]| sizes.iter().map(|size| size.0).collect();
-        retention::Settings {
-            modes: self.modes.clone(),
-            hot_set_bytes: sizes(&self.hot_set),
-            sockets: self.sockets.clone(),
-            object_bytes: sizes(&self.object),
-            dataset_bytes: self.dataset.map(|size| size.0),
-            family: self.family,
-            cpu: self.cpu,
             pairs: self.common.pairs,
             quick: self.common.quick,
         }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::guest::{self, GuestError, Request};
 use ntcopy_bench::plan::{Cpus, Plan, PlanError};
-use ntcopy_bench::record::{FILE_NAME, Record};
+use ntcopy_bench::record::{FILE_NAME, Record, Unavailable};
 use ntcopy_bench::run::{self, Failure, Fault, RigOptions, Stop};
 use ntcopy_bench::sample::{self, MeasureError, Options, Outcome, Progress, WriteError};
 use ntcopy_bench::{machine, verdict};
@@ -200,21 +200,27 @@ fn caveats(plan: &Plan) {
 
 /// Reads the record back, prints what it says, and gives the exit code.
 fn conclude(asked: &Asked<'_>, outcome: &Outcome) -> anyhow::Result<ExitCode> {
-    let args = asked.common;
     let record = Record::read(&outcome.place)?;
-    if !args.measure_only {
-        let text = if args.json {
-            format!("{:#}\n", ntcopy_report::json::object(&record))
-        } else {
-            table(&record)
-        };
-        match std::io::stdout().write_all(text.as_bytes()) {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-            result => result.context("standard output")?,
-        }
-        eprintln!("record: {}", outcome.place.display());
+    if !asked.common.measure_only {
+        say(&record, asked.common.json, &outcome.place)?;
     }
-    Ok(exit_code(asked, &record, outcome.stopped))
+    let named = |mode: &str| asked.modes.iter().any(|asked| asked.as_str() == mode);
+    let is_asked = |line: &Unavailable| {
+        line.cell.is_some() || named(&line.mode) || asked.experiment == "phase"
+    };
+    Ok(judge(&record, outcome.stopped, &is_asked))
+}
+
+/// Prints what a record says, and where it is.
+pub fn say(record: &Record, json: bool, place: &Path) -> anyhow::Result<()> {
+    let text =
+        if json { format!("{:#}\n", ntcopy_report::json::object(record)) } else { table(record) };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        result => result.context("standard output")?,
+    }
+    eprintln!("record: {}", place.display());
+    Ok(())
 }
 
 fn table(record: &Record) -> String {
@@ -222,20 +228,21 @@ fn table(record: &Record) -> String {
     format!("{}\n{sentences}\n", ntcopy_report::table::terminal(record))
 }
 
-fn exit_code(asked: &Asked<'_>, record: &Record, stopped: Option<i32>) -> ExitCode {
+/// The exit code that a record comes to; `is_asked` says whether somebody asked for what was not
+/// available.
+pub fn judge(
+    record: &Record,
+    stopped: Option<i32>,
+    is_asked: &dyn Fn(&Unavailable) -> bool,
+) -> ExitCode {
     if let Some(signal) = stopped {
         return signalled(signal);
     }
-    let named = |mode: &str| asked.modes.iter().any(|asked| asked.as_str() == mode);
     if record.errors.iter().any(|error| error.wrong_byte) {
         ExitCode::from(WRONG_BYTE)
     } else if !record.errors.is_empty() || !record.complete {
         ExitCode::FAILURE
-    } else if record
-        .unavailable
-        .iter()
-        .any(|line| line.cell.is_some() || named(&line.mode) || asked.experiment == "phase")
-    {
+    } else if record.unavailable.iter().any(is_asked) {
         ExitCode::from(NOT_AVAILABLE)
     } else {
         ExitCode::SUCCESS

@@ -1,0 +1,211 @@
+//! What `bench memcpy`, `memset` and `order` take on the command line.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use ntcopy_bench::experiment::bulk::{Heat, MatrixTask};
+use ntcopy_bench::experiment::{memcpy, memset, order};
+use ntcopy_bench::units::Bytes;
+
+/// Pages of the memory that is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Pages {
+    /// Transparent huge pages, where the kernel has them
+    Huge,
+    /// Pages of 4 KiB, as a program gets them that asks for nothing on most systems
+    Small,
+}
+
+/// What each of them takes.
+#[derive(clap::Args)]
+pub struct Common {
+    /// Interleaved groups of samples, at least 5 [default: see --list]
+    #[arg(long, value_name = "N")]
+    pairs: Option<u32>,
+    /// Fewer cells, fewer and shorter samples
+    #[arg(long)]
+    quick: bool,
+    /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+    /// Print the experiment's defaults and stop
+    #[arg(long)]
+    pub list: bool,
+    /// CPUs to run on, one a thread [default: the first ones]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cpus: Vec<u32>,
+    /// Pages of the memory
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pages: Pages,
+    /// Measure under a debug kernel or an emulator too; the record says that it is not a timing
+    #[arg(long)]
+    pub allow_not_a_timing: bool,
+    /// Seconds without an answer after which a run has failed
+    #[arg(long, value_name = "SECONDS", default_value = "60",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub patience: u64,
+    /// Cause a fault, to see that it is noticed: for tests.
+    #[arg(long, hide = true, value_parser = ["wrong-byte"])]
+    pub inject: Option<String>,
+}
+
+const MEMCPY_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench memcpy --quick                            20 cells, about a minute
+  ntcopy bench memcpy                                    all of them, about a quarter of an hour
+  ntcopy bench memcpy --size 256MiB --source cold --destination cold --threads 1
+  ntcopy bench memcpy --size 16MiB --peers ours,avx512-nt+t0,movdir64b+t0
+
+Hot: the same buffer in every call. Cold: the next one in a region of four times the last-level
+cache (--region). Where the destination is cold, the library is told the region as the total of
+a stream, as a program that streams would tell it.
+
+Peers: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2 (if it is
+installed), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its name.
+libc, as it is, is what all are compared with.
+
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench memcpy`.
+#[derive(clap::Args)]
+#[command(after_help = MEMCPY_EXAMPLES, args_override_self = true)]
+pub struct MemcpyArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Ways to compare with libc
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub peers: Vec<String>,
+    /// Bytes of a call [default: see --list]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    size: Vec<Bytes>,
+    /// hot, cold [default: both]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    source: Vec<Heat>,
+    /// hot, cold [default: both]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    destination: Vec<Heat>,
+    /// Threads that copy at once, each on its CPU [default: 1,2, as far as there are CPUs]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    threads: Vec<u32>,
+    /// Memory that a cold side walks through [default: four times the last-level cache]
+    #[arg(long, value_name = "SIZE")]
+    region: Option<Bytes>,
+    /// The corrected threshold of libc-tuned [default: three quarters of CPUID's level-3 cache]
+    #[arg(long, value_name = "SIZE")]
+    libc_threshold: Option<Bytes>,
+}
+
+impl MemcpyArgs {
+    /// As the engine wants them.
+    pub fn settings(&self) -> memcpy::Settings {
+        memcpy::Settings {
+            peers: self.peers.clone(),
+            size_bytes: bytes(&self.size),
+            source: self.source.clone(),
+            destination: self.destination.clone(),
+            threads: self.threads.clone(),
+            region_bytes: self.region.map(|size| size.0),
+            tuned_threshold_bytes: self.libc_threshold.map(|size| size.0),
+            small_pages: self.common.pages == Pages::Small,
+            cpus: self.common.cpus.clone(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+}
+
+const MEMSET_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench memset --quick
+  ntcopy bench memset --size 512MiB --peers x86-64-movnt,clzero,ours
+  ntcopy bench memset --value 165                        a value that is not zero
+
+Every call fills the same memory, touched before. Functions that `perf bench mem memset` has
+carry its names; libc is what all are compared with.
+
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench memset`.
+#[derive(clap::Args)]
+#[command(after_help = MEMSET_EXAMPLES, args_override_self = true)]
+pub struct MemsetArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Ways to compare with libc [default: all that the CPU has]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub peers: Vec<String>,
+    /// Bytes of a call [default: see --list]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    size: Vec<Bytes>,
+    /// Threads that fill at once, each on its CPU [default: 1]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    threads: Vec<u32>,
+    /// The byte that is stored [default: 0]
+    #[arg(long, value_name = "BYTE")]
+    value: Option<u8>,
+}
+
+impl MemsetArgs {
+    /// As the engine wants them.
+    pub fn settings(&self) -> memset::Settings {
+        memset::Settings {
+            peers: self.peers.clone(),
+            size_bytes: bytes(&self.size),
+            threads: self.threads.clone(),
+            value: self.value,
+            small_pages: self.common.pages == Pages::Small,
+            cpus: self.common.cpus.clone(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+}
+
+const ORDER_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench order --quick
+  ntcopy bench order --side 4096,4097 --task write       a power of two, and one more
+
+A square matrix of 8-byte numbers is summed, written and copied: row by row, and column by
+column; with normal stores, and with MOVNTI.
+
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench order`.
+#[derive(clap::Args)]
+#[command(after_help = ORDER_EXAMPLES, args_override_self = true)]
+pub struct OrderArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Walks to compare with row [default: column,row-nt,column-nt]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub peers: Vec<String>,
+    /// Rows, and columns [default: see --list]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    side: Vec<u64>,
+    /// sum, write, copy [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    task: Vec<MatrixTask>,
+}
+
+impl OrderArgs {
+    /// As the engine wants them.
+    pub fn settings(&self) -> order::Settings {
+        order::Settings {
+            peers: self.peers.clone(),
+            side: self.side.clone(),
+            tasks: self.task.clone(),
+            small_pages: self.common.pages == Pages::Small,
+            cpus: self.common.cpus.clone(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+}
+
+fn bytes(sizes: &[Bytes]) -> Vec<u64> {
+    sizes.iter().map(|size| size.0).collect()
+}

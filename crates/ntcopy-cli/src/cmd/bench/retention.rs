@@ -1,0 +1,253 @@
+//! `ntcopy bench retention`: what copies, or sends, leave of the cache.
+
+mod rate;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ntcopy::cpu::Cpu;
+use ntcopy_bench::experiment::retention::{self, copies};
+use ntcopy_bench::experiment::{Family, Mode};
+use ntcopy_bench::plan::retention_copies::{self, CopiesPlan, Here};
+use ntcopy_bench::record::{Record, Unavailable};
+use ntcopy_bench::run::{self, Failure, Fault, RigOptions, Stop};
+use ntcopy_bench::sample::{self, MeasureError, Options, Progress};
+use ntcopy_bench::units::Bytes;
+use ntcopy_bench::{guest, machine, plan};
+
+use self::rate::BytesPerSecond;
+use super::args::Common;
+use super::go::{self, Asked};
+use super::not_available;
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench retention                               copies, on this kernel
+  ntcopy bench retention --victim neighbour --hot-set 4MiB,64MiB --rate 5GB/s,10GB/s
+  ntcopy bench retention --kernel um                   sends: 256 KiB on one socket, 1 MiB on 64
+  ntcopy bench retention --kernel um --hot-set 256KiB,1MiB --sockets 64
+
+A victim owns a hot set and walks through it, line after line in random order, and times itself.
+The traffic is the same in every mode; idle is the walk without any.
+
+Copies, unless --sockets, --family or a --kernel other than host asks for sends. The victim is on
+the streamer's own core, a pass of it and a copy taking turns; or on a neighbour that shares the
+last-level cache, while a streamer copies at the offered rate. Where a mode cannot copy as much,
+every mode is offered less, and the cell is marked. Modes: copy (normal), nt (non-temporal
+destination), nt-both (and a non-temporal source).
+
+Sends. The victim walks after every send, on the sender's CPU. A booted kernel is put on one CPU of
+the host, so that the kernel's copies and the victim share its caches. Modes: copy, nt, adaptive.
+
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench retention`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub struct RetentionArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Modes to measure beside idle [default: copy,nt,nt-both; of sends copy,nt,adaptive]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    modes: Vec<String>,
+    /// Where the victim of copies is: same-core, neighbour [default: both]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["sockets", "family"])]
+    victim: Vec<copies::Victim>,
+    /// Sizes of the victim's hot set [default: of copies from half of L2 up to the last-level
+    /// cache; of sends 512KiB]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    hot_set: Vec<Bytes>,
+    /// Offered to the streamer of copies, in GB/s, MB/s, or bare bytes a second [default: 10GB/s]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["sockets", "family"])]
+    rate: Vec<BytesPerSecond>,
+    /// Measure sends: sockets that are filled before all are drained
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    sockets: Vec<u32>,
+    /// Sizes of one copy or send [default: of copies 256KiB; of sends 1MiB if --sockets is given]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    object: Vec<Bytes>,
+    /// Size of the data set that sends are taken from [default: 256MiB]; or of the source, and of
+    /// the destination, of copies [default: twice the last-level cache, at most 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    dataset: Option<Bytes>,
+    /// Measure sends, through this address family [default: unix]
+    #[arg(long, value_name = "FAMILY")]
+    family: Option<Family>,
+    /// CPU of the victim; of sends also of sender and reader, in the kernel that is measured
+    /// [default: the first]
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<u32>,
+    /// CPU of the streamer beside a neighbour [default: the first other that shares the last-level
+    /// cache, rather not a hardware thread of the victim's core]
+    #[arg(long, value_name = "CPU", conflicts_with_all = ["sockets", "family"])]
+    streamer_cpu: Option<u32>,
+}
+
+/// Runs it.
+pub fn run(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
+    if args.is_of_sends() { sends(args) } else { of_copies(args) }
+}
+
+impl RetentionArgs {
+    /// Whether sends are asked for: by what only they have, or by a kernel to measure in.
+    fn is_of_sends(&self) -> bool {
+        !self.sockets.is_empty() || self.family.is_some() || self.common.kernel != "host"
+    }
+
+    fn sizes(sizes: &[Bytes]) -> Vec<u64> {
+        sizes.iter().map(|size| size.0).collect()
+    }
+
+    fn settings_of_sends(&self, modes: Vec<Mode>) -> retention::Settings {
+        retention::Settings {
+            modes,
+            hot_set_bytes: Self::sizes(&self.hot_set),
+            sockets: self.sockets.clone(),
+            object_bytes: Self::sizes(&self.object),
+            dataset_bytes: self.dataset.map(|size| size.0),
+            family: self.family,
+            cpu: self.cpu,
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+
+    fn settings_of_copies(&self, modes: Vec<copies::CopyMode>) -> copies::Settings {
+        copies::Settings {
+            modes,
+            victims: self.victim.clone(),
+            hot_set_bytes: Self::sizes(&self.hot_set),
+            object_bytes: Self::sizes(&self.object),
+            rates_bytes_per_s: self.rate.iter().map(|rate| rate.0).collect(),
+            dataset_bytes: self.dataset.map(|size| size.0),
+            cpu: self.cpu,
+            streamer_cpu: self.streamer_cpu,
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+}
+
+/// The modes that were named, or the exit code for a name that there is not.
+fn parsed<M>(names: &[String]) -> Result<Vec<M>, ExitCode>
+where
+    M: std::str::FromStr,
+    M::Err: std::fmt::Display,
+{
+    names.iter().map(|name| name.parse().map_err(usage)).collect()
+}
+
+fn usage(error: impl std::fmt::Display) -> ExitCode {
+    eprintln!("ntcopy: {error}");
+    ExitCode::from(2)
+}
+
+fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
+    let of_copies = [
+        ("victim", !args.victim.is_empty()),
+        ("rate", !args.rate.is_empty()),
+        ("streamer-cpu", args.streamer_cpu.is_some()),
+    ];
+    if let Some((option, _)) = of_copies.iter().find(|(_, is_given)| *is_given) {
+        return Ok(usage(format!("--{option} is of copies: with --kernel, sends are measured")));
+    }
+    let modes: Vec<Mode> = match parsed(&args.modes) {
+        Ok(modes) => modes,
+        Err(code) => return Ok(code),
+    };
+    let settings = args.settings_of_sends(modes.clone());
+    go::run(&Asked {
+        common: &args.common,
+        experiment: retention::NAME,
+        modes: &modes,
+        kernel_cpus: 1,
+        pin: super::pin(&args.common, true)?,
+        plan: &|cpus| plan::plan_retention(&settings, cpus),
+    })
+}
+
+fn of_copies(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
+    if args.common.list {
+        super::list(retention::NAME);
+        return Ok(ExitCode::SUCCESS);
+    }
+    // A bad NTCOPY_ISA would otherwise be measured as if it had not been set.
+    if let Err(error) = ntcopy::init() {
+        return Ok(usage(error));
+    }
+    let modes = match parsed(&args.modes) {
+        Ok(modes) => modes,
+        Err(code) => return Ok(code),
+    };
+    let plan = match retention_copies::plan(&args.settings_of_copies(modes), &here(args.cpu)?) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(usage(error)),
+    };
+    if let Some(why) = nothing_to_measure(&plan) {
+        return Ok(not_available(why));
+    }
+    measure(args, &plan)
+}
+
+/// The machine as the plan has to know it.
+fn here(cpu: Option<u32>) -> anyhow::Result<Here> {
+    let allowed = run::cpus()?.allowed;
+    let victim_cpu = cpu.or(allowed.first().copied()).unwrap_or(0);
+    let detected = Cpu::detect();
+    let l2 = detected.caches.iter().chain(&detected.sysfs_caches).find(|cache| cache.level == 2);
+    let llc_bytes = detected.llc_bytes();
+    Ok(Here {
+        allowed,
+        victim_cpu,
+        sharing_llc: run::retention::sharing_llc(victim_cpu),
+        sharing_core: run::retention::sharing_core(victim_cpu),
+        // Where nobody knows the caches, a common size of L2 makes the first hot set.
+        l2_bytes: l2.map_or(1 << 20, |cache| cache.size_bytes),
+        llc_bytes,
+    })
+}
+
+/// Why no cell can be measured, if none can.
+fn nothing_to_measure(plan: &CopiesPlan) -> Option<&str> {
+    if plan.cells.iter().any(|cell| cell.streamer.is_ok()) {
+        return None;
+    }
+    plan.cells.iter().find_map(|cell| cell.streamer.as_ref().err()).map(String::as_str)
+}
+
+fn measure(args: &RetentionArgs, plan: &CopiesPlan) -> anyhow::Result<ExitCode> {
+    let common = &args.common;
+    let not_a_timing = machine::not_a_timing();
+    if let Some(why) = not_a_timing.as_ref().filter(|_| !common.allow_not_a_timing) {
+        return Ok(not_available(&format!(
+            "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
+             same, and marks the record"
+        )));
+    }
+    let options = Options {
+        out: common.out.clone(),
+        command: guest::command_line(),
+        not_a_timing,
+        rig: RigOptions {
+            reader_args: Vec::new(),
+            patience: Duration::from_secs(common.patience),
+            fault: common.inject.as_ref().map(|_| Fault::WrongByte),
+        },
+    };
+    let stop = Stop::on_signals().context("cannot watch for signals")?;
+    let mut progress = Progress::on_stderr();
+    let machine = machine::describe();
+    let outcome = match sample::retention::measure(plan, machine, &options, &stop, &mut progress) {
+        Ok(outcome) => outcome,
+        Err(MeasureError::Start(Failure::Limit(why))) => return Ok(not_available(&why)),
+        Err(error) => return Err(error.into()),
+    };
+    let record = Record::read(&outcome.place)?;
+    if !common.measure_only {
+        go::say(&record, common.json, &outcome.place)?;
+    }
+    // Without --victim, a machine of one CPU has measured what there is.
+    let is_asked = |line: &Unavailable| args.modes.contains(&line.mode) || !args.victim.is_empty();
+    Ok(go::judge(&record, outcome.stopped, &is_asked))
+}

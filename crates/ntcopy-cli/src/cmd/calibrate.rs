@@ -1,0 +1,158 @@
+//! `ntcopy calibrate`: measures this machine, and writes the profile that the library goes by.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ntcopy::policy::{NEVER, Policy};
+use ntcopy::profile::{self, PROFILE_VARIABLE, Profile};
+use ntcopy_bench::calibrate::{self, Calibration};
+use ntcopy_bench::machine;
+use ntcopy_bench::run::bulk::{Setup, room};
+use ntcopy_bench::run::{Failure, Stop};
+use ntcopy_bench::sample::Progress;
+use ntcopy_bench::units::Bytes;
+use serde_json::json;
+
+use super::{WRONG_BYTE, bench, report};
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "Measure this machine, and write the profile that the library goes by",
+    long_about = "Measure this machine, in under a minute, and write the profile that the library \
+                  goes by: which stores it uses, and from which sizes on. Without a profile the \
+                  library goes by CPUID. A profile of another machine is refused.",
+    after_help = "Examples:\n  ntcopy calibrate\n  ntcopy calibrate --dry-run\n  sudo ntcopy \
+                  calibrate --out /etc/ntcopy/profile.toml\n\nMeasure on a quiet machine: \
+                  whatever else runs is in the figures.\n\nExit codes: 0 done; 1 failed; 2 usage; \
+                  3 not available here; 4 a byte was wrong."
+)]
+pub struct Args {
+    /// Where the profile goes [default: ~/.config/ntcopy/profile.toml]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print the profile as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Measure, and print the profile instead of writing it
+    #[arg(long)]
+    dry_run: bool,
+    /// Measure under a debug kernel or an emulator too
+    #[arg(long)]
+    allow_not_a_timing: bool,
+    /// Memory of either side: for tests.
+    #[arg(long, hide = true)]
+    region: Option<Bytes>,
+    /// Seconds without an answer after which a run has failed
+    #[arg(long, value_name = "SECONDS", default_value = "60",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    patience: u64,
+}
+
+/// Runs it.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let variable = |name: &str| std::env::var_os(name);
+    // Before a minute is spent on measuring.
+    let Some(out) = args.out.clone().or_else(|| profile::user_path(variable)) else {
+        return Err(profile::ProfileError::NoHome).context("--out FILE says where it is to go");
+    };
+    if let Some(why) = machine::not_a_timing().filter(|_| !args.allow_not_a_timing) {
+        return Ok(bench::not_available(&format!(
+            "what is measured here is not a timing ({why}), and a profile of it would mislead; \
+             --allow-not-a-timing measures all the same"
+        )));
+    }
+    let stop = Stop::on_signals().context("cannot watch for signals")?;
+    let setup = Setup {
+        args: bench::worker_args(),
+        patience: Duration::from_secs(args.patience),
+        tuned_threshold_bytes: None,
+        stop,
+    };
+    let mut progress = Progress::on_stderr();
+    match calibrate::calibrate(&room()?, args.region.map(|size| size.0), &setup, &mut progress) {
+        Ok(calibration) => finish(&args, &out, &calibration),
+        Err(Failure::Stopped(signal)) => {
+            progress.end();
+            eprintln!("ntcopy: stopped; no profile was written");
+            Ok(bench::signalled(signal))
+        }
+        Err(Failure::Limit(why)) => Ok(bench::not_available(&why)),
+        Err(error @ Failure::WrongCopy { .. }) => {
+            eprintln!("ntcopy: {error}; no profile was written");
+            Ok(ExitCode::from(WRONG_BYTE))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn finish(args: &Args, out: &Path, calibration: &Calibration) -> anyhow::Result<ExitCode> {
+    for note in &calibration.notes {
+        eprintln!("note: {note}");
+    }
+    let profile = &calibration.profile;
+    if !args.dry_run {
+        if let Ok(old) = Profile::read(out) {
+            eprintln!("note: replaces the profile of {}", old.date);
+        }
+        profile.write(out)?;
+    }
+    let place = (!args.dry_run).then(|| out.display().to_string());
+    let text = if args.json {
+        let object = json!({
+            "written": place,
+            "seconds": calibration.took.as_secs_f64(),
+            "notes": calibration.notes,
+            "profile": calibrate::json(profile),
+        });
+        format!("{object:#}\n")
+    } else if args.dry_run {
+        profile.to_toml()
+    } else {
+        summary(calibration)
+    };
+    report::print(&text)?;
+    match place {
+        Some(place) => eprintln!("profile: {place}"),
+        None => eprintln!("nothing was written (--dry-run)"),
+    }
+    if !args.dry_run
+        && !profile::candidates(|name| std::env::var_os(name)).contains(&out.to_owned())
+    {
+        eprintln!("note: the library looks for it elsewhere: {PROFILE_VARIABLE}={}", out.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the library will do, and what it did without a profile.
+fn summary(calibration: &Calibration) -> String {
+    let (after, before) = (&calibration.profile.policy, &calibration.before);
+    let mut text = format!("{:<44}{:<24}by CPUID\n", "", "measured");
+    let mut row = |what: &str, of: &dyn Fn(&Policy) -> String| {
+        text.push_str(&format!("{what:<44}{:<24}{}\n", of(after), of(before)));
+    };
+    row("copies are non-temporal from", &|p| size(p.copy_nontemporal_from_bytes));
+    row("  by", &|p| format!("{}+{}", p.copy_method.name(), p.copy_prefetch.name()));
+    row("  four pages at once from", &|p| size(p.interleave_from_bytes));
+    row("  below that, rep movsb", &|p| span(p.rep_movsb_from_bytes, p.rep_movsb_below_bytes));
+    row("fills are non-temporal from", &|p| size(p.fill_nontemporal_from_bytes));
+    row("  by", &|p| p.fill_method.name().to_owned());
+    row("  with zeros by", &|p| p.zero_method.name().to_owned());
+    row("  below that, rep stosb", &|p| span(p.rep_stosb_from_bytes, p.rep_stosb_below_bytes));
+    text.push_str(&format!("Measured in {:.0} s.\n", calibration.took.as_secs_f64()));
+    text
+}
+
+fn size(bytes: u64) -> String {
+    if bytes == NEVER { "never".to_owned() } else { Bytes(bytes).to_string() }
+}
+
+fn span(from: u64, below: u64) -> String {
+    match (from, below) {
+        (NEVER, _) => "never".to_owned(),
+        (from, NEVER) => format!("from {}", size(from)),
+        (from, below) => format!("from {} to {}", size(from), size(below)),
+    }
+}

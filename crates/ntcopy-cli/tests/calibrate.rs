@@ -1,0 +1,57 @@
+//! `ntcopy calibrate`: what it writes is a profile that the library takes. No test looks at a
+//! figure: on a busy machine they mean nothing.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use ntcopy::profile::Profile;
+
+fn run(args: &[&str], home: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .arg("calibrate")
+        .args(args)
+        .arg("--allow-not-a-timing")
+        .env("HOME", home)
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("NTCOPY_PROFILE")
+        .output()
+        .expect("ntcopy starts")
+}
+
+#[test]
+fn the_library_takes_the_profile_that_was_written() {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(&["--json", "--region", "32MiB"], home.path());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() == Some(3) {
+        assert!(said.contains("memory"), "{said}");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let path = home.path().join(".config/ntcopy/profile.toml");
+    let profile = Profile::read(&path).expect("it is of this machine");
+    assert!(!profile.measured.is_empty() && profile.policy.unavailable().is_none());
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["profile"]["date"], profile.date.as_str());
+    assert_eq!(json["written"], path.display().to_string());
+    let probe = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .args(["bench", "memset", "--quick", "--size", "64KiB", "--peers", "ours"])
+        .args(["--allow-not-a-timing", "--out"])
+        .arg(home.path().join("record"))
+        .env("NTCOPY_PROFILE", &path)
+        .output()
+        .unwrap();
+    assert!(probe.status.success(), "{}", String::from_utf8_lossy(&probe.stderr));
+}
+
+#[test]
+fn without_a_home_it_asks_where_to_write_before_it_measures() {
+    let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .arg("calibrate")
+        .env_remove("HOME")
+        .env_remove("XDG_CONFIG_HOME")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--out FILE"));
+}
