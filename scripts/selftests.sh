@@ -50,7 +50,7 @@ unpack() {
 if [ -n "${NTCOPY_LINUX-}" ]; then
 	include=$NTCOPY_LINUX/tools/testing/selftests
 else
-	package=$(find "$cache/packages" -name 'linux-source-*.deb' 2>/dev/null | sort -V | tail -n 1)
+	package=$(find "$cache/packages/" -name 'linux-source-*.deb' 2>/dev/null | sort -V | tail -n 1)
 	[ -n "$package" ] ||
 		die "no kernel source: run 'ntcopy kernel build' first, or set NTCOPY_LINUX"
 	unpack "$package"
