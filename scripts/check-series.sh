@@ -123,7 +123,7 @@ objects() {
 	# shellcheck disable=SC2086 # a list of files
 	sed -n 's#^+++ b/\(.*\)\.c$#\1#p' $patches | sort -u | while read -r object; do
 		case $object in
-		arch/um/* | tools/*) ;;
+		arch/um/* | arch/x86/um/* | tools/*) ;;
 		*) [ ! -e "$work/linux/$object.c" ] || echo "$object.o" ;;
 		esac
 	done
