@@ -87,7 +87,7 @@ fetch_source() {
 		fi
 		return
 	fi
-	package=$(find "$cache/packages" -name "$source" 2>/dev/null | sort -V | tail -n 1)
+	package=$(find "$cache/packages/" -name "$source" 2>/dev/null | sort -V | tail -n 1)
 	[ -n "$package" ] ||
 		die "no kernel source: run 'ntcopy kernel build --kernel $kind' first, or set NTCOPY_LINUX"
 	dpkg-deb --fsys-tarfile "$package" |

@@ -34,7 +34,7 @@ printf '#include "ntcopy.h"\nint flag = MSG_NTCOPY;\n' |
 scripts/check-series.sh 7.3
 # Its source is only there once a kernel was made of it.
 packages=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/packages
-if [ -n "$(find "$packages" -name 'linux-source-6.12_*' 2>/dev/null)" ]; then
+if [ -n "$(find "$packages/" -name 'linux-source-6.12_*' 2>/dev/null)" ]; then
 	scripts/check-series.sh 6.12
 else
 	echo "lint: series/6.12 not checked: no source of it ('ntcopy kernel build --kernel um:6.12')"
