@@ -59,19 +59,8 @@ impl Lines for Avx2 {
 
     #[inline(always)]
     unsafe fn end() {
-        // The upper halves that the loads left behind slow down SSE instructions that follow.
-        // SAFETY: the caller guarantees AVX; the lower halves keep what they hold, and the
-        // compiler keeps nothing in the upper ones across a block that names the registers.
-        unsafe {
-            asm!(
-                "vzeroupper",
-                out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _,
-                out("ymm5") _, out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _,
-                out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
-                out("ymm15") _,
-                options(nomem, nostack, preserves_flags),
-            );
-        }
+        // SAFETY: the caller guarantees AVX.
+        unsafe { lines::clear_upper_halves() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The loops that all ways to copy share, around what differs: how four lines are moved.
 
+use core::arch::asm;
 use core::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _mm_prefetch};
 use core::ptr;
 
@@ -53,6 +54,28 @@ pub(super) trait Lines {
     /// The CPU has the instructions.
     #[inline(always)]
     unsafe fn end() {}
+}
+
+/// [`Lines::end`] of the ways that leave something in the upper halves of the AVX registers, which
+/// slows down SSE instructions that follow.
+///
+/// # Safety
+///
+/// The CPU has AVX.
+#[inline(always)]
+pub(super) unsafe fn clear_upper_halves() {
+    // SAFETY: the caller guarantees AVX; the lower halves keep what they hold, and the compiler
+    // keeps nothing in the upper ones across a block that names the registers.
+    unsafe {
+        asm!(
+            "vzeroupper",
+            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _,
+            out("ymm5") _, out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _,
+            out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
+            out("ymm15") _,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
 }
 
 /// A whole copy: the edges normally, the lines between them as `L` does.
