@@ -7,11 +7,10 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::OnceLock;
 
 use libc::msghdr;
-use ntcopy::socket::{Setting, Support, enable, kernel_support, probe};
-use ntcopy::{Hint, uapi};
+use ntcopy::socket::{self, SendFlags, Setting, Support, enable, probe};
+use ntcopy::uapi;
 
 use crate::boundary::{Errno, answer, write_out};
 use crate::hints;
@@ -107,18 +106,11 @@ pub unsafe extern "C" fn ntcopy_sendmsg(
 /// The flags with the hint in them, if it is one for the kernel's copy and somebody is there to
 /// take it, and who that is.
 fn with_hint(flags: c_int, hints: c_uint) -> Result<(c_int, c_int), Errno> {
-    match (hints::decode(hints)?.destination, asked_once()) {
-        (Hint::Nontemporal, Support::Kernel) => {
-            Ok((flags | uapi::MSG_NTCOPY as c_int, NTCOPY_SUPPORT_KERNEL))
-        }
-        _ => Ok((flags, NTCOPY_SUPPORT_NONE)),
-    }
-}
-
-/// The kernel doesn't change under a process; it is asked at the first send.
-fn asked_once() -> Support {
-    static ANSWER: OnceLock<Support> = OnceLock::new();
-    *ANSWER.get_or_init(kernel_support)
+    let destination = hints::decode(hints)?.destination;
+    // Bits that are not known here are the kernel's to judge.
+    let flags = SendFlags::from_bits_retain(flags.cast_unsigned());
+    let (flags, support) = socket::with_hint(flags, destination);
+    Ok((flags.bits().cast_signed(), number(support)))
 }
 
 fn sent(result: isize) -> Result<isize, Errno> {

@@ -11,7 +11,7 @@ use std::{fs, io, mem};
 pub use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-pub use self::send::{SendAncillaryBuffer, SendFlags, Sent, send, sendmsg};
+pub use self::send::{SendAncillaryBuffer, SendFlags, Sent, send, sendmsg, with_hint};
 pub use self::stat::{Counters, CountersError};
 use crate::uapi;
 

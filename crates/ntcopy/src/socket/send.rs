@@ -70,7 +70,9 @@ pub fn sendmsg(
     Ok(Sent { bytes, hinted })
 }
 
-fn with_hint(flags: SendFlags, hint: Hint) -> (SendFlags, Support) {
+/// The flags with the hint in them, if it is one for the kernel's copy and somebody is there to
+/// take it, and who that is: what [`send`] does, for programs that make the call themselves.
+pub fn with_hint(flags: SendFlags, hint: Hint) -> (SendFlags, Support) {
     match (hint, asked_once()) {
         (Hint::Nontemporal, Support::Kernel) => {
             (flags | SendFlags::from_bits_retain(uapi::MSG_NTCOPY), Support::Kernel)
