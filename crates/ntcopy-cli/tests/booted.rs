@@ -109,6 +109,18 @@ fn smallest_experiment(folder: &Path) -> (Value, Vec<Value>) {
 }
 
 #[test]
+fn retention_in_a_kernel_is_that_of_sends() {
+    let folder = tempfile::tempdir().expect("a folder for the record");
+    let out = folder.path().join("record");
+    let mut line = vec!["bench", "retention", "--kernel", "um", "--quick", "--pairs", "5"];
+    line.extend(["--dataset", "4MiB", "--modes", "copy", "--json", "--out"]);
+    line.push(out.to_str().expect("a temporary path in UTF-8"));
+    let object = json(&good(&ntcopy(&line)));
+    let results = object["results"].as_array().expect("results");
+    assert!(results.iter().all(|result| result["params"]["sockets"].is_number()), "{object}");
+}
+
+#[test]
 fn what_was_hinted_is_counted_byte_for_byte_and_nothing_else_is() {
     let folder = tempfile::tempdir().expect("a folder for the record");
     let (object, lines) = smallest_experiment(folder.path());

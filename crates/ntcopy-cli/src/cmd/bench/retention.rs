@@ -92,7 +92,9 @@ pub fn run(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
 impl RetentionArgs {
     /// Whether sends are asked for: by what only they have, or by a kernel to measure in.
     fn is_of_sends(&self) -> bool {
-        !self.sockets.is_empty() || self.family.is_some() || self.common.kernel != "host"
+        // Inside such a kernel, this is its host, and it is told only to measure.
+        let in_a_kernel = self.common.kernel != "host" || self.common.measure_only;
+        in_a_kernel || !self.sockets.is_empty() || self.family.is_some()
     }
 
     fn sizes(sizes: &[Bytes]) -> Vec<u64> {
