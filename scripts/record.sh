@@ -21,7 +21,8 @@ for part; do
 	case $part in
 	sweep) set -- unix --sweep ;;
 	families) set -- unix --sweep --quick --family tcp,tcp6,udp,udp6,udplite ;;
-	phase) set -- phase ;;
+	# 256 MiB in flight: at 128, the neighbours decide from minute to minute.
+	phase) set -- phase --object 2MiB ;;
 	retention) set -- retention ;;
 	unused) set -- unix --against unpatched --pairs 25 ;;
 	published) set -- unix --published ;;
