@@ -32,7 +32,7 @@ def read_list(path, quick=False, only=(), factor=1):
     tests = []
     for test in tomllib.loads(pathlib.Path(path).read_text())["test"]:
         name = test["name"]
-        unknown = set(test) - {"name", "run", "build", "quick", "timeout", "why"}
+        unknown = set(test) - {"name", "run", "build", "quick", "timeout", "why", "broken"}
         if unknown:
             sys.exit(f"upstream-tests: {path}: {name}: unknown keys {sorted(unknown)}")
         test.setdefault("build", [name])
@@ -47,9 +47,14 @@ def read_list(path, quick=False, only=(), factor=1):
     return tests
 
 
-def exists(tree, test):
-    """Whether this source has the test."""
-    return (tree / test["name"]).exists() or (tree / (test["name"] + ".c")).exists()
+def absent(tree, test):
+    """Why this source does not have the test, or has it in a form that does not compile."""
+    for version, why in test.get("broken", {}).items():
+        if f"linux-source-{version}_" in str(tree):
+            return why
+    if (tree / test["name"]).exists() or (tree / (test["name"] + ".c")).exists():
+        return None
+    return "not in this source"
 
 
 def nontemporal_bytes():
@@ -177,7 +182,7 @@ def wanted(tests, tree, runs):
     for mode in MODES:
         for test in tests:
             done = {each: len(runs.get((test["name"], each), [])) for each in MODES}
-            is_open = exists(tree, test) and judge(runs, test["name"]) == "missing"
+            is_open = not absent(tree, test) and judge(runs, test["name"]) == "missing"
             if is_open and done[mode] == min(done.values()):
                 todo.append((test, mode))
     return todo
@@ -186,7 +191,7 @@ def wanted(tests, tree, runs):
 def cmd_programs(args):
     """The programs to build, one a line, of the tests that this source has."""
     tests = read_list(args.list, args.quick, args.only)
-    names = {program for test in tests if exists(args.tree, test) for program in test["build"]}
+    names = {program for test in tests if not absent(args.tree, test) for program in test["build"]}
     print("\n".join(sorted(names)))
 
 
@@ -239,8 +244,9 @@ def rows(tests, tree, runs):
     out = []
     for test in tests:
         name = test["name"]
-        if not exists(tree, test):
-            out.append((name, "-", "-", "not in this source", False))
+        why_not = absent(tree, test)
+        if why_not:
+            out.append((name, "-", "-", why_not, False))
             continue
         off, on = (runs.get((name, mode), []) for mode in MODES)
         verdict = judge(runs, name)
