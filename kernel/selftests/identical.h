@@ -6,6 +6,7 @@
 #ifndef NTCOPY_IDENTICAL_H
 #define NTCOPY_IDENTICAL_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,18 +108,55 @@ static inline bool same_transcript(const struct transcript *one, const struct tr
 #define REPLAYS		20
 #define REPLAY_LINES	1000
 
-/* Line by line: takes those of @open that @plain has at the same place. Returns how many are left. */
-static inline int take_lines(bool open[REPLAY_LINES], const char *hinted, const char *plain)
+/* What plain sends did at each line of a transcript. */
+struct replay {
+	bool	open[REPLAY_LINES];	/* never what the hinted ones did */
+	long	least[REPLAY_LINES];	/* bytes; see bytes_of() */
+	long	most[REPLAY_LINES];
+};
+
+/*
+ * The bytes in a line such as "send 98304: 65456" or "got 65456", none being 0;
+ * -1 in any other.  Sets how much of the line is in front of them.
+ */
+static inline long bytes_of(const char *line, size_t len, size_t *front)
 {
+	static const char none[] = ": Bad address";
+	const char *at = line + len;
+
+	if (len >= sizeof(none) && !memcmp(at - sizeof(none) + 1, none, sizeof(none) - 1)) {
+		*front = len - (sizeof(none) - 1);
+		return 0;
+	}
+	while (at > line && at[-1] >= '0' && at[-1] <= '9')
+		at--;
+	*front = at - line;
+	if (*front >= 2 && !memcmp(at - 2, ": ", 2))
+		*front -= 2;
+	else if (*front != 4 || memcmp(line, "got ", 4))
+		return -1;
+	return at < line + len ? strtol(at, NULL, 10) : -1;
+}
+
+/* One more playing of the plain scene.  Returns how many lines it leaves open. */
+static inline int take_lines(struct replay *replay, const char *hinted, const char *plain)
+{
+	size_t a, b, front, plain_front;
+	long bytes;
 	int i, left = 0;
-	size_t a, b;
 
 	for (i = 0; i < REPLAY_LINES && *hinted; i++) {
 		a = strcspn(hinted, "\n");
 		b = strcspn(plain, "\n");
 		if (a == b && !memcmp(hinted, plain, a))
-			open[i] = false;
-		left += open[i];
+			replay->open[i] = false;
+		bytes = bytes_of(plain, b, &plain_front);
+		if (bytes >= 0 && bytes_of(hinted, a, &front) >= 0 && front == plain_front &&
+		    !memcmp(hinted, plain, front)) {
+			replay->least[i] = bytes < replay->least[i] ? bytes : replay->least[i];
+			replay->most[i] = bytes > replay->most[i] ? bytes : replay->most[i];
+		}
+		left += replay->open[i];
 		hinted += a + !!hinted[a];
 		plain += b + !!plain[b];
 	}
@@ -126,27 +164,54 @@ static inline int take_lines(bool open[REPLAY_LINES], const char *hinted, const 
 }
 
 /*
- * Whether plain sends, too, sometimes do each of these things.  Where MPTCP goes
- * on in a page depends on whether what was sent before is acknowledged by then,
- * and with it where a send that faults ends: on a slow machine plain sends
- * differ from plain sends.
+ * The lines that are still open, but where plain sends differ from plain sends,
+ * and some take less and others more than the hinted one did.
+ */
+static inline int take_between(struct replay *replay, const char *hinted)
+{
+	size_t len, front;
+	long bytes;
+	int i, left = 0;
+
+	for (i = 0; i < REPLAY_LINES && *hinted; i++) {
+		len = strcspn(hinted, "\n");
+		bytes = bytes_of(hinted, len, &front);
+		if (replay->least[i] < bytes && bytes < replay->most[i])
+			replay->open[i] = false;
+		left += replay->open[i];
+		hinted += len + !!hinted[len];
+	}
+	return left;
+}
+
+/*
+ * Whether plain sends, too, sometimes do each of these things.  Where TCP and
+ * MPTCP go on in a page depends on whether what was sent before is acknowledged
+ * by then, and with it where a send that faults ends: on a slow machine plain
+ * sends differ from plain sends.
  */
 static inline bool plain_does_so_too(scene_fn fn, const struct family *family,
 				     const struct transcript *hinted)
 {
-	bool open[REPLAY_LINES];
+	static struct replay replay;
 	struct outcome plain;
 	int i, left = 1;
 
 	if (hinted->used >= sizeof(hinted->text) - 1)
 		return false;
-	memset(open, true, sizeof(open));
+	for (i = 0; i < REPLAY_LINES; i++) {
+		replay.open[i] = true;
+		replay.least[i] = LONG_MAX;
+		replay.most[i] = -1;
+	}
 	for (i = 0; i < REPLAYS && left; i++) {
 		play(fn, family, &mode_plain, 1, &plain);
 		if (plain.transcript->finished)
-			left = take_lines(open, hinted->text, plain.transcript->text);
+			left = take_lines(&replay, hinted->text, plain.transcript->text);
 		forget(&plain);
 	}
+	if (left && left < REPLAY_LINES)
+		left = take_between(&replay, hinted->text);
 	if (!left)
 		printf("#   plain sends did so, too, when played again %d times\n", i);
 	return !left;

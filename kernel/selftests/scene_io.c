@@ -299,8 +299,8 @@ void scene_expect(struct scene *scene, const unsigned char *data, long len)
 			note_opaque(scene);
 		return;
 	}
-	if (len > 0)
-		note(scene, "got %zu", scene_receive(scene, data, len));
+	/* A line in any case, so that those of two runs lie side by side. */
+	note(scene, "got %zu", len > 0 ? scene_receive(scene, data, len) : 0);
 }
 
 void scene_both(struct scene *scene, const unsigned char *data, size_t len)
