@@ -6,6 +6,7 @@ pub mod memcpy;
 pub mod memset;
 mod mode;
 pub mod order;
+pub mod pages;
 pub mod phase;
 mod published;
 pub mod retention;
@@ -32,4 +33,5 @@ pub const EXPERIMENTS: &[Listed] = &[
     Listed { name: "memcpy", defaults: memcpy::DEFAULTS_TOML },
     Listed { name: "memset", defaults: memset::DEFAULTS_TOML },
     Listed { name: "order", defaults: order::DEFAULTS_TOML },
+    Listed { name: pages::NAME, defaults: pages::DEFAULTS_TOML },
 ];

@@ -5,18 +5,17 @@
 //! measuring is one process and judging another, with the record between them.
 
 pub mod against;
+mod needs;
 mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use ntcopy_kernel::boot::Cpus;
 use ntcopy_kernel::{Boot, BuildOptions, Built, Error, Kind, progress};
 
 use crate::machine::{FACTS_VARIABLE, HostFacts, KEY_VARIABLE, KIND_VARIABLE};
-use crate::plan::{self, Plan};
-
+pub use needs::Needs;
 pub use ntcopy_kernel::Error as GuestError;
 
 /// Memory of the kernel beside what the plan needs: the kernel itself, the
@@ -24,25 +23,21 @@ pub use ntcopy_kernel::Error as GuestError;
 const SLACK_BYTES: u64 = 256 << 20;
 /// Memory is given in steps of this.
 const STEP_BYTES: u64 = 64 << 20;
-/// Time for everything but the samples, before a kernel counts as hung.
-const OVERHEAD: Duration = Duration::from_secs(600);
-/// So many times its planned length a sample may take, checks and warm-up included.
-const SAMPLE_FACTOR: u32 = 30;
 
 /// Environment: the command line that the user typed, as a JSON array, for the record.
 const COMMAND_VARIABLE: &str = "NTCOPY_COMMAND";
 
 /// What to measure inside which kernel.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct Request {
     /// The kernel.
     pub kernel: Kind,
     /// CPUs of the kernel, 1 or 2.
     pub kernel_cpus: u32,
     /// The one CPU of the host that all of it is put on; none: wherever the host likes.
     pub pin: Option<usize>,
-    /// The plan as the inside will make it.
-    pub plan: &'a Plan,
+    /// What the plan needs that the inside will make.
+    pub needs: Needs,
     /// The record's directory, an absolute path.
     pub place: PathBuf,
     /// This program's arguments. It runs again inside with them, and with
@@ -78,17 +73,17 @@ pub fn command_line() -> Vec<String> {
 ///
 /// When the kernel cannot be built or booted, or died, or a signal came. What
 /// had been measured until then is in the record.
-pub fn measure(request: &Request<'_>) -> Result<Inside, Error> {
+pub fn measure(request: &Request) -> Result<Inside, Error> {
     let options = BuildOptions::from_env(request.kernel)?;
     let built = ntcopy_kernel::build(&options, &mut *progress::for_stderr())?;
-    let watch = watch::Watch::start(&request.place, request.plan.samples());
+    let watch = watch::Watch::start(&request.place, request.needs.samples);
     let inside = boot(request, &built);
     drop(watch);
     inside
 }
 
 /// Boots a kernel, and measures inside.
-fn boot(request: &Request<'_>, built: &Built) -> Result<Inside, Error> {
+fn boot(request: &Request, built: &Built) -> Result<Inside, Error> {
     let program = std::env::current_exe().map_err(|source| Error::Io {
         doing: "finding",
         path: "this program".into(),
@@ -99,18 +94,18 @@ fn boot(request: &Request<'_>, built: &Built) -> Result<Inside, Error> {
     let cpus = if request.kernel_cpus == 1 { Cpus::One } else { Cpus::Two };
     let mut boot = Boot::new(built, command(program.into(), request))
         .cpus(cpus)
-        .mem_bytes(mem_bytes(request.plan))
+        .mem_bytes(mem_bytes(&request.needs))
         .env(KIND_VARIABLE, request.kernel.name())
         .env(KEY_VARIABLE, &built.key)
         .env(FACTS_VARIABLE, json(&facts))
         .env(COMMAND_VARIABLE, json(&request.command));
-    for sysctl in plan::sysctls(request.plan) {
+    for sysctl in &request.needs.sysctls {
         boot = boot.sysctl(sysctl.name, sysctl.value());
     }
     if let Some(cpu) = request.pin {
         boot = boot.pin(cpu);
     }
-    if let Some(limit) = limit(request.plan) {
+    if let Some(limit) = request.needs.longest {
         boot = boot.timeout(limit);
     }
     let outcome = boot.run()?;
@@ -118,7 +113,7 @@ fn boot(request: &Request<'_>, built: &Built) -> Result<Inside, Error> {
 }
 
 /// This program with its arguments, told to stay where it is and to keep quiet.
-fn command(program: OsString, request: &Request<'_>) -> Vec<OsString> {
+fn command(program: OsString, request: &Request) -> Vec<OsString> {
     let mut command = vec![program];
     command.extend(request.args.iter().cloned());
     command.extend(["--kernel", "host", "--out"].map(OsString::from));
@@ -133,27 +128,15 @@ fn json(value: &impl serde::Serialize) -> String {
 }
 
 /// Memory for the kernel.
-fn mem_bytes(plan: &Plan) -> u64 {
-    (plan.memory_bytes() + SLACK_BYTES).next_multiple_of(STEP_BYTES)
-}
-
-/// How long the kernel may run before it counts as hung; none when the user
-/// has set the number of sends, which may take as long as it likes.
-fn limit(plan: &Plan) -> Option<Duration> {
-    let mut limit = OVERHEAD;
-    for cell in &plan.cells {
-        let sample = plan.sample_time(cell)?;
-        let samples = plan.pairs.saturating_mul(u32::try_from(plan.modes.len()).unwrap_or(1));
-        limit += sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR);
-    }
-    Some(limit)
+fn mem_bytes(needs: &Needs) -> u64 {
+    (needs.memory_bytes + SLACK_BYTES).next_multiple_of(STEP_BYTES)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::unix::Settings;
-    use crate::plan::Cpus;
+    use crate::plan::{self, Cpus, Plan};
 
     fn plan(settings: &Settings) -> Plan {
         plan::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()
@@ -165,12 +148,11 @@ mod tests {
 
     #[test]
     fn the_inside_gets_the_same_arguments_and_where_to_write() {
-        let plan = plan(&rounds());
         let request = Request {
             kernel: Kind::Um,
             kernel_cpus: 1,
             pin: None,
-            plan: &plan,
+            needs: Needs::of(&plan(&rounds())),
             place: "/records/a b".into(),
             args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),
             command: vec![],
@@ -193,15 +175,8 @@ mod tests {
 
     #[test]
     fn memory_covers_data_set_flight_and_pattern() {
-        let bytes = mem_bytes(&plan(&rounds()));
+        let bytes = mem_bytes(&Needs::of(&plan(&rounds())));
         assert!(bytes >= (256 + 2 * 128 + 256) << 20, "{bytes}");
         assert_eq!(bytes % STEP_BYTES, 0);
-    }
-
-    #[test]
-    fn only_a_run_whose_length_is_known_has_a_limit() {
-        assert!(limit(&plan(&rounds())).is_some_and(|limit| limit > OVERHEAD));
-        let free = Settings { iterations: Some(100_000), ..Settings::default() };
-        assert_eq!(limit(&plan(&free)), None);
     }
 }

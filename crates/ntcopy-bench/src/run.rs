@@ -10,6 +10,7 @@ mod counters;
 mod cpus;
 mod datagram;
 mod failure;
+pub mod fork;
 mod form;
 mod hot_set;
 mod inet;

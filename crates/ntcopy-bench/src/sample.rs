@@ -4,6 +4,7 @@
 
 pub mod bulk;
 mod cell;
+pub mod fork;
 mod progress;
 pub mod retention;
 mod write;

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod crossover;
+mod pages;
 mod phase;
 mod retention;
 mod sweep;
@@ -25,6 +26,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         "phase" => phase::sentences(record),
         "retention" => retention::sentences(record),
         "memcpy" | "memset" | "order" => bulk::sentences(record),
+        "pages" => pages::sentences(record),
         _ => comparison(record),
     };
     sentences.extend(trouble(record));

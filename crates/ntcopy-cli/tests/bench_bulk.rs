@@ -178,7 +178,7 @@ fn what_does_not_fit_the_memory_is_left_out_aloud() {
 
 #[test]
 fn every_experiment_lists_its_defaults() {
-    for name in ["memcpy", "memset", "order"] {
+    for name in ["memcpy", "memset", "order", "pages"] {
         let output =
             Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(["bench", name, "--list"]).output();
         let output = output.expect("ntcopy starts");

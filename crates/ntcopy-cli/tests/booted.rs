@@ -121,6 +121,32 @@ fn retention_in_a_kernel_is_that_of_sends() {
 }
 
 #[test]
+fn forked_pages_go_the_way_that_the_mode_says_and_are_counted() {
+    let folder = tempfile::tempdir().expect("a folder for the record");
+    let out = folder.path().join("record");
+    let mut line = vec!["bench", "pages", "--form", "fork", "--kernel", "um", "--quick", "--json"];
+    line.extend(["--buffer", "4KiB,20KiB", "--out"]);
+    line.push(out.to_str().expect("a temporary path in UTF-8"));
+    let object = json(&good(&ntcopy(&line)));
+    let results = object["results"].as_array().expect("results");
+    assert!(results.iter().all(|result| result.get("unavailable").is_none()), "{object}");
+    let record = ntcopy_bench::record::Record::read(&out).expect("the record");
+    // Two users, two uses, two sizes; three modes, five pairs.
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert_eq!((record.cells.len(), record.samples.len()), (8, 8 * 3 * 5));
+    assert_eq!(record.machine.kernel_kind, "um");
+    for sample in &record.samples {
+        let counted = |name: &str| sample.counters.get(name).copied().unwrap_or(0);
+        let (cleared, copied) = (counted("pgclear_nontemporal"), counted("pgcopy_nontemporal"));
+        match sample.mode.as_str() {
+            "temporal" => assert_eq!((cleared, copied), (0, 0)),
+            "nt" => assert!(cleared > 0 && copied >= sample.bytes / 4096, "{sample:?}"),
+            _ => assert!(cleared == 0 && copied >= sample.bytes / 4096, "{sample:?}"),
+        }
+    }
+}
+
+#[test]
 fn what_was_hinted_is_counted_byte_for_byte_and_nothing_else_is() {
     let folder = tempfile::tempdir().expect("a folder for the record");
     let (object, lines) = smallest_experiment(folder.path());

@@ -1,5 +1,7 @@
 //! Copies and fills in user space as text.
 
+mod pages;
+
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use ntcopy_bench::record::{Cell, Params, Record};
 use ntcopy_bench::stats::peers::{AgainstBest, OURS, against_best, geomean};
@@ -11,7 +13,7 @@ use crate::text;
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_bulk(record: &Record) -> bool {
-    matches!(record.header.experiment.as_str(), "memcpy" | "memset" | "order")
+    matches!(record.header.experiment.as_str(), "memcpy" | "memset" | "order" | "pages")
 }
 
 /// One table: what its rows have in common, its columns, its rows.
@@ -71,9 +73,10 @@ fn compared(versus: Option<&Versus>) -> String {
 /// A table for each number of threads; a row for each way in each cell.
 fn one_a_row(record: &Record) -> Vec<Grid> {
     let events = events(record);
+    let unit = pages::unit(record);
     let mut header: Vec<String> =
-        ["", "way", "GB/s", "ratio", "95 % interval", "verdict"].map(str::to_owned).into();
-    header.extend(events.iter().map(|event| format!("{event} a line")));
+        ["", "way", unit.rate, "ratio", "95 % interval", "verdict"].map(str::to_owned).into();
+    header.extend(events.iter().map(|event| format!("{event} {}", unit.each)));
     let mut grids: Vec<Grid> = Vec::new();
     for cell in &record.cells {
         let heading = heading(&cell.params);
@@ -107,7 +110,7 @@ fn way(record: &Record, cell: &Cell, mode: &str, events: &[String]) -> Option<Ve
     let mut row = vec![
         String::new(),
         mode.to_owned(),
-        text::gigabytes_fine(rate),
+        pages::rate(cell, rate),
         versus.as_ref().map_or_else(String::new, |versus| fine_ratio(versus.ratio)),
         versus.as_ref().map_or_else(String::new, |versus| fine_interval(versus.ci)),
         verdict.to_owned(),
@@ -141,7 +144,10 @@ fn events(record: &Record) -> Vec<String> {
 fn per_line(record: &Record, cell: &Cell, mode: &str, event: &str) -> String {
     let samples = record.samples.iter().filter(|s| s.cell == cell.cell && s.mode == mode);
     let counts: Vec<f64> = samples
-        .filter_map(|sample| Some(*sample.counters.get(event)? as f64 * 64.0 / sample.bytes as f64))
+        .filter_map(|sample| {
+            let each = pages::each_bytes(cell);
+            Some(*sample.counters.get(event)? as f64 * each as f64 / sample.bytes as f64)
+        })
         .collect();
     if counts.is_empty() { "-".to_owned() } else { format!("{:.2}", stats::median(&counts)) }
 }
@@ -158,6 +164,8 @@ fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
 fn heading(params: &Params) -> String {
     let mut words = Vec::new();
     match number(params, "threads") {
+        // Two processes that take turns are not threads.
+        _ if pages::is_fork(params) => {}
         Some(1) | None => words.push("1 thread".to_owned()),
         Some(threads) => words.push(format!("{threads} threads")),
     }
@@ -165,6 +173,7 @@ fn heading(params: &Params) -> String {
     {
         words.push(format!("source {source}, destination {destination}"));
     }
+    words.extend(pages::heading(params));
     words.extend(number(params, "value").map(|value| format!("value {value}")));
     words.extend(word(params, "cpus").map(|cpus| format!("CPU {cpus}")));
     words.extend(word(params, "pages").map(|pages| format!("{pages} pages")));
@@ -173,7 +182,8 @@ fn heading(params: &Params) -> String {
         words.extend(region.map(|region| format!("out of {region}")));
     }
     let counters = word(params, "hardware_counters").map(|text| format!("; {text}"));
-    format!("{}, GB/s{}", words.join(", "), counters.unwrap_or_default())
+    let unit = if pages::is_fork(params) { "" } else { ", GB/s" };
+    format!("{}{unit}{}", words.join(", "), counters.unwrap_or_default())
 }
 
 fn label(params: &Params) -> String {

@@ -81,6 +81,25 @@ pub(crate) fn walks() -> Vec<PublishedWalks> {
     rows_of("order")
 }
 
+/// Published loops that clear or copy the pages of a buffer, in a kernel with one routine or
+/// another.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct PublishedPages {
+    /// The CPU that they were measured on.
+    pub cpu: String,
+    /// `zero` or `copy`.
+    pub operation: String,
+    /// Buffer in KiB; seconds with `rep stosd` or `rep movsd`, with MMX and a prefetch and normal
+    /// stores, and the same with non-temporal stores.
+    #[serde(rename = "rows_kib_slow_apn_apN_seconds")]
+    pub rows: Vec<(u64, f64, f64, f64)>,
+}
+
+/// The published loops, in the file's order.
+pub(crate) fn pages() -> Vec<PublishedPages> {
+    rows_of("pages")
+}
+
 fn rows_of<T: serde::de::DeserializeOwned>(experiment: &str) -> Vec<T> {
     #[derive(Deserialize)]
     struct File {
@@ -122,6 +141,12 @@ mod tests {
         let fills = fills();
         assert_eq!((fills.len(), fills[0].rows[0]), (3, (16, 17.35, 11.83)));
         assert_eq!(walks()[0].column_major_ms, 94_860.0);
+        let pages = pages();
+        assert_eq!((pages.len(), pages[1].rows.len()), (2, 7));
+        assert_eq!(
+            (pages[0].operation.as_str(), pages[0].rows[1]),
+            ("zero", (32, 3.938, 3.798, 6.186))
+        );
     }
 
     #[test]

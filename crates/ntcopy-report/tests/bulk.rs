@@ -124,3 +124,43 @@ fn a_cell_that_was_left_out_is_in_the_table_and_says_why() {
     let text = table::terminal(&record);
     assert!(text.contains("1 of 3 cells: needs 9000 MiB"), "{text}");
 }
+
+#[test]
+fn pages_say_what_was_done_and_answer_the_question_of_2004() {
+    let cell = |action: &str, read_back: &str| {
+        json!({
+            "form": "pages", "action": action, "read_back": read_back, "size_bytes": 8192,
+            "threads": 1, "cpus": "0", "pages": "huge",
+        })
+    };
+    let cells = [cell("clear", "none"), cell("copy", "some"), cell("copy", "all")];
+    let record = record("pages", &cells, &[("rep-b", 80.0), ("rep-q", 82.0), ("movnti", 8.0)]);
+    let text = table::terminal(&record);
+    for words in ["clear pages, nothing read back", "copy pages, 100 bytes of each", "0.100x"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let said = verdict::sentences(&record).join("\n");
+    assert!(said.contains("(2004) Yes. In 2 of 2 cells"), "{said}");
+    let html = page::html(&[record], &["ntcopy".to_owned()]).expect("a page");
+    assert!(
+        html.contains("Published: the kernel's copy_page()") && html.contains("6.186"),
+        "{html}"
+    );
+}
+
+#[test]
+fn forks_are_given_in_microseconds_and_pages_counted_a_fork() {
+    let cell = json!({
+        "form": "fork", "size_bytes": 8192, "user": "parent", "use": "byte", "cpus": "0",
+        "pages": "small",
+    });
+    let mut record = record("pages", &[cell], &[("temporal", 0.008192), ("nt", 0.004096)]);
+    for sample in record.samples.iter_mut().filter(|sample| sample.mode == "nt") {
+        sample.counters.insert("pgcopy_nontemporal".into(), 6 * (sample.bytes / 8192));
+    }
+    let text = table::terminal(&record);
+    for words in ["us a fork", "the parent writes one byte a page", "1000.0", "2000.0", "6.00"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("GB/s"), "{text}");
+}

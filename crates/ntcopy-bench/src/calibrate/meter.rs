@@ -115,5 +115,6 @@ fn name(task: Task) -> &'static str {
         Task::Fill { destination: Heat::Hot, .. } => "fill_hot",
         Task::Fill { destination: Heat::Cold, .. } => "fill_cold",
         Task::Matrix(_) => "matrix",
+        Task::Pages { .. } => "pages",
     }
 }

@@ -8,6 +8,8 @@ use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::{Method, Path};
 use serde::{Deserialize, Serialize};
 
+use super::pages::{Action, PageWay, ReadBack};
+
 /// Bytes of a piece in way [`Way::Stream`].
 pub const PIECE_BYTES: u64 = 64 << 10;
 
@@ -98,6 +100,13 @@ pub enum Task {
     },
     /// Walks through a square matrix of 8-byte numbers.
     Matrix(MatrixTask),
+    /// Clears or copies a buffer page by page, and reads it back.
+    Pages {
+        /// What is done to each page.
+        action: Action,
+        /// What is read, once the whole buffer is done.
+        read_back: ReadBack,
+    },
 }
 
 /// Which way through a matrix, and by which stores.
@@ -128,6 +137,8 @@ pub enum Way {
     Fill(Method),
     /// A walk through a matrix.
     Walk(Walk),
+    /// A routine for one page.
+    Page(PageWay),
 }
 
 /// perf's names of its functions to fill.
@@ -160,6 +171,7 @@ impl Task {
                 [Way::Libc, Way::Ours].into_iter().chain(rows.map(Way::Fill)).collect()
             }
             Task::Matrix(_) => WALKS.map(|(_, walk)| Way::Walk(walk)).into(),
+            Task::Pages { .. } => PageWay::ALL.iter().copied().map(Way::Page).collect(),
         }
     }
 
@@ -201,6 +213,7 @@ impl fmt::Display for Way {
             Way::Walk(walk) => {
                 WALKS.iter().find(|(_, other)| other == walk).map_or("walk", |(name, _)| name)
             }
+            Way::Page(way) => way.as_str(),
         };
         out.write_str(name)
     }
@@ -210,10 +223,11 @@ impl fmt::Display for Way {
 mod tests {
     use super::*;
 
-    const TASKS: [Task; 3] = [
+    const TASKS: [Task; 4] = [
         Task::Copy { source: Heat::Hot, destination: Heat::Cold },
         Task::Fill { value: 0, destination: Heat::Hot },
         Task::Matrix(MatrixTask::Sum),
+        Task::Pages { action: Action::Clear, read_back: ReadBack::None },
     ];
 
     #[test]

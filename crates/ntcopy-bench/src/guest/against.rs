@@ -59,7 +59,7 @@ pub enum AgainstError {
 ///
 /// When a kernel cannot be built or booted, or a boot's measurement failed.
 /// Pairs that were whole until then are in the record.
-pub fn measure(request: &Request<'_>, pairs: u32) -> Result<Vec<String>, AgainstError> {
+pub fn measure(request: &Request, pairs: u32) -> Result<Vec<String>, AgainstError> {
     let folder = tempfile::tempdir().map_err(AgainstError::Folder)?;
     let kernels = [(UNPATCHED, built(request, true)?), (PATCHED, built(request, false)?)];
     let mut writer = None;
@@ -90,7 +90,7 @@ pub fn measure(request: &Request<'_>, pairs: u32) -> Result<Vec<String>, Against
 }
 
 /// The kernel, with all patches or only with those that a plain send does not meet.
-fn built(request: &Request<'_>, unpatched: bool) -> Result<Built, Error> {
+fn built(request: &Request, unpatched: bool) -> Result<Built, Error> {
     let mut options = BuildOptions::from_env(request.kernel)?;
     if unpatched {
         options.series.patches.retain(|patch| is_neutral(&patch.content));
@@ -105,7 +105,7 @@ fn is_neutral(patch: &[u8]) -> bool {
     touched.peek().is_some() && touched.all(|path| NEUTRAL.iter().any(|at| path.starts_with(at)))
 }
 
-fn boot(request: &Request<'_>, kernel: &Built, place: &Path) -> Result<Inside, Error> {
+fn boot(request: &Request, kernel: &Built, place: &Path) -> Result<Inside, Error> {
     let request = Request { place: place.to_path_buf(), ..request.clone() };
     super::boot(&request, kernel)
 }
@@ -121,7 +121,7 @@ fn check(record: &Record, code: u8, boot: u32, kernel: &'static str) -> Result<(
 }
 
 /// Begins the common record: the header and the machine of the first boot, its cells.
-fn begin(request: &Request<'_>, first: &Record) -> Result<Writer, WriteError> {
+fn begin(request: &Request, first: &Record) -> Result<Writer, WriteError> {
     let mut writer = Writer::create(&request.place)?;
     let command = request.command.clone();
     let baseline = UNPATCHED.to_owned();

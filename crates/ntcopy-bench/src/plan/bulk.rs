@@ -1,8 +1,10 @@
 //! Plans of the experiments on copies in user space.
 
+mod fork;
 mod memcpy;
 mod memset;
 mod order;
+mod pages;
 #[cfg(test)]
 mod tests;
 
@@ -10,12 +12,15 @@ use std::time::Duration;
 
 use crate::experiment::bulk::{Heat, PIECE_BYTES, Task, UnknownWay, Way};
 use crate::experiment::order::ELEMENT_BYTES;
+use crate::experiment::pages::PAGE_BYTES;
 use crate::record::Params;
 use crate::units::Bytes;
 
+pub use fork::{ForkCell, ForkPlan, plan as plan_fork};
 pub use memcpy::plan as plan_memcpy;
 pub use memset::plan as plan_memset;
 pub use order::plan as plan_order;
+pub use pages::plan as plan_pages;
 
 /// Buffers of one slot begin at multiples of this many bytes: a cache line.
 pub const LINE_BYTES: u64 = 64;
@@ -92,6 +97,11 @@ impl BulkCell {
                 put("task", task.as_str().into());
                 put("side", side(self.size_bytes).into());
             }
+            Task::Pages { action, read_back } => {
+                put("form", "pages".into());
+                put("action", action.as_str().into());
+                put("read_back", read_back.as_str().into());
+            }
         }
         put("size_bytes", self.size_bytes.into());
         put("threads", self.threads.into());
@@ -117,6 +127,7 @@ impl BulkCell {
             {
                 Some("a sum stores nothing, and loads have no non-temporal form here".to_owned())
             }
+            (Way::Page(way), Task::Pages { action, .. }) => way.not_for(action).map(str::to_owned),
             _ => None,
         }
     }
@@ -182,6 +193,9 @@ pub enum BulkPlanError {
         /// CPUs to put them on.
         cpus: usize,
     },
+    /// A buffer that is no number of pages.
+    #[error("--buffer {0}: a whole number of pages of 4 KiB")]
+    NoPages(Bytes),
     /// Too large for a sum without losing bits, and for any memory.
     #[error("--size {0}: at most 64 GiB")]
     TooLarge(Bytes),
@@ -200,6 +214,17 @@ fn check_sizes(sizes: &[u64]) -> Result<(), BulkPlanError> {
         Some(0) => Err(BulkPlanError::Zero("size")),
         Some(size) => Err(BulkPlanError::TooLarge(Bytes(*size))),
     }
+}
+
+/// Sizes of buffers of whole pages.
+fn check_pages(sizes: &[u64]) -> Result<(), BulkPlanError> {
+    if sizes.contains(&0) {
+        return Err(BulkPlanError::Zero("buffer"));
+    }
+    if let Some(bytes) = sizes.iter().find(|bytes| !bytes.is_multiple_of(PAGE_BYTES)) {
+        return Err(BulkPlanError::NoPages(Bytes(*bytes)));
+    }
+    check_sizes(sizes)
 }
 
 /// The ways of these names, the baseline first, each once.
@@ -251,4 +276,9 @@ fn too_little_memory(needed_bytes: u64, room: &Room) -> String {
         needed_bytes >> 20,
         room.available_bytes >> 20
     )
+}
+
+/// What was asked for, or the default.
+fn or<T: Clone>(asked: &[T], default: &[T]) -> Vec<T> {
+    if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
 }

@@ -10,6 +10,7 @@ mod lanes;
 mod matrix;
 mod memory;
 mod message;
+mod pages;
 mod pmem2;
 mod threads;
 mod work;
@@ -17,5 +18,6 @@ mod worker;
 
 pub use memory::{available_bytes, room};
 pub use message::Traffic;
+pub use pages::unavailable as page_way_unavailable;
 pub use work::main as worker_main;
 pub use worker::{Setup, Timing, Worker};

@@ -9,7 +9,7 @@ use super::{MeasureError, Outcome, Progress, Writer, default_place, id};
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::BulkPlan;
 use crate::record::{Cell, End, FORMAT, Header, Line, Machine, Unavailable};
-use crate::run::bulk::{Setup, Worker};
+use crate::run::bulk::{Setup, Worker, page_way_unavailable};
 use crate::run::{Failure, Stop, unix_now_ns};
 
 use super::WriteError;
@@ -53,7 +53,7 @@ pub fn measure(
     stop: &Stop,
     progress: &mut Progress,
 ) -> Result<Outcome, MeasureError> {
-    let header = header(plan, options);
+    let header = header(plan.experiment, plan.baseline().to_string(), options);
     let place = match &options.out {
         Some(out) => out.clone(),
         None => default_place(&header.id).ok_or(WriteError::NoHome)?,
@@ -139,6 +139,7 @@ fn missing(way: Way, plan: &BulkPlan, workers: &Workers) -> Option<String> {
             no_cpu(row.is_some_and(|row| row.is_available()))
         }
         Way::Walk(walk) if walk.nontemporal => no_cpu(cfg!(target_arch = "x86_64")),
+        Way::Page(way) => page_way_unavailable(way),
         Way::Libc | Way::Ours | Way::Stream | Way::Walk(_) => None,
     }
 }
@@ -155,16 +156,17 @@ fn leave_out(plan: &BulkPlan, number: usize, writer: &mut Writer) -> Result<(), 
     })
 }
 
-fn header(plan: &BulkPlan, options: &Options) -> Header {
+/// The first line of a record that begins now.
+pub(super) fn header(experiment: &str, baseline: String, options: &Options) -> Header {
     let started_unix_ns = unix_now_ns();
     Header {
         format: FORMAT,
-        id: id(plan.experiment, started_unix_ns, &options.command),
-        experiment: plan.experiment.to_owned(),
+        id: id(experiment, started_unix_ns, &options.command),
+        experiment: experiment.to_owned(),
         command: options.command.clone(),
         ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ns,
-        baseline: plan.baseline().to_string(),
+        baseline,
         not_a_timing: options.not_a_timing.clone(),
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
         "order" => order(record),
         name => {
             let mut sentences: Vec<String> = against_peers(record).into_iter().collect();
-            sentences.extend(against_baseline(record));
+            sentences.extend(against_baseline(record, OURS));
             sentences.extend(if name == "memcpy" {
                 copy_goals(record)
             } else {
@@ -24,14 +24,19 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
             sentences
         }
     };
-    for line in record.unavailable.iter().filter(|line| line.cell.is_none()) {
-        let why = line.why.trim_end_matches('.');
-        sentences.push(format!("{} was not measured: {why}.", line.mode));
-    }
+    sentences.extend(not_measured(record));
     if sentences.is_empty() {
         sentences.push("Nothing was compared: the record holds too few pairs.".to_owned());
     }
     sentences
+}
+
+/// A sentence for each mode that is not to be had.
+pub(super) fn not_measured(record: &Record) -> impl Iterator<Item = String> {
+    record.unavailable.iter().filter(|line| line.cell.is_none()).map(|line| {
+        let why = line.why.trim_end_matches('.');
+        format!("{} was not measured: {why}.", line.mode)
+    })
 }
 
 /// Ours against the best peer of each cell: mean and worst.
@@ -55,19 +60,19 @@ fn worst(cells: &[AgainstBest]) -> Option<&AgainstBest> {
     cells.iter().min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))
 }
 
-/// Ours against the baseline: where it wins, where it loses, and how badly.
-fn against_baseline(record: &Record) -> Option<String> {
+/// A mode against the baseline: where it wins, where it loses, and how badly.
+pub(super) fn against_baseline(record: &Record, mode: &str) -> Option<String> {
     let baseline = record.header.baseline.as_str();
     let cells: Vec<(&Cell, Versus)> = record
         .cells
         .iter()
-        .filter_map(|cell| Some((cell, versus(record, cell.cell, OURS, baseline, THROUGHPUT)?)))
+        .filter_map(|cell| Some((cell, versus(record, cell.cell, mode, baseline, THROUGHPUT)?)))
         .collect();
     let verdicts = |verdict| cells.iter().filter(|(_, v)| Verdict::of(v.ci) == verdict).count();
     let (cell, worst) = cells.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
     let (best_cell, best) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
     Some(format!(
-        "Against {baseline} ours wins in {}, loses in {} and makes no difference in {} of {}: from \
+        "Against {baseline} {mode} wins in {}, loses in {} and makes no difference in {} of {}: from \
          {} ({}) to {} ({}).",
         verdicts(Verdict::Win),
         verdicts(Verdict::Loss),
@@ -167,13 +172,13 @@ fn order(record: &Record) -> Vec<String> {
 }
 
 /// `1.31x, interval 1.28-1.35`; a third digit where two would show nothing.
-fn figure(versus: &Versus) -> String {
+pub(super) fn figure(versus: &Versus) -> String {
     let (ratio, (low, high)) = (versus.ratio, versus.ci);
     let digits = if low < 0.1 { 3 } else { 2 };
     format!("{ratio:.digits$}x, interval {low:.digits$}-{high:.digits$}")
 }
 
-fn count(cells: usize) -> String {
+pub(super) fn count(cells: usize) -> String {
     if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
 }
 
@@ -181,21 +186,22 @@ fn cell_place(record: &Record, cell: u32) -> String {
     record.cell(cell).map_or_else(String::new, |cell| place(&cell.params))
 }
 
-fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
+pub(super) fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
     params.get(name).and_then(Value::as_str)
 }
 
-fn number(params: &Params, name: &str) -> Option<u64> {
+pub(super) fn number(params: &Params, name: &str) -> Option<u64> {
     params.get(name).and_then(Value::as_u64)
 }
 
 /// Where a result was found, in a few words.
-fn place(params: &Params) -> String {
+pub(super) fn place(params: &Params) -> String {
     let mut words = Vec::new();
     if let (Some(task), Some(side)) = (word(params, "task"), number(params, "side")) {
         return format!("{task} of {side} x {side}");
     }
     words.extend(number(params, "size_bytes").map(|size| Bytes(size).to_string()));
+    words.extend(super::pages::place(params));
     if let (Some(source), Some(destination)) = (word(params, "source"), word(params, "destination"))
     {
         words.push(format!("{source} to {destination}"));

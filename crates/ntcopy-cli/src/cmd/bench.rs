@@ -4,6 +4,7 @@ mod against;
 mod args;
 mod bulk;
 mod go;
+mod pages;
 mod retention;
 
 use std::io::Write as _;
@@ -34,6 +35,8 @@ pub enum Args {
     Memset(Box<bulk::MemsetArgs>),
     /// A matrix by rows and by columns, with normal and with non-temporal stores
     Order(Box<bulk::OrderArgs>),
+    /// Clearing and copying pages as a kernel does, then reading them back; and the fork() loop
+    Pages(Box<pages::PagesArgs>),
     /// Print every experiment with its defaults
     List,
     /// The reading process of an experiment; not for people
@@ -58,6 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Args::Memcpy(args) => bulk::memcpy(&args),
         Args::Memset(args) => bulk::memset(&args),
         Args::Order(args) => bulk::order(&args),
+        Args::Pages(args) => pages::run(&args),
         Args::List => {
             EXPERIMENTS.iter().for_each(|experiment| list(experiment.name));
             Ok(ExitCode::SUCCESS)

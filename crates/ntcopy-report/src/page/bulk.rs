@@ -46,8 +46,38 @@ fn published(record: &Record) -> Vec<Grid> {
     match record.header.experiment.as_str() {
         "memset" => fills.collect(),
         "order" => walks.collect(),
+        "pages" => pages(),
         _ => Vec::new(),
     }
+}
+
+/// The loops of 2004: how much faster than `rep` each routine made them.
+fn pages() -> Vec<Grid> {
+    let loops = published::pages().into_iter().map(|pages| Grid {
+        heading: format!(
+            "Published: the kernel's {}_page(), CPU {}, s",
+            pages.operation, pages.cpu
+        ),
+        header: ["buffer", "rep", "MMX", "ratio", "MMX, non-temporal", "ratio"]
+            .map(str::to_owned)
+            .into(),
+        rows: pages
+            .rows
+            .iter()
+            .map(|(kib, rep, temporal, nontemporal)| {
+                let seconds = |time: &f64| format!("{time:.3}");
+                vec![
+                    text::size(kib << 10),
+                    seconds(rep),
+                    seconds(temporal),
+                    text::ratio(rep / temporal),
+                    seconds(nontemporal),
+                    text::ratio(rep / nontemporal),
+                ]
+            })
+            .collect(),
+    });
+    loops.collect()
 }
 
 fn table(grid: &Grid) -> Markup {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
-    cpus, too_little_memory, ways,
+    cpus, or, too_little_memory, ways,
 };
 use crate::experiment::bulk::{Heat, Task, Way};
 use crate::experiment::memcpy::{Settings, defaults};
@@ -85,9 +85,4 @@ fn add(plan: &mut BulkPlan, mut cell: BulkCell, region: u64, processes: u64, roo
         plan.destination_bytes = plan.destination_bytes.max(destination);
     }
     plan.cells.push(cell);
-}
-
-/// What was asked for, or the default.
-fn or<T: Clone>(asked: &[T], default: &[T]) -> Vec<T> {
-    if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
 }

@@ -53,7 +53,7 @@ impl Call {
                 .filter(|row| row.is_available())
                 .map(Call::Fill)
                 .ok_or_else(missing),
-            Way::Walk(_) => Err(missing()),
+            Way::Walk(_) | Way::Page(_) => Err(missing()),
         }
     }
 

@@ -15,9 +15,11 @@ use super::lanes::{Lane, Places, Stand};
 use super::matrix;
 use super::memory::{self, SEED};
 use super::message::{Order, Reply, Traffic};
+use super::pages;
 use super::pmem2::{self, Memcpy};
 use super::threads::{Start, together};
 use crate::experiment::bulk::{Heat, MatrixTask, Task, Walk, Way};
+use crate::experiment::pages::{Action, PageWay, ReadBack};
 use crate::plan::bulk::LINE_BYTES;
 use crate::run::link::{self, Received};
 use crate::run::{Failure, cpus};
@@ -100,15 +102,20 @@ enum Doing {
     Copy(Call),
     Fill(Call, u8),
     Walk(MatrixTask, Walk),
+    Pages(Action, ReadBack, PageWay),
 }
 
 impl Doing {
-    /// Does it so many times; gives the path that the library chose, and the sum of a matrix.
+    /// Does it so many times; gives the path that the library chose, and the sum of what was
+    /// read.
     fn run(self, lane: &mut Lane<'_>, calls: u64) -> (Option<Path>, u64) {
         match self {
             Doing::Copy(call) => (call.copies(lane, calls), 0),
             Doing::Fill(call, value) => (call.fills(lane, calls, value), 0),
             Doing::Walk(task, walk) => (None, matrix::walk(lane, task, walk, calls)),
+            Doing::Pages(action, read_back, way) => {
+                (None, pages::run(lane, action, read_back, way, calls))
+            }
         }
     }
 
@@ -116,7 +123,18 @@ impl Doing {
     fn value(self) -> Option<u8> {
         match self {
             Doing::Fill(_, value) => Some(value),
-            Doing::Copy(_) | Doing::Walk(..) => None,
+            Doing::Pages(Action::Clear, ..) => Some(0),
+            Doing::Copy(_) | Doing::Walk(..) | Doing::Pages(..) => None,
+        }
+    }
+}
+
+impl Doing {
+    /// Compares what was read back with what should have been.
+    fn check_read(self, lane: &mut Lane<'_>, sum: u64) -> Result<(), Failure> {
+        match self {
+            Doing::Pages(action, read_back, _) => pages::check_read(lane, action, read_back, sum),
+            _ => Ok(()),
         }
     }
 }
@@ -154,13 +172,14 @@ impl Work {
         let (source, destination) = match task {
             Task::Copy { source, destination } => (source, destination),
             Task::Fill { destination, .. } => (Heat::Hot, destination),
-            Task::Matrix(_) => (Heat::Hot, Heat::Hot),
+            Task::Matrix(_) | Task::Pages { .. } => (Heat::Hot, Heat::Hot),
         };
         self.task = task;
         self.size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
         let part = |len: usize| part(len, threads as usize);
         let (from, to) = (part(self.source.len()), part(self.destination.len()));
-        let needs_source = !matches!(task, Task::Fill { .. });
+        let needs_source =
+            !matches!(task, Task::Fill { .. } | Task::Pages { action: Action::Clear, .. });
         if to < self.size
             || (needs_source && from < self.size)
             || threads as usize > self.cpus.len()
@@ -183,6 +202,9 @@ impl Work {
         };
         Ok(match (self.task, way) {
             (Task::Matrix(task), Way::Walk(walk)) => Doing::Walk(task, walk),
+            (Task::Pages { action, read_back }, Way::Page(way)) => {
+                Doing::Pages(action, read_back, way)
+            }
             (Task::Fill { value, .. }, way) => Doing::Fill(call(way)?, value),
             (_, way) => Doing::Copy(call(way)?),
         })
@@ -220,6 +242,7 @@ impl Work {
                 Doing::Walk(task, _) => matrix::verify(&mut lane, task, sum)?,
                 _ => lane.verify(place, doing.value())?,
             }
+            doing.check_read(&mut lane, sum)?;
             Ok(path)
         })?;
         let path = paths.into_iter().flatten().next();
@@ -293,6 +316,7 @@ fn clock(
         Doing::Walk(task, _) => matrix::verify(lane, task, sum)?,
         _ => lane.check(last, doing.value())?,
     }
+    doing.check_read(lane, sum)?;
     Ok(Clocked { begin, end, path, events })
 }
 

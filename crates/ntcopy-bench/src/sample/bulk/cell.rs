@@ -182,5 +182,6 @@ fn what(cell: &BulkCell) -> String {
         }
         Task::Fill { .. } => format!("{size}{threads}"),
         Task::Matrix(task) => format!("{} {size}", task.as_str()),
+        Task::Pages { action, read_back } => format!("{action} {size}, read back {read_back}"),
     }
 }

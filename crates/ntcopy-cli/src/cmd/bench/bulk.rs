@@ -1,4 +1,4 @@
-//! `ntcopy bench memcpy`, `memset` and `order`: copies and fills in user space, on this kernel.
+//! `ntcopy bench memcpy`, `memset`, `order` and `pages`: copies and fills in user space, on this kernel.
 
 mod args;
 
@@ -16,8 +16,7 @@ use ntcopy_bench::sample::bulk::{Options, measure};
 use ntcopy_bench::sample::{MeasureError, Progress};
 use ntcopy_bench::{guest, machine};
 
-use self::args::Common;
-pub use self::args::{MemcpyArgs, MemsetArgs, OrderArgs};
+pub use self::args::{Common, MemcpyArgs, MemsetArgs, OrderArgs};
 use super::{go, not_available};
 
 /// The arguments that lead to the worker.
@@ -53,7 +52,8 @@ fn tuned_threshold_bytes(settings: &memcpy::Settings) -> Option<u64> {
     bytes.filter(|bytes| *bytes > 0 && libc.memcpy_nt_threshold_bytes.is_some())
 }
 
-fn run(
+/// Runs what is measured by a worker: plan, measure, say. `named` are the ways that were asked for.
+pub fn run(
     args: &Common,
     experiment: &str,
     named: &[String],

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::experiment::Mode;
-use ntcopy_bench::guest::{self, GuestError, Request};
+use ntcopy_bench::guest::{self, GuestError, Needs, Request};
 use ntcopy_bench::plan::{Cpus, Plan, PlanError};
 use ntcopy_bench::record::{FILE_NAME, Record, Unavailable};
 use ntcopy_bench::run::{self, Failure, Fault, RigOptions, Stop};
@@ -107,24 +107,24 @@ pub fn prepare(asked: &Asked<'_>) -> anyhow::Result<Result<Prepared, ExitCode>> 
         Ok(plan) => plan,
         Err(error) => return Ok(Err(usage(&error))),
     };
-    let place = place(asked)?;
+    let place = place(asked.common, asked.experiment)?;
     caveats(&plan);
     Ok(Ok(Prepared { plan, kernel, place }))
 }
 
 /// What a booted kernel is asked to do.
-pub fn request<'a>(
+pub fn request(
     asked: &Asked<'_>,
     kernel: Kind,
-    plan: &'a Plan,
+    plan: &Plan,
     place: &Path,
     command: Vec<String>,
-) -> Request<'a> {
+) -> Request {
     Request {
         kernel,
         kernel_cpus: asked.kernel_cpus,
         pin: asked.pin,
-        plan,
+        needs: Needs::of(plan),
         place: place.to_path_buf(),
         args: std::env::args_os().skip(1).collect(),
         command,
@@ -162,9 +162,9 @@ pub fn end(asked: &Asked<'_>, outcome: Outcome, code: u8) -> anyhow::Result<Exit
 }
 
 /// Where the record goes; nothing is there yet.
-fn place(asked: &Asked<'_>) -> anyhow::Result<PathBuf> {
-    let new_id = || sample::new_id(asked.experiment, &guest::command_line());
-    let place = match &asked.common.out {
+pub fn place(common: &Common, experiment: &str) -> anyhow::Result<PathBuf> {
+    let new_id = || sample::new_id(experiment, &guest::command_line());
+    let place = match &common.out {
         Some(out) => out.clone(),
         None => sample::default_place(&new_id())
             .context("neither XDG_DATA_HOME nor HOME names a directory: say --out DIR")?,

@@ -52,6 +52,24 @@ pub struct Common {
     pub inject: Option<String>,
 }
 
+impl Common {
+    /// What an experiment takes that may be measured in a booted kernel too.
+    pub fn of(common: &super::super::args::Common, cpus: Vec<u32>) -> Common {
+        Common {
+            pairs: common.pairs,
+            quick: common.quick,
+            out: common.out.clone(),
+            json: common.json,
+            list: common.list,
+            cpus,
+            pages: Pages::Huge,
+            allow_not_a_timing: common.allow_not_a_timing,
+            patience: common.patience,
+            inject: common.inject.clone(),
+        }
+    }
+}
+
 const MEMCPY_EXAMPLES: &str = "\
 Examples:
   ntcopy bench memcpy --quick                            20 cells, about a minute

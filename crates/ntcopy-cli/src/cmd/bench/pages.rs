@@ -1,0 +1,146 @@
+//! `ntcopy bench pages`: clearing and copying pages.
+
+mod fork;
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use ntcopy_bench::experiment::pages::{self, Action, ForkMode, ReadBack, Use, User};
+use ntcopy_bench::plan::bulk;
+use ntcopy_bench::units::Bytes;
+
+use super::args::Common;
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench pages --quick                             18 cells, about a minute
+  ntcopy bench pages --action copy --read-back all       the question of 2004
+  ntcopy bench pages --buffer 32KiB,256KiB --peers movnti,sse-nt-t0
+  ntcopy bench pages --form fork --kernel um             the fork() loop, 32 cells, some minutes
+  ntcopy bench pages --form fork --kernel um --quick --user parent --use all
+
+Form pages, in user space. A call clears or copies every page of a buffer, each fenced by itself, and then reads back
+nothing, some of it (100 bytes of each page) or all of it.
+
+Ways: rep-b (rep stosb, rep movsb: what the others are compared with), rep-q, sse-t0, sse-nta
+(normal stores; PREFETCHT0 or PREFETCHNTA on the source), sse-nt-t0, sse-nt-nta (non-temporal
+stores), movnti, movdir64b, clzero.
+
+Form fork: alloc(buffer); for (;;) { fork(); use(buffer); }. Parent or child writes to the buffer
+while the other waits, one byte a page or every byte, and the kernel copies the pages. Modes:
+temporal (the baseline), nt (the kernel clears and copies non-temporally), nt-copy (it only copies
+so). Only --kernel um can be switched; this kernel shows the baseline. /proc/vmstat's counters
+must agree with the mode in every sample.
+
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    Pages,
+    Fork,
+}
+
+/// Arguments of `bench pages`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub struct PagesArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// pages (the routines, in user space) or fork (the fork() loop)
+    #[arg(long, value_name = "FORM", default_value = "pages")]
+    form: Form,
+    /// Form pages: ways to compare with rep-b
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Form pages: clear, copy [default: both]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    action: Vec<Action>,
+    /// Form pages: what is read afterwards: none, some, all [default: each]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    read_back: Vec<ReadBack>,
+    /// Form fork: modes to compare with temporal [default: nt,nt-copy]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    modes: Vec<ForkMode>,
+    /// Form fork: who writes to the buffer: parent, child [default: each]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    user: Vec<User>,
+    /// Form fork: what is written: byte (one a page), all [default: each]
+    #[arg(long = "use", value_name = "LIST", value_delimiter = ',')]
+    usage: Vec<Use>,
+    /// Sizes of the buffer, whole pages of 4 KiB [default: see --list]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    buffer: Vec<Bytes>,
+    /// CPU to run on [default: the first]
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<u32>,
+}
+
+impl PagesArgs {
+    fn cpus(&self) -> Vec<u32> {
+        self.cpu.into_iter().collect()
+    }
+
+    fn buffer_bytes(&self) -> Vec<u64> {
+        self.buffer.iter().map(|size| size.0).collect()
+    }
+
+    fn fork_settings(&self) -> pages::ForkSettings {
+        pages::ForkSettings {
+            modes: self.modes.clone(),
+            buffer_bytes: self.buffer_bytes(),
+            users: self.user.clone(),
+            uses: self.usage.clone(),
+            cpus: self.cpus(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+
+    /// An option that the form does not have, in words.
+    fn of_the_other_form(&self) -> Option<String> {
+        let of_pages = [
+            ("peers", !self.peers.is_empty()),
+            ("action", !self.action.is_empty()),
+            ("read-back", !self.read_back.is_empty()),
+        ];
+        let of_fork = [
+            ("modes", !self.modes.is_empty()),
+            ("user", !self.user.is_empty()),
+            ("use", !self.usage.is_empty()),
+            ("kernel", self.common.kernel != "host"),
+        ];
+        let (others, form, hint) = match self.form {
+            Form::Pages => (&of_fork[..], "fork", "add --form fork"),
+            Form::Fork => (&of_pages[..], "pages", "leave out --form fork"),
+        };
+        let (option, _) = others.iter().find(|(_, is_given)| *is_given)?;
+        Some(format!("--{option} is of --form {form}: {hint}"))
+    }
+
+    fn settings(&self) -> pages::Settings {
+        pages::Settings {
+            peers: self.peers.clone(),
+            actions: self.action.clone(),
+            read_back: self.read_back.clone(),
+            buffer_bytes: self.buffer_bytes(),
+            cpus: self.cpus(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+}
+
+/// Runs it.
+pub fn run(args: &PagesArgs) -> anyhow::Result<ExitCode> {
+    if let Some(option) = args.of_the_other_form() {
+        eprintln!("ntcopy: {option}");
+        return Ok(ExitCode::from(2));
+    }
+    if args.form == Form::Fork {
+        return fork::run(args);
+    }
+    let settings = args.settings();
+    let common = super::bulk::Common::of(&args.common, args.cpus());
+    super::bulk::run(&common, pages::NAME, &args.peers, &|room| bulk::plan_pages(&settings, room))
+}
