@@ -1,5 +1,28 @@
 //! What can be asked: the experiments, their modes and parameters. Data only.
 
+/// Defines `defaults()` of an experiment: its `DEFAULTS_TOML`, read once, as its `Defaults`.
+macro_rules! reads_defaults {
+    ($name:literal) => {
+        /// The defaults, read.
+        ///
+        /// # Panics
+        ///
+        /// When the embedded file is not what it was when the tests passed.
+        #[must_use]
+        pub fn defaults() -> &'static Defaults {
+            static DEFAULTS: std::sync::LazyLock<Defaults> = std::sync::LazyLock::new(|| {
+                toml::from_str(DEFAULTS_TOML).expect(concat!(
+                    "bench/experiments/",
+                    $name,
+                    ".toml parses"
+                ))
+            });
+            &DEFAULTS
+        }
+    };
+}
+use reads_defaults;
+
 pub mod bulk;
 mod family;
 pub mod memcpy;

@@ -1,7 +1,5 @@
 //! Experiment `memcpy`: its defaults and what a user may set.
 
-use std::sync::LazyLock;
-
 use serde::Deserialize;
 
 use super::bulk::Heat;
@@ -47,18 +45,7 @@ pub struct Defaults {
     pub quick_pairs: u32,
 }
 
-/// The defaults, read.
-///
-/// # Panics
-///
-/// When the embedded file is not what it was when the tests passed.
-#[must_use]
-pub fn defaults() -> &'static Defaults {
-    static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| {
-        toml::from_str(DEFAULTS_TOML).expect("bench/experiments/memcpy.toml parses")
-    });
-    &DEFAULTS
-}
+super::reads_defaults!("memcpy");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! Experiment `order`: its defaults and what a user may set.
 
-use std::sync::LazyLock;
-
 use serde::Deserialize;
 
 use super::bulk::MatrixTask;
@@ -40,18 +38,7 @@ pub struct Defaults {
     pub quick_pairs: u32,
 }
 
-/// The defaults, read.
-///
-/// # Panics
-///
-/// When the embedded file is not what it was when the tests passed.
-#[must_use]
-pub fn defaults() -> &'static Defaults {
-    static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| {
-        toml::from_str(DEFAULTS_TOML).expect("bench/experiments/order.toml parses")
-    });
-    &DEFAULTS
-}
+super::reads_defaults!("order");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,10 +1,8 @@
 //! Experiment `pages`: its defaults and what a user may set.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use std::sync::LazyLock;
-
-use serde::{Deserialize, Serialize};
 
 /// The experiment's name.
 pub const NAME: &str = "pages";
@@ -246,18 +244,7 @@ pub struct ForkDefaults {
     pub quick_sample_ms: u64,
 }
 
-/// The defaults, read.
-///
-/// # Panics
-///
-/// When the embedded file is not what it was when the tests passed.
-#[must_use]
-pub fn defaults() -> &'static Defaults {
-    static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| {
-        toml::from_str(DEFAULTS_TOML).expect("bench/experiments/pages.toml parses")
-    });
-    &DEFAULTS
-}
+super::reads_defaults!("pages");
 
 /// What a user asks for of `--form pages`; what is left open comes from [`defaults`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,8 +5,6 @@
 
 pub mod copies;
 
-use std::sync::LazyLock;
-
 use serde::Deserialize;
 
 use super::unix::with_baseline;
@@ -59,18 +57,7 @@ pub struct Sends {
     pub quick_sample_ms: u64,
 }
 
-/// The defaults, read.
-///
-/// # Panics
-///
-/// When the embedded file is not what it was when the tests passed.
-#[must_use]
-pub fn defaults() -> &'static Defaults {
-    static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| {
-        toml::from_str(DEFAULTS_TOML).expect("bench/experiments/retention.toml parses")
-    });
-    &DEFAULTS
-}
+super::reads_defaults!("retention");
 
 /// What a user asks for of the form with sends; what is left open comes from [`defaults`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! Experiment `unix`: its defaults and what a user may set.
 
-use std::sync::LazyLock;
-
 use serde::Deserialize;
 
 use super::{Family, Mode};
@@ -103,18 +101,7 @@ pub struct FreeDefaults {
     pub quick_sample_ms: u64,
 }
 
-/// The defaults, read.
-///
-/// # Panics
-///
-/// When the embedded file is not what it was when the tests passed.
-#[must_use]
-pub fn defaults() -> &'static Defaults {
-    static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| {
-        toml::from_str(DEFAULTS_TOML).expect("bench/experiments/unix.toml parses")
-    });
-    &DEFAULTS
-}
+super::reads_defaults!("unix");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
