@@ -169,7 +169,7 @@ static inline bool is_uneven(const struct replay *replay)
 	int i;
 
 	for (i = 0; i < REPLAY_LINES; i++)
-		if (replay->most[i] >= 0 && replay->least[i] < replay->most[i])
+		if (replay->least[i] < replay->most[i])
 			return true;
 	return false;
 }
