@@ -41,7 +41,7 @@ boot() {
 	echo "check-kernels: $kernel: $name runs; its output: $log"
 	begun=$(date +%s)
 	code=0
-	"$ntcopy" kernel boot --kernel "$kernel" --cpus 2 --timeout 3600 -- "$@" \
+	"$ntcopy" kernel boot --kernel "$kernel" --cpus 2 --timeout 7200 -- "$@" \
 		>"$log" 2>"$log.err" || code=$?
 	passed=$(grep -c '^ok ' "$log" || true)
 	skipped=$(grep -c '^ok .*# SKIP' "$log" || true)

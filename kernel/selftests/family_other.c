@@ -197,9 +197,10 @@ const struct family vsock_stream = {
 	.traits = HINTED, .open = open_vsock,
 };
 
+/* virtio_transport_send_pkt_info() sends 64 KiB at a time, and takes none of it back. */
 const struct family vsock_seqpacket = {
 	.name = "vsock seqpacket", .domain = AF_VSOCK, .type = SOCK_SEQPACKET,
-	.traits = HINTED | RECORDS, .max = 200000, .open = open_vsock,
+	.traits = HINTED | RECORDS | TEARS, .max = 200000, .open = open_vsock,
 };
 
 const struct family packet_dgram = {

@@ -61,6 +61,7 @@ enum {
 	SYNC	= 0x08,	/* what was sent has arrived when the send returns */
 	HINTED	= 0x10,	/* SO_NTCOPY can be set on the sending socket */
 	LOSSY	= 0x20,	/* what was accepted may be dropped where memory is short */
+	TEARS	= 0x40,	/* what fails half way leaves that half before the next record */
 };
 
 struct pair {

@@ -299,6 +299,9 @@ void scene_expect(struct scene *scene, const unsigned char *data, long len)
 			note_opaque(scene);
 		return;
 	}
+	/* From here on nothing is where it belongs, hinted or not. */
+	if (len < 0 && scene_inject && scene->family->traits & TEARS)
+		scene->stalled = true;
 	/* A line in any case, so that those of two runs lie side by side. */
 	note(scene, "got %zu", len > 0 ? scene_receive(scene, data, len) : 0);
 }
