@@ -12,6 +12,9 @@ set -eu
 rust_minor_wanted=88
 
 missing=
+# Whether a package comes with the security updates, which this system leaves out.
+security=
+apt_options=
 
 # need PROGRAM PACKAGE: the package that brings a program which is not there.
 need() {
@@ -23,16 +26,27 @@ need_header() {
 	[ -e "/usr/include/$1" ] || missing="$missing $2"
 }
 
-# Debian 12's own cargo is too old; its cargo-web is kept recent for browsers.
+is_recent_rust() {
+	[ "${1:-0}" -ge "$rust_minor_wanted" ]
+}
+
+# candidate_rust PACKAGE: the 85 of 1.85.0+dfsg3, if apt knows the package.
+candidate_rust() {
+	apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: 1\.\([0-9]*\)\..*/\1/p'
+}
+
+# Debian 12's own cargo is too old; its cargo-web is kept recent for browsers, by
+# the security updates.
 need_rust() {
-	minor=$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')
-	if [ -z "$minor" ] || [ "$minor" -lt "$rust_minor_wanted" ]; then
-		if apt-cache show cargo-web >/dev/null 2>&1; then
-			missing="$missing cargo-web rustc-web"
-		else
-			missing="$missing cargo rustc"
-		fi
+	if is_recent_rust "$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')"; then
+		return
 	fi
+	if is_recent_rust "$(candidate_rust cargo)"; then
+		missing="$missing cargo rustc"
+		return
+	fi
+	missing="$missing cargo-web rustc-web"
+	is_recent_rust "$(candidate_rust cargo-web)" || security=1
 }
 
 need_build() {
@@ -97,6 +111,28 @@ need_upstream() {
 	need_header sys/capability.h libcap-dev
 }
 
+# Has apt look at the security updates too, this once: the system's lists stay as
+# they are.
+add_security() {
+	# shellcheck disable=SC2016 # apt expands it
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/$') || {
+		echo "setup: Rust 1.$rust_minor_wanted or later comes with this distribution's security" \
+			"updates, or not at all: add them to apt's sources and run this again" >&2
+		exit 3
+	}
+	# shellcheck source=/dev/null
+	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-setup-XXXXXX")
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 130' INT TERM
+	mkdir -p "$work/parts" "$work/lists/partial"
+	find /etc/apt/sources.list.d -type f -exec cp {} "$work/parts/" \;
+	echo "deb ${mirror%/}-security $codename-security main" >"$work/parts/ntcopy-security.list"
+	# apt fetches as a user of its own.
+	chmod -R a+rX "$work"
+	apt_options="-o Dir::Etc::sourceparts=$work/parts -o Dir::State::lists=$work/lists"
+}
+
 update_lists() {
 	# Without lists nothing can be asked or installed; a fresh image has none.
 	if ! apt-cache show flex >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
@@ -127,11 +163,18 @@ done
 
 # shellcheck disable=SC2086 # a list of names
 if [ "$(id -u)" != 0 ]; then
+	if [ -n "$security" ]; then
+		echo "setup: Rust 1.$rust_minor_wanted or later comes with this distribution's security" \
+			"updates; add them to apt's sources first" >&2
+	fi
 	echo "setup: missing here. This installs it:" >&2
 	echo "    sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
 	exit 3
 fi
+[ -z "$security" ] || add_security
 echo "setup: installing$missing"
-apt-get update -q >/dev/null
-# shellcheck disable=SC2086 # a list of names
-DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends $missing >/dev/null
+# shellcheck disable=SC2086 # options
+apt-get $apt_options update -q >/dev/null
+# shellcheck disable=SC2086 # options, and a list of names
+DEBIAN_FRONTEND=noninteractive apt-get $apt_options install -yq --no-install-recommends \
+	$missing >/dev/null
