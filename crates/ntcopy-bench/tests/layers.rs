@@ -27,6 +27,7 @@ const MODULES: &[(&str, &[&str])] = &[
 const CRATES: &[(&str, &[&str])] = &[
     ("ntcopy", &[]),
     ("ntcopy-capi", &["ntcopy"]),
+    ("ntcopy-preload", &["ntcopy"]),
     ("ntcopy-kernel", &[]),
     ("ntcopy-bench", &["ntcopy", "ntcopy-kernel"]),
     ("ntcopy-report", &["ntcopy", "ntcopy-kernel", "ntcopy-bench"]),

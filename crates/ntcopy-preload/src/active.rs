@@ -1,0 +1,30 @@
+//! Whether this library does anything, and from which size on.
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Larger than any send: inactive. Until the constructor has run, too.
+const NEVER: usize = usize::MAX;
+
+static MIN_BYTES: AtomicUsize = AtomicUsize::new(NEVER);
+
+/// The smallest send, in bytes, that is hinted. No send reaches it while inactive.
+#[inline(always)]
+pub fn min_bytes() -> usize {
+    MIN_BYTES.load(Relaxed)
+}
+
+/// Whether anything can be hinted at all.
+#[inline(always)]
+pub fn is_active() -> bool {
+    min_bytes() != NEVER
+}
+
+/// From now on, sends of so many bytes are hinted.
+pub fn activate(min_bytes: usize) {
+    MIN_BYTES.store(min_bytes.clamp(1, NEVER - 1), Relaxed);
+}
+
+/// From now on, every call goes to its original, unchanged.
+pub fn deactivate() {
+    MIN_BYTES.store(NEVER, Relaxed);
+}

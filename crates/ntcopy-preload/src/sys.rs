@@ -1,0 +1,167 @@
+//! Bare system calls: no `errno`, no cancellation, and none of the functions that this library
+//! itself stands in for.
+
+use core::arch::asm;
+use core::ffi::{CStr, c_int};
+use core::mem;
+
+/// An error number, positive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Errno(pub c_int);
+
+/// A system call. The result is that of the kernel: a value, or minus an error number.
+///
+/// # Safety
+///
+/// - What the kernel does to this process's memory on this call is sound.
+#[inline(always)]
+pub unsafe fn syscall(number: libc::c_long, arguments: [usize; 6]) -> isize {
+    let [a, b, c, d, e, f] = arguments;
+    let result: isize;
+    // SAFETY: the kernel's convention on x86-64: number and result in rax, arguments in these
+    // registers, rcx and r11 lost. What the call does is the caller's promise.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a,
+            in("rsi") b,
+            in("rdx") c,
+            in("r10") d,
+            in("r8") e,
+            in("r9") f,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+fn checked(result: isize) -> Result<usize, Errno> {
+    // The kernel's error numbers end at 4095.
+    if (-4095..0).contains(&result) { Err(Errno(-result as c_int)) } else { Ok(result as usize) }
+}
+
+/// The value of a socket option that is an int.
+pub fn getsockopt(fd: c_int, name: c_int) -> Result<c_int, Errno> {
+    let mut value: c_int = 0;
+    let mut size_bytes = mem::size_of::<c_int>() as libc::socklen_t;
+    let arguments = [
+        fd as usize,
+        libc::SOL_SOCKET as usize,
+        name as usize,
+        &raw mut value as usize,
+        &raw mut size_bytes as usize,
+        0,
+    ];
+    // SAFETY: the kernel writes at most `size_bytes` to `value`, and a size to `size_bytes`.
+    checked(unsafe { syscall(libc::SYS_getsockopt, arguments) }).map(|_| value)
+}
+
+/// Sets a socket option that is an int.
+pub fn setsockopt(fd: c_int, name: c_int, value: c_int) -> Result<(), Errno> {
+    let arguments = [
+        fd as usize,
+        libc::SOL_SOCKET as usize,
+        name as usize,
+        &raw const value as usize,
+        mem::size_of::<c_int>(),
+        0,
+    ];
+    // SAFETY: the kernel reads `value`.
+    checked(unsafe { syscall(libc::SYS_setsockopt, arguments) }).map(|_| ())
+}
+
+/// Opens a device for reading and writing; the descriptor goes away on exec.
+pub fn open_device(path: &CStr) -> Result<c_int, Errno> {
+    let flags = libc::O_RDWR | libc::O_CLOEXEC;
+    let arguments =
+        [libc::AT_FDCWD as isize as usize, path.as_ptr() as usize, flags as usize, 0, 0, 0];
+    // SAFETY: the kernel reads the path, which ends with a zero.
+    checked(unsafe { syscall(libc::SYS_openat, arguments) }).map(|fd| fd as c_int)
+}
+
+/// Closes a descriptor that [`open_device`] gave.
+pub fn close(fd: c_int) {
+    // SAFETY: nothing of this process's memory is touched.
+    unsafe { syscall(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// An ioctl that takes a structure.
+///
+/// # Safety
+///
+/// - `T` is what the device reads, and may write, on this request.
+pub unsafe fn ioctl<T>(fd: c_int, request: u32, argument: &mut T) -> Result<(), Errno> {
+    let arguments = [fd as usize, request as usize, argument as *mut T as usize, 0, 0, 0];
+    // SAFETY: the argument is exclusively ours, and of the type that the request wants.
+    checked(unsafe { syscall(libc::SYS_ioctl, arguments) }).map(|_| ())
+}
+
+/// The number of this process.
+pub fn getpid() -> u32 {
+    // SAFETY: nothing of this process's memory is touched.
+    unsafe { syscall(libc::SYS_getpid, [0; 6]) as u32 }
+}
+
+/// Whether eight bytes at an address can be read, as the kernel sees it.
+pub fn is_readable(address: usize) -> bool {
+    // The kernel reads the set before it finds that there is no such operation, and changes
+    // nothing in either case.
+    let no_such_operation = usize::MAX;
+    let arguments = [no_such_operation, address, 0, mem::size_of::<u64>(), 0, 0];
+    // SAFETY: the operation is refused: no memory is written, and the mask stays.
+    let result = checked(unsafe { syscall(libc::SYS_rt_sigprocmask, arguments) });
+    result == Err(Errno(libc::EINVAL))
+}
+
+/// Writes to standard error, as far as that is possible.
+pub fn complain(pieces: &[&[u8]]) {
+    const MOST: usize = 8;
+    let mut vector = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 }; MOST];
+    let count = pieces.len().min(MOST);
+    for (slot, piece) in vector.iter_mut().zip(pieces) {
+        slot.iov_base = piece.as_ptr().cast_mut().cast();
+        slot.iov_len = piece.len();
+    }
+    let arguments = [libc::STDERR_FILENO as usize, vector.as_ptr() as usize, count, 0, 0, 0];
+    // SAFETY: the kernel reads the pieces, which outlive the call. One call, so that the line is
+    // not torn.
+    unsafe { syscall(libc::SYS_writev, arguments) };
+}
+
+/// This thread's `errno`.
+pub fn errno() -> c_int {
+    // SAFETY: the C library's location is valid for the thread that asks.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets this thread's `errno`.
+pub fn set_errno(value: c_int) {
+    // SAFETY: the C library's location is valid for the thread that asks, and for it alone.
+    unsafe { *libc::__errno_location() = value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_readable_or_not_and_the_mask_stays() {
+        let word = 0_u64;
+        set_errno(77);
+        assert!(is_readable(&raw const word as usize));
+        for bad in [0, 8, usize::MAX - 7, 1 << 63] {
+            assert!(!is_readable(bad), "{bad:x}");
+        }
+        assert_eq!(errno(), 77);
+    }
+
+    #[test]
+    fn errors_are_numbers() {
+        assert_eq!(getsockopt(-1, libc::SO_TYPE), Err(Errno(libc::EBADF)));
+        assert_eq!(open_device(c"/nonexistent"), Err(Errno(libc::ENOENT)));
+        assert_eq!(getpid(), std::process::id());
+    }
+}

@@ -1,0 +1,120 @@
+//! The library, and the C programs that try it, made once for all tests.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::{env, fs};
+
+const WARNINGS: [&str; 3] = ["-Wall", "-Wextra", "-Werror"];
+
+/// The compilers that the programs are made by; clang may be missing.
+pub const COMPILERS: [&str; 2] = ["gcc", "clang"];
+
+/// This crate's folder.
+pub fn crate_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn scratch() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("preload");
+    fs::create_dir_all(&folder).expect("a folder under the target folder");
+    folder
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a command that must succeed, and gives its standard output.
+pub fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    good(command, &output)
+}
+
+/// The standard output of a command that must have succeeded.
+pub fn good(command: &Command, output: &Output) -> String {
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+    text(&output.stdout)
+}
+
+/// The library, linked of what cargo has built for this test program.
+///
+/// Where `cargo build` would put it, `cargo test` leaves an older one. Its own is beside this
+/// program, under a name with a hash, and no other build of older source is newer.
+pub fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let program = env::current_exe().expect("a path of this program");
+        let beside = program.parent().expect("a folder of this program");
+        let newest = beside
+            .read_dir()
+            .expect("a folder of this program")
+            .map(|entry| entry.expect("an entry").path())
+            .filter(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.starts_with("libntcopy_preload") && name.ends_with(".a")
+            })
+            .max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok())
+            .expect("cargo builds the static library with its tests");
+        run(Command::new(crate_dir().join("link.sh")).arg(newest).arg(scratch()));
+        scratch().join("libntcopy-preload.so")
+    })
+}
+
+/// Makes one file of the C sources, once, and gives its path; none where the compiler is missing.
+fn compile(compiler: &str, source: &str, more: &[&str], extension: &str) -> Option<PathBuf> {
+    static DONE: Mutex<BTreeMap<PathBuf, bool>> = Mutex::new(BTreeMap::new());
+    let made = scratch().join(format!("{source}-{compiler}{extension}"));
+    // Held while compiling. What one test could not compile is for that test to report.
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_there = *done.entry(made.clone()).or_insert_with(|| {
+        if Command::new(compiler).arg("--version").output().is_err() {
+            println!("skipped: no {compiler} here; Debian: apt-get install gcc clang");
+            return false;
+        }
+        let mut command = Command::new(compiler);
+        command.args(WARNINGS).args(["-O1", "-g", "-pthread", "-D_GNU_SOURCE"]).args(more);
+        command.arg("-I").arg(crate_dir().join("../../uapi"));
+        command.arg(crate_dir().join(format!("tests/c/{source}.c"))).arg("-o").arg(&made);
+        run(command.arg("-ldl"));
+        true
+    });
+    is_there.then_some(made)
+}
+
+/// A program of the C sources; none, with a sentence, where the compiler is missing.
+pub fn program(compiler: &str, source: &str) -> Option<PathBuf> {
+    compile(compiler, source, &[], "")
+}
+
+/// A shared library of the C sources.
+pub fn shared(source: &str) -> PathBuf {
+    compile("gcc", source, &["-shared", "-fPIC"], ".so").expect("gcc builds everything here")
+}
+
+/// A program in an environment of its own, with these libraries before it.
+pub fn alone(path: &Path, preloads: &[&Path]) -> Command {
+    let names: Vec<_> = preloads.iter().map(|path| path.to_str().expect("UTF-8")).collect();
+    let mut command = Command::new(path);
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C");
+    if !names.is_empty() {
+        command.env("LD_PRELOAD", names.join(" "));
+    }
+    command
+}
+
+/// A program under the library, which takes it that the kernel knows the flag.
+pub fn under(path: &Path) -> Command {
+    let mut command = alone(path, &[library()]);
+    command.env("NTCOPY_PRELOAD_ASSUME", "kernel");
+    command
+}
+
+/// The same, watched by the spy.
+pub fn watched(path: &Path) -> Command {
+    let mut command = alone(path, &[library(), &shared("spy")]);
+    command.env("NTCOPY_PRELOAD_ASSUME", "kernel");
+    command
+}
