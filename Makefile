@@ -17,9 +17,10 @@ help: ## what there is to make
 demo: build ## build a kernel with MSG_NTCOPY, measure, say who won, write report.html
 	@scripts/demo.sh $(NTCOPY) $(OUT)
 
-build: ## the program, in release mode
+build: ## the program and the library of `ntcopy run`, in release mode
 	@scripts/setup.sh build
-	@$(CARGO) build --release --locked -p ntcopy-cli
+	@$(CARGO) build --release --locked -p ntcopy-cli -p ntcopy-preload
+	@crates/ntcopy-preload/link.sh $(dir $(NTCOPY))libntcopy_preload.a $(dir $(NTCOPY))
 
 test: ## unit, property and end-to-end tests, the latter in the booted kernel
 	@scripts/setup.sh build test

@@ -33,8 +33,6 @@ need() {
 
 install_library() {
 	need "$build/libntcopy_capi.a" "cargo build --release -p ntcopy-capi"
-	work=$(mktemp -d)
-	trap 'rm -rf "$work"' EXIT
 	crates/ntcopy-capi/link.sh "$build/libntcopy_capi.a" "$work"
 	sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@INCLUDEDIR@|$includedir|" \
 		-e "s|@VERSION@|$version|" crates/ntcopy-capi/ntcopy.pc.in >"$work/ntcopy.pc"
@@ -61,6 +59,10 @@ install_manual() {
 install_program() {
 	need "$build/ntcopy" "cargo build --release -p ntcopy-cli"
 	place 755 "$build/ntcopy" "$prefix/bin"
+	need "$build/libntcopy_preload.a" "cargo build --release -p ntcopy-preload"
+	crates/ntcopy-preload/link.sh "$build/libntcopy_preload.a" "$work"
+	# Not on the linker's list: nothing is ever linked with it, and `ntcopy run` looks here.
+	place 755 "$work/libntcopy-preload.so" "$prefix/lib/ntcopy"
 }
 
 for path in "$prefix" "$libdir"; do
@@ -88,6 +90,8 @@ for what; do
 		;;
 	esac
 done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 for what; do
 	"install_$what"
 done

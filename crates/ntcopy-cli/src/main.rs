@@ -24,6 +24,7 @@ enum Command {
     Bench(cmd::bench::Args),
     Calibrate(cmd::calibrate::Args),
     Report(cmd::report::Args),
+    Run(cmd::run::Args),
     Stat(cmd::stat::Args),
     #[command(subcommand)]
     Kernel(cmd::kernel::Args),
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => cmd::bench::run(args),
         Command::Calibrate(args) => cmd::calibrate::run(args),
         Command::Report(args) => cmd::report::run(args),
+        Command::Run(args) => cmd::run::run(args),
         Command::Stat(args) => cmd::stat::run(args),
         Command::Kernel(args) => cmd::kernel::run(args),
         Command::UnixNtBench(args) => cmd::unix_nt_bench::run(args),

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod kernel;
 pub mod probe;
 pub mod report;
+pub mod run;
 pub mod stat;
 pub mod unix_nt_bench;
 

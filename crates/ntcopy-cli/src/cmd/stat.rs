@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use ntcopy::socket::{Counters, CountersError};
 use ntcopy::{socket, uapi};
 
 use self::reading::{Interval, Reading};
@@ -153,6 +154,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         watch(&args, &source, first)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// All that was counted between two readings, reason by reason.
+pub fn totals_since(earlier: &Counters, later: &Counters) -> Result<String, CountersError> {
+    let counters = later.since(earlier)?;
+    Ok(text::totals(&Reading { at: Instant::now(), counters }))
 }
 
 /// A line an interval, until the count is reached, a signal comes or nobody reads any more.

@@ -1,0 +1,224 @@
+//! `ntcopy run`: an unmodified program, its large sends hinted.
+
+mod elf;
+mod explain;
+mod inherited;
+mod library;
+mod program;
+mod start;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ntcopy::socket::{self, Support};
+use ntcopy::uapi;
+use ntcopy_bench::units::Bytes;
+
+use self::program::Program;
+
+/// What the kernel takes as its own smallest hinted send, where it has no setting to say so.
+const KERNEL_MIN_BYTES: u64 = 4096;
+
+const HELP: &str = "\
+Examples:
+  ntcopy run -- nginx -g 'daemon off;'
+  ntcopy run --unix --min-bytes 64KiB -- ./backend --listen /run/backend.sock
+  ntcopy run --stat -- curl -T big.iso http://archive/
+  ntcopy run --explain -- ./program
+
+The program, and what it starts, gets libntcopy-preload.so by LD_PRELOAD. That hints write, \
+writev, send, sendto, sendmsg and sendmmsg. Out of its reach are programs that make their system \
+calls themselves or by io_uring, those without a dynamic loader, those with more rights than their \
+user, sendfile and splice (which copy nothing), and what the C library writes by itself (stdio).
+
+Where the hint could reach nobody, nothing is started and the exit code is 3; --anyway starts the \
+program all the same. Otherwise signals and exit code are those of the program; 127 if there is \
+none of that name, 126 if it cannot be run.";
+
+/// Whether the kernel may have a second thought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// The kernel decides, send by send
+    Adaptive,
+    /// Every hint is obeyed
+    Nt,
+}
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "Run a program as it is, its large sends hinted",
+    long_about = "Run a program as it is, its large sends on matching sockets hinted with \
+                  MSG_NTCOPY. The bytes, the errors and their order stay the same.",
+    after_help = HELP
+)]
+pub struct Args {
+    /// The smallest send that is hinted [default: the kernel's net.core.ntcopy_min_bytes]
+    #[arg(long, value_name = "SIZE")]
+    min_bytes: Option<Bytes>,
+    /// Hint unix sockets [default: unix and TCP, if none is said]
+    #[arg(long)]
+    unix: bool,
+    /// Hint TCP sockets, MPTCP among them
+    #[arg(long)]
+    tcp: bool,
+    /// Hint UDP sockets
+    #[arg(long)]
+    udp: bool,
+    /// Whether the kernel may copy hinted bytes normally where it expects that to be faster. `nt`
+    /// sets SO_NTCOPY on the sockets, with which all their later sends are hinted
+    #[arg(long, default_value = "adaptive")]
+    mode: Mode,
+    /// Start the program also where the hint reaches nobody
+    #[arg(long)]
+    anyway: bool,
+    /// Say what would happen, and start nothing
+    #[arg(long)]
+    explain: bool,
+    /// Say afterwards what the kernel counted meanwhile in this network namespace
+    #[arg(long, conflicts_with = "explain")]
+    stat: bool,
+    /// The library to load, if not the one that belongs to this program
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// What the library is told, in the terms of its environment.
+struct Settings {
+    min_bytes: u64,
+    families: String,
+    mode: Mode,
+}
+
+impl Settings {
+    fn new(args: &Args) -> Self {
+        let min_bytes = match args.min_bytes {
+            Some(size) => size.0,
+            None => socket::sysctl().min_bytes.unwrap_or(KERNEL_MIN_BYTES),
+        };
+        let chosen = [(args.unix, "unix"), (args.tcp, "tcp"), (args.udp, "udp")];
+        let mut families: Vec<&str> =
+            chosen.iter().filter(|(is_chosen, _)| *is_chosen).map(|(_, name)| *name).collect();
+        if families.is_empty() {
+            families = vec!["unix", "tcp"];
+        }
+        Settings { min_bytes, families: families.join(","), mode: args.mode }
+    }
+
+    /// Names and values of the variables that the library reads.
+    fn environment(&self) -> [(&'static str, String); 3] {
+        let mode = match self.mode {
+            Mode::Adaptive => "adaptive",
+            Mode::Nt => "nt",
+        };
+        [
+            ("NTCOPY_PRELOAD_MIN_BYTES", self.min_bytes.to_string()),
+            ("NTCOPY_PRELOAD_FAMILIES", self.families.clone()),
+            ("NTCOPY_PRELOAD_MODE", mode.to_owned()),
+        ]
+    }
+}
+
+/// Why nobody takes the hint on this kernel.
+fn kernel_obstacle(support: Support) -> Option<String> {
+    (support == Support::None).then(|| {
+        "this kernel does not know MSG_NTCOPY; one that does: ntcopy kernel boot -- COMMAND"
+            .to_owned()
+    })
+}
+
+/// What the kernel's settings make of the hint.
+fn remark() -> Option<&'static str> {
+    (socket::sysctl().ntcopy == Some(uapi::SYSCTL_OFF))
+        .then_some("net.core.ntcopy is 0: hints are ignored, and nothing is counted")
+}
+
+/// Runs it.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let program = match Program::find(&args.command[0]) {
+        Ok(program) => program,
+        Err(missing) => {
+            eprintln!("ntcopy: {missing}");
+            return Ok(ExitCode::from(missing.exit_code()));
+        }
+    };
+    let settings = Settings::new(&args);
+    let support = socket::kernel_support();
+    let library = library::find(args.library.as_deref());
+    let obstacles: Vec<String> = [kernel_obstacle(support), program.obstacle()]
+        .into_iter()
+        .flatten()
+        .chain(library.as_ref().err().cloned())
+        .collect();
+    if args.explain {
+        explain::print(&program, &settings, support, library.as_deref().ok(), &obstacles)?;
+        let is_hinted = obstacles.is_empty();
+        return Ok(ExitCode::from(if is_hinted { 0 } else { super::NOT_AVAILABLE }));
+    }
+    for obstacle in &obstacles {
+        eprintln!("ntcopy: {obstacle}");
+    }
+    if !obstacles.is_empty() && !args.anyway {
+        eprintln!("ntcopy: not started; --anyway starts it all the same");
+        return Ok(ExitCode::from(super::NOT_AVAILABLE));
+    }
+    if let Some(remark) = remark() {
+        eprintln!("ntcopy: {remark}");
+    }
+    // What is in the way of the program itself need not be in that of its children.
+    let command = start::command(&program, &args.command, &settings, library.ok().as_deref())?;
+    if args.stat { start::and_count(command) } else { start::instead(command) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(line: &[&str]) -> Args {
+        Line::try_parse_from([&["run"], line].concat()).map_or_else(|e| panic!("{e}"), |l| l.args)
+    }
+
+    #[test]
+    fn what_follows_the_program_is_its_own() {
+        for line in
+            [&["--unix", "--", "cat", "--stat", "-n"][..], &["--unix", "cat", "--stat", "-n"]]
+        {
+            let args = parse(line);
+            assert!(args.unix && !args.stat);
+            assert_eq!(args.command, ["cat", "--stat", "-n"]);
+        }
+        assert!(Line::try_parse_from(["run", "--bogus", "cat"]).is_err());
+        assert!(Line::try_parse_from(["run"]).is_err());
+    }
+
+    #[test]
+    fn families_are_those_said_or_unix_and_tcp() {
+        for (line, families) in [
+            (&["cat"][..], "unix,tcp"),
+            (&["--udp", "cat"], "udp"),
+            (&["--tcp", "--unix", "--udp", "cat"], "unix,tcp,udp"),
+        ] {
+            assert_eq!(Settings::new(&parse(line)).families, families);
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        let settings = Settings::new(&parse(&["--min-bytes", "64KiB", "--mode", "nt", "cat"]));
+        let environment = settings.environment();
+        assert_eq!(environment[0], ("NTCOPY_PRELOAD_MIN_BYTES", "65536".to_owned()));
+        assert_eq!(environment[2], ("NTCOPY_PRELOAD_MODE", "nt".to_owned()));
+    }
+}

@@ -1,0 +1,74 @@
+//! `--explain`: what would happen, and why.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use ntcopy::socket::Support;
+
+use super::elf::Elf;
+use super::program::{Program, Step, What};
+use super::{Mode, Settings};
+
+/// Prints it.
+pub fn print(
+    program: &Program,
+    settings: &Settings,
+    support: Support,
+    library: Option<&Path>,
+    obstacles: &[String],
+) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for (at, step) in program.steps.iter().enumerate() {
+        let role = if at == 0 { "program" } else { "run by" };
+        writeln!(out, "{role:<10}{}: {}", step.path.display(), describe(step))?;
+    }
+    writeln!(out, "{:<10}{}", "kernel", taker(support))?;
+    if let Some(library) = library {
+        writeln!(out, "{:<10}{}", "library", library.display())?;
+    }
+    for (name, value) in settings.environment() {
+        writeln!(out, "{:<10}{name}={value}", "setting")?;
+    }
+    if let Some(remark) = super::remark() {
+        writeln!(out, "{:<10}{remark}", "but")?;
+    }
+    for obstacle in obstacles {
+        writeln!(out, "{:<10}{obstacle}", "obstacle")?;
+    }
+    writeln!(out, "{:<10}{}", "so", outcome(settings, obstacles.is_empty()))
+}
+
+fn describe(step: &Step) -> String {
+    match &step.what {
+        What::Elf(Elf::Dynamic(loader)) => format!("dynamically linked, started by {loader}"),
+        What::Elf(Elf::Static) => "statically linked".into(),
+        What::Elf(Elf::Go) => "built by Go".into(),
+        What::Elf(Elf::OtherMachine) => "for another processor".into(),
+        What::Script => "a script".into(),
+        What::Unknown(why) => format!("cannot be looked into: {why}"),
+    }
+}
+
+fn taker(support: Support) -> &'static str {
+    match support {
+        Support::Kernel => "knows MSG_NTCOPY",
+        Support::Module => "has the module that knows MSG_NTCOPY",
+        Support::None => "does not know MSG_NTCOPY",
+    }
+}
+
+fn outcome(settings: &Settings, is_hinted: bool) -> String {
+    if !is_hinted {
+        return "nothing would be hinted, and the program is not started without --anyway".into();
+    }
+    let Settings { min_bytes, families, mode } = settings;
+    match mode {
+        Mode::Adaptive => format!(
+            "sends of {min_bytes} bytes or more on {families} sockets would carry MSG_NTCOPY"
+        ),
+        Mode::Nt => format!(
+            "{families} sockets would get SO_NTCOPY at their first send of {min_bytes} bytes or \
+             more"
+        ),
+    }
+}

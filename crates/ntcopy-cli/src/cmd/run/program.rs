@@ -1,0 +1,286 @@
+//! The program that is to be run: where it is, and whether the hint can reach it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use super::elf::{self, Elf};
+
+/// How many scripts may interpret each other, as in the kernel.
+const MOST_INTERPRETERS: usize = 5;
+/// The kernel looks no further for the end of a script's first line.
+const FIRST_LINE_BYTES: u64 = 256;
+
+/// What the shell takes where a file is no program and names none.
+const DEFAULT_SHELL: &str = "/bin/sh";
+
+/// One file on the way to the program that will really run.
+#[derive(Debug)]
+pub struct Step {
+    /// The file.
+    pub path: PathBuf,
+    /// What it is.
+    pub what: What,
+}
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum What {
+    /// A program.
+    Elf(Elf),
+    /// A script, whose interpreter is the next step.
+    Script,
+    /// It cannot be looked into: why.
+    Unknown(String),
+}
+
+/// A program and its interpreters, the last of which is what will run.
+#[derive(Debug)]
+pub struct Program {
+    /// The file that was asked for, then what interprets it.
+    pub steps: Vec<Step>,
+}
+
+/// Why there is nothing to be run.
+#[derive(Debug, thiserror::Error)]
+pub enum Missing {
+    /// No such file.
+    #[error("there is no program {0}")]
+    NotFound(String),
+    /// A file that is not to be executed.
+    #[error("{path} cannot be run: {cause}")]
+    NotExecutable {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+impl Missing {
+    /// What shells give.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Missing::NotFound(_) => 127,
+            Missing::NotExecutable { .. } => 126,
+        }
+    }
+}
+
+impl Program {
+    /// By its path, or by its name in `PATH`.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it cannot be executed.
+    pub fn find(name: &OsStr) -> Result<Self, Missing> {
+        let mut path = find_file(name, std::env::var_os("PATH"))?;
+        let mut steps = Vec::new();
+        loop {
+            let (what, interpreter) = look_into(&path);
+            steps.push(Step { path, what });
+            match interpreter {
+                // An interpreter that is not there is found so by the kernel, in its own words.
+                Some(next) if steps.len() <= MOST_INTERPRETERS && next.exists() => path = next,
+                _ => return Ok(Program { steps }),
+            }
+        }
+    }
+
+    /// The file that was asked for.
+    pub fn path(&self) -> &Path {
+        &self.steps[0].path
+    }
+
+    /// Why the hint cannot reach it.
+    pub fn obstacle(&self) -> Option<String> {
+        let last = self.steps.last()?;
+        let shown = last.path.display();
+        if let What::Elf(elf) = &last.what
+            && let Some(why) = obstacle_in(elf)
+        {
+            return Some(format!("{shown} {why}"));
+        }
+        has_more_rights(&last.path).then(|| {
+            format!(
+                "{shown} runs with more rights than its user: the dynamic loader then loads no \
+                 library that the user chose"
+            )
+        })
+    }
+}
+
+fn obstacle_in(elf: &Elf) -> Option<String> {
+    match elf {
+        Elf::OtherMachine => Some("is no program for 64-bit x86, as the library is".into()),
+        Elf::Static => Some("is linked statically: no library can be loaded before it".into()),
+        Elf::Go => {
+            Some("is a Go program: those make their system calls without the C library".into())
+        }
+        Elf::Dynamic(loader)
+            if !loader.rsplit('/').next().unwrap_or("").starts_with("ld-linux") =>
+        {
+            Some(format!("is started by {loader}, not by glibc's dynamic loader"))
+        }
+        Elf::Dynamic(_) => None,
+    }
+}
+
+/// Set-user-ID, set-group-ID, or file capabilities, for a user who gains by them.
+fn has_more_rights(path: &Path) -> bool {
+    let Ok(metadata) = fs::metadata(path) else { return false };
+    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
+    let mode = metadata.mode();
+    if mode & 0o4000 != 0 && metadata.uid() != user.as_raw()
+        || mode & 0o2000 != 0 && metadata.gid() != group.as_raw()
+    {
+        return true;
+    }
+    let nothing: &mut [u8] = &mut [];
+    let has_capabilities = rustix::fs::getxattr(path, "security.capability", nothing).is_ok();
+    has_capabilities && !user.is_root()
+}
+
+fn find_file(name: &OsStr, search: Option<OsString>) -> Result<PathBuf, Missing> {
+    if name.as_bytes().contains(&b'/') {
+        return executable(Path::new(name));
+    }
+    // As execvp(3) does where PATH is not set.
+    let search = search.unwrap_or_else(|| "/bin:/usr/bin".into());
+    let mut worst = Missing::NotFound(format!("`{}` in PATH", name.display()));
+    for folder in std::env::split_paths(&search) {
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        match executable(&folder.join(name)) {
+            Ok(path) => return Ok(path),
+            Err(missing @ Missing::NotExecutable { .. }) => worst = missing,
+            Err(Missing::NotFound(_)) => {}
+        }
+    }
+    Err(worst)
+}
+
+fn executable(path: &Path) -> Result<PathBuf, Missing> {
+    let shown = || path.display().to_string();
+    let not_executable = |cause| Missing::NotExecutable { path: shown(), cause };
+    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Missing::NotFound(shown()),
+        _ => not_executable(error),
+    })?;
+    if metadata.is_dir() {
+        return Err(not_executable(io::ErrorKind::IsADirectory.into()));
+    }
+    access(path, Access::EXEC_OK).map_err(|errno| not_executable(errno.into()))?;
+    Ok(path.to_owned())
+}
+
+/// What a file is, and the interpreter that it names.
+fn look_into(path: &Path) -> (What, Option<PathBuf>) {
+    look(path).unwrap_or_else(|error| (What::Unknown(error.to_string()), None))
+}
+
+fn look(path: &Path) -> io::Result<(What, Option<PathBuf>)> {
+    let file = File::open(path)?;
+    let mut head = Vec::new();
+    (&file).take(FIRST_LINE_BYTES).read_to_end(&mut head)?;
+    if head.starts_with(elf::MAGIC) {
+        return Ok((What::Elf(elf::read(&file)?), None));
+    }
+    let interpreter = match head.strip_prefix(b"#!") {
+        Some(line) => interpreter(line),
+        // What execvp(3) and every shell do with a file that the kernel refuses.
+        None => Some(DEFAULT_SHELL.into()),
+    };
+    Ok((What::Script, interpreter))
+}
+
+/// The interpreter of a script's first line; that which `env` will look for, if it is `env`.
+fn interpreter(line: &[u8]) -> Option<PathBuf> {
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
+    let path = PathBuf::from(OsString::from_vec(words.next()?.to_vec()));
+    if path.file_name() == Some(OsStr::new("env")) {
+        let is_name = |word: &&[u8]| !word.starts_with(b"-") && !word.contains(&b'=');
+        let found = words
+            .find(is_name)
+            .and_then(|name| find_file(OsStr::from_bytes(name), std::env::var_os("PATH")).ok());
+        if found.is_some() {
+            return found;
+        }
+    }
+    Some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn script(folder: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let there = script(folder.path(), "there", "", 0o755);
+        script(folder.path(), "shut", "", 0o644);
+        let search = || Some(OsString::from(format!("/nonexistent:{}", folder.path().display())));
+        assert_eq!(find_file(OsStr::new("there"), search()).unwrap(), there);
+        assert_eq!(find_file(there.as_os_str(), None).unwrap(), there);
+        for (name, code) in [("absent", 127), ("shut", 126), ("/nonexistent/x", 127), ("/", 126)] {
+            let missing = find_file(OsStr::new(name), search()).unwrap_err();
+            assert_eq!(missing.exit_code(), code, "{missing}");
+        }
+        assert_eq!(find_file(OsStr::new("sh"), None).unwrap(), Path::new("/bin/sh"));
+    }
+
+    #[test]
+    fn scripts_are_followed_to_what_runs_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = script(folder.path(), "inner", "#! /bin/sh -e\n", 0o755);
+        let outer = format!("#!{}\n", inner.display());
+        let cases = [
+            ("plain", "#!/bin/sh\n", 2),
+            ("nested", outer.as_str(), 3),
+            ("env", "#!/usr/bin/env -S FOO=bar sh -e\n", 2),
+            ("bare", "echo no first line\n", 2),
+            ("lost", "#!/nonexistent/interpreter\n", 1),
+            ("empty", "#!\n", 1),
+        ];
+        for (name, text, steps) in cases {
+            let path = script(folder.path(), name, text, 0o755);
+            let program = Program::find(path.as_os_str()).unwrap();
+            assert_eq!(program.steps.len(), steps, "{program:?}");
+            assert_eq!(program.path(), path);
+            assert_eq!(program.obstacle(), None, "{program:?}");
+            let last = program.steps.last().unwrap();
+            assert_eq!(matches!(last.what, What::Elf(Elf::Dynamic(_))), steps > 1, "{program:?}");
+        }
+        let own = format!("#!{}\n", folder.path().join("own").display());
+        let path = script(folder.path(), "own", &own, 0o755);
+        assert!(Program::find(path.as_os_str()).unwrap().steps.len() <= MOST_INTERPRETERS + 1);
+    }
+
+    #[test]
+    fn what_is_out_of_reach_is_said() {
+        for (elf, says) in [
+            (Elf::Static, "statically"),
+            (Elf::OtherMachine, "64-bit x86"),
+            (Elf::Go, "Go"),
+            (Elf::Dynamic("/lib/ld-musl-x86_64.so.1".into()), "ld-musl"),
+        ] {
+            let why = obstacle_in(&elf).unwrap();
+            assert!(why.contains(says), "{why}");
+        }
+        assert_eq!(obstacle_in(&Elf::Dynamic("/lib64/ld-linux-x86-64.so.2".into())), None);
+    }
+}

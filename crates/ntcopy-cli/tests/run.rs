@@ -1,0 +1,283 @@
+//! `ntcopy run` as a user sees it: what it refuses, what it passes on, and in a kernel that knows
+//! the flag, that programs that were never changed are hinted.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::{env, fs};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_ntcopy")
+}
+
+/// The library, built and linked as `make build` does it.
+fn library() -> &'static str {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| {
+        let profile = Path::new(program()).parent().expect("a folder of the program");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "-q", "--locked", "-p", "ntcopy-preload", "--target-dir"]);
+        cargo.arg(profile.parent().expect("the target folder"));
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        good(&cargo.output().expect("cargo, which runs this test"));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ntcopy-preload/link.sh");
+        let rust = profile.join("libntcopy_preload.a");
+        good(&Command::new(script).arg(rust).arg(&folder).output().expect("a shell"));
+        folder.join("libntcopy-preload.so")
+    });
+    library.to_str().expect("a target folder in UTF-8")
+}
+
+fn ntcopy_run(arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.args(["run", "--library", library()]).args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    ntcopy_run(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The standard output of a run that must end well.
+fn good(output: &Output) -> String {
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{:?}\n{}\n{said}", output.status, text(&output.stdout));
+    text(&output.stdout)
+}
+
+fn this_kernel_knows() -> bool {
+    ntcopy::socket::kernel_support() != ntcopy::socket::Support::None
+}
+
+#[test]
+fn a_kernel_without_the_flag_starts_nothing_unless_told_to() {
+    if this_kernel_knows() {
+        println!("not run: this kernel has the flag");
+        return;
+    }
+    let refused = output(&["--", "echo", "started"]);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    assert!(refused.stdout.is_empty(), "{refused:?}");
+    let said = text(&refused.stderr);
+    assert!(said.contains("does not know MSG_NTCOPY") && said.contains("--anyway"), "{said}");
+    let explained = output(&["--explain", "--", "echo", "started"]);
+    assert_eq!(explained.status.code(), Some(3), "{explained:?}");
+    assert!(!text(&explained.stdout).contains("started\n"), "{explained:?}");
+}
+
+#[test]
+fn what_is_not_there_has_the_exit_codes_of_shells() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shut = folder.path().join("shut");
+    fs::write(&shut, "echo\n").expect("a file");
+    let broken = folder.path().join("broken");
+    fs::write(&broken, "#!/nonexistent/interpreter\n").expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&broken, mode).expect("our file");
+    for (name, code) in [
+        ("ntcopy-no-such-program", 127),
+        ("/nonexistent", 127),
+        (shut.to_str().expect("UTF-8"), 126),
+        ("/", 126),
+        (broken.to_str().expect("UTF-8"), 127),
+    ] {
+        for more in [&["--anyway"][..], &["--anyway", "--stat"]] {
+            let output = output(&[more, &["--", name]].concat());
+            assert_eq!(output.status.code(), Some(code), "{output:?}");
+            assert!(text(&output.stderr).contains(name), "{output:?}");
+        }
+    }
+    for usage in
+        [&[][..], &["--bogus", "cat"], &["--min-bytes", "4k", "cat"], &["--mode", "x", "cat"]]
+    {
+        assert_eq!(output(usage).status.code(), Some(2), "{usage:?}");
+    }
+}
+
+#[test]
+fn out_of_reach_is_said_of_each_kind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("static.c");
+    fs::write(&source, "int main(void) { return 0; }\n").expect("a file");
+    let made = folder.path().join("static");
+    let mut compiler = Command::new("cc");
+    good(&compiler.arg("-static").arg(&source).arg("-o").arg(&made).output().expect("cc"));
+    let explained = output(&["--explain", "--", made.to_str().expect("UTF-8")]);
+    assert_eq!(explained.status.code(), Some(3));
+    assert!(text(&explained.stdout).contains("linked statically"), "{explained:?}");
+
+    let script = folder.path().join("script");
+    fs::write(&script, format!("#!{}\n", made.display())).expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&script, mode).expect("our file");
+    let explained = output(&["--explain", "--", script.to_str().expect("UTF-8")]);
+    let said = text(&explained.stdout);
+    assert!(said.contains("a script") && said.contains("linked statically"), "{said}");
+}
+
+#[test]
+fn exit_codes_signals_and_arguments_are_those_of_the_program() {
+    for more in [&["--anyway"][..], &["--anyway", "--stat"]] {
+        let run = |command: &[&str]| output(&[more, &["--"], command].concat());
+        let echoed = run(&["sh", "-c", "printf '%s|' \"$0\" \"$@\"; exit 7", "a b", "--stat", ""]);
+        assert_eq!(
+            (echoed.status.code(), text(&echoed.stdout).as_str()),
+            (Some(7), "a b|--stat||")
+        );
+        let killed = run(&["sh", "-c", "kill -KILL $$"]);
+        assert_eq!(killed.status.signal(), Some(9), "{killed:?}");
+        let quit = run(&["sh", "-c", "ulimit -c 0; kill -QUIT $$"]);
+        assert_eq!(quit.status.signal(), Some(3), "{quit:?}");
+    }
+}
+
+#[test]
+fn signals_reach_the_program_and_are_what_it_was_given() {
+    for more in [&["--anyway"][..], &["--anyway", "--stat"]] {
+        let script = "trap 'echo term; exit 5' TERM; trap 'echo usr1' USR1; echo ready; \
+                      while :; do sleep 0.05; done";
+        let arguments = [more, &["--", "sh", "-c", script]].concat();
+        let mut child = ntcopy_run(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let mut lines =
+            std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("a pipe")));
+        let mut line = || lines.next().expect("a line").expect("UTF-8");
+        assert_eq!(line(), "ready");
+        kill_process(Pid::from_child(&child), Signal::USR1).expect("it lives");
+        assert_eq!(line(), "usr1");
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it lives");
+        assert_eq!(line(), "term");
+        assert_eq!(child.wait().expect("it ends").code(), Some(5));
+    }
+}
+
+#[test]
+fn what_was_ignored_or_blocked_stays_so() {
+    // SIGPIPE is ignored in services, and the run-time of Rust would undo it.
+    let status = |ignored: &str, how: &str| {
+        let script = format!(
+            "trap '' {ignored}; exec {} run --library {} --anyway {how} -- \
+             grep -E 'Sig(Ign|Blk)' /proc/self/status",
+            program(),
+            library()
+        );
+        let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
+        good(&output)
+    };
+    let plain = |ignored: &str| {
+        let script = format!("trap '' {ignored}; exec grep -E 'Sig(Ign|Blk)' /proc/self/status");
+        good(&Command::new("sh").args(["-c", &script]).output().expect("a shell"))
+    };
+    for ignored in ["PIPE", "HUP", "USR2 PIPE CHLD"] {
+        for how in ["", "--stat"] {
+            assert_eq!(status(ignored, how), plain(ignored), "{ignored} {how}");
+        }
+    }
+}
+
+#[test]
+fn the_environment_is_the_programs_own_and_the_library() {
+    let mut command = ntcopy_run(&["--anyway", "--min-bytes", "64KiB", "--udp", "--mode", "nt"]);
+    command.args(["--", "env"]).env_clear().env("LD_PRELOAD", "").env("OWN", "kept");
+    let environment = good(&command.output().expect("it starts"));
+    let mut lines: Vec<&str> = environment.lines().collect();
+    lines.sort_unstable();
+    let preload = format!("LD_PRELOAD={}", library());
+    assert_eq!(
+        lines,
+        [
+            preload.as_str(),
+            "NTCOPY_PRELOAD_FAMILIES=udp",
+            "NTCOPY_PRELOAD_MIN_BYTES=65536",
+            "NTCOPY_PRELOAD_MODE=nt",
+            "OWN=kept",
+        ]
+    );
+    // A library that is not there.
+    let mut command = Command::new(program());
+    command.args(["run", "--library", "/nonexistent.so", "--", "echo", "started"]);
+    let output = command.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(text(&output.stderr).contains("/nonexistent.so"), "{output:?}");
+}
+
+#[test]
+fn a_program_that_ends_at_once_is_not_missed() {
+    for _ in 0..20 {
+        assert!(output(&["--anyway", "--stat", "--", "true"]).status.success());
+    }
+}
+
+/// Sends 8 MiB by `sendall`, which Python makes of send.
+const SENDER: &str = "import socket, threading\n\
+                      here, there = socket.socketpair()\n\
+                      def read():\n\
+                      \x20while there.recv(1 << 20): pass\n\
+                      reader = threading.Thread(target=read)\n\
+                      reader.start()\n\
+                      for _ in range(8): here.sendall(b'x' * (1 << 20))\n\
+                      here.close()\n\
+                      reader.join()\n";
+
+/// The sum of all that a kernel counted under each of these command lines, in its own guest.
+fn hinted_bytes(lines: &[Vec<&str>]) -> Vec<u64> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sender = folder.path().join("sender.py");
+    fs::write(&sender, SENDER).expect("a file");
+    let sender = sender.to_str().expect("UTF-8");
+    let mut script = String::new();
+    for line in lines {
+        let line: Vec<&str> =
+            line.iter().map(|word| if *word == "SENDER" { sender } else { word }).collect();
+        script += &format!("{} && {} stat --once --json && ", line.join(" "), program());
+    }
+    script += "true";
+    let booted = Command::new(program())
+        .args(["kernel", "boot", "--timeout", "120", "--", "sh", "-c", &script])
+        .output()
+        .expect("the program starts");
+    let lines = good(&booted);
+    let totals: Vec<u64> = lines
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| {
+            let object: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            object["hinted_total_bytes"].as_u64().expect("a number")
+        })
+        .collect();
+    let before = std::iter::once(0).chain(totals.iter().copied());
+    totals.iter().zip(before).map(|(total, before)| total - before).collect()
+}
+
+#[test]
+fn in_a_kernel_that_knows_the_flag_unchanged_programs_are_hinted() {
+    let python = "/usr/bin/python3";
+    let run = |more: &[&'static str]| {
+        let start = vec![program(), "run", "--library", library()];
+        [&start, more, &["--", python, "SENDER"]].concat()
+    };
+    let whole = 8 << 20;
+    let counted = hinted_bytes(&[
+        vec![python, "SENDER"],
+        run(&[]),
+        run(&["--unix"]),
+        run(&["--tcp"]),
+        run(&["--min-bytes", "2MiB"]),
+        run(&["--mode", "nt"]),
+        run(&["--stat"]),
+    ]);
+    assert_eq!(counted, [0, whole, whole, 0, 0, whole, whole]);
+}
