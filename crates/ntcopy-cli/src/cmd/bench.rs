@@ -126,6 +126,14 @@ pub fn signalled(signal: i32) -> ExitCode {
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }
 
+/// Says why figures of this machine would be no timing, and gives the exit code for that.
+fn not_a_clock(why: &str) -> ExitCode {
+    not_available(&format!(
+        "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
+         same, and marks the record"
+    ))
+}
+
 /// Says why it cannot be done here, and gives the exit code for that.
 pub fn not_available(why: &str) -> ExitCode {
     eprintln!("ntcopy: not available: {why}");

@@ -17,7 +17,7 @@ use ntcopy_bench::sample::{MeasureError, Progress};
 use ntcopy_bench::{guest, machine};
 
 pub use self::args::{Common, MemcpyArgs, MemsetArgs, OrderArgs};
-use super::{go, not_available};
+use super::{go, not_a_clock, not_available};
 
 /// The arguments that lead to the worker.
 pub fn worker_args() -> Vec<String> {
@@ -80,10 +80,7 @@ pub fn run(
     }
     let not_a_timing = machine::not_a_timing();
     if let Some(why) = not_a_timing.as_ref().filter(|_| !args.allow_not_a_timing) {
-        return Ok(not_available(&format!(
-            "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
-             same, and marks the record"
-        )));
+        return Ok(not_a_clock(why));
     }
     say_what_is_left_out(&plan);
     let options = Options {

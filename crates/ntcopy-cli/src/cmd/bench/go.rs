@@ -16,7 +16,7 @@ use ntcopy_bench::{machine, verdict};
 use ntcopy_kernel::{Kind, Machine};
 
 use super::args::Common;
-use super::{not_available, signalled};
+use super::{not_a_clock, not_available, signalled};
 use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE};
 
 /// What is to be measured, whichever experiment it belongs to.
@@ -52,10 +52,7 @@ fn on_this_kernel(asked: &Asked<'_>) -> anyhow::Result<ExitCode> {
     };
     let not_a_timing = machine::not_a_timing();
     if let Some(why) = not_a_timing.as_ref().filter(|_| !args.allow_not_a_timing) {
-        return Ok(not_available(&format!(
-            "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
-             same, and marks the record"
-        )));
+        return Ok(not_a_clock(why));
     }
     let options = Options {
         out: args.out.clone(),

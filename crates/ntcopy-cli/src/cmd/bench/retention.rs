@@ -19,7 +19,7 @@ use ntcopy_bench::{guest, machine, plan};
 use self::rate::BytesPerSecond;
 use super::args::Common;
 use super::go::{self, Asked};
-use super::not_available;
+use super::{not_a_clock, not_available};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -222,10 +222,7 @@ fn measure(args: &RetentionArgs, plan: &CopiesPlan) -> anyhow::Result<ExitCode> 
     let common = &args.common;
     let not_a_timing = machine::not_a_timing();
     if let Some(why) = not_a_timing.as_ref().filter(|_| !common.allow_not_a_timing) {
-        return Ok(not_available(&format!(
-            "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
-             same, and marks the record"
-        )));
+        return Ok(not_a_clock(why));
     }
     let options = Options {
         out: common.out.clone(),

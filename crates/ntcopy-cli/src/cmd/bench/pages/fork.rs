@@ -15,7 +15,7 @@ use ntcopy_bench::sample::bulk::Options;
 use ntcopy_bench::sample::{self, Progress};
 use ntcopy_kernel::{Kind, Machine};
 
-use super::super::{go, not_available, pin, signalled};
+use super::super::{go, not_a_clock, not_available, pin, signalled};
 use super::PagesArgs;
 
 /// Runs it.
@@ -43,7 +43,7 @@ fn on_this_kernel(args: &PagesArgs) -> anyhow::Result<ExitCode> {
     };
     let not_a_timing = machine::not_a_timing();
     if let Some(why) = not_a_timing.as_ref().filter(|_| !common.allow_not_a_timing) {
-        return Ok(not_available(&machine_is_no_clock(why)));
+        return Ok(not_a_clock(why));
     }
     let options = Options {
         out: common.out.clone(),
@@ -58,13 +58,6 @@ fn on_this_kernel(args: &PagesArgs) -> anyhow::Result<ExitCode> {
     let machine = machine::describe();
     let outcome = sample::fork::measure(&plan, machine, &options, &stop, &mut progress)?;
     conclude(args, &outcome.place, outcome.stopped)
-}
-
-fn machine_is_no_clock(why: &str) -> String {
-    format!(
-        "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
-         same, and marks the record"
-    )
 }
 
 fn in_a_booted_kernel(args: &PagesArgs) -> anyhow::Result<ExitCode> {
