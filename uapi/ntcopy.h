@@ -10,6 +10,9 @@
 #ifndef NTCOPY_H
 #define NTCOPY_H
 
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
 /*
  * Flag of send(), sendto(), sendmsg() and sendmmsg(): the caller will not look
  * at these bytes again, so they may bypass the CPU caches on their way into
@@ -54,5 +57,37 @@
 #define NTCOPY_STAT_CHECKSUMMED		"checksummed_bytes"	/* checksummed while copied */
 #define NTCOPY_STAT_SOFTWARE_TLS	"software_tls_bytes"	/* encrypted right away by the CPU */
 #define NTCOPY_STAT_NOT_SUPPORTED	"not_supported_bytes"	/* no such copy on this path or CPU */
+
+/*
+ * /dev/ntcopy, of the module ntcopy.ko: the same on a kernel that does not know
+ * the flag.  Any process may attach a socket that it holds; from then on the
+ * socket, and what it accepts, honours MSG_NTCOPY and the mode that is set here
+ * in place of SO_NTCOPY.
+ *
+ * Errors: EBADF (a closed or O_PATH descriptor), ENOTSOCK, EOPNOTSUPP (a socket
+ * that the module cannot help), EBUSY (its operations belong to somebody else),
+ * EINVAL (a bad mode or size; flags or reserved not 0), ENOTTY (no such ioctl),
+ * EFAULT, ENOMEM.
+ */
+struct ntcopy_socket {
+	__s32 fd;	/* a socket of the caller */
+	__u32 mode;	/* NTCOPY_SOCK_*; of a query: the answer */
+	__u32 flags;	/* in: 0.  Of a query: NTCOPY_SOCKET_ATTACHED */
+	__u32 reserved;	/* 0 */
+};
+
+#define NTCOPY_SOCKET_ATTACHED	1
+
+struct ntcopy_module_info {
+	__u32 version;		/* of the module: major << 16 | minor << 8 | patch */
+	__u32 series;		/* of this interface: 1 */
+	__u64 attached;		/* sockets */
+	__u64 lingering;	/* sockets that were detached, but are not closed yet */
+};
+
+#define NTCOPY_IOC_ATTACH	_IOW('N', 0xc0, struct ntcopy_socket)	/* again: sets the mode */
+#define NTCOPY_IOC_DETACH	_IOW('N', 0xc1, struct ntcopy_socket)
+#define NTCOPY_IOC_QUERY	_IOWR('N', 0xc2, struct ntcopy_socket)
+#define NTCOPY_IOC_INFO		_IOR('N', 0xc3, struct ntcopy_module_info)
 
 #endif /* NTCOPY_H */

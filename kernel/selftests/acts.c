@@ -115,7 +115,7 @@ static void act_option(struct scene *scene, struct source *source)
 	int value = any(scene, 5), ret;
 
 	(void)source;
-	ret = setsockopt(scene->pair.tx, SOL_SOCKET, SO_NTCOPY, &value, sizeof(value));
+	ret = set_hint(scene->pair.tx, value);
 	note(scene, "option %d: %d", value, ret);
 }
 

@@ -71,10 +71,7 @@ static unsigned char *start(struct scene *scene)
 /* A flag for calls that take none. */
 static void hint_socket(struct scene *scene)
 {
-	int option = NTCOPY_SOCK_HINT;
-
-	if (scene->mode->flag &&
-	    setsockopt(scene->pair.tx, SOL_SOCKET, SO_NTCOPY, &option, sizeof(option)) < 0)
+	if (scene->mode->flag && set_hint(scene->pair.tx, NTCOPY_SOCK_HINT) < 0)
 		fatal(scene, "SO_NTCOPY");
 }
 

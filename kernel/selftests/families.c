@@ -31,14 +31,13 @@ static void scene_sends(struct scene *scene)
 static void scene_splices(struct scene *scene)
 {
 	unsigned char *data = pages(LENGTH / 4096 + 1);
-	int option = NTCOPY_SOCK_HINT, ends[2], i;
+	int ends[2], i;
 
 	fill(data, LENGTH, 73);
 	scene_open(scene);
 	if (scene->family->head_len)
 		return;		/* a pipe's bytes are not a packet with its head */
-	if (scene->mode->flag &&
-	    setsockopt(scene->pair.tx, SOL_SOCKET, SO_NTCOPY, &option, sizeof(option)) < 0)
+	if (scene->mode->flag && set_hint(scene->pair.tx, NTCOPY_SOCK_HINT) < 0)
 		fatal(scene, "SO_NTCOPY");
 	for (i = 0; i < SENDS; i++) {
 		long ret;

@@ -73,6 +73,8 @@ static int open_unix(const struct family *family, struct pair *pair)
 		return ret;
 	pair->tx = fds[0];
 	pair->rx = fds[1];
+	made_socket(pair->tx);
+	made_socket(pair->rx);
 	ret = set_buffers(pair->tx);
 	return ret < 0 ? ret : set_buffers(pair->rx);
 }
@@ -99,6 +101,7 @@ static int new_socket(const struct family *family)
 		close(fd);
 		return ret;
 	}
+	made_socket(fd);
 	return fd;
 }
 
@@ -113,7 +116,7 @@ int open_listening(const struct family *family, struct sockaddr_storage *addr,
 
 	if (server < 0)
 		return server;
-	if (option && setsockopt(server, SOL_SOCKET, SO_NTCOPY, &option, sizeof(option)) < 0)
+	if (option && set_hint(server, option) < 0)
 		goto failed;
 	if (bind(server, (void *)addr, len) < 0 || listen(server, 1) < 0)
 		goto failed;

@@ -233,6 +233,8 @@ static inline void identical(struct __test_metadata *_metadata, scene_fn fn,
 
 	if (set_mode(mode->sysctl) < 0)
 		SKIP(return, "no mode %s in this kernel", mode->name);
+	if (!can_be_hinted(family))
+		SKIP(return, "the module has no %s", family->name);
 	/* Nothing is too small, so that short sends are tried too. */
 	ASSERT_EQ(set_min_bytes("0"), 0);
 	play(fn, family, &mode_plain, 1, &plain);

@@ -25,6 +25,7 @@ static void perform(scene_fn fn, struct scene *scene)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(SCENE_SECONDS);
+	attach_sockets = scene->mode != &mode_plain;
 	fn(scene);
 	close_pair(&scene->pair);
 	scene->transcript->finished = true;

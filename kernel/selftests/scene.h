@@ -23,7 +23,9 @@
 /* Of every socket, in both directions: what is sent next need not block. */
 #define SOCKET_BUFFER	(8 * MIB)
 
-/* stat.c: settings, and what the kernel counted */
+/* stat.c: settings, how sockets are hinted, and what the kernel counted */
+
+struct family;
 
 enum fate {
 	FATE_NONTEMPORAL,
@@ -50,6 +52,13 @@ struct counts read_counts(void);
 struct counts counts_since(const struct counts *before);
 long long counts_sum(const struct counts *counts);
 bool kernel_has_ntcopy(void);
+bool via_module(void);
+int module_device(void);
+extern bool attach_sockets;
+void made_socket(int fd);
+int set_hint(int fd, int value);
+int get_hint(int fd);
+bool can_be_hinted(const struct family *family);
 void own_namespace(void);
 
 /* family.c, family_other.c: connected pairs of sockets */

@@ -104,15 +104,14 @@ unsigned char *pages(size_t count)
 /* Opens the family's pair of sockets, hinted as the mode says. */
 void scene_open(struct scene *scene)
 {
-	int option = scene->mode->option, ret;
+	int ret;
 
 	ret = scene->family->open(scene->family, &scene->pair);
 	if (ret < 0) {
 		scene->transcript->unavailable = -ret;
 		_exit(0);
 	}
-	if (option && setsockopt(scene->pair.tx, SOL_SOCKET, SO_NTCOPY, &option,
-				 sizeof(option)) < 0)
+	if (scene->mode->option && set_hint(scene->pair.tx, scene->mode->option) < 0)
 		fatal(scene, "SO_NTCOPY");
 }
 

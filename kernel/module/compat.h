@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between the kernels that this module is for, and what
+ * nontemporal.c expects of a kernel that has the series.
+ */
+#ifndef NTCOPY_COMPAT_H
+#define NTCOPY_COMPAT_H
+
+#include <linux/cacheinfo.h>
+#include <linux/socket.h>
+#include <linux/sysctl.h>
+#include <linux/udp.h>
+#include <linux/uio.h>
+#include <linux/version.h>
+
+/*
+ * The range.  Below 6.5 there is no MSG_SPLICE_PAGES; above 7.3 nobody has
+ * looked yet.  BUILD_EXCLUSIVE_KERNEL in dkms.conf says the same.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#error "ntcopy needs Linux 6.5 or later: there is no MSG_SPLICE_PAGES before"
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 4, 0)
+#error "ntcopy was written for Linux 6.5 to 7.3: look for a newer version of it"
+#endif
+
+/* 6.10 packed the arguments of accept() */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define NTCOPY_ACCEPT_PARAMS	struct proto_accept_arg *arg
+#define NTCOPY_ACCEPT_ARGS	arg
+#else
+#define NTCOPY_ACCEPT_PARAMS	int flags, bool kern
+#define NTCOPY_ACCEPT_ARGS	flags, kern
+#endif
+
+/* 6.6 wants the length of a table of sysctls; before, it ends with an empty one */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define register_net_sysctl_sz(net, path, table, size) \
+	register_net_sysctl(net, path, table)
+#endif
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#include <net/rps.h>
+#endif
+
+/* 6.10 moved it */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#include <net/hotdata.h>
+#define ntcopy_max_skb_frags()	READ_ONCE(net_hotdata.sysctl_max_skb_frags)
+#else
+#include <linux/skbuff.h>
+#define ntcopy_max_skb_frags()	READ_ONCE(sysctl_max_skb_frags)
+#endif
+
+/* 6.6 and 6.7 made bits of them */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#define ntcopy_defers_connect(sk) inet_test_bit(DEFER_CONNECT, sk)
+#else
+#define ntcopy_defers_connect(sk) (inet_sk(sk)->defer_connect)
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define ntcopy_udp_corked(sk)	udp_test_bit(CORK, sk)
+#else
+#define ntcopy_udp_corked(sk)	READ_ONCE(udp_sk(sk)->corkflag)
+#endif
+
+#ifdef CONFIG_X86_64
+/* nontemporal.c asks by this whether there is such a copy. */
+#define copy_to_nontemporal_unfenced copy_to_nontemporal_unfenced
+#endif
+
+#ifdef CONFIG_GENERIC_CPU_CACHEINFO
+/* It is not exported.  adaptive.c knows the size of the last level. */
+struct cpu_cacheinfo *ntcopy_cpu_cacheinfo(unsigned int cpu);
+#define get_cpu_cacheinfo ntcopy_cpu_cacheinfo
+#endif
+
+#endif /* NTCOPY_COMPAT_H */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the programs about /dev/ntcopy share: its ioctls, and sockets to try. */
+#ifndef NTCOPY_MODULE_H
+#define NTCOPY_MODULE_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "identical.h"
+
+#define REFCNT_PATH	"/sys/module/ntcopy/refcnt"
+
+static inline int call(unsigned long request, int fd, unsigned int mode)
+{
+	struct ntcopy_socket arg = { .fd = fd, .mode = mode };
+
+	return own_error(ioctl(module_device(), request, &arg));
+}
+
+static inline int attach(int fd, unsigned int mode)
+{
+	return call(NTCOPY_IOC_ATTACH, fd, mode);
+}
+
+static inline int detach(int fd)
+{
+	return call(NTCOPY_IOC_DETACH, fd, 0);
+}
+
+/* The mode; -1 if it is not attached; -2 if the answer makes no sense. */
+static inline int mode_of(int fd)
+{
+	struct ntcopy_socket arg = { .fd = fd, .mode = 77 };
+
+	if (ioctl(module_device(), NTCOPY_IOC_QUERY, &arg) < 0)
+		return -errno - 1000;
+	if (arg.fd != fd || arg.reserved || arg.flags & ~NTCOPY_SOCKET_ATTACHED)
+		return -2;
+	return arg.flags ? (int)arg.mode : arg.mode ? -2 : -1;
+}
+
+static inline struct ntcopy_module_info info(void)
+{
+	struct ntcopy_module_info info = { .series = 99 };
+
+	ioctl(module_device(), NTCOPY_IOC_INFO, &info);
+	return info;
+}
+
+static inline long refcnt(void)
+{
+	char text[32];
+
+	return read_file(REFCNT_PATH, text, sizeof(text)) < 0 ? -1 : atol(text);
+}
+
+static inline long sent(const int *pair, int flags)
+{
+	static unsigned char data[60000], got[60000];
+	long ret = send(pair[0], data, sizeof(data), flags);
+
+	return ret > 0 ? recv(pair[1], got, ret, MSG_WAITALL) : ret;
+}
+
+/* So many bytes of a send are counted as non-temporal, and nothing else is. */
+static inline void expect_sent(struct __test_metadata *_metadata, const int *pair, int flags,
+			       long nontemporal)
+{
+	struct counts before = read_counts(), counts;
+
+	EXPECT_EQ(sent(pair, flags), 60000);
+	counts = counts_since(&before);
+	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL], nontemporal);
+	EXPECT_EQ(counts_sum(&counts), nontemporal);
+}
+
+#define EXPECT_SENT(pair, flags, nontemporal) \
+	expect_sent(_metadata, pair, flags, nontemporal)
+
+static inline int connect_one(const struct sockaddr_storage *addr, socklen_t len)
+{
+	int fd = socket(addr->ss_family, SOCK_STREAM, 0);
+
+	if (connect(fd, (void *)addr, len) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Every test ends with as many sockets attached as it began with. */
+FIXTURE(module)
+{
+	struct ntcopy_module_info before;
+	long refcnt;
+	int pair[2];
+};
+
+FIXTURE_SETUP(module)
+{
+	ASSERT_EQ(set_mode("2"), 0);
+	ASSERT_EQ(set_min_bytes("0"), 0);
+	attach_sockets = false;
+	ASSERT_LE(0, module_device());
+	self->before = info();
+	self->refcnt = refcnt();
+	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, self->pair), 0);
+}
+
+FIXTURE_TEARDOWN(module)
+{
+	struct ntcopy_module_info after;
+	int i;
+
+	close(self->pair[0]);
+	close(self->pair[1]);
+	/* What is closed may still be on its way out. */
+	for (i = 0; i < 100; i++) {
+		after = info();
+		if (after.attached == self->before.attached &&
+		    after.lingering == self->before.lingering && refcnt() == self->refcnt)
+			break;
+		usleep(20000);
+	}
+	EXPECT_EQ(after.attached, self->before.attached);
+	EXPECT_EQ(after.lingering, self->before.lingering);
+	EXPECT_EQ(refcnt(), self->refcnt);
+}
+
+/* The main function of a program that is about the module and nothing else. */
+static inline int module_main(int argc, char **argv)
+{
+	if (!via_module()) {
+		ksft_print_header();
+		ksft_exit_skip("no /dev/ntcopy here, or no need for it\n");
+	}
+	own_namespace();
+	return test_harness_run(argc, argv);
+}
+
+#endif /* NTCOPY_MODULE_H */
