@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library install bench report record clean help \
-	test-kernels upstream-tests soak mutations memory families free-when-unused
+	dist test-dist test-kernels upstream-tests soak mutations memory families free-when-unused
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -22,8 +22,8 @@ build: ## the program and the library of `ntcopy run`, in release mode
 	@$(CARGO) build --release --locked -p ntcopy-cli -p ntcopy-preload
 	@crates/ntcopy-preload/link.sh $(dir $(NTCOPY))libntcopy_preload.a $(dir $(NTCOPY))
 
-test: ## unit, property and end-to-end tests, the latter in the booted kernel
-	@scripts/setup.sh build test
+test: ## unit, property and end-to-end tests, the latter in booted kernels
+	@scripts/setup.sh build test kernels
 	@$(CARGO) run --locked -q -p ntcopy-cli -- kernel build
 	@scripts/check-series.sh 7.3
 	@$(CARGO) test --workspace --locked --no-fail-fast
@@ -34,6 +34,14 @@ library: ## libntcopy for C and C++, in release mode
 
 install: build library ## C library, manual, program: make install PREFIX=/usr/local DESTDIR=
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh
+
+dist: ## out/dist/ntcopy-dkms_VERSION_all.deb: the module for DKMS; packaging/README.md
+	@scripts/setup.sh dist
+	@scripts/dist.sh
+
+test-dist: ## that package in a Debian 12 made for it: built by DKMS, purged without a trace; root
+	@scripts/setup.sh dist
+	@scripts/test-dist.sh
 
 test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations; an hour
 	@scripts/setup.sh kernels

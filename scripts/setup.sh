@@ -5,7 +5,7 @@
 # installed: as root it installs what is missing, by name; as anybody else it
 # prints the one command that does, and ends with 3.
 #
-# usage: scripts/setup.sh [build|test|lint|kernels|upstream]...     default: build
+# usage: scripts/setup.sh [build|test|lint|kernels|upstream|dist]...     default: build
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -111,6 +111,14 @@ need_upstream() {
 	need_header sys/capability.h libcap-dev
 }
 
+# The package for DKMS: to build it, to have it judged, to try it in a Debian of its own.
+need_dist() {
+	need dpkg-deb dpkg
+	need git git
+	need lintian lintian
+	need debootstrap debootstrap
+}
+
 # Has apt look at the security updates too, this once: the system's lists stay as
 # they are.
 add_security() {
@@ -151,9 +159,9 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | test | lint | kernels | upstream) "need_$what" ;;
+	build | test | lint | kernels | upstream | dist) "need_$what" ;;
 	*)
-		echo "setup: '$what' is none of build, test, lint, kernels, upstream" >&2
+		echo "setup: '$what' is none of build, test, lint, kernels, upstream, dist" >&2
 		exit 2
 		;;
 	esac

@@ -1,5 +1,5 @@
-//! Embeds the kernel patches and the configuration fragments, so that the program works from any
-//! directory.
+//! Embeds the kernel patches, the configuration fragments and the module's sources, so that the
+//! program works from any directory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,6 +21,7 @@ fn main() {
         writeln!(code, "pub(crate) const CONFIG_{constant}: &str = include_str!({config:?});")
             .expect("memory");
     }
+    embed_module(&mut code, &kernel);
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
     fs::write(out.join("embedded.rs"), code).expect("writing embedded.rs");
 }
@@ -40,4 +41,40 @@ fn embed(code: &mut String, constant: &str, folder: &Path) {
         writeln!(code, "    ({name:?}, include_bytes!({path:?})),").expect("memory");
     }
     writeln!(code, "];").expect("memory");
+}
+
+/// A constant with the module's sources: path below `kernel/module` and bytes. The header of the
+/// interface lies beside them, as in every package of the module.
+fn embed_module(code: &mut String, kernel: &Path) {
+    let folder = kernel.join("module");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut files = Vec::new();
+    sources(&folder, &folder, &mut files);
+    let header = kernel.join("../uapi/ntcopy.h").canonicalize().expect("uapi/ntcopy.h");
+    files.push(("ntcopy.h".to_owned(), header));
+    files.sort();
+    writeln!(code, "pub(crate) const MODULE: &[(&str, &[u8])] = &[").expect("memory");
+    for (name, path) in &files {
+        println!("cargo::rerun-if-changed={}", path.display());
+        writeln!(code, "    ({name:?}, include_bytes!({path:?})),").expect("memory");
+    }
+    writeln!(code, "];").expect("memory");
+}
+
+/// The sources below a folder, and nothing that a build left there.
+fn sources(root: &Path, folder: &Path, files: &mut Vec<(String, PathBuf)>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            sources(root, &path, files);
+            continue;
+        }
+        let name = path.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+        let is_built = name.ends_with(".mod.c");
+        let is_source = ["c", "h", "S"].map(|end| name.ends_with(&format!(".{end}")));
+        let is_recipe = ["Kbuild", "Makefile", "dkms.conf"].contains(&name.as_str());
+        if is_recipe || is_source.contains(&true) && !is_built {
+            files.push((name, path));
+        }
+    }
 }

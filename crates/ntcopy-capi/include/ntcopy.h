@@ -239,20 +239,40 @@ void ntcopy_stream_destroy(ntcopy_stream *stream);
 #define NTCOPY_SUPPORT_MODULE	2	/* a loaded module */
 
 /*
- * Hints every send of a socket, those by write() and splice() included. setting
- * is NTCOPY_SOCK_NONE, NTCOPY_SOCK_HINT or NTCOPY_SOCK_OBEY (<ntcopy/uapi.h>).
+ * Says what a socket's sends are taken for, those by write() and splice()
+ * included. setting is NTCOPY_SOCK_NONE (only those by ntcopy_send() and with
+ * MSG_NTCOPY are hinted), NTCOPY_SOCK_HINT or NTCOPY_SOCK_OBEY (<ntcopy/uapi.h>).
+ * The kernel is asked first, then the module, which attaches the socket: it takes
+ * hints on no other. Called again it changes the setting.
  *
  *	>= 0		NTCOPY_SUPPORT_*: who took it. NTCOPY_SUPPORT_NONE is not an
  *			error: the socket works as ever.
  *	-EINVAL		setting.
- *	-EBADF		fd is not open.
+ *	-EBADF		fd is not open, or was opened with O_PATH.
  *	-ENOTSOCK	fd is not a socket.
+ *	-ENOMEM		The module has no memory for it.
+ *	-EMFILE, -ENFILE	No descriptor left for the module's device, which the
+ *			first call opens (close-on-exec) and the library keeps.
  */
 int ntcopy_socket_enable(int fd, int setting);
 
 /*
- * Asks the kernel with a throw-away socket. NTCOPY_SUPPORT_*, or the negative
- * errno of socketpair(2): -EMFILE and so on.
+ * Takes back what ntcopy_socket_enable() did, and says by whom: the kernel's
+ * setting is NTCOPY_SOCK_NONE again, the module lets go of the socket. Errors
+ * as there.
+ */
+int ntcopy_socket_disable(int fd);
+
+/*
+ * Who takes this socket's hints, and in *setting what its sends are taken for.
+ * NTCOPY_SUPPORT_NONE and NTCOPY_SOCK_NONE for one that isn't attached to the
+ * module. Errors as there.
+ */
+int ntcopy_socket_mode(int fd, int *setting);
+
+/*
+ * Who would take hints: asks the kernel with a throw-away socket, then the module.
+ * NTCOPY_SUPPORT_*, or the negative errno of socketpair(2): -EMFILE and so on.
  */
 int ntcopy_socket_probe(void);
 
@@ -260,8 +280,9 @@ int ntcopy_socket_probe(void);
  * send(2) and sendmsg(2) with hints for the copy that the kernel makes, whose
  * destination is the kernel's buffer: NTCOPY_DST_NONTEMPORAL if you don't expect
  * these bytes to be read while they are in cache. The hint travels as MSG_NTCOPY,
- * and only where the kernel has it; otherwise these are the plain calls. The
- * bits of the source mean nothing here yet and do no harm. Bytes, errors, order
+ * and only where somebody takes it: the kernel on every socket, the module on
+ * those that ntcopy_socket_enable() attached (one more system call asks it). Else
+ * these are the plain calls. The bits of the source mean nothing here yet and do no harm. Bytes, errors, order
  * and partial sends are the same with and without. As with send(2), SIGPIPE
  * comes unless flags has MSG_NOSIGNAL, and NULL for bytes is -EFAULT.
  *

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use libc::msghdr;
-use ntcopy::socket::{self, SendFlags, Setting, Support, enable, probe};
+use ntcopy::socket::{self, SendFlags, Setting, Support, disable, enable, mode, probe};
 use ntcopy::uapi;
 
 use crate::boundary::{Errno, answer, write_out};
@@ -30,7 +30,21 @@ fn number(support: Support) -> c_int {
     }
 }
 
-/// Sets a socket's `SO_NTCOPY` and says who took it.
+/// The descriptor for as long as a call takes.
+fn borrowed<'a>(fd: c_int) -> Result<BorrowedFd<'a>, Errno> {
+    if fd < 0 {
+        return Err(Errno::BAD_DESCRIPTOR);
+    }
+    // SAFETY: not -1. Whether it is open is for the kernel to say; it is only named to it, and
+    // not closed.
+    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
+fn refused(errno: socket::Errno) -> Errno {
+    Errno(errno.raw_os_error())
+}
+
+/// Says what a socket's sends are taken for, and who took it.
 #[unsafe(no_mangle)]
 pub extern "C" fn ntcopy_socket_enable(fd: c_int, setting: c_int) -> c_int {
     answer(|| {
@@ -40,20 +54,35 @@ pub extern "C" fn ntcopy_socket_enable(fd: c_int, setting: c_int) -> c_int {
             uapi::SOCK_OBEY => Setting::Obey,
             _ => return Err(Errno::INVALID),
         };
-        if fd < 0 {
-            return Err(Errno::BAD_DESCRIPTOR);
-        }
-        // SAFETY: not -1. Whether it is open is for the kernel to say; it is only named to it, and
-        // not closed.
-        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-        enable(fd, setting).map(number).map_err(|errno| Errno(errno.raw_os_error()))
+        enable(borrowed(fd)?, setting).map(number).map_err(refused)
     })
 }
 
-/// Asks the kernel, with a throw-away socket, who would take a hint.
+/// Takes that back.
+#[unsafe(no_mangle)]
+pub extern "C" fn ntcopy_socket_disable(fd: c_int) -> c_int {
+    answer(|| disable(borrowed(fd)?).map(number).map_err(refused))
+}
+
+/// Says who takes a socket's hints, and what its sends are taken for.
+///
+/// # Safety
+///
+/// `setting` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntcopy_socket_mode(fd: c_int, setting: *mut c_int) -> c_int {
+    answer(|| {
+        let (support, found) = mode(borrowed(fd)?).map_err(refused)?;
+        // SAFETY: the caller guarantees that `setting` is NULL or can be written.
+        unsafe { write_out(setting, found.value()) };
+        Ok(number(support))
+    })
+}
+
+/// Asks, with a throw-away socket, who would take a hint.
 #[unsafe(no_mangle)]
 pub extern "C" fn ntcopy_socket_probe() -> c_int {
-    answer(|| probe().map(number).map_err(|errno| Errno(errno.raw_os_error())))
+    answer(|| probe().map(number).map_err(refused))
 }
 
 /// `send(2)` with a hint.
@@ -71,7 +100,7 @@ pub unsafe extern "C" fn ntcopy_send(
     hinted: *mut c_int,
 ) -> isize {
     answer(|| {
-        let (flags, support) = with_hint(flags, hints)?;
+        let (flags, support) = with_hint(fd, flags, hints)?;
         // SAFETY: the kernel checks what it is given, and only reads the buffer.
         let bytes = sent(unsafe { libc::send(fd, buf, len, flags) })?;
         // SAFETY: the caller guarantees that `hinted` is NULL or can be written.
@@ -94,7 +123,7 @@ pub unsafe extern "C" fn ntcopy_sendmsg(
     hinted: *mut c_int,
 ) -> isize {
     answer(|| {
-        let (flags, support) = with_hint(flags, hints)?;
+        let (flags, support) = with_hint(fd, flags, hints)?;
         // SAFETY: the kernel checks what it is given, and only reads the message.
         let bytes = sent(unsafe { libc::sendmsg(fd, msg, flags) })?;
         // SAFETY: the caller guarantees that `hinted` is NULL or can be written.
@@ -105,11 +134,13 @@ pub unsafe extern "C" fn ntcopy_sendmsg(
 
 /// The flags with the hint in them, if it is one for the kernel's copy and somebody is there to
 /// take it, and who that is.
-fn with_hint(flags: c_int, hints: c_uint) -> Result<(c_int, c_int), Errno> {
+fn with_hint(fd: c_int, flags: c_int, hints: c_uint) -> Result<(c_int, c_int), Errno> {
     let destination = hints::decode(hints)?.destination;
+    // That it is no descriptor is for the send to say.
+    let Ok(fd) = borrowed(fd) else { return Ok((flags, NTCOPY_SUPPORT_NONE)) };
     // Bits that are not known here are the kernel's to judge.
     let flags = SendFlags::from_bits_retain(flags.cast_unsigned());
-    let (flags, support) = socket::with_hint(flags, destination);
+    let (flags, support) = socket::with_hint(fd, flags, destination);
     Ok((flags.bits().cast_signed(), number(support)))
 }
 

@@ -28,6 +28,8 @@ enum Command {
     Stat(cmd::stat::Args),
     #[command(subcommand)]
     Kernel(cmd::kernel::Args),
+    #[command(subcommand)]
+    Module(cmd::module::Args),
     UnixNtBench(cmd::unix_nt_bench::Args),
 }
 
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(args),
         Command::Stat(args) => cmd::stat::run(args),
         Command::Kernel(args) => cmd::kernel::run(args),
+        Command::Module(args) => cmd::module::run(args),
         Command::UnixNtBench(args) => cmd::unix_nt_bench::run(args),
     };
     result.unwrap_or_else(|error| cmd::fail(&error))

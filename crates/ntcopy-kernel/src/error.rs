@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::kind::Kind;
+use crate::module::ModuleError;
 use crate::tools::MissingTools;
 
 /// A failure to get, build or boot a kernel.
@@ -152,6 +153,9 @@ pub enum Error {
         /// What arrived, in bytes.
         came_bytes: u64,
     },
+    /// Something about the module.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
     /// A system call on the host failed.
     #[error("{doing} {path}: {source}")]
     Io {
@@ -177,6 +181,7 @@ impl Error {
             | Self::MissingTools(_)
             | Self::NoSource { .. }
             | Self::NoRoom { .. } => 3,
+            Self::Module(error) => error.exit_code(),
             Self::Interrupted(signal) => 128u8.wrapping_add(*signal as u8),
             _ => 1,
         }

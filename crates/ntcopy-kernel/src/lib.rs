@@ -1,8 +1,10 @@
 //! Finds, patches, builds and boots the kernels that know `MSG_NTCOPY`.
 //!
+//! [`module`] builds, loads and unloads `ntcopy.ko` for a kernel that doesn't.
+//!
 //! [`build`] gives a kernel from the cache, and makes it first when it is not there. [`Boot`]
 //! runs a command of the host inside, on the host's file tree. The running kernel of the host is
-//! never touched.
+//! never touched, but by [`module::load`] and [`module::unload`].
 //!
 //! Does: on x86-64 Linux, user-mode Linux and x86 kernels in QEMU, 7.3 and 6.12, from the
 //! distribution's source packages or a tree of the user's, and the distribution's own kernels as
@@ -18,6 +20,7 @@ pub mod guest;
 mod interrupt;
 mod kind;
 mod manage;
+pub mod module;
 mod process;
 pub mod progress;
 mod room;

@@ -74,7 +74,7 @@ pub fn list(cache: &Cache) -> Result<Vec<Entry>> {
 pub enum What {
     /// Stale kernels, logs, and what interrupted builds left.
     Stale,
-    /// All kernels, logs and kept sources; the downloaded packages stay.
+    /// All kernels, modules, logs, headers and kept sources; the downloaded packages stay.
     Kernels,
     /// Everything, the downloaded packages and the compiler's cache too.
     All,
@@ -101,7 +101,7 @@ pub fn clean(cache: &Cache, what: What, progress: &mut dyn Progress) -> Result<V
     }
     let interrupts = Interrupts::arm().doing("taking over signals for", "clean")?;
     let mut cleaned: Vec<Cleaned> = leftovers(cache)?.into_iter().map(measured).collect();
-    let _lock = cache.lock(&interrupts, progress)?;
+    let _locks = (cache.lock(&interrupts, progress)?, cache.lock_modules(&interrupts, progress)?);
     cleaned.retain(|left| !left.path.exists());
     let mut doomed = Vec::new();
     // Not only what `list` knows: a directory without a readable meta.json is of no use either.
@@ -115,6 +115,10 @@ pub fn clean(cache: &Cache, what: What, progress: &mut dyn Progress) -> Result<V
         doomed.extend(found.into_iter().filter(|path| what != What::Stale || !current(path)));
     }
     doomed.extend(cache::children(&cache.logs())?);
+    if what != What::Stale {
+        doomed.extend(cache::children(&cache.modules())?);
+        doomed.extend(cache::children(&cache.headers())?);
+    }
     if what == What::All {
         doomed.extend(cache::children(&cache.packages())?);
         doomed.extend(Some(cache.compiled()).filter(|folder| folder.exists()));
@@ -135,7 +139,7 @@ fn measured(path: PathBuf) -> Cleaned {
 /// What builds that died left: taking the lock sweeps it away.
 fn leftovers(cache: &Cache) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for folder in [cache.kernels(), cache.packages()] {
+    for folder in cache.workplaces() {
         let is_partial = |path: &PathBuf| {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".partial-"))
         };

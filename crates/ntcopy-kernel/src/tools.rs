@@ -118,6 +118,18 @@ fn virtiofsd_package() -> &'static str {
     if debian.starts_with("12") { "qemu-system-common" } else { "virtiofsd" }
 }
 
+/// Checks that a module can be built.
+///
+/// # Errors
+///
+/// [`Error::MissingTools`] with the command that installs what is missing. Of the compiler the
+/// headers know more.
+pub(crate) fn check_module() -> Result<()> {
+    let mut wanted = vec![tool("make", "make"), tool("ld", "binutils")];
+    wanted.retain(|tool| find(tool.program).is_none());
+    missing("building a module", wanted)
+}
+
 fn missing(purpose: &'static str, missing: Vec<Tool>) -> Result<()> {
     if missing.is_empty() {
         return Ok(());

@@ -1,6 +1,6 @@
 //! The numbers of the kernel interface, copied from `uapi/ntcopy.h`.
 //!
-//! A test in this file holds them against that header.
+//! Tests of this module hold them against that header.
 
 use core::ffi::c_int;
 
@@ -40,82 +40,57 @@ pub const STAT_SOFTWARE_TLS: &str = "software_tls_bytes";
 /// Copied normally: no non-temporal copy on this path or CPU.
 pub const STAT_NOT_SUPPORTED: &str = "not_supported_bytes";
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a `#define` of the header must be.
-    #[derive(Debug, PartialEq)]
-    enum Value {
-        Number(i64),
-        Text(&'static str),
-    }
-
-    const fn number(value: c_int) -> Value {
-        Value::Number(value as i64)
-    }
-
-    /// The header's names and this file's constants.
-    fn rust() -> Vec<(&'static str, Value)> {
-        vec![
-            ("MSG_NTCOPY", Value::Number(MSG_NTCOPY.into())),
-            ("SO_NTCOPY", number(SO_NTCOPY)),
-            ("NTCOPY_SOCK_NONE", number(SOCK_NONE)),
-            ("NTCOPY_SOCK_HINT", number(SOCK_HINT)),
-            ("NTCOPY_SOCK_OBEY", number(SOCK_OBEY)),
-            ("NTCOPY_SYSCTL_OFF", number(SYSCTL_OFF.into())),
-            ("NTCOPY_SYSCTL_ADAPTIVE", number(SYSCTL_ADAPTIVE.into())),
-            ("NTCOPY_SYSCTL_OBEY", number(SYSCTL_OBEY.into())),
-            ("NTCOPY_SYSCTL_ALL", number(SYSCTL_ALL.into())),
-            ("NTCOPY_STAT_PATH", Value::Text(STAT_PATH)),
-            ("NTCOPY_STAT_NONTEMPORAL", Value::Text(STAT_NONTEMPORAL)),
-            ("NTCOPY_STAT_FITS_CACHE", Value::Text(STAT_FITS_CACHE)),
-            ("NTCOPY_STAT_TOO_SMALL", Value::Text(STAT_TOO_SMALL)),
-            ("NTCOPY_STAT_CHECKSUMMED", Value::Text(STAT_CHECKSUMMED)),
-            ("NTCOPY_STAT_SOFTWARE_TLS", Value::Text(STAT_SOFTWARE_TLS)),
-            ("NTCOPY_STAT_NOT_SUPPORTED", Value::Text(STAT_NOT_SUPPORTED)),
-        ]
-    }
-
-    /// Every `#define NAME value` of the header, the include guard left out.
-    fn header() -> Vec<(&'static str, Value)> {
-        let text: &'static str =
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../uapi/ntcopy.h"));
-        text.lines()
-            .filter_map(|line| line.strip_prefix("#define"))
-            .map(|rest| rest.split_once("/*").map_or(rest, |(value, _)| value).trim())
-            .filter(|rest| *rest != "NTCOPY_H")
-            .map(|rest| {
-                let (name, value) = rest.split_once(char::is_whitespace).expect("a value");
-                (name, parse(value.trim()))
-            })
-            .collect()
-    }
-
-    fn parse(value: &'static str) -> Value {
-        if let Some(text) = value.strip_prefix('"') {
-            return Value::Text(text.strip_suffix('"').expect("a closing quote"));
-        }
-        let number = match value.strip_prefix("0x") {
-            Some(digits) => i64::from_str_radix(digits, 16),
-            None => value.parse(),
-        };
-        Value::Number(number.unwrap_or_else(|error| panic!("{value}: {error}")))
-    }
-
-    #[test]
-    fn the_header_and_this_file_say_the_same() {
-        let (mut header, mut rust) = (header(), rust());
-        header.sort_by_key(|(name, _)| *name);
-        rust.sort_by_key(|(name, _)| *name);
-        assert_eq!(header, rust, "left: uapi/ntcopy.h, right: uapi.rs");
-    }
-
-    #[test]
-    fn every_constant_of_this_file_is_held_against_the_header() {
-        // A constant that is added here but not to rust() above would be held against nothing.
-        let constants =
-            include_str!("uapi.rs").lines().filter(|line| line.starts_with("pub const ")).count();
-        assert_eq!(constants, rust().len());
-    }
+/// A socket, as [`IOC_ATTACH`], [`IOC_DETACH`] and [`IOC_QUERY`] of `/dev/ntcopy` take it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Socket {
+    /// A socket of the caller.
+    pub fd: i32,
+    /// [`SOCK_NONE`], [`SOCK_HINT`] or [`SOCK_OBEY`]; of a query: the answer.
+    pub mode: u32,
+    /// 0; of a query: [`SOCKET_ATTACHED`] or not.
+    pub flags: u32,
+    /// 0.
+    pub reserved: u32,
 }
+
+/// What the module says of itself, [`IOC_INFO`].
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModuleInfo {
+    /// The module's version: major << 16 | minor << 8 | patch.
+    pub version: u32,
+    /// Of the interface: [`MODULE_SERIES`].
+    pub series: u32,
+    /// Sockets that are attached.
+    pub attached: u64,
+    /// Sockets that were detached and are not closed yet.
+    pub lingering: u64,
+}
+
+/// Answer of a query: the socket is attached.
+pub const SOCKET_ATTACHED: u32 = 1;
+/// Attaches a socket, or sets the mode of one that is.
+pub const IOC_ATTACH: u32 = ioctl(WRITE, 0xc0, size_of::<Socket>());
+/// Detaches a socket.
+pub const IOC_DETACH: u32 = ioctl(WRITE, 0xc1, size_of::<Socket>());
+/// Asks about a socket.
+pub const IOC_QUERY: u32 = ioctl(READ | WRITE, 0xc2, size_of::<Socket>());
+/// Asks about the module.
+pub const IOC_INFO: u32 = ioctl(READ, 0xc3, size_of::<ModuleInfo>());
+
+/// The interface of `/dev/ntcopy` that this library speaks, [`ModuleInfo::series`].
+pub(crate) const MODULE_SERIES: u32 = 1;
+
+/// What an ioctl's number says of its argument; from `asm-generic/ioctl.h`.
+const WRITE: u32 = 1;
+const READ: u32 = 2;
+
+/// The number of an ioctl of type `N`, as `asm-generic/ioctl.h` puts it together.
+const fn ioctl(direction: u32, number: u32, size_bytes: usize) -> u32 {
+    direction << 30 | (size_bytes as u32) << 16 | (b'N' as u32) << 8 | number
+}
+
+#[cfg(test)]
+#[path = "uapi_tests.rs"]
+mod tests;

@@ -15,7 +15,7 @@ static char bytes[8 << 20], got[1 << 10];
 static void errors(int support, int is_checked)
 {
 	struct msghdr empty;
-	int pair[2], file, hinted = 77;
+	int pair[2], file, hinted = 77, setting = 77;
 
 	memset(&empty, 0, sizeof(empty));
 	file = open("/dev/null", O_RDONLY);
@@ -24,6 +24,11 @@ static void errors(int support, int is_checked)
 	CHECK_IS(ntcopy_socket_enable(-1, NTCOPY_SOCK_HINT), -EBADF);
 	CHECK_IS(ntcopy_socket_enable(-2, NTCOPY_SOCK_HINT), -EBADF);
 	CHECK_IS(ntcopy_socket_enable(1 << 20, NTCOPY_SOCK_HINT), -EBADF);
+	CHECK_IS(ntcopy_socket_disable(file), -ENOTSOCK);
+	CHECK_IS(ntcopy_socket_disable(-1), -EBADF);
+	CHECK_IS(ntcopy_socket_mode(file, &setting), -ENOTSOCK);
+	CHECK_IS(ntcopy_socket_mode(-1, &setting), -EBADF);
+	CHECK_IS(setting, 77);
 	CHECK_IS(ntcopy_send(file, bytes, 1, 0, NTCOPY_NONTEMPORAL, &hinted), -ENOTSOCK);
 	CHECK_IS(ntcopy_send(-1, bytes, 1, 0, NTCOPY_NONTEMPORAL, &hinted), -EBADF);
 	CHECK_IS(ntcopy_sendmsg(-1, &empty, 0, NTCOPY_NONTEMPORAL, &hinted),
@@ -33,6 +38,11 @@ static void errors(int support, int is_checked)
 	CHECK_IS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	CHECK_IS(ntcopy_socket_enable(pair[0], 3), -EINVAL);
 	CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_SOCK_OBEY), support);
+	CHECK_IS(ntcopy_socket_mode(pair[0], &setting), support);
+	CHECK_IS(setting, support == NTCOPY_SUPPORT_NONE ? NTCOPY_SOCK_NONE : NTCOPY_SOCK_OBEY);
+	CHECK_IS(ntcopy_socket_disable(pair[0]), support);
+	CHECK_IS(ntcopy_socket_mode(pair[0], NULL),
+		 support == NTCOPY_SUPPORT_KERNEL ? support : NTCOPY_SUPPORT_NONE);
 	CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_SOCK_NONE), support);
 	if (!is_checked) {
 		CHECK_IS(ntcopy_send(pair[0], NULL, 1, 0, NTCOPY_NONTEMPORAL, &hinted), -EFAULT);
@@ -45,7 +55,7 @@ static void errors(int support, int is_checked)
 }
 
 /* A message in two pieces with a descriptor on it. */
-static void with_control(unsigned int hints, int expected)
+static void with_control(unsigned int hints, int expected, int support)
 {
 	union {
 		struct cmsghdr header;
@@ -57,6 +67,7 @@ static void with_control(unsigned int hints, int expected)
 	int pair[2], fd, hinted = 77;
 
 	CHECK_IS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_SOCK_NONE), support);
 	memset(&msg, 0, sizeof(msg));
 	memset(&control, 0, sizeof(control));
 	msg.msg_iov = pieces;
@@ -98,8 +109,9 @@ int main(int argc, char **argv)
 		int expected = hints[at] == NTCOPY_NONTEMPORAL ? support : NTCOPY_SUPPORT_NONE;
 		int pair[2], hinted = 77;
 
-		with_control(hints[at], expected);
+		with_control(hints[at], expected, support);
 		CHECK_IS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+		CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_SOCK_NONE), support);
 		CHECK_IS(ntcopy_send(pair[0], "abc", 3, 0, hints[at], &hinted), 3);
 		CHECK_IS(hinted, expected);
 		CHECK_IS(read(pair[1], got, sizeof(got)), 3);

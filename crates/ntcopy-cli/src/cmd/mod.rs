@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod calibrate;
 pub mod kernel;
+pub mod module;
 pub mod probe;
 pub mod report;
 pub mod run;

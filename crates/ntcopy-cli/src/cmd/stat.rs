@@ -32,7 +32,7 @@ Every byte that a hinted send accepted is counted once: as non-temporal, or unde
 it was copied normally. The kernel counts per network namespace. The keys of --json are those of \
 /proc/net/ntcopy_stat, in bytes; nontemporal_share is null where nothing was hinted.
 
-Ends with 3 on a kernel that does not know MSG_NTCOPY.";
+Ends with 3 on a kernel that does not know MSG_NTCOPY, and has not the module either.";
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -122,8 +122,8 @@ impl Source {
             bail!("there is no process {pid}");
         }
         eprintln!(
-            "ntcopy: this kernel does not know MSG_NTCOPY: it has no {}. One that does: \
-             ntcopy kernel boot -- COMMAND",
+            "ntcopy: this kernel does not know MSG_NTCOPY: it has no {}. The module brings it \
+             (ntcopy module status); a kernel that has it: ntcopy kernel boot -- COMMAND",
             uapi::STAT_PATH
         );
         Ok(ExitCode::from(super::NOT_AVAILABLE))

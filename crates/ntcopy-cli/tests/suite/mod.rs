@@ -1,5 +1,8 @@
 //! The suite of `kernel/selftests`: built, run in a booted kernel, its TAP judged.
 
+// Each test program uses a part of it.
+#![allow(dead_code)]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -16,6 +19,9 @@ pub const PROGRAMS: [(&str, usize); 9] = [
     ("calls", 210),
     ("ntcopy_pages", 90),
 ];
+
+/// The programs that try the module itself, where it is what takes the hints.
+pub const MODULE_PROGRAMS: [&str; 2] = ["module", "module_life"];
 
 /// Skips that are right in every kernel: a socket that is both ends has no other end, and a
 /// user-mode kernel has no huge pages.
@@ -63,11 +69,12 @@ impl Report {
         report
     }
 
-    /// What is wrong with it, a line each.
-    fn faults(&self, name: &str, tests: usize, kernel: &Kernel) -> String {
+    /// What is wrong with it, a line each. Without a number of tests its own plan is one.
+    fn faults(&self, name: &str, tests: Option<usize>, kernel: &Kernel) -> String {
         let mut text = String::new();
         let ran = self.passed + self.skipped.len() + self.failed.len();
-        if self.plan != Some(tests) || ran != tests {
+        let tests = tests.or(self.plan).unwrap_or_default();
+        if self.plan != Some(tests) || ran != tests || self.passed == 0 {
             let _ = writeln!(text, "{name}: {ran} tests of plan {:?}, not {tests}", self.plan);
         }
         if self.exit != Some(0) {
@@ -105,20 +112,23 @@ pub fn build(folder: &Path, programs: &[&str]) {
     assert!(built.status.success(), "{}", text(&built.stderr));
 }
 
-/// Runs the programs one after another in the kernel.
-fn run(folder: &Path, kernel: &Kernel) -> Output {
+/// Runs the programs one after another in the kernel, with a module if there is one.
+fn run(folder: &Path, programs: &[&str], kernel: &Kernel, module: Option<&Path>) -> Output {
     const RUN_ALL: &str = r##"
-        cd "$1"; shift
+        [ -z "$2" ] || "$1" module load "$2" >&2 || exit
+        cd "$3"; shift 3
         for program; do
             echo "# program $program"; ./"$program" 2>&1; echo "# exit $?"
         done"##;
     let limit = kernel.limit_s.to_string();
-    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+    let program = env!("CARGO_BIN_EXE_ntcopy");
+    Command::new(program)
         .args(["kernel", "boot", "--timeout", &limit])
         .args(kernel.arguments)
-        .args(["--", "sh", "-c", RUN_ALL, "run-all"])
+        .args(["--", "sh", "-c", RUN_ALL, "run-all", program])
+        .arg(module.unwrap_or(Path::new("")))
         .arg(folder)
-        .args(PROGRAMS.iter().map(|(name, _)| name))
+        .args(programs)
         .env("NTCOPY_SELFTEST_BIG_MIB", kernel.big_mib.to_string())
         .output()
         .expect("the program that this package builds can be run")
@@ -133,16 +143,30 @@ fn section<'a>(output: &'a str, program: &str) -> Vec<&'a str> {
 
 /// Runs the whole suite, and panics with everything that is not as it must be.
 pub fn must_pass(kernel: &Kernel) {
+    let programs = PROGRAMS.map(|(name, tests)| (name, Some(tests)));
+    check(kernel, None, &programs);
+}
+
+/// Runs what the suite has of sockets, and the module's own programs, on a kernel with the module.
+pub fn must_pass_through(module: &Path, kernel: &Kernel) {
+    let of_sockets = PROGRAMS.iter().filter(|(name, _)| *name != "ntcopy_pages");
+    let mut programs: Vec<(&str, Option<usize>)> =
+        of_sockets.map(|(name, tests)| (*name, Some(*tests))).collect();
+    programs.extend(MODULE_PROGRAMS.map(|name| (name, None)));
+    check(kernel, Some(module), &programs);
+}
+
+fn check(kernel: &Kernel, module: Option<&Path>, programs: &[(&str, Option<usize>)]) {
     let folder = tempfile::tempdir().expect("a folder for the suite");
-    let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = programs.iter().map(|(name, _)| *name).collect();
     build(folder.path(), &names);
-    let output = run(folder.path(), kernel);
+    let output = run(folder.path(), &names, kernel, module);
     let tap = text(&output.stdout);
     let mut faults = String::new();
-    for (name, tests) in PROGRAMS {
+    for (name, tests) in programs {
         let report = Report::read(&section(&tap, name));
         println!("{name}: {} passed, {} skipped", report.passed, report.skipped.len());
-        faults += &report.faults(name, tests, kernel);
+        faults += &report.faults(name, *tests, kernel);
     }
     let said = text(&output.stderr);
     assert!(faults.is_empty(), "{faults}\n{tap}\n{said}");

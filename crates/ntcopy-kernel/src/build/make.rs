@@ -19,7 +19,7 @@ const ERROR_LINES: usize = 8;
 
 /// Variables that would turn our make into another one: those of a make around us, and those
 /// that the kernel's build listens to.
-const FOREIGN_VARIABLES: &[&str] = &[
+pub(crate) const FOREIGN_VARIABLES: &[&str] = &[
     "MAKEFLAGS",
     "MFLAGS",
     "MAKELEVEL",
@@ -115,7 +115,7 @@ impl Work<'_> {
 }
 
 /// Runs make with its output in the log. `on_event` hears of steps (true) and of time going by.
-fn run_make(
+pub(crate) fn run_make(
     make: &mut Command,
     interrupts: &Interrupts,
     step: &str,
@@ -152,9 +152,17 @@ fn is_step(line: &str) -> bool {
 
 /// Whether a line tells what went wrong: of the compiler, the linker, Kconfig or make.
 fn is_error(line: &str) -> bool {
-    ["error:", "undefined reference", "multiple definition", "*** ", "No rule to make"]
-        .iter()
-        .any(|mark| line.contains(mark))
+    [
+        "error:",
+        "undefined reference",
+        "multiple definition",
+        "*** ",
+        "No rule to make",
+        "undefined!",
+        "GLIBC_",
+    ]
+    .iter()
+    .any(|mark| line.contains(mark))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From a source to a kernel in the cache.
 
 mod estimate;
-mod make;
+pub(crate) mod make;
 mod patch;
 mod source;
 mod stock;

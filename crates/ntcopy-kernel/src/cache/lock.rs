@@ -24,9 +24,31 @@ impl Cache {
         interrupts: &Interrupts,
         progress: &mut dyn Progress,
     ) -> Result<Lock> {
+        let lock = self.lock_file("lock", interrupts, progress)?;
+        self.sweep(&[self.kernels(), self.packages(), self.headers()])?;
+        Ok(lock)
+    }
+
+    /// The same of the modules alone.
+    pub(crate) fn lock_modules(
+        &self,
+        interrupts: &Interrupts,
+        progress: &mut dyn Progress,
+    ) -> Result<Lock> {
+        let lock = self.lock_file("modules.lock", interrupts, progress)?;
+        self.sweep(&[self.modules()])?;
+        Ok(lock)
+    }
+
+    fn lock_file(
+        &self,
+        name: &str,
+        interrupts: &Interrupts,
+        progress: &mut dyn Progress,
+    ) -> Result<Lock> {
         let root = self.root();
         fs::create_dir_all(root).doing("creating the cache", root)?;
-        let path = root.join("lock");
+        let path = root.join(name);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).doing("opening", &path)?;
@@ -57,7 +79,6 @@ impl Cache {
             file.write_all(text.as_bytes())
         });
         written.doing("writing", &path)?;
-        self.sweep()?;
         Ok(Lock { _file: file })
     }
 }
@@ -91,7 +112,9 @@ mod tests {
         });
         let note = notes.recv().unwrap();
         assert!(note.contains(&std::process::id().to_string()), "{note}");
-        drop(first);
+        // Modules are another matter.
+        let modules = cache.lock_modules(&interrupts, &mut crate::progress::Silent);
+        drop((first, modules.unwrap()));
         second.join().unwrap().unwrap();
     }
 }

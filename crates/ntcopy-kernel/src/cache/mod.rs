@@ -6,8 +6,11 @@
 //! packages/linux-source-7.3_….deb     as downloaded: another series needs no network
 //! logs/                               of builds that failed
 //! sources/um-7.3.4-0123456789ab/      patched, where they are to be kept
+//! modules/6.12.117-0123456789ab/      ntcopy.ko for a kernel, its log, what it was made of
+//! headers/6.12.117+deb12-cloud-amd64/ what modules are built against, unpacked from packages
 //! ccache/                             objects, where there is ccache
-//! lock                                held by whoever changes anything here
+//! lock                                held by whoever changes anything here but modules
+//! modules.lock                        held by whoever changes modules/: no module is to wait for a kernel
 //! ```
 //!
 //! Whatever is under way has a name that begins with `.partial-`. It gets its real name by a
@@ -107,6 +110,21 @@ impl Cache {
         self.root.join("packages")
     }
 
+    /// Where modules are.
+    pub(crate) fn modules(&self) -> PathBuf {
+        self.root.join("modules")
+    }
+
+    /// Where headers of stock kernels are.
+    pub(crate) fn headers(&self) -> PathBuf {
+        self.root.join("headers")
+    }
+
+    /// The folders in which something may be under way.
+    pub(crate) fn workplaces(&self) -> [PathBuf; 4] {
+        [self.kernels(), self.packages(), self.headers(), self.modules()]
+    }
+
     /// What ccache keeps for us, where there is ccache.
     pub(crate) fn compiled(&self) -> PathBuf {
         self.root.join("ccache")
@@ -171,9 +189,9 @@ impl Cache {
 
     /// Removes what dead processes left unfinished. The caller holds the lock, so nobody who
     /// lives is at work.
-    fn sweep(&self) -> Result<()> {
-        for folder in [self.kernels(), self.packages()] {
-            for path in children(&folder)? {
+    fn sweep(&self, folders: &[PathBuf]) -> Result<()> {
+        for folder in folders {
+            for path in children(folder)? {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 if name.starts_with(PARTIAL) {
                     remove(&path)?;
@@ -336,7 +354,7 @@ mod tests {
         let whole = cache.packages().join("linux-source-7.3_1_all.deb");
         fs::create_dir_all(cache.packages()).unwrap();
         fs::write(&whole, "deb").unwrap();
-        cache.sweep().unwrap();
+        cache.sweep(&cache.workplaces()).unwrap();
         assert!(!left.exists());
         assert!(whole.exists());
     }

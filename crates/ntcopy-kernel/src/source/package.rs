@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::apt_sources::{self, Archive};
-use super::wanted::{Package, Wanted};
+use super::wanted::{Package, Part, Wanted};
 use crate::cache::{Cache, children, size_bytes, version_key};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
@@ -18,6 +18,8 @@ use crate::progress::Progress;
 
 /// The suite that carries new kernels for Debian 12 and 13.
 const BACKPORTS: &str = "trixie-backports";
+/// The suite that they are for.
+const BACKPORTED: &str = "trixie";
 
 /// The packages that the cache holds, newest first.
 pub(crate) fn cached(cache: &Cache, wanted: Wanted) -> Result<Vec<Package>> {
@@ -50,7 +52,7 @@ impl Apt {
         progress: &mut dyn Progress,
     ) -> Result<Self> {
         let mut failures = Vec::new();
-        for (asked, sources) in candidates(etc_apt, wanted.release) {
+        for (asked, sources) in candidates(etc_apt, wanted) {
             progress.begin("asking the mirror", None, None);
             let apt = Self::new(asked, &sources, wanted, interrupts)?;
             let updated = apt.run("apt-get", &["update", "-q"], interrupts, &mut |_| Ok(()));
@@ -141,6 +143,15 @@ impl Apt {
         Ok(packages)
     }
 
+    /// What to say when the mirror lacks a package.
+    pub(crate) fn no_package(&self, package: &Package) -> Error {
+        let (name, version) = (&package.name, &package.version);
+        Error::NoSource {
+            looked_for: format!("{} has no package {name} of version {version}", self.asked),
+            fix: self.wanted.fix(),
+        }
+    }
+
     /// What the mirror has of these packages.
     pub(crate) fn show(&self, names: &[String], interrupts: &Interrupts) -> Result<Vec<Package>> {
         let mut text = String::new();
@@ -197,13 +208,18 @@ impl Apt {
 }
 
 /// The lists to ask, each with what it is called in a message.
-fn candidates(etc_apt: &Path, release: Release) -> Vec<(String, String)> {
-    match release {
+fn candidates(etc_apt: &Path, wanted: Wanted) -> Vec<(String, String)> {
+    // Headers come with a compiler, which is older than the backports.
+    let newest = match wanted.part {
+        Part::Headers => format!("{BACKPORTS} {BACKPORTED}"),
+        Part::Source | Part::Image => BACKPORTS.to_owned(),
+    };
+    match wanted.release {
         Release::Newest => apt_sources::system(etc_apt)
             .iter()
             .map(|Archive { uri, signed_by }| {
-                let text = stanza(uri, BACKPORTS, signed_by.as_deref());
-                (format!("{uri} {BACKPORTS}"), text)
+                let text = stanza(uri, &newest, signed_by.as_deref());
+                (format!("{uri} {newest}"), text)
             })
             .collect(),
         Release::V6_12 => {
@@ -262,6 +278,11 @@ fn parse_show(text: &str, architecture: &'static str) -> Vec<Package> {
         };
         let (Some(name), Some(version)) = (field("Package:"), field("Version:")) else { continue };
         let size_bytes = field("Size:").and_then(|size| size.parse().ok());
+        let architecture = match field("Architecture:").as_deref() {
+            Some("all") => "all",
+            Some(_) => "amd64",
+            None => architecture,
+        };
         if let Some(size_bytes) = size_bytes {
             packages.push(Package { name, version, architecture, size_bytes });
         }
@@ -319,14 +340,16 @@ mod tests {
         let list = "deb http://m/debian bookworm main\n\
                     deb [signed-by=/k.gpg] http://m/debian-security bookworm-security main\n";
         fs::write(etc.path().join("sources.list"), list).unwrap();
-        let older = candidates(etc.path(), Release::V6_12);
+        let older = candidates(etc.path(), Wanted::source(Release::V6_12));
         assert_eq!(older.len(), 1);
         assert!(
             older[0].1.contains("Suites: bookworm-security\nComponents: main\nSigned-By: /k.gpg")
         );
-        let newest = candidates(etc.path(), Release::Newest);
+        let newest = candidates(etc.path(), source());
         assert_eq!(newest.len(), 1);
         assert!(newest[0].1.contains("Suites: trixie-backports\n"), "{}", newest[0].1);
+        let headers = &candidates(etc.path(), Wanted::headers(Release::Newest))[0].1;
+        assert!(headers.contains("Suites: trixie-backports trixie\n"), "{headers}");
     }
 
     #[test]

@@ -10,27 +10,42 @@ use crate::kind::Release;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(super) release: Release,
-    is_image: bool,
+    pub(super) part: Part,
+}
+
+/// Which part of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Source,
+    Image,
+    /// What modules are built against, and what builds them.
+    Headers,
 }
 
 impl Wanted {
     /// The source of a release.
     pub(crate) fn source(release: Release) -> Self {
-        Self { release, is_image: false }
+        Self { release, part: Part::Source }
     }
 
     /// The distribution's kernel for clouds: of several packages the one with the kernel itself.
     pub(crate) fn image(release: Release) -> Self {
-        Self { release, is_image: true }
+        Self { release, part: Part::Image }
+    }
+
+    /// The headers of the distribution's kernel, and what compiles against them.
+    pub(crate) fn headers(release: Release) -> Self {
+        Self { release, part: Part::Headers }
     }
 
     /// What the names begin with.
     pub(super) fn prefix(self) -> &'static str {
-        match (self.is_image, self.release) {
-            (false, Release::Newest) => "linux-source-7.",
-            (false, Release::V6_12) => "linux-source-6.12",
-            (true, Release::Newest) => "linux-binary-",
-            (true, Release::V6_12) => "linux-image-6.12.",
+        match (self.part, self.release) {
+            (Part::Source, Release::Newest) => "linux-source-7.",
+            (Part::Source, Release::V6_12) => "linux-source-6.12",
+            (Part::Image, Release::Newest) => "linux-binary-",
+            (Part::Image, Release::V6_12) => "linux-image-6.12.",
+            (Part::Headers, _) => "linux-headers-",
         }
     }
 
@@ -38,21 +53,21 @@ impl Wanted {
     /// that is started without a boot loader needs no signature, which comes a day later.
     pub(super) fn has(self, name: &str) -> bool {
         let Some(rest) = name.strip_prefix(self.prefix()) else { return false };
-        match (self.is_image, self.release) {
-            (true, Release::Newest) => {
+        match (self.part, self.release) {
+            (Part::Image, Release::Newest) => {
                 let rest = rest.strip_prefix(UNSIGNED).unwrap_or(rest);
                 rest.starts_with("7.") && rest.ends_with(CLOUD)
             }
-            (true, Release::V6_12) => rest.ends_with(CLOUD),
-            (false, _) => rest.chars().all(|c| c.is_ascii_digit()),
+            (Part::Image | Part::Headers, _) => rest.ends_with(CLOUD),
+            (Part::Source, _) => rest.chars().all(|c| c.is_ascii_digit()),
         }
     }
 
     /// The names of the packages with the rest of a kernel, its modules and its configuration,
     /// where they are not all in one.
     pub(crate) fn companions(self, name: &str) -> Vec<String> {
-        match (self.is_image, self.release, name.strip_prefix(self.prefix())) {
-            (true, Release::Newest, Some(rest)) => {
+        match (self.part, self.release, name.strip_prefix(self.prefix())) {
+            (Part::Image, Release::Newest, Some(rest)) => {
                 let rest = rest.strip_prefix(UNSIGNED).unwrap_or(rest);
                 ["modules", "base"].map(|part| format!("linux-{part}-{rest}")).into()
             }
@@ -60,8 +75,13 @@ impl Wanted {
         }
     }
 
+    /// Of which kernel.
+    pub(crate) fn release(self) -> Release {
+        self.release
+    }
+
     pub(super) fn architecture(self) -> &'static str {
-        if self.is_image { "amd64" } else { "all" }
+        if self.part == Part::Source { "all" } else { "amd64" }
     }
 
     /// What the user can do when none is to be had.
@@ -70,9 +90,13 @@ impl Wanted {
             Release::Newest => "7.3",
             Release::V6_12 => "6.12",
         };
-        match self.is_image {
-            true => "Check the network and the sources of apt".into(),
-            false => {
+        match self.part {
+            Part::Image => "Check the network and the sources of apt".into(),
+            Part::Headers => "Check the network and the sources of apt; for headers that the \
+                              mirror no longer has, take its newest kernel: ntcopy kernel build \
+                              --refresh, with the same --kernel"
+                .into(),
+            Part::Source => {
                 format!("Check the network, or set NTCOPY_LINUX to a Linux {number} source tree")
             }
         }
@@ -95,6 +119,11 @@ pub(crate) struct Package {
 }
 
 impl Package {
+    /// A package of which the name and the version are known.
+    pub(crate) fn named(name: String, version: String, architecture: &'static str) -> Self {
+        Self { name, version, architecture, size_bytes: 0 }
+    }
+
     /// Another package of the same version, by its name.
     pub(crate) fn sibling(&self, name: String) -> Self {
         Self { name, size_bytes: 0, ..self.clone() }

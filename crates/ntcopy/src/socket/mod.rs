@@ -1,16 +1,26 @@
-//! Whether the kernel knows `MSG_NTCOPY`, sends that carry it, and what the kernel did with them.
+//! Who takes `MSG_NTCOPY`, sends that carry it, and what was done with them.
+//!
+//! A kernel with the series takes it on every socket. Any other kernel from 6.5 on can be given
+//! the module, which takes it on the sockets that [`enable`] attached, and on those that are
+//! accepted by such a listener. The library asks the kernel first, then the module.
+//!
+//! The module's device, `/dev/ntcopy`, is opened once, when the first question gets that far, and
+//! stays open (close-on-exec): until the process ends the module cannot be unloaded. A process that
+//! found no device doesn't look again.
 
+mod module;
 mod send;
 mod stat;
 
 use std::ffi::c_int;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 use std::{fs, io, mem};
 
 pub use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use self::module::Answer;
 pub use self::send::{SendAncillaryBuffer, SendFlags, Sent, send, sendmsg, with_hint};
 pub use self::stat::{Counters, CountersError};
 use crate::uapi;
@@ -34,6 +44,10 @@ impl Setting {
             Setting::Hint => uapi::SOCK_HINT,
             Setting::Obey => uapi::SOCK_OBEY,
         }
+    }
+
+    fn from_value(value: c_int) -> Option<Setting> {
+        [Setting::None, Setting::Hint, Setting::Obey].into_iter().find(|it| it.value() == value)
     }
 }
 
@@ -59,42 +73,117 @@ impl Support {
     }
 }
 
-/// Sets `SO_NTCOPY` on a socket and says who took it.
+/// Says what a socket's sends are to be taken for, and who took it: the kernel (`SO_NTCOPY`), or
+/// the module, which attaches the socket. Called again it changes the setting.
 ///
-/// [`Support::None`] means that this kernel does not have the option. The flag would then be
-/// ignored without a word, so a caller that wants to know must not merely try to send.
+/// [`Support::None`] is nobody: the kernel doesn't have the option, and either there is no module
+/// or it cannot help this socket (its kind, or its operations are another's, as those of a TLS
+/// socket are). The flag would then be ignored without a word, so a caller that wants to know
+/// must not merely try to send.
+///
+/// With [`Setting::None`] the sends that carry the flag are hinted, and no others. The kernel takes
+/// those anyway; for the module the socket has to be attached.
 ///
 /// # Errors
 ///
-/// The errno of `setsockopt`, `ENOPROTOOPT` excepted: `ENOTSOCK`, `EINVAL`, …
+/// `ENOTSOCK`, `EBADF` for a descriptor opened with `O_PATH`, `ENOMEM`; `EMFILE` and `ENFILE` when
+/// the module's device cannot be opened for lack of a descriptor.
 pub fn enable(socket: impl AsFd, setting: Setting) -> Result<Support, Errno> {
+    let socket = socket.as_fd();
+    match set_option(socket, setting) {
+        Ok(()) => Ok(Support::Kernel),
+        Err(Errno::NOPROTOOPT) => Ok(match module::attach(socket, setting)? {
+            Answer::Done(()) => Support::Module,
+            Answer::Declined | Answer::Absent => Support::None,
+        }),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Takes back what [`enable`] did, by the way that it went, and says which that was. The kernel
+/// still takes sends that carry the flag; the module lets go of the socket.
+///
+/// # Errors
+///
+/// Those of [`enable`].
+pub fn disable(socket: impl AsFd) -> Result<Support, Errno> {
+    let socket = socket.as_fd();
+    match set_option(socket, Setting::None) {
+        Ok(()) => Ok(Support::Kernel),
+        Err(Errno::NOPROTOOPT) => Ok(match module::detach(socket)? {
+            Answer::Done(()) => Support::Module,
+            Answer::Declined | Answer::Absent => Support::None,
+        }),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Who takes the hints of a socket, and what its sends are taken for. [`Support::None`] for a
+/// socket that isn't attached to the module: even sends with the flag are ordinary there.
+///
+/// # Errors
+///
+/// Those of [`enable`].
+pub fn mode(socket: impl AsFd) -> Result<(Support, Setting), Errno> {
+    let socket = socket.as_fd();
+    match option(socket) {
+        Ok(setting) => Ok((Support::Kernel, setting)),
+        Err(Errno::NOPROTOOPT) => Ok(match module::query(socket)? {
+            Answer::Done(setting) => (Support::Module, setting),
+            Answer::Declined | Answer::Absent => (Support::None, Setting::None),
+        }),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Sets `SO_NTCOPY`; `ENOPROTOOPT` where the kernel doesn't have it.
+fn set_option(socket: BorrowedFd<'_>, setting: Setting) -> Result<(), Errno> {
     let value: c_int = setting.value();
     // SAFETY: the pointer and the length describe `value`, which outlives the call; the
     // descriptor is borrowed and stays open for it.
     let result = unsafe {
         libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
+            socket.as_raw_fd(),
             libc::SOL_SOCKET,
             uapi::SO_NTCOPY,
             (&raw const value).cast(),
             mem::size_of::<c_int>() as libc::socklen_t,
         )
     };
-    if result == 0 {
-        return Ok(Support::Kernel);
-    }
-    match Errno::from_io_error(&io::Error::last_os_error()) {
-        Some(Errno::NOPROTOOPT) => Ok(Support::None),
-        Some(errno) => Err(errno),
-        None => Err(Errno::IO),
-    }
+    if result == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
-/// Asks the kernel with a throw-away unix socket.
+/// Reads `SO_NTCOPY`.
+fn option(socket: BorrowedFd<'_>) -> Result<Setting, Errno> {
+    let mut value: c_int = 0;
+    let mut length = mem::size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: the pointers are to `value` and to its length, which outlive the call; the
+    // descriptor is borrowed and stays open for it.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            uapi::SO_NTCOPY,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(last_errno());
+    }
+    Setting::from_value(value).ok_or(Errno::IO)
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// Who would take hints: the kernel is asked with a throw-away unix socket, then the module.
 ///
 /// # Errors
 ///
-/// The errno of `socketpair` or `setsockopt`, when the question could not be put.
+/// The errno of `socketpair` or `setsockopt`, or of opening the device, when the question could
+/// not be put.
 pub fn probe() -> Result<Support, Errno> {
     let (socket, _peer) = rustix::net::socketpair(
         AddressFamily::UNIX,
@@ -102,7 +191,22 @@ pub fn probe() -> Result<Support, Errno> {
         SocketFlags::CLOEXEC,
         None,
     )?;
-    enable(&socket, Setting::None)
+    match set_option(socket.as_fd(), Setting::None) {
+        Ok(()) => Ok(Support::Kernel),
+        Err(Errno::NOPROTOOPT) if module::is_there()? => Ok(Support::Module),
+        Err(Errno::NOPROTOOPT) => Ok(Support::None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// What the module says of itself; `None` where none is loaded. Unlike the other questions this one
+/// keeps nothing open.
+///
+/// # Errors
+///
+/// The errno of `open`, or of the ioctl: `ENOTTY` for a device that isn't the module's.
+pub fn module_info() -> Result<Option<uapi::ModuleInfo>, Errno> {
+    module::info()
 }
 
 /// [`probe`], where a question that could not be put counts as no support.
@@ -150,27 +254,48 @@ pub fn sysctl() -> Sysctls {
 mod tests {
     use super::*;
 
+    const SETTINGS: [Setting; 3] = [Setting::Hint, Setting::Obey, Setting::None];
+
     #[test]
     fn the_probe_and_the_counters_file_agree() {
         let support = probe().expect("a socket pair can be had");
         assert_eq!(support, kernel_support());
         let counted = counters().expect("a counters file, if there, can be read");
-        assert_eq!(support == Support::Kernel, counted.is_some());
-        assert_eq!(support == Support::Kernel, sysctl().ntcopy.is_some());
+        assert_eq!(support != Support::None, counted.is_some());
+        assert_eq!(support != Support::None, sysctl().ntcopy.is_some());
     }
 
     #[test]
-    fn all_settings_get_the_same_answer_on_a_socket() {
-        let (socket, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
+    fn all_settings_get_the_same_answer_on_a_socket_and_are_read_back() {
+        let (socket, peer) = std::os::unix::net::UnixStream::pair().unwrap();
         let support = kernel_support();
-        for setting in [Setting::Hint, Setting::Obey, Setting::None] {
+        for setting in SETTINGS {
             assert_eq!(enable(&socket, setting), Ok(support), "{setting:?}");
+            let expected = if support == Support::None { Setting::None } else { setting };
+            assert_eq!(mode(&socket), Ok((support, expected)));
         }
+        assert_eq!(enable(&socket, Setting::Obey), Ok(support));
+        assert_eq!(disable(&socket), Ok(support));
+        // The kernel takes the flag on every socket, the module on those that are attached.
+        let without = if support == Support::Kernel { support } else { Support::None };
+        for socket in [&socket, &peer] {
+            assert_eq!(mode(socket), Ok((without, Setting::None)));
+        }
+    }
+
+    #[test]
+    fn the_module_is_there_where_it_takes_the_hints_and_only_there() {
+        let info = module_info().expect("a device, if there, can be asked");
+        assert_eq!(info.is_some(), kernel_support() == Support::Module, "{info:?}");
     }
 
     #[test]
     fn a_file_is_an_error_not_an_absence() {
         let file = fs::File::open("/dev/null").unwrap();
-        assert_eq!(enable(&file, Setting::Hint), Err(Errno::NOTSOCK));
+        for setting in SETTINGS {
+            assert_eq!(enable(&file, setting), Err(Errno::NOTSOCK));
+        }
+        assert_eq!(disable(&file), Err(Errno::NOTSOCK));
+        assert_eq!(mode(&file), Err(Errno::NOTSOCK));
     }
 }

@@ -164,8 +164,13 @@ fn kernel(out: &mut String, found: &Findings) {
     row(out, "release", &format!("{} ({}){kind}", kernel.release, kernel.machine));
     let flag = match (&kernel.probe_error, kernel.msg_ntcopy) {
         (Some(error), _) => format!("unknown: {error}"),
+        (None, true) if kernel.support == "module" => {
+            "by the module, on attached sockets".to_owned()
+        }
         (None, true) => "yes".to_owned(),
-        (None, false) => "no (ntcopy bench unix --kernel um boots one that has it)".to_owned(),
+        (None, false) => "no (the module brings it: ntcopy module status; ntcopy bench unix \
+                          --kernel um boots a kernel that has it)"
+            .to_owned(),
     };
     row(out, "MSG_NTCOPY", &flag);
     let number = |value: Option<u64>| value.map_or("not there".to_owned(), |v| v.to_string());

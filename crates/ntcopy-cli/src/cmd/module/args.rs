@@ -1,0 +1,115 @@
+//! What `ntcopy module` takes on the command line.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+const BUILD_HELP: &str = "\
+Examples:
+  ntcopy module build                                 for the running kernel
+  ntcopy module build --kernel-release 6.12.9-amd64   for another one that is installed
+  ntcopy module build --headers ~/linux --out .       for a kernel that you built yourself
+  ntcopy module build --kernel stock:7.3              for the kernel of ntcopy kernel boot
+
+The kernel's headers are needed: /lib/modules/RELEASE/build, a package that is called
+linux-headers-RELEASE in Debian and Ubuntu. For --kernel they are fetched with the kernel,
+unpacked into the cache and never installed.
+
+Prints the path of ntcopy.ko. It is kept in the cache (NTCOPY_CACHE, else
+$XDG_CACHE_HOME/ntcopy, else ~/.cache/ntcopy), and built again when the sources, the headers or
+the compiler change. With DKMS, the package ntcopy-dkms does this for every new kernel.
+
+Ends with 3 where headers or the compiler are missing, or the kernel is not one that the module is
+for.";
+
+const LOAD_HELP: &str = "\
+Examples:
+  sudo ntcopy module load                  what was built or installed for this kernel
+  sudo ntcopy module load ./ntcopy.ko
+  sudo ntcopy module load \"$(ntcopy module build)\"
+
+One that is loaded already is left alone. From then on programs may attach their sockets
+(ntcopy_socket_enable() of libntcopy); nobody else notices.
+
+Ends with 3 where there is nothing to load, or the kernel knows MSG_NTCOPY itself; with 1 where the
+kernel refuses it, and says why and what to do (signatures, Secure Boot, another kernel).";
+
+const UNLOAD_HELP: &str = "\
+Example:
+  sudo ntcopy module unload
+
+Refused while sockets are attached, or were and are not closed yet, or a program has /dev/ntcopy
+open; it says how many, and which. sysctl net.core.ntcopy=0 has hints ignored meanwhile.";
+
+const STATUS_HELP: &str = "\
+Examples:
+  ntcopy module status
+  ntcopy module status --json | jq .module.attached
+
+Needs no root and changes nothing.";
+
+/// The module for kernels that don't know the flag
+#[derive(clap::Subcommand)]
+#[command(about = "MSG_NTCOPY on the kernel that runs already: build, load, unload, look")]
+pub enum Args {
+    /// Build ntcopy.ko for a kernel whose headers are here
+    #[command(after_help = BUILD_HELP)]
+    Build(BuildArgs),
+    /// Load it into the running kernel
+    #[command(after_help = LOAD_HELP)]
+    Load(LoadArgs),
+    /// Take it out of the running kernel
+    #[command(after_help = UNLOAD_HELP)]
+    Unload,
+    /// Say what this kernel has, what it would take, and who uses it
+    #[command(after_help = STATUS_HELP)]
+    Status(StatusArgs),
+}
+
+/// Arguments of `build`.
+#[derive(ClapArgs)]
+pub struct BuildArgs {
+    /// Release of the kernel, as uname -r prints it [default: the running one]
+    #[arg(long, value_name = "RELEASE", conflicts_with = "kernel")]
+    pub kernel_release: Option<String>,
+    /// The kernel's headers, or its source tree after it was built
+    #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
+    pub headers: Option<PathBuf>,
+    /// A kernel of the distribution: stock, stock:7.3
+    #[arg(long, value_name = "KERNEL")]
+    pub kernel: Option<String>,
+    /// Put a copy of ntcopy.ko there
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The compiler, instead of the one that the kernel was built with
+    #[arg(long, value_name = "PROGRAM")]
+    pub cc: Option<String>,
+    /// Build again, though it is there
+    #[arg(long)]
+    pub force: bool,
+    /// Compilers at work at once [default: the CPUs of this process]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Take a recorded machine for this one
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    pub sysroot: PathBuf,
+}
+
+/// Arguments of `load`.
+#[derive(ClapArgs)]
+pub struct LoadArgs {
+    /// The module [default: what was built or installed for this kernel]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+/// Arguments of `status`.
+#[derive(ClapArgs)]
+pub struct StatusArgs {
+    /// Print one JSON object instead
+    #[arg(long)]
+    pub json: bool,
+    /// Take a recorded machine for this one
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    pub sysroot: PathBuf,
+}

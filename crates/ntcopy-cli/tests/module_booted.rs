@@ -1,0 +1,316 @@
+//! `ntcopy module` on the distribution's own kernels, 6.12 and 7.3, in QEMU: built against their own
+//! headers, loaded, used by the library, unloaded; refused where it must be.
+//!
+//! Where QEMU is not installed, or the packages are not to be had, these print why and do nothing.
+
+mod suite;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::thread;
+
+use ntcopy::Hint;
+use ntcopy::socket::{self, Errno, SendFlags, Sent, Setting, Support};
+use ntcopy::uapi::STAT_NONTEMPORAL;
+
+use suite::Kernel;
+
+/// One emulated machine at a time is enough for two CPUs.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ntcopy");
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn ntcopy(arguments: &[&str]) -> Output {
+    Command::new(PROGRAM).args(arguments).stdin(Stdio::null()).output().expect("it can be run")
+}
+
+/// The module for a kernel, built; or nothing, with a word, where there are no packages.
+fn module(kernel: &str) -> Option<PathBuf> {
+    if Command::new("qemu-system-x86_64").arg("--version").output().is_err() {
+        println!("not run: QEMU is not installed (scripts/setup.sh kernels)");
+        return None;
+    }
+    let built = ntcopy(&["module", "build", "--kernel", kernel]);
+    if built.status.code() == Some(3) {
+        println!("not run: {}", text(&built.stderr));
+        return None;
+    }
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    Some(PathBuf::from(text(&built.stdout).trim()))
+}
+
+/// A script of the guest's shell, in which `$1` is the program, `$2` a module, `$3` this test, and
+/// `says COMMAND…` prints what a command says on both its outputs, and its exit code.
+fn boot(kernel: &str, options: &[&str], module: &PathBuf, script: &str) -> String {
+    let says = "says() { \"$@\" 2>&1; echo \"= $?\"; }\n";
+    let this = std::env::current_exe().expect("this test has a path");
+    let _alone = MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let output = Command::new(PROGRAM)
+        .args(["kernel", "boot", "--kernel", kernel, "--timeout", "400"])
+        .args(options)
+        .args(["--", "sh", "-c", &format!("{says}{script}"), "module", PROGRAM])
+        .arg(module)
+        .arg(this)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it can be run");
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", text(&output.stderr));
+    said
+}
+
+/// Holds what was said against parts that must be there, in their order.
+fn assert_in_order(said: &str, parts: &[&str]) {
+    let mut rest = said;
+    for part in parts {
+        let Some(at) = rest.find(part) else {
+            panic!("no '{part}' where it should be in:\n{said}")
+        };
+        rest = &rest[at + part.len()..];
+    }
+}
+
+fn serves_the_library(kernel: &str) {
+    let Some(module) = module(kernel) else { return };
+    let script = r#"
+        says "$1" module unload
+        xz -c "$2" > /run/ntcopy.ko.xz
+        says "$1" module load /run/ntcopy.ko.xz
+        says "$1" module unload
+        says "$1" module load "$2"
+        says "$1" module load "$2"
+        says "$3" --ignored --exact inside_a_guest_the_library_attaches_sends_and_lets_go
+        says "$1" module status
+        says "$1" probe
+        says "$1" module unload
+        test -e /dev/ntcopy || echo no device left"#;
+    let said = boot(kernel, &[], &module, script);
+    assert_in_order(
+        &said,
+        &[
+            "the module is not loaded\n= 0",
+            "loaded /run/ntcopy.ko.xz\n= 0",
+            "unloaded\n= 0",
+            "loaded /",
+            "= 0",
+            "the module is loaded already",
+            "= 0",
+            "test result: ok. 1 passed",
+            "= 0",
+            "The module is loaded.",
+            "attached          0 sockets",
+            "detached, open    0 sockets",
+            "= 0",
+            "by the module, on attached sockets",
+            "= 0",
+            "unloaded\n= 0",
+            "no device left",
+        ],
+    );
+    // Out of tree and unsigned, and nothing worse.
+    assert!(said.contains("taints with       OE"), "{said}");
+}
+
+#[test]
+fn the_module_serves_the_library_on_debian_s_kernel_6_12() {
+    serves_the_library("stock");
+}
+
+#[test]
+fn the_module_serves_the_library_on_debian_s_kernel_7_3() {
+    serves_the_library("stock:7.3");
+}
+
+#[test]
+fn a_kernel_that_takes_signed_modules_only_says_so_and_how_to_sign() {
+    let Some(module) = module("stock") else { return };
+    for (option, why) in [
+        ("module.sig_enforce=1", "(module.sig_enforce)"),
+        ("lockdown=integrity", "this kernel is locked down"),
+    ] {
+        let script = r#"says "$1" module load "$2"; says "$1" module status"#;
+        let said = boot("stock", &["--append", option], &module, script);
+        assert_in_order(&said, &["it is not signed", why, "mokutil --import", "= 1"]);
+        assert!(said.contains("The module is not loaded"), "{said}");
+    }
+}
+
+#[test]
+fn the_module_of_another_kernel_and_a_file_that_is_none_are_refused_in_words() {
+    let Some(newer) = module("stock:7.3") else { return };
+    let script = r#"
+        says "$1" module load "$2"
+        says "$1" module load /etc/passwd
+        says setpriv --reuid 1000 --clear-groups "$1" module unload"#;
+    let said = boot("stock", &[], &newer, script);
+    assert_in_order(
+        &said,
+        &[
+            "it was built for 7.3",
+            "and this is 6.12",
+            "ntcopy module build --kernel-release 6.12",
+            "= 1",
+            "/etc/passwd is not a kernel module\n= 1",
+            "the module is not loaded\n= 0",
+        ],
+    );
+}
+
+/// Whether `kernel/selftests` knows the module: it would test nothing through it otherwise.
+fn suite_knows_the_module() -> bool {
+    let knows = suite::project().join("kernel/selftests/module.c").is_file();
+    if !knows {
+        println!("not run: kernel/selftests has no module.c yet");
+    }
+    knows
+}
+
+#[test]
+fn the_suite_passes_through_the_module_on_debian_s_kernel_6_12() {
+    let Some(module) = module("stock").filter(|_| suite_knows_the_module()) else { return };
+    let _alone = MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    suite::must_pass_through(&module, &Kernel { arguments: &["--kernel", "stock"], ..THROUGH });
+}
+
+#[test]
+fn the_suite_passes_through_the_module_on_debian_s_kernel_7_3() {
+    let Some(module) = module("stock:7.3").filter(|_| suite_knows_the_module()) else { return };
+    let _alone = MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    suite::must_pass_through(&module, &Kernel { arguments: &["--kernel", "stock:7.3"], ..THROUGH });
+}
+
+/// An emulated kernel with the module: what it has to decline, and what Debian's kernel lacks.
+const THROUGH: Kernel = Kernel {
+    arguments: &[],
+    lacks: &["the module has no", "udplite", "dccp"],
+    big_mib: 4,
+    limit_s: 1800,
+};
+
+/// Bytes that no two neighbours share.
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect()
+}
+
+/// Sends all of the bytes with the hint, and gives what arrived.
+fn send_all(here: impl AsFd, mut there: impl Read + Send + 'static, bytes: &[u8]) -> Vec<u8> {
+    let length = bytes.len();
+    let reader = thread::spawn(move || {
+        let mut got = vec![0; length];
+        there.read_exact(&mut got).map(|()| got)
+    });
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let sent = socket::send(&here, rest, SendFlags::NOSIGNAL, Hint::Nontemporal).unwrap();
+        assert_eq!(sent.hinted, Support::Module);
+        rest = &rest[sent.bytes..];
+    }
+    reader.join().unwrap().unwrap()
+}
+
+fn counted() -> (u64, u64) {
+    let counters = socket::counters().unwrap().expect("the module counts");
+    (counters.get(STAT_NONTEMPORAL), counters.as_map().values().sum())
+}
+
+fn attached() -> (u64, u64) {
+    let info = socket::module_info().unwrap().expect("the module is there");
+    (info.attached, info.lingering)
+}
+
+/// `ntcopy module unload`, which must fail, and what it says.
+fn refused_unload() -> String {
+    let output = ntcopy(&["module", "unload"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    text(&output.stderr)
+}
+
+#[test]
+#[ignore = "runs in a guest that has the module; the other tests of this file start it"]
+fn inside_a_guest_the_library_attaches_sends_and_lets_go() {
+    assert_eq!(socket::kernel_support(), Support::Module);
+    assert_eq!(attached(), (0, 0));
+    let bytes = pattern(1 << 20);
+
+    let (here, mut there) = UnixStream::pair().unwrap();
+    assert_eq!(socket::mode(&here), Ok((Support::None, Setting::None)));
+    let before = counted();
+    let plain = socket::send(&here, b"x", SendFlags::NOSIGNAL, Hint::Nontemporal).unwrap();
+    assert_eq!(plain, Sent { bytes: 1, hinted: Support::None });
+    there.read_exact(&mut [0]).unwrap();
+    assert_eq!(counted(), before, "nobody was asked to hint that");
+
+    for setting in [Setting::None, Setting::Hint, Setting::Obey] {
+        assert_eq!(socket::enable(&here, setting), Ok(Support::Module));
+        assert_eq!(socket::mode(&here), Ok((Support::Module, setting)));
+        assert_eq!(attached(), (1, 0), "attaching again attaches no second time");
+    }
+    assert!(send_all(&here, there.try_clone().unwrap(), &bytes) == bytes);
+    let (nontemporal, hinted) = counted();
+    assert_eq!(hinted - before.1, bytes.len() as u64, "each hinted byte is counted once");
+    assert!(nontemporal > before.0, "the hint was to be obeyed");
+    assert!(refused_unload().contains("1 socket is attached"));
+
+    assert_eq!(socket::disable(&here), Ok(Support::Module));
+    assert_eq!(socket::mode(&here), Ok((Support::None, Setting::None)));
+    assert_eq!(attached(), (0, 1));
+    assert!(refused_unload().contains("1 socket is detached, but not closed yet"));
+    (&here).write_all(b"still a socket").unwrap();
+    let mut got = [0; 14];
+    there.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"still a socket");
+    drop(here);
+    assert_eq!(attached(), (0, 0));
+    // What is left is this process's own descriptor of the device.
+    let said = refused_unload();
+    assert!(
+        said.contains(&format!("/dev/ntcopy is open in process {}", std::process::id())),
+        "{said}"
+    );
+
+    tcp_is_inherited_and_udp_is_taken(&bytes);
+    what_cannot_be_helped_works_as_ever();
+    assert_eq!(attached(), (0, 0));
+}
+
+fn tcp_is_inherited_and_udp_is_taken(bytes: &[u8]) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert_eq!(socket::enable(&listener, Setting::Hint), Ok(Support::Module));
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    assert_eq!(socket::mode(&server), Ok((Support::Module, Setting::Hint)));
+    assert_eq!(socket::mode(&client), Ok((Support::None, Setting::None)));
+    assert_eq!(attached(), (2, 0));
+    assert!(send_all(&server, client, bytes) == bytes);
+
+    let [one, other] = ["127.0.0.1:0"; 2].map(|at| UdpSocket::bind(at).unwrap());
+    one.connect(other.local_addr().unwrap()).unwrap();
+    assert_eq!(socket::enable(&one, Setting::Obey), Ok(Support::Module));
+    let datagram = &bytes[..30_000];
+    let sent = socket::send(&one, datagram, SendFlags::empty(), Hint::Nontemporal).unwrap();
+    assert_eq!(sent, Sent { bytes: datagram.len(), hinted: Support::Module });
+    let mut got = vec![0; 65_536];
+    let length = other.recv(&mut got).unwrap();
+    assert!(got[..length] == *datagram);
+}
+
+fn what_cannot_be_helped_works_as_ever() {
+    let (here, there) = UnixDatagram::pair().unwrap();
+    assert_eq!(socket::enable(&here, Setting::Hint), Ok(Support::None));
+    let sent = socket::send(&here, b"datagram", SendFlags::empty(), Hint::Nontemporal).unwrap();
+    assert_eq!(sent, Sent { bytes: 8, hinted: Support::None });
+    let mut got = [0; 16];
+    assert_eq!(there.recv(&mut got).unwrap(), 8);
+    let file = std::fs::File::open("/dev/null").unwrap();
+    assert_eq!(socket::enable(&file, Setting::Hint), Err(Errno::NOTSOCK));
+    assert_eq!(socket::disable(&file), Err(Errno::NOTSOCK));
+}

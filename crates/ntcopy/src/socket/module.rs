@@ -1,0 +1,138 @@
+//! The module's device: `/dev/ntcopy`, and what it is asked.
+
+use std::ffi::{c_int, c_ulong};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+
+use super::Setting;
+use crate::uapi;
+
+/// Where the module answers.
+const PATH: &str = "/dev/ntcopy";
+
+/// What the module did with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer<T> {
+    /// It took it.
+    Done(T),
+    /// It cannot help this socket: its kind (`EOPNOTSUPP`), or somebody else has its operations,
+    /// as TLS has (`EBUSY`).
+    Declined,
+    /// There is no module, or one that speaks another interface.
+    Absent,
+}
+
+/// Attaches a socket, or changes the mode of one that is.
+pub(super) fn attach(socket: BorrowedFd<'_>, setting: Setting) -> Result<Answer<()>, Errno> {
+    let mode = setting.value().cast_unsigned();
+    let mut argument = uapi::Socket { mode, ..named(socket) };
+    Ok(ask(uapi::IOC_ATTACH, &mut argument)?.map(drop))
+}
+
+/// Detaches a socket. One that isn't attached is none the worse for it.
+pub(super) fn detach(socket: BorrowedFd<'_>) -> Result<Answer<()>, Errno> {
+    Ok(ask(uapi::IOC_DETACH, &mut named(socket))?.map(drop))
+}
+
+/// The setting of a socket; [`Answer::Declined`] if it isn't attached.
+pub(super) fn query(socket: BorrowedFd<'_>) -> Result<Answer<Setting>, Errno> {
+    let answer = ask(uapi::IOC_QUERY, &mut named(socket))?;
+    Ok(match answer {
+        Answer::Done(socket) if socket.flags & uapi::SOCKET_ATTACHED == 0 => Answer::Declined,
+        Answer::Done(socket) => {
+            Answer::Done(Setting::from_value(socket.mode.cast_signed()).ok_or(Errno::IO)?)
+        }
+        Answer::Declined => Answer::Declined,
+        Answer::Absent => Answer::Absent,
+    })
+}
+
+/// What the module says of itself, through a descriptor of its own that doesn't stay open: looking
+/// must not keep the module from being unloaded. `None` where there is none.
+pub(super) fn info() -> Result<Option<uapi::ModuleInfo>, Errno> {
+    let device = match open(PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(device) => device,
+        Err(Errno::NOENT | Errno::NXIO | Errno::NODEV) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let mut info = uapi::ModuleInfo::default();
+    ioctl(&device, uapi::IOC_INFO, &mut info)?;
+    Ok(Some(info))
+}
+
+/// Whether the module is there and speaks this interface.
+pub(super) fn is_there() -> Result<bool, Errno> {
+    Ok(device()?.is_some())
+}
+
+impl<T> Answer<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
+        match self {
+            Answer::Done(value) => Answer::Done(change(value)),
+            Answer::Declined => Answer::Declined,
+            Answer::Absent => Answer::Absent,
+        }
+    }
+}
+
+fn named(socket: BorrowedFd<'_>) -> uapi::Socket {
+    uapi::Socket { fd: socket.as_raw_fd(), ..uapi::Socket::default() }
+}
+
+/// Puts a request to the module.
+fn ask(request: u32, argument: &mut uapi::Socket) -> Result<Answer<uapi::Socket>, Errno> {
+    let Some(device) = device()? else { return Ok(Answer::Absent) };
+    match ioctl(device, request, argument) {
+        Ok(()) => Ok(Answer::Done(*argument)),
+        Err(Errno::OPNOTSUPP | Errno::BUSY) => Ok(Answer::Declined),
+        Err(Errno::NOTTY) => Ok(Answer::Absent),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The device, opened at the first question and kept: the process holds the module in the kernel
+/// from then on. A process that found none doesn't look again.
+fn device() -> Result<Option<&'static OwnedFd>, Errno> {
+    static DEVICE: OnceLock<Option<OwnedFd>> = OnceLock::new();
+    if let Some(device) = DEVICE.get() {
+        return Ok(device.as_ref());
+    }
+    let opened = match open(PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(device) => Some(device).filter(speaks_our_interface),
+        // Not there, or not for us.
+        Err(
+            Errno::NOENT | Errno::NXIO | Errno::NODEV | Errno::NOTDIR | Errno::ACCESS | Errno::PERM,
+        ) => None,
+        // No answer to the question: too many open files, no memory.
+        Err(errno) => return Err(errno),
+    };
+    Ok(DEVICE.get_or_init(|| opened).as_ref())
+}
+
+fn speaks_our_interface(device: &OwnedFd) -> bool {
+    let mut info = uapi::ModuleInfo::default();
+    ioctl(device, uapi::IOC_INFO, &mut info).is_ok() && info.series == uapi::MODULE_SERIES
+}
+
+/// What an ioctl of the module takes and fills in.
+trait Argument {}
+
+impl Argument for uapi::Socket {}
+impl Argument for uapi::ModuleInfo {}
+
+fn ioctl<T: Argument>(device: &OwnedFd, request: u32, argument: &mut T) -> Result<(), Errno> {
+    // SAFETY: the numbers of this interface say the size of their argument, which is the
+    // structure's, and a device that isn't the module's doesn't know the numbers; the borrow keeps
+    // the structure alive and for itself.
+    let result: c_int = unsafe {
+        libc::ioctl(device.as_raw_fd(), c_ulong::from(request), std::ptr::from_mut(argument))
+    };
+    match result {
+        0.. => Ok(()),
+        _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),
+    }
+}
