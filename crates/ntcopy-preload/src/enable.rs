@@ -8,34 +8,6 @@ use ntcopy::uapi;
 use crate::sys::{self, Errno};
 use crate::{active, settings::Mode};
 
-/// `/dev/ntcopy` of the module.
-mod device {
-    /// The argument of its requests about sockets.
-    #[repr(C)]
-    pub struct Socket {
-        pub fd: i32,
-        /// `NTCOPY_SOCK_*`.
-        pub mode: u32,
-        pub flags: u32,
-        pub reserved: u32,
-    }
-
-    pub const PATH: &core::ffi::CStr = c"/dev/ntcopy";
-    /// Of a query: the module has this socket already.
-    pub const ATTACHED: u32 = 1;
-    /// `_IOW('N', 0xc0, struct ntcopy_socket)`.
-    pub const ATTACH: u32 = request(WRITE, 0xc0);
-    /// `_IOWR('N', 0xc2, struct ntcopy_socket)`.
-    pub const QUERY: u32 = request(READ | WRITE, 0xc2);
-
-    const WRITE: u32 = 1;
-    const READ: u32 = 2;
-
-    const fn request(direction: u32, number: u32) -> u32 {
-        direction << 30 | (size_of::<Socket>() as u32) << 16 | (b'N' as u32) << 8 | number
-    }
-}
-
 const UNKNOWN: u8 = 0;
 const KERNEL: u8 = 1;
 const MODULE: u8 = 2;
@@ -95,7 +67,7 @@ fn by_option(fd: c_int, setting: c_int) -> bool {
 /// By the module. The device is opened for each socket and closed again: a descriptor that stayed
 /// would be one that the program doesn't know of, and might close.
 fn attach(fd: c_int) -> bool {
-    let device = match sys::open_device(device::PATH) {
+    let device = match sys::open_device(uapi::MODULE_PATH) {
         Ok(device) => device,
         Err(Errno(libc::ENOENT | libc::ENXIO | libc::ENODEV)) => {
             if TAKER.load(Relaxed) == UNKNOWN {
@@ -112,13 +84,13 @@ fn attach(fd: c_int) -> bool {
 }
 
 fn attach_by(device: c_int, fd: c_int) -> bool {
-    let mut socket = device::Socket { fd, mode: 0, flags: 0, reserved: 0 };
+    let mut socket = uapi::Socket { fd, mode: 0, flags: 0, reserved: 0 };
     // SAFETY: it is the structure of this request.
-    if unsafe { sys::ioctl(device, device::QUERY, &mut socket) }.is_err() {
+    if unsafe { sys::ioctl(device, uapi::IOC_QUERY, &mut socket) }.is_err() {
         return false;
     }
     TAKER.store(MODULE, Relaxed);
-    let is_attached = socket.flags & device::ATTACHED != 0;
+    let is_attached = socket.flags & uapi::SOCKET_ATTACHED != 0;
     if is_attached && socket.mode != uapi::SOCK_NONE as u32 {
         return false;
     }
@@ -127,19 +99,8 @@ fn attach_by(device: c_int, fd: c_int) -> bool {
         return true;
     }
     let mode = if is_obeyed { uapi::SOCK_OBEY } else { uapi::SOCK_NONE };
-    let mut socket = device::Socket { fd, mode: mode as u32, flags: 0, reserved: 0 };
+    let mut socket = uapi::Socket { fd, mode: mode as u32, flags: 0, reserved: 0 };
     // SAFETY: it is the structure of this request.
-    let attached = unsafe { sys::ioctl(device, device::ATTACH, &mut socket) };
+    let attached = unsafe { sys::ioctl(device, uapi::IOC_ATTACH, &mut socket) };
     attached.is_ok() && !is_obeyed
-}
-
-#[cfg(test)]
-mod tests {
-    use super::device::{ATTACH, QUERY};
-
-    #[test]
-    fn requests_are_those_of_the_kernels_macros() {
-        // What gcc makes of them.
-        assert_eq!((ATTACH, QUERY), (0x4010_4ec0, 0xc010_4ec2));
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Tests of this module hold them against that header.
 
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
 
 /// Send flag: these bytes will not be looked at again.
 pub const MSG_NTCOPY: u32 = 0x100_0000;
@@ -39,6 +39,9 @@ pub const STAT_CHECKSUMMED: &str = "checksummed_bytes";
 pub const STAT_SOFTWARE_TLS: &str = "software_tls_bytes";
 /// Copied normally: no non-temporal copy on this path or CPU.
 pub const STAT_NOT_SUPPORTED: &str = "not_supported_bytes";
+
+/// Where the module answers, on kernels without the flag.
+pub const MODULE_PATH: &CStr = c"/dev/ntcopy";
 
 /// A socket, as [`IOC_ATTACH`], [`IOC_DETACH`] and [`IOC_QUERY`] of `/dev/ntcopy` take it.
 #[repr(C)]

@@ -11,9 +11,6 @@ use rustix::io::Errno;
 use super::Setting;
 use crate::uapi;
 
-/// Where the module answers.
-const PATH: &str = "/dev/ntcopy";
-
 /// What the module did with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer<T> {
@@ -54,7 +51,7 @@ pub(super) fn query(socket: BorrowedFd<'_>) -> Result<Answer<Setting>, Errno> {
 /// What the module says of itself, through a descriptor of its own that doesn't stay open: looking
 /// must not keep the module from being unloaded. `None` where there is none.
 pub(super) fn info() -> Result<Option<uapi::ModuleInfo>, Errno> {
-    let device = match open(PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+    let device = match open(uapi::MODULE_PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         Ok(device) => device,
         Err(Errno::NOENT | Errno::NXIO | Errno::NODEV) => return Ok(None),
         Err(errno) => return Err(errno),
@@ -101,7 +98,7 @@ fn device() -> Result<Option<&'static OwnedFd>, Errno> {
     if let Some(device) = DEVICE.get() {
         return Ok(device.as_ref());
     }
-    let opened = match open(PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+    let opened = match open(uapi::MODULE_PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         Ok(device) => Some(device).filter(speaks_our_interface),
         // Not there, or not for us.
         Err(
