@@ -3,9 +3,13 @@
 mod common;
 
 use std::collections::VecDeque;
+use std::process::Command;
 
 use common::pattern;
-use ntcopy::{Hint, Hints, Path, Stream, copy, copy_unfenced, copy_vectored, fence, fill};
+use ntcopy::{
+    Hint, Hints, ISA_VARIABLE, Path, Stream, THRESHOLD_VARIABLE, copy, copy_unfenced,
+    copy_vectored, fence, fill,
+};
 use proptest::prelude::*;
 
 const ROOM_BYTES: usize = 96 << 10;
@@ -123,5 +127,27 @@ proptest! {
             let expected: Vec<u8> = rest.drain(..destination.len()).collect();
             prop_assert!(destination == expected);
         }
+    }
+}
+
+/// Once more in a process of its own for each instruction set that this CPU has, with a threshold
+/// that lets whole calls of a few pages stream by themselves.
+#[test]
+fn the_same_under_every_instruction_set() {
+    let this = std::env::current_exe().expect("this test has a path");
+    let mut sets: Vec<&str> = common::copy_backends().iter().map(|backend| backend.isa).collect();
+    sets.extend(common::fill_backends().iter().map(|backend| backend.isa));
+    sets.sort_unstable();
+    sets.dedup();
+    assert!(sets.contains(&"libc"), "{sets:?}");
+    for isa in sets {
+        let output = Command::new(&this)
+            .args(["--skip", "the_same_under_every_instruction_set"])
+            .envs([(ISA_VARIABLE, isa), (THRESHOLD_VARIABLE, "16KiB")])
+            .output()
+            .expect("this test can be run");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains(" 0 failed"), "{isa}: {said}");
+        assert!(!said.contains(" 0 passed"), "{isa}: {said}");
     }
 }
