@@ -84,7 +84,7 @@ fn table(grid: &Grid) -> Markup {
     html! {
         section class="group" {
             h3 { (grid.heading) }
-            div class="scroll" role="region" aria-label=(grid.heading) tabindex="0" {
+            div class="scroll wide" role="region" aria-label=(grid.heading) tabindex="0" {
                 table {
                     thead {
                         tr {

@@ -75,8 +75,9 @@ fn neighbour(record: &Record) -> Vec<String> {
     }
     if untold > 0 {
         sentences.push(format!(
-            "{untold} neighbours have no result: fewer than {MIN_PAIRS} groups with good samples \
-             of {COPY}, {NT_BOTH} and {IDLE}."
+            "{untold} {} no result: fewer than {MIN_PAIRS} groups with good samples of {COPY}, \
+             {NT_BOTH} and {IDLE}.",
+            if untold == 1 { "neighbour has" } else { "neighbours have" }
         ));
     }
     if unfelt > 0 {
@@ -246,7 +247,7 @@ mod tests {
             sample.bytes /= 2;
         }
         let said = sentences(&record).join(" ");
-        assert!(said.contains("1 neighbours have no result"), "{said}");
+        assert!(said.contains("1 neighbour has no result"), "{said}");
         assert!(!said.contains("do not clearly slow down"), "{said}");
     }
 
