@@ -11,8 +11,10 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 
@@ -95,9 +97,36 @@ def reason(output):
     return lines[-1][:100] if lines else "no output"
 
 
+def holds_sockets(folder):
+    """Whether a unix socket can have a name in this folder: not where it is shared over 9p."""
+    name = folder / ".ntcopy-socket"
+    with socket.socket(socket.AF_UNIX) as one:
+        try:
+            one.bind(str(name))
+        except OSError:
+            return False
+    name.unlink()
+    return True
+
+
+def place_for(folder):
+    """The test's own folder; or, where that cannot hold the sockets that these tests name, one
+    that can, with links to all that is in it."""
+    if folder.name != "af_unix" or holds_sockets(folder):
+        return folder
+    for parent in ("/run", "/tmp", "/dev/shm"):
+        place = pathlib.Path(tempfile.mkdtemp(prefix="upstream-", dir=parent))
+        if holds_sockets(place):
+            for file in folder.iterdir():
+                (place / file.name).symlink_to(file)
+            return place
+        place.rmdir()
+    return folder
+
+
 def run_one(tree, test, mode):
     """Runs one test in its folder; a dictionary of what came of it."""
-    folder = (tree / test["name"]).parent
+    folder = place_for((tree / test["name"]).parent)
     before, start = nontemporal_bytes(), time.monotonic()
     # A session of its own: what a test leaves behind is ended with it.
     child = subprocess.Popen(

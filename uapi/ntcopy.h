@@ -69,6 +69,8 @@
  * EINVAL (a bad mode or size; flags or reserved not 0), ENOTTY (no such ioctl),
  * EFAULT, ENOMEM.
  */
+#define NTCOPY_MODULE_PATH		"/dev/ntcopy"
+
 struct ntcopy_socket {
 	__s32 fd;	/* a socket of the caller */
 	__u32 mode;	/* NTCOPY_SOCK_*; of a query: the answer */

@@ -105,7 +105,7 @@ TEST_F(module, asks_no_rights_to_the_device)
 
 	ASSERT_EQ(setresgid(65534, 65534, 65534), 0);
 	ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
-	fd = open("/dev/ntcopy", O_RDONLY);
+	fd = open(NTCOPY_MODULE_PATH, O_RDONLY);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(ioctl(fd, NTCOPY_IOC_ATTACH, &arg), 0);
 	EXPECT_EQ(mode_of(self->pair[0]), NTCOPY_SOCK_HINT);

@@ -143,7 +143,7 @@ int module_device(void)
 	static int fd = -2;
 
 	if (fd == -2)
-		fd = kernel_has_option() ? -1 : open("/dev/ntcopy", O_RDWR | O_CLOEXEC);
+		fd = kernel_has_option() ? -1 : open(NTCOPY_MODULE_PATH, O_RDWR | O_CLOEXEC);
 	return fd;
 }
 

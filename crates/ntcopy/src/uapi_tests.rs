@@ -34,6 +34,7 @@ fn rust() -> Vec<(&'static str, Value)> {
         ("NTCOPY_STAT_CHECKSUMMED", Value::Text(STAT_CHECKSUMMED)),
         ("NTCOPY_STAT_SOFTWARE_TLS", Value::Text(STAT_SOFTWARE_TLS)),
         ("NTCOPY_STAT_NOT_SUPPORTED", Value::Text(STAT_NOT_SUPPORTED)),
+        ("NTCOPY_MODULE_PATH", Value::Text(MODULE_PATH.to_str().expect("ASCII"))),
         ("NTCOPY_SOCKET_ATTACHED", Value::Number(SOCKET_ATTACHED.into())),
         ("NTCOPY_IOC_ATTACH", Value::Number(IOC_ATTACH.into())),
         ("NTCOPY_IOC_DETACH", Value::Number(IOC_DETACH.into())),
