@@ -1,5 +1,8 @@
 //! `ntcopy kernel boot` in a really booted kernel, which is built first when the cache has none.
 
+mod signal;
+
+use signal::Signal;
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
@@ -228,7 +231,7 @@ fn wait_for(path: &Path, child: &mut Child) {
 
 #[test]
 fn signals_end_the_guest_and_leave_nothing() {
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let guest = Guest::new(&[]);
         let begun = tempfile::tempdir_in("/tmp").unwrap();
         let mark = begun.path().join("mark");
@@ -236,12 +239,9 @@ fn signals_end_the_guest_and_leave_nothing() {
         let mut command = guest.command(&["sh", "-c", script, mark.to_str().unwrap()]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         wait_for(&mark, &mut child);
-        let pid = child.id().to_string();
-        assert!(
-            Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success()
-        );
+        signal::send(&child, signal);
         let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(code), "{signal}: {:?}", status.signal());
+        assert_eq!(status.code(), Some(code), "{signal:?}: {:?}", status.signal());
         guest.assert_nothing_left();
     }
 }

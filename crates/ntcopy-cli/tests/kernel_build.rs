@@ -2,13 +2,15 @@
 //! tried here is what surrounds the compiler. The real thing is built for `kernel_boot`.
 
 mod house;
+mod signal;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use house::{House, MAKEFILE, children, text};
+use signal::Signal;
 
 #[test]
 fn a_kernel_is_built_once_and_again_when_an_input_changes() {
@@ -117,8 +119,7 @@ fn ctrl_c_ends_the_build_and_leaves_nothing_half_done() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let sleeper = fs::read_to_string(&mark).unwrap().trim().to_owned();
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    signal::send(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     house.assert_nothing_half_done();
     assert!(children(&house.path("cache/kernels")).is_empty());

@@ -1,6 +1,9 @@
 //! `ntcopy kernel boot` of the kernels in QEMU. These take long to build, so they are tested when
 //! asked for: `make test-kernels`.
 
+mod signal;
+
+use signal::Signal;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -177,8 +180,7 @@ fn a_signal_ends_the_guest_and_leaves_nothing() {
         let script = format!("touch {}; sync; sleep 600", mark.display());
         let mut child = guest.command(&[], &script).spawn().unwrap();
         wait_for(&mark, &mut child);
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        signal::send(&child, Signal::INT);
         assert_eq!(child.wait().unwrap().code(), Some(130));
         guest.assert_nothing_left();
     }

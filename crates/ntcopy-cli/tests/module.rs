@@ -2,12 +2,14 @@
 //! that builds modules as the kernel's does, on a scale of one file.
 
 mod house;
+mod signal;
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
 use house::{House, text};
 use serde_json::Value;
+use signal::Signal;
 
 const RELEASE: &str = "6.12.99+deb12-cloud-amd64";
 
@@ -186,8 +188,7 @@ fn a_signal_ends_the_build_and_leaves_nothing() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    signal::send(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(house::children(&machine.0.path("cache/modules")).is_empty());
 }

@@ -46,6 +46,26 @@ pub(crate) fn debian(etc_apt: &Path) -> Vec<Entry> {
     entries
 }
 
+/// Where the security updates are of what these sources have, if none of them has those: beside the
+/// mirror itself. A Linux of a release that is old enough comes as one.
+pub(crate) fn missing_security(entries: &[Entry]) -> Option<Entry> {
+    let is_security = |suite: &String| suite.ends_with("-security");
+    if entries.iter().any(|entry| entry.suites.iter().any(is_security)) {
+        return None;
+    }
+    let has_none = ["sid", "unstable"];
+    entries.iter().find_map(|entry| {
+        let whole = |suite: &&String| DEBIAN_SUITES.contains(&suite.as_str());
+        let suite = entry.suites.iter().filter(whole).find(|s| !has_none.contains(&s.as_str()))?;
+        let uri = entry.uris.first()?.trim_end_matches('/');
+        Some(Entry {
+            uris: vec![format!("{uri}-security")],
+            suites: vec![format!("{suite}-security")],
+            ..entry.clone()
+        })
+    })
+}
+
 /// Whether a suite is one of Debian's, or hangs on one.
 fn is_debian(suite: &str) -> bool {
     let base = ["-security", "-proposed-updates", "-updates", "-backports-sloppy", "-backports"]

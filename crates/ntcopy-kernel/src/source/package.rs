@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::apt_sources::{self, Archive};
+use super::apt_sources::{self, Archive, Entry};
 use super::wanted::{Package, Part, Wanted};
 use crate::cache::{Cache, children, size_bytes, version_key};
 use crate::error::{Context, Error, Result};
@@ -44,7 +44,8 @@ pub(crate) struct Apt {
 
 impl Apt {
     /// Asks the mirrors of `/etc/apt` for their lists of packages: for a new kernel one after the
-    /// other, until one has the suite; for an older one the suites that the system itself has.
+    /// other, until one has the suite; for an older one the suites that the system itself has, and
+    /// the security updates where it has left them out.
     pub(crate) fn update(
         etc_apt: &Path,
         wanted: Wanted,
@@ -207,6 +208,17 @@ impl Apt {
     }
 }
 
+/// Sources as one list, and what they are called in a message.
+fn together(entries: &[Entry]) -> (String, String) {
+    let (mut asked, mut text) = (Vec::new(), String::new());
+    for entry in entries {
+        let (uris, suites) = (entry.uris.join(" "), entry.suites.join(" "));
+        text.push_str(&stanza(&uris, &suites, entry.signed_by.as_deref()));
+        asked.push(format!("{uris} {suites}"));
+    }
+    (asked.join(", "), text)
+}
+
 /// The lists to ask, each with what it is called in a message.
 fn candidates(etc_apt: &Path, wanted: Wanted) -> Vec<(String, String)> {
     // Headers come with a compiler, which is older than the backports.
@@ -223,13 +235,11 @@ fn candidates(etc_apt: &Path, wanted: Wanted) -> Vec<(String, String)> {
             })
             .collect(),
         Release::V6_12 => {
-            let (mut asked, mut text) = (Vec::new(), String::new());
-            for entry in apt_sources::debian(etc_apt) {
-                let (uris, suites) = (entry.uris.join(" "), entry.suites.join(" "));
-                text.push_str(&stanza(&uris, &suites, entry.signed_by.as_deref()));
-                asked.push(format!("{uris} {suites}"));
-            }
-            if asked.is_empty() { Vec::new() } else { vec![(asked.join(", "), text)] }
+            let own = apt_sources::debian(etc_apt);
+            let more = apt_sources::missing_security(&own);
+            let with_security = more.map(|more| [own.as_slice(), &[more]].concat());
+            let lists = with_security.into_iter().chain([own]).filter(|list| !list.is_empty());
+            lists.map(|list| together(&list)).collect()
         }
     }
 }
@@ -350,6 +360,22 @@ mod tests {
         assert!(newest[0].1.contains("Suites: trixie-backports\n"), "{}", newest[0].1);
         let headers = &candidates(etc.path(), Wanted::headers(Release::Newest))[0].1;
         assert!(headers.contains("Suites: trixie-backports trixie\n"), "{headers}");
+    }
+
+    #[test]
+    fn security_updates_that_the_system_leaves_out_are_asked_first_and_done_without_then() {
+        let etc = tempfile::tempdir().unwrap();
+        let lists = |text: &str| {
+            fs::write(etc.path().join("sources.list"), text).unwrap();
+            candidates(etc.path(), Wanted::source(Release::V6_12))
+        };
+        let both = lists("deb http://m/debian/ bookworm main\n");
+        let [first, second] = &both[..] else { panic!("{both:?}") };
+        assert!(first.1.contains("URIs: http://m/debian-security\nSuites: bookworm-security\n"));
+        assert!(first.1.contains("URIs: http://m/debian/\nSuites: bookworm\n"), "{}", first.1);
+        assert!(!second.1.contains("security"), "{}", second.1);
+        assert_eq!(lists("deb http://m/debian sid main\n").len(), 1);
+        assert!(lists("").is_empty());
     }
 
     #[test]
