@@ -28,6 +28,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ntcopy", &[]),
     ("ntcopy-capi", &["ntcopy"]),
     ("ntcopy-preload", &["ntcopy"]),
+    ("storaged", &["ntcopy"]),
     ("ntcopy-kernel", &[]),
     ("ntcopy-bench", &["ntcopy", "ntcopy-kernel"]),
     ("ntcopy-report", &["ntcopy", "ntcopy-kernel", "ntcopy-bench"]),

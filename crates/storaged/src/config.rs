@@ -1,0 +1,445 @@
+//! What the daemon is told: by its command line, and by a file for what that leaves out.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::http::Reader;
+use crate::send::ModeSetting;
+use crate::server::Address;
+use crate::store::{StoreOptions, Verify};
+
+/// The most an object may have by default.
+const OBJECT_MAX: Size = Size(4 << 30);
+/// What decoded objects may take at one time by default.
+const DECODED_MAX: Size = Size(1 << 30);
+
+/// A number of bytes: `4096`, `64KiB`, `16MiB`, `4GiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "NumberOrText")]
+pub struct Size(pub u64);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NumberOrText {
+    Number(u64),
+    Text(String),
+}
+
+impl TryFrom<NumberOrText> for Size {
+    type Error = String;
+
+    fn try_from(value: NumberOrText) -> Result<Size, String> {
+        match value {
+            NumberOrText::Number(bytes) => Ok(Size(bytes)),
+            NumberOrText::Text(text) => text.parse(),
+        }
+    }
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        let bad = || format!("{text:?} is no size: expected a number, or one with KiB, MiB or GiB");
+        let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
+        let unit = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
+        let (digits, shift) = unit.unwrap_or((text, 0));
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(bad());
+        }
+        let number: u64 = digits.parse().map_err(|_| bad())?;
+        number.checked_mul(1 << shift).map(Size).ok_or_else(bad)
+    }
+}
+
+/// A time in seconds, more than 0: `30`, `2.5`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Seconds(pub Duration);
+
+impl TryFrom<f64> for Seconds {
+    type Error = String;
+
+    fn try_from(seconds: f64) -> Result<Seconds, String> {
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(time) if !time.is_zero() && seconds <= 1e6 => Ok(Seconds(time)),
+            _ => Err(format!("{seconds} is no time in seconds, more than 0")),
+        }
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Seconds, String> {
+        let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is no time in seconds"))?;
+        seconds.try_into()
+    }
+}
+
+/// Words for how much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// What went wrong here.
+    Error,
+    /// And what may go wrong.
+    Warn,
+    /// And what begins and ends.
+    Info,
+    /// And what clients did wrong.
+    Debug,
+}
+
+/// The options of the daemon, as they are given. The file has them by the same names, without
+/// the dashes in front.
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Options {
+    /// Where to listen: unix:/PATH or tcp:ADDRESS:PORT; may be given several times
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Vec<Address>,
+    /// Folder of the objects, made if it isn't there
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Threads that serve connections [default: one a CPU]
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+    /// Threads that wait for the disk [default: 4]
+    #[arg(long, value_name = "N")]
+    pub disk_threads: Option<usize>,
+    /// How bodies are sent [default: auto]
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeSetting>,
+    /// Who reads bodies next, where a request doesn't say [default: unknown]
+    #[arg(long, value_enum)]
+    pub reader: Option<Reader>,
+    /// When checksums are compared [default: once]
+    #[arg(long, value_enum)]
+    pub verify: Option<Verify>,
+    /// Compress what is stored, at this level: 1 to 19
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(i32).range(1..=19))]
+    pub zstd: Option<i32>,
+    /// Largest object [default: 4GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub object_max: Option<Size>,
+    /// Memory for objects that are decoded to be sent [default: 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub decoded_max: Option<Size>,
+    /// Objects that stay open [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub open_objects: Option<usize>,
+    /// Connections at one time [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub connections_max: Option<usize>,
+    /// Send buffer of connections [default: the system's]
+    #[arg(long, value_name = "SIZE")]
+    pub sndbuf: Option<Size>,
+    /// Mode bits of unix sockets, in octal [default: what the umask leaves]
+    #[arg(long, value_name = "BITS", value_parser = parse_bits)]
+    #[serde(deserialize_with = "bits")]
+    pub socket_mode: Option<u32>,
+    /// Seconds for the head of a request [default: 10]
+    #[arg(long, value_name = "SECONDS")]
+    pub head_timeout: Option<Seconds>,
+    /// Seconds between two requests of a connection [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    pub idle_timeout: Option<Seconds>,
+    /// Seconds for each 16 KiB of a body to arrive [default: 30]
+    #[arg(long, value_name = "SECONDS")]
+    pub body_timeout: Option<Seconds>,
+    /// Seconds for each 16 KiB of a response to leave [default: 30]
+    #[arg(long, value_name = "SECONDS")]
+    pub send_timeout: Option<Seconds>,
+    /// Seconds for what is in flight when the daemon is told to end [default: 10]
+    #[arg(long, value_name = "SECONDS")]
+    pub drain_timeout: Option<Seconds>,
+    /// Log of requests, a JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub access_log: Option<PathBuf>,
+    /// Where Prometheus asks: ADDRESS:PORT, or an address as for --listen
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<Address>,
+    /// What is logged on standard error [default: info]
+    #[arg(long, value_enum)]
+    pub log_level: Option<LogLevel>,
+}
+
+/// What can change while the daemon runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tunables {
+    /// How bodies are sent.
+    pub mode: ModeSetting,
+    /// Who reads them, where it isn't said.
+    pub reader: Reader,
+    /// When checksums are compared.
+    pub verify: Verify,
+    /// Largest object, in bytes.
+    pub object_max: u64,
+    /// For a head.
+    pub head_timeout: Duration,
+    /// Between two requests.
+    pub idle_timeout: Duration,
+    /// For 16 KiB of a body.
+    pub body_timeout: Duration,
+    /// For 16 KiB of a response.
+    pub send_timeout: Duration,
+}
+
+/// The options with their defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Where to listen; at least one.
+    pub listen: Vec<Address>,
+    /// Folder of the objects.
+    pub data: PathBuf,
+    /// Threads that serve connections.
+    pub workers: usize,
+    /// Threads that wait for the disk.
+    pub disk_threads: usize,
+    /// How the store works.
+    pub store: StoreOptions,
+    /// Memory for decoded objects, in bytes.
+    pub decoded_max: u64,
+    /// Connections at one time.
+    pub connections_max: usize,
+    /// Send buffer of connections, in bytes.
+    pub sndbuf: Option<usize>,
+    /// Mode bits of unix sockets.
+    pub socket_mode: Option<u32>,
+    /// For what is in flight at the end.
+    pub drain_timeout: Duration,
+    /// Log of requests.
+    pub access_log: Option<PathBuf>,
+    /// Where Prometheus asks.
+    pub metrics: Option<Address>,
+    /// What is logged.
+    pub log_level: LogLevel,
+    /// What can change.
+    pub tunables: Tunables,
+}
+
+/// Why the daemon can't start, or reload, with what it is told.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file can't be read.
+    #[error("cannot read {path}: {cause}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The file has something that is not understood; the text names line and key.
+    #[error("{path}: {what}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// What, and where.
+        what: String,
+    },
+    /// Something is missing, or out of bounds.
+    #[error("{0}")]
+    Value(String),
+}
+
+impl Options {
+    /// Adds what the file says to what is not given here.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read, or not understood.
+    pub fn with_file(self, path: &Path) -> Result<Options, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| ConfigError::Read { path: path.to_owned(), cause })?;
+        let file: Options = toml::from_str(&text).map_err(|error| ConfigError::Parse {
+            path: path.to_owned(),
+            what: error.to_string().trim_end().to_owned(),
+        })?;
+        if file.zstd.is_some_and(|level| !(1..=19).contains(&level)) {
+            let what = "zstd: a level is 1 to 19".to_owned();
+            return Err(ConfigError::Parse { path: path.to_owned(), what });
+        }
+        Ok(self.or(file))
+    }
+
+    fn or(self, other: Options) -> Options {
+        Options {
+            listen: if self.listen.is_empty() { other.listen } else { self.listen },
+            data: self.data.or(other.data),
+            workers: self.workers.or(other.workers),
+            disk_threads: self.disk_threads.or(other.disk_threads),
+            mode: self.mode.or(other.mode),
+            reader: self.reader.or(other.reader),
+            verify: self.verify.or(other.verify),
+            zstd: self.zstd.or(other.zstd),
+            object_max: self.object_max.or(other.object_max),
+            decoded_max: self.decoded_max.or(other.decoded_max),
+            open_objects: self.open_objects.or(other.open_objects),
+            connections_max: self.connections_max.or(other.connections_max),
+            sndbuf: self.sndbuf.or(other.sndbuf),
+            socket_mode: self.socket_mode.or(other.socket_mode),
+            head_timeout: self.head_timeout.or(other.head_timeout),
+            idle_timeout: self.idle_timeout.or(other.idle_timeout),
+            body_timeout: self.body_timeout.or(other.body_timeout),
+            send_timeout: self.send_timeout.or(other.send_timeout),
+            drain_timeout: self.drain_timeout.or(other.drain_timeout),
+            access_log: self.access_log.or(other.access_log),
+            metrics: self.metrics.or(other.metrics),
+            log_level: self.log_level.or(other.log_level),
+        }
+    }
+
+    /// Fills in the defaults.
+    ///
+    /// # Errors
+    ///
+    /// An address or the folder is missing, or a number is out of bounds.
+    pub fn resolve(self) -> Result<Config, ConfigError> {
+        let missing = |what: &str| ConfigError::Value(format!("{what} is missing"));
+        if self.listen.is_empty() {
+            return Err(missing("where to listen: --listen unix:/PATH"));
+        }
+        let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
+        let seconds =
+            |given: Option<Seconds>, or| given.map_or(Duration::from_secs(or), |given| given.0);
+        let sndbuf = self.sndbuf.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
+        Ok(Config {
+            data: self.data.ok_or_else(|| missing("the folder of the objects: --data DIR"))?,
+            workers: within("workers", self.workers.unwrap_or_else(cpus), 1..=1024)?,
+            disk_threads: within("disk-threads", self.disk_threads.unwrap_or(4), 1..=1024)?,
+            store: StoreOptions {
+                open_objects: within(
+                    "open-objects",
+                    self.open_objects.unwrap_or(1024),
+                    1..=60_000,
+                )?,
+                zstd_level: self.zstd,
+            },
+            decoded_max: self.decoded_max.unwrap_or(DECODED_MAX).0,
+            connections_max: within(
+                "connections-max",
+                self.connections_max.unwrap_or(10_000),
+                1..=1_000_000,
+            )?,
+            sndbuf: sndbuf.map(|bytes| within("sndbuf", bytes, 4096..=1 << 30)).transpose()?,
+            socket_mode: self.socket_mode,
+            drain_timeout: seconds(self.drain_timeout, 10),
+            access_log: self.access_log,
+            metrics: self.metrics,
+            log_level: self.log_level.unwrap_or(LogLevel::Info),
+            tunables: Tunables {
+                mode: self.mode.unwrap_or_default(),
+                reader: self.reader.unwrap_or_default(),
+                verify: self.verify.unwrap_or(Verify::Once),
+                object_max: self.object_max.unwrap_or(OBJECT_MAX).0,
+                head_timeout: seconds(self.head_timeout, 10),
+                idle_timeout: seconds(self.idle_timeout, 60),
+                body_timeout: seconds(self.body_timeout, 30),
+                send_timeout: seconds(self.send_timeout, 30),
+            },
+            listen: self.listen,
+        })
+    }
+}
+
+fn within<T: PartialOrd + fmt::Display + fmt::Debug>(
+    name: &str,
+    value: T,
+    bounds: std::ops::RangeInclusive<T>,
+) -> Result<T, ConfigError> {
+    if bounds.contains(&value) {
+        return Ok(value);
+    }
+    let (low, high) = (bounds.start(), bounds.end());
+    Err(ConfigError::Value(format!("{name} is {value}; it can be {low} to {high}")))
+}
+
+fn parse_bits(text: &str) -> Result<u32, String> {
+    let bits = u32::from_str_radix(text, 8).ok().filter(|bits| *bits <= 0o777);
+    bits.ok_or_else(|| format!("{text:?} is not 0 to 777 in octal"))
+}
+
+/// A string, so that it is as octal as it looks.
+fn bits<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_bits(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> Result<Options, ConfigError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Options::default().with_file(file.path())
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_file() {
+        let file = file(
+            "listen = [\"unix:/run/s\"]\ndata = \"/d\"\nmode = \"nt\"\nobject-max = \"16MiB\"\n\
+             sndbuf = 65536\nidle-timeout = 2\nhead-timeout = 0.5\nsocket-mode = \"660\"\n\
+             metrics = \"127.0.0.1:9\"\n",
+        );
+        let given = Options { mode: Some(ModeSetting::Copy), ..Options::default() };
+        let config = given.or(file.unwrap()).resolve().unwrap();
+        assert_eq!(config.tunables.mode, ModeSetting::Copy);
+        assert_eq!(config.tunables.object_max, 16 << 20);
+        assert_eq!(config.sndbuf, Some(65_536));
+        assert_eq!(config.socket_mode, Some(0o660));
+        assert_eq!(config.tunables.idle_timeout, Duration::from_secs(2));
+        assert_eq!(config.tunables.head_timeout, Duration::from_millis(500));
+    }
+
+    #[test]
+    fn a_mistake_in_the_file_is_named_with_its_line() {
+        for (text, words) in [
+            ("\nmod = \"nt\"\n", ["line 2", "mod"]),
+            ("mode = \"fast\"\n", ["line 1", "fast"]),
+            ("data = \"/d\"\nobject-max = \"1XB\"\n", ["line 2", "object-max"]),
+            ("idle-timeout = 0\n", ["line 1", "idle-timeout"]),
+            ("socket-mode = \"999\"\n", ["line 1", "999"]),
+            ("listen = [\"nowhere\"]\n", ["line 1", "nowhere"]),
+            ("zstd = 99\n", ["zstd", "19"]),
+        ] {
+            let error = file(text).unwrap_err().to_string();
+            assert!(words.iter().all(|word| error.contains(word)), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_must_be_there_and_what_is_out_of_bounds() {
+        let whole = Options {
+            listen: vec!["unix:/s".parse().unwrap()],
+            data: Some("/d".into()),
+            ..Options::default()
+        };
+        assert!(whole.clone().resolve().is_ok());
+        assert!(Options { listen: Vec::new(), ..whole.clone() }.resolve().is_err());
+        assert!(Options { data: None, ..whole.clone() }.resolve().is_err());
+        assert!(Options { workers: Some(0), ..whole.clone() }.resolve().is_err());
+        assert!(Options { sndbuf: Some(Size(1)), ..whole }.resolve().is_err());
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("64KiB", Some(65_536)),
+            ("3GiB", Some(3 << 30)),
+            ("", None),
+            ("KiB", None),
+            ("+1", None),
+            ("1.5MiB", None),
+            ("99999999999GiB", None),
+        ] {
+            assert_eq!(text.parse::<Size>().ok(), expected.map(Size), "{text:?}");
+        }
+    }
+}

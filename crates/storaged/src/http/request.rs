@@ -1,0 +1,310 @@
+//! The head of a request.
+
+use httparse::{Header, Status};
+
+use super::body::Framing;
+use crate::condition::{Conditions, Tags};
+
+/// Longest head, in bytes.
+pub const HEAD_BYTES_MAX: usize = 16 << 10;
+/// Most header lines.
+const HEADERS_MAX: usize = 64;
+/// Longest request target: a key with every byte encoded, and a query.
+const TARGET_BYTES_MAX: usize = 4 << 10;
+
+/// Says who reads the body of the response next (docs/STORAGED.md).
+pub const READER_HEADER: &str = "Ntcopy-Reader";
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// The object.
+    Get,
+    /// What GET would answer, without the body.
+    Head,
+    /// Store it.
+    Put,
+    /// Remove it.
+    Delete,
+}
+
+impl Method {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
+/// Who reads the body of a response next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reader {
+    /// It isn't known.
+    #[default]
+    Unknown,
+    /// Nobody here: the peer splices it on.
+    Splice,
+    /// The peer's CPU, right away.
+    Cpu,
+}
+
+/// A request, as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What is wanted.
+    pub method: Method,
+    /// The target's path, as it was sent.
+    pub path: String,
+    /// What follows its question mark.
+    pub query: Option<String>,
+    /// The body, if there is one.
+    pub framing: Framing,
+    /// The connection may be used again.
+    pub keep_alive: bool,
+    /// The client waits for a 100 before it sends the body.
+    pub expects_continue: bool,
+    /// `If-Match` and `If-None-Match`.
+    pub conditions: Conditions,
+    /// `Range`, if it is there once.
+    pub range: Option<String>,
+    /// `If-Range`.
+    pub if_range: Option<String>,
+    /// `Content-Type`; empty if there is none.
+    pub content_type: String,
+    /// The client takes zstd.
+    pub accepts_zstd: bool,
+    /// Who reads the body next.
+    pub reader: Reader,
+}
+
+/// What a buffer holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parsed {
+    /// The start of a head.
+    Partial,
+    /// A head, and its length in bytes.
+    Whole(Box<Request>, usize),
+}
+
+/// A request that is answered with an error. If it came from [`parse`], where it ends is not
+/// known, and the connection with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// What was wrong, for people.
+    pub why: &'static str,
+}
+
+fn refuse<T>(status: u16, why: &'static str) -> Result<T, Refusal> {
+    Err(Refusal { status, why })
+}
+
+/// Reads the head at the start of `input`.
+///
+/// # Errors
+///
+/// It is malformed, too long, or leaves room for two opinions about where its body ends.
+pub fn parse(input: &[u8]) -> Result<Parsed, Refusal> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut head = httparse::Request::new(&mut headers);
+    let head_bytes = match head.parse(input) {
+        Ok(Status::Complete(bytes)) if bytes <= HEAD_BYTES_MAX => bytes,
+        Ok(Status::Partial) if input.len() <= HEAD_BYTES_MAX => return Ok(Parsed::Partial),
+        Ok(_) => return refuse(431, "the head is longer than 16 KiB"),
+        Err(httparse::Error::TooManyHeaders) => return refuse(431, "more than 64 header lines"),
+        Err(httparse::Error::Version) => return refuse(505, "only HTTP/1.1 and 1.0 are spoken"),
+        Err(_) => return refuse(400, "the head is not HTTP/1.1"),
+    };
+    let (Some(method), Some(target), Some(version)) = (head.method, head.path, head.version) else {
+        return refuse(400, "the request line is not whole");
+    };
+    if target.len() > TARGET_BYTES_MAX {
+        return refuse(414, "the target is longer than 4 KiB");
+    }
+    let fields = Fields { headers: head.headers };
+    let http_11 = version == 1;
+    fields.check_host(http_11)?;
+    let framing = fields.framing(http_11)?;
+    let method = match method {
+        "GET" => Method::Get,
+        "HEAD" => Method::Head,
+        "PUT" => Method::Put,
+        "DELETE" => Method::Delete,
+        "POST" | "PATCH" | "OPTIONS" | "TRACE" | "CONNECT" => {
+            return refuse(405, "only GET, HEAD, PUT and DELETE");
+        }
+        _ => return refuse(501, "no such method here"),
+    };
+    let Some(framing) = framing.or((method != Method::Put).then_some(Framing::Length(0))) else {
+        return refuse(411, "a PUT needs Content-Length or Transfer-Encoding: chunked");
+    };
+    let target = origin_form(target)?;
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query.to_owned())),
+        None => (target, None),
+    };
+    let request = Request {
+        method,
+        path: path.to_owned(),
+        query,
+        framing,
+        keep_alive: http_11 && !fields.has_token("connection", "close")?,
+        expects_continue: fields.expects_continue(http_11)?,
+        conditions: Conditions {
+            if_match: fields.tags("if-match")?,
+            if_none_match: fields.tags("if-none-match")?,
+        },
+        range: fields.list("range")?,
+        if_range: fields.list("if-range")?,
+        content_type: fields.content_type(method)?,
+        accepts_zstd: fields.accepts_zstd()?,
+        reader: fields.reader()?,
+    };
+    Ok(Parsed::Whole(Box::new(request), head_bytes))
+}
+
+/// `/path?query`, also out of `http://host/path?query`.
+fn origin_form(target: &str) -> Result<&str, Refusal> {
+    if target.starts_with('/') {
+        return Ok(target);
+    }
+    let scheme = target.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
+    match scheme.and_then(|_| target[7..].find('/')) {
+        Some(at) => Ok(&target[7 + at..]),
+        None => refuse(400, "the target is neither a path nor an http URL with one"),
+    }
+}
+
+struct Fields<'a, 'b> {
+    headers: &'a [Header<'b>],
+}
+
+impl Fields<'_, '_> {
+    fn values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        self.headers.iter().filter(move |h| h.name.eq_ignore_ascii_case(name)).map(|h| h.value)
+    }
+
+    /// The lines of this name as one list.
+    fn list(&self, name: &str) -> Result<Option<String>, Refusal> {
+        let mut list: Option<String> = None;
+        for value in self.values(name) {
+            let Ok(value) = std::str::from_utf8(value) else {
+                return refuse(400, "a header that matters here is not UTF-8");
+            };
+            match &mut list {
+                None => list = Some(value.to_owned()),
+                Some(list) => {
+                    list.push_str(", ");
+                    list.push_str(value);
+                }
+            }
+        }
+        Ok(list)
+    }
+
+    fn has_token(&self, name: &str, token: &str) -> Result<bool, Refusal> {
+        let list = self.list(name)?.unwrap_or_default();
+        Ok(list.split(',').any(|one| one.trim().eq_ignore_ascii_case(token)))
+    }
+
+    fn check_host(&self, http_11: bool) -> Result<(), Refusal> {
+        match self.values("host").count() {
+            1 => Ok(()),
+            0 if !http_11 => Ok(()),
+            _ => refuse(400, "a request has one Host header"),
+        }
+    }
+
+    /// `None`: nothing is said about a body. Whatever another program on the way could read
+    /// differently is refused.
+    fn framing(&self, http_11: bool) -> Result<Option<Framing>, Refusal> {
+        let coding = self.list("transfer-encoding")?;
+        let mut lengths = self.values("content-length");
+        let (length, again) = (lengths.next(), lengths.next());
+        match (coding, length, again) {
+            (Some(_), Some(_), _) => refuse(400, "both Transfer-Encoding and Content-Length"),
+            (Some(_), ..) if !http_11 => refuse(400, "Transfer-Encoding is not HTTP/1.0"),
+            (Some(coding), ..) if coding.trim().eq_ignore_ascii_case("chunked") => {
+                Ok(Some(Framing::chunked()))
+            }
+            (Some(_), ..) => refuse(501, "the only transfer coding here is chunked"),
+            (None, Some(_), Some(_)) => refuse(400, "more than one Content-Length"),
+            (None, Some(digits), None) => {
+                let all = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+                let text = std::str::from_utf8(digits).unwrap_or_default();
+                match (all, text.parse()) {
+                    (true, Ok(length)) => Ok(Some(Framing::Length(length))),
+                    _ => refuse(400, "Content-Length is not a number"),
+                }
+            }
+            (None, None, _) => Ok(None),
+        }
+    }
+
+    fn expects_continue(&self, http_11: bool) -> Result<bool, Refusal> {
+        match self.list("expect")? {
+            None => Ok(false),
+            Some(value) if value.trim().eq_ignore_ascii_case("100-continue") => Ok(http_11),
+            Some(_) => refuse(417, "the only expectation met here is 100-continue"),
+        }
+    }
+
+    fn tags(&self, name: &str) -> Result<Option<Tags>, Refusal> {
+        match self.list(name)?.map(|value| Tags::parse(&value)) {
+            None => Ok(None),
+            Some(Some(tags)) => Ok(Some(tags)),
+            Some(None) => refuse(400, "a condition is not a list of entity tags"),
+        }
+    }
+
+    fn content_type(&self, method: Method) -> Result<String, Refusal> {
+        if method != Method::Put {
+            return Ok(String::new());
+        }
+        let coding = self.list("content-encoding")?.unwrap_or_default();
+        if !matches!(coding.trim(), "" | "identity") {
+            return refuse(415, "an object is stored without Content-Encoding");
+        }
+        let kind = self.list("content-type")?.unwrap_or_default();
+        // Visible ASCII: it is sent back as it is.
+        if !kind.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+            return refuse(400, "the Content-Type is not ASCII");
+        }
+        if kind.len() > crate::store::format::TYPE_BYTES_MAX {
+            return refuse(400, "the Content-Type is longer than 255 bytes");
+        }
+        Ok(kind.trim().to_owned())
+    }
+
+    fn accepts_zstd(&self) -> Result<bool, Refusal> {
+        let list = self.list("accept-encoding")?.unwrap_or_default();
+        Ok(list.split(',').any(|one| {
+            let mut parts = one.split(';').map(str::trim);
+            let name = parts.next().unwrap_or_default();
+            let refused = parts.any(|part| {
+                let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
+                weight.is_some_and(|weight| weight.parse::<f32>().is_ok_and(|q| q <= 0.0))
+            });
+            name.eq_ignore_ascii_case("zstd") && !refused
+        }))
+    }
+
+    fn reader(&self) -> Result<Reader, Refusal> {
+        let value = self.list(READER_HEADER)?.unwrap_or_default();
+        Ok(match value.trim() {
+            "splice" => Reader::Splice,
+            "cpu" => Reader::Cpu,
+            _ => Reader::Unknown,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,262 @@
+//! Names of objects, and where in the folder tree an object of that name lies.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Longest key, in bytes after percent-decoding.
+pub const KEY_BYTES_MAX: usize = 1024;
+/// Longest segment of a key: a file name of 255 bytes, less the two that say what it is.
+pub const SEGMENT_BYTES_MAX: usize = 253;
+/// First segment that no object has: the daemon's own pages are there.
+pub const RESERVED: &str = "_";
+
+const OBJECT: &str = "o-";
+const DIRECTORY: &str = "d-";
+
+/// The name of an object: one or more segments with `/` between them.
+///
+/// On disk every segment but the last is a folder `d-<segment>` and the last is a file
+/// `o-<segment>`, so that the objects `a` and `a/b` can both be there, and no segment means
+/// anything to the file system.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(String);
+
+/// Why a text is no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadKey {
+    /// No bytes.
+    #[error("the key is empty")]
+    Empty,
+    /// More than [`KEY_BYTES_MAX`].
+    #[error("the key is longer than {KEY_BYTES_MAX} bytes")]
+    TooLong,
+    /// A segment of more than [`SEGMENT_BYTES_MAX`].
+    #[error("a segment of the key is longer than {SEGMENT_BYTES_MAX} bytes")]
+    SegmentTooLong,
+    /// Two slashes in a row, or one at either end.
+    #[error("a segment of the key is empty")]
+    EmptySegment,
+    /// `.` or `..`.
+    #[error("a segment of the key is '.' or '..'")]
+    DotSegment,
+    /// A NUL, another control character, or a slash in percent-encoding.
+    #[error("the key has a control character, or an encoded slash")]
+    Forbidden,
+    /// Percent-decoded, the key is not UTF-8.
+    #[error("the key is not UTF-8")]
+    NotUtf8,
+    /// A percent sign without two hexadecimal digits.
+    #[error("a percent sign is not followed by two hexadecimal digits")]
+    BadPercent,
+    /// The first segment is [`RESERVED`].
+    #[error("keys under '{RESERVED}/' belong to the daemon")]
+    Reserved,
+}
+
+impl Key {
+    /// Decodes the path of a request target, its first slash included.
+    ///
+    /// # Errors
+    ///
+    /// The path is not a key. Nothing is normalised: two different paths never name one object,
+    /// but for the percent-encoding itself.
+    pub fn from_target(path: &str) -> Result<Key, BadKey> {
+        let path = path.strip_prefix('/').ok_or(BadKey::Empty)?;
+        // Before decoding: an encoded slash would make two segments of one.
+        if path.split('%').skip(1).any(|rest| rest.get(..2).is_some_and(is_encoded_slash)) {
+            return Err(BadKey::Forbidden);
+        }
+        percent_decode(path)?.parse()
+    }
+
+    /// The key.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The folder of the object, relative to the folder of all objects, and the object's file
+    /// name in it. Empty for a key of one segment.
+    pub fn place(&self) -> (String, String) {
+        let mut folder = String::new();
+        let mut segments = self.0.split('/').peekable();
+        while let Some(segment) = segments.next() {
+            if segments.peek().is_none() {
+                return (folder, format!("{OBJECT}{segment}"));
+            }
+            if !folder.is_empty() {
+                folder.push('/');
+            }
+            folder.push_str(DIRECTORY);
+            folder.push_str(segment);
+        }
+        unreachable!("a key has a segment");
+    }
+
+    /// The object's file, relative to the folder of all objects.
+    pub fn path(&self) -> String {
+        match self.place() {
+            (folder, name) if folder.is_empty() => name,
+            (folder, name) => format!("{folder}/{name}"),
+        }
+    }
+}
+
+impl FromStr for Key {
+    type Err = BadKey;
+
+    fn from_str(text: &str) -> Result<Key, BadKey> {
+        if text.is_empty() {
+            return Err(BadKey::Empty);
+        }
+        if text.len() > KEY_BYTES_MAX {
+            return Err(BadKey::TooLong);
+        }
+        if text.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
+            return Err(BadKey::Forbidden);
+        }
+        for segment in text.split('/') {
+            match segment {
+                "" => return Err(BadKey::EmptySegment),
+                "." | ".." => return Err(BadKey::DotSegment),
+                long if long.len() > SEGMENT_BYTES_MAX => return Err(BadKey::SegmentTooLong),
+                _ => {}
+            }
+        }
+        if text.split('/').next() == Some(RESERVED) {
+            return Err(BadKey::Reserved);
+        }
+        Ok(Key(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a name in the folder tree stands for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entry {
+    /// An object's file; the last segment of its key.
+    Object(String),
+    /// A folder; a segment of the keys below.
+    Directory(String),
+}
+
+impl Entry {
+    /// `None` for a name that the store didn't make.
+    pub fn from_name(name: &str) -> Option<Entry> {
+        match (name.strip_prefix(OBJECT), name.strip_prefix(DIRECTORY)) {
+            (Some(segment), _) => Some(Entry::Object(segment.to_owned())),
+            (_, Some(segment)) => Some(Entry::Directory(segment.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+fn is_encoded_slash(digits: &str) -> bool {
+    digits.eq_ignore_ascii_case("2f")
+}
+
+/// Decodes `%XX`; everything else stands for itself, `+` included.
+///
+/// # Errors
+///
+/// [`BadKey::BadPercent`] or [`BadKey::NotUtf8`].
+pub fn percent_decode(text: &str) -> Result<String, BadKey> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let mut digit = || bytes.next().and_then(|byte| char::from(byte).to_digit(16));
+        match (digit(), digit()) {
+            (Some(high), Some(low)) => decoded.push((high << 4 | low) as u8),
+            _ => return Err(BadKey::BadPercent),
+        }
+    }
+    String::from_utf8(decoded).map_err(|_| BadKey::NotUtf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn paths_and_what_they_name() {
+        let long = format!("/{}", "x".repeat(SEGMENT_BYTES_MAX));
+        let longer = format!("{long}x");
+        let longest = format!("/{}", vec!["y".repeat(204); 5].join("/"));
+        let too_long = format!("{longest}y");
+        let table: &[(&str, Result<&str, BadKey>)] = &[
+            ("/a", Ok("a")),
+            ("/a/b%20c", Ok("a/b c")),
+            ("/a+b", Ok("a+b")),
+            ("/%C3%A9", Ok("é")),
+            ("/...", Ok("...")),
+            ("/_x", Ok("_x")),
+            ("/a/_", Ok("a/_")),
+            (&long, Ok(&long[1..])),
+            (&longest, Ok(&longest[1..])),
+            ("/", Err(BadKey::Empty)),
+            ("", Err(BadKey::Empty)),
+            ("/a//b", Err(BadKey::EmptySegment)),
+            ("//a", Err(BadKey::EmptySegment)),
+            ("/a/", Err(BadKey::EmptySegment)),
+            ("/.", Err(BadKey::DotSegment)),
+            ("/a/../b", Err(BadKey::DotSegment)),
+            ("/a/%2e%2E/b", Err(BadKey::DotSegment)),
+            ("/a%2fb", Err(BadKey::Forbidden)),
+            ("/a%2Fb", Err(BadKey::Forbidden)),
+            ("/a%00", Err(BadKey::Forbidden)),
+            ("/a%0a", Err(BadKey::Forbidden)),
+            ("/a%7f", Err(BadKey::Forbidden)),
+            ("/a%ff", Err(BadKey::NotUtf8)),
+            ("/a%", Err(BadKey::BadPercent)),
+            ("/a%2", Err(BadKey::BadPercent)),
+            ("/a%zz", Err(BadKey::BadPercent)),
+            ("/a%+1", Err(BadKey::BadPercent)),
+            ("/%é", Err(BadKey::BadPercent)),
+            ("/_/stat", Err(BadKey::Reserved)),
+            ("/%5f/stat", Err(BadKey::Reserved)),
+            (&longer, Err(BadKey::SegmentTooLong)),
+            (&too_long, Err(BadKey::TooLong)),
+        ];
+        for (path, expected) in table {
+            let key = Key::from_target(path);
+            assert_eq!(key.as_ref().map(Key::as_str), expected.as_ref().copied(), "{path}");
+        }
+    }
+
+    #[test]
+    fn an_object_and_a_folder_of_one_name_are_two_files() {
+        let place = |key: &str| key.parse::<Key>().unwrap().path();
+        assert_eq!(place("a"), "o-a");
+        assert_eq!(place("a/b"), "d-a/o-b");
+        assert_eq!(place("o-a/d-b/c"), "d-o-a/d-d-b/o-c");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_escapes_the_tree(text in ".{0,40}") {
+            if let Ok(key) = Key::from_target(&format!("/{text}")) {
+                for name in key.path().split('/') {
+                    prop_assert!(Entry::from_name(name).is_some(), "{name}");
+                    prop_assert!(name.len() <= 255);
+                    prop_assert!(!name.contains('\0'));
+                }
+                // Every key is its own target, encoded.
+                let encoded: String = key.as_str().bytes().map(|byte| match byte {
+                    b'/' => "/".to_owned(),
+                    byte => format!("%{byte:02x}"),
+                }).collect();
+                prop_assert_eq!(Key::from_target(&format!("/{encoded}")), Ok(key));
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Where clients come from.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::{fmt, fs, io};
+
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use serde::Deserialize;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// An address to listen on.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Address {
+    /// A socket in the file system.
+    Unix(PathBuf),
+    /// A TCP port; 0: any that is free.
+    Tcp(SocketAddr),
+}
+
+/// A text that is no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no address: expected unix:/PATH or tcp:ADDRESS:PORT")]
+pub struct BadAddress(String);
+
+impl FromStr for Address {
+    type Err = BadAddress;
+
+    /// `unix:/PATH`, `tcp:ADDRESS:PORT`, or `ADDRESS:PORT`.
+    fn from_str(text: &str) -> Result<Address, BadAddress> {
+        match text.strip_prefix("unix:") {
+            Some(path) if path.starts_with('/') => Ok(Address::Unix(path.into())),
+            Some(_) => Err(BadAddress(text.to_owned())),
+            None => {
+                let address = text.strip_prefix("tcp:").unwrap_or(text);
+                address.parse().map(Address::Tcp).map_err(|_| BadAddress(text.to_owned()))
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = BadAddress;
+
+    fn try_from(text: String) -> Result<Address, BadAddress> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            Address::Tcp(address) => write!(f, "tcp:{address}"),
+        }
+    }
+}
+
+/// Why it can't be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Another process answers there.
+    #[error("unix:{path} is in use: a process listens there; stop it, or choose another path")]
+    InUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// There is a file of another kind.
+    #[error("{path} is there and is no socket: choose another path")]
+    NotASocket {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A call failed.
+    #[error("cannot listen on {address}: {cause}")]
+    Io {
+        /// Where.
+        address: Address,
+        /// Why not.
+        cause: io::Error,
+    },
+}
+
+/// A socket in the file system, that is removed with this.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    /// Device and inode: somebody else's socket of that name is not removed.
+    file: (u64, u64),
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let ours = self.path.symlink_metadata().is_ok_and(|m| (m.dev(), m.ino()) == self.file);
+        if ours && let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(%error, path = %self.path.display(), "cannot remove the socket");
+        }
+    }
+}
+
+/// What listens on one address: a socket for each worker, or one for all of them.
+#[derive(Debug)]
+pub struct Listening {
+    /// The address, with the port that was found.
+    pub address: Address,
+    /// One, or one a worker.
+    pub sockets: Vec<OwnedFd>,
+    /// The name of a unix socket.
+    pub file: Option<SocketFile>,
+}
+
+/// Listens on an address, for so many workers.
+///
+/// # Errors
+///
+/// The address is taken, or a call failed.
+pub fn listen(
+    address: &Address,
+    workers: usize,
+    mode: Option<u32>,
+) -> Result<Listening, ListenError> {
+    let io = |cause| ListenError::Io { address: address.clone(), cause };
+    match address {
+        Address::Unix(path) => {
+            let listener = bind_unix(path)?;
+            let metadata = path.symlink_metadata().map_err(io)?;
+            let file = SocketFile { path: path.clone(), file: (metadata.dev(), metadata.ino()) };
+            if let Some(mode) = mode {
+                fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(io)?;
+            }
+            listener.set_nonblocking(true).map_err(io)?;
+            // The second call only makes the queue longer.
+            rustix::net::listen(&listener, BACKLOG).map_err(|errno| io(errno.into()))?;
+            let sockets = vec![listener.into()];
+            Ok(Listening { address: address.clone(), sockets, file: Some(file) })
+        }
+        Address::Tcp(wanted) => {
+            let first = bind_tcp(*wanted).map_err(io)?;
+            // The other workers take the port that the first one got.
+            let found = first.local_addr().map_err(io)?;
+            let mut sockets = vec![first.into()];
+            for _ in 1..workers {
+                sockets.push(bind_tcp(found).map_err(io)?.into());
+            }
+            Ok(Listening { address: Address::Tcp(found), sockets, file: None })
+        }
+    }
+}
+
+/// A socket whose process is dead refuses connections; it is replaced.
+fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
+    let io = |cause| ListenError::Io { address: Address::Unix(path.to_owned()), cause };
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+        result => return result.map_err(io),
+    }
+    if !path.symlink_metadata().map_err(io)?.file_type().is_socket() {
+        return Err(ListenError::NotASocket { path: path.to_owned() });
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(io)?;
+            tracing::info!(path = %path.display(), "replaced the socket of a process that died");
+            UnixListener::bind(path).map_err(io)
+        }
+        Ok(_) => Err(ListenError::InUse { path: path.to_owned() }),
+        // A full backlog is somebody's, too.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(ListenError::InUse { path: path.to_owned() })
+        }
+        Err(error) => Err(io(error)),
+    }
+}
+
+fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_reuseport(&socket, true)?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for text in ["unix:/run/a b", "tcp:127.0.0.1:80", "tcp:[::1]:0"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+        assert_eq!("127.0.0.1:9".parse::<Address>().unwrap().to_string(), "tcp:127.0.0.1:9");
+        for bad in ["", "unix:", "unix:a", "tcp:host:80", "tcp:127.0.0.1", "udp:127.0.0.1:1"] {
+            assert!(bad.parse::<Address>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_dead_socket_is_replaced_a_live_one_and_a_file_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let address = Address::Unix(path.clone());
+        drop(UnixListener::bind(&path).unwrap());
+        let listening = listen(&address, 3, Some(0o600)).unwrap();
+        assert_eq!(listening.sockets.len(), 1);
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
+        assert!(matches!(listen(&address, 1, None), Err(ListenError::InUse { .. })));
+        drop(listening);
+        assert!(!path.exists());
+
+        fs::write(&path, "kept").unwrap();
+        assert!(matches!(listen(&address, 1, None), Err(ListenError::NotASocket { .. })));
+        assert_eq!(fs::read(&path).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn another_s_socket_is_left_alone_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let listening = listen(&Address::Unix(path.clone()), 1, None).unwrap();
+        fs::remove_file(&path).unwrap();
+        let _other = UnixListener::bind(&path).unwrap();
+        drop(listening);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn every_worker_has_a_socket_of_one_port() {
+        let listening = listen(&"tcp:127.0.0.1:0".parse().unwrap(), 3, None).unwrap();
+        assert_eq!(listening.sockets.len(), 3);
+        let Address::Tcp(found) = listening.address else { panic!() };
+        assert_ne!(found.port(), 0);
+    }
+}

@@ -1,0 +1,170 @@
+//! Answers, from what is known to what is sent.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::plan::Plan;
+use crate::condition::etag;
+use crate::http::{Clock, Head, Method, error_body, response::http_date};
+use crate::region::Region;
+use crate::send::Body;
+use crate::store::format::{Coding, Meta};
+use crate::store::{ErrorKind, Object, StoreError, Stored};
+
+/// An answer that is ready to go.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Head, and with it bodies that are only made for it.
+    pub head: Vec<u8>,
+    /// Body bytes in `head`.
+    pub in_head: usize,
+    /// The body of an object.
+    pub body: Body,
+    /// The connection may be used again.
+    pub keep_alive: bool,
+}
+
+impl Answer {
+    fn of(status: u16, head: Vec<u8>, in_head: usize, keep_alive: bool) -> Answer {
+        Answer { status, head, in_head, body: Body::None, keep_alive }
+    }
+}
+
+/// An error, as JSON.
+pub fn error(
+    status: u16,
+    why: &str,
+    method: Option<Method>,
+    keep_alive: bool,
+    clock: &mut Clock,
+) -> Answer {
+    let mut body = error_body(status, why);
+    let mut head = Head::new(status, keep_alive, clock);
+    if status == 405 {
+        head.field("Allow", "GET, HEAD, PUT, DELETE");
+    }
+    if status == 503 {
+        head.field("Retry-After", 1);
+    }
+    head.field("Content-Type", "application/json");
+    head.field("Content-Length", body.len());
+    if method == Some(Method::Head) {
+        body.clear();
+    }
+    let in_head = body.len();
+    Answer::of(status, head.end(&body), in_head, keep_alive)
+}
+
+/// The status for an error of the store, and what a client is told of it: nothing about the
+/// machine's paths.
+pub fn store_error(error: &StoreError) -> (u16, &'static str) {
+    match error.kind() {
+        ErrorKind::NotFound => (404, "no such object"),
+        ErrorKind::Condition => (412, "the object is not the one that the condition names"),
+        ErrorKind::Corrupt => (500, "the object is damaged, and was not sent"),
+        ErrorKind::Full => (507, "there is no room for the object"),
+        ErrorKind::Busy => (503, "out of descriptors or memory; try again"),
+        ErrorKind::Failed => (500, "the disk, or something else, failed"),
+    }
+}
+
+/// A page made of text.
+pub fn page(
+    kind: &str,
+    mut body: Vec<u8>,
+    method: Method,
+    keep: bool,
+    clock: &mut Clock,
+) -> Answer {
+    let mut head = Head::new(200, keep, clock);
+    head.field("Content-Type", kind);
+    head.field("Content-Length", body.len());
+    head.field("Cache-Control", "no-store");
+    if method == Method::Head {
+        body.clear();
+    }
+    let in_head = body.len();
+    Answer::of(200, head.end(&body), in_head, keep)
+}
+
+/// A PUT is done.
+pub fn stored(stored: &Stored, keep_alive: bool, clock: &mut Clock) -> Answer {
+    let status = if stored.created { 201 } else { 204 };
+    let mut head = Head::new(status, keep_alive, clock);
+    head.field("ETag", etag(&stored.digest, false));
+    if stored.created {
+        head.field("Content-Length", 0);
+    }
+    Answer::of(status, head.end(&[]), 0, keep_alive)
+}
+
+/// A DELETE is done.
+pub fn deleted(keep_alive: bool, clock: &mut Clock) -> Answer {
+    Answer::of(204, Head::new(204, keep_alive, clock).end(&[]), 0, keep_alive)
+}
+
+/// An object, or that it need not be sent.
+pub fn object(
+    plan: &Plan,
+    object: &Arc<Object>,
+    decoded: Option<Region>,
+    method: Method,
+    keep_alive: bool,
+    clock: &mut Clock,
+) -> Answer {
+    if plan.status == 412 {
+        return error(
+            412,
+            "the object is none of those in If-Match",
+            Some(method),
+            keep_alive,
+            clock,
+        );
+    }
+    let meta = object.meta();
+    let mut head = Head::new(plan.status, keep_alive, clock);
+    head.field("ETag", &plan.etag);
+    head.field("Last-Modified", http_date(Duration::from_nanos(meta.stored_at_ns)));
+    if meta.coding == Coding::Zstd {
+        head.field("Vary", "Accept-Encoding");
+    }
+    if plan.status == 416 {
+        head.field("Content-Range", format_args!("bytes */{}", plan.total_bytes));
+        head.field("Content-Length", 0);
+    }
+    if matches!(plan.status, 200 | 206) {
+        describe(&mut head, plan, meta);
+    }
+    let mut answer = Answer::of(plan.status, head.end(&[]), 0, keep_alive);
+    if method == Method::Get && !plan.range.is_empty() {
+        answer.body = body(plan.range.clone(), object, decoded);
+    }
+    answer
+}
+
+fn describe(head: &mut Head, plan: &Plan, meta: &Meta) {
+    head.field("Accept-Ranges", "bytes");
+    let kind = match &*meta.content_type {
+        "" => "application/octet-stream",
+        kind => kind,
+    };
+    head.field("Content-Type", kind);
+    if plan.packed {
+        head.field("Content-Encoding", "zstd");
+    }
+    if plan.status == 206 {
+        let Range { start, end } = plan.range;
+        head.field("Content-Range", format_args!("bytes {start}-{}/{}", end - 1, plan.total_bytes));
+    }
+    head.field("Content-Length", plan.range.end - plan.range.start);
+}
+
+fn body(range: Range<u64>, object: &Arc<Object>, decoded: Option<Region>) -> Body {
+    match decoded {
+        Some(region) => Body::Memory(Arc::new(region), range),
+        None => Body::File(Arc::clone(object), range),
+    }
+}

@@ -1,0 +1,141 @@
+//! What all workers share.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Instant;
+
+use ntcopy::socket::Support;
+use rustix::io::Errno;
+
+use super::jobs::{Jobs, Mailbox};
+use super::log::AccessLog;
+use super::metrics::Counters;
+use super::slab::Id;
+use super::upload::Incoming;
+use crate::config::{Config, Tunables};
+use crate::http::Request;
+use crate::region::{Budget, Region};
+use crate::store::{Object, Store, StoreError, Stored};
+
+/// What a job found out for a connection.
+pub enum Outcome {
+    /// The object, ready to be sent; its content, if it had to be decoded.
+    Ready(Box<Request>, Result<(Arc<Object>, Option<Region>), StoreError>),
+    /// A PUT may begin.
+    Begun(Result<Box<Incoming>, StoreError>),
+    /// A PUT is done.
+    Stored(Result<Stored, StoreError>),
+    /// A DELETE is done.
+    Deleted(Result<(), StoreError>),
+    /// A list of objects, as JSON.
+    Listed(Result<Vec<u8>, StoreError>),
+    /// The job panicked; the log has why.
+    Broken,
+}
+
+/// What all workers share.
+pub struct Shared {
+    /// The configuration that it began with.
+    pub config: Config,
+    /// The objects.
+    pub store: Arc<Store>,
+    /// Threads that wait for the disk.
+    pub jobs: Jobs,
+    /// Memory for decoded objects.
+    pub decoded: Arc<Budget>,
+    /// Log of requests.
+    pub access_log: Option<AccessLog>,
+    /// One a worker.
+    pub counters: Vec<Counters>,
+    /// One a worker.
+    pub mailboxes: Vec<Arc<Mailbox<Outcome>>>,
+    /// Open connections of all workers.
+    pub connections: AtomicUsize,
+    /// Who takes hints.
+    pub hints: Support,
+    tunables: RwLock<Tunables>,
+    tuned: AtomicU64,
+    draining: AtomicBool,
+    /// When connections that are still busy end.
+    drain_until: OnceLock<Instant>,
+}
+
+impl Shared {
+    /// Puts it together.
+    ///
+    /// # Errors
+    ///
+    /// A mailbox, a thread or the access log can't be had.
+    pub fn new(config: Config, store: Store) -> std::io::Result<Shared> {
+        let mailboxes: Result<_, Errno> =
+            (0..config.workers).map(|_| Mailbox::new().map(Arc::new)).collect();
+        Ok(Shared {
+            store: Arc::new(store),
+            jobs: Jobs::start(config.disk_threads)?,
+            decoded: Budget::new(config.decoded_max),
+            access_log: config.access_log.as_deref().map(AccessLog::open).transpose()?,
+            counters: (0..config.workers).map(|_| Counters::default()).collect(),
+            mailboxes: mailboxes?,
+            connections: AtomicUsize::new(0),
+            hints: ntcopy::socket::kernel_support(),
+            tunables: RwLock::new(config.tunables),
+            tuned: AtomicU64::new(0),
+            draining: AtomicBool::new(false),
+            drain_until: OnceLock::new(),
+            config,
+        })
+    }
+
+    /// What can change, and how often it did.
+    pub fn tunables(&self) -> (u64, Tunables) {
+        let tuned = self.tuned();
+        (tuned, *self.tunables.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How often it changed.
+    pub fn tuned(&self) -> u64 {
+        self.tuned.load(Ordering::Acquire)
+    }
+
+    /// Changes it, for the requests that come from now on.
+    pub fn tune(&self, tunables: Tunables) {
+        *self.tunables.write().unwrap_or_else(PoisonError::into_inner) = tunables;
+        self.tuned.fetch_add(1, Ordering::Release);
+        self.wake();
+    }
+
+    /// No connection is accepted, and none is kept after its response, from now on.
+    pub fn drain(&self) {
+        let _ = self.drain_until.set(Instant::now() + self.config.drain_timeout);
+        self.draining.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Whether that is so.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
+    /// Whether what is in flight has had its time.
+    pub fn is_drained(&self, now: Instant) -> bool {
+        self.drain_until.get().is_some_and(|until| now >= *until)
+    }
+
+    fn wake(&self) {
+        for mailbox in &self.mailboxes {
+            mailbox.ring();
+        }
+    }
+
+    /// Has `work` done elsewhere; what it returns comes to the worker's mailbox.
+    pub fn submit(&self, worker: usize, id: Id, work: impl FnOnce() -> Outcome + Send + 'static) {
+        let mailbox = Arc::clone(&self.mailboxes[worker]);
+        self.jobs.submit(move || {
+            // The connection gets an answer whatever happens; nothing that `work` has is used
+            // after a panic.
+            let outcome = panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or(Outcome::Broken);
+            mailbox.post(id, outcome);
+        });
+    }
+}

@@ -1,0 +1,75 @@
+//! A PUT's body on its way to the store.
+
+use crate::condition::Conditions;
+use crate::http::{BadChunk, Framing};
+use crate::store::{StoreError, Upload};
+
+/// A body that is coming in.
+pub struct Incoming {
+    framing: Framing,
+    upload: Upload,
+    conditions: Conditions,
+    limit_bytes: u64,
+}
+
+/// Why a body is not taken to its end.
+#[derive(Debug)]
+pub enum BodyError {
+    /// The chunks are malformed.
+    Malformed,
+    /// It is larger than an object may be.
+    TooLarge,
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl From<BadChunk> for BodyError {
+    fn from(_: BadChunk) -> BodyError {
+        BodyError::Malformed
+    }
+}
+
+impl Incoming {
+    /// A body at its start.
+    pub fn new(
+        framing: Framing,
+        upload: Upload,
+        conditions: Conditions,
+        limit_bytes: u64,
+    ) -> Incoming {
+        Incoming { framing, upload, conditions, limit_bytes }
+    }
+
+    /// Takes what belongs to the body; returns how many bytes did.
+    ///
+    /// # Errors
+    ///
+    /// The body is refused, or can't be stored.
+    pub fn push(&mut self, input: &[u8]) -> Result<usize, BodyError> {
+        let mut at = 0;
+        while at < input.len() && !self.framing.is_done() {
+            let piece = self.framing.next(&input[at..])?;
+            at += piece.taken;
+            if self.upload.bytes() + piece.data.len() as u64 > self.limit_bytes {
+                return Err(BodyError::TooLarge);
+            }
+            self.upload.write(piece.data).map_err(BodyError::Store)?;
+        }
+        Ok(at)
+    }
+
+    /// Bytes of content that are here.
+    pub fn bytes(&self) -> u64 {
+        self.upload.bytes()
+    }
+
+    /// The body is here.
+    pub fn is_done(&self) -> bool {
+        self.framing.is_done()
+    }
+
+    /// What to commit, and on which conditions.
+    pub fn into_parts(self) -> (Upload, Conditions) {
+        (self.upload, self.conditions)
+    }
+}

@@ -1,0 +1,261 @@
+//! A thread that serves connections.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+use super::accept::{Accepted, Door, Reserve, say_no_room};
+use super::connection::{Connection, Context, Fate};
+use super::log::Lines;
+use super::shared::Shared;
+use super::slab::{Id, Slab};
+use crate::config::Tunables;
+use crate::http::Clock;
+use crate::send::Sender;
+
+/// How often time-outs are looked at.
+const TICK: Duration = Duration::from_millis(250);
+/// What is read at once.
+const SCRATCH_BYTES: usize = 256 << 10;
+/// Events that are taken at once.
+const EVENTS: usize = 256;
+/// The mailbox, among the numbers of connections.
+const MAILBOX: u64 = u64::MAX;
+
+/// A worker, before it runs.
+pub struct Worker {
+    number: usize,
+    shared: Arc<Shared>,
+    epoll: OwnedFd,
+    /// Doors have the numbers below the mailbox's.
+    doors: Vec<Door>,
+    connections: Slab<Connection>,
+    /// Those with more to do.
+    again: Vec<Id>,
+    reserve: Reserve,
+    scratch: Vec<u8>,
+    clock: Clock,
+    sender: Sender,
+    lines: Lines,
+    tuned: u64,
+    tunables: Tunables,
+}
+
+impl Worker {
+    /// A worker for these doors.
+    ///
+    /// # Errors
+    ///
+    /// Those of epoll.
+    pub fn new(number: usize, shared: Arc<Shared>, doors: Vec<Door>) -> Result<Worker, Errno> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let bell = shared.mailboxes[number].bell();
+        epoll::add(&epoll, bell, epoll::EventData::new_u64(MAILBOX), epoll::EventFlags::IN)?;
+        for (at, door) in doors.iter().enumerate() {
+            // One worker a connection, where several listen on one socket.
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE;
+            let data = epoll::EventData::new_u64(MAILBOX - 1 - at as u64);
+            epoll::add(&epoll, door.socket(), data, flags)?;
+        }
+        let (tuned, tunables) = shared.tunables();
+        Ok(Worker {
+            number,
+            shared,
+            epoll,
+            doors,
+            connections: Slab::new(),
+            again: Vec::new(),
+            reserve: Reserve::new(),
+            scratch: vec![0; SCRATCH_BYTES],
+            clock: Clock::new(),
+            sender: Sender::default(),
+            lines: Lines::default(),
+            tuned,
+            tunables,
+        })
+    }
+
+    /// Serves until the daemon is told to end, and what is in flight is done.
+    pub fn run(mut self) {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut ticked = Instant::now();
+        loop {
+            self.wait(&mut events);
+            let now = Instant::now();
+            if self.shared.tuned() != self.tuned {
+                (self.tuned, self.tunables) = self.shared.tunables();
+            }
+            let draining = self.shared.is_draining();
+            for event in events.drain(..) {
+                self.take_event(event, now);
+            }
+            for id in std::mem::take(&mut self.again) {
+                self.turn(id, now, |connection, ctx| connection.run(ctx));
+            }
+            if now - ticked >= TICK {
+                ticked = now;
+                self.tick(now);
+            }
+            if draining && self.drain(now) {
+                break;
+            }
+            if self.again.is_empty()
+                && let Some(log) = &self.shared.access_log
+            {
+                self.lines.flush(log);
+            }
+        }
+        if let Some(log) = &self.shared.access_log {
+            self.lines.flush(log);
+        }
+    }
+
+    fn wait(&mut self, events: &mut Vec<epoll::Event>) {
+        let timeout = match (self.again.is_empty(), self.connections.len()) {
+            (false, _) => Some(Duration::ZERO),
+            (true, 0) => None,
+            (true, _) => Some(TICK),
+        };
+        let timeout = timeout.map(|time| Timespec::try_from(time).expect("a quarter of a second"));
+        events.clear();
+        let room = rustix::buffer::spare_capacity(events);
+        match epoll::wait(&self.epoll, room, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => {
+                tracing::error!(%errno, "epoll_wait failed");
+                std::thread::sleep(TICK);
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: epoll::Event, now: Instant) {
+        let number = event.data.u64();
+        if number == MAILBOX {
+            let shared = Arc::clone(&self.shared);
+            for (id, outcome) in shared.mailboxes[self.number].take() {
+                self.turn(id, now, |connection, ctx| match connection.deliver(outcome, ctx) {
+                    true => connection.run(ctx),
+                    false => Fate::Close,
+                });
+            }
+            return;
+        }
+        let door = (MAILBOX - 1 - number) as usize;
+        if door < self.doors.len() {
+            return self.accept(door, now);
+        }
+        let flags = event.flags;
+        let end = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        let readable = flags.contains(epoll::EventFlags::IN);
+        let writable = flags.intersects(epoll::EventFlags::OUT | epoll::EventFlags::ERR);
+        self.turn(Id::from_u64(number), now, |connection, ctx| {
+            connection.woken(readable, writable, flags.intersects(end));
+            connection.run(ctx)
+        });
+    }
+
+    fn accept(&mut self, door: usize, now: Instant) {
+        let shared = Arc::clone(&self.shared);
+        let counters = &shared.counters[self.number];
+        let door = &self.doors[door];
+        let sndbuf = shared.config.sndbuf;
+        let (socket, peer) = match door.accept(&shared.store, &mut self.reserve, sndbuf) {
+            Accepted::Connection(socket, peer) => (socket, peer),
+            Accepted::TurnedAway => return counters.turned_away.up(),
+            Accepted::Nobody => return,
+        };
+        let open = shared.connections.fetch_add(1, Ordering::Relaxed);
+        if open >= shared.config.connections_max && !door.admin {
+            shared.connections.fetch_sub(1, Ordering::Relaxed);
+            say_no_room(&socket);
+            return counters.turned_away.up();
+        }
+        let (admin, until) = (door.admin, now + self.tunables.idle_timeout);
+        let epoll = &self.epoll;
+        let mut added = Ok(());
+        let id = self.connections.insert(|id| {
+            let flags = epoll::EventFlags::IN
+                | epoll::EventFlags::OUT
+                | epoll::EventFlags::RDHUP
+                | epoll::EventFlags::ET;
+            added = epoll::add(epoll, &socket, epoll::EventData::new_u64(id.to_u64()), flags);
+            Connection::new(socket, peer, admin, until)
+        });
+        counters.accepted.up();
+        counters.open.up();
+        match added {
+            Ok(()) => self.turn(id, now, |connection, ctx| connection.run(ctx)),
+            Err(errno) => {
+                tracing::error!(%errno, "cannot watch a connection");
+                self.turn(id, now, |_, _| Fate::Close);
+            }
+        }
+    }
+
+    /// Gives a connection its turn.
+    fn turn(
+        &mut self,
+        id: Id,
+        now: Instant,
+        act: impl FnOnce(&mut Connection, &mut Context<'_>) -> Fate,
+    ) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        let shared = Arc::clone(&self.shared);
+        let mut ctx = Context {
+            shared: &shared,
+            worker: self.number,
+            id,
+            now,
+            tunables: &self.tunables,
+            counters: &shared.counters[self.number],
+            scratch: &mut self.scratch,
+            clock: &mut self.clock,
+            sender: &mut self.sender,
+            lines: &mut self.lines,
+            draining: shared.is_draining(),
+        };
+        match act(connection, &mut ctx) {
+            Fate::Wait => {}
+            Fate::Again => self.again.push(id),
+            Fate::Close => {
+                if let Some(connection) = self.connections.remove(id) {
+                    connection.close(&mut ctx);
+                }
+                shared.counters[self.number].open.down();
+                shared.connections.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let rescued = std::mem::take(&mut self.sender.rescued);
+        shared.counters[self.number].rescued.add(rescued);
+    }
+
+    fn tick(&mut self, now: Instant) {
+        for id in self.connections.ids() {
+            let due = |connection: &mut Connection| connection.deadline().is_some_and(|d| d <= now);
+            if self.connections.get_mut(id).is_some_and(due) {
+                self.turn(id, now, |connection, ctx| connection.expire(ctx));
+            }
+        }
+    }
+
+    /// Ends what is idle, and at last everything; whether all is done.
+    fn drain(&mut self, now: Instant) -> bool {
+        for door in self.doors.drain(..) {
+            let _ = epoll::delete(&self.epoll, door.socket());
+        }
+        let over = self.shared.is_drained(now);
+        for id in self.connections.ids() {
+            if over {
+                self.turn(id, now, |_, _| Fate::Close);
+            } else if self.connections.get_mut(id).is_some_and(|one| one.is_idle()) {
+                // A request that is already here is still answered.
+                self.turn(id, now, |connection, ctx| connection.run(ctx));
+            }
+        }
+        self.connections.len() == 0
+    }
+}

@@ -1,0 +1,105 @@
+//! The folders of the tree: opened without following links, made durably.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, ResolveFlags, fsync, mkdirat, openat2};
+use rustix::io::Errno;
+
+use super::error::StoreError;
+use crate::fault::{Step, point};
+
+/// How many folders are remembered as durable. Forgetting one costs an fsync.
+const REMEMBERED: usize = 1 << 16;
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// The tree below the folder of all objects.
+#[derive(Debug)]
+pub struct Folders {
+    root: OwnedFd,
+    /// Folders whose own name is known to be durable, by path.
+    ///
+    /// A folder that is merely there is not enough: another PUT may have made it a moment ago
+    /// and not yet have synced its parent, or a process that died before it could.
+    durable: Mutex<HashSet<String>>,
+}
+
+impl Folders {
+    /// The tree below `root`.
+    pub fn new(root: OwnedFd) -> Folders {
+        Folders { root, durable: Mutex::default() }
+    }
+
+    /// The folder of all objects.
+    pub fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Opens a file or a folder below the root. No component may be a link, or lead out.
+    ///
+    /// # Errors
+    ///
+    /// Those of `openat2(2)`.
+    pub fn open(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        loop {
+            match openat2(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty(), within) {
+                // A rename elsewhere in the tree, just then.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Opens a folder; empty is the root.
+    ///
+    /// # Errors
+    ///
+    /// Those of `openat2(2)`.
+    pub fn open_folder(&self, path: &str) -> Result<OwnedFd, Errno> {
+        self.open(if path.is_empty() { "." } else { path }, FOLDER)
+    }
+
+    /// Opens a folder, after making it and those above it where they are missing, all durably.
+    ///
+    /// # Errors
+    ///
+    /// Which call failed, and for what.
+    pub fn ensure(&self, path: &str) -> Result<OwnedFd, StoreError> {
+        let open = |path: &str| {
+            self.open_folder(path).map_err(|errno| StoreError::os("open folder", path, errno))
+        };
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        for end in ends.filter(|end| *end > 0) {
+            let folder = &path[..end];
+            if self.is_durable(folder) {
+                continue;
+            }
+            let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+            let parent = open(above)?;
+            point(Step::PutMakeFolder)
+                .and_then(|()| mkdirat(&parent, name, Mode::from_raw_mode(0o755)))
+                .or_else(|errno| if errno == Errno::EXIST { Ok(()) } else { Err(errno) })
+                .map_err(|errno| StoreError::os("make folder", folder, errno))?;
+            point(Step::PutSyncParent)
+                .and_then(|()| fsync(&parent))
+                .map_err(|errno| StoreError::os("sync the folder above", folder, errno))?;
+            self.remember(folder);
+        }
+        open(path)
+    }
+
+    fn is_durable(&self, folder: &str) -> bool {
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder)
+    }
+
+    fn remember(&self, folder: &str) {
+        let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        if durable.len() >= REMEMBERED {
+            durable.clear();
+        }
+        durable.insert(folder.to_owned());
+    }
+}

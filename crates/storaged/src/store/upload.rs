@@ -1,0 +1,244 @@
+//! An object that is on its way in.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    AtFlags, FallocateFlags, Mode, OFlags, fallocate, fsync, openat, renameat, unlinkat,
+};
+use rustix::io::Errno;
+use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
+
+use super::Store;
+use super::blocks::Blocks;
+use super::error::{ErrorKind, StoreError};
+use super::format::{self, Coding, Hash, Meta};
+use crate::condition::{Conditions, Current};
+use crate::fault::{Step, point};
+use crate::key::Key;
+
+/// What a PUT did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// There was no object of this name before.
+    pub created: bool,
+    /// Digest of the content.
+    pub digest: Hash,
+}
+
+/// A temporary file that becomes an object by [`commit`](Upload::commit), or goes away.
+pub struct Upload {
+    store: Arc<Store>,
+    key: Key,
+    content_type: String,
+    file: OwnedFd,
+    /// Its name in the folder of temporary files; `None` once it has another.
+    temporary: Option<String>,
+    /// The content's blocks.
+    content: Blocks,
+    /// The frame that is being made, and its blocks.
+    packed: Option<(Encoder<'static>, Blocks)>,
+}
+
+impl Upload {
+    pub(super) fn begin(
+        store: Arc<Store>,
+        key: Key,
+        content_type: String,
+        length: Option<u64>,
+    ) -> Result<Upload, StoreError> {
+        let temporary = store.temporary_name();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = point(Step::PutCreate)
+            .and_then(|()| {
+                store.retry_without_cache(|| {
+                    openat(&store.temporaries, &*temporary, flags, Mode::from_raw_mode(0o644))
+                })
+            })
+            .map_err(|errno| StoreError::os("create temporary", &*temporary, errno))?;
+        let mut upload = Upload {
+            store,
+            key,
+            content_type,
+            file,
+            temporary: Some(temporary),
+            content: Blocks::default(),
+            packed: None,
+        };
+        if let Some(level) = upload.store.options.zstd_level {
+            let failed = |_| upload.os("set up zstd for", Errno::NOMEM);
+            let mut encoder = Encoder::new(level).map_err(failed)?;
+            encoder.set_pledged_src_size(length).map_err(failed)?;
+            upload.packed = Some((encoder, Blocks::default()));
+        } else if let Some(length) = length.filter(|length| *length > 0) {
+            upload.reserve(length)?;
+        }
+        Ok(upload)
+    }
+
+    /// A full disk is said before the body is sent, not at its end.
+    fn reserve(&self, length: u64) -> Result<(), StoreError> {
+        let reserved = point(Step::PutReserve)
+            .and_then(|()| fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, length));
+        match reserved {
+            // Not every file system can.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(errno) => Err(self.os("reserve room for", errno)),
+        }
+    }
+
+    /// Takes more of the content.
+    ///
+    /// # Errors
+    ///
+    /// A write failed; the upload is of no use then.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let Upload { content, packed, file, .. } = self;
+        let result = match packed {
+            None => content.push(bytes, |block| write_all(file, block, Step::PutWrite)),
+            Some((encoder, blocks)) => {
+                let counted: Result<(), Errno> = content.push(bytes, |_| Ok(()));
+                counted.and_then(|()| pack(encoder, bytes, blocks, file))
+            }
+        };
+        result.map_err(|errno| self.os("write", errno))
+    }
+
+    /// Bytes of content that were taken.
+    pub fn bytes(&self) -> u64 {
+        self.content.bytes()
+    }
+
+    /// Makes it the object of its name, durably: when this returns, a crash of the machine does
+    /// not lose it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Condition`], or a call failed. Before the rename nothing has changed then;
+    /// if only the last sync fails, the object may or may not be the new one.
+    pub fn commit(mut self, conditions: &Conditions) -> Result<Stored, StoreError> {
+        let digest = self.finish_file()?;
+        let (path, name) = self.key.place();
+        let folder = match self.store.folders.ensure(&path) {
+            Err(error) if error.kind() == ErrorKind::Busy => {
+                self.store.give_up_some();
+                self.store.folders.ensure(&path)?
+            }
+            result => result?,
+        };
+        let created = self.rename(&folder, &name, conditions)?;
+        point(Step::PutSyncFolder)
+            .and_then(|()| fsync(&folder))
+            .map_err(|errno| self.os("sync the folder of", errno))?;
+        point(Step::PutAnswer).map_err(|errno| self.os("answer for", errno))?;
+        Ok(Stored { created, digest })
+    }
+
+    /// Writes the rest, and makes the file durable.
+    fn finish_file(&mut self) -> Result<Hash, StoreError> {
+        let Upload { content, packed, file, .. } = self;
+        let ended = match packed {
+            None => content.end(|block| write_all(file, block, Step::PutWrite)),
+            Some((encoder, blocks)) => content
+                .end(|_| Ok(()))
+                .and_then(|()| pack_end(encoder, blocks, file))
+                .and_then(|()| blocks.end(|block| write_all(file, block, Step::PutWrite))),
+        };
+        ended.map_err(|errno| self.os("write", errno))?;
+        let stored = self.packed.as_ref().map_or(&self.content, |(_, blocks)| blocks);
+        let meta = Meta {
+            key: self.key.as_str().to_owned(),
+            content_type: self.content_type.clone(),
+            coding: if self.packed.is_some() { Coding::Zstd } else { Coding::Identity },
+            stored_bytes: stored.bytes(),
+            content_bytes: self.content.bytes(),
+            stored_at_ns: now_ns(),
+            digest: self.content.digest(),
+        };
+        write_all(&self.file, &format::encode(&meta, stored.hashes()), Step::PutTrailer)
+            .map_err(|errno| self.os("write", errno))?;
+        point(Step::PutSyncFile)
+            .and_then(|()| fsync(&self.file))
+            .map_err(|errno| self.os("sync", errno))?;
+        Ok(meta.digest)
+    }
+
+    fn rename(
+        &mut self,
+        folder: &OwnedFd,
+        name: &str,
+        conditions: &Conditions,
+    ) -> Result<bool, StoreError> {
+        let store = Arc::clone(&self.store);
+        let _alone = store.lock(&self.key);
+        let current = store.check(&self.key, conditions)?;
+        let temporary = self.temporary.as_deref().expect("not renamed yet");
+        point(Step::PutRename)
+            .and_then(|()| renameat(&store.temporaries, temporary, folder, name))
+            .map_err(|errno| self.os("rename into place", errno))?;
+        self.temporary = None;
+        store.cache.forget(&self.key);
+        Ok(current == Current::Absent)
+    }
+
+    fn os(&self, doing: &'static str, errno: Errno) -> StoreError {
+        StoreError::os(doing, self.key.as_str(), errno)
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary
+            && let Err(errno) = unlinkat(&self.store.temporaries, &**temporary, AtFlags::empty())
+        {
+            tracing::warn!(temporary, %errno, "cannot remove a temporary file; a restart will");
+        }
+    }
+}
+
+fn pack(
+    encoder: &mut Encoder<'_>,
+    bytes: &[u8],
+    blocks: &mut Blocks,
+    file: &OwnedFd,
+) -> Result<(), Errno> {
+    let mut out = vec![0; format::BLOCK_BYTES];
+    let mut input = InBuffer::around(bytes);
+    while input.pos() < bytes.len() {
+        let mut output = OutBuffer::around(&mut out[..]);
+        encoder.run(&mut input, &mut output).map_err(|_| Errno::NOMEM)?;
+        blocks.push(output.as_slice(), |block| write_all(file, block, Step::PutWrite))?;
+    }
+    Ok(())
+}
+
+fn pack_end(encoder: &mut Encoder<'_>, blocks: &mut Blocks, file: &OwnedFd) -> Result<(), Errno> {
+    let mut out = vec![0; format::BLOCK_BYTES];
+    loop {
+        let mut output = OutBuffer::around(&mut out[..]);
+        // A body shorter than was said is never committed, so the pledged size holds.
+        let left = encoder.finish(&mut output, true).map_err(|_| Errno::INVAL)?;
+        blocks.push(output.as_slice(), |block| write_all(file, block, Step::PutWrite))?;
+        if left == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn write_all(file: &OwnedFd, mut bytes: &[u8], step: Step) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match point(step).and_then(|()| rustix::io::write(file, bytes)) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,326 @@
+//! What is said over real sockets.
+
+use std::io::Write;
+use std::time::Duration;
+
+use crate::common::{Client, Daemon, bytes};
+
+fn daemon(args: &[&str]) -> (tempfile::TempDir, Daemon) {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(dir.path(), args);
+    (dir, daemon)
+}
+
+#[test]
+fn an_object_s_life_on_both_kinds_of_socket() {
+    let (_dir, daemon) = daemon(&["--listen", "tcp:127.0.0.1:0"]);
+    for mut client in [daemon.client(), daemon.tcp_client()] {
+        for size in [0, 1, 15_000, 16_384, 65_536, 65_537, 3_000_000] {
+            let (first, second) = (bytes(1, size), bytes(2, size + 1));
+            let put = client.request("PUT", "/a/b%20c", "Content-Type: text/x\r\n", &first);
+            assert_eq!(put.status, 201);
+            let get = client.get("/a/b%20c");
+            assert_eq!((get.status, get.etag()), (200, put.etag()));
+            assert_eq!(get.header("content-type"), Some("text/x"));
+            assert!(get.body == first, "{size}");
+            let head = client.request("HEAD", "/a/b%20c", "", b"");
+            assert_eq!((head.status, head.etag()), (200, put.etag()));
+            assert_eq!(head.header("content-length"), Some(&*size.to_string()));
+            let again = client.put("/a/b%20c", &second);
+            assert_eq!(again.status, 204);
+            assert_ne!(again.etag(), put.etag());
+            assert!(client.get("/a/b%20c").body == second);
+            assert_eq!(client.delete("/a/b%20c").status, 204);
+            assert_eq!(client.get("/a/b%20c").status, 404);
+            assert_eq!(client.delete("/a/b%20c").status, 404);
+        }
+    }
+    assert_eq!(daemon.fsck().1, 0);
+    daemon.stop();
+}
+
+#[test]
+fn ranges_and_conditions() {
+    let (_dir, daemon) = daemon(&[]);
+    let mut client = daemon.client();
+    let content = bytes(3, 200_000);
+    let put = client.put("/o", &content);
+    let tag = put.etag().to_owned();
+    for (range, expected) in [
+        ("0-0", Some(0..1)),
+        ("65535-65536", Some(65_535..65_537)),
+        ("199999-", Some(199_999..200_000)),
+        ("-70000", Some(130_000..200_000)),
+        ("0-1,5-6", None),
+    ] {
+        let got = client.request("GET", "/o", &format!("Range: bytes={range}\r\n"), b"");
+        match expected {
+            Some(expected) => {
+                assert_eq!(got.status, 206, "{range}");
+                let said = format!("bytes {}-{}/200000", expected.start, expected.end - 1);
+                assert_eq!(got.header("content-range"), Some(&*said));
+                assert!(got.body == content[expected], "{range}");
+            }
+            None => assert!(got.status == 200 && got.body == content),
+        }
+    }
+    let beyond = client.request("GET", "/o", "Range: bytes=200000-\r\n", b"");
+    assert_eq!((beyond.status, beyond.header("content-range")), (416, Some("bytes */200000")));
+    let same = client.request("GET", "/o", &format!("If-None-Match: {tag}\r\n"), b"");
+    assert_eq!((same.status, same.etag(), same.body.len()), (304, &*tag, 0));
+    let unlike = client.request("GET", "/o", "If-Match: \"x\"\r\n", b"");
+    assert_eq!(unlike.status, 412);
+
+    // Made only if there is none; replaced and deleted only if it is still that one.
+    assert_eq!(client.request("PUT", "/n", "If-None-Match: *\r\n", b"1").status, 201);
+    let taken = daemon.client().request("PUT", "/n", "If-None-Match: *\r\n", b"2");
+    assert_eq!(taken.status, 412);
+    let stale = format!("If-Match: {tag}\r\n");
+    assert_eq!(daemon.client().request("PUT", "/n", &stale, b"2").status, 412);
+    assert_eq!(client.request("DELETE", "/n", &stale, b"").status, 412);
+    assert_eq!(client.request("DELETE", "/missing", "If-Match: *\r\n", b"").status, 412);
+    let right = format!("If-Match: {}\r\n", client.get("/n").etag());
+    assert_eq!(client.get("/n").body, b"1");
+    assert_eq!(client.request("PUT", "/n", &right, b"2").status, 204);
+    assert_eq!(client.get("/n").body, b"2");
+}
+
+#[test]
+fn lists_are_in_order_and_in_pages() {
+    let (_dir, daemon) = daemon(&[]);
+    let mut client = daemon.client();
+    let mut keys = vec!["a", "a-b", "a/b", "a/b/c", "a0", "b/ä", "b/x y", "z"];
+    for key in &keys {
+        let encoded: String = key
+            .bytes()
+            .map(|byte| match byte {
+                b'/' => "/".to_owned(),
+                byte => format!("%{byte:02X}"),
+            })
+            .collect();
+        assert_eq!(client.put(&format!("/{encoded}"), key.as_bytes()).status, 201);
+    }
+    keys.sort_unstable();
+    for limit in 1..=keys.len() + 1 {
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = client.get(&format!("/?limit={limit}&after={after}"));
+            let json: serde_json::Value = serde_json::from_slice(&page.body).unwrap();
+            for object in json["objects"].as_array().unwrap() {
+                let key = object["key"].as_str().unwrap().to_owned();
+                assert_eq!(object["bytes"], key.len());
+                found.push(key);
+            }
+            let Some(next) = json["next"].as_str() else { break };
+            after = next.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        }
+        assert_eq!(found, keys, "limit {limit}");
+    }
+    for (prefix, count) in [("a", 5), ("a/", 2), ("a/b/", 1), ("b", 2), ("c", 0)] {
+        let json = client.get(&format!("/?prefix={prefix}"));
+        let json: serde_json::Value = serde_json::from_slice(&json.body).unwrap();
+        assert_eq!(json["objects"].as_array().unwrap().len(), count, "{prefix}");
+    }
+    assert_eq!(client.get("/?limit=0").status, 400);
+}
+
+#[test]
+fn bodies_in_chunks_and_after_a_100() {
+    let (_dir, daemon) = daemon(&[]);
+    let mut client = daemon.client();
+    let content = bytes(4, 300_000);
+    let mut chunked = b"PUT /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+    for chunk in content.chunks(7_777) {
+        write!(chunked, "{:X};x=y\r\n", chunk.len()).unwrap();
+        chunked.extend_from_slice(chunk);
+        chunked.extend_from_slice(b"\r\n");
+    }
+    chunked.extend_from_slice(b"0\r\nTrailer: t\r\n\r\n");
+    client.write(&chunked);
+    assert_eq!(client.response("PUT").unwrap().status, 201);
+    assert!(client.get("/c").body == content);
+
+    client
+        .write(b"PUT /e HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(client.response("PUT").unwrap().status, 100);
+    client.write(b"hello");
+    assert_eq!(client.response("PUT").unwrap().status, 201);
+    assert_eq!(client.get("/e").body, b"hello");
+
+    // A body that will not be taken is not asked for.
+    client.write(
+        b"PUT /e HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\
+          If-None-Match: *\r\n\r\n",
+    );
+    assert_eq!(client.response("PUT").unwrap().status, 412);
+    client.assert_ended();
+}
+
+#[test]
+fn requests_in_a_row_are_answered_in_order() {
+    let (_dir, daemon) = daemon(&[]);
+    let mut client = daemon.client();
+    let big = bytes(5, 1_000_000);
+    client.put("/big", &big);
+    client.put("/small", b"small");
+    let mut all = Vec::new();
+    for at in 0..50 {
+        let path = ["/big", "/small", "/none"][at % 3];
+        write!(all, "GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+        write!(all, "PUT /p{at} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{at:02}").unwrap();
+    }
+    client.write(&all);
+    for at in 0..50 {
+        let got = client.response("GET").unwrap();
+        match at % 3 {
+            0 => assert!(got.body == big),
+            1 => assert_eq!(got.body, b"small"),
+            _ => assert_eq!(got.status, 404),
+        }
+        assert_eq!(client.response("PUT").unwrap().status, 201);
+    }
+    assert_eq!(client.get("/p49").body, b"49");
+}
+
+#[test]
+fn a_request_a_byte_at_a_time() {
+    let (_dir, daemon) = daemon(&["--listen", "tcp:127.0.0.1:0"]);
+    let mut client = daemon.tcp_client();
+    let request = b"PUT /slow HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\
+                    3\r\nabc\r\n0\r\n\r\nGET /slow HTTP/1.1\r\nHost: h\r\n\r\n";
+    for byte in request {
+        client.write(&[*byte]);
+    }
+    assert_eq!(client.response("PUT").unwrap().status, 201);
+    assert_eq!(client.response("GET").unwrap().body, b"abc");
+}
+
+#[test]
+fn what_could_be_read_in_two_ways_ends_the_connection() {
+    let (_dir, daemon) = daemon(&[]);
+    let smuggled = "GET /victim HTTP/1.1\r\nHost: h\r\n\r\n";
+    for (head, status) in [
+        (
+            "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400,
+        ),
+        ("PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", 400),
+        ("PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: x, chunked\r\n\r\n", 501),
+        ("PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\n", 400),
+        ("PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length : 5\r\n\r\n", 400),
+        ("GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", 400),
+        ("DELETE /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        ("PUT /a/../b HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", 400),
+        ("PUT /_/x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", 400),
+        ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", 405),
+    ] {
+        let mut client = daemon.client();
+        client.write(format!("{head}{smuggled}").as_bytes());
+        let response = client.response("PUT").unwrap();
+        assert_eq!(response.status, status, "{head:?}");
+        assert_eq!(response.header("connection"), Some("close"));
+        let json: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
+        assert_eq!(json["status"], status);
+        client.assert_ended();
+    }
+    assert_eq!(daemon.stat()["received_body_bytes"], 0);
+}
+
+#[test]
+fn limits() {
+    let (_dir, daemon) = daemon(&["--object-max", "100KiB"]);
+    assert_eq!(daemon.client().put("/ok", &bytes(1, 100 << 10)).status, 201);
+    assert_eq!(daemon.client().put("/big", &bytes(1, (100 << 10) + 1)).status, 413);
+    let mut client = daemon.client();
+    client.write(b"PUT /big HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n20000\r\n");
+    let _ = client.try_write(&bytes(1, 0x20000));
+    assert_eq!(client.response("PUT").unwrap().status, 413);
+    let mut client = daemon.client();
+    client.write(format!("GET /a HTTP/1.1\r\nX: {}", "x".repeat(20_000)).as_bytes());
+    assert_eq!(client.response("GET").unwrap().status, 431);
+    assert_eq!(daemon.client().get(&format!("/{}", "k".repeat(254))).status, 400);
+    assert_eq!(daemon.client().get("/big").status, 404);
+    assert_eq!(daemon.fsck().0["summary"]["whole"], 1);
+}
+
+#[test]
+fn each_phase_has_its_time() {
+    let (_dir, daemon) = daemon(&[
+        "--head-timeout",
+        "0.3",
+        "--body-timeout",
+        "0.3",
+        "--idle-timeout",
+        "0.3",
+        "--send-timeout",
+        "0.3",
+    ]);
+    daemon.client().put("/big", &bytes(1, 8 << 20));
+    // Idle: hung up without a word.
+    daemon.client().assert_ended();
+    // A head that never ends, however steadily it comes.
+    let mut client = daemon.client();
+    client.write(b"GET /a HTTP/1.1\r\n");
+    while client.try_write(b"X: y\r\n").is_ok() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(client.response("GET").unwrap().status, 408);
+    // A body that stops.
+    let mut client = daemon.client();
+    client.write(b"PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab");
+    assert_eq!(client.response("PUT").unwrap().status, 408);
+    // A reader that stops.
+    let mut client = daemon.client();
+    client.write(b"GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
+    daemon.wait_for_stat(|stat| stat["aborted_responses"] == 1);
+    assert!(client.rest().len() < 8 << 20);
+    assert_eq!(daemon.client().get("/a").status, 404);
+}
+
+#[test]
+fn a_client_that_closes_its_side_is_still_answered() {
+    let (_dir, daemon) = daemon(&[]);
+    let content = bytes(6, 2_000_000);
+    daemon.client().put("/o", &content);
+    let mut stream = std::os::unix::net::UnixStream::connect(&daemon.unix).unwrap();
+    stream.write_all(b"GET /o HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut got = Vec::new();
+    std::io::Read::read_to_end(&mut stream, &mut got).unwrap();
+    assert!(got.ends_with(&content));
+}
+
+#[test]
+fn an_old_client_gets_its_answer_and_the_end() {
+    let (_dir, daemon) = daemon(&[]);
+    daemon.client().put("/o", b"old");
+    let mut client = daemon.client();
+    client.write(b"GET /o HTTP/1.0\r\n\r\n");
+    let response = client.response("GET").unwrap();
+    assert_eq!(
+        (response.body.as_slice(), response.header("connection")),
+        (&b"old"[..], Some("close"))
+    );
+    client.assert_ended();
+}
+
+#[test]
+fn what_is_measured() {
+    let (_dir, daemon) = daemon(&["--metrics", "127.0.0.1:0"]);
+    daemon.client().put("/o", b"0123456789");
+    daemon.client().get("/o");
+    daemon.wait_for_stat(|stat| stat["sent_body_bytes"]["copy"] == 10);
+    let address = daemon.metrics.as_ref().unwrap();
+    let text = Client::tcp(address).get("/metrics");
+    assert_eq!(text.status, 200);
+    let sum = |name: &str| -> u64 {
+        let lines = text.text().lines().filter(|line| line.starts_with(name));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!(sum("storaged_received_body_bytes_total{"), 10);
+    assert_eq!(sum("storaged_sent_body_bytes_total{mode=\"copy\"}"), 10);
+    assert_eq!(sum("storaged_choices_total{reason=\"small\"}"), 1);
+    // Objects are not to be had there, nor measurements elsewhere.
+    assert_eq!(Client::tcp(address).get("/o").status, 404);
+    assert_eq!(daemon.client().get("/metrics").status, 404);
+}

@@ -1,0 +1,268 @@
+//! Starting, reloading, running out of things, and ending.
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use crate::common::{Daemon, PATIENCE, bytes, program, scratch};
+use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+
+#[test]
+fn a_folder_has_one_daemon_and_a_socket_too() {
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    let other = scratch();
+    let second = |listen: &std::path::Path, data: &std::path::Path| {
+        let listen = format!("unix:{}", listen.display());
+        let mut command = program();
+        command.args(["--listen", &listen, "--data"]).arg(data).stdout(Stdio::null());
+        let output = command.output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, words) = second(&other.path().join("s"), &daemon.data());
+    assert_eq!(code, 1);
+    assert!(words.contains(&format!("in use by process {}", daemon.pid())), "{words}");
+    let (code, words) = second(&daemon.unix, &other.path().join("data"));
+    assert_eq!(code, 1);
+    assert!(words.contains("a process listens there"), "{words}");
+    fs::write(other.path().join("letter"), "dear").unwrap();
+    let (code, words) = second(&other.path().join("s"), other.path());
+    assert_eq!(code, 1);
+    assert!(words.contains("neither empty nor"), "{words}");
+    assert_eq!(daemon.client().get("/x").status, 404);
+}
+
+#[test]
+fn a_dead_daemon_s_socket_and_temporaries_are_cleared() {
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    let mut client = daemon.client();
+    client.write(b"PUT /half HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n");
+    client.write(&bytes(1, 100_000));
+    let temporaries = || fs::read_dir(dir.path().join("data/temporary")).unwrap().count();
+    let until = Instant::now() + PATIENCE;
+    while temporaries() == 0 {
+        assert!(Instant::now() < until);
+        thread::sleep(Duration::from_millis(2));
+    }
+    let unix = daemon.unix.clone();
+    daemon.kill();
+    assert!(unix.exists() && temporaries() == 1);
+    let daemon = Daemon::start(dir.path(), &[]);
+    assert_eq!(temporaries(), 0);
+    assert_eq!(daemon.client().get("/half").status, 404);
+    daemon.stop();
+    assert!(!unix.exists());
+}
+
+#[test]
+fn what_is_in_flight_is_finished_and_nothing_begins() {
+    let dir = scratch();
+    let mut daemon = Daemon::start(dir.path(), &[]);
+    let content = bytes(2, 8 << 20);
+    daemon.client().put("/o", &content);
+    let mut reading = daemon.client();
+    reading.write(b"GET /o HTTP/1.1\r\nHost: h\r\n\r\n");
+    reading.more().unwrap();
+    let mut writing = daemon.client();
+    writing.write(b"PUT /p HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab");
+    let idle = daemon.client();
+    while daemon.stat()["connections"] != 4 {}
+    daemon.signal(Signal::TERM);
+    idle.assert_ended();
+    assert!(UnixStream::connect(&daemon.unix).is_err());
+    writing.write(b"cd");
+    let put = writing.response("PUT").unwrap();
+    assert_eq!(put.status, 201);
+    assert!(reading.response("GET").unwrap().body == content);
+    drop((reading, writing));
+    assert!(daemon.wait().success());
+    let daemon = Daemon::start(dir.path(), &[]);
+    assert_eq!(daemon.client().get("/p").body, b"abcd");
+}
+
+#[test]
+fn patience_has_an_end_and_a_second_signal_ends_it_sooner() {
+    for second in [false, true] {
+        let dir = scratch();
+        let patience = if second { "1000" } else { "0.4" };
+        let mut daemon = Daemon::start(dir.path(), &["--drain-timeout", patience]);
+        let mut stuck = daemon.client();
+        stuck.write(b"PUT /p HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab");
+        while daemon.stat()["connections"] != 2 {}
+        daemon.signal(Signal::TERM);
+        if second {
+            thread::sleep(Duration::from_millis(100));
+            daemon.signal(Signal::INT);
+        }
+        assert!(daemon.wait().success());
+        assert!(!daemon.unix.exists());
+    }
+}
+
+#[test]
+fn hup_reads_the_file_again_and_opens_the_log_anew() {
+    let dir = scratch();
+    let (file, log) = (dir.path().join("conf.toml"), dir.path().join("access"));
+    fs::write(&file, format!("mode = \"copy\"\naccess-log = \"{}\"\n", log.display())).unwrap();
+    let daemon = Daemon::start(dir.path(), &["--config", file.to_str().unwrap()]);
+    daemon.client().put("/o", &bytes(3, 100_000));
+    daemon.client().get("/o");
+    let lines = |path: &std::path::Path| -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let wait_for = |what: &dyn Fn() -> bool| {
+        let until = Instant::now() + PATIENCE;
+        while !what() {
+            assert!(Instant::now() < until, "{}", daemon.log());
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait_for(&|| lines(&log).len() == 2);
+    let line = lines(&log)[1].clone();
+    assert_eq!((&line["path"], &line["status"]), (&"/o".into(), &200.into()));
+    assert_eq!((&line["mode"], &line["body_bytes"]), (&"copy".into(), &100_000.into()));
+    fs::rename(&log, dir.path().join("access.1")).unwrap();
+    fs::write(&file, "mode = \"sendfile\"\nreader = \"splice\"\n").unwrap();
+    daemon.signal(Signal::HUP);
+    wait_for(&|| daemon.stat()["mode"] == "sendfile");
+    daemon.client().get("/o");
+    wait_for(&|| lines(&log).iter().any(|line| line["mode"] == "sendfile"));
+    // A mistake changes nothing.
+    fs::write(&file, "mode = \"fast\"\n").unwrap();
+    daemon.signal(Signal::HUP);
+    wait_for(&|| daemon.log().contains("not reloaded"));
+    assert_eq!(daemon.stat()["mode"], "sendfile");
+}
+
+#[test]
+fn too_few_descriptors() {
+    let dir = scratch();
+    let daemon = Daemon::start_with(dir.path(), &[], |command| {
+        let limit = || {
+            let few = Rlimit { current: Some(60), maximum: Some(60) };
+            setrlimit(Resource::Nofile, few).map_err(Into::into)
+        };
+        // SAFETY: between fork and exec only a system call is made.
+        unsafe { command.pre_exec(limit) };
+    });
+    // More objects than may be open: the oldest make room.
+    for at in 0..80 {
+        assert_eq!(daemon.client().put(&format!("/{at}"), &bytes(at, 100)).status, 201);
+        assert_eq!(daemon.client().get(&format!("/{at}")).status, 200);
+    }
+    // More connections than may be open: all of them get an answer, and some get a 503.
+    let mut turned_away = 0;
+    let mut held = Vec::new();
+    for _ in 0..80 {
+        let mut client = daemon.client();
+        match client.try_request("GET", "/3", "", b"") {
+            Some(got) if got.status == 503 => turned_away += 1,
+            Some(got) => {
+                assert_eq!(got.status, 200);
+                held.push(client);
+            }
+            None => panic!("a client was left without an answer"),
+        }
+    }
+    assert!(turned_away > 10 && held.len() > 10, "{turned_away} {}", held.len());
+    drop(held);
+    let until = Instant::now() + PATIENCE;
+    while daemon.client().get("/3").status != 200 {
+        assert!(Instant::now() < until);
+    }
+    daemon.stop();
+}
+
+#[test]
+fn more_connections_than_are_wanted() {
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &["--connections-max", "3"]);
+    let held: Vec<_> = (0..3)
+        .map(|_| {
+            let mut client = daemon.client();
+            assert_eq!(client.get("/x").status, 404);
+            client
+        })
+        .collect();
+    let got = daemon.client().get("/x");
+    assert_eq!((got.status, got.header("retry-after")), (503, Some("1")));
+    drop(held);
+    let until = Instant::now() + PATIENCE;
+    while daemon.client().get("/x").status != 404 {
+        assert!(Instant::now() < until);
+    }
+}
+
+/// A limit on the size of files stands in for a full disk: the daemon survives its signal.
+#[test]
+fn a_file_that_may_not_grow() {
+    let dir = scratch();
+    let daemon = Daemon::start_with(dir.path(), &[], |command| {
+        let limit = || {
+            let small = Rlimit { current: Some(1 << 20), maximum: Some(1 << 20) };
+            setrlimit(Resource::Fsize, small).map_err(Into::into)
+        };
+        // SAFETY: between fork and exec only a system call is made.
+        unsafe { command.pre_exec(limit) };
+    });
+    let kept = bytes(1, 500_000);
+    assert_eq!(daemon.client().put("/o", &kept).status, 201);
+    assert_eq!(daemon.client().put("/o", &bytes(2, 2 << 20)).status, 507);
+    let mut client = daemon.client();
+    client.write(b"PUT /o HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n200000\r\n");
+    let _ = client.try_write(&bytes(2, 2 << 20));
+    assert_eq!(client.response("PUT").unwrap().status, 507);
+    assert!(daemon.client().get("/o").body == kept);
+    assert_eq!(fs::read_dir(daemon.data().join("temporary")).unwrap().count(), 0);
+    daemon.stop();
+}
+
+#[test]
+fn what_it_is_told_wrongly() {
+    let dir = scratch();
+    let run = |args: &[&str], fault: Option<&str>| {
+        let mut command = program();
+        command.args(args);
+        if let Some(fault) = fault {
+            command.env("STORAGED_FAULT", fault);
+        }
+        let output = command.output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let file = dir.path().join("conf.toml");
+    fs::write(&file, "listen = [\"unix:/tmp/s\"]\nmod = \"nt\"\n").unwrap();
+    let file = file.to_str().unwrap();
+    for (args, fault, code, word) in [
+        (&["--data", "/x"][..], None, 2, "--listen"),
+        (&["--listen", "unix:/s"], None, 2, "--data"),
+        (&["--listen", "nowhere", "--data", "/x"], None, 2, "nowhere"),
+        (&["--mode", "fast"], None, 2, "fast"),
+        (&["--config", file], None, 2, "line 2"),
+        (&["--config", "/none"], None, 2, "/none"),
+        (&["--capabilities"], Some("kill@nowhere"), 2, "no such step"),
+        (&["fsck", "/none"], None, 1, "/none"),
+        (&["fsck", "/tmp"], None, 1, "/tmp"),
+    ] {
+        let (got, words) = run(args, fault);
+        assert_eq!(got, code, "{args:?}: {words}");
+        assert!(words.contains(word), "{args:?}: {words}");
+    }
+}
+
+/// Nothing answers on it, but somebody made it: it is left alone if it isn't a socket.
+#[test]
+fn a_socket_in_the_way() {
+    let dir = scratch();
+    drop(UnixListener::bind(dir.path().join("socket")).unwrap());
+    let daemon = Daemon::start(dir.path(), &[]);
+    let mut stream = UnixStream::connect(&daemon.unix).unwrap();
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    let mut got = String::new();
+    stream.read_to_string(&mut got).unwrap();
+    assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{got}");
+}

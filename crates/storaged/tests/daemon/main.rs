@@ -1,0 +1,9 @@
+//! The daemon as a process, over real sockets.
+
+mod common;
+mod crash;
+mod damage;
+mod http;
+mod lifecycle;
+mod model;
+mod modes;
