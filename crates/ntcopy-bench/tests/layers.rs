@@ -29,6 +29,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ntcopy-capi", &["ntcopy"]),
     ("ntcopy-preload", &["ntcopy"]),
     ("storaged", &["ntcopy"]),
+    ("proxyd", &["ntcopy"]),
     ("ntcopy-kernel", &[]),
     ("ntcopy-bench", &["ntcopy", "ntcopy-kernel"]),
     ("ntcopy-report", &["ntcopy", "ntcopy-kernel", "ntcopy-bench"]),

@@ -1,0 +1,127 @@
+//! Backends, and what their recent connections say about them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::net::Address;
+
+/// A backend. Workers share it; its health is what their exchanges saw, nothing probes it.
+#[derive(Debug)]
+pub struct Backend {
+    /// Where it listens.
+    pub address: Address,
+    started: Instant,
+    failures: AtomicU32,
+    /// Milliseconds since `started`; 0 while it is up.
+    down_until_ms: AtomicU64,
+}
+
+/// When a backend counts as down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HealthRule {
+    /// So many failures in a row.
+    pub failures: u32,
+    /// For so long it is passed over.
+    pub down_for: Duration,
+}
+
+impl Backend {
+    /// A backend of which nothing bad is known.
+    pub fn new(address: Address) -> Backend {
+        Backend {
+            address,
+            started: Instant::now(),
+            failures: AtomicU32::new(0),
+            down_until_ms: AtomicU64::new(0),
+        }
+    }
+
+    fn millis(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.started).as_millis() as u64
+    }
+
+    /// A connection or an exchange failed by its fault; true if that put it down.
+    pub fn failed(&self, now: Instant, rule: &HealthRule) -> bool {
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        if failures < rule.failures {
+            return false;
+        }
+        let until = self.millis(now) + rule.down_for.as_millis() as u64;
+        self.down_until_ms.swap(until.max(1), Ordering::Relaxed) == 0
+    }
+
+    /// It answered; true if it counted as down.
+    pub fn answered(&self) -> bool {
+        // Mostly nothing has changed: then the line stays shared between the workers' caches.
+        if self.failures.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        self.failures.store(0, Ordering::Relaxed);
+        self.down_until_ms.swap(0, Ordering::Relaxed) != 0
+    }
+
+    /// Whether it is to be passed over. Once its time is over it is tried again, and goes down
+    /// at the next failure.
+    pub fn is_down(&self, now: Instant) -> bool {
+        let until = self.down_until_ms.load(Ordering::Relaxed);
+        until != 0 && self.millis(now) < until
+    }
+}
+
+/// The next backend in turn that is up and has not been tried; if there is none, the next in turn.
+pub fn pick<'b>(
+    backends: &'b [Arc<Backend>],
+    turn: &mut usize,
+    tried: Option<&Arc<Backend>>,
+    now: Instant,
+) -> &'b Arc<Backend> {
+    *turn = turn.wrapping_add(1);
+    let in_turn = || (0..backends.len()).map(|step| &backends[(*turn + step) % backends.len()]);
+    let fresh = |backend: &&Arc<Backend>| !tried.is_some_and(|tried| Arc::ptr_eq(tried, backend));
+    in_turn()
+        .filter(fresh)
+        .find(|backend| !backend.is_down(now))
+        .or_else(|| in_turn().find(|backend| !backend.is_down(now)))
+        .unwrap_or(&backends[*turn % backends.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: HealthRule = HealthRule { failures: 2, down_for: Duration::from_secs(10) };
+
+    fn backends(count: usize) -> Vec<Arc<Backend>> {
+        (0..count)
+            .map(|at| Arc::new(Backend::new(Address::Unix(format!("/{at}").into()))))
+            .collect()
+    }
+
+    #[test]
+    fn failures_in_a_row_put_a_backend_down_for_a_while() {
+        let (backend, now) = (&backends(1)[0], Instant::now());
+        assert!(!backend.failed(now, &RULE) && !backend.is_down(now));
+        assert!(!backend.answered());
+        assert!(!backend.failed(now, &RULE) && !backend.is_down(now), "not in a row");
+        assert!(backend.failed(now, &RULE) && backend.is_down(now));
+        assert!(!backend.failed(now, &RULE), "it was down already");
+        assert!(!backend.is_down(now + Duration::from_secs(11)));
+        assert!(backend.answered() && !backend.is_down(now));
+    }
+
+    #[test]
+    fn the_turn_passes_over_those_that_are_down_or_tried() {
+        let (list, now, mut turn) = (backends(3), Instant::now(), 0);
+        let mut next =
+            |tried: Option<&Arc<Backend>>| pick(&list, &mut turn, tried, now).address.to_string();
+        assert_eq!([next(None), next(None), next(None)], ["unix:/1", "unix:/2", "unix:/0"]);
+        list[1].failed(now, &HealthRule { failures: 1, ..RULE });
+        assert_eq!(next(None), "unix:/2", "1 is down");
+        assert_eq!(next(Some(&list[2])), "unix:/0", "2 was tried");
+        for backend in &list {
+            backend.failed(now, &HealthRule { failures: 1, ..RULE });
+        }
+        assert_eq!([next(None), next(None)], ["unix:/0", "unix:/1"], "all are down: the turn's");
+    }
+}

@@ -1,0 +1,133 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::config::{Config, ConfigError, TlsBy};
+use crate::net::{Address, Mode};
+
+/// HTTP reverse proxy that splices bodies, and sends what it must write past the CPU caches.
+#[derive(Debug, Parser)]
+#[command(name = "proxyd", version)]
+#[command(after_help = "Signals: TERM, INT: finish what is in flight, then end; a second one: \
+    end at once. HUP: read the configuration, the certificate and its key again, open the access \
+    log again.\n\nExit status: 0 done; 1 failed; 2 usage; 3 not available here.")]
+pub struct Cli {
+    /// TOML file; what is given here wins over it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Accept HTTP here: tcp:HOST:PORT or unix:PATH; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Vec<Address>,
+
+    /// Accept HTTP over TLS here; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub tls_listen: Vec<Address>,
+
+    /// Pass requests on to here; may be repeated, they take turns
+    #[arg(long, value_name = "ADDRESS")]
+    pub backend: Vec<Address>,
+
+    /// How clients are sent to
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<Mode>,
+
+    /// Threads; by default one a CPU that this process may use
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+
+    /// Copy bodies, never splice them
+    #[arg(long)]
+    pub no_splice: bool,
+
+    /// Who encrypts after a TLS handshake: this process, or the kernel where it can
+    #[arg(long, value_name = "BY")]
+    pub tls: Option<TlsBy>,
+
+    /// Accept HTTP/3 here, a UDP address: HOST:PORT
+    #[arg(long, value_name = "ADDRESS")]
+    pub quic: Option<std::net::SocketAddr>,
+
+    /// The certificate chain for TLS and HTTP/3, PEM
+    #[arg(long, value_name = "FILE")]
+    pub cert: Option<PathBuf>,
+
+    /// The certificate's private key, PEM
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+
+    /// Serve /metrics for Prometheus here, a TCP address
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<Address>,
+
+    /// Log exchanges to a file, or to standard output: -
+    #[arg(long, value_name = "FILE")]
+    pub access_log: Option<PathBuf>,
+
+    /// Check the configuration and the files that it names, then end
+    #[arg(long)]
+    pub check: bool,
+
+    /// Say what can be had here, a word a line, then end
+    #[arg(long)]
+    pub capabilities: bool,
+
+    /// With --capabilities: as JSON
+    #[arg(long, requires = "capabilities")]
+    pub json: bool,
+}
+
+impl Cli {
+    /// The file's settings, and over them the command line's.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read, or is not understood.
+    pub fn settings(&self) -> Result<Config, ConfigError> {
+        let mut config = match &self.config {
+            Some(path) => Config::from_file(path)?,
+            None => Config::default(),
+        };
+        fn replace<T: Clone>(to: &mut Vec<T>, with: &[T]) {
+            if !with.is_empty() {
+                *to = with.to_vec();
+            }
+        }
+        replace(&mut config.listen, &self.listen);
+        replace(&mut config.tls_listen, &self.tls_listen);
+        replace(&mut config.backends, &self.backend);
+        config.mode = self.mode.unwrap_or(config.mode);
+        config.workers = self.workers.unwrap_or(config.workers);
+        config.splice &= !self.no_splice;
+        config.tls.by = self.tls.unwrap_or(config.tls.by);
+        config.quic_listen = self.quic.or(config.quic_listen);
+        config.tls.certificate = self.cert.clone().or(config.tls.certificate);
+        config.tls.key = self.key.clone().or(config.tls.key);
+        config.metrics = self.metrics.clone().or(config.metrics);
+        config.access_log = self.access_log.clone().or(config.access_log);
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_wins_over_the_file() {
+        Cli::command().debug_assert();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.toml");
+        std::fs::write(&path, "backends = [\"unix:/a\"]\nworkers = 3\nmode = \"nt\"\n").unwrap();
+        let path = path.to_str().unwrap();
+        let cli =
+            Cli::parse_from(["proxyd", "--config", path, "--mode", "copy", "--backend", "unix:/b"]);
+        let config = cli.settings().unwrap();
+        assert_eq!((config.workers, config.mode, config.splice), (3, Mode::Copy, true));
+        assert_eq!(config.backends, ["unix:/b".parse().unwrap()]);
+    }
+}

@@ -1,0 +1,80 @@
+//! The settings that workers use, and that a reload replaces as a whole.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+
+use super::{Config, ConfigError, Limits, Timeouts, TlsBy};
+use crate::backend::{Backend, HealthRule};
+use crate::http;
+use crate::tls::server_config;
+
+/// What TLS and QUIC clients are offered.
+#[derive(Debug, Clone)]
+pub struct TlsPair {
+    /// For HTTP/1.1 over TLS.
+    pub tcp: Arc<ServerConfig>,
+    /// For HTTP/3.
+    pub quic: Arc<ServerConfig>,
+}
+
+/// What can change while the proxy runs.
+#[derive(Debug)]
+pub struct Live {
+    /// Where requests go; never empty.
+    pub backends: Vec<Arc<Backend>>,
+    /// When one is passed over.
+    pub health: HealthRule,
+    /// How long each phase may take.
+    pub timeouts: Timeouts,
+    /// How much of everything.
+    pub limits: Limits,
+    /// Those that concern heads and bodies.
+    pub http: http::Limits,
+    /// Whether clients are believed what they say about those before them.
+    pub trust_forwarded: bool,
+    /// Present if TLS or QUIC is offered.
+    pub tls: Option<TlsPair>,
+}
+
+impl Live {
+    /// Checks the values, and reads the files that they name.
+    ///
+    /// # Errors
+    ///
+    /// A value makes no sense, or a file can't be used.
+    pub fn new(config: &Config) -> Result<Live, ConfigError> {
+        config.check()?;
+        let tls = match (&config.tls.certificate, &config.tls.key) {
+            (Some(certificate), Some(key)) => Some(TlsPair {
+                tcp: Arc::new(tcp_config(config, server_config(certificate, key, b"http/1.1")?)),
+                quic: Arc::new(server_config(certificate, key, b"h3")?),
+            }),
+            _ => None,
+        };
+        Ok(Live {
+            backends: config
+                .backends
+                .iter()
+                .cloned()
+                .map(|to| Arc::new(Backend::new(to)))
+                .collect(),
+            health: HealthRule {
+                failures: config.health.failures,
+                down_for: Duration::from_millis(config.health.down_ms),
+            },
+            timeouts: config.timeouts,
+            limits: config.limits,
+            http: config.limits.http(),
+            trust_forwarded: config.trust_forwarded,
+            tls,
+        })
+    }
+}
+
+/// The kernel is given secrets only where it was asked for.
+fn tcp_config(config: &Config, mut tls: ServerConfig) -> ServerConfig {
+    tls.enable_secret_extraction = config.tls.by == TlsBy::Ktls;
+    tls
+}

@@ -1,0 +1,356 @@
+//! What the proxy is told: a TOML file, the command line over it.
+
+mod live;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+pub use self::live::{Live, TlsPair};
+use crate::http;
+use crate::net::{Address, Mode};
+
+/// Why the proxy can't be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file can't be read.
+    #[error("{path}: {cause}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The file is not understood.
+    #[error("{path}: {cause}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and why: it names line, column and key.
+        cause: Box<toml::de::Error>,
+    },
+    /// A value makes no sense, or one is missing.
+    #[error("{0}")]
+    Value(String),
+    /// TLS can't be offered.
+    #[error(transparent)]
+    Tls(#[from] crate::tls::TlsError),
+}
+
+/// Everything that can be set. What is marked *restart* is read at the start only; the rest also
+/// when the file is read again.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where plain HTTP is accepted; restart.
+    pub listen: Vec<Address>,
+    /// Where HTTP over TLS is accepted; restart.
+    pub tls_listen: Vec<Address>,
+    /// Where HTTP/3 is accepted, a UDP address; restart.
+    pub quic_listen: Option<std::net::SocketAddr>,
+    /// Where requests go.
+    pub backends: Vec<Address>,
+    /// Threads; 0 stands for one a CPU that this process may use; restart.
+    pub workers: usize,
+    /// How clients are sent to; restart.
+    pub mode: Mode,
+    /// Whether bodies may be spliced; restart.
+    pub splice: bool,
+    /// Where `/metrics` is served, a TCP address; restart.
+    pub metrics: Option<Address>,
+    /// Where exchanges are logged: a file, or `-` for standard output. It is opened again on
+    /// SIGHUP.
+    pub access_log: Option<PathBuf>,
+    /// Whether clients are believed what they say about those before them.
+    pub trust_forwarded: bool,
+    /// TLS.
+    pub tls: Tls,
+    /// How long each phase may take.
+    pub timeouts: Timeouts,
+    /// How much of everything.
+    pub limits: Limits,
+    /// When a backend is passed over.
+    pub health: Health,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            listen: Vec::new(),
+            tls_listen: Vec::new(),
+            quic_listen: None,
+            backends: Vec::new(),
+            workers: 0,
+            mode: Mode::default(),
+            splice: true,
+            metrics: None,
+            access_log: None,
+            trust_forwarded: false,
+            tls: Tls::default(),
+            timeouts: Timeouts::default(),
+            limits: Limits::default(),
+            health: Health::default(),
+        }
+    }
+}
+
+/// Who encrypts what goes to clients of TLS, once the handshake is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TlsBy {
+    /// This process.
+    #[default]
+    User,
+    /// The kernel, so that bodies are spliced; where it can't, this process.
+    Ktls,
+}
+
+/// Files for TLS and QUIC, in PEM form. They are read again on SIGHUP.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tls {
+    /// Who encrypts after the handshake; restart.
+    pub by: TlsBy,
+    /// The certificate chain, the server's own first.
+    pub certificate: Option<PathBuf>,
+    /// Its private key.
+    pub key: Option<PathBuf>,
+}
+
+macro_rules! settings {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty = $value:expr,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $kind,)*
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $($field: $value,)* }
+            }
+        }
+    };
+}
+
+settings! {
+    /// How long each phase may take, in milliseconds.
+    Timeouts {
+        /// A TLS handshake.
+        handshake_ms: u64 = 10_000,
+        /// A request's head, from its first byte to its last.
+        header_ms: u64 = 10_000,
+        /// A body that makes no progress, in either direction.
+        body_idle_ms: u64 = 30_000,
+        /// A connection to a backend.
+        connect_ms: u64 = 2_000,
+        /// A response's head, from the request's last byte on.
+        backend_header_ms: u64 = 30_000,
+        /// A client's connection between requests.
+        keep_alive_ms: u64 = 60_000,
+        /// A backend's connection between requests.
+        backend_idle_ms: u64 = 30_000,
+        /// What a closed connection's client may still send before it is cut off.
+        linger_ms: u64 = 2_000,
+        /// What is in flight when the proxy is told to stop.
+        shutdown_ms: u64 = 30_000,
+    }
+}
+
+settings! {
+    /// How much of everything there may be. Those of a worker and its pipes need a restart.
+    Limits {
+        /// Bytes of a head, the empty line included.
+        head_bytes: usize = 16 << 10,
+        /// Bytes of one line of a head.
+        line_bytes: usize = 8 << 10,
+        /// Header lines.
+        headers: usize = 100,
+        /// Bytes of a request's body; 0 stands for no limit.
+        body_bytes: u64 = 0,
+        /// Client connections a worker.
+        connections: usize = 8192,
+        /// Idle connections to backends a worker.
+        backend_idle: usize = 256,
+        /// Connections an exchange is tried on.
+        tries: u32 = 3,
+        /// Pipes a worker; without one a body is copied.
+        pipes: usize = 1024,
+        /// Bytes of a pipe.
+        pipe_bytes: usize = 1 << 20,
+        /// Bodies, and the insides of chunks, from so many bytes on are spliced: below, a copy
+        /// costs less than the two calls of a splice.
+        splice_min_bytes: u64 = 16 << 10,
+    }
+}
+
+settings! {
+    /// When a backend is passed over.
+    Health {
+        /// Failures in a row.
+        failures: u32 = 3,
+        /// For how long, in milliseconds.
+        down_ms: u64 = 5_000,
+    }
+}
+
+impl Timeouts {
+    /// A number of milliseconds of this table.
+    pub fn of(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+}
+
+impl Limits {
+    /// Those that concern heads and bodies alone.
+    pub fn http(&self) -> http::Limits {
+        http::Limits {
+            head_bytes: self.head_bytes,
+            line_bytes: self.line_bytes,
+            headers: self.headers,
+            body_bytes: self.body_bytes,
+        }
+    }
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read, or has a key or a value that is not known.
+    pub fn from_file(path: &Path) -> Result<Config, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| ConfigError::Read { path: path.to_owned(), cause })?;
+        toml::from_str(&text)
+            .map_err(|cause| ConfigError::Parse { path: path.to_owned(), cause: Box::new(cause) })
+    }
+
+    /// Whether the values make sense together.
+    ///
+    /// # Errors
+    ///
+    /// The first that does not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |text: &str| Err(ConfigError::Value(text.to_owned()));
+        if self.listen.is_empty() && self.tls_listen.is_empty() && self.quic_listen.is_none() {
+            return wrong("nothing to listen on: give --listen, --tls-listen or --quic");
+        }
+        if self.backends.is_empty() {
+            return wrong("no backend: give --backend");
+        }
+        let encrypted = !self.tls_listen.is_empty() || self.quic_listen.is_some();
+        if encrypted && (self.tls.certificate.is_none() || self.tls.key.is_none()) {
+            return wrong("TLS and QUIC need a certificate and its key: give --cert and --key");
+        }
+        if self.quic_listen.is_some() && cfg!(not(feature = "quic")) {
+            return wrong("this proxyd was built without the feature \"quic\"");
+        }
+        let limits = &self.limits;
+        if limits.headers == 0 || limits.headers > http::MAX_HEADERS {
+            return wrong("limits.headers must be 1 to 256");
+        }
+        if limits.line_bytes < 64 || limits.head_bytes < limits.line_bytes {
+            return wrong("limits: 64 <= line_bytes <= head_bytes must hold");
+        }
+        if limits.head_bytes > 1 << 20 {
+            return wrong("limits.head_bytes must be at most 1 MiB");
+        }
+        if limits.connections == 0 || limits.tries == 0 || limits.splice_min_bytes == 0 {
+            return wrong("limits: connections, tries and splice_min_bytes must not be 0");
+        }
+        if self.health.failures == 0 {
+            return wrong("health.failures must not be 0");
+        }
+        if matches!(self.metrics, Some(Address::Unix(_))) {
+            return wrong("metrics must be a TCP address");
+        }
+        Ok(())
+    }
+
+    /// Names of the settings that differ and need a restart.
+    pub fn restart_needed(&self, new: &Config) -> Vec<&'static str> {
+        let pipes = |limits: &Limits| (limits.connections, limits.pipes, limits.pipe_bytes);
+        [
+            ("listen", self.listen != new.listen),
+            ("tls_listen", self.tls_listen != new.tls_listen),
+            ("quic_listen", self.quic_listen != new.quic_listen),
+            ("workers", self.workers != new.workers),
+            ("mode", self.mode != new.mode),
+            ("splice", self.splice != new.splice),
+            ("metrics", self.metrics != new.metrics),
+            ("tls.by", self.tls.by != new.tls.by),
+            ("limits of a worker", pipes(&self.limits) != pipes(&new.limits)),
+        ]
+        .into_iter()
+        .filter_map(|(name, differs)| differs.then_some(name))
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proxyd.toml");
+        std::fs::write(&path, text).unwrap();
+        Config::from_file(&path).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_sets_what_it_names_and_leaves_the_rest() {
+        let config = read(
+            "listen = [\"tcp:127.0.0.1:80\"]\nbackends = [\"unix:/b\"]\nmode = \"nt\"\n\
+             [timeouts]\nheader_ms = 5\n[limits]\nheaders = 7\n",
+        )
+        .unwrap();
+        assert_eq!((config.mode, config.timeouts.header_ms), (Mode::Nt, 5));
+        assert_eq!(config.timeouts.connect_ms, Timeouts::default().connect_ms);
+        assert_eq!(config.limits.headers, 7);
+        config.check().unwrap();
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_file_and_line() {
+        for (text, named) in [
+            ("\nlisten = [\"nowhere\"]\n", "nowhere"),
+            ("\n[timeouts]\nheader = 5\n", "header"),
+            ("\nmode = \"fast\"\n", "fast"),
+            ("\nworkers = -1\n", "workers"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("proxyd.toml: ") && error.contains("line "), "{error}");
+            assert!(error.contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn values_that_make_no_sense_are_refused() {
+        let good = Config {
+            listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
+            backends: vec!["unix:/b".parse().unwrap()],
+            ..Config::default()
+        };
+        good.check().unwrap();
+        let bad = |change: fn(&mut Config)| {
+            let mut config = good.clone();
+            change(&mut config);
+            config.check().unwrap_err().to_string()
+        };
+        assert!(bad(|config| config.listen.clear()).contains("--listen"));
+        assert!(bad(|config| config.backends.clear()).contains("--backend"));
+        assert!(bad(|config| config.tls_listen = config.listen.clone()).contains("--cert"));
+        assert!(bad(|config| config.limits.headers = 257).contains("headers"));
+        assert!(bad(|config| config.limits.line_bytes = 1 << 20).contains("line_bytes"));
+        assert!(bad(|config| config.health.failures = 0).contains("failures"));
+        assert!(bad(|config| config.metrics = Some("/m".parse().unwrap())).contains("metrics"));
+        let mut other = good.clone();
+        other.mode = Mode::Copy;
+        other.timeouts.header_ms = 1;
+        assert_eq!(good.restart_needed(&other), ["mode"]);
+    }
+}

@@ -1,0 +1,144 @@
+//! What went wrong with an exchange: the kind, on whose side, whether another try may help, and
+//! why.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use rustix::io::Errno;
+
+/// On whose side an exchange failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The client.
+    Downstream,
+    /// The backend.
+    Upstream,
+    /// The proxy itself, or its machine.
+    Internal,
+}
+
+/// What failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// No connection to the backend could be made.
+    Connect,
+    /// A phase took longer than its limit.
+    Timeout,
+    /// The peer closed or reset the connection too early.
+    Closed,
+    /// What the peer sent is not HTTP/1.1, or could be read in two ways.
+    Malformed,
+    /// What the peer sent is larger than the limits allow.
+    TooLarge,
+    /// A system call failed.
+    System,
+}
+
+impl Kind {
+    /// The kind in a word or two.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Connect => "cannot connect",
+            Kind::Timeout => "timeout",
+            Kind::Closed => "closed too early",
+            Kind::Malformed => "malformed",
+            Kind::TooLarge => "too large",
+            Kind::System => "system call failed",
+        }
+    }
+}
+
+/// Why an exchange ended before its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// What failed.
+    pub kind: Kind,
+    /// On whose side.
+    pub source: Source,
+    /// Whether the same request may be given to another connection: nothing of it can have been
+    /// acted upon twice, and nothing of an answer has reached the client.
+    pub retryable: bool,
+    /// What the kernel said, where it was asked.
+    pub cause: Option<Errno>,
+    /// What was being done, and with whom.
+    pub context: Cow<'static, str>,
+}
+
+impl Error {
+    /// An error that another try does not mend.
+    pub fn new(source: Source, kind: Kind, context: impl Into<Cow<'static, str>>) -> Error {
+        Error { kind, source, retryable: false, cause: None, context: context.into() }
+    }
+
+    /// The same with what the kernel said.
+    #[must_use]
+    pub fn because(mut self, cause: Errno) -> Error {
+        self.cause = Some(cause);
+        self
+    }
+
+    /// The same, marked as one that may be tried again.
+    #[must_use]
+    pub fn retryable(mut self, retryable: bool) -> Error {
+        self.retryable = retryable;
+        self
+    }
+
+    /// The status that the client is answered with, if it can still be answered.
+    pub fn status(&self) -> u16 {
+        match (self.source, self.kind) {
+            (Source::Downstream, Kind::Timeout) => 408,
+            (Source::Downstream, Kind::TooLarge) => 413,
+            (Source::Downstream, _) => 400,
+            (Source::Upstream, Kind::Timeout) => 504,
+            (Source::Upstream, Kind::Connect) => 503,
+            (Source::Upstream, _) => 502,
+            (Source::Internal, _) => 500,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = match self.source {
+            Source::Downstream => "client",
+            Source::Upstream => "backend",
+            Source::Internal => "proxy",
+        };
+        write!(f, "{side}: {}: {}", self.kind.name(), self.context)?;
+        match self.cause {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_side_kind_context_and_cause() {
+        let error = Error::new(Source::Upstream, Kind::Connect, "unix:/run/b.sock")
+            .because(Errno::CONNREFUSED)
+            .retryable(true);
+        let text = error.to_string();
+        assert!(text.starts_with("backend: cannot connect: unix:/run/b.sock: "), "{text}");
+        assert!(text.contains("refused"), "{text}");
+        assert_eq!(error.status(), 503);
+        assert!(error.retryable);
+    }
+
+    #[test]
+    fn each_side_has_statuses_of_its_own() {
+        let status = |source, kind| Error::new(source, kind, "").status();
+        assert_eq!(status(Source::Downstream, Kind::Timeout), 408);
+        assert_eq!(status(Source::Downstream, Kind::TooLarge), 413);
+        assert_eq!(status(Source::Downstream, Kind::Malformed), 400);
+        assert_eq!(status(Source::Upstream, Kind::Timeout), 504);
+        assert_eq!(status(Source::Upstream, Kind::Malformed), 502);
+        assert_eq!(status(Source::Internal, Kind::System), 500);
+    }
+}

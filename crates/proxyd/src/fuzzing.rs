@@ -1,0 +1,96 @@
+//! What must hold for any bytes. The fuzzer calls it, and so does an ordinary test.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::http::{
+    Chunks, Event, Facts, Framing, Limits, Method, Reader, Scanner, Scheme, parse_request,
+    parse_response, write_request, write_response,
+};
+
+const FACTS: Facts = Facts {
+    client: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+    scheme: Scheme::Http,
+    trust_forwarded: false,
+    reader: Reader::Splice,
+};
+
+/// Takes the bytes for a client's, and panics if the backend could see another request than the
+/// proxy did, if pieces are taken for something else than the whole, or if something panics.
+pub fn request(bytes: &[u8]) {
+    let limits = Limits { head_bytes: 4096, line_bytes: 1024, headers: 32, body_bytes: 0 };
+    let end = Scanner::default().find_end(bytes, &limits);
+    let mut scanner = Scanner::default();
+    let in_pieces = (0..=bytes.len())
+        .map(|len| scanner.find_end(&bytes[..len], &limits))
+        .find(|found| !matches!(found, Ok(None)))
+        .unwrap_or(Ok(None));
+    assert_eq!(end, in_pieces, "the head's end depends on how it comes");
+    chunked(bytes);
+    if let Ok(Some(end)) = end {
+        let (head, body) = bytes.split_at(end);
+        passed_on(head, &limits);
+        response(head, &limits);
+        chunked(body);
+    }
+}
+
+/// What the backend gets of a request is the request that was understood.
+fn passed_on(head: &[u8], limits: &Limits) {
+    let Ok(request) = parse_request(head, limits) else { return };
+    let mut out = Vec::new();
+    write_request(&request, &FACTS, &mut out);
+    let wide = Limits { head_bytes: 1 << 16, line_bytes: 1 << 16, headers: 256, body_bytes: 0 };
+    let end = Scanner::default().find_end(&out, &wide).expect("it is unambiguous");
+    assert_eq!(end, Some(out.len()), "it is one head");
+    let again = parse_request(&out, &wide).expect("it is accepted");
+    assert_eq!((again.method, again.framing), (request.method, request.framing));
+    let path = |target: &crate::http::Target<'_>| [target.path, target.query].concat();
+    assert_eq!(path(&again.target), path(&request.target));
+    let host = request.target.authority.unwrap_or("localhost");
+    assert_eq!(again.target.authority, Some(host));
+    let framing_lines = again.headers.all("content-length").count()
+        + again.headers.all("transfer-encoding").count();
+    assert_eq!(framing_lines, usize::from(request.framing != Framing::None));
+    let own = |name: &str| again.headers.all(name).count();
+    assert_eq!((own("host"), own("ntcopy-reader"), own("x-forwarded-for")), (1, 1, 1));
+    assert_eq!((own("connection"), own("upgrade"), own("te")), (0, 0, 0));
+}
+
+/// What the client gets of a response is the response that was understood.
+fn response(head: &[u8], limits: &Limits) {
+    for method in [Method::Idempotent, Method::Head] {
+        let Ok(response) = parse_response(head, method, limits) else { continue };
+        let mut out = Vec::new();
+        write_response(&response, 1, true, &mut out);
+        let wide = Limits { head_bytes: 1 << 16, line_bytes: 1 << 16, headers: 256, body_bytes: 0 };
+        assert_eq!(Scanner::default().find_end(&out, &wide), Ok(Some(out.len())));
+        let again = parse_response(&out, method, &wide).expect("it is accepted");
+        assert_eq!((again.status, again.framing), (response.status, response.framing));
+    }
+}
+
+/// A chunked body is the same however it comes.
+fn chunked(body: &[u8]) {
+    let whole = decode(body, body.len().max(1));
+    for step in [1, 2, 7] {
+        assert_eq!(decode(body, step), whole, "in steps of {step}");
+    }
+}
+
+/// The payload and the bytes that the body took; `None` if it is refused or incomplete.
+fn decode(body: &[u8], step: usize) -> Option<(Vec<u8>, usize)> {
+    let (mut chunks, mut payload, mut at, mut seen) = (Chunks::default(), Vec::new(), 0, 0);
+    loop {
+        let (used, event) = chunks.next(&body[at..seen]).ok()?;
+        if let Event::Data(bytes) = event {
+            payload.extend_from_slice(&body[at..at + bytes]);
+        }
+        at += used;
+        match event {
+            Event::End => return Some((payload, at)),
+            Event::More if seen == body.len() => return None,
+            Event::More => seen = (seen + step).min(body.len()),
+            _ => {}
+        }
+    }
+}

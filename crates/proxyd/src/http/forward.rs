@@ -1,0 +1,251 @@
+//! What is passed on of a head, and what is added to it.
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::time::SystemTime;
+
+use super::{Framing, Request, Response, reason};
+
+/// Who reads the body of the response next: what the backend is told, so that it knows how to
+/// copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Nobody on this machine: it is spliced to the client.
+    Splice,
+    /// The CPU, right away: it is encrypted, or copied.
+    Cpu,
+}
+
+impl Reader {
+    /// The value of the `Ntcopy-Reader` line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reader::Splice => "splice",
+            Reader::Cpu => "cpu",
+        }
+    }
+}
+
+/// How the client speaks to the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// In the clear.
+    Http,
+    /// Through TLS or QUIC.
+    Https,
+}
+
+impl Scheme {
+    fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+}
+
+/// What the backend is told about the client and about what becomes of its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// The client's address; a unix socket has none.
+    pub client: Option<IpAddr>,
+    /// How it speaks.
+    pub scheme: Scheme,
+    /// Whether what the client says about those before it is passed on.
+    pub trust_forwarded: bool,
+    /// Who reads the answer's body.
+    pub reader: Reader,
+}
+
+const PROXY: &str = "proxyd";
+
+/// Lines of a request that the proxy writes itself.
+fn is_replaced(name: &str, facts: &Facts) -> bool {
+    let is = |other: &str| name.eq_ignore_ascii_case(other);
+    let forwarded = is("forwarded")
+        || is("x-forwarded-for")
+        || is("x-forwarded-host")
+        || is("x-forwarded-proto");
+    is("host")
+        || is("content-length")
+        || is("ntcopy-reader")
+        || (forwarded && !facts.trust_forwarded)
+}
+
+/// Appends the head of the request that the backend gets.
+pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
+    let target = &request.target;
+    let host = target.authority.unwrap_or("localhost");
+    line(out, &[request.method, " ", target.path, target.query, " HTTP/1.1"]);
+    line(out, &["Host: ", host]);
+    for (name, value) in request.headers.iter() {
+        let unwaited = request.minor == 0 && name.eq_ignore_ascii_case("expect");
+        if !is_replaced(name, facts) && !unwaited && !request.headers.is_hop_by_hop(name) {
+            header(out, name, value);
+        }
+    }
+    write_forwarded(facts, host, out);
+    line(out, &["Via: ", if request.minor == 0 { "1.0 " } else { "1.1 " }, PROXY]);
+    line(out, &["Ntcopy-Reader: ", facts.reader.name()]);
+    write_framing(request.framing, out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Lines of the same name form one list, so ours follow those that the client may add to.
+fn write_forwarded(facts: &Facts, host: &str, out: &mut Vec<u8>) {
+    let scheme = facts.scheme.name();
+    if let Some(client) = facts.client {
+        let _ = write!(out, "X-Forwarded-For: {client}\r\n");
+    }
+    if !facts.trust_forwarded {
+        line(out, &["X-Forwarded-Proto: ", scheme]);
+    }
+    let _ = match facts.client {
+        Some(IpAddr::V4(client)) => write!(out, "Forwarded: for={client}"),
+        Some(IpAddr::V6(client)) => write!(out, "Forwarded: for=\"[{client}]\""),
+        None => write!(out, "Forwarded: for=unknown"),
+    };
+    line(out, &[";host=\"", host, "\";proto=", scheme]);
+}
+
+fn write_framing(framing: Framing, out: &mut Vec<u8>) {
+    match framing {
+        Framing::Length(length) => {
+            let _ = write!(out, "Content-Length: {length}\r\n");
+        }
+        Framing::Chunked => line(out, &["Transfer-Encoding: chunked"]),
+        Framing::None | Framing::UntilClose => {}
+    }
+}
+
+/// Appends the head of the response that a client of HTTP/1.`minor` gets. `keep` says whether its
+/// connection stays open; an interim response says nothing about that.
+pub fn write_response(response: &Response<'_>, minor: u8, keep: bool, out: &mut Vec<u8>) {
+    let reason = if response.reason.is_empty() { reason(response.status) } else { response.reason };
+    let _ = write!(out, "HTTP/1.1 {} {reason}\r\n", response.status);
+    let mut dated = response.is_interim();
+    for (name, value) in response.headers.iter() {
+        dated |= name.eq_ignore_ascii_case("date");
+        let framing = name.eq_ignore_ascii_case("content-length");
+        if !framing && !response.headers.is_hop_by_hop(name) {
+            header(out, name, value);
+        }
+    }
+    // RFC 9110, 8.6: neither 1xx nor 204 may say how long nothing is.
+    let framed = !response.is_interim() && response.status != 204;
+    if framed && !(minor == 0 && response.declared == Framing::Chunked) {
+        write_framing(response.declared, out);
+    }
+    if !dated {
+        let _ = write!(out, "Date: {}\r\n", httpdate::fmt_http_date(SystemTime::now()));
+    }
+    line(out, &["Via: 1.1 ", PROXY]);
+    if !response.is_interim() {
+        match (keep, minor) {
+            (false, _) => line(out, &["Connection: close"]),
+            (true, 0) => line(out, &["Connection: keep-alive"]),
+            (true, _) => {}
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+        out.extend_from_slice(part);
+    }
+}
+
+fn line(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::super::{Limits, Method, parse_request, parse_response};
+    use super::*;
+
+    const FACTS: Facts = Facts {
+        client: Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7))),
+        scheme: Scheme::Http,
+        trust_forwarded: false,
+        reader: Reader::Splice,
+    };
+
+    fn passed_on(head: &str, facts: &Facts) -> String {
+        let request = parse_request(head.as_bytes(), &Limits::default()).unwrap();
+        let mut out = Vec::new();
+        write_request(&request, facts, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_request_is_passed_on_without_what_concerns_this_hop() {
+        let got = passed_on(
+            "PUT http://real/x HTTP/1.1\r\nHost: fake\r\nConnection: X-A, content-length\r\nX-A: 1\r\n\
+             X-B: 2\r\nUpgrade: h2c\r\nTE: trailers\r\nContent-Length: 3\r\nNtcopy-Reader: cpu\r\n\
+             X-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nVia: 1.1 first\r\n\r\n",
+            &FACTS,
+        );
+        assert_eq!(
+            got,
+            "PUT /x HTTP/1.1\r\nHost: real\r\nX-B: 2\r\nVia: 1.1 first\r\n\
+             X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: http\r\n\
+             Forwarded: for=192.0.2.7;host=\"real\";proto=http\r\nVia: 1.1 proxyd\r\n\
+             Ntcopy-Reader: splice\r\nContent-Length: 3\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn a_trusted_client_is_believed_about_those_before_it() {
+        let facts = Facts { trust_forwarded: true, client: Some("::1".parse().unwrap()), ..FACTS };
+        let got = passed_on(
+            "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Proto: https\r\n\r\n",
+            &facts,
+        );
+        assert!(
+            got.contains("X-Forwarded-For: 6.6.6.6\r\n")
+                && got.contains("X-Forwarded-For: ::1\r\n")
+        );
+        assert_eq!(got.matches("X-Forwarded-Proto").count(), 1, "{got}");
+        assert!(got.contains("Forwarded: for=\"[::1]\";host=\"a\";proto=http\r\n"), "{got}");
+    }
+
+    fn answered(head: &str, method: Method, minor: u8, keep: bool) -> String {
+        let response = parse_response(head.as_bytes(), method, &Limits::default()).unwrap();
+        let mut out = Vec::new();
+        write_response(&response, minor, keep, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_response_is_passed_on_with_the_clients_framing() {
+        let head =
+            "HTTP/1.1 200 OK\r\nDate: D\r\nKeep-Alive: 5\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(
+            answered(head, Method::Idempotent, 1, true),
+            "HTTP/1.1 200 OK\r\nDate: D\r\nTransfer-Encoding: chunked\r\nVia: 1.1 proxyd\r\n\r\n"
+        );
+        assert_eq!(
+            answered(head, Method::Idempotent, 0, false),
+            "HTTP/1.1 200 OK\r\nDate: D\r\nVia: 1.1 proxyd\r\nConnection: close\r\n\r\n"
+        );
+        let head = "HTTP/1.1 200\r\nDate: D\r\nContent-Length: 5\r\n\r\n";
+        assert_eq!(
+            answered(head, Method::Head, 0, true),
+            "HTTP/1.1 200 OK\r\nDate: D\r\nContent-Length: 5\r\nVia: 1.1 proxyd\r\n\
+             Connection: keep-alive\r\n\r\n"
+        );
+        let got = answered("HTTP/1.1 204 N\r\nContent-Length: 0\r\n\r\n", Method::Other, 1, true);
+        assert!(!got.contains("Content-Length") && got.contains("\r\nDate: "), "{got}");
+        assert_eq!(
+            answered("HTTP/1.1 100 Continue\r\n\r\n", Method::Other, 1, false),
+            "HTTP/1.1 100 Continue\r\nVia: 1.1 proxyd\r\n\r\n"
+        );
+    }
+}

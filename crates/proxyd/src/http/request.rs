@@ -1,0 +1,280 @@
+//! Requests: parsed, and refused where they could be taken for something else further on.
+
+use httparse::{Error as ParseError, Header};
+
+use super::headers::BadFraming;
+use super::{Framing, HeadError, Headers, Limits, MAX_HEADERS};
+
+/// What the proxy must know of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Its answer has no body.
+    Head,
+    /// Doing it twice is the same as doing it once: GET, PUT, DELETE, OPTIONS.
+    Idempotent,
+    /// All others.
+    Other,
+}
+
+impl Method {
+    /// Whether a second try does no harm.
+    pub fn is_idempotent(self) -> bool {
+        self != Method::Other
+    }
+}
+
+/// Why a request is not passed on: the status, and the reason in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{status}: {reason}")]
+pub struct Refusal {
+    /// The status that answers it.
+    pub status: u16,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl From<HeadError> for Refusal {
+    fn from(error: HeadError) -> Refusal {
+        match error {
+            HeadError::BareLineEnd => refuse(400, "a line of the head does not end in CR LF"),
+            HeadError::Nul => refuse(400, "the head has a NUL byte"),
+            HeadError::FirstLineTooLong => refuse(414, "the request line is longer than allowed"),
+            HeadError::TooLarge => refuse(431, "the head is larger than allowed"),
+        }
+    }
+}
+
+fn refuse(status: u16, reason: &'static str) -> Refusal {
+    Refusal { status, reason }
+}
+
+/// A request's target as it is passed on, and the host it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'b> {
+    /// The path; empty in an absolute target stands for `/`, or `*` of OPTIONS.
+    pub path: &'b str,
+    /// The query with its question mark where the path is empty, else empty.
+    pub query: &'b str,
+    /// Of an absolute target, else of the Host line; `None` if there is neither.
+    pub authority: Option<&'b str>,
+}
+
+/// A request's head.
+#[derive(Debug)]
+pub struct Request<'b> {
+    /// The method as it was written.
+    pub method: &'b str,
+    /// What it implies.
+    pub kind: Method,
+    /// Where it goes.
+    pub target: Target<'b>,
+    /// The x of HTTP/1.x.
+    pub minor: u8,
+    /// All header lines.
+    pub headers: Headers<'b>,
+    /// How its body ends.
+    pub framing: Framing,
+    /// Whether the client wants to keep the connection.
+    pub keep_alive: bool,
+    /// Whether the client waits for a 100 before it sends the body.
+    pub expects_continue: bool,
+}
+
+/// Parses a complete head, as [`Scanner`](super::Scanner) has found it.
+///
+/// # Errors
+///
+/// It is malformed, ambiguous, too large, or asks for what is not done here.
+pub fn parse_request<'b>(head: &'b [u8], limits: &Limits) -> Result<Request<'b>, Refusal> {
+    let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut slots[..limits.headers.min(MAX_HEADERS)]);
+    match parsed.parse(head) {
+        Ok(httparse::Status::Complete(len)) if len == head.len() => {}
+        Ok(_) => return Err(refuse(400, "the head ends before its empty line")),
+        Err(ParseError::TooManyHeaders) => return Err(refuse(431, "too many header lines")),
+        Err(ParseError::Version) => return Err(refuse(505, "not HTTP/1.0 or HTTP/1.1")),
+        Err(_) => return Err(refuse(400, "malformed head")),
+    }
+    let (Some(method), Some(target), Some(minor)) = (parsed.method, parsed.path, parsed.version)
+    else {
+        return Err(refuse(400, "malformed request line"));
+    };
+    let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
+    let framing = framing(&headers, minor, limits)?;
+    Ok(Request {
+        method,
+        kind: kind(method)?,
+        target: resolve(method, target, minor, &headers)?,
+        minor,
+        framing,
+        keep_alive: keeps(&headers, minor),
+        expects_continue: expects_continue(&headers, minor)?,
+        headers,
+    })
+}
+
+fn kind(method: &str) -> Result<Method, Refusal> {
+    match method {
+        "HEAD" => Ok(Method::Head),
+        "GET" | "PUT" | "DELETE" | "OPTIONS" => Ok(Method::Idempotent),
+        "CONNECT" | "TRACE" => Err(refuse(405, "CONNECT and TRACE are not passed on")),
+        _ => Ok(Method::Other),
+    }
+}
+
+fn framing(headers: &Headers<'_>, minor: u8, limits: &Limits) -> Result<Framing, Refusal> {
+    match headers.framing(minor) {
+        Ok(Framing::Length(length)) if limits.body_bytes != 0 && length > limits.body_bytes => {
+            Err(refuse(413, "the body is larger than allowed"))
+        }
+        Ok(framing) => Ok(framing),
+        Err(BadFraming::Ambiguous(reason)) => Err(refuse(400, reason)),
+        Err(BadFraming::UnknownCoding) => Err(refuse(501, "a transfer coding besides chunked")),
+    }
+}
+
+/// Whether a head of that version with these lines leaves the connection open.
+pub(super) fn keeps(headers: &Headers<'_>, minor: u8) -> bool {
+    !headers.has_word("connection", "close")
+        && (minor > 0 || headers.has_word("connection", "keep-alive"))
+}
+
+fn expects_continue(headers: &Headers<'_>, minor: u8) -> Result<bool, Refusal> {
+    let mut expects = false;
+    for value in headers.all("expect") {
+        if !value.eq_ignore_ascii_case(b"100-continue") {
+            return Err(refuse(417, "an expectation besides 100-continue"));
+        }
+        expects = true;
+    }
+    // HTTP/1.0 has no interim answers to wait for.
+    Ok(expects && minor > 0)
+}
+
+/// The host, and the target without it. An absolute target wins over the Host line, as RFC 9112,
+/// 3.2.2, wants it; the backend is told only the winner.
+fn resolve<'b>(
+    method: &str,
+    target: &'b str,
+    minor: u8,
+    headers: &Headers<'b>,
+) -> Result<Target<'b>, Refusal> {
+    let host = headers.only("host").map_err(|()| refuse(400, "several Host lines"))?;
+    if host.is_none() && minor > 0 {
+        return Err(refuse(400, "no Host line"));
+    }
+    let host = host.map(authority).transpose()?;
+    if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
+        return Err(refuse(400, "a byte that a target can't have"));
+    }
+    if target.starts_with('/') || (target == "*" && method == "OPTIONS") {
+        return Ok(Target { path: target, query: "", authority: host });
+    }
+    let (scheme, rest) = target.split_once("://").ok_or(refuse(400, "malformed target"))?;
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return Err(refuse(400, "a scheme besides http and https"));
+    }
+    let (name, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    if name.is_empty() {
+        return Err(refuse(400, "an absolute target without a host"));
+    }
+    let name = Some(authority(name.as_bytes())?);
+    let (path, query) = match rest {
+        "" if method == "OPTIONS" => ("*", ""),
+        rest if rest.starts_with('/') => (rest, ""),
+        query => ("/", query),
+    };
+    Ok(Target { path, query, authority: name })
+}
+
+/// A host and perhaps a port, in the characters that they may have: no user, no blanks, no list.
+fn authority(value: &[u8]) -> Result<&str, Refusal> {
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(byte);
+    match str::from_utf8(value) {
+        Ok(text) if value.iter().all(allowed) => Ok(text),
+        _ => Err(refuse(400, "malformed host")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(head: &str) -> Result<Request<'_>, Refusal> {
+        parse_request(head.as_bytes(), &Limits::default())
+    }
+
+    fn status(head: &str) -> u16 {
+        parse(head).expect_err(head).status
+    }
+
+    #[test]
+    fn a_plain_request_is_understood() {
+        let request =
+            parse("PUT /a?b HTTP/1.1\r\nHost: h:80\r\nContent-Length: 3\r\n\r\n").unwrap();
+        assert_eq!((request.method, request.kind), ("PUT", Method::Idempotent));
+        assert_eq!(request.target, Target { path: "/a?b", query: "", authority: Some("h:80") });
+        assert_eq!(request.framing, Framing::Length(3));
+        assert!(request.keep_alive && !request.expects_continue);
+        let request = parse("GET / HTTP/1.0\r\n\r\n").unwrap();
+        assert!(!request.keep_alive && request.target.authority.is_none());
+        assert!(parse("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").unwrap().keep_alive);
+    }
+
+    #[test]
+    fn an_absolute_target_wins_over_the_host_line() {
+        let target = |line: &'static str| {
+            let head = format!("{line} HTTP/1.1\r\nHost: other\r\n\r\n").leak();
+            parse(head).unwrap().target
+        };
+        let is = |path, query| Target { path, query, authority: Some("real:81") };
+        assert_eq!(target("GET http://real:81/p?q"), is("/p?q", ""));
+        assert_eq!(target("GET HTTPS://real:81"), is("/", ""));
+        assert_eq!(target("GET http://real:81?q"), is("/", "?q"));
+        assert_eq!(target("OPTIONS http://real:81"), is("*", ""));
+        for bad in ["ftp://real/", "http:///p", "http://user@real/", "real:80", "*", "?q"] {
+            assert_eq!(status(&format!("GET {bad} HTTP/1.1\r\nHost: h\r\n\r\n")), 400, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_request_has_one_host() {
+        assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), 400);
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n"), 400);
+        for host in ["a b", "a,b", "u@a", "a/b", "a\\b", "a\u{e4}"] {
+            assert_eq!(status(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")), 400, "{host}");
+        }
+    }
+
+    #[test]
+    fn forms_that_smuggle_are_refused() {
+        for bad in [
+            "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n",
+            "GET / HTTP/1.1\r\n Host: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n: x\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nX: \x01\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nContent-Length : 5\r\n\r\n",
+            "GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET /\u{e4} HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET /#f HTTP/1.1\r\nHost: a\r\n\r\n",
+        ] {
+            assert_eq!(status(bad), 400, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_done_here_is_said() {
+        let host = "Host: a\r\n\r\n";
+        assert_eq!(status(&format!("CONNECT a:1 HTTP/1.1\r\n{host}")), 405);
+        assert_eq!(status(&format!("TRACE / HTTP/1.1\r\n{host}")), 405);
+        assert_eq!(status(&format!("GET / HTTP/2.0\r\n{host}")), 505);
+        assert_eq!(status(&format!("GET / \r\n{host}")), 505);
+        assert_eq!(status(&format!("GET / HTTP/1.1\r\nExpect: 200-ok\r\n{host}")), 417);
+        assert_eq!(status(&format!("GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n{host}")), 501);
+        let limits = Limits { body_bytes: 10, ..Limits::default() };
+        let head = format!("PUT / HTTP/1.1\r\nContent-Length: 11\r\n{host}");
+        assert_eq!(parse_request(head.as_bytes(), &limits).unwrap_err().status, 413);
+    }
+}

@@ -1,0 +1,121 @@
+//! Responses of backends. What a backend says is doubted as much as what a client says.
+
+use httparse::Header;
+
+use super::headers::BadFraming;
+use super::request::keeps;
+use super::{Framing, Headers, Limits, MAX_HEADERS, Method};
+
+/// Why a backend's answer is not passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadResponse(pub &'static str);
+
+/// A response's head.
+#[derive(Debug)]
+pub struct Response<'b> {
+    /// 100 to 999.
+    pub status: u16,
+    /// The words behind the status; may be empty.
+    pub reason: &'b str,
+    /// All header lines.
+    pub headers: Headers<'b>,
+    /// What the lines say about the body, whether or not there is one.
+    pub declared: Framing,
+    /// How the body ends that follows.
+    pub framing: Framing,
+    /// Whether the backend keeps the connection.
+    pub keep_alive: bool,
+}
+
+impl Response<'_> {
+    /// Whether another response to the same request follows.
+    pub fn is_interim(&self) -> bool {
+        self.status < 200
+    }
+}
+
+/// Parses the complete head of the answer to a request with that method.
+///
+/// # Errors
+///
+/// It is malformed or ambiguous, or it changes the protocol, which nobody asked for.
+pub fn parse_response<'b>(
+    head: &'b [u8],
+    method: Method,
+    limits: &Limits,
+) -> Result<Response<'b>, BadResponse> {
+    let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Response::new(&mut slots[..limits.headers.min(MAX_HEADERS)]);
+    match parsed.parse(head) {
+        Ok(httparse::Status::Complete(len)) if len == head.len() => {}
+        Ok(_) => return Err(BadResponse("the head ends before its empty line")),
+        Err(_) => return Err(BadResponse("malformed head")),
+    }
+    let (Some(status), Some(minor)) = (parsed.code, parsed.version) else {
+        return Err(BadResponse("malformed status line"));
+    };
+    if status < 100 || status == 101 {
+        return Err(BadResponse("a status that nobody asked for"));
+    }
+    let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
+    let declared = headers.framing(minor).map_err(|bad| match bad {
+        BadFraming::Ambiguous(reason) => BadResponse(reason),
+        BadFraming::UnknownCoding => BadResponse("a transfer coding besides chunked"),
+    })?;
+    let bodiless = status < 200 || status == 204 || status == 304 || method == Method::Head;
+    let framing = match declared {
+        _ if bodiless => Framing::None,
+        Framing::None => Framing::UntilClose,
+        declared => declared,
+    };
+    let keep_alive = keeps(&headers, minor) && framing != Framing::UntilClose;
+    let reason = parsed.reason.unwrap_or_default();
+    Ok(Response { status, reason, headers, declared, framing, keep_alive })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(head: &'static str, method: Method) -> Result<Response<'static>, BadResponse> {
+        parse_response(head.as_bytes(), method, &Limits::default())
+    }
+
+    #[test]
+    fn the_framing_follows_status_and_method() {
+        let framing = |head, method| parse(head, method).unwrap().framing;
+        let length = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        assert_eq!(framing(length, Method::Idempotent), Framing::Length(5));
+        assert_eq!(framing(length, Method::Head), Framing::None);
+        assert_eq!(parse(length, Method::Head).unwrap().declared, Framing::Length(5));
+        let until = "HTTP/1.1 200 OK\r\n\r\n";
+        assert_eq!(framing(until, Method::Other), Framing::UntilClose);
+        assert!(!parse(until, Method::Other).unwrap().keep_alive);
+        for bodiless in
+            ["HTTP/1.1 204 \r\n\r\n", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"]
+        {
+            assert_eq!(framing(bodiless, Method::Idempotent), Framing::None, "{bodiless}");
+            assert!(parse(bodiless, Method::Idempotent).unwrap().keep_alive);
+        }
+        assert!(parse("HTTP/1.1 100 Continue\r\n\r\n", Method::Other).unwrap().is_interim());
+        assert!(!parse("HTTP/1.0 204 No\r\n\r\n", Method::Other).unwrap().keep_alive);
+    }
+
+    #[test]
+    fn an_answer_that_could_be_read_in_two_ways_is_refused() {
+        for bad in [
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+            "HTTP/1.1 099 Low\r\n\r\n",
+            "HTTP/2 200 OK\r\n\r\n",
+            "hello\r\n\r\n",
+        ] {
+            assert!(parse(bad, Method::Idempotent).is_err(), "{bad:?}");
+        }
+    }
+}

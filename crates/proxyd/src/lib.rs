@@ -1,0 +1,35 @@
+//! proxyd: an HTTP/1.1 reverse proxy that splices.
+//!
+//! A backend writes a response into a socket; the proxy moves it on to the client and never
+//! touches it; so nobody on the machine needs those bytes in a cache. The proxy says to the
+//! backend, request by request, whether that is so ([`http::Reader`]), and sends what it must
+//! write itself past the cache ([`net::Mode`]).
+//!
+//! | module | what |
+//! |---|---|
+//! | [`http`] | heads, framing, what is passed on; bytes alone |
+//! | [`splice`], [`pipe`] | socket to pipe to socket |
+//! | [`net`], [`tls`] | addresses, listeners, connections |
+//! | `quic` | HTTP/3, if built with the feature |
+//! | [`worker`] | the loop, sessions, exchanges |
+//! | [`server`] | all of it, started, reloaded, stopped |
+
+pub mod access;
+pub mod backend;
+pub mod buffer;
+pub mod capabilities;
+pub mod cli;
+pub mod config;
+pub mod error;
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod http;
+pub mod metrics;
+pub mod net;
+pub mod pipe;
+#[cfg(feature = "quic")]
+pub mod quic;
+pub mod server;
+pub mod splice;
+pub mod tls;
+pub mod worker;

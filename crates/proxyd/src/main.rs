@@ -1,0 +1,108 @@
+//! The program `proxyd`: settings, signals, exit codes.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use proxyd::cli::Cli;
+use proxyd::net::ListenError;
+use proxyd::server::{Server, StartError};
+use proxyd::worker::Stop;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tracing_subscriber::EnvFilter;
+
+/// The settings make no sense.
+const USAGE: u8 = 2;
+/// An address is taken, or is not this machine's.
+const NOT_AVAILABLE: u8 = 3;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let filter = EnvFilter::try_from_env("PROXYD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    if cli.capabilities {
+        print_capabilities(cli.json);
+        return ExitCode::SUCCESS;
+    }
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("proxyd: {error}");
+            ExitCode::from(match error {
+                StartError::Config(_) => USAGE,
+                StartError::Listen(ListenError::Live(_)) => NOT_AVAILABLE,
+                StartError::Listen(_) | StartError::System { .. } => 1,
+            })
+        }
+    }
+}
+
+fn print_capabilities(json: bool) {
+    let words = proxyd::capabilities::capabilities();
+    if json {
+        println!(
+            "{{\"capabilities\": [{}]}}",
+            words.iter().map(|w| format!("{w:?}")).collect::<Vec<_>>().join(", ")
+        );
+    } else {
+        words.iter().for_each(|word| println!("{word}"));
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), StartError> {
+    let config = cli.settings()?;
+    if cli.check {
+        proxyd::config::Live::new(&config)?;
+        return Ok(());
+    }
+    raise_descriptor_limit();
+    // Before the workers: a signal that comes while they start is not lost.
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
+        .map_err(|cause| StartError::System { what: "catch signals".to_owned(), cause })?;
+    let mut server = Server::start(config)?;
+    let addresses = server.addresses();
+    for address in addresses.plain.iter().chain(&addresses.tls) {
+        tracing::info!(%address, "listening");
+    }
+    if let Some(address) = &addresses.quic {
+        tracing::info!(%address, "listening for HTTP/3");
+    }
+    if let Some(address) = &addresses.metrics {
+        tracing::info!(%address, "metrics");
+    }
+    let waiting = signals.handle();
+    server
+        .when_over(move || waiting.close())
+        .map_err(|cause| StartError::System { what: "start a thread".to_owned(), cause })?;
+    let mut stopping = false;
+    for signal in &mut signals {
+        match signal {
+            SIGHUP => reload(cli, &mut server),
+            _ if stopping => server.stop(Stop::Now),
+            _ => {
+                tracing::info!("stopping; a second signal stops at once");
+                stopping = true;
+                server.stop(Stop::Graceful);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn reload(cli: &Cli, server: &mut Server) {
+    match cli.settings().and_then(|config| server.reload(config)) {
+        Ok(unchanged) if unchanged.is_empty() => tracing::info!("reloaded"),
+        Ok(unchanged) => tracing::warn!(?unchanged, "reloaded; these need a restart"),
+        Err(error) => tracing::error!(%error, "not reloaded: the old settings stay"),
+    }
+}
+
+/// Connections and pipes need descriptors: as many as this process may have.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(errno) = setrlimit(Resource::Nofile, limit) {
+        tracing::debug!(%errno, "the limit of open files stays");
+    }
+}

@@ -1,0 +1,196 @@
+//! Sockets that are listened on. A TCP address has one socket a worker (`SO_REUSEPORT`), a path
+//! has one socket that the workers share.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use super::Address;
+
+/// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
+const BACKLOG: i32 = 4096;
+
+/// Why an address can't be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Somebody answers on the path.
+    #[error("{0}: another process answers on this socket; stop it, or choose another path")]
+    Live(Address),
+    /// Something that is no socket has the path.
+    #[error("{0}: the path exists and is not a socket; remove it, or choose another")]
+    NotASocket(Address),
+    /// The kernel refuses.
+    #[error("{address}: cannot {step}: {cause}")]
+    System {
+        /// The address.
+        address: Address,
+        /// What was refused.
+        step: &'static str,
+        /// Why.
+        cause: Errno,
+    },
+}
+
+/// A socket that is listened on.
+#[derive(Debug, Clone)]
+pub struct Listener {
+    /// Where, with the port that the kernel chose if 0 was asked for.
+    pub address: Address,
+    socket: Arc<OwnedFd>,
+}
+
+impl Listener {
+    /// Whether several workers wait on the same socket.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.address, Address::Unix(_))
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn refused(address: &Address, step: &'static str) -> impl FnOnce(Errno) -> ListenError {
+    let address = address.clone();
+    move |cause| ListenError::System { address, step, cause }
+}
+
+fn open(address: &Address, family: AddressFamily) -> Result<OwnedFd, ListenError> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(family, SocketType::STREAM, flags, None)
+        .map_err(refused(address, "open a socket"))
+}
+
+/// `SO_REUSEPORT` would let a second proxy of the same user take half of the connections without
+/// a word. A socket without it can't be bound where somebody listens.
+fn refuse_shared(at: SocketAddr, family: AddressFamily) -> Result<(), ListenError> {
+    let address = Address::Tcp(at);
+    let socket = open(&address, family)?;
+    set_socket_reuseaddr(&socket, true).map_err(refused(&address, "set SO_REUSEADDR"))?;
+    rustix::net::bind(&socket, &at).map_err(refused(&address, "bind"))
+}
+
+/// One socket a worker on the same TCP address, all with the same port even if 0 was asked for.
+///
+/// # Errors
+///
+/// The kernel refuses: the address is taken, is not this machine's, or needs a privilege.
+pub fn bind_tcp(asked: SocketAddr, workers: usize) -> Result<Vec<Listener>, ListenError> {
+    let mut real = asked;
+    let family = if asked.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    refuse_shared(asked, family)?;
+    (0..workers)
+        .map(|_| {
+            let address = Address::Tcp(real);
+            let socket = open(&address, family)?;
+            set_socket_reuseaddr(&socket, true).map_err(refused(&address, "set SO_REUSEADDR"))?;
+            set_socket_reuseport(&socket, true).map_err(refused(&address, "set SO_REUSEPORT"))?;
+            rustix::net::bind(&socket, &real).map_err(refused(&address, "bind"))?;
+            rustix::net::listen(&socket, BACKLOG).map_err(refused(&address, "listen"))?;
+            let name = rustix::net::getsockname(&socket)
+                .and_then(SocketAddr::try_from)
+                .map_err(refused(&address, "ask for the port"))?;
+            real = name;
+            Ok(Listener { address: Address::Tcp(name), socket: Arc::new(socket) })
+        })
+        .collect()
+}
+
+/// The file of a socket that was bound here; it is removed when this is dropped, unless another
+/// has taken its place.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    /// Held open, so that the file that takes its place can't get its inode's number.
+    file: OwnedFd,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let own = rustix::fs::fstat(&self.file);
+        let now = fs::symlink_metadata(&self.path);
+        if let (Ok(own), Ok(now)) = (own, now)
+            && (own.st_dev, own.st_ino) == (now.dev(), now.ino())
+        {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A socket in the file system. A stale one, on which nobody answers, is replaced.
+///
+/// # Errors
+///
+/// Somebody answers on it, the path is not a socket, or the kernel refuses.
+pub fn bind_unix(path: &Path) -> Result<(Listener, SocketFile), ListenError> {
+    let address = Address::Unix(path.to_owned());
+    remove_stale(path, &address)?;
+    let socket = open(&address, AddressFamily::UNIX)?;
+    let name = SocketAddrUnix::new(path).map_err(refused(&address, "name the socket"))?;
+    rustix::net::bind(&socket, &name).map_err(refused(&address, "bind"))?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(refused(&address, "look at the socket"))?;
+    let file = SocketFile { path: path.to_owned(), file };
+    rustix::net::listen(&socket, BACKLOG).map_err(refused(&address, "listen"))?;
+    Ok((Listener { address, socket: Arc::new(socket) }, file))
+}
+
+fn remove_stale(path: &Path, address: &Address) -> Result<(), ListenError> {
+    let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !data.file_type().is_socket() {
+        return Err(ListenError::NotASocket(address.clone()));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|error| {
+                let cause = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                refused(address, "remove the stale socket")(cause)
+            })
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        // Accepted, or the queue is full: either way somebody is there.
+        _ => Err(ListenError::Live(address.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stale_socket_is_replaced_and_a_live_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.sock");
+        let (first, file) = bind_unix(&path).unwrap();
+        assert!(matches!(bind_unix(&path), Err(ListenError::Live(_))));
+        drop(first);
+        let (second, replaced) = bind_unix(&path).unwrap();
+        drop(file);
+        assert!(path.exists(), "the second's file is not the first's to remove");
+        drop((second, replaced));
+        assert!(!path.exists());
+        fs::write(&path, "").unwrap();
+        assert!(matches!(bind_unix(&path), Err(ListenError::NotASocket(_))));
+    }
+
+    #[test]
+    fn workers_share_a_port() {
+        let listeners = bind_tcp("127.0.0.1:0".parse().unwrap(), 3).unwrap();
+        assert!(listeners.iter().all(|listener| listener.address == listeners[0].address));
+        let Address::Tcp(address) = listeners[0].address else { panic!("not TCP") };
+        assert_ne!(address.port(), 0);
+        assert!(bind_tcp(address, 1).is_err(), "another proxy does not get a share");
+    }
+}

@@ -1,0 +1,97 @@
+//! Connections to backends, for exchanges that came by HTTP/3.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use rustix::io::Errno;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+use crate::backend::Backend;
+use crate::error::{Error, Kind, Source};
+use crate::net::Address;
+
+/// A stream of either kind.
+pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl Socket for UnixStream {}
+impl Socket for TcpStream {}
+
+/// A connection to a backend.
+pub(super) struct Upstream {
+    pub(super) stream: Box<dyn Socket>,
+    /// What was read and not used yet.
+    pub(super) input: BytesMut,
+    pub(super) backend: Arc<Backend>,
+    /// Whether it had served before.
+    pub(super) reused: bool,
+    idle_since: Instant,
+}
+
+/// Idle connections, bounded in number.
+#[derive(Default)]
+pub(super) struct Idle(Mutex<Vec<Upstream>>);
+
+impl Idle {
+    /// The connection to that backend that was used last. Those that are too old go.
+    pub(super) fn take(&self, backend: &Arc<Backend>, idle: Duration) -> Option<Upstream> {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        list.retain(|upstream| upstream.idle_since.elapsed() < idle);
+        let at = list.iter().rposition(|upstream| Arc::ptr_eq(&upstream.backend, backend))?;
+        Some(Upstream { reused: true, ..list.remove(at) })
+    }
+
+    /// Keeps a connection; beyond `limit` the oldest goes.
+    pub(super) fn keep(&self, stream: Box<dyn Socket>, backend: Arc<Backend>, limit: usize) {
+        let (input, idle_since) = (BytesMut::new(), Instant::now());
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        list.push(Upstream { stream, input, backend, reused: true, idle_since });
+        while list.len() > limit {
+            list.remove(0);
+        }
+    }
+}
+
+/// A new connection.
+pub(super) async fn connect(backend: &Arc<Backend>, within: Duration) -> Result<Upstream, Error> {
+    let connecting = async {
+        let stream: Box<dyn Socket> = match &backend.address {
+            Address::Unix(path) => Box::new(connect_unix(path).await?),
+            Address::Tcp(address) => {
+                let stream = TcpStream::connect(address).await?;
+                stream.set_nodelay(true)?;
+                Box::new(stream)
+            }
+        };
+        Ok::<_, std::io::Error>(stream)
+    };
+    let error = |kind| Error::new(Source::Upstream, kind, backend.address.to_string());
+    match timeout(within, connecting).await {
+        Ok(Ok(stream)) => Ok(Upstream {
+            stream,
+            input: BytesMut::new(),
+            backend: Arc::clone(backend),
+            reused: false,
+            idle_since: Instant::now(),
+        }),
+        Ok(Err(cause)) => {
+            let errno = Errno::from_io_error(&cause).unwrap_or(Errno::IO);
+            Err(error(Kind::Connect).because(errno).retryable(true))
+        }
+        Err(_) => Err(error(Kind::Timeout).retryable(true)),
+    }
+}
+
+/// A unix backend whose queue is full says EAGAIN, and no event says when it is not: asked again.
+async fn connect_unix(path: &std::path::Path) -> std::io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            result => return result,
+        }
+    }
+}

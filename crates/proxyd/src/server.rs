@@ -1,0 +1,279 @@
+//! The whole: listeners, workers, metrics, and the asking of them to reload and to stop.
+
+mod metrics_listener;
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crate::config::{Config, ConfigError, Live, TlsBy};
+use crate::http::Scheme;
+use crate::metrics::Counters;
+use crate::net::{Address, ListenError, SocketFile, bind_tcp, bind_unix};
+use crate::splice;
+use crate::worker::{Door, Shared, Stop, Worker};
+
+/// Why the proxy can't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The settings are no good.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An address can't be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The system refuses something else.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was refused.
+        what: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+}
+
+fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> StartError {
+    let what = what.into();
+    move |cause| StartError::System { what, cause }
+}
+
+/// A running proxy. Dropping it stops it at once.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    config: Config,
+    wakes: Vec<Arc<OwnedFd>>,
+    threads: Vec<JoinHandle<()>>,
+    counters: Vec<Arc<Counters>>,
+    addresses: Addresses,
+    #[cfg(feature = "quic")]
+    quic: Option<crate::quic::QuicServer>,
+    _files: Vec<SocketFile>,
+    _metrics: Option<metrics_listener::MetricsListener>,
+}
+
+/// Where a proxy listens, with the ports that the kernel chose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// Plain HTTP.
+    pub plain: Vec<Address>,
+    /// HTTP over TLS.
+    pub tls: Vec<Address>,
+    /// HTTP/3, a UDP address.
+    pub quic: Option<std::net::SocketAddr>,
+    /// Metrics.
+    pub metrics: Option<Address>,
+}
+
+impl Server {
+    /// Binds everything, then starts the workers.
+    ///
+    /// # Errors
+    ///
+    /// The settings are no good, an address is taken, or the system refuses.
+    pub fn start(config: Config) -> Result<Server, StartError> {
+        let live = Arc::new(Live::new(&config)?);
+        let workers = match config.workers {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            workers => workers,
+        };
+        let mode = config.mode.applied();
+        let splice = config.splice && splice::probe();
+        let kernel_tls = config.tls.by == TlsBy::Ktls && crate::tls::kernel_is_available();
+        announce(&config, &mode, splice, kernel_tls);
+        let log = config.access_log.clone();
+        let shared = Arc::new(Shared::new(live, log, mode, splice, kernel_tls));
+        let mut addresses = Addresses::default();
+        let mut doors = vec![Vec::new(); workers];
+        let mut files = Vec::new();
+        for (list, scheme, known) in [
+            (&config.listen, Scheme::Http, &mut addresses.plain),
+            (&config.tls_listen, Scheme::Https, &mut addresses.tls),
+        ] {
+            for address in list {
+                known.push(open_door(address, scheme, &mut doors, &mut files)?);
+            }
+        }
+        // One each, and one for HTTP/3.
+        let threads = workers + usize::from(config.quic_listen.is_some());
+        let counters: Vec<_> = (0..threads).map(|_| Arc::new(Counters::default())).collect();
+        let metrics = match &config.metrics {
+            Some(Address::Tcp(at)) => {
+                let started = metrics_listener::MetricsListener::start(*at, counters.clone(), mode);
+                Some(started.map_err(system(format!("serve metrics on tcp:{at}")))?)
+            }
+            _ => None,
+        };
+        addresses.metrics = metrics.as_ref().map(|metrics| Address::Tcp(metrics.address()));
+        let mut server = Server {
+            shared,
+            config,
+            wakes: Vec::new(),
+            threads: Vec::new(),
+            counters,
+            addresses,
+            #[cfg(feature = "quic")]
+            quic: None,
+            _files: files,
+            _metrics: metrics,
+        };
+        server.start_workers(doors)?;
+        server.start_quic()?;
+        Ok(server)
+    }
+
+    #[cfg(feature = "quic")]
+    fn start_quic(&mut self) -> Result<(), StartError> {
+        if let (Some(at), Some(counters)) = (self.config.quic_listen, self.counters.last()) {
+            let (shared, counters) = (Arc::clone(&self.shared), Arc::clone(counters));
+            let (started, thread) = crate::quic::QuicServer::start(at, shared, counters)
+                .map_err(system(format!("serve HTTP/3 on {at}")))?;
+            self.threads.push(thread);
+            self.addresses.quic = Some(started.address());
+            self.quic = Some(started);
+        }
+        Ok(())
+    }
+
+    /// The settings were refused if they ask for it.
+    #[cfg(not(feature = "quic"))]
+    fn start_quic(&mut self) -> Result<(), StartError> {
+        Ok(())
+    }
+
+    fn start_workers(&mut self, doors: Vec<Vec<Door>>) -> Result<(), StartError> {
+        for (index, doors) in doors.into_iter().enumerate() {
+            let counters = Arc::clone(&self.counters[index]);
+            let worker = Worker::new(doors, Arc::clone(&self.shared), counters)
+                .map_err(system("start a worker"))?;
+            self.wakes.push(worker.wake());
+            let thread = std::thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .spawn(move || worker.run())
+                .map_err(system("start a worker's thread"))?;
+            self.threads.push(thread);
+        }
+        Ok(())
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Each worker's counters.
+    pub fn counters(&self) -> &[Arc<Counters>] {
+        &self.counters
+    }
+
+    /// Takes up other settings, and opens the access log again. Exchanges in flight finish with
+    /// what they began with. Returns the names of settings that differ but need a restart.
+    ///
+    /// # Errors
+    ///
+    /// The new settings are no good; the old ones stay.
+    pub fn reload(&mut self, config: Config) -> Result<Vec<&'static str>, ConfigError> {
+        let live = Arc::new(Live::new(&config)?);
+        let unchanged = self.config.restart_needed(&config);
+        let log: Option<PathBuf> = config.access_log.clone();
+        self.config = config;
+        self.shared.reload(live, log);
+        self.wake();
+        Ok(unchanged)
+    }
+
+    /// Asks the workers to stop.
+    pub fn stop(&self, stop: Stop) {
+        self.shared.stop(stop);
+        self.wake();
+    }
+
+    /// Waits until all workers have ended.
+    pub fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+
+    /// Calls back once all workers have ended, from a thread of its own; [`join`](Server::join)
+    /// then waits for that.
+    ///
+    /// # Errors
+    ///
+    /// The system has no thread left; the workers are told to stop then.
+    pub fn when_over(&mut self, then: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        let threads = std::mem::take(&mut self.threads);
+        let waiter = std::thread::Builder::new().name("waiter".to_owned()).spawn(move || {
+            for thread in threads {
+                let _ = thread.join();
+            }
+            then();
+        });
+        match waiter {
+            Ok(waiter) => {
+                self.threads.push(waiter);
+                Ok(())
+            }
+            Err(error) => {
+                self.stop(Stop::Now);
+                Err(error)
+            }
+        }
+    }
+
+    fn wake(&self) {
+        for wake in &self.wakes {
+            let _ = rustix::io::write(wake, &1_u64.to_ne_bytes());
+        }
+        #[cfg(feature = "quic")]
+        if let Some(quic) = &self.quic {
+            quic.wake();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop(Stop::Now);
+        self.join();
+    }
+}
+
+/// Says once what was asked for and can't be had.
+fn announce(config: &Config, mode: &crate::net::Applied, splice: bool, kernel_tls: bool) {
+    if mode.is_plain_instead() {
+        tracing::warn!(
+            mode = mode.asked.name(),
+            "this kernel does not know MSG_NTCOPY: clients are sent to plainly"
+        );
+    }
+    if config.splice && !splice {
+        tracing::warn!("this kernel does not splice between sockets: bodies are copied");
+    }
+    if config.tls.by == TlsBy::Ktls && !kernel_tls {
+        tracing::warn!("this kernel has no TLS: this process encrypts");
+    }
+}
+
+/// Binds an address for every worker; returns it with the port that the kernel chose.
+fn open_door(
+    address: &Address,
+    scheme: Scheme,
+    doors: &mut [Vec<Door>],
+    files: &mut Vec<SocketFile>,
+) -> Result<Address, ListenError> {
+    let listeners = match address {
+        Address::Tcp(at) => bind_tcp(*at, doors.len())?,
+        Address::Unix(path) => {
+            let (listener, file) = bind_unix(path)?;
+            files.push(file);
+            vec![listener; doors.len()]
+        }
+    };
+    let bound = listeners.first().map_or_else(|| address.clone(), |first| first.address.clone());
+    for (doors, listener) in doors.iter_mut().zip(listeners) {
+        doors.push(Door { listener, scheme });
+    }
+    Ok(bound)
+}

@@ -1,0 +1,176 @@
+//! Socket to pipe and pipe to socket: the only place that splices.
+//!
+//! Both ends are non-blocking. Both functions return
+//!
+//! | value | meaning |
+//! |---|---|
+//! | `Moved::Bytes(n)` | n bytes went over, at least 1 |
+//! | `Moved::Blocked` | nothing went over; which side is in the way is said below |
+//! | `Moved::End` | the source has ended; [`to_pipe`] only |
+//! | `Moved::Unsupported` | these descriptors can't be spliced; nothing was consumed, copy instead |
+//! | `Err(errno)` | the socket is broken |
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::pipe::{SpliceFlags, splice};
+
+use crate::pipe::{Pipe, Pool};
+
+/// What a splice did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moved {
+    /// So many bytes went over.
+    Bytes(usize),
+    /// None did, and none can at present.
+    Blocked,
+    /// The source has ended.
+    End,
+    /// Splicing can't be had here.
+    Unsupported,
+}
+
+/// From a socket into the pipe, at most `limit` bytes, which must not be 0.
+///
+/// EAGAIN has two readings: the socket is empty, or the pipe is full. Bytes alone don't tell:
+/// a pipe is full when its slots are taken, and a slot may hold a single byte. So the caller may
+/// only call with an empty pipe, and `Blocked` then means one thing: the socket has nothing now.
+pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<Moved, Errno> {
+    debug_assert!(pipe.held == 0 && limit > 0);
+    let limit = limit.min(pipe.capacity);
+    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+    let moved =
+        rustix::io::retry_on_intr(|| splice(&socket, None, &pipe.write, None, limit, flags));
+    match moved {
+        Ok(0) => Ok(Moved::End),
+        Ok(bytes) => {
+            pipe.held += bytes;
+            Ok(Moved::Bytes(bytes))
+        }
+        Err(Errno::AGAIN) => Ok(Moved::Blocked),
+        Err(errno) if is_unsupported(errno) => Ok(Moved::Unsupported),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// From the pipe, which must hold bytes, to a socket. `more` says that others follow at once.
+///
+/// EAGAIN has two readings here too: the pipe is empty, or the socket is full. The pipe's count
+/// says that it is not empty, so `Blocked` means that the socket has no room now.
+pub fn from_pipe(pipe: &mut Pipe, socket: impl AsFd, more: bool) -> Result<Moved, Errno> {
+    debug_assert!(pipe.held > 0);
+    let mut flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+    flags.set(SpliceFlags::MORE, more);
+    let moved =
+        rustix::io::retry_on_intr(|| splice(&pipe.read, None, &socket, None, pipe.held, flags));
+    match moved {
+        // Writers of the pipe are all here, so it has not ended: no progress, no end.
+        Ok(0) | Err(Errno::AGAIN) => Ok(Moved::Blocked),
+        Ok(bytes) => {
+            pipe.held -= bytes;
+            Ok(Moved::Bytes(bytes))
+        }
+        Err(errno) if is_unsupported(errno) => Ok(Moved::Unsupported),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn is_unsupported(errno: Errno) -> bool {
+    matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+}
+
+/// Whether bytes can be spliced from a unix socket to a unix socket and to a TCP one here, asked
+/// with throw-away sockets: kernels without splice for a family say so only when it is tried.
+pub fn probe() -> bool {
+    probe_to_tcp().unwrap_or(false)
+}
+
+fn probe_to_tcp() -> Result<bool, Errno> {
+    let unix = || UnixStream::pair().map_err(|error| Errno::from_io_error(&error));
+    let (Ok((source, feeder)), Ok((sink, _drain))) = (unix(), unix()) else { return Ok(false) };
+    let (tcp, _peer) = tcp_pair()?;
+    let mut pool = Pool::new(1, 4096);
+    for target in [sink.as_fd(), tcp.as_fd()] {
+        let Some(mut pipe) = pool.take() else { return Ok(false) };
+        rustix::io::write(&feeder, b"probe")?;
+        let into = to_pipe(&source, &mut pipe, 5)?;
+        if into != Moved::Bytes(5) || from_pipe(&mut pipe, target, false)? != Moved::Bytes(5) {
+            return Ok(false);
+        }
+        pool.put(pipe);
+    }
+    Ok(true)
+}
+
+/// A connected pair on the loopback interface.
+pub(crate) fn tcp_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+    let socket = || {
+        rustix::net::socket_with(
+            AddressFamily::INET,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+    };
+    let (listener, client) = (socket()?, socket()?);
+    rustix::net::bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
+    rustix::net::listen(&listener, 1)?;
+    rustix::net::connect(&client, &rustix::net::getsockname(&listener)?)?;
+    Ok((client, rustix::net::accept(&listener)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    fn pair() -> (UnixStream, UnixStream) {
+        let (here, there) = UnixStream::pair().unwrap();
+        here.set_nonblocking(true).unwrap();
+        (here, there)
+    }
+
+    #[test]
+    fn bytes_go_through_and_are_counted() {
+        let mut pipe = Pool::new(1, 64 << 10).take().unwrap();
+        let ((source, mut feeder), (sink, mut drain)) = (pair(), pair());
+        assert_eq!(to_pipe(&source, &mut pipe, 100), Ok(Moved::Blocked));
+        feeder.write_all(b"twelve bytes").unwrap();
+        assert_eq!(to_pipe(&source, &mut pipe, 6), Ok(Moved::Bytes(6)));
+        assert_eq!(pipe.held(), 6);
+        assert_eq!(from_pipe(&mut pipe, &sink, false), Ok(Moved::Bytes(6)));
+        assert_eq!(pipe.held(), 0);
+        let mut got = [0; 6];
+        drain.read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"twelve");
+        drop(feeder);
+        assert_eq!(to_pipe(&source, &mut pipe, 100), Ok(Moved::Bytes(6)));
+        assert_eq!(from_pipe(&mut pipe, &sink, true), Ok(Moved::Bytes(6)));
+        assert_eq!(to_pipe(&source, &mut pipe, 100), Ok(Moved::End));
+    }
+
+    #[test]
+    fn a_full_socket_blocks_and_a_gone_one_is_an_error() {
+        let mut pipe = Pool::new(1, 64 << 10).take().unwrap();
+        let (sink, drain) = pair();
+        while rustix::io::write(&sink, &[7; 4096]).is_ok() {}
+        rustix::io::write(&pipe.write, b"x").unwrap();
+        pipe.held = 1;
+        assert_eq!(from_pipe(&mut pipe, &sink, false), Ok(Moved::Blocked));
+        drop(drain);
+        assert_eq!(from_pipe(&mut pipe, &sink, false), Err(Errno::PIPE));
+        assert_eq!(pipe.held(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_spliced_is_told_from_what_is_empty() {
+        let mut pipe = Pool::new(1, 64 << 10).take().unwrap();
+        let directory = std::fs::File::open("/").unwrap();
+        assert_eq!(to_pipe(&directory, &mut pipe, 1), Ok(Moved::Unsupported));
+        assert!(probe(), "this kernel splices from unix sockets");
+    }
+}

@@ -1,0 +1,100 @@
+//! How an exchange gets its connection to a backend.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::context::Context;
+use super::session::{Phase, Session, Step};
+use super::upstreams::Opened;
+use crate::error::{Error, Kind, Source};
+
+/// How soon a unix backend whose queue is full is asked again.
+const QUEUE_RETRY: Duration = Duration::from_millis(2);
+
+impl Session {
+    /// Gets a connection to a backend.
+    pub(super) fn connect(&mut self, context: &mut Context) -> Step {
+        let Some(exchange) = self.exchange.as_mut() else { return Step::Close };
+        if self.conn.is_hung_up() {
+            return self.client_gone(context);
+        }
+        if exchange.up.is_some() {
+            return self.connecting(context);
+        }
+        if exchange.retry_at.is_some_and(|retry| retry > context.now) {
+            return Step::Wait;
+        }
+        let backend = match (&exchange.tried, exchange.retry_at.take()) {
+            (Some(backend), Some(_)) => Arc::clone(backend),
+            (tried, _) => {
+                let tried = tried.clone();
+                exchange.tries += 1;
+                context.pick(tried.as_ref())
+            }
+        };
+        exchange.tried = Some(Arc::clone(&backend));
+        // A connection that failed may have had sisters that are as dead: the next is a new one.
+        let reusable =
+            if exchange.tries == 1 { context.upstreams.take(&backend, self.key) } else { None };
+        exchange.reused = reusable.is_some();
+        if let Some(upstream) = reusable {
+            exchange.up = Some(upstream);
+            return self.connected(context);
+        }
+        match context.upstreams.open(&context.poll, &backend, self.key, context.now) {
+            Ok(Opened::Ready(upstream)) => {
+                exchange.up = Some(upstream);
+                self.connected(context)
+            }
+            Ok(Opened::Pending(upstream)) => {
+                exchange.up = Some(upstream);
+                Step::Wait
+            }
+            Ok(Opened::QueueFull) => {
+                exchange.retry_at = Some(context.now + QUEUE_RETRY);
+                if self.since + Duration::from_millis(context.live.timeouts.connect_ms)
+                    > context.now
+                {
+                    return Step::Wait;
+                }
+                self.connect_failed(Errno::AGAIN, context)
+            }
+            Err(errno) => self.connect_failed(errno, context),
+        }
+    }
+
+    pub(super) fn connect_failed(&mut self, errno: Errno, context: &mut Context) -> Step {
+        let to = self.exchange.as_ref().and_then(|e| e.tried.as_ref());
+        let to = to.map(|backend| backend.address.to_string()).unwrap_or_default();
+        let source = match errno {
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS => Source::Internal,
+            _ => Source::Upstream,
+        };
+        self.fail(Error::new(source, Kind::Connect, to).because(errno).retryable(true), context)
+    }
+
+    /// An event may have said that the connection is there, or that it won't be.
+    fn connecting(&mut self, context: &mut Context) -> Step {
+        let upstream = self.exchange.as_ref().and_then(|exchange| exchange.up.as_ref());
+        let Some(upstream) = upstream else { return Step::Close };
+        if !upstream.conn.is_writable() {
+            return Step::Wait;
+        }
+        match rustix::net::sockopt::socket_error(&upstream.conn) {
+            Ok(Ok(())) => self.connected(context),
+            Ok(Err(errno)) | Err(errno) => self.connect_failed(errno, context),
+        }
+    }
+
+    /// The connection is there.
+    fn connected(&mut self, context: &mut Context) -> Step {
+        let splice = context.shared.splice && self.conn.can_splice_from();
+        let Some(exchange) = self.exchange.as_mut() else { return Step::Close };
+        exchange.rewind(context.live.http.body_bytes, splice);
+        exchange.last = context.now;
+        self.enter(Phase::Exchange, context.now);
+        Step::Again
+    }
+}

@@ -1,0 +1,151 @@
+//! One request and its response. Both directions run at once: a backend may answer before it has
+//! read the whole request.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::flow::{Coding, Flow};
+use super::session::{Phase, coding};
+use super::upstreams::Upstream;
+use crate::backend::Backend;
+use crate::config::Timeouts;
+use crate::http::{Framing, Method, Request, Response, Scanner, write_response};
+
+/// One request and its response.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    /// Method and target, for the log; empty if there is none.
+    pub(super) name: String,
+    pub(super) method: Method,
+    pub(super) minor: u8,
+    /// Whether the client wants to keep its connection.
+    pub(super) keep_client: bool,
+    framing: Framing,
+    /// The head for the backend, kept for another try.
+    head: Vec<u8>,
+    pub(super) started: Instant,
+    /// When a byte last moved.
+    pub(super) last: Instant,
+    pub(super) request: Flow,
+    pub(super) response: Flow,
+    pub(super) up: Option<Upstream>,
+    /// The backend that was tried last.
+    pub(super) tried: Option<Arc<Backend>>,
+    pub(super) tries: u32,
+    /// Whether the connection had served before.
+    pub(super) reused: bool,
+    /// When a full queue is to be asked again.
+    pub(super) retry_at: Option<Instant>,
+    /// When the request was sent, or given up.
+    pub(super) sent_at: Option<Instant>,
+    /// The backend takes no more of the request, but may still answer.
+    pub(super) broken: bool,
+    pub(super) scanner: Scanner,
+    /// The status, once the final head is there.
+    pub(super) status: Option<u16>,
+    /// Whether an interim answer was passed on.
+    pub(super) interim: bool,
+    pub(super) keep_backend: bool,
+    pub(super) until_close: bool,
+}
+
+impl Exchange {
+    pub(super) fn new(
+        request: &Request<'_>,
+        head: Vec<u8>,
+        started: Instant,
+        now: Instant,
+    ) -> Exchange {
+        Exchange {
+            name: String::new(),
+            method: request.kind,
+            minor: request.minor,
+            keep_client: request.keep_alive,
+            framing: request.framing,
+            head,
+            started,
+            last: now,
+            request: Flow::new(),
+            response: Flow::new(),
+            up: None,
+            tried: None,
+            tries: 0,
+            reused: false,
+            retry_at: None,
+            sent_at: None,
+            broken: false,
+            scanner: Scanner::default(),
+            status: None,
+            interim: false,
+            keep_backend: false,
+            until_close: false,
+        }
+    }
+
+    /// Whether the client's connection is kept after this exchange.
+    pub(super) fn keeps_client(&self) -> bool {
+        self.keep_client
+    }
+
+    /// Whether a full queue is to be asked again, now that the timer came.
+    pub(super) fn wants_retry(&mut self) -> bool {
+        self.retry_at.is_some()
+    }
+
+    pub(super) fn deadline(&self, phase: Phase, since: Instant, timeouts: &Timeouts) -> Instant {
+        if phase == Phase::Connect {
+            let end = since + Duration::from_millis(timeouts.connect_ms);
+            return self.retry_at.map_or(end, |retry| retry.min(end));
+        }
+        match self.sent_at {
+            Some(sent) if self.status.is_none() => {
+                sent + Duration::from_millis(timeouts.backend_header_ms)
+            }
+            _ => self.last + Duration::from_millis(timeouts.body_idle_ms),
+        }
+    }
+
+    /// Another try begins: nothing has been sent, as far as the flows know.
+    pub(super) fn rewind(&mut self, body_limit: u64, may_splice: bool) {
+        self.request = Flow::new();
+        self.request.out.push(&self.head);
+        self.request.start(self.framing, coding(self.framing), may_splice, body_limit);
+        self.scanner = Scanner::default();
+        self.sent_at = None;
+        self.broken = false;
+    }
+
+    /// Rises with every byte that goes anywhere.
+    pub(super) fn moved(&self) -> u64 {
+        self.request.sent
+            + self.response.sent
+            + self.request.body_bytes()
+            + self.response.body_bytes()
+    }
+
+    /// Another head follows; HTTP/1.0 knows no interim answers, its clients don't see them.
+    pub(super) fn pass_interim(&mut self, response: &Response<'_>) {
+        if self.minor > 0 {
+            self.interim = true;
+            self.response.out.push_with(|out| write_response(response, 1, true, out));
+        }
+    }
+
+    /// Takes up the final head.
+    pub(super) fn accept(&mut self, response: &Response<'_>, may_splice: bool) {
+        // While the request isn't read to its end, where the next begins is not known.
+        let request_read = self.request.is_read();
+        self.until_close = response.framing == Framing::UntilClose
+            || (response.framing == Framing::Chunked && self.minor == 0);
+        self.keep_client &= request_read && !self.broken && !self.until_close;
+        self.keep_backend = response.keep_alive;
+        self.status = Some(response.status);
+        let keep = self.keep_client;
+        self.response.out.push_with(|out| write_response(response, self.minor, keep, out));
+        let coding = match response.framing {
+            Framing::Chunked if self.minor > 0 => Coding::Chunked,
+            _ => Coding::Plain,
+        };
+        self.response.start(response.framing, coding, may_splice, 0);
+    }
+}

@@ -1,0 +1,374 @@
+//! One direction of an exchange: what is left to read, what waits to be written, and the pipe
+//! between, if the bytes are spliced.
+//!
+//! Order is kept by one rule: what waits in `out` goes before what is in the pipe, and while the
+//! pipe holds bytes nothing is added to either.
+//!
+//! Chunked bodies are spliced too. Their framing has to be read, and what is read past it has to
+//! be copied; a peek would cost a second look at the same bytes and a second call. So reads near
+//! framing are small (`FRAMING_READ_BYTES`): what they bring of the next chunk is copied, and the
+//! rest of its inside, if it is large, is spliced.
+
+use rustix::io::Errno;
+
+use crate::buffer::Buffer;
+use crate::http::{ChunkError, Chunks, Event, Framing};
+use crate::net::{Conn, Io};
+use crate::pipe::{Pipe, Pool};
+use crate::splice::Moved;
+
+/// What may wait in memory for a slow reader.
+const OUT_BYTES: usize = 64 << 10;
+/// A read that looks for framing, where what follows can be spliced.
+const FRAMING_READ_BYTES: usize = 512;
+
+/// How the other side is told where the body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// As a length, or by closing: the payload alone is written.
+    Plain,
+    /// In the chunks in which it came, without their extensions and trailers.
+    Chunked,
+}
+
+/// What is left to read.
+#[derive(Debug)]
+enum Left {
+    Nothing,
+    Bytes(u64),
+    Chunks(Chunks),
+    UntilClose,
+}
+
+/// Why a flow broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FlowError {
+    /// The source is broken.
+    Source(Errno),
+    /// The source ended before the body did.
+    SourceEnded,
+    /// The sink is broken.
+    Sink(Errno),
+    /// The body is not well chunked.
+    Chunk(ChunkError),
+    /// The body is larger than allowed.
+    TooLarge,
+}
+
+/// How a flow stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pump {
+    /// Everything was read and handed to the kernel.
+    Done,
+    /// An event has to come first.
+    Blocked,
+    /// The budget is used up; nothing is in the way.
+    Again,
+}
+
+/// What a flow needs of its worker.
+pub(super) struct Tools<'w> {
+    pub(super) pipes: &'w mut Pool,
+    /// From so many bytes on a splice is worth its calls.
+    pub(super) splice_min: u64,
+    /// Bytes that may be moved before it is another session's turn.
+    pub(super) budget: &'w mut u64,
+}
+
+/// One direction of an exchange.
+#[derive(Debug)]
+pub(super) struct Flow {
+    left: Left,
+    coding: Coding,
+    pub(super) out: Buffer,
+    pipe: Option<Pipe>,
+    /// Whether it may splice: decided before the first byte, and only ever withdrawn.
+    may_splice: bool,
+    /// Bytes that the sink took, framing included.
+    pub(super) sent: u64,
+    /// Bytes of the body that came through a pipe.
+    pub(super) spliced: u64,
+    /// Bytes of the body that came through a buffer.
+    pub(super) copied: u64,
+    /// Bytes that the body may have.
+    limit: u64,
+}
+
+impl Flow {
+    /// A flow without a body.
+    pub(super) fn new() -> Flow {
+        Flow {
+            left: Left::Nothing,
+            coding: Coding::Plain,
+            out: Buffer::default(),
+            pipe: None,
+            may_splice: false,
+            sent: 0,
+            spliced: 0,
+            copied: 0,
+            limit: u64::MAX,
+        }
+    }
+
+    /// Gives it its body. `limit` is what a body without a declared length may have.
+    pub(super) fn start(&mut self, framing: Framing, coding: Coding, may_splice: bool, limit: u64) {
+        self.left = match framing {
+            Framing::None | Framing::Length(0) => Left::Nothing,
+            Framing::Length(length) => Left::Bytes(length),
+            Framing::Chunked => Left::Chunks(Chunks::default()),
+            Framing::UntilClose => Left::UntilClose,
+        };
+        self.coding = coding;
+        self.may_splice = may_splice;
+        self.limit = if limit == 0 { u64::MAX } else { limit };
+    }
+
+    /// Bytes of the body that were taken from the source.
+    pub(super) fn body_bytes(&self) -> u64 {
+        self.spliced + self.copied
+    }
+
+    /// Whether the source has given all of it.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.left, Left::Nothing)
+    }
+
+    /// Gives the pipe back.
+    pub(super) fn release(&mut self, pipes: &mut Pool) {
+        if let Some(pipe) = self.pipe.take() {
+            pipes.put(pipe);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.pipe.as_ref().map_or(0, Pipe::held)
+    }
+
+    /// Moves what can be moved.
+    pub(super) fn pump(
+        &mut self,
+        source: &mut Conn,
+        input: &mut Buffer,
+        sink: &mut Conn,
+        tools: &mut Tools<'_>,
+    ) -> Result<Pump, FlowError> {
+        loop {
+            let before = self.body_bytes();
+            let filled = self.held() == 0
+                && self.out.len() < OUT_BYTES
+                && self.fill(source, input, tools)?;
+            let flushed = self.flush(sink)?;
+            if self.is_read() && self.out.is_empty() && self.held() == 0 {
+                let all = sink.flush().map_err(FlowError::Sink)?;
+                return Ok(if all { Pump::Done } else { Pump::Blocked });
+            }
+            if !filled && !flushed {
+                return Ok(Pump::Blocked);
+            }
+            *tools.budget = tools.budget.saturating_sub(self.body_bytes() - before + 1);
+            if *tools.budget == 0 {
+                return Ok(Pump::Again);
+            }
+        }
+    }
+
+    /// Writes what waits; true if any of it went.
+    pub(super) fn flush(&mut self, sink: &mut Conn) -> Result<bool, FlowError> {
+        let sent_before = self.sent;
+        // What an encrypting layer still holds goes first, even if nothing follows yet.
+        sink.flush().map_err(FlowError::Sink)?;
+        while !self.out.is_empty() {
+            let more = self.held() > 0;
+            match sink.send(self.out.bytes(), more).map_err(FlowError::Sink)? {
+                Io::Done(bytes) => {
+                    self.out.consume(bytes);
+                    self.sent += bytes as u64;
+                }
+                Io::Blocked | Io::End => return Ok(self.sent > sent_before),
+            }
+        }
+        while let Some(pipe) = self.pipe.as_mut().filter(|pipe| pipe.held() > 0) {
+            match sink.splice_from(pipe, false).map_err(FlowError::Sink)? {
+                Moved::Bytes(bytes) => self.sent += bytes as u64,
+                Moved::Blocked | Moved::End => break,
+                // The probe at the start said that it can be done.
+                Moved::Unsupported => return Err(FlowError::Sink(Errno::INVAL)),
+            }
+        }
+        Ok(self.sent > sent_before)
+    }
+
+    /// Reads once; true if there was anything. The pipe is empty.
+    fn fill(
+        &mut self,
+        source: &mut Conn,
+        input: &mut Buffer,
+        tools: &mut Tools<'_>,
+    ) -> Result<bool, FlowError> {
+        let left = match &self.left {
+            Left::Nothing => return Ok(false),
+            Left::Bytes(left) => *left,
+            Left::UntilClose => u64::MAX,
+            Left::Chunks(_) => return self.fill_chunked(source, input, tools),
+        };
+        if !input.is_empty() {
+            self.take_buffered(input, left);
+            return Ok(true);
+        }
+        if self.may_splice
+            && left >= tools.splice_min
+            && let Some(moved) = self.splice(source, left, tools)?
+        {
+            return Ok(moved);
+        }
+        let limit = self.out.len().saturating_add(usize::try_from(left).unwrap_or(usize::MAX));
+        let room = self.out.room(limit.min(OUT_BYTES));
+        match source.recv(room).map_err(FlowError::Source)? {
+            Io::Done(bytes) => {
+                self.out.filled(bytes);
+                self.copied += bytes as u64;
+                self.took(bytes as u64);
+                Ok(true)
+            }
+            Io::Blocked => Ok(false),
+            Io::End => self.ended(),
+        }
+    }
+
+    /// Body bytes that came together with a head.
+    fn take_buffered(&mut self, input: &mut Buffer, left: u64) {
+        let take = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if self.out.is_empty() && take == input.len() {
+            std::mem::swap(&mut self.out, input);
+        } else {
+            self.out.push(&input.bytes()[..take]);
+            input.consume(take);
+        }
+        self.copied += take as u64;
+        self.took(take as u64);
+    }
+
+    fn took(&mut self, bytes: u64) {
+        match &mut self.left {
+            Left::Bytes(left) => {
+                *left -= bytes;
+                if *left == 0 {
+                    self.left = Left::Nothing;
+                }
+            }
+            Left::Chunks(chunks) => chunks.took(bytes),
+            Left::Nothing | Left::UntilClose => {}
+        }
+    }
+
+    fn ended(&mut self) -> Result<bool, FlowError> {
+        if !matches!(self.left, Left::UntilClose) {
+            return Err(FlowError::SourceEnded);
+        }
+        self.left = Left::Nothing;
+        Ok(true)
+    }
+
+    /// Splices up to `limit` bytes of payload into the pipe; `None` if that can't be had, and
+    /// never will for this flow.
+    fn splice(
+        &mut self,
+        source: &mut Conn,
+        limit: u64,
+        tools: &mut Tools<'_>,
+    ) -> Result<Option<bool>, FlowError> {
+        if self.pipe.is_none() {
+            self.pipe = tools.pipes.take();
+        }
+        let Some(pipe) = self.pipe.as_mut() else {
+            self.may_splice = false;
+            return Ok(None);
+        };
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        match source.splice_into(pipe, limit).map_err(FlowError::Source)? {
+            Moved::Bytes(bytes) => {
+                self.spliced += bytes as u64;
+                self.took(bytes as u64);
+                self.check_limit()?;
+                Ok(Some(true))
+            }
+            Moved::Blocked => Ok(Some(false)),
+            Moved::End => self.ended().map(Some),
+            Moved::Unsupported => {
+                self.may_splice = false;
+                self.release(tools.pipes);
+                Ok(None)
+            }
+        }
+    }
+
+    fn fill_chunked(
+        &mut self,
+        source: &mut Conn,
+        input: &mut Buffer,
+        tools: &mut Tools<'_>,
+    ) -> Result<bool, FlowError> {
+        let decoded = self.decode(input)?;
+        let Left::Chunks(chunks) = &self.left else { return Ok(true) };
+        if decoded && self.out.len() >= OUT_BYTES {
+            return Ok(true);
+        }
+        let inside = chunks.inside();
+        if self.may_splice
+            && input.is_empty()
+            && inside >= tools.splice_min
+            && let Some(moved) = self.splice(source, inside, tools)?
+        {
+            return Ok(moved || decoded);
+        }
+        let wanted = if self.may_splice {
+            inside.min(OUT_BYTES as u64) as usize + FRAMING_READ_BYTES
+        } else {
+            OUT_BYTES
+        };
+        // What could not be decoded is the beginning of a line, and short.
+        let limit = input.len() + wanted;
+        match source.recv(input.room(limit)).map_err(FlowError::Source)? {
+            Io::Done(bytes) => {
+                input.filled(bytes);
+                self.decode(input)?;
+                Ok(true)
+            }
+            Io::Blocked => Ok(decoded),
+            Io::End => Err(FlowError::SourceEnded),
+        }
+    }
+
+    /// Decodes what has come, as far as there is room for it; true if there was anything.
+    fn decode(&mut self, input: &mut Buffer) -> Result<bool, FlowError> {
+        let mut any = false;
+        while self.out.len() < OUT_BYTES {
+            let Left::Chunks(chunks) = &mut self.left else { break };
+            let (used, event) = chunks.next(input.bytes()).map_err(FlowError::Chunk)?;
+            let framed = self.coding == Coding::Chunked;
+            match event {
+                Event::Size(size) if framed => self.out.push(format!("{size:x}\r\n").as_bytes()),
+                Event::ChunkEnd if framed => self.out.push(b"\r\n"),
+                Event::End if framed => self.out.push(b"0\r\n\r\n"),
+                Event::Data(bytes) => {
+                    self.out.push(&input.bytes()[..bytes]);
+                    self.copied += bytes as u64;
+                }
+                _ => {}
+            }
+            any |= used > 0;
+            input.consume(used);
+            match event {
+                Event::More => break,
+                Event::End => self.left = Left::Nothing,
+                _ => {}
+            }
+        }
+        self.check_limit()?;
+        Ok(any)
+    }
+
+    fn check_limit(&self) -> Result<(), FlowError> {
+        if self.body_bytes() > self.limit { Err(FlowError::TooLarge) } else { Ok(()) }
+    }
+}

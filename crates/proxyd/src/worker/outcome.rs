@@ -1,0 +1,190 @@
+//! How exchanges end: completed, tried again, answered by the proxy, or cut short.
+
+use rustix::io::Errno;
+
+use super::context::Context;
+use super::session::{Phase, Session, Step};
+use crate::access::Line;
+use crate::error::{Error, Kind, Source};
+use crate::metrics::add;
+
+/// The status in the log where the client was gone before it could be answered.
+const CLIENT_GONE: u16 = 499;
+
+impl Session {
+    /// The response is with the kernel, to its last byte.
+    pub(super) fn complete(&mut self, context: &mut Context) -> Step {
+        let Some(mut exchange) = self.exchange.take() else { return Step::Close };
+        let sent = exchange.sent_at.is_some() && !exchange.broken;
+        if let Some(upstream) = exchange.up.take() {
+            let clean = upstream.input.is_empty() && !upstream.conn.is_half_closed();
+            if exchange.keep_backend && sent && clean && !context.draining {
+                let limit = context.live.limits.backend_idle;
+                let listed = context.live.backends.iter();
+                let listed =
+                    listed.into_iter().any(|b| std::sync::Arc::ptr_eq(b, &upstream.backend));
+                context.upstreams.keep(upstream, if listed { limit } else { 0 }, context.now);
+            } else {
+                context.upstreams.close(upstream);
+            }
+        }
+        let keep = exchange.keeps_client() && sent;
+        let status = exchange.status.unwrap_or(CLIENT_GONE);
+        self.exchange = Some(exchange);
+        self.record(status, None, context);
+        if keep { self.next_request(context.now) } else { self.finish(context.now) }
+    }
+
+    /// Counts and logs the exchange, and gives its pipes back.
+    fn record(&mut self, status: u16, error: Option<&Error>, context: &mut Context) {
+        let Some(mut exchange) = self.exchange.take() else { return };
+        if let Some(upstream) = exchange.up.take() {
+            context.upstreams.close(upstream);
+        }
+        exchange.request.release(&mut context.pipes);
+        exchange.response.release(&mut context.pipes);
+        let counters = &context.counters;
+        let took = context.now.saturating_duration_since(exchange.started);
+        let (request, response) = (&exchange.request, &exchange.response);
+        add(&counters.request_body_bytes, request.body_bytes());
+        add(&counters.response_body_bytes, response.body_bytes());
+        add(&counters.spliced_bytes, request.spliced + response.spliced);
+        add(&counters.copied_bytes, request.copied + response.copied);
+        if status == CLIENT_GONE {
+            add(&counters.clients_gone, 1);
+        } else {
+            counters.answered(status, took);
+        }
+        if context.log.is_on() {
+            let backend = exchange.tried.as_ref().filter(|_| exchange.status.is_some());
+            context.log.write(&Line {
+                client: self.peer,
+                request: &exchange.name,
+                status,
+                body_bytes: response.body_bytes(),
+                took,
+                backend: &backend.map(|b| b.address.to_string()).unwrap_or_default(),
+                spliced: response.spliced > 0,
+                error,
+            });
+        }
+    }
+
+    /// The exchange failed: it is tried again, answered, or cut short.
+    pub(super) fn fail(&mut self, error: Error, context: &mut Context) -> Step {
+        tracing::debug!(%error, "exchange failed");
+        self.blame(&error, context);
+        let Some(exchange) = self.exchange.as_mut() else { return Step::Close };
+        let untold = exchange.response.sent == 0;
+        let again = error.retryable && untold && exchange.tries < context.live.limits.tries;
+        // A connection that had served and is found closed says nothing about its backend, so it
+        // takes no try away; there is at most one such in an exchange.
+        if again || (error.retryable && untold && exchange.reused && exchange.tries == 1) {
+            if let Some(upstream) = exchange.up.take() {
+                context.upstreams.close(upstream);
+            }
+            exchange.request.release(&mut context.pipes);
+            add(&context.counters.backend_retries, 1);
+            self.enter(Phase::Connect, context.now);
+            return Step::Again;
+        }
+        let (with_body, interim) = (exchange.method != crate::http::Method::Head, exchange.interim);
+        if exchange.response.sent == 0
+            || (interim && exchange.status.is_none() && exchange.response.out.is_empty())
+        {
+            let status = error.status();
+            if error.source == Source::Downstream {
+                add(&context.counters.requests_refused, 1);
+            }
+            exchange.response.spliced = 0;
+            exchange.response.copied = 0;
+            self.record(status, Some(&error), context);
+            return self.answer(status, &error.to_string(), with_body, context);
+        }
+        // Where the body ends is told by its length or its last chunk, and the client sees that
+        // they didn't come. Where only the close tells, a reset has to.
+        if exchange.until_close {
+            self.conn.reset_on_close();
+        }
+        let status = exchange.status.unwrap_or(502);
+        add(&context.counters.exchanges_aborted, 1);
+        self.record(status, Some(&error), context);
+        Step::Close
+    }
+
+    /// Passive health: what a backend did wrong counts against it.
+    fn blame(&mut self, error: &Error, context: &mut Context) {
+        let Some(exchange) = self.exchange.as_ref() else { return };
+        let stale = exchange.reused && error.kind == Kind::Closed;
+        if error.source != Source::Upstream || stale {
+            return;
+        }
+        add(&context.counters.backend_failures, 1);
+        let Some(backend) = exchange.tried.as_ref() else { return };
+        if backend.failed(context.now, &context.live.health) {
+            tracing::warn!(backend = %backend.address, %error, "passed over from now on");
+        }
+    }
+
+    /// The backend closed before it answered.
+    pub(super) fn no_answer(&mut self, cause: Option<Errno>, context: &mut Context) -> Step {
+        let Some(exchange) = self.exchange.as_ref() else { return Step::Close };
+        let silent =
+            exchange.up.as_ref().is_some_and(|up| up.input.is_empty()) && !exchange.interim;
+        // Unsent, or sent on a connection that may have been closed under it; and in both cases
+        // nothing of the body is gone that the next backend would need.
+        let unsent = exchange.request.sent == 0;
+        let replayable = exchange.request.body_bytes() == 0;
+        let retryable = silent
+            && replayable
+            && (unsent || (exchange.reused && exchange.method.is_idempotent()));
+        let context_text = if silent { "before it answered" } else { "in the middle of a head" };
+        let error = Error::new(Source::Upstream, Kind::Closed, context_text).retryable(retryable);
+        let error = match cause {
+            Some(errno) => error.because(errno),
+            None => error,
+        };
+        self.fail(error, context)
+    }
+
+    /// The backend's head is refused.
+    pub(super) fn bad_answer(&mut self, why: &str, context: &mut Context) -> Step {
+        let error = Error::new(Source::Upstream, Kind::Malformed, format!("its answer: {why}"));
+        self.fail(error, context)
+    }
+
+    /// A deadline of the exchange has passed.
+    pub(super) fn timed_out(&mut self, context: &mut Context) -> Step {
+        let Some(exchange) = self.exchange.as_ref() else { return Step::Close };
+        let timeout = |source, what: &'static str| Error::new(source, Kind::Timeout, what);
+        let error = if self.phase == Phase::Connect {
+            timeout(Source::Upstream, "connecting").retryable(true)
+        } else if exchange.sent_at.is_none() {
+            let taking = exchange.up.as_ref().is_some_and(|up| up.conn.is_writable());
+            let source = if taking { Source::Downstream } else { Source::Upstream };
+            timeout(source, "the request's body makes no progress")
+        } else if exchange.status.is_none() {
+            timeout(Source::Upstream, "no answer")
+        } else {
+            let taking = self.conn.is_writable();
+            let source = if taking { Source::Upstream } else { Source::Downstream };
+            timeout(source, "the response's body makes no progress")
+        };
+        self.fail(error, context)
+    }
+
+    /// The client is gone: there is nobody to answer.
+    pub(super) fn client_gone(&mut self, context: &mut Context) -> Step {
+        let error = Error::new(Source::Downstream, Kind::Closed, "it is gone");
+        self.record(CLIENT_GONE, Some(&error), context);
+        Step::Close
+    }
+
+    /// The session ends, whatever it was doing.
+    pub(super) fn abandon(&mut self, context: &mut Context) {
+        if self.exchange.is_some() {
+            let error = Error::new(Source::Internal, Kind::Closed, "the proxy stops");
+            self.record(CLIENT_GONE, Some(&error), context);
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! The loop of a worker.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+use slab::Slab;
+
+use super::context::{Context, Shared, Stop};
+use super::session::{Next, Session};
+use super::timers::Timers;
+use super::upstreams::Upstreams;
+use super::{EVENTS, GENERATIONS, Key, Token};
+use crate::access::AccessLog;
+use crate::http::Scheme;
+use crate::metrics::{Counters, add, set};
+use crate::net::{Conn, Layer, Listener};
+use crate::pipe::Pool;
+use crate::tls::Session as Tls;
+
+/// Events that one wait takes.
+const EVENTS_AT_ONCE: usize = 256;
+/// Connections that one event of a listener takes, so that the others get their turn.
+const ACCEPTS_AT_ONCE: usize = 64;
+/// How long nothing is accepted once the system has no descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// What has no deadline of its own, the log and idle connections, is looked after so often.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Where clients come in.
+#[derive(Debug, Clone)]
+pub struct Door {
+    /// The socket.
+    pub listener: Listener,
+    /// What they speak.
+    pub scheme: Scheme,
+}
+
+/// A worker, before and while it runs.
+pub struct Worker {
+    context: Context,
+    sessions: Slab<Session>,
+    timers: Timers,
+    later: Vec<Key>,
+    doors: Vec<Door>,
+    /// Whether the doors are watched, and when they will be again if not.
+    doors_open: bool,
+    reopen_at: Option<Instant>,
+    wake: Arc<OwnedFd>,
+    generation: u32,
+    live_generation: u64,
+    ticked: Instant,
+    /// When a graceful stop becomes a hard one.
+    stop_at: Option<Instant>,
+}
+
+impl Worker {
+    /// A worker behind these doors.
+    ///
+    /// # Errors
+    ///
+    /// The system has no epoll or event descriptor left, or the access log can't be opened.
+    pub fn new(
+        doors: Vec<Door>,
+        shared: Arc<Shared>,
+        counters: Arc<Counters>,
+    ) -> std::io::Result<Worker> {
+        let poll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        epoll::add(&poll, &wake, Token::Wake.data(), EventFlags::IN)?;
+        let live_generation = shared.generation();
+        let (live, log) = shared.live();
+        let context = Context {
+            poll,
+            upstreams: Upstreams::new(Arc::clone(&counters)),
+            pipes: Pool::new(live.limits.pipes, live.limits.pipe_bytes),
+            log: AccessLog::open(log.as_deref())?,
+            shared,
+            live,
+            counters,
+            now: Instant::now(),
+            draining: false,
+            turn: 0,
+        };
+        let mut worker = Worker {
+            ticked: context.now,
+            context,
+            sessions: Slab::new(),
+            timers: Timers::default(),
+            later: Vec::new(),
+            doors,
+            doors_open: false,
+            reopen_at: None,
+            wake,
+            generation: 0,
+            live_generation,
+            stop_at: None,
+        };
+        worker.open_doors()?;
+        Ok(worker)
+    }
+
+    /// What is written to (eight bytes) after something was asked of the workers.
+    pub fn wake(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.wake)
+    }
+
+    /// Runs until it is told to stop.
+    pub fn run(mut self) {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS_AT_ONCE);
+        while !self.is_over() {
+            let timeout = self.timeout().map(|wait| Timespec {
+                tv_sec: wait.as_secs() as i64,
+                tv_nsec: i64::from(wait.subsec_nanos()),
+            });
+            events.clear();
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.context.poll, buffer, timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => {
+                    tracing::error!(%errno, "epoll_wait: this worker ends");
+                    break;
+                }
+            }
+            self.context.now = Instant::now();
+            for event in &events {
+                self.on_event(Token::from_data(event.data), event.flags);
+            }
+            for key in std::mem::take(&mut self.later) {
+                self.drive(key, |session, context| {
+                    session.queued = false;
+                    session.drive(context)
+                });
+            }
+            while let Some((at, key)) = self.timers.pop(self.context.now) {
+                self.drive(key, |session, context| {
+                    if session.timer != Some(at) {
+                        return Next::Wait;
+                    }
+                    session.timer = None;
+                    session.on_timer(context)
+                });
+            }
+            self.tick();
+        }
+        for session in std::mem::take(&mut self.sessions) {
+            session.1.dispose(&mut self.context);
+        }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let now = Instant::now();
+        if !self.later.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let until = |at: Option<Instant>| at.map(|at| at.saturating_duration_since(now));
+        let busy = self.context.log.has_lines() || self.context.upstreams.has_idle();
+        let tick = busy.then_some(TICK);
+        [self.timers.wait(now), until(self.reopen_at), until(self.stop_at), tick]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn on_event(&mut self, token: Token, flags: EventFlags) {
+        match token {
+            Token::Door(index) => self.accept(index as usize),
+            Token::Wake => self.woken(),
+            Token::Client(key) => self.drive(key, |session, context| {
+                session.conn.on_event(flags);
+                session.drive(context)
+            }),
+            Token::Upstream(key) => {
+                let Some(session) = self.context.upstreams.on_event(key, flags) else { return };
+                self.drive(session, |session, context| {
+                    let up = session.exchange.as_mut().and_then(|exchange| exchange.up.as_mut());
+                    if let Some(up) = up.filter(|up| up.is_at(key)) {
+                        up.conn.on_event(flags);
+                    }
+                    session.drive(context)
+                });
+            }
+        }
+    }
+
+    fn drive(&mut self, key: Key, work: impl FnOnce(&mut Session, &mut Context) -> Next) {
+        let index = key.index as usize;
+        let Some(session) = self.sessions.get_mut(index).filter(|session| session.key == key)
+        else {
+            return;
+        };
+        match work(session, &mut self.context) {
+            Next::Close => {
+                let session = self.sessions.remove(index);
+                session.dispose(&mut self.context);
+                self.open_doors_if_room();
+            }
+            next => {
+                if next == Next::Later && !session.queued {
+                    session.queued = true;
+                    self.later.push(key);
+                }
+                let deadline = session.deadline(&self.context.live.timeouts);
+                if session.timer.is_none_or(|timer| deadline < timer) {
+                    session.timer = Some(deadline);
+                    self.timers.push(deadline, key);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, index: usize) {
+        for _ in 0..ACCEPTS_AT_ONCE {
+            if self.sessions.len() >= self.context.live.limits.connections {
+                return self.close_doors(None);
+            }
+            let Some(door) = self.doors.get(index) else { return };
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let (scheme, tcp) = (door.scheme, !door.listener.is_shared());
+            match rustix::net::acceptfrom_with(&door.listener, flags) {
+                Ok((fd, peer)) => {
+                    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+                    if let Err(error) = self.admit(fd, peer, scheme, tcp) {
+                        add(&self.context.counters.connections_refused, 1);
+                        tracing::debug!(%error, "a connection is closed unserved");
+                    }
+                }
+                Err(Errno::AGAIN) => return,
+                // The client was quicker, or another worker.
+                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
+                Err(errno) => {
+                    tracing::warn!(%errno, "accept: nothing is accepted for a moment");
+                    return self.close_doors(Some(Instant::now() + ACCEPT_PAUSE));
+                }
+            }
+        }
+    }
+
+    fn admit(
+        &mut self,
+        fd: OwnedFd,
+        peer: Option<SocketAddr>,
+        scheme: Scheme,
+        tcp: bool,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        if tcp {
+            rustix::net::sockopt::set_tcp_nodelay(&fd, true)?;
+        }
+        self.context.shared.mode.mark(&fd)?;
+        let layer = match (scheme, &self.context.live.tls) {
+            (Scheme::Http, _) => Layer::Plain,
+            (Scheme::Https, Some(tls)) => {
+                let kernel = self.context.shared.kernel_tls;
+                Layer::Tls(Box::new(Tls::new(Arc::clone(&tls.tcp), kernel)?))
+            }
+            (Scheme::Https, None) => return Err("no certificate".into()),
+        };
+        self.generation = self.generation.wrapping_add(1) & GENERATIONS;
+        let entry = self.sessions.vacant_entry();
+        let key = Key { index: entry.key() as u32, generation: self.generation };
+        epoll::add(&self.context.poll, &fd, Token::Client(key).data(), EVENTS)?;
+        let conn = Conn::new(fd, layer);
+        let peer = peer.map(|peer| peer.ip().to_canonical());
+        entry.insert(Session::new(key, conn, peer, scheme, self.context.now));
+        add(&self.context.counters.connections_accepted, 1);
+        self.context.counters.connections_open.fetch_add(1, Ordering::Relaxed);
+        self.drive(key, Session::drive);
+        Ok(())
+    }
+
+    fn open_doors(&mut self) -> Result<(), Errno> {
+        for (index, door) in self.doors.iter().enumerate() {
+            // Level-triggered: who stops accepting early is called again. A shared socket wakes
+            // one worker, not all.
+            let mut flags = EventFlags::IN;
+            flags.set(EventFlags::EXCLUSIVE, door.listener.is_shared());
+            epoll::add(
+                &self.context.poll,
+                door.listener.as_fd(),
+                Token::Door(index as u32).data(),
+                flags,
+            )?;
+        }
+        self.doors_open = true;
+        self.reopen_at = None;
+        Ok(())
+    }
+
+    fn close_doors(&mut self, reopen_at: Option<Instant>) {
+        if std::mem::take(&mut self.doors_open) {
+            for door in &self.doors {
+                let _ = epoll::delete(&self.context.poll, door.listener.as_fd());
+            }
+        }
+        self.reopen_at = reopen_at;
+    }
+
+    fn open_doors_if_room(&mut self) {
+        let room = self.sessions.len() < self.context.live.limits.connections;
+        if room && !self.doors_open && self.reopen_at.is_none() {
+            let _ = self.open_doors();
+        }
+    }
+
+    /// Something was asked of the workers.
+    fn woken(&mut self) {
+        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+        if self.live_generation != self.context.shared.generation() {
+            self.live_generation = self.context.shared.generation();
+            let (live, log) = self.context.shared.live();
+            self.context.upstreams.retain(&live.backends);
+            self.context.live = live;
+            match AccessLog::open(log.as_deref()) {
+                Ok(log) => self.context.log = log,
+                Err(error) => tracing::error!(%error, "access log: the old one stays"),
+            }
+        }
+        if self.context.shared.stopping() != Stop::No && !self.context.draining {
+            self.drain();
+        }
+    }
+
+    /// Accepts those that wait in the queue, for they were promised a connection, then no more;
+    /// closes what is idle.
+    fn drain(&mut self) {
+        for index in 0..self.doors.len() {
+            self.accept(index);
+        }
+        self.close_doors(None);
+        self.doors.clear();
+        self.context.draining = true;
+        let within = Duration::from_millis(self.context.live.timeouts.shutdown_ms);
+        self.stop_at = Some(self.context.now + within);
+        let idle: Vec<Key> = self
+            .sessions
+            .iter()
+            .filter_map(|(_, session)| session.is_idle().then_some(session.key))
+            .collect();
+        for key in idle {
+            self.drive(key, Session::drive);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let late = self.stop_at.is_some_and(|at| at <= self.context.now);
+        self.context.shared.stopping() == Stop::Now
+            || (self.context.draining && (self.sessions.is_empty() || late))
+    }
+
+    fn tick(&mut self) {
+        let now = self.context.now;
+        if self.reopen_at.is_some_and(|at| at <= now) {
+            let _ = self.open_doors();
+        }
+        if now.saturating_duration_since(self.ticked) < TICK {
+            return;
+        }
+        self.ticked = now;
+        self.context.log.flush();
+        let idle = Duration::from_millis(self.context.live.timeouts.backend_idle_ms);
+        self.context.upstreams.expire(now, idle);
+        set(&self.context.counters.pipes_open, self.context.pipes.open() as u64);
+    }
+}

@@ -1,0 +1,366 @@
+//! A client's connection: one exchange after the other, so that pipelined requests are answered
+//! in order. While one is under way the next is not read: that is the client's back-pressure.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::Key;
+use super::context::Context;
+use super::exchange::Exchange;
+use crate::buffer::Buffer;
+use crate::config::Timeouts;
+use crate::error::{Error, Kind, Source};
+use crate::http::{
+    Facts, Framing, Reader, Refusal, Scanner, Scheme, parse_request, write_reply, write_request,
+};
+use crate::metrics::add;
+use crate::net::{Conn, Io};
+
+/// Bytes that a session may move before it is another's turn.
+const BUDGET_BYTES: u64 = 4 << 20;
+/// Steps that it may take: pipelined requests with tiny answers use no bytes to speak of.
+const BUDGET_STEPS: u32 = 64;
+/// What a client may still send after its last answer, so that the close doesn't become a reset
+/// that takes the answer with it.
+const LINGER_BYTES: usize = 1 << 20;
+
+/// What comes next on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// TLS.
+    Handshake,
+    /// Nothing of the next request is there.
+    Idle,
+    /// Some of its head is.
+    Head,
+    /// A connection to the backend is being made.
+    Connect,
+    /// Request and response are passed on.
+    Exchange,
+    /// The proxy's own answer is being sent.
+    Reply,
+    /// Nothing is sent any more; what still comes is thrown away.
+    Linger,
+}
+
+/// What a step led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To another step, at once.
+    Again,
+    /// To an event or a deadline that has to come first.
+    Wait,
+    /// To the end.
+    Close,
+}
+
+/// What the worker does with the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// An event will come.
+    Wait,
+    /// No event may come: call again after the others.
+    Later,
+    /// Close it.
+    Close,
+}
+
+/// A client's connection.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) key: Key,
+    pub(super) conn: Conn,
+    pub(super) input: Buffer,
+    pub(super) peer: Option<IpAddr>,
+    pub(super) scheme: Scheme,
+    pub(super) phase: Phase,
+    /// When the phase began.
+    pub(super) since: Instant,
+    scanner: Scanner,
+    pub(super) exchange: Option<Box<Exchange>>,
+    /// The proxy's own answer.
+    pub(super) reply: Buffer,
+    lingered: usize,
+    /// When the worker's timer for this session is due.
+    pub(super) timer: Option<Instant>,
+    /// Whether it waits to be called again.
+    pub(super) queued: bool,
+}
+
+impl Session {
+    pub(super) fn new(
+        key: Key,
+        conn: Conn,
+        peer: Option<IpAddr>,
+        scheme: Scheme,
+        now: Instant,
+    ) -> Session {
+        Session {
+            key,
+            conn,
+            input: Buffer::default(),
+            peer,
+            scheme,
+            phase: Phase::Handshake,
+            since: now,
+            scanner: Scanner::default(),
+            exchange: None,
+            reply: Buffer::default(),
+            lingered: 0,
+            timer: None,
+            queued: false,
+        }
+    }
+
+    /// Does what can be done without waiting.
+    pub(super) fn drive(&mut self, context: &mut Context) -> Next {
+        let mut budget = BUDGET_BYTES;
+        for _ in 0..BUDGET_STEPS {
+            let step = match self.phase {
+                Phase::Handshake => self.handshake(context),
+                Phase::Idle | Phase::Head => self.head(context),
+                Phase::Connect => self.connect(context),
+                Phase::Exchange => self.pass_on(context, &mut budget),
+                Phase::Reply => self.send_reply(context),
+                Phase::Linger => self.linger(),
+            };
+            match step {
+                Step::Again if budget == 0 => return Next::Later,
+                Step::Again => {}
+                Step::Wait => return Next::Wait,
+                Step::Close => return Next::Close,
+            }
+        }
+        Next::Later
+    }
+
+    pub(super) fn enter(&mut self, phase: Phase, now: Instant) {
+        self.phase = phase;
+        self.since = now;
+    }
+
+    fn handshake(&mut self, context: &mut Context) -> Step {
+        match self.conn.handshake() {
+            Ok(true) => {
+                self.enter(Phase::Idle, context.now);
+                Step::Again
+            }
+            Ok(false) if !self.conn.is_hung_up() && !self.conn.is_half_closed() => Step::Wait,
+            Ok(false) | Err(_) => {
+                add(&context.counters.handshakes_failed, 1);
+                Step::Close
+            }
+        }
+    }
+
+    fn head(&mut self, context: &mut Context) -> Step {
+        // RFC 9112, 2.2: empty lines before a request are skipped. They don't end the idle phase,
+        // so its deadline stands however many come.
+        while self.phase == Phase::Idle && self.input.bytes().starts_with(b"\r\n") {
+            self.input.consume(2);
+        }
+        if self.phase == Phase::Idle && !matches!(self.input.bytes(), b"" | b"\r") {
+            self.enter(Phase::Head, context.now);
+        }
+        if self.phase == Phase::Idle && context.draining {
+            return Step::Close;
+        }
+        if self.phase == Phase::Head {
+            match self.scanner.find_end(self.input.bytes(), &context.live.http) {
+                Ok(Some(end)) => return self.begin(end, context),
+                Ok(None) => {}
+                Err(error) => return self.refuse(error.into(), context),
+            }
+        }
+        let room = self.input.room(context.live.http.head_bytes);
+        if room.is_empty() {
+            // The scanner refuses before that; only a reload to smaller limits comes here.
+            return self.refuse(crate::http::HeadError::TooLarge.into(), context);
+        }
+        match self.conn.recv(room) {
+            Ok(Io::Done(bytes)) => {
+                self.input.filled(bytes);
+                Step::Again
+            }
+            Ok(Io::Blocked) => {
+                self.input.release();
+                Step::Wait
+            }
+            Ok(Io::End) | Err(_) => Step::Close,
+        }
+    }
+
+    /// A head of `end` bytes is complete.
+    fn begin(&mut self, end: usize, context: &mut Context) -> Step {
+        self.scanner = Scanner::default();
+        add(&context.counters.requests, 1);
+        let head = &self.input.bytes()[..end];
+        let request = match parse_request(head, &context.live.http) {
+            Ok(request) => request,
+            Err(refusal) => return self.refuse(refusal, context),
+        };
+        let splice = context.shared.splice && self.conn.can_splice_to();
+        let facts = Facts {
+            client: self.peer,
+            scheme: self.scheme,
+            trust_forwarded: context.live.trust_forwarded,
+            // What is spliced to the kernel's TLS is read by it at once.
+            reader: if splice && !self.conn.is_encrypted() { Reader::Splice } else { Reader::Cpu },
+        };
+        let mut passed_on = Vec::with_capacity(end + 256);
+        write_request(&request, &facts, &mut passed_on);
+        let mut exchange = Exchange::new(&request, passed_on, self.since, context.now);
+        if context.log.is_on() {
+            exchange.name =
+                format!("{} {}{}", request.method, request.target.path, request.target.query);
+        }
+        self.exchange = Some(Box::new(exchange));
+        self.input.consume(end);
+        self.enter(Phase::Connect, context.now);
+        Step::Again
+    }
+
+    /// Answers what can't be passed on; the connection ends with it, since where the next request
+    /// would begin is anybody's guess.
+    fn refuse(&mut self, refusal: Refusal, context: &mut Context) -> Step {
+        add(&context.counters.requests_refused, 1);
+        let kind = match refusal.status {
+            408 => Kind::Timeout,
+            413 | 414 | 431 => Kind::TooLarge,
+            _ => Kind::Malformed,
+        };
+        let error = Error::new(Source::Downstream, kind, refusal.reason);
+        context.log.write(&crate::access::Line {
+            client: self.peer,
+            request: "-",
+            status: refusal.status,
+            body_bytes: 0,
+            took: context.now.saturating_duration_since(self.since),
+            backend: "",
+            spliced: false,
+            error: Some(&error),
+        });
+        context
+            .counters
+            .answered(refusal.status, context.now.saturating_duration_since(self.since));
+        self.answer(refusal.status, refusal.reason, true, context)
+    }
+
+    /// Begins the proxy's own answer.
+    pub(super) fn answer(
+        &mut self,
+        status: u16,
+        text: &str,
+        with_body: bool,
+        context: &mut Context,
+    ) -> Step {
+        self.reply.clear();
+        self.reply.push_with(|out| write_reply(status, text, with_body, out));
+        self.enter(Phase::Reply, context.now);
+        Step::Again
+    }
+
+    fn send_reply(&mut self, context: &mut Context) -> Step {
+        while !self.reply.is_empty() {
+            match self.conn.send(self.reply.bytes(), false) {
+                Ok(Io::Done(bytes)) => self.reply.consume(bytes),
+                Ok(Io::Blocked | Io::End) => return Step::Wait,
+                Err(_) => return Step::Close,
+            }
+        }
+        match self.conn.flush() {
+            Ok(true) => self.finish(context.now),
+            Ok(false) => Step::Wait,
+            Err(_) => Step::Close,
+        }
+    }
+
+    /// Says that nothing more will be sent, and waits a little for the client's own end.
+    pub(super) fn finish(&mut self, now: Instant) -> Step {
+        self.conn.finish();
+        self.input.clear();
+        self.lingered = 0;
+        self.enter(Phase::Linger, now);
+        Step::Again
+    }
+
+    fn linger(&mut self) -> Step {
+        let mut scrap = [0; 16 << 10];
+        while self.lingered < LINGER_BYTES {
+            match self.conn.recv(&mut scrap) {
+                Ok(Io::Done(bytes)) => self.lingered += bytes,
+                Ok(Io::Blocked) => return Step::Wait,
+                Ok(Io::End) | Err(_) => return Step::Close,
+            }
+        }
+        Step::Close
+    }
+
+    /// The exchange is over and the connection stays.
+    pub(super) fn next_request(&mut self, now: Instant) -> Step {
+        self.scanner = Scanner::default();
+        self.enter(Phase::Idle, now);
+        Step::Again
+    }
+
+    /// When the present phase has taken too long.
+    pub(super) fn deadline(&self, timeouts: &Timeouts) -> Instant {
+        let millis = match self.phase {
+            Phase::Handshake => timeouts.handshake_ms,
+            Phase::Idle => timeouts.keep_alive_ms,
+            Phase::Head => timeouts.header_ms,
+            Phase::Reply => timeouts.body_idle_ms,
+            Phase::Linger => timeouts.linger_ms,
+            Phase::Connect | Phase::Exchange => {
+                if let Some(exchange) = &self.exchange {
+                    return exchange.deadline(self.phase, self.since, timeouts);
+                }
+                timeouts.connect_ms
+            }
+        };
+        self.since + Duration::from_millis(millis)
+    }
+
+    /// The timer came. It may be early: the deadline moves while bytes do.
+    pub(super) fn on_timer(&mut self, context: &mut Context) -> Next {
+        if self.deadline(&context.live.timeouts) > context.now {
+            return Next::Wait;
+        }
+        if self.phase == Phase::Connect && self.exchange.as_mut().is_some_and(|e| e.wants_retry()) {
+            return self.drive(context);
+        }
+        if self.phase != Phase::Linger && self.phase != Phase::Idle {
+            add(&context.counters.timeouts, 1);
+        }
+        let step = match self.phase {
+            Phase::Handshake | Phase::Idle | Phase::Reply | Phase::Linger => Step::Close,
+            Phase::Head => {
+                let reason = "the head took longer than allowed";
+                self.refuse(Refusal { status: 408, reason }, context)
+            }
+            Phase::Connect | Phase::Exchange => self.timed_out(context),
+        };
+        if step == Step::Close { Next::Close } else { self.drive(context) }
+    }
+
+    /// Gives back what is lent, and takes note of an exchange that is cut short.
+    pub(super) fn dispose(mut self, context: &mut Context) {
+        self.abandon(context);
+        let open: &AtomicU64 = &context.counters.connections_open;
+        open.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether nothing of a request is there.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Idle | Phase::Handshake)
+    }
+}
+
+/// How the body of a request is written to the backend.
+pub(super) fn coding(framing: Framing) -> super::flow::Coding {
+    match framing {
+        Framing::Chunked => super::flow::Coding::Chunked,
+        Framing::None | Framing::Length(_) | Framing::UntilClose => super::flow::Coding::Plain,
+    }
+}

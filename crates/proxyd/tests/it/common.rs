@@ -1,0 +1,352 @@
+//! A backend, a proxy before it, and a client that sees every byte.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use proxyd::config::{Config, Timeouts};
+use proxyd::net::{Address, Mode};
+use proxyd::server::Server;
+use tempfile::TempDir;
+
+/// Far beyond anything that is waited for, on a busy machine too; only a hang takes so long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The bytes of every body: position tells value, so that a lost or doubled byte shows.
+pub fn pattern(len: usize) -> Vec<u8> {
+    let mut bytes = (0..251).collect::<Vec<u8>>().repeat(len / 251 + 1);
+    bytes.truncate(len);
+    bytes
+}
+
+/// Both kinds of stream.
+pub trait Stream: Read + Write + Send {
+    fn half_close(&self);
+}
+
+impl Stream for TcpStream {
+    fn half_close(&self) {
+        self.shutdown(std::net::Shutdown::Write).unwrap();
+    }
+}
+
+impl Stream for UnixStream {
+    fn half_close(&self) {
+        self.shutdown(std::net::Shutdown::Write).unwrap();
+    }
+}
+
+/// One end of a connection, with what was read and not used.
+pub struct Peer {
+    stream: Box<dyn Stream>,
+    seen: Vec<u8>,
+}
+
+/// An answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        header(&self.head, name)
+    }
+}
+
+/// The value of a header line.
+pub fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    head.lines().skip(1).find_map(|line| {
+        let (other, value) = line.split_once(": ")?;
+        other.eq_ignore_ascii_case(name).then_some(value)
+    })
+}
+
+impl Peer {
+    pub fn new(stream: impl Stream + 'static) -> Peer {
+        Peer { stream: Box::new(stream), seen: Vec::new() }
+    }
+
+    pub fn tcp(address: &Address) -> Peer {
+        let Address::Tcp(address) = address else { panic!("{address} is not TCP") };
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Peer::new(stream)
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).unwrap();
+    }
+
+    /// Like `send`, where the other side may have closed.
+    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).is_ok()
+    }
+
+    pub fn half_close(&self) {
+        self.stream.half_close();
+    }
+
+    fn more(&mut self) -> bool {
+        let mut piece = [0; 64 << 10];
+        match self.stream.read(&mut piece) {
+            Ok(0) => false,
+            Ok(bytes) => {
+                self.seen.extend_from_slice(&piece[..bytes]);
+                true
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => false,
+            Err(error) => panic!("after {:?}: {error}", self.seen.escape_ascii().to_string()),
+        }
+    }
+
+    /// A head with its empty line; `None` at the end.
+    pub fn head(&mut self) -> Option<String> {
+        loop {
+            if let Some(at) = self.seen.windows(4).position(|four| four == b"\r\n\r\n") {
+                let rest = self.seen.split_off(at + 4);
+                return Some(String::from_utf8(std::mem::replace(&mut self.seen, rest)).unwrap());
+            }
+            if !self.more() {
+                assert!(self.seen.is_empty(), "cut off: {}", self.seen.escape_ascii());
+                return None;
+            }
+        }
+    }
+
+    /// Exactly so many bytes, or fewer at the end.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        while self.seen.len() < len && self.more() {}
+        let rest = self.seen.split_off(len.min(self.seen.len()));
+        std::mem::replace(&mut self.seen, rest)
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\r\n") {
+            let byte = self.bytes(1);
+            assert!(!byte.is_empty(), "cut off: {}", line.escape_ascii());
+            line.extend(byte);
+        }
+        String::from_utf8(line).unwrap().trim_end().to_owned()
+    }
+
+    /// The payload of a chunked body, and the sizes of its chunks.
+    pub fn chunked(&mut self) -> (Vec<u8>, Vec<usize>) {
+        let (mut body, mut sizes) = (Vec::new(), Vec::new());
+        loop {
+            let size = usize::from_str_radix(&self.line(), 16).unwrap();
+            body.extend(self.bytes(size));
+            assert_eq!(self.line(), "");
+            if size == 0 {
+                return (body, sizes);
+            }
+            sizes.push(size);
+        }
+    }
+
+    pub fn rest(&mut self) -> Vec<u8> {
+        while self.more() {}
+        std::mem::take(&mut self.seen)
+    }
+
+    /// The body that a head announces.
+    pub fn body(&mut self, head: &str) -> Vec<u8> {
+        if header(head, "transfer-encoding").is_some() {
+            return self.chunked().0;
+        }
+        match header(head, "content-length") {
+            Some(length) => self.bytes(length.parse().unwrap()),
+            None if head.starts_with("HTTP/") => self.rest(),
+            None => Vec::new(),
+        }
+    }
+
+    /// A whole answer, `None` if the connection ends instead.
+    pub fn answer(&mut self) -> Option<Answer> {
+        let head = self.head()?;
+        let status = head[9..12].parse().unwrap();
+        let bodiless = status < 200 || status == 204 || status == 304;
+        let body = if bodiless { Vec::new() } else { self.body(&head) };
+        Some(Answer { status, head, body })
+    }
+
+    /// Sends a GET and reads its answer.
+    pub fn get(&mut self, path: &str) -> Answer {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+        self.answer().expect("an answer")
+    }
+}
+
+/// A backend on a unix socket. Every connection has a thread.
+pub struct Backend {
+    pub address: Address,
+    /// Connections that were accepted.
+    pub connections: Arc<AtomicUsize>,
+    /// Every head, in the order of their coming.
+    pub heads: Arc<Mutex<Vec<String>>>,
+    _folder: TempDir,
+}
+
+impl Backend {
+    /// `serve` gets the connection, and its number from 0 on.
+    pub fn new(serve: impl Fn(&mut Peer, usize) + Send + Sync + 'static) -> Backend {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let (count, serve) = (Arc::clone(&connections), Arc::new(serve));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, serve) = (stream.unwrap(), Arc::clone(&serve));
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                let number = count.fetch_add(1, Ordering::SeqCst);
+                thread::spawn(move || serve(&mut Peer::new(stream), number));
+            }
+        });
+        let heads = Arc::default();
+        Backend { address: Address::Unix(path), connections, heads, _folder: folder }
+    }
+
+    /// Answers by the path; see [`respond`].
+    pub fn standard() -> Backend {
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = Arc::clone(&heads);
+        let backend = Backend::new(move |peer, _| {
+            while let Some(head) = peer.head() {
+                seen.lock().unwrap().push(head.clone());
+                if !respond(peer, &head) {
+                    break;
+                }
+            }
+        });
+        Backend { heads, ..backend }
+    }
+
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    pub fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+}
+
+/// | path | answer |
+/// |---|---|
+/// | `/length/N` | N bytes with their length |
+/// | `/chunked/N/C` | N bytes in chunks of C |
+/// | `/close/N` | N bytes, then the end |
+/// | `/status/S` | that status, without a body |
+/// | `/echo` | the request's body |
+/// | others | the request's head |
+fn respond(peer: &mut Peer, head: &str) -> bool {
+    let path = head.split(' ').nth(1).unwrap();
+    let mut parts = path.trim_start_matches('/').split('/');
+    let kind = parts.next().unwrap_or_default().to_owned();
+    let numbers: Vec<usize> = parts.map_while(|part| part.parse().ok()).collect();
+    let with_body = !head.starts_with("HEAD ");
+    let request_body = peer.body(head);
+    let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
+    let bytes = if with_body { pattern(number(0)) } else { Vec::new() };
+    match kind.as_str() {
+        "length" => {
+            peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", number(0)));
+            peer.send(bytes);
+        }
+        "chunked" => {
+            peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+            let mut body = Vec::new();
+            for chunk in bytes.chunks(number(1).max(1)) {
+                body.extend(format!("{:X};ext=1\r\n", chunk.len()).as_bytes());
+                body.extend_from_slice(chunk);
+                body.extend(b"\r\n");
+            }
+            if with_body {
+                body.extend(b"0\r\nTrailer: dropped\r\n\r\n");
+            }
+            peer.send(body);
+        }
+        "close" => {
+            peer.send("HTTP/1.1 200 OK\r\n\r\n");
+            peer.send(bytes);
+            return false;
+        }
+        "status" => {
+            let length = if number(0) == 204 { "" } else { "Content-Length: 0\r\n" };
+            peer.send(format!("HTTP/1.1 {} Is\r\n{length}\r\n", number(0)));
+        }
+        "echo" => {
+            peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", request_body.len()));
+            peer.send(request_body);
+        }
+        _ => {
+            peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", head.len()));
+            if with_body {
+                peer.send(head);
+            }
+        }
+    }
+    true
+}
+
+/// Settings for a test: one worker, plain TCP, that backend, and no time-out that a busy machine
+/// could reach; tests of time-outs set their own.
+pub fn config(backend: &Backend) -> Config {
+    Config {
+        listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
+        backends: vec![backend.address.clone()],
+        workers: 1,
+        mode: Mode::Copy,
+        timeouts: Timeouts {
+            handshake_ms: PATIENCE.as_millis() as u64,
+            header_ms: PATIENCE.as_millis() as u64,
+            body_idle_ms: PATIENCE.as_millis() as u64,
+            connect_ms: PATIENCE.as_millis() as u64,
+            backend_header_ms: PATIENCE.as_millis() as u64,
+            ..Timeouts::default()
+        },
+        ..Config::default()
+    }
+}
+
+/// A proxy before that backend, with changes to the settings.
+pub fn proxy(backend: &Backend, change: impl FnOnce(&mut Config)) -> Server {
+    let mut config = config(backend);
+    change(&mut config);
+    Server::start(config).unwrap()
+}
+
+pub fn connect(server: &Server) -> Peer {
+    Peer::tcp(&server.addresses().plain[0])
+}
+
+/// Waits until it holds.
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "never: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The samples of a server's counters by name, summed over the workers.
+pub fn counters(server: &Server) -> HashMap<String, u64> {
+    let text = proxyd::metrics::render(server.counters(), &Mode::Copy.applied());
+    let mut sums = HashMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        let name = name.split('{').next().unwrap().to_owned();
+        *sums.entry(name).or_insert(0) += value.parse::<f64>().unwrap() as u64;
+    }
+    sums
+}

@@ -1,0 +1,79 @@
+//! The fuzz target's check on its corpus and on mutations of it, the same ones every time.
+
+use std::path::Path;
+
+use crate::common::pattern;
+
+/// Marsaglia's xorshift: enough to pick places and bytes.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+}
+
+/// Pieces that matter to a parser.
+const WORDS: [&str; 16] = [
+    "\r\n",
+    "\n",
+    "\r",
+    " ",
+    "\t",
+    ":",
+    ",",
+    ";",
+    "0\r\n\r\n",
+    "Content-Length: 5\r\n",
+    "Transfer-Encoding: chunked\r\n",
+    "Host: x\r\n",
+    "chunked",
+    "HTTP/1.0",
+    "\0",
+    "-",
+];
+
+fn mutate(seed: &[u8], seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    for _ in 0..=random.below(3) {
+        let at = random.below(bytes.len() + 1);
+        match random.below(5) {
+            0 if at < bytes.len() => bytes[at] = random.below(256) as u8,
+            1 if at < bytes.len() => {
+                bytes.remove(at);
+            }
+            2 => {
+                let word = WORDS[random.below(WORDS.len())];
+                bytes.splice(at..at, word.bytes());
+            }
+            3 => bytes.truncate(at),
+            _ => {
+                let other = &seeds[random.below(seeds.len())];
+                bytes.splice(at.., other[random.below(other.len())..].iter().copied());
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn no_mutation_of_the_corpus_is_understood_in_two_ways() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/request");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
+    files.sort();
+    let seeds: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
+    assert!(seeds.len() >= 16);
+    seeds.iter().for_each(|seed| proxyd::fuzzing::request(seed));
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for round in 0..5000 {
+        let seed = &seeds[round % seeds.len()];
+        let bytes = mutate(seed, &seeds, &mut random);
+        if std::panic::catch_unwind(|| proxyd::fuzzing::request(&bytes)).is_err() {
+            panic!("add to the corpus: {}", bytes.escape_ascii());
+        }
+    }
+    proxyd::fuzzing::request(&pattern(5000));
+}

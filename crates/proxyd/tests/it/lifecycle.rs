@@ -1,0 +1,251 @@
+//! Start, reload, stop; logs and metrics; the program itself.
+
+use std::io::Read;
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use proxyd::config::Config;
+use proxyd::net::Address;
+use proxyd::server::Server;
+use proxyd::worker::Stop;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{Backend, Peer, config, connect, counters, eventually, pattern, proxy};
+
+#[test]
+fn a_graceful_stop_finishes_what_is_in_flight_and_takes_nothing_new() {
+    let backend = Backend::standard();
+    let mut server = proxy(&backend, |_| {});
+    let (mut idle, mut busy) = (connect(&server), connect(&server));
+    idle.get("/length/1");
+    busy.send("GET /length/20000000 HTTP/1.1\r\nHost: t\r\n\r\n");
+    let head = busy.head().unwrap();
+    server.stop(Stop::Graceful);
+    assert_eq!(idle.rest(), b"");
+    let Address::Tcp(address) = server.addresses().plain[0].clone() else { panic!() };
+    eventually("the door is shut", || std::net::TcpStream::connect(address).is_err());
+    assert!(busy.body(&head) == pattern(20_000_000));
+    assert_eq!(busy.rest(), b"");
+    server.join();
+    assert_eq!(counters(&server)["proxyd_connections_open"], 0);
+}
+
+#[test]
+fn a_graceful_stop_ends_after_its_time() {
+    let backend = Backend::new(|peer, _| {
+        peer.rest();
+    });
+    let mut server = proxy(&backend, |config| config.timeouts.shutdown_ms = 200);
+    let mut client = connect(&server);
+    client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    eventually("it is in flight", || backend.connections() == 1);
+    server.stop(Stop::Graceful);
+    server.join();
+    assert_eq!(client.rest(), b"");
+}
+
+#[test]
+fn answers_in_flight_at_a_stop_say_that_the_connection_ends() {
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let gone = std::sync::Mutex::new(gone);
+    let backend = Backend::new(move |peer, _| {
+        peer.head().unwrap();
+        gone.lock().unwrap().recv().unwrap();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let server = proxy(&backend, |_| {});
+    let mut client = connect(&server);
+    client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    eventually("it is in flight", || backend.connections() == 1);
+    server.stop(Stop::Graceful);
+    std::thread::sleep(Duration::from_millis(50));
+    go.send(()).unwrap();
+    let answer = client.answer().unwrap();
+    assert_eq!((answer.header("connection"), answer.body.as_slice()), (Some("close"), &b"ok"[..]));
+}
+
+#[test]
+fn a_reload_changes_backends_and_limits_and_a_bad_one_changes_nothing() {
+    let (old, new) = (Backend::standard(), Backend::standard());
+    let mut server = proxy(&old, |_| {});
+    let mut client = connect(&server);
+    client.get("/length/1");
+    let bad = Config { backends: vec![], ..config(&old) };
+    assert!(server.reload(bad).unwrap_err().to_string().contains("--backend"));
+    client.get("/length/2");
+    let mut changed = config(&new);
+    changed.limits.headers = 2;
+    changed.workers = 7;
+    changed.listen.clone_from(&config(&old).listen);
+    assert_eq!(server.reload(changed).unwrap(), ["workers"]);
+    eventually("the new one serves", || {
+        connect(&server).get("/length/3");
+        !new.heads().is_empty()
+    });
+    client.get("/length/4");
+    assert!(new.heads().last().unwrap().starts_with("GET /length/4 "));
+    client.send("GET / HTTP/1.1\r\nHost: t\r\na: b\r\nc: d\r\n\r\n");
+    assert_eq!(client.answer().unwrap().status, 431);
+}
+
+#[test]
+fn exchanges_are_logged_and_the_log_is_opened_again() {
+    let backend = Backend::standard();
+    let folder = tempfile::tempdir().unwrap();
+    let (log, moved) = (folder.path().join("log"), folder.path().join("log.1"));
+    let settings = |config: &mut Config| config.access_log = Some(log.clone());
+    let mut server = proxy(&backend, settings);
+    connect(&server).get("/length/100000/?q=\"");
+    std::fs::rename(&log, &moved).unwrap();
+    let mut again = config(&backend);
+    settings(&mut again);
+    server.reload(again).unwrap();
+    eventually("the new file is there", || log.exists());
+    connect(&server).send("BAD\r\n\r\n");
+    eventually("two requests", || counters(&server)["proxyd_responses_total"] == 2);
+    drop(server);
+    let text = std::fs::read_to_string(&moved).unwrap();
+    assert!(text.contains(" 127.0.0.1 \"GET /length/100000/?q=%22\" 200 100000 "), "{text}");
+    assert!(text.trim_end().ends_with("b.sock spliced"), "{text}");
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.contains(" \"-\" 400 0 ") && text.contains("client: malformed: "), "{text}");
+}
+
+#[test]
+fn metrics_are_served() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |config| {
+        config.metrics = Some("tcp:127.0.0.1:0".parse().unwrap());
+        config.workers = 2;
+    });
+    connect(&server).get("/length/5");
+    let metrics = server.addresses().metrics.clone().unwrap();
+    eventually("it is counted", || {
+        let text = String::from_utf8(Peer::tcp(&metrics).get("/metrics").body).unwrap();
+        text.contains("proxyd_responses_total{class=\"2xx\"} 1\n")
+    });
+    let text = String::from_utf8(Peer::tcp(&metrics).get("/metrics").body).unwrap();
+    for line in ["proxyd_requests_total{worker=\"1\"} ", "proxyd_mode_info{mode=\"copy\""] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert_eq!(Peer::tcp(&metrics).get("/").status, 404);
+}
+
+#[test]
+fn an_address_that_is_taken_is_an_error() {
+    let backend = Backend::standard();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.sock");
+    let _live = UnixListener::bind(&path).unwrap();
+    let settings = Config { listen: vec![Address::Unix(path)], ..config(&backend) };
+    let error = Server::start(settings).unwrap_err().to_string();
+    assert!(error.contains("p.sock: another process answers"), "{error}");
+}
+
+/// The program, killed if the test fails.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Program {
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+}
+
+fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proxyd"));
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn the_program_serves_reloads_and_stops_by_signals() {
+    let (backend, other) = (Backend::standard(), Backend::standard());
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, file) = (folder.path().join("p.sock"), folder.path().join("p.toml"));
+    let write = |backend: &Backend| {
+        let text = format!(
+            "listen = [\"unix:{}\"]\nbackends = [\"{}\"]\n",
+            socket.display(),
+            backend.address
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    write(&backend);
+    let child = program(&["--config", file.to_str().unwrap()]).spawn().unwrap();
+    let mut program = Program(child);
+    let connect = || std::os::unix::net::UnixStream::connect(&socket).map(Peer::new);
+    eventually("it listens", || connect().is_ok());
+    assert_eq!(connect().unwrap().get("/length/5").body, pattern(5));
+    write(&other);
+    program.signal(Signal::HUP);
+    eventually("it has reloaded", || {
+        connect().unwrap().get("/length/6");
+        !other.heads().is_empty()
+    });
+    program.signal(Signal::TERM);
+    assert!(program.0.wait().unwrap().success());
+    assert!(!socket.exists(), "the socket is removed");
+}
+
+#[test]
+fn the_programs_exit_status_tells_what_was_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let live = folder.path().join("p.sock");
+    let _listener = UnixListener::bind(&live).unwrap();
+    let bad = folder.path().join("bad.toml");
+    std::fs::write(&bad, "listen = []\nspeed = 3\n").unwrap();
+    let (live, bad) = (live.to_str().unwrap(), bad.to_str().unwrap());
+    for (arguments, status, word) in [
+        (vec!["--speed"], 2, "--speed"),
+        (vec!["--listen", "tcp:127.0.0.1:0"], 2, "--backend"),
+        (vec!["--config", bad], 2, "line 2"),
+        (vec!["--config", "/nonexistent"], 2, "/nonexistent"),
+        (vec!["--listen", live, "--backend", "unix:/b"], 3, "another process"),
+        (vec!["--listen", "tcp:192.0.2.1:1", "--backend", "unix:/b"], 1, "bind"),
+    ] {
+        let output = program(&arguments).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+        assert!(text.contains(word), "{arguments:?}: {text}");
+    }
+    let output = program(&["--capabilities"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.lines().any(|line| line == "splice"), "{text}");
+    let output = program(&["--check", "--listen", "tcp:127.0.0.1:0", "--backend", "unix:/b"])
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_second_signal_stops_at_once() {
+    let backend = Backend::new(|peer, _| {
+        peer.rest();
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("p.sock");
+    let listen = socket.to_str().unwrap().to_owned();
+    let child =
+        program(&["--listen", &listen, "--backend", &backend.address.to_string()]).spawn().unwrap();
+    let mut program = Program(child);
+    eventually("it listens", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    let mut client = Peer::new(std::os::unix::net::UnixStream::connect(&socket).unwrap());
+    client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    eventually("it is in flight", || backend.connections() == 1);
+    program.signal(Signal::TERM);
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(program.0.try_wait().unwrap().is_none(), "it waits for the exchange");
+    program.signal(Signal::TERM);
+    assert!(program.0.wait().unwrap().success());
+    let mut log = String::new();
+    program.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(log.contains("a second signal stops at once"), "{log}");
+}

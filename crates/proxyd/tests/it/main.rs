@@ -1,0 +1,13 @@
+//! The proxy between real sockets: a backend made of threads, and clients that write bytes.
+
+mod common;
+mod failures;
+mod forwarding;
+mod framing;
+mod fuzz;
+mod lifecycle;
+mod limits;
+#[cfg(feature = "quic")]
+mod quic;
+mod smuggling;
+mod tls;

@@ -1,0 +1,220 @@
+//! HTTP/3, by a client of the same crates.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use h3::client::SendRequest;
+use h3_quinn::OpenStreams;
+use proxyd::config::Config;
+use proxyd::server::Server;
+use proxyd::worker::Stop;
+use quinn::crypto::rustls::QuicClientConfig;
+
+use crate::common::{Backend, config, counters, pattern};
+use crate::tls::Pair;
+
+fn settings(backend: &Backend, pair: &Pair) -> Config {
+    let mut config = config(backend);
+    config.quic_listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    config.tls.certificate = Some(pair.cert.clone());
+    config.tls.key = Some(pair.key.clone());
+    config
+}
+
+/// Status, fields and body of an answer, or why there is none.
+type Got = Result<(http::response::Parts, Vec<u8>), String>;
+
+struct Client {
+    send: SendRequest<OpenStreams, Bytes>,
+    _endpoint: quinn::Endpoint,
+}
+
+impl Client {
+    async fn new(server: &Server, pair: &Pair) -> Client {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(Pair::roots(&pair.cert))
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"h3".to_vec()];
+        let tls = QuicClientConfig::try_from(tls).unwrap();
+        let mut endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(tls)));
+        let address = server.addresses().quic.unwrap();
+        let connection = endpoint.connect(address, "localhost").unwrap().await.unwrap();
+        let (mut driver, send) =
+            h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
+        tokio::spawn(async move { driver.wait_idle().await });
+        Client { send, _endpoint: endpoint }
+    }
+
+    async fn exchange(&self, request: http::Request<()>, body: Option<Vec<u8>>) -> Got {
+        let text = |error: h3::error::StreamError| error.to_string();
+        let mut stream = self.send.clone().send_request(request).await.map_err(text)?;
+        for piece in body.as_deref().unwrap_or_default().chunks(100_000) {
+            if stream.send_data(Bytes::copy_from_slice(piece)).await.is_err() {
+                break;
+            }
+        }
+        let _ = stream.finish().await;
+        let (parts, ()) = stream.recv_response().await.map_err(text)?.into_parts();
+        let mut got = Vec::new();
+        while let Some(mut data) = stream.recv_data().await.map_err(text)? {
+            got.extend_from_slice(&data.copy_to_bytes(data.remaining()));
+        }
+        Ok((parts, got))
+    }
+
+    async fn get(&self, path: &str) -> Got {
+        self.exchange(request("GET", path), None).await
+    }
+}
+
+fn request(method: &str, path: &str) -> http::Request<()> {
+    let uri = format!("https://localhost{path}");
+    http::Request::builder().method(method).uri(uri).body(()).unwrap()
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+#[test]
+fn bodies_arrive_whole_and_the_backend_copies_normally() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let server = Server::start(settings(&backend, &pair)).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        for size in [0, 1, 70_000, 3_000_000] {
+            for path in [
+                format!("/length/{size}"),
+                format!("/chunked/{size}/50000"),
+                format!("/close/{size}"),
+            ] {
+                let (head, body) = client.get(&path).await.unwrap();
+                assert!(head.status == 200 && body == pattern(size), "{path}");
+                assert_eq!(head.headers["via"], "1.1 proxyd");
+                assert!(!head.headers.contains_key("transfer-encoding"));
+            }
+        }
+        let (_, head) = client.get("/headers").await.unwrap();
+        let head = String::from_utf8(head).unwrap();
+        for line in
+            ["Host: localhost\r\n", "Ntcopy-Reader: cpu\r\n", "X-Forwarded-Proto: https\r\n"]
+        {
+            assert!(head.contains(line), "{head}");
+        }
+        let (head, body) = client.exchange(request("HEAD", "/length/5"), None).await.unwrap();
+        assert_eq!((head.headers["content-length"].to_str().unwrap(), body.len()), ("5", 0));
+        assert_eq!(client.get("/status/204").await.unwrap().0.status, 204);
+    });
+    let counted = counters(&server);
+    assert!(counted["proxyd_backend_reuses_total"] > 0);
+    let (batches, bytes) =
+        (counted["proxyd_quic_batches_total"], counted["proxyd_quic_bytes_total"]);
+    assert!(bytes > 9_000_000 && batches > 0, "{bytes} in {batches}");
+}
+
+#[test]
+fn request_bodies_arrive_whole_with_and_without_a_length() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let server = Server::start(settings(&backend, &pair)).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        for size in [0, 1, 300_000] {
+            let mut told = request("PUT", "/echo");
+            told.headers_mut().insert("content-length", size.into());
+            for request in [told, request("POST", "/echo")] {
+                let (head, body) = client.exchange(request, Some(pattern(size))).await.unwrap();
+                assert!(head.status == 200 && body == pattern(size), "{size}");
+            }
+        }
+        let mut short = request("PUT", "/echo");
+        short.headers_mut().insert("content-length", 10.into());
+        let got = client.exchange(short, Some(pattern(5))).await;
+        assert!(!matches!(got, Ok((head, _)) if head.status == 200), "shorter than said");
+    });
+}
+
+#[test]
+fn requests_of_one_connection_run_at_once() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let server = Server::start(settings(&backend, &pair)).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        let paths: Vec<String> = (0..20).map(|at| format!("/length/{}", at * 10_007)).collect();
+        let all = paths.iter().map(|path| client.get(path));
+        for (at, got) in join_all(all).await.into_iter().enumerate() {
+            assert!(got.unwrap().1 == pattern(at * 10_007), "{at}");
+        }
+    });
+}
+
+async fn join_all<F: Future>(all: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut pinned: Vec<_> = all.map(Box::pin).collect();
+    let mut done: Vec<Option<F::Output>> = pinned.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, done) in pinned.iter_mut().zip(&mut done) {
+            if done.is_none()
+                && let std::task::Poll::Ready(output) = future.as_mut().poll(context)
+            {
+                *done = Some(output);
+            }
+        }
+        if done.iter().all(Option::is_some) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+#[test]
+fn what_breaks_is_told_or_reset() {
+    let pair = Pair::new();
+    let broken = Backend::new(|peer, _| {
+        let head = peer.head().unwrap();
+        if head.starts_with("GET /within") {
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+            peer.send(pattern(50_000));
+        }
+    });
+    let server = Server::start(settings(&broken, &pair)).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        assert_eq!(client.get("/before").await.unwrap().0.status, 502);
+        client.get("/within").await.expect_err("a body that breaks off is no answer");
+        assert_eq!(client.exchange(request("TRACE", "/"), None).await.unwrap().0.status, 405);
+    });
+    let mut dead = settings(&broken, &pair);
+    dead.backends = vec!["unix:/nonexistent".parse().unwrap()];
+    let server = Server::start(dead).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        assert_eq!(client.get("/").await.unwrap().0.status, 503);
+    });
+}
+
+#[test]
+fn a_graceful_stop_finishes_what_is_in_flight() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let mut server = Server::start(settings(&backend, &pair)).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        let mut stream =
+            client.send.clone().send_request(request("GET", "/length/5000000")).await.unwrap();
+        stream.finish().await.unwrap();
+        stream.recv_response().await.unwrap();
+        server.stop(Stop::Graceful);
+        let mut got = Vec::new();
+        while let Some(mut data) = stream.recv_data().await.unwrap() {
+            got.extend_from_slice(&data.copy_to_bytes(data.remaining()));
+        }
+        assert!(got == pattern(5_000_000));
+    });
+    server.join();
+}
