@@ -6,6 +6,10 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
+/// Below this a pipe takes more calls than the copy that it spares is worth; it is also what a pipe
+/// has that nobody asked to grow.
+const USEFUL_BYTES: usize = 64 << 10;
+
 /// A pipe and the count of the bytes in it.
 #[derive(Debug)]
 pub struct Pipe {
@@ -19,8 +23,13 @@ pub struct Pipe {
 
 impl Pipe {
     /// A pipe of `wanted` bytes, or of what can be had: an unprivileged user gets at most
-    /// `/proc/sys/fs/pipe-max-size` each, and less still once all of this user's pipes together
-    /// reach `pipe-user-pages-soft`.
+    /// `/proc/sys/fs/pipe-max-size` each, and less once all of this user's pipes together reach
+    /// `pipe-user-pages-soft`.
+    ///
+    /// # Errors
+    ///
+    /// The system has none, or none of a useful size: NOBUFS. Beyond the soft limit a new pipe
+    /// has two pages and can't grow (pipe(7)), and a body would go through it 8 KiB at a time.
     fn new(wanted: usize) -> Result<Pipe, Errno> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let standing = fcntl_getpipe_size(&write)?;
@@ -29,6 +38,9 @@ impl Pipe {
             size /= 2;
         }
         let capacity = fcntl_getpipe_size(&write)?;
+        if capacity < wanted.min(USEFUL_BYTES) {
+            return Err(Errno::NOBUFS);
+        }
         Ok(Pipe { read, write, held: 0, capacity })
     }
 
@@ -47,16 +59,18 @@ pub struct Pool {
     /// What `open` may reach.
     limit: usize,
     pipe_bytes: usize,
+    /// Whether it was said that there are none of a useful size.
+    said: bool,
 }
 
 impl Pool {
     /// A pool of at most `limit` pipes of `pipe_bytes` each.
     pub fn new(limit: usize, pipe_bytes: usize) -> Pool {
-        Pool { idle: Vec::new(), open: 0, limit, pipe_bytes }
+        Pool { idle: Vec::new(), open: 0, limit, pipe_bytes, said: false }
     }
 
-    /// An empty pipe; `None` if the limit is reached or the system has none left: the caller then
-    /// copies.
+    /// An empty pipe; `None` if the limit is reached or the system has none left of a useful size:
+    /// the caller then copies.
     pub fn take(&mut self) -> Option<Pipe> {
         if let Some(pipe) = self.idle.pop() {
             return Some(pipe);
@@ -64,9 +78,20 @@ impl Pool {
         if self.open >= self.limit {
             return None;
         }
-        let pipe = Pipe::new(self.pipe_bytes).ok()?;
+        let pipe = Pipe::new(self.pipe_bytes).map_err(|errno| self.say(errno)).ok()?;
         self.open += 1;
         Some(pipe)
+    }
+
+    /// Once, for it may go on for long.
+    fn say(&mut self, errno: Errno) {
+        if errno == Errno::NOBUFS && !std::mem::replace(&mut self.said, true) {
+            tracing::warn!(
+                open = self.open,
+                "this user's pipes have used up fs.pipe-user-pages-soft: bodies are copied where \
+                 none is free; raise it, or lower limits.pipe_bytes or limits.pipes"
+            );
+        }
     }
 
     /// Takes a pipe back; it is closed if it still holds bytes.
@@ -107,5 +132,36 @@ mod tests {
     fn a_pipe_that_is_too_large_to_be_had_is_smaller() {
         let pipe = Pipe::new(1 << 40).unwrap();
         assert!(pipe.capacity >= 4096 && pipe.capacity < 1 << 40, "{}", pipe.capacity);
+    }
+    /// Beyond the soft limit pipes have two pages. The kernel counts by user, and spares those who
+    /// may administer it, so this thread becomes another.
+    #[test]
+    fn a_pipe_of_a_few_pages_is_not_had() {
+        let soft = std::fs::read_to_string("/proc/sys/fs/pipe-user-pages-soft").unwrap();
+        let soft_pages: usize = soft.trim().parse().unwrap();
+        if soft_pages == 0 || soft_pages > 100_000 {
+            eprintln!("skipped: no limit that a test could reach, {soft_pages} pages");
+            return;
+        }
+        let limit = soft_pages * 4096 / (1 << 20) + 50;
+        let nobody = || {
+            // SAFETY: the call has no pointers. It is the system call itself, so it changes this
+            // thread alone.
+            unsafe { libc::syscall(libc::SYS_setresuid, 65_534, 65_534, 65_534) == 0 }
+        };
+        let work = move || {
+            if !nobody() {
+                return None;
+            }
+            let mut pool = Pool::new(limit, 1 << 20);
+            let pipes: Vec<Pipe> = std::iter::from_fn(|| pool.take()).collect();
+            Some((pipes.iter().map(|pipe| pipe.capacity).min(), pool.open(), pool.said))
+        };
+        let Some((least, open, said)) = std::thread::spawn(work).join().unwrap() else {
+            eprintln!("skipped: another user can't be had without privilege");
+            return;
+        };
+        assert!(least >= Some(USEFUL_BYTES), "{least:?} of {open}");
+        assert!(open < limit && said, "the allowance ends: {open}");
     }
 }

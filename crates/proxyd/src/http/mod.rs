@@ -13,7 +13,8 @@ pub use forward::{Facts, Reader, Scheme, write_request, write_response};
 pub use headers::{Framing, Headers};
 pub use reply::{reason, write_reply};
 pub use request::{Method, Refusal, Request, Target, parse_request};
-pub use response::{BadResponse, Response, parse_response};
+pub(crate) use response::TOO_MANY_INTERIMS;
+pub use response::{BadResponse, INTERIMS_MAX, Response, parse_response};
 pub use scan::{HeadError, Scanner};
 
 /// What a head may have at most.

@@ -6,6 +6,12 @@ use super::headers::BadFraming;
 use super::request::keeps;
 use super::{Framing, Headers, Limits, MAX_HEADERS, Method};
 
+/// Interim answers that a backend may give to one request. Nobody needs more than a few, and
+/// without a limit a backend could go on for ever.
+pub const INTERIMS_MAX: u32 = 16;
+/// What is said of a backend that gives more.
+pub(crate) const TOO_MANY_INTERIMS: &str = "more than 16 interim answers";
+
 /// Why a backend's answer is not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

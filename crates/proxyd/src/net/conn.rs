@@ -94,8 +94,7 @@ impl Conn {
 
     /// Whether nothing has come that was not read, and no end; asked of the kernel.
     pub fn is_silent(&self) -> bool {
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        matches!(rustix::net::recv(&self.fd, &mut [0; 1], flags), Err(Errno::AGAIN))
+        is_silent(&self.fd)
     }
 
     /// Whether a splice may read from it.
@@ -230,6 +229,12 @@ impl AsFd for Conn {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Whether nothing has come to a socket that was not read, and no end; asked of the kernel.
+pub(crate) fn is_silent(socket: impl AsFd) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    matches!(rustix::net::recv(&socket, &mut [0; 1], flags), Err(Errno::AGAIN))
 }
 
 /// The socket under a layer, with the flags that its calls lower.

@@ -7,6 +7,9 @@ mod mode;
 
 pub use address::{Address, BadAddress};
 pub(crate) use conn::Raw;
+#[cfg(feature = "quic")]
+pub(crate) use conn::is_silent;
 pub use conn::{Conn, Io, Layer};
+pub(crate) use listener::BACKLOG;
 pub use listener::{ListenError, Listener, SocketFile, bind_tcp, bind_unix};
 pub use mode::{Applied, Mode};

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
+use h3::error::StreamError;
 use h3::server::RequestStream;
 use h3_quinn::{RecvStream, SendStream};
+use rustix::io::Errno;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use super::context::Context;
@@ -14,7 +17,10 @@ use super::exchange::{Ready, Told};
 use super::message::as_fields;
 use crate::config::{Live, Timeouts};
 use crate::error::{Error, Kind, Source};
-use crate::http::{ChunkError, Chunks, Event, Framing, Method, Scanner, parse_response};
+use crate::http::{
+    ChunkError, Chunks, Event, Framing, INTERIMS_MAX, Method, Scanner, TOO_MANY_INTERIMS,
+    parse_response,
+};
 use crate::metrics::add;
 
 /// What is read from a backend, and sent as one DATA frame.
@@ -51,7 +57,8 @@ pub(super) async fn piece(
     }
 }
 
-/// Client to backend. That the backend takes no more is no failure: its answer counts.
+/// Client to backend; whether all of it was sent. That the backend takes no more is no failure:
+/// its answer counts.
 pub(super) async fn pass_request(
     write: &mut (impl AsyncWriteExt + Unpin),
     ready: &Ready,
@@ -59,12 +66,13 @@ pub(super) async fn pass_request(
     receiving: &mut Receiving,
     live: &Live,
     context: &Context,
-) -> Result<(), Failure> {
-    if write.write_all(&ready.head).await.is_err() {
-        return Ok(());
+) -> Result<bool, Failure> {
+    let idle = Timeouts::of(live.timeouts.body_idle_ms);
+    if !put(write, &[&ready.head], idle).await? {
+        return Ok(false);
     }
     let declared = match ready.framing {
-        Framing::None => return Ok(()),
+        Framing::None => return Ok(true),
         Framing::Length(length) => Some(length),
         Framing::Chunked | Framing::UntilClose => None,
     };
@@ -86,50 +94,63 @@ pub(super) async fn pass_request(
         if data.is_empty() {
             continue;
         }
-        let idle = Timeouts::of(live.timeouts.body_idle_ms);
-        match timeout(idle, write_piece(write, &data, declared.is_none())).await {
-            Ok(Ok(())) => add(&context.counters.request_body_bytes, data.len() as u64),
-            Ok(Err(_)) => return Ok(()),
-            Err(_) => return Err(upstream(Kind::Timeout, "it takes no more of the request")),
+        let size = format!("{:x}\r\n", data.len());
+        let chunk = [size.as_bytes(), &data, b"\r\n"];
+        let parts = if declared.is_none() { &chunk[..] } else { &chunk[1..2] };
+        if !put(write, parts, idle).await? {
+            return Ok(false);
         }
+        add(&context.counters.request_body_bytes, data.len() as u64);
     }
     if declared.is_some_and(|length| length != body_bytes) {
         return Err(downstream(Kind::Closed, "the body is shorter than said"));
     }
-    if declared.is_none() {
-        let _ = write.write_all(b"0\r\n\r\n").await;
+    match declared {
+        Some(_) => Ok(true),
+        None => put(write, &[b"0\r\n\r\n"], idle).await,
     }
-    Ok(())
 }
 
-async fn write_piece(
+/// Writes these parts; false if the backend takes no more.
+async fn put(
     write: &mut (impl AsyncWriteExt + Unpin),
-    data: &[u8],
-    chunked: bool,
-) -> std::io::Result<()> {
-    if !chunked {
-        return write.write_all(data).await;
+    parts: &[&[u8]],
+    within: Duration,
+) -> Result<bool, Failure> {
+    let writing = async {
+        for part in parts {
+            write.write_all(part).await?;
+        }
+        std::io::Result::Ok(())
+    };
+    match timeout(within, writing).await {
+        Ok(written) => Ok(written.is_ok()),
+        Err(_) => Err(upstream(Kind::Timeout, "it takes no more of the request")),
     }
-    write.write_all(format!("{:x}\r\n", data.len()).as_bytes()).await?;
-    write.write_all(data).await?;
-    write.write_all(b"\r\n").await
 }
 
-/// Backend to client; true if the backend's connection can serve again.
-pub(super) async fn pass_response(
+/// The final head of a backend's answer.
+pub(super) struct Answer {
+    fields: http::Response<()>,
+    framing: Framing,
+    /// Whether the backend's connection can serve again, once the body is read.
+    keep: bool,
+}
+
+/// Reads the final head; `interims` counts those before it. How long that may take is the
+/// caller's to say: the backend need not answer before it has the request.
+pub(super) async fn read_answer(
     read: &mut (impl AsyncReadExt + Unpin),
     input: &mut BytesMut,
+    interims: &mut u32,
     method: Method,
-    sending: &mut Sending,
     live: &Live,
-    told: &mut Told,
-) -> Result<bool, Failure> {
+) -> Result<Answer, Failure> {
     let mut scanner = Scanner::default();
-    let within = Timeouts::of(live.timeouts.backend_header_ms);
-    let (framing, keep) = loop {
+    loop {
         let bad = |why: String| upstream(Kind::Malformed, format!("its answer: {why}"));
         let Some(end) = scanner.find_end(input, &live.http).map_err(|e| bad(e.to_string()))? else {
-            if !more(read, input, within, "no answer").await? {
+            if !more(read, input, "before it answered").await? {
                 return Err(upstream(Kind::Closed, "before it answered"));
             }
             continue;
@@ -140,18 +161,34 @@ pub(super) async fn pass_response(
             parse_response(&head, method, &live.http).map_err(|error| bad(error.0.to_owned()))?;
         // The crate can't send interim answers; none is needed: nobody waits for a 100 here.
         if response.is_interim() {
+            *interims += 1;
+            if *interims > INTERIMS_MAX {
+                return Err(bad(TOO_MANY_INTERIMS.to_owned()));
+            }
             continue;
         }
         let fields =
             as_fields(&response).ok_or_else(|| bad("a line that is no field".to_owned()))?;
-        told.status = response.status;
-        told.begun = true;
-        sending.send_response(fields).await.map_err(|_| gone())?;
-        break (response.framing, response.keep_alive);
-    };
-    pass_body(read, input, framing, sending, live, told).await?;
-    sending.finish().await.map_err(|_| gone())?;
-    Ok(keep)
+        return Ok(Answer { fields, framing: response.framing, keep: response.keep_alive });
+    }
+}
+
+/// Backend to client; true if the backend's connection can serve again.
+pub(super) async fn pass_response(
+    read: &mut (impl AsyncReadExt + Unpin),
+    input: &mut BytesMut,
+    answer: Answer,
+    sending: &mut Sending,
+    live: &Live,
+    told: &mut Told,
+) -> Result<bool, Failure> {
+    let idle = Timeouts::of(live.timeouts.body_idle_ms);
+    told.status = answer.fields.status().as_u16();
+    told.begun = true;
+    taken(timeout(idle, sending.send_response(answer.fields)).await)?;
+    pass_body(read, input, answer.framing, sending, live, told).await?;
+    taken(timeout(idle, sending.finish()).await)?;
+    Ok(answer.keep)
 }
 
 async fn pass_body(
@@ -186,10 +223,15 @@ async fn pass_body(
                 if framing != Framing::Chunked {
                     left -= take as u64;
                 }
-                send(sending, data.freeze(), idle).await?;
+                taken(timeout(idle, sending.send_data(data.freeze())).await)?;
             }
             Event::More => {
-                if !more(read, input, idle, "the response's body makes no progress").await? {
+                let reading = more(read, input, "in the middle of the body");
+                let Ok(any) = timeout(idle, reading).await else {
+                    let why = "the response's body makes no progress";
+                    return Err(upstream(Kind::Timeout, why));
+                };
+                if !any? {
                     return match framing {
                         Framing::UntilClose => Ok(()),
                         _ => Err(upstream(Kind::Closed, "in the middle of the body")),
@@ -201,29 +243,25 @@ async fn pass_body(
     Ok(())
 }
 
-/// Reads once; false at the end.
+/// Reads once; false at the end. A connection that breaks has not ended: where only the end tells
+/// that a body is whole, it isn't.
 async fn more(
     read: &mut (impl AsyncReadExt + Unpin),
     input: &mut BytesMut,
-    within: Duration,
-    waiting_for: &'static str,
+    at: &'static str,
 ) -> Result<bool, Failure> {
     input.reserve(PIECE_BYTES);
-    match timeout(within, read.read_buf(input)).await {
-        Err(_) => Err(upstream(Kind::Timeout, waiting_for)),
-        Ok(Err(_)) => Ok(false),
-        Ok(Ok(bytes)) => Ok(bytes > 0),
-    }
+    read.read_buf(input).await.map(|bytes| bytes > 0).map_err(|cause| {
+        let errno = Errno::from_io_error(&cause).unwrap_or(Errno::IO);
+        failure(Error::new(Source::Upstream, Kind::Closed, at).because(errno))
+    })
 }
 
-async fn send(sending: &mut Sending, data: Bytes, within: Duration) -> Result<(), Failure> {
-    match timeout(within, sending.send_data(data)).await {
+/// What became of sending to the client, within the time that this may take.
+fn taken(sent: Result<Result<(), StreamError>, Elapsed>) -> Result<(), Failure> {
+    match sent {
         Err(_) => Err(downstream(Kind::Timeout, "it takes no more of the response")),
-        Ok(Err(_)) => Err(gone()),
+        Ok(Err(_)) => Err(downstream(Kind::Closed, "it is gone")),
         Ok(Ok(())) => Ok(()),
     }
-}
-
-fn gone() -> Failure {
-    downstream(Kind::Closed, "it is gone")
 }

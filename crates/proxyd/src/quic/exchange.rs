@@ -1,16 +1,18 @@
 //! One request of HTTP/3, and its response.
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h3::error::Code;
 use h3::server::RequestStream;
 use h3_quinn::BidiStream;
+use tokio::time::{sleep, timeout};
 
 use super::bodies::{
-    Failure, Receiving, Sending, failure, pass_request, pass_response, piece, upstream,
+    Failure, Receiving, Sending, failure, pass_request, pass_response, piece, read_answer, upstream,
 };
 use super::context::Context;
 use super::message::{as_lines, own};
@@ -67,11 +69,11 @@ pub(super) async fn serve(
             sending.stop_stream(Code::H3_INTERNAL_ERROR);
         } else {
             told.status = *status;
-            let _ = sending.send_response(own(*status)).await;
-            if !is_head {
-                let _ = sending.send_data(Bytes::from(format!("{error}\n"))).await;
+            let text = (!is_head).then(|| format!("{error}\n"));
+            let within = Timeouts::of(live.timeouts.body_idle_ms);
+            if timeout(within, answer(&mut sending, *status, text)).await.is_err() {
+                sending.stop_stream(Code::H3_REQUEST_CANCELLED);
             }
-            let _ = sending.finish().await;
             receiving.stop_sending(Code::H3_NO_ERROR);
         }
     }
@@ -89,6 +91,15 @@ pub(super) async fn serve(
         spliced: false,
         error: error.as_ref().map(|(_, error)| error),
     });
+}
+
+/// The proxy's own answer, as far as the client takes it.
+async fn answer(sending: &mut Sending, status: u16, text: Option<String>) {
+    let _ = sending.send_response(own(status)).await;
+    if let Some(text) = text {
+        let _ = sending.send_data(Bytes::from(text)).await;
+    }
+    let _ = sending.finish().await;
 }
 
 /// Waits for the first piece of a body whose length is not told, to know whether there is one.
@@ -162,10 +173,11 @@ async fn exchange(
                     Err((status, error)) => {
                         // As with HTTP/1.1: a connection that may have been closed under the
                         // request, and a request that does no harm twice.
-                        let stale =
-                            error.kind == Kind::Closed && error.retryable && reused && !told.begun;
+                        let stale = error.kind == Kind::Closed && reused;
                         if !stale {
                             blame(&error, &backend, live, context);
+                        }
+                        if !stale || !error.retryable || told.begun {
                             return Err((status, error));
                         }
                         fresh_only = true;
@@ -194,6 +206,33 @@ fn blame(error: &Error, backend: &crate::backend::Backend, live: &Live, context:
     }
 }
 
+/// Runs `main` to its end, and the request beside it: a backend may answer before it has all of
+/// it. Once it is sent, or the backend takes no more, `sent` says whether that was all of it, and
+/// `main` may take `within` from then on.
+async fn beside<T>(
+    mut request: Pin<&mut impl Future<Output = Result<bool, Failure>>>,
+    sent: &mut Option<bool>,
+    within: Option<Duration>,
+    main: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::pin!(main);
+    let late = sleep(within.unwrap_or_default());
+    tokio::pin!(late);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut main => return done,
+            done = request.as_mut(), if sent.is_none() => {
+                *sent = Some(done?);
+                late.as_mut().reset(tokio::time::Instant::now() + within.unwrap_or_default());
+            }
+            () = late.as_mut(), if sent.is_some() && within.is_some() => {
+                return Err(upstream(Kind::Timeout, "no answer"));
+            }
+        }
+    }
+}
+
 /// Both directions at once, on one connection.
 async fn on_connection(
     to: Upstream,
@@ -207,35 +246,33 @@ async fn on_connection(
     let Upstream { stream, mut input, backend, .. } = to;
     let (mut read, mut write) = tokio::io::split(stream);
     let first = ready.first.take();
-    let mut sent = false;
+    let (mut sent, mut interims) = (None, 0);
     let result = {
         let request = pass_request(&mut write, ready, first, receiving, live, context);
-        let response = pass_response(&mut read, &mut input, ready.method, sending, live, told);
-        tokio::pin!(request, response);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut response => break done,
-                done = &mut request, if !sent => match done {
-                    // The answer counts, even if the backend took no more of the request.
-                    Ok(()) => sent = true,
-                    Err(error) => break Err(error),
-                },
+        tokio::pin!(request);
+        let within = Timeouts::of(live.timeouts.backend_header_ms);
+        let head = read_answer(&mut read, &mut input, &mut interims, ready.method, live);
+        match beside(request.as_mut(), &mut sent, Some(within), head).await {
+            Ok(answer) => {
+                let response = pass_response(&mut read, &mut input, answer, sending, live, told);
+                beside(request, &mut sent, None, response).await
             }
+            Err(error) => Err(error),
         }
     };
     match result {
         Ok(keep) => {
-            if keep && sent && input.is_empty() {
+            if keep && sent == Some(true) && input.is_empty() {
                 context.idle.keep(read.unsplit(write), backend, live.limits.backend_idle);
-            } else if !sent {
+            } else if sent.is_none() {
                 receiving.stop_sending(Code::H3_NO_ERROR);
             }
             Ok(())
         }
         Err((status, error)) => {
             let replayable = ready.framing == Framing::None && ready.method.is_idempotent();
-            let silent = input.is_empty() && error.source == Source::Upstream && !told.begun;
+            let unheard = input.is_empty() && interims == 0;
+            let silent = unheard && error.source == Source::Upstream && !told.begun;
             Err((status, error.retryable(replayable && silent)))
         }
     }

@@ -172,8 +172,14 @@ async fn connection(
                 let context = Arc::clone(&context);
                 served = true;
                 exchanges.spawn(async move {
-                    if let Ok((request, stream)) = resolver.resolve_request().await {
-                        exchange::serve(request, stream, client, context).await;
+                    let within = Timeouts::of(context.shared.live().0.timeouts.header_ms);
+                    match tokio::time::timeout(within, resolver.resolve_request()).await {
+                        Ok(Ok((request, stream))) => {
+                            exchange::serve(request, stream, client, context).await;
+                        }
+                        Ok(Err(_)) => {}
+                        // The crate has no way to answer without the head: the stream ends.
+                        Err(_) => add(&context.counters.timeouts, 1),
                     }
                 });
             }

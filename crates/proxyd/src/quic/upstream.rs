@@ -1,5 +1,6 @@
 //! Connections to backends, for exchanges that came by HTTP/3.
 
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,10 +12,10 @@ use tokio::time::timeout;
 
 use crate::backend::Backend;
 use crate::error::{Error, Kind, Source};
-use crate::net::Address;
+use crate::net::{Address, is_silent};
 
 /// A stream of either kind.
-pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Socket: AsyncRead + AsyncWrite + AsFd + Send + Unpin {}
 
 impl Socket for UnixStream {}
 impl Socket for TcpStream {}
@@ -35,12 +36,18 @@ pub(super) struct Upstream {
 pub(super) struct Idle(Mutex<Vec<Upstream>>);
 
 impl Idle {
-    /// The connection to that backend that was used last. Those that are too old go.
+    /// The connection to that backend that was used last. Those that are too old go, and those on
+    /// which the backend has closed or spoken unasked: what it said would be taken for the answer.
     pub(super) fn take(&self, backend: &Arc<Backend>, idle: Duration) -> Option<Upstream> {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         list.retain(|upstream| upstream.idle_since.elapsed() < idle);
-        let at = list.iter().rposition(|upstream| Arc::ptr_eq(&upstream.backend, backend))?;
-        Some(Upstream { reused: true, ..list.remove(at) })
+        loop {
+            let at = list.iter().rposition(|upstream| Arc::ptr_eq(&upstream.backend, backend))?;
+            let upstream = list.remove(at);
+            if is_silent(&upstream.stream) {
+                return Some(Upstream { reused: true, ..upstream });
+            }
+        }
     }
 
     /// Keeps a connection; beyond `limit` the oldest goes.

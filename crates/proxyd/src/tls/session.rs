@@ -84,6 +84,8 @@ impl Session {
     /// Reads once and decrypts what is complete.
     fn read_records(&mut self, socket: &mut Raw<'_>) -> Result<(), Errno> {
         match self.tls.read_tls(&mut Records(socket, self.exact.as_mut())) {
+            // The end stays readable: without an error the handshake would be tried for ever.
+            Ok(0) if self.tls.is_handshaking() => return Err(Errno::CONNRESET),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
             Err(error) => return Err(Errno::from_io_error(&error).unwrap_or(Errno::PROTO)),

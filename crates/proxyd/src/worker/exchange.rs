@@ -9,7 +9,9 @@ use super::session::{Phase, coding};
 use super::upstreams::Upstream;
 use crate::backend::Backend;
 use crate::config::Timeouts;
-use crate::http::{Framing, Method, Request, Response, Scanner, write_response};
+use crate::http::{
+    Framing, INTERIMS_MAX, Method, Request, Response, Scanner, TOO_MANY_INTERIMS, write_response,
+};
 
 /// One request and its response.
 #[derive(Debug)]
@@ -45,6 +47,8 @@ pub(super) struct Exchange {
     pub(super) status: Option<u16>,
     /// Whether an interim answer was passed on.
     pub(super) interim: bool,
+    /// Interim answers of the present connection, passed on or not.
+    interims: u32,
     pub(super) keep_backend: bool,
     pub(super) until_close: bool,
 }
@@ -77,6 +81,7 @@ impl Exchange {
             scanner: Scanner::default(),
             status: None,
             interim: false,
+            interims: 0,
             keep_backend: false,
             until_close: false,
         }
@@ -111,6 +116,7 @@ impl Exchange {
         self.request.out.push(&self.head);
         self.request.start(self.framing, coding(self.framing), may_splice, body_limit);
         self.scanner = Scanner::default();
+        self.interims = 0;
         self.sent_at = None;
         self.broken = false;
     }
@@ -124,11 +130,20 @@ impl Exchange {
     }
 
     /// Another head follows; HTTP/1.0 knows no interim answers, its clients don't see them.
-    pub(super) fn pass_interim(&mut self, response: &Response<'_>) {
+    ///
+    /// # Errors
+    ///
+    /// There were too many.
+    pub(super) fn pass_interim(&mut self, response: &Response<'_>) -> Result<(), &'static str> {
+        self.interims += 1;
+        if self.interims > INTERIMS_MAX {
+            return Err(TOO_MANY_INTERIMS);
+        }
         if self.minor > 0 {
             self.interim = true;
             self.response.out.push_with(|out| write_response(response, 1, true, out));
         }
+        Ok(())
     }
 
     /// Takes up the final head.

@@ -164,7 +164,10 @@ impl Session {
             let source = if taking { Source::Downstream } else { Source::Upstream };
             timeout(source, "the request's body makes no progress")
         } else if exchange.status.is_none() {
-            timeout(Source::Upstream, "no answer")
+            // Interim answers that the client doesn't take hold up the final one.
+            let taking = exchange.response.out.is_empty() || self.conn.is_writable();
+            let source = if taking { Source::Upstream } else { Source::Downstream };
+            timeout(source, "no answer")
         } else {
             let taking = self.conn.is_writable();
             let source = if taking { Source::Upstream } else { Source::Downstream };
@@ -182,7 +185,11 @@ impl Session {
 
     /// The session ends, whatever it was doing.
     pub(super) fn abandon(&mut self, context: &mut Context) {
-        if self.exchange.is_some() {
+        if let Some(exchange) = &self.exchange {
+            // As where a backend breaks off: this end is not the body's.
+            if exchange.until_close && exchange.status.is_some() {
+                self.conn.reset_on_close();
+            }
             let error = Error::new(Source::Internal, Kind::Closed, "the proxy stops");
             self.record(CLIENT_GONE, Some(&error), context);
         }

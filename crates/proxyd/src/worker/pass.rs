@@ -50,7 +50,11 @@ impl Session {
         if exchange.reused && exchange.request.sent == 0 {
             // If the backend has closed the connection, this tells, while all of the body is
             // still there for another.
-            let _ = exchange.request.flush(&mut upstream.conn);
+            if exchange.request.flush(&mut upstream.conn).is_err() {
+                exchange.broken = true;
+                exchange.sent_at = Some(context.now);
+                return Ok(Pump::Blocked);
+            }
         }
         let splice_min = context.live.limits.splice_min_bytes;
         let mut tools = Tools { pipes: &mut context.pipes, splice_min, budget };
@@ -106,8 +110,14 @@ impl Session {
     fn read_head(&mut self, context: &mut Context) -> Result<bool, Step> {
         let splice = context.shared.splice && self.conn.can_splice_to();
         let Some(exchange) = self.exchange.as_mut() else { return Err(Step::Close) };
-        if exchange.interim && exchange.response.flush(&mut self.conn).is_err() {
-            return Err(self.client_gone(context));
+        if exchange.interim {
+            if exchange.response.flush(&mut self.conn).is_err() {
+                return Err(self.client_gone(context));
+            }
+            // The client takes no more: nor is more taken from the backend.
+            if !exchange.response.out.is_empty() {
+                return Ok(false);
+            }
         }
         let Some(exchange) = self.exchange.as_mut() else { return Err(Step::Close) };
         let Some(upstream) = exchange.up.as_mut() else { return Err(Step::Close) };
@@ -134,10 +144,7 @@ impl Session {
         let Some(mut upstream) = exchange.up.take() else { return Err(Step::Close) };
         let head = &upstream.input.bytes()[..end];
         let accepted = match parse_response(head, exchange.method, &context.live.http) {
-            Ok(response) if response.is_interim() => {
-                exchange.pass_interim(&response);
-                Ok(())
-            }
+            Ok(response) if response.is_interim() => exchange.pass_interim(&response),
             Ok(response) => {
                 exchange.keep_client &= !context.draining;
                 exchange.accept(&response, splice);

@@ -20,7 +20,7 @@ use super::{EVENTS, GENERATIONS, Key, Token};
 use crate::access::AccessLog;
 use crate::http::Scheme;
 use crate::metrics::{Counters, add, set};
-use crate::net::{Conn, Layer, Listener};
+use crate::net::{BACKLOG, Conn, Layer, Listener};
 use crate::pipe::Pool;
 use crate::tls::Session as Tls;
 
@@ -170,7 +170,7 @@ impl Worker {
 
     fn on_event(&mut self, token: Token, flags: EventFlags) {
         match token {
-            Token::Door(index) => self.accept(index as usize),
+            Token::Door(index) => self.accept(index as usize, ACCEPTS_AT_ONCE),
             Token::Wake => self.woken(),
             Token::Client(key) => self.drive(key, |session, context| {
                 session.conn.on_event(flags);
@@ -215,8 +215,8 @@ impl Worker {
         }
     }
 
-    fn accept(&mut self, index: usize) {
-        for _ in 0..ACCEPTS_AT_ONCE {
+    fn accept(&mut self, index: usize, at_most: usize) {
+        for _ in 0..at_most {
             if self.sessions.len() >= self.context.live.limits.connections {
                 return self.close_doors(None);
             }
@@ -330,7 +330,8 @@ impl Worker {
     /// closes what is idle.
     fn drain(&mut self) {
         for index in 0..self.doors.len() {
-            self.accept(index);
+            // Until the queue is empty; if others keep coming, those who were in it.
+            self.accept(index, BACKLOG as usize + 1);
         }
         self.close_doors(None);
         self.doors.clear();

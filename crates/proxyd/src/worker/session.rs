@@ -78,6 +78,8 @@ pub(super) struct Session {
     /// When the phase began.
     pub(super) since: Instant,
     scanner: Scanner,
+    /// Whether a stop waits for its first request: its handshake was under way when the stop came.
+    awaited: bool,
     pub(super) exchange: Option<Box<Exchange>>,
     /// The proxy's own answer.
     pub(super) reply: Buffer,
@@ -105,6 +107,7 @@ impl Session {
             phase: Phase::Handshake,
             since: now,
             scanner: Scanner::default(),
+            awaited: false,
             exchange: None,
             reply: Buffer::default(),
             lingered: 0,
@@ -143,6 +146,7 @@ impl Session {
     fn handshake(&mut self, context: &mut Context) -> Step {
         match self.conn.handshake() {
             Ok(true) => {
+                self.awaited = context.draining && self.conn.is_encrypted();
                 self.enter(Phase::Idle, context.now);
                 Step::Again
             }
@@ -163,9 +167,6 @@ impl Session {
         if self.phase == Phase::Idle && !matches!(self.input.bytes(), b"" | b"\r") {
             self.enter(Phase::Head, context.now);
         }
-        if self.phase == Phase::Idle && context.draining {
-            return Step::Close;
-        }
         if self.phase == Phase::Head {
             match self.scanner.find_end(self.input.bytes(), &context.live.http) {
                 Ok(Some(end)) => return self.begin(end, context),
@@ -183,6 +184,8 @@ impl Session {
                 self.input.filled(bytes);
                 Step::Again
             }
+            // Asked of the kernel, since the event of a request may not have come yet.
+            Ok(Io::Blocked) if self.is_unwanted(context) && self.conn.is_silent() => Step::Close,
             Ok(Io::Blocked) => {
                 self.input.release();
                 Step::Wait
@@ -191,9 +194,15 @@ impl Session {
         }
     }
 
+    /// Whether a stop ends it unless a request is already there.
+    fn is_unwanted(&self, context: &Context) -> bool {
+        self.phase == Phase::Idle && context.draining && !self.awaited
+    }
+
     /// A head of `end` bytes is complete.
     fn begin(&mut self, end: usize, context: &mut Context) -> Step {
         self.scanner = Scanner::default();
+        self.awaited = false;
         add(&context.counters.requests, 1);
         let head = &self.input.bytes()[..end];
         let request = match parse_request(head, &context.live.http) {
@@ -308,6 +317,7 @@ impl Session {
     pub(super) fn deadline(&self, timeouts: &Timeouts) -> Instant {
         let millis = match self.phase {
             Phase::Handshake => timeouts.handshake_ms,
+            Phase::Idle if self.awaited => timeouts.header_ms,
             Phase::Idle => timeouts.keep_alive_ms,
             Phase::Head => timeouts.header_ms,
             Phase::Reply => timeouts.body_idle_ms,

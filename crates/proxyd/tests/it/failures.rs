@@ -302,3 +302,35 @@ fn no_byte_of_a_broken_exchange_reaches_another() {
         assert!(got.len() == len && got.iter().all(|other| *other == byte), "another's byte");
     }
 }
+
+#[test]
+fn interim_answers_have_an_end() {
+    let backend = Backend::new(|peer, _| {
+        let head = peer.head().unwrap();
+        let hint = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n";
+        if head.starts_with("GET /some ") {
+            peer.send(hint.repeat(16));
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+            return;
+        }
+        while peer.try_send(hint) {}
+    });
+    let server = proxy(&backend, |_| {});
+    let mut client = connect(&server);
+    client.send("GET /some HTTP/1.1\r\nHost: t\r\n\r\n");
+    for _ in 0..16 {
+        assert_eq!(client.answer().unwrap().status, 103);
+    }
+    assert_eq!(client.answer().unwrap().body, b"hello");
+    for minor in [0, 1] {
+        let mut client = connect(&server);
+        client.send(format!("GET /endless HTTP/1.{minor}\r\nHost: t\r\n\r\n"));
+        let statuses: Vec<u16> =
+            std::iter::from_fn(|| client.answer()).map(|answer| answer.status).collect();
+        let interims = statuses.iter().filter(|status| **status == 103).count();
+        assert!(interims <= 16 * minor, "{statuses:?}");
+        // Cut off if an interim answer was on its way, for what follows would be taken for it.
+        assert!(statuses.len() == interims || statuses.last() == Some(&502), "{statuses:?}");
+    }
+    assert_eq!(counters(&server)["proxyd_backend_failures_total"], 2);
+}

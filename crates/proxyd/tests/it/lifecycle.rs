@@ -195,6 +195,36 @@ fn the_program_serves_reloads_and_stops_by_signals() {
     assert!(!socket.exists(), "the socket is removed");
 }
 
+/// The program is stopped while requests come, so that all of them have come before it hears of
+/// its end, and none of them is known to it.
+#[test]
+fn a_graceful_stop_answers_what_had_come_before_it() {
+    let backend = Backend::standard();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("p.sock");
+    let (listen, to) = (socket.to_str().unwrap().to_owned(), backend.address.to_string());
+    let child = program(&["--listen", &listen, "--backend", &to, "--workers", "1"]).spawn();
+    let mut program = Program(child.unwrap());
+    let connect = || std::os::unix::net::UnixStream::connect(&socket).map(Peer::new);
+    eventually("it listens", || connect().is_ok());
+    let mut kept = connect().unwrap();
+    kept.get("/length/1");
+    program.signal(Signal::STOP);
+    let state = format!("/proc/{}/stat", program.0.id());
+    eventually("it stands still", || std::fs::read_to_string(&state).unwrap().contains(") T "));
+    let mut waiting: Vec<Peer> = (0..300).map(|_| connect().unwrap()).collect();
+    for client in waiting.iter_mut().chain([&mut kept]) {
+        client.send("GET /length/2 HTTP/1.1\r\nHost: t\r\n\r\n");
+    }
+    program.signal(Signal::TERM);
+    program.signal(Signal::CONT);
+    for (at, client) in waiting.iter_mut().chain([&mut kept]).enumerate() {
+        let answer = client.answer().unwrap_or_else(|| panic!("{at} is dropped"));
+        assert_eq!((answer.status, answer.body), (200, pattern(2)), "{at}");
+    }
+    assert!(program.0.wait().unwrap().success());
+}
+
 #[test]
 fn the_programs_exit_status_tells_what_was_wrong() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,17 +1,19 @@
 //! HTTP/3, by a client of the same crates.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use h3::client::SendRequest;
 use h3_quinn::OpenStreams;
 use proxyd::config::Config;
+use proxyd::net::Address;
 use proxyd::server::Server;
 use proxyd::worker::Stop;
 use quinn::crypto::rustls::QuicClientConfig;
 
-use crate::common::{Backend, config, counters, pattern};
+use crate::common::{Backend, Peer, config, counters, pattern};
 use crate::tls::Pair;
 
 fn settings(backend: &Backend, pair: &Pair) -> Config {
@@ -27,11 +29,16 @@ type Got = Result<(http::response::Parts, Vec<u8>), String>;
 
 struct Client {
     send: SendRequest<OpenStreams, Bytes>,
+    connection: quinn::Connection,
     _endpoint: quinn::Endpoint,
 }
 
 impl Client {
     async fn new(server: &Server, pair: &Pair) -> Client {
+        Client::with(server, pair, quinn::TransportConfig::default()).await
+    }
+
+    async fn with(server: &Server, pair: &Pair, transport: quinn::TransportConfig) -> Client {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -41,13 +48,15 @@ impl Client {
         tls.alpn_protocols = vec![b"h3".to_vec()];
         let tls = QuicClientConfig::try_from(tls).unwrap();
         let mut endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(tls)));
+        let mut config = quinn::ClientConfig::new(Arc::new(tls));
+        config.transport_config(Arc::new(transport));
+        endpoint.set_default_client_config(config);
         let address = server.addresses().quic.unwrap();
         let connection = endpoint.connect(address, "localhost").unwrap().await.unwrap();
         let (mut driver, send) =
-            h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
+            h3::client::new(h3_quinn::Connection::new(connection.clone())).await.unwrap();
         tokio::spawn(async move { driver.wait_idle().await });
-        Client { send, _endpoint: endpoint }
+        Client { send, connection, _endpoint: endpoint }
     }
 
     async fn exchange(&self, request: http::Request<()>, body: Option<Vec<u8>>) -> Got {
@@ -217,4 +226,156 @@ fn a_graceful_stop_finishes_what_is_in_flight() {
         assert!(got == pattern(5_000_000));
     });
     server.join();
+}
+
+#[test]
+fn a_slow_upload_is_not_a_slow_backend_and_a_silent_backend_is() {
+    let pair = Pair::new();
+    let backend = Backend::new(|peer, _| {
+        let head = peer.head().unwrap();
+        let body = peer.body(&head);
+        if head.starts_with("PUT") {
+            peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()));
+            peer.send(body);
+        }
+        peer.rest();
+    });
+    let mut settings = settings(&backend, &pair);
+    settings.timeouts.backend_header_ms = 300;
+    let server = Server::start(settings).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        let mut stream = client.send.clone().send_request(request("PUT", "/")).await.unwrap();
+        for piece in ["four", "more"] {
+            stream.send_data(Bytes::from(piece)).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(700)).await;
+        }
+        stream.finish().await.unwrap();
+        assert_eq!(stream.recv_response().await.unwrap().status(), 200);
+        assert_eq!(client.get("/").await.unwrap().0.status, 504);
+    });
+}
+
+/// As with HTTP/1.1: what a backend does to a connection that nobody uses harms no request.
+#[test]
+fn a_kept_connection_that_was_closed_or_spoken_on_is_not_used() {
+    for last in ["", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong"] {
+        let pair = Pair::new();
+        let (answered, go_on) = mpsc::channel::<()>();
+        let (told, done) = mpsc::channel();
+        let go_on = Mutex::new(go_on);
+        let backend = Backend::new(move |peer, number| {
+            let head = peer.head().unwrap();
+            let body = peer.body(&head);
+            peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()));
+            peer.send(body);
+            if number == 0 {
+                go_on.lock().unwrap().recv().unwrap();
+                peer.send(last);
+                if last.is_empty() {
+                    peer.half_close();
+                }
+                told.send(()).unwrap();
+            }
+            peer.rest();
+        });
+        let server = Server::start(settings(&backend, &pair)).unwrap();
+        run(async {
+            let client = Client::new(&server, &pair).await;
+            assert_eq!(client.get("/").await.unwrap().0.status, 200);
+            answered.send(()).unwrap();
+            done.recv().unwrap();
+            // With a body, and not idempotent: there is no second try.
+            let (head, body) =
+                client.exchange(request("POST", "/"), Some(pattern(5))).await.unwrap();
+            assert_eq!((head.status.as_u16(), body), (200, pattern(5)), "{last:?}");
+        });
+        assert_eq!(counters(&server)["proxyd_backend_failures_total"], 0);
+    }
+}
+
+#[test]
+fn a_head_that_does_not_come_and_one_that_is_not_taken_are_cut_off() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let mut settings = settings(&backend, &pair);
+    settings.timeouts.header_ms = 200;
+    settings.timeouts.body_idle_ms = 200;
+    let server = Server::start(settings).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        let (mut send, mut receive) = client.connection.open_bi().await.unwrap();
+        // The beginning of a HEADERS frame.
+        send.write_all(&[1, 40]).await.unwrap();
+        match receive.read(&mut [0; 1]).await {
+            Ok(None) | Err(quinn::ReadError::Reset(_)) => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(counters(&server)["proxyd_timeouts_total"], 1);
+        // A client that has room for a byte of the response, and reads none.
+        let mut narrow = quinn::TransportConfig::default();
+        narrow.stream_receive_window(1_u32.into());
+        let client = Client::with(&server, &pair, narrow).await;
+        let mut stream = client.send.clone().send_request(request("GET", "/x")).await.unwrap();
+        stream.finish().await.unwrap();
+        let aborted = || counters(&server)["proxyd_exchanges_aborted_total"];
+        for _ in 0..10_000 {
+            if aborted() == 1 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(aborted(), 1);
+    });
+}
+
+#[test]
+fn a_reset_is_not_the_end_of_a_body() {
+    let pair = Pair::new();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let (read, go_on) = mpsc::channel::<()>();
+    let serve = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let reset = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+        reset.unwrap();
+        let mut peer = Peer::new(stream);
+        peer.head().unwrap();
+        peer.send("HTTP/1.1 200 OK\r\n\r\n");
+        peer.send(pattern(5));
+        go_on.recv().unwrap();
+    });
+    let unused = Backend::standard();
+    let mut settings = settings(&unused, &pair);
+    settings.backends = vec![Address::Tcp(address)];
+    let server = Server::start(settings).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        let mut stream = client.send.clone().send_request(request("GET", "/")).await.unwrap();
+        stream.finish().await.unwrap();
+        stream.recv_response().await.unwrap();
+        assert!(stream.recv_data().await.unwrap().is_some());
+        read.send(()).unwrap();
+        let end = loop {
+            match stream.recv_data().await {
+                Ok(Some(_)) => {}
+                end => break end.map(|_| ()),
+            }
+        };
+        end.expect_err("a body that breaks off is not whole");
+    });
+    serve.join().unwrap();
+}
+
+#[test]
+fn interim_answers_have_an_end() {
+    let pair = Pair::new();
+    let backend = Backend::new(|peer, _| {
+        peer.head().unwrap();
+        while peer.try_send("HTTP/1.1 103 Early Hints\r\n\r\n") {}
+    });
+    let server = Server::start(settings(&backend, &pair)).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        assert_eq!(client.get("/").await.unwrap().0.status, 502);
+    });
 }

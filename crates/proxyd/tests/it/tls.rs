@@ -8,6 +8,7 @@ use std::sync::Arc;
 use proxyd::config::{Config, TlsBy};
 use proxyd::net::Address;
 use proxyd::server::Server;
+use proxyd::worker::Stop;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -59,6 +60,14 @@ fn tls_stream(
     versions: &[&'static rustls::SupportedProtocolVersion],
 ) -> std::io::Result<TlsStream> {
     let Address::Tcp(address) = address else { panic!() };
+    tls_over(TcpStream::connect(address).unwrap(), cert, versions)
+}
+
+fn tls_over(
+    mut socket: TcpStream,
+    cert: &Path,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> std::io::Result<TlsStream> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
@@ -68,7 +77,6 @@ fn tls_stream(
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     let name = ServerName::try_from("localhost").unwrap();
     let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
-    let mut socket = TcpStream::connect(address).unwrap();
     client.complete_io(&mut socket)?;
     assert_eq!(client.alpn_protocol(), Some(&b"http/1.1"[..]));
     Ok(StreamOwned::new(client, socket))
@@ -190,4 +198,59 @@ fn a_reload_brings_the_new_certificate() {
     });
     assert!(tls_stream(address, &old, rustls::ALL_VERSIONS).is_err());
     assert_eq!(before.get("/length/5").body, pattern(5), "connections go on");
+}
+
+#[test]
+fn a_client_that_closes_within_the_handshake_is_let_go() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    // The beginning of a ClientHello.
+    let hello = [&[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3][..], &[7; 100]].concat();
+    for by in [TlsBy::User, TlsBy::Ktls] {
+        let mut settings = settings(&backend, &pair);
+        settings.tls.by = by;
+        let server = Server::start(settings).unwrap();
+        for (at, part) in [0, 3, 5, hello.len()].into_iter().enumerate() {
+            let mut client = Peer::tcp(&server.addresses().tls[0]);
+            client.send(&hello[..part]);
+            client.half_close();
+            assert_eq!(client.rest(), b"");
+            let failed = || counters(&server)["proxyd_handshakes_failed_total"];
+            eventually("it is counted", || failed() == at as u64 + 1);
+        }
+        // The only worker has not lost itself over it.
+        assert_eq!(tls_client(&server, &pair).get("/length/5").body, pattern(5));
+    }
+}
+
+#[test]
+fn a_stop_waits_for_the_first_request_of_a_handshake_under_way() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let mut server = Server::start(settings(&backend, &pair)).unwrap();
+    let Address::Tcp(address) = server.addresses().tls[0] else { panic!() };
+    let socket = TcpStream::connect(address).unwrap();
+    eventually("it is in", || counters(&server)["proxyd_connections_accepted_total"] == 1);
+    server.stop(Stop::Graceful);
+    eventually("the door is shut", || TcpStream::connect(address).is_err());
+    let stream = tls_over(socket, &pair.cert, rustls::ALL_VERSIONS).unwrap();
+    let answer = Peer::new(stream).get("/length/5");
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert_eq!(answer.body, pattern(5));
+    server.join();
+}
+
+#[test]
+fn a_stop_does_not_wait_long_for_a_request_that_does_not_come() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let mut settings = settings(&backend, &pair);
+    settings.timeouts.header_ms = 200;
+    settings.timeouts.shutdown_ms = 1_000_000_000;
+    let mut server = Server::start(settings).unwrap();
+    let Address::Tcp(address) = server.addresses().tls[0] else { panic!() };
+    let socket = TcpStream::connect(address).unwrap();
+    eventually("it is in", || counters(&server)["proxyd_connections_accepted_total"] == 1);
+    server.stop(Stop::Graceful);
+    let stream = tls_over(socket, &pair.cert, rustls::ALL_VERSIONS).unwrap();
+    server.join();
+    assert_eq!(backend.connections(), 0);
+    drop(stream);
 }

@@ -121,6 +121,9 @@ pub fn parse(input: &[u8]) -> Result<Parsed, Refusal> {
         Err(httparse::Error::Version) => return refuse(505, "only HTTP/1.1 and 1.0 are spoken"),
         Err(_) => return refuse(400, "the head is not HTTP/1.1"),
     };
+    if has_bare_line_feed(&input[..head_bytes]) {
+        return refuse(400, "a line of the head ends without a carriage return");
+    }
     let (Some(method), Some(target), Some(version)) = (head.method, head.path, head.version) else {
         return refuse(400, "the request line is not whole");
     };
@@ -167,6 +170,12 @@ pub fn parse(input: &[u8]) -> Result<Parsed, Refusal> {
         reader: fields.reader()?,
     };
     Ok(Parsed::Whole(Box::new(request), head_bytes))
+}
+
+/// httparse takes a line feed alone for a line's end (RFC 9112, 2.2, allows it); another program
+/// on the way may not.
+fn has_bare_line_feed(head: &[u8]) -> bool {
+    head.iter().enumerate().any(|(at, byte)| *byte == b'\n' && (at == 0 || head[at - 1] != b'\r'))
 }
 
 /// `/path?query`, also out of `http://host/path?query`.

@@ -75,6 +75,18 @@ fn the_end_of_a_body_is_never_a_matter_of_opinion() {
 }
 
 #[test]
+fn every_line_ends_with_both_characters() {
+    let good = "\r\nPUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n";
+    whole(good);
+    for (at, _) in good.match_indices('\r') {
+        let bare = [&good[..at], &good[at + 1..]].concat();
+        assert_eq!(status(&bare), 400, "{bare:?}");
+    }
+    let body = format!("{good}a\nb");
+    assert!(matches!(parse(body.as_bytes()), Ok(Parsed::Whole(_, bytes)) if bytes == good.len()));
+}
+
+#[test]
 fn what_is_not_spoken_here() {
     for (text, expected) in [
         ("GET /a HTTP/1.1\r\n\r\n", 400),

@@ -73,7 +73,7 @@ impl Door {
                 Accepted::Connection(socket, peer)
             }
             Err(Errno::MFILE | Errno::NFILE) => self.turn_away(reserve),
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Accepted::Nobody,
+            Err(Errno::AGAIN) => Accepted::Nobody,
             Err(errno) => {
                 tracing::error!(%errno, "cannot accept a connection");
                 Accepted::Nobody
@@ -83,8 +83,16 @@ impl Door {
 
     fn take(&self) -> Result<(OwnedFd, Option<SocketAddr>), Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (socket, peer) = acceptfrom_with(&self.socket, flags)?;
-        Ok((socket, peer.and_then(|peer| SocketAddr::try_from(peer).ok())))
+        loop {
+            match acceptfrom_with(&self.socket, flags) {
+                Ok((socket, peer)) => {
+                    return Ok((socket, peer.and_then(|peer| SocketAddr::try_from(peer).ok())));
+                }
+                // A client that was quicker; the next may be there.
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
     }
 
     /// Left in the queue, the client would wait, and the worker would spin.

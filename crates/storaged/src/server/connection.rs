@@ -218,7 +218,8 @@ impl Connection {
                 }
                 Ok(0)
             }
-            Err(Stop::Wait) if ctx.draining && first => Err(Stop::Close),
+            // Asked of the kernel, since the event of a request may not have come yet.
+            Err(Stop::Wait) if ctx.draining && first && self.is_silent() => Err(Stop::Close),
             Err(stop) => Err(stop),
         }
     }
@@ -315,6 +316,12 @@ impl Connection {
                 Err(_) => return Err(Stop::Close),
             }
         }
+    }
+
+    /// Whether nothing has come that was not read, and no end.
+    fn is_silent(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        matches!(recv(&self.socket, &mut [0; 1], flags), Err(Errno::AGAIN))
     }
 
     /// Waits for a job.

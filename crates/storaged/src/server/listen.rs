@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use serde::Deserialize;
 
 /// Connections that wait to be accepted.
-const BACKLOG: i32 = 1024;
+pub(super) const BACKLOG: i32 = 1024;
 
 /// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -141,6 +141,7 @@ pub fn listen(
             Ok(Listening { address: address.clone(), sockets, file: Some(file) })
         }
         Address::Tcp(wanted) => {
+            refuse_shared(*wanted).map_err(io)?;
             let first = bind_tcp(*wanted).map_err(io)?;
             // The other workers take the port that the first one got.
             let found = first.local_addr().map_err(io)?;
@@ -178,11 +179,22 @@ fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
     }
 }
 
-fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+fn open_tcp(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
+    Ok(socket)
+}
+
+/// `SO_REUSEPORT` would give another daemon of the same user a share of this one's connections
+/// without a word. A socket without it can't be bound where somebody listens.
+fn refuse_shared(address: SocketAddr) -> io::Result<()> {
+    Ok(rustix::net::bind(&open_tcp(address)?, &address)?)
+}
+
+fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = open_tcp(address)?;
     sockopt::set_socket_reuseport(&socket, true)?;
     rustix::net::bind(&socket, &address)?;
     rustix::net::listen(&socket, BACKLOG)?;
@@ -239,5 +251,9 @@ mod tests {
         assert_eq!(listening.sockets.len(), 3);
         let Address::Tcp(found) = listening.address else { panic!() };
         assert_ne!(found.port(), 0);
+        let Err(ListenError::Io { cause, .. }) = listen(&Address::Tcp(found), 1, None) else {
+            panic!("another daemon gets a share");
+        };
+        assert_eq!(cause.kind(), io::ErrorKind::AddrInUse);
     }
 }

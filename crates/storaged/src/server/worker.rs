@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::accept::{Accepted, Door, Reserve, say_no_room};
 use super::connection::{Connection, Context, Fate};
+use super::listen::BACKLOG;
 use super::log::Lines;
 use super::shared::Shared;
 use super::slab::{Id, Slab};
@@ -89,7 +90,6 @@ impl Worker {
             if self.shared.tuned() != self.tuned {
                 (self.tuned, self.tunables) = self.shared.tunables();
             }
-            let draining = self.shared.is_draining();
             for event in events.drain(..) {
                 self.take_event(event, now);
             }
@@ -100,7 +100,8 @@ impl Worker {
                 ticked = now;
                 self.tick(now);
             }
-            if draining && self.drain(now) {
+            // Asked late: what has come with the news of the end has had its turn.
+            if self.shared.is_draining() && self.drain(now) {
                 break;
             }
             if self.again.is_empty()
@@ -146,7 +147,8 @@ impl Worker {
         }
         let door = (MAILBOX - 1 - number) as usize;
         if door < self.doors.len() {
-            return self.accept(door, now);
+            self.accept(door, now);
+            return;
         }
         let flags = event.flags;
         let end = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
@@ -158,21 +160,26 @@ impl Worker {
         });
     }
 
-    fn accept(&mut self, door: usize, now: Instant) {
+    /// Takes one connection; false if nobody waits.
+    fn accept(&mut self, door: usize, now: Instant) -> bool {
         let shared = Arc::clone(&self.shared);
         let counters = &shared.counters[self.number];
         let door = &self.doors[door];
         let sndbuf = shared.config.sndbuf;
         let (socket, peer) = match door.accept(&shared.store, &mut self.reserve, sndbuf) {
             Accepted::Connection(socket, peer) => (socket, peer),
-            Accepted::TurnedAway => return counters.turned_away.up(),
-            Accepted::Nobody => return,
+            Accepted::TurnedAway => {
+                counters.turned_away.up();
+                return true;
+            }
+            Accepted::Nobody => return false,
         };
         let open = shared.connections.fetch_add(1, Ordering::Relaxed);
         if open >= shared.config.connections_max && !door.admin {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
             say_no_room(&socket);
-            return counters.turned_away.up();
+            counters.turned_away.up();
+            return true;
         }
         let (admin, until) = (door.admin, now + self.tunables.idle_timeout);
         let epoll = &self.epoll;
@@ -194,6 +201,7 @@ impl Worker {
                 self.turn(id, now, |_, _| Fate::Close);
             }
         }
+        true
     }
 
     /// Gives a connection its turn.
@@ -244,6 +252,12 @@ impl Worker {
 
     /// Ends what is idle, and at last everything; whether all is done.
     fn drain(&mut self, now: Instant) -> bool {
+        for door in 0..self.doors.len() {
+            // They were promised a connection. Until the queue is empty; if others keep coming,
+            // those who were in it.
+            let waiting = (0..=BACKLOG).take_while(|_| self.accept(door, now)).count();
+            tracing::debug!(waiting, "the last connections");
+        }
         for door in self.doors.drain(..) {
             let _ = epoll::delete(&self.epoll, door.socket());
         }

@@ -183,7 +183,11 @@ impl Object {
     pub fn decode(&self, allowance: Allowance, verify: Verify) -> Result<Region, StoreError> {
         debug_assert_eq!(self.meta.coding, Coding::Zstd);
         let os = |errno| StoreError::os("decode", &*self.meta.key, errno);
-        let mut packed = vec![0; self.meta.stored_bytes as usize];
+        // Refused as any other memory, where an allocation that fails would end the process.
+        let packed_bytes = usize::try_from(self.meta.stored_bytes).map_err(|_| os(Errno::NOMEM))?;
+        let mut packed = Vec::new();
+        packed.try_reserve_exact(packed_bytes).map_err(|_| os(Errno::NOMEM))?;
+        packed.resize(packed_bytes, 0);
         read_exact(&self.file, &mut packed, 0).map_err(os)?;
         let bytes = usize::try_from(self.meta.content_bytes).map_err(|_| os(Errno::NOMEM))?;
         let region = Region::filled(bytes, allowance, |memory| {

@@ -143,15 +143,16 @@ fn take_lock(dir: &Path) -> Result<OwnedFd, OpenError> {
     Ok(lock)
 }
 
+/// Makes the format file if it isn't there, and all that is in the folder durable: that it is there
+/// does not say that whoever made it has lived to sync it.
 fn write_format(dir: &Path) -> io::Result<()> {
-    if dir.join(FORMAT_FILE).exists() {
-        return Ok(());
+    if !dir.join(FORMAT_FILE).exists() {
+        let new = dir.join("format.new");
+        let mut file = fs::File::create(&new)?;
+        file.write_all(FORMAT.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, dir.join(FORMAT_FILE))?;
     }
-    let new = dir.join("format.new");
-    let mut file = fs::File::create(&new)?;
-    file.write_all(FORMAT.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, dir.join(FORMAT_FILE))?;
     fs::File::open(dir)?.sync_all()?;
     // The folder's own name, if it was made just now.
     match dir.canonicalize()?.parent() {

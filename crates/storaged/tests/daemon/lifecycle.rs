@@ -90,6 +90,38 @@ fn what_is_in_flight_is_finished_and_nothing_begins() {
     assert_eq!(daemon.client().get("/p").body, b"abcd");
 }
 
+/// The daemon is stopped while requests come, so that all of them have come before it hears of its
+/// end, and none of them is known to it.
+#[test]
+fn what_had_come_before_the_end_is_answered() {
+    let dir = scratch();
+    let mut daemon = Daemon::start(dir.path(), &["--listen", "tcp:127.0.0.1:0"]);
+    let content = bytes(4, 1000);
+    daemon.client().put("/o", &content);
+    let mut kept = daemon.client();
+    assert_eq!(kept.get("/o").status, 200);
+    daemon.signal(Signal::STOP);
+    let state = format!("/proc/{}/stat", daemon.pid());
+    let until = Instant::now() + PATIENCE;
+    while !fs::read_to_string(&state).unwrap().contains(") T ") {
+        assert!(Instant::now() < until);
+    }
+    let connect =
+        |at: usize| if at.is_multiple_of(2) { daemon.client() } else { daemon.tcp_client() };
+    let mut waiting: Vec<_> = (0..200).map(connect).collect();
+    for client in waiting.iter_mut().chain([&mut kept]) {
+        client.write(b"GET /o HTTP/1.1\r\nHost: h\r\n\r\n");
+    }
+    daemon.signal(Signal::TERM);
+    daemon.signal(Signal::CONT);
+    for (at, client) in waiting.iter_mut().chain([&mut kept]).enumerate() {
+        let got = client.response("GET").unwrap_or_else(|| panic!("{at} is dropped"));
+        assert!(got.status == 200 && got.body == content, "{at}");
+    }
+    drop((waiting, kept));
+    assert!(daemon.wait().success());
+}
+
 #[test]
 fn patience_has_an_end_and_a_second_signal_ends_it_sooner() {
     for second in [false, true] {
