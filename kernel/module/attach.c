@@ -36,14 +36,25 @@ void ntcopy_count_sockets(u64 *attached_count, u64 *lingering_count)
 	*lingering_count = atomic64_read(&lingering);
 }
 
-/* The caller holds the socket's lock, which those who replace operations take. */
-static int attach_new(struct socket *sock, const struct proto_ops *genuine, u32 mode)
+/*
+ * Whether there are calls that replace the operations of such sockets, and one
+ * that read the genuine ones may be under way: TCP_ULP, and IPV6_ADDRFORM.
+ */
+static bool may_be_replaced(const struct sock *sk)
 {
+	return ntcopy_is_tcp(sk) ||
+	       (sk->sk_type == SOCK_DGRAM && READ_ONCE(sk->sk_family) == AF_INET6);
+}
+
+/* The caller holds the socket's lock, which those who replace operations take. */
+static int attach_new(struct socket *sock, int fd, const struct proto_ops *genuine, u32 mode)
+{
+	bool alone = may_be_replaced(sock->sk);
 	const struct ntcopy_set *set;
 
 	if (READ_ONCE(sock->ops) != genuine)
 		return -EBUSY;
-	if (ntcopy_is_tcp(sock->sk) && !ntcopy_sole_user(sock->file, 1))
+	if (alone && !ntcopy_sole_user(sock->file, 1, fd))
 		return -EBUSY;
 	set = ntcopy_adopt(sock, NULL);
 	if (!set)
@@ -51,7 +62,7 @@ static int attach_new(struct socket *sock, const struct proto_ops *genuine, u32 
 
 	__module_get(THIS_MODULE);
 	ntcopy_set_ops(sock, set, mode);
-	if (ntcopy_is_tcp(sock->sk) && !ntcopy_sole_user(sock->file, 1)) {
+	if (alone && !ntcopy_sole_user(sock->file, 1, fd)) {
 		ntcopy_let_go(sock, genuine);
 		return -EBUSY;
 	}
@@ -71,7 +82,7 @@ static void set_mode(struct socket *sock, const struct ntcopy_ops *table, u8 mod
  * The mutex is taken last, and held for moments only: a socket's lock is had by
  * whoever sleeps in a send, for as long as he can make that last.
  */
-static int change(struct socket *sock, u8 mode)
+static int change(struct socket *sock, int fd, u8 mode)
 {
 	const struct proto_ops *genuine;
 	const struct ntcopy_ops *table;
@@ -92,7 +103,7 @@ static int change(struct socket *sock, u8 mode)
 	else if (table)
 		set_mode(sock, table, mode);
 	else if (mode != NTCOPY_SOCK_DETACHED)
-		ret = attach_new(sock, genuine, mode);
+		ret = attach_new(sock, fd, genuine, mode);
 	mutex_unlock(&ntcopy_mutex);
 	release_sock(sock->sk);
 	return ret;
@@ -101,24 +112,26 @@ static int change(struct socket *sock, u8 mode)
 /**
  * ntcopy_attach - have a socket's sends hinted, or set how
  * @sock: The socket, to whose file the caller holds a reference of his own
+ * @fd: The descriptor by which he found it
  * @mode: NTCOPY_SOCK_*
  *
  * Return: 0, or an error: see uapi/ntcopy.h.
  */
-int ntcopy_attach(struct socket *sock, u32 mode)
+int ntcopy_attach(struct socket *sock, int fd, u32 mode)
 {
-	return change(sock, mode);
+	return change(sock, fd, mode);
 }
 
 /**
  * ntcopy_detach - leave a socket alone
  * @sock: The socket
+ * @fd: The descriptor by which the caller found it
  *
  * Return: 0, also if it was not attached, or an error: see uapi/ntcopy.h.
  */
-int ntcopy_detach(struct socket *sock)
+int ntcopy_detach(struct socket *sock, int fd)
 {
-	return change(sock, NTCOPY_SOCK_DETACHED);
+	return change(sock, fd, NTCOPY_SOCK_DETACHED);
 }
 
 /**
@@ -174,6 +187,9 @@ int ntcopy_accept(struct socket *sock, struct socket *newsock, NTCOPY_ACCEPT_PAR
 	const struct proto_ops *orig;
 	int ret;
 
+	/* Before 6.6 the listener's were read twice: it became ours in between. */
+	if (newsock->ops && !table)
+		return newsock->ops->accept(sock, newsock, NTCOPY_ACCEPT_ARGS);
 	if (!table)
 		table = ntcopy_ops_of(sock);
 	/* The listener's own were put back for a moment: kernel_accept() only. */

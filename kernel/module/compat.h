@@ -52,13 +52,14 @@
 #define ntcopy_max_skb_frags()	READ_ONCE(sysctl_max_skb_frags)
 #endif
 
-/* 6.6 and 6.7 made bits of them */
+/* 6.6 made a bit of it */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #define ntcopy_defers_connect(sk) inet_test_bit(DEFER_CONNECT, sk)
 #else
 #define ntcopy_defers_connect(sk) (inet_sk(sk)->defer_connect)
 #endif
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+/* 6.7 made a bit of it, and so did later releases of 6.5 and 6.6 */
+#ifdef udp_test_bit
 #define ntcopy_udp_corked(sk)	udp_test_bit(CORK, sk)
 #else
 #define ntcopy_udp_corked(sk)	READ_ONCE(udp_sk(sk)->corkflag)

@@ -32,9 +32,9 @@ static int call(struct socket *sock, unsigned int cmd, struct ntcopy_socket *arg
 {
 	switch (cmd) {
 	case NTCOPY_IOC_ATTACH:
-		return ntcopy_attach(sock, arg->mode);
+		return ntcopy_attach(sock, arg->fd, arg->mode);
 	case NTCOPY_IOC_DETACH:
-		return ntcopy_detach(sock);
+		return ntcopy_detach(sock, arg->fd);
 	}
 	return ntcopy_query(sock, arg);
 }
@@ -145,6 +145,7 @@ free:
 static void __exit ntcopy_exit(void)
 {
 	misc_deregister(&device);
+	ntcopy_drop_lost();
 	ntcopy_drop_sets();
 	ntcopy_stat_exit();
 	ntcopy_adaptive_exit();

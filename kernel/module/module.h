@@ -82,8 +82,8 @@ const struct proto_ops *ntcopy_genuine_ops(const struct sock *sk);
 void ntcopy_drop_sets(void);
 
 /* attach.c: sockets come and go */
-int ntcopy_attach(struct socket *sock, u32 mode);
-int ntcopy_detach(struct socket *sock);
+int ntcopy_attach(struct socket *sock, int fd, u32 mode);
+int ntcopy_detach(struct socket *sock, int fd);
 int ntcopy_query(struct socket *sock, struct ntcopy_socket *arg);
 atomic64_t *ntcopy_counter(u8 mode);
 void ntcopy_count_sockets(u64 *attached, u64 *lingering);
@@ -93,11 +93,14 @@ int ntcopy_accept(struct socket *sock, struct socket *newsock, NTCOPY_ACCEPT_PAR
 /* replace.c: others who replace the operations of a socket */
 bool ntcopy_is_replacing(const struct socket *sock);
 bool ntcopy_is_tcp(const struct sock *sk);
-bool ntcopy_sole_user(struct file *file, long own);
+bool ntcopy_sole_user(const struct file *file, long own, unsigned int fd);
 void ntcopy_set_ops(struct socket *sock, const struct ntcopy_set *set, u8 mode);
-void ntcopy_let_go(struct socket *sock, const struct proto_ops *orig);
 int ntcopy_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
 		      unsigned int optlen);
+
+/* lost.c: sockets that have their own operations back before they are closed */
+void ntcopy_let_go(struct socket *sock, const struct proto_ops *orig);
+void ntcopy_drop_lost(void);
 
 /* send.c, send_*.c: what happens to their sends */
 int ntcopy_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);

@@ -116,8 +116,8 @@ FIXTURE_TEARDOWN(module)
 
 	close(self->pair[0]);
 	close(self->pair[1]);
-	/* What is closed may still be on its way out. */
-	for (i = 0; i < 100; i++) {
+	/* What is closed may still be on its way out, and what was let go be watched. */
+	for (i = 0; i < 500; i++) {
 		after = info();
 		if (after.attached == self->before.attached &&
 		    after.lingering == self->before.lingering && refcnt() == self->refcnt)
