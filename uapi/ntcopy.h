@@ -65,9 +65,9 @@
  * in place of SO_NTCOPY.
  *
  * Errors: EBADF (a closed or O_PATH descriptor), ENOTSOCK, EOPNOTSUPP (a socket
- * that the module cannot help), EBUSY (its operations belong to somebody else),
- * EINVAL (a bad mode or size; flags or reserved not 0), ENOTTY (no such ioctl),
- * EFAULT, ENOMEM.
+ * that the module cannot help), EBUSY (its operations belong to somebody else, or
+ * it is TCP or UDP over IPv6 and somebody else uses it right now), EINVAL (a bad
+ * mode or size; flags or reserved not 0), ENOTTY (no such ioctl), EFAULT, ENOMEM.
  */
 #define NTCOPY_MODULE_PATH		"/dev/ntcopy"
 
@@ -84,7 +84,7 @@ struct ntcopy_module_info {
 	__u32 version;		/* of the module: major << 16 | minor << 8 | patch */
 	__u32 series;		/* of this interface: 1 */
 	__u64 attached;		/* sockets */
-	__u64 lingering;	/* sockets that were detached, but are not closed yet */
+	__u64 lingering;	/* sockets that were detached or let go, and are not closed yet */
 };
 
 #define NTCOPY_IOC_ATTACH	_IOW('N', 0xc0, struct ntcopy_socket)	/* again: sets the mode */

@@ -67,7 +67,7 @@ pub struct ModuleInfo {
     pub series: u32,
     /// Sockets that are attached.
     pub attached: u64,
-    /// Sockets that were detached and are not closed yet.
+    /// Sockets that were detached or let go, and are not closed yet.
     pub lingering: u64,
 }
 
