@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library install bench report record clean help \
-	dist test-dist test-kernels upstream-tests soak mutations memory families free-when-unused
+	dist test-dist test-kernels test-module upstream-tests soak mutations memory families free-when-unused
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -52,8 +52,14 @@ upstream-tests: build ## Linux's own network tests, hints ignored and every send
 	@scripts/setup.sh upstream
 	@scripts/upstream-tests.sh $(NTCOPY) $(KERNELS)
 
-soak: build ## random send programs, compared between sysctl settings: make soak MINUTES=10 SEED=1
+soak: build ## random send programs, compared between settings, and races on the module: make soak MINUTES=10 SEED=1
+	@scripts/setup.sh kernels
 	@scripts/soak.sh $(NTCOPY) --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+	@scripts/soak-module.sh $(NTCOPY) --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED))
+
+test-module: build ## ntcopy.ko: sparse, checkpatch, the suite through it on stock kernels and with KASAN; an hour
+	@scripts/setup.sh kernels lint
+	@scripts/check-module.sh $(NTCOPY) $(KERNELS)
 
 mutations: build ## deliberate mistakes in the kernel change: would the suite notice?
 	@scripts/mutations.sh $(NTCOPY)

@@ -64,7 +64,9 @@ mkdir -p "$out"
 cd "$suite"
 for program; do
 	[ -e "$program.c" ] || die "there is no program '$program' in kernel/selftests"
-	# shellcheck disable=SC2086 # a list of files
+	rest=
+	[ ! -e "${program}_acts.c" ] || rest=${program}_acts.c
+	# shellcheck disable=SC2086 # lists of files
 	"${CC:-cc}" -O2 -D_GNU_SOURCE= -Wall -Wextra -Werror -I. -I"$root/uapi" -I"$include" \
-		"$program.c" $common -o "$out/$program"
+		"$program.c" $rest $common -o "$out/$program"
 done

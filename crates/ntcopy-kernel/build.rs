@@ -14,7 +14,7 @@ fn main() {
         embed(&mut code, constant, &folder);
         embed(&mut code, &format!("{constant}_UM"), &folder.join("um"));
     }
-    for name in ["um", "um-6.12", "x86", "kasan", "kcsan", "6.12"] {
+    for name in ["um", "um-6.12", "x86", "kasan", "kcsan", "module", "6.12"] {
         let config = kernel.join("config").join(format!("{name}.config"));
         println!("cargo::rerun-if-changed={}", config.display());
         let constant = name.to_uppercase().replace(['-', '.'], "_");

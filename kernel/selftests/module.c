@@ -184,46 +184,6 @@ TEST_F(module, follows_the_socket_and_not_the_descriptor)
 	EXPECT_EQ(info().attached, self->before.attached + 1);
 }
 
-static int pass(int through, int fd)
-{
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec iov = { .iov_base = "x", .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	return sendmsg(through, &msg, MSG_NTCOPY) == 1 ? 0 : -errno;
-}
-
-static int passed(int through)
-{
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	char byte;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
-	};
-	int fd;
-
-	if (recvmsg(through, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
-		return -1;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	return fd;
-}
-
 /* Through an attached socket, and in flight when nobody else holds it. */
 TEST_F(module, follows_a_socket_that_is_passed_on)
 {
@@ -232,14 +192,14 @@ TEST_F(module, follows_a_socket_that_is_passed_on)
 	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, other), 0);
 	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_HINT), 0);
 	EXPECT_EQ(attach(other[0], NTCOPY_SOCK_OBEY), 0);
-	EXPECT_EQ(pass(self->pair[0], other[0]), 0);
+	EXPECT_EQ(pass_fd(self->pair[0], other[0]), 0);
 	close(other[0]);
-	fd = passed(self->pair[1]);
+	fd = taken_fd(self->pair[1]);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(mode_of(fd), NTCOPY_SOCK_OBEY);
 	other[0] = fd;
 	EXPECT_SENT(other, 0, 60000);
-	EXPECT_EQ(pass(self->pair[0], fd), 0);
+	EXPECT_EQ(pass_fd(self->pair[0], fd), 0);
 	close(fd);
 	close(other[1]);
 	/* Closed with the message that nobody received. */
@@ -256,14 +216,14 @@ TEST_F(module, outlives_its_namespace)
 		struct pair pair = { .tx = -1, .rx = -1 };
 
 		if (unshare(CLONE_NEWNET) || unix_stream.open(&unix_stream, &pair) ||
-		    attach(pair.tx, NTCOPY_SOCK_OBEY) || pass(self->pair[0], pair.tx) ||
-		    pass(self->pair[0], pair.rx))
+		    attach(pair.tx, NTCOPY_SOCK_OBEY) || pass_fd(self->pair[0], pair.tx) ||
+		    pass_fd(self->pair[0], pair.rx))
 			_exit(1);
 		_exit(0);
 	}
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
 	ASSERT_EQ(status, 0);
-	int pair[2] = { passed(self->pair[1]), passed(self->pair[1]) };
+	int pair[2] = { taken_fd(self->pair[1]), taken_fd(self->pair[1]) };
 
 	EXPECT_EQ(mode_of(pair[0]), NTCOPY_SOCK_OBEY);
 	EXPECT_EQ(sent(pair, 0), 60000);

@@ -1,60 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the programs about /dev/ntcopy share: its ioctls, and sockets to try. */
+/* What the tests of /dev/ntcopy share: sockets to try. */
 #ifndef NTCOPY_MODULE_H
 #define NTCOPY_MODULE_H
 
-#include <errno.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "identical.h"
-
-#define REFCNT_PATH	"/sys/module/ntcopy/refcnt"
-
-static inline int call(unsigned long request, int fd, unsigned int mode)
-{
-	struct ntcopy_socket arg = { .fd = fd, .mode = mode };
-
-	return own_error(ioctl(module_device(), request, &arg));
-}
-
-static inline int attach(int fd, unsigned int mode)
-{
-	return call(NTCOPY_IOC_ATTACH, fd, mode);
-}
-
-static inline int detach(int fd)
-{
-	return call(NTCOPY_IOC_DETACH, fd, 0);
-}
-
-/* The mode; -1 if it is not attached; -2 if the answer makes no sense. */
-static inline int mode_of(int fd)
-{
-	struct ntcopy_socket arg = { .fd = fd, .mode = 77 };
-
-	if (ioctl(module_device(), NTCOPY_IOC_QUERY, &arg) < 0)
-		return -errno - 1000;
-	if (arg.fd != fd || arg.reserved || arg.flags & ~NTCOPY_SOCKET_ATTACHED)
-		return -2;
-	return arg.flags ? (int)arg.mode : arg.mode ? -2 : -1;
-}
-
-static inline struct ntcopy_module_info info(void)
-{
-	struct ntcopy_module_info info = { .series = 99 };
-
-	ioctl(module_device(), NTCOPY_IOC_INFO, &info);
-	return info;
-}
-
-static inline long refcnt(void)
-{
-	char text[32];
-
-	return read_file(REFCNT_PATH, text, sizeof(text)) < 0 ? -1 : atol(text);
-}
+#include "module_calls.h"
 
 static inline long sent(const int *pair, int flags)
 {

@@ -9,9 +9,10 @@ mod needs;
 mod watch;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ntcopy_kernel::boot::Cpus;
+use ntcopy_kernel::module::{self, ModuleBuild};
 use ntcopy_kernel::{Boot, BuildOptions, Built, Error, Kind, progress};
 
 use crate::machine::{FACTS_VARIABLE, HostFacts, KEY_VARIABLE, KIND_VARIABLE};
@@ -67,7 +68,8 @@ pub fn command_line() -> Vec<String> {
     })
 }
 
-/// Builds the kernel if it is not in the cache, boots it, and measures inside.
+/// Builds the kernel if it is not in the cache, and the module if the kernel is for that, boots it,
+/// and measures inside.
 ///
 /// # Errors
 ///
@@ -75,15 +77,36 @@ pub fn command_line() -> Vec<String> {
 /// had been measured until then is in the record.
 pub fn measure(request: &Request) -> Result<Inside, Error> {
     let options = BuildOptions::from_env(request.kernel)?;
-    let built = ntcopy_kernel::build(&options, &mut *progress::for_stderr())?;
+    let (built, module) = match request.kernel.is_for_module() {
+        true => with_module(&options).map(|(built, module)| (built, Some(module)))?,
+        false => (ntcopy_kernel::build(&options, &mut *progress::for_stderr())?, None),
+    };
     let watch = watch::Watch::start(&request.place, request.needs.samples);
-    let inside = boot(request, &built);
+    let inside = boot(request, &built, module.as_deref());
     drop(watch);
     inside
 }
 
-/// Boots a kernel, and measures inside.
-fn boot(request: &Request, built: &Built) -> Result<Inside, Error> {
+/// A kernel that is built for the module, and the module.
+fn with_module(kernel: &BuildOptions) -> Result<(Built, PathBuf), Error> {
+    let mut options = ModuleBuild {
+        release: None,
+        headers: None,
+        out: None,
+        compiler: None,
+        cache: kernel.cache.clone(),
+        rebuild: false,
+        jobs: kernel.jobs,
+        root: PathBuf::from("/"),
+    };
+    let mut progress = progress::for_stderr();
+    let built = options.take_kernel(kernel, progress.as_mut())?;
+    let module = module::build(&options, progress.as_mut())?;
+    Ok((built, module))
+}
+
+/// Boots a kernel, with the module if it is built for that, and measures inside.
+fn boot(request: &Request, built: &Built, module: Option<&Path>) -> Result<Inside, Error> {
     let program = std::env::current_exe().map_err(|source| Error::Io {
         doing: "finding",
         path: "this program".into(),
@@ -92,7 +115,7 @@ fn boot(request: &Request, built: &Built) -> Result<Inside, Error> {
     let kernel_pin = request.pin.and_then(|cpu| u32::try_from(cpu).ok());
     let facts = HostFacts { kernel_pin, ..HostFacts::detect() };
     let cpus = if request.kernel_cpus == 1 { Cpus::One } else { Cpus::Two };
-    let mut boot = Boot::new(built, command(program.into(), request))
+    let mut boot = Boot::new(built, command(program.into(), request, module))
         .cpus(cpus)
         .mem_bytes(mem_bytes(&request.needs))
         .env(KIND_VARIABLE, request.kernel.name())
@@ -113,13 +136,25 @@ fn boot(request: &Request, built: &Built) -> Result<Inside, Error> {
 }
 
 /// This program with its arguments, told to stay where it is and to keep quiet.
-fn command(program: OsString, request: &Request) -> Vec<OsString> {
+fn command(program: OsString, request: &Request, module: Option<&Path>) -> Vec<OsString> {
     let mut command = vec![program];
     command.extend(request.args.iter().cloned());
     command.extend(["--kernel", "host", "--out"].map(OsString::from));
     command.push(request.place.clone().into());
     command.push("--measure-only".into());
-    command
+    match module {
+        Some(module) => after_loading(module, command),
+        None => command,
+    }
+}
+
+/// The command, once a module is loaded by the program that the command calls.
+fn after_loading(module: &Path, command: Vec<OsString>) -> Vec<OsString> {
+    let script = r#""$2" module load "$1" >/dev/null && shift && exec "$@""#;
+    let mut words: Vec<OsString> = ["sh", "-c", script, "measure"].map(OsString::from).into();
+    words.push(module.into());
+    words.extend(command);
+    words
 }
 
 fn json(value: &impl serde::Serialize) -> String {
@@ -157,7 +192,7 @@ mod tests {
             args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),
             command: vec![],
         };
-        let words = command("/bin/ntcopy".into(), &request);
+        let words = command("/bin/ntcopy".into(), &request, None);
         let expected = [
             "/bin/ntcopy",
             "bench",
@@ -171,6 +206,11 @@ mod tests {
             "--measure-only",
         ];
         assert_eq!(words, expected.map(OsString::from));
+        let module = Some(Path::new("/cache/ntcopy.ko"));
+        let loading = command("/bin/ntcopy".into(), &request, module);
+        assert_eq!(loading[..2], ["sh", "-c"].map(OsString::from));
+        assert_eq!(loading[4], "/cache/ntcopy.ko");
+        assert_eq!(loading[5..], words);
     }
 
     #[test]

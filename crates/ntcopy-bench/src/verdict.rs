@@ -55,6 +55,7 @@ fn name(mode: &str) -> &str {
         "nt" => "MSG_NTCOPY",
         "adaptive" => "The adaptive hint",
         "patched" => "The patched kernel, unhinted,",
+        "module" => "The module",
         other => other,
     }
 }

@@ -276,6 +276,8 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--family", "udp", "--sockets", "1", "--modes", "vmsplice"], "leave vmsplice out"),
         (&["--sweep", "--published"], "--sweep"),
         (&["--against", "unpatched"], "--kernel um"),
+        (&["--against", "module", "--kernel", "um+module"], "no patches to compare"),
+        (&["--against", "module", "--modes", "nt"], "--modes"),
     ] {
         let output = run(&[args], &place.path().join("record"));
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));

@@ -42,6 +42,33 @@ fn an_x86_kernel_is_built_in_each_configuration_and_none_is_taken_for_another() 
     );
 }
 
+#[test]
+fn a_kernel_for_the_module_has_none_of_the_series_and_is_kept_with_what_modules_need() {
+    let house = House::new();
+    house.put("linux/scripts/mod/modpost", "");
+    house.put("linux/net/socket.c", "");
+    for name in ["um+module", "x86+module"] {
+        let output = house.run(&["build", "--kernel", name]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let kernel = PathBuf::from(text(&output.stdout).trim());
+        let headers = kernel.with_file_name("headers");
+        for file in ["Makefile", "Module.symvers", ".config", "include/linux/socket.h"] {
+            assert!(headers.join(file).is_file(), "{name}: {file}");
+        }
+        assert!(headers.join("scripts/mod/modpost").is_file());
+        assert!(!headers.join("net").exists() && !headers.join("kernel").exists());
+        let config = fs::read_to_string(headers.join(".config")).unwrap();
+        assert!(config.contains("CONFIG_MODULES=y"), "{name}");
+    }
+    let list = house.run(&["list", "--json"]);
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    for kernel in list["kernels"].as_array().unwrap() {
+        assert_eq!(kernel["patches"].as_array().map(Vec::len), Some(0), "{kernel}");
+        assert_eq!(kernel["state"], "current", "{kernel}");
+    }
+    house.assert_nothing_half_done();
+}
+
 /// Puts a package into the cache, as it would have been downloaded.
 fn put_package(house: &House, name: &str, version: &str, files: &[(&str, &str)]) {
     let control = format!(

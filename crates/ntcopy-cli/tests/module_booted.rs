@@ -1,5 +1,6 @@
 //! `ntcopy module` on the distribution's own kernels, 6.12 and 7.3, in QEMU: built against their own
-//! headers, loaded, used by the library, unloaded; refused where it must be.
+//! headers, loaded, used by the library, unloaded; refused where it must be. And on the user-mode
+//! kernel that is built for it, where it is measured.
 //!
 //! Where QEMU is not installed, or the packages are not to be had, these print why and do nothing.
 
@@ -11,7 +12,6 @@ use std::os::fd::AsFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::Mutex;
 use std::thread;
 
 use ntcopy::Hint;
@@ -19,9 +19,6 @@ use ntcopy::socket::{self, Errno, SendFlags, Sent, Setting, Support};
 use ntcopy::uapi::STAT_NONTEMPORAL;
 
 use suite::Kernel;
-
-/// One emulated machine at a time is enough for two CPUs.
-static MACHINE: Mutex<()> = Mutex::new(());
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ntcopy");
 
@@ -53,7 +50,6 @@ fn module(kernel: &str) -> Option<PathBuf> {
 fn boot(kernel: &str, options: &[&str], module: &PathBuf, script: &str) -> String {
     let says = "says() { \"$@\" 2>&1; echo \"= $?\"; }\n";
     let this = std::env::current_exe().expect("this test has a path");
-    let _alone = MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let output = Command::new(PROGRAM)
         .args(["kernel", "boot", "--kernel", kernel, "--timeout", "400"])
         .args(options)
@@ -177,15 +173,45 @@ fn suite_knows_the_module() -> bool {
 #[test]
 fn the_suite_passes_through_the_module_on_debian_s_kernel_6_12() {
     let Some(module) = module("stock").filter(|_| suite_knows_the_module()) else { return };
-    let _alone = MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     suite::must_pass_through(&module, &Kernel { arguments: &["--kernel", "stock"], ..THROUGH });
 }
 
 #[test]
 fn the_suite_passes_through_the_module_on_debian_s_kernel_7_3() {
     let Some(module) = module("stock:7.3").filter(|_| suite_knows_the_module()) else { return };
-    let _alone = MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     suite::must_pass_through(&module, &Kernel { arguments: &["--kernel", "stock:7.3"], ..THROUGH });
+}
+
+#[test]
+fn the_module_takes_hints_in_a_user_mode_kernel_and_they_can_be_measured() {
+    let built = ntcopy(&["module", "build", "--kernel", "um+module"]);
+    if built.status.code() == Some(3) {
+        println!("not run: {}", text(&built.stderr));
+        return;
+    }
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    let module = PathBuf::from(text(&built.stdout).trim());
+    let script = r#"
+        says "$1" module load
+        says "$3" --ignored --exact inside_a_guest_the_library_attaches_sends_and_lets_go
+        says "$1" module unload"#;
+    let said = boot("um+module", &[], &module, script);
+    assert_in_order(
+        &said,
+        &["loaded /", "= 0", "test result: ok. 1 passed", "= 0", "unloaded\n= 0"],
+    );
+
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let out = out.to_str().expect("a path of ASCII");
+    let small = ["--sockets", "2", "--object", "64KiB", "--dataset", "64KiB", "--modes", "nt"];
+    let arguments = ["bench", "unix", "--kernel", "um+module", "--quick", "--out", out];
+    let measured = ntcopy(&[&arguments[..], &small[..]].concat());
+    assert!(measured.status.success(), "{}", text(&measured.stderr));
+    let record = ntcopy_bench::record::Record::read(out).unwrap();
+    assert!(record.errors.is_empty() && record.unavailable.is_empty(), "{:?}", record.errors);
+    let hinted = record.samples.iter().filter(|sample| sample.mode == "nt").count();
+    assert_eq!(hinted, 5);
 }
 
 /// An emulated kernel with the module: what it has to decline, and what Debian's kernel lacks.

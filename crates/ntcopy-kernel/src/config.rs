@@ -1,8 +1,8 @@
 //! The configuration: fragments of `kernel/config/` on top of `allnoconfig`.
 
-use crate::kind::{Flavour, Kind, Release};
+use crate::kind::{Flavour, Kind, Machine, Release};
 use crate::series::{
-    CONFIG_6_12, CONFIG_KASAN, CONFIG_KCSAN, CONFIG_UM, CONFIG_UM_6_12, CONFIG_X86,
+    CONFIG_6_12, CONFIG_KASAN, CONFIG_KCSAN, CONFIG_MODULE, CONFIG_UM, CONFIG_UM_6_12, CONFIG_X86,
 };
 
 /// What a kernel is made of. Nothing for a stock kernel, which brings its own.
@@ -10,15 +10,30 @@ pub(crate) fn fragment(kind: Kind) -> String {
     let mut parts = match kind {
         Kind::Um => vec![CONFIG_UM],
         Kind::Um612 => vec![CONFIG_UM, CONFIG_UM_6_12],
+        Kind::UmModule => vec![CONFIG_UM, CONFIG_MODULE],
         Kind::X86(_, Flavour::Plain) => vec![CONFIG_X86],
         Kind::X86(_, Flavour::Kasan) => vec![CONFIG_X86, CONFIG_KASAN],
         Kind::X86(_, Flavour::Kcsan) => vec![CONFIG_X86, CONFIG_KCSAN],
+        Kind::X86(_, Flavour::Module) => vec![CONFIG_X86, CONFIG_KASAN, CONFIG_MODULE],
         Kind::Stock(_) => return String::new(),
     };
     if kind.release() == Release::V6_12 {
         parts.push(CONFIG_6_12);
     }
+    let own = release_setting(kind);
+    if kind.is_for_module() {
+        parts.push(&own);
+    }
     merge(&parts)
+}
+
+/// A release of its own, so that nobody takes the module of one kernel for that of another.
+fn release_setting(kind: Kind) -> String {
+    let machine = match kind.machine() {
+        Machine::Um => "um",
+        Machine::Qemu => "x86",
+    };
+    format!("CONFIG_LOCALVERSION=\"-ntcopy-{machine}-module\"\n")
 }
 
 /// Puts fragments together. What a later one says of a symbol holds.
@@ -136,11 +151,26 @@ mod tests {
                 (Flavour::Plain, false, false),
                 (Flavour::Kasan, true, false),
                 (Flavour::Kcsan, false, true),
+                (Flavour::Module, true, false),
             ] {
                 let kind = Kind::X86(release, flavour);
                 assert_eq!(has(kind, "CONFIG_KASAN=y"), kasan, "{kind}");
                 assert_eq!(has(kind, "CONFIG_KCSAN=y"), kcsan, "{kind}");
             }
         }
+    }
+
+    #[test]
+    fn modules_are_taken_where_they_are_the_point_and_releases_tell_these_kernels_apart() {
+        let mut releases = Vec::new();
+        for kind in Kind::all().filter(|kind| !kind.is_stock()) {
+            let fragment = fragment(kind);
+            let takes = fragment.lines().any(|line| line == "CONFIG_MODULES=y");
+            assert_eq!(takes, kind.is_for_module(), "{kind}");
+            let own = fragment.lines().find(|line| line.starts_with("CONFIG_LOCALVERSION="));
+            releases.extend(kind.is_for_module().then(|| (kind.release(), own.map(str::to_owned))));
+        }
+        assert_eq!(releases.len(), 3);
+        assert!(releases[0] != releases[1] && releases[1] != releases[2], "{releases:?}");
     }
 }

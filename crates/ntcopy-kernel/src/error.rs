@@ -15,7 +15,10 @@ pub enum Error {
     #[error("no kernel is called '{0}'; there are: {names}", names = Kind::names())]
     UnknownKind(String),
     /// A configuration of a kernel that has only the one.
-    #[error("kernel '{0}' comes in one configuration; only the x86 kernels have several")]
+    #[error(
+        "kernel '{0}' does not come in that configuration; the x86 kernels have several, and um has \
+         module"
+    )]
     NoFlavours(&'static str),
     /// A host that this crate cannot work on.
     #[error("{0}")]

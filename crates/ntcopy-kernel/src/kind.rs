@@ -23,6 +23,8 @@ pub enum Flavour {
     Kasan,
     /// KCSAN, the detector of data races.
     Kcsan,
+    /// What KASAN's has, and modules, but not the series: what `ntcopy.ko` is tried in.
+    Module,
 }
 
 /// A kernel that this version can build, or fetch, and boot.
@@ -32,6 +34,8 @@ pub enum Kind {
     Um,
     /// Linux 6.12 as a process of the host. It has no seccomp mode: slower, and one CPU only.
     Um612,
+    /// Linux 7.3 as a process of the host that takes modules, without the series.
+    UmModule,
     /// An x86-64 kernel in QEMU, emulated.
     X86(Release, Flavour),
     /// The distribution's own kernel for clouds in QEMU, as it comes: without the series.
@@ -47,19 +51,22 @@ pub enum Machine {
     Qemu,
 }
 
-use Flavour::{Kasan, Kcsan, Plain};
+use Flavour::{Kasan, Kcsan, Module, Plain};
 use Release::{Newest, V6_12};
 
 /// Every kernel, and its short name.
 const NAMES: &[(Kind, &str)] = &[
     (Kind::Um, "um"),
     (Kind::Um612, "um:6.12"),
+    (Kind::UmModule, "um+module"),
     (Kind::X86(Newest, Kasan), "x86"),
     (Kind::X86(Newest, Kcsan), "x86+kcsan"),
     (Kind::X86(Newest, Plain), "x86+plain"),
+    (Kind::X86(Newest, Module), "x86+module"),
     (Kind::X86(V6_12, Kasan), "x86:6.12"),
     (Kind::X86(V6_12, Kcsan), "x86:6.12+kcsan"),
     (Kind::X86(V6_12, Plain), "x86:6.12+plain"),
+    (Kind::X86(V6_12, Module), "x86:6.12+module"),
     (Kind::Stock(V6_12), "stock"),
     (Kind::Stock(Newest), "stock:7.3"),
 ];
@@ -87,6 +94,7 @@ impl Kind {
         match (machine, flavour) {
             ("um", None) if release == Some(V6_12) => Ok(Self::Um612),
             ("um", None) => Ok(Self::Um),
+            ("um", Some(Module)) if release != Some(V6_12) => Ok(Self::UmModule),
             ("x86", flavour) => {
                 Ok(Self::X86(release.unwrap_or(Newest), flavour.unwrap_or_default()))
             }
@@ -103,6 +111,7 @@ impl Kind {
     pub fn with_flavour(self, flavour: Flavour) -> Result<Self> {
         match self {
             Self::X86(release, _) => Ok(Self::X86(release, flavour)),
+            Self::Um | Self::UmModule if flavour == Module => Ok(Self::UmModule),
             other => Err(Error::NoFlavours(other.name())),
         }
     }
@@ -130,7 +139,7 @@ impl Kind {
     /// Its line of versions.
     pub fn release(self) -> Release {
         match self {
-            Self::Um => Newest,
+            Self::Um | Self::UmModule => Newest,
             Self::Um612 => V6_12,
             Self::X86(release, _) | Self::Stock(release) => release,
         }
@@ -139,7 +148,7 @@ impl Kind {
     /// How it runs.
     pub fn machine(self) -> Machine {
         match self {
-            Self::Um | Self::Um612 => Machine::Um,
+            Self::Um | Self::Um612 | Self::UmModule => Machine::Um,
             Self::X86(..) | Self::Stock(_) => Machine::Qemu,
         }
     }
@@ -148,12 +157,22 @@ impl Kind {
     pub(crate) fn is_stock(self) -> bool {
         matches!(self, Self::Stock(_))
     }
+
+    /// Whether it knows the flag by itself.
+    pub fn has_series(self) -> bool {
+        !self.is_stock() && !self.is_for_module()
+    }
+
+    /// Whether it is built here for `ntcopy.ko`: with modules, and without the series.
+    pub fn is_for_module(self) -> bool {
+        matches!(self, Self::UmModule | Self::X86(_, Module))
+    }
 }
 
 impl Flavour {
-    /// Reads `plain`, `kasan` or `kcsan`.
+    /// Reads `plain`, `kasan`, `kcsan` or `module`.
     pub fn parse(name: &str) -> Option<Self> {
-        [Plain, Kasan, Kcsan].into_iter().find(|flavour| flavour.name() == name)
+        [Plain, Kasan, Kcsan, Module].into_iter().find(|flavour| flavour.name() == name)
     }
 
     /// Its name.
@@ -162,6 +181,7 @@ impl Flavour {
             Plain => "plain",
             Kasan => "kasan",
             Kcsan => "kcsan",
+            Module => "module",
         }
     }
 }
@@ -170,7 +190,7 @@ impl std::str::FromStr for Flavour {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::parse(name).ok_or_else(|| format!("'{name}' is none of plain, kasan, kcsan"))
+        Self::parse(name).ok_or_else(|| format!("'{name}' is none of plain, kasan, kcsan, module"))
     }
 }
 
@@ -213,6 +233,7 @@ mod tests {
             ("x86+kasan", "x86"),
             ("x86:7.3+kcsan", "x86+kcsan"),
             ("stock:6.12", "stock"),
+            ("um:7.3+module", "um+module"),
         ] {
             assert_eq!(Kind::parse(long).unwrap().name(), short, "{long}");
         }
@@ -220,9 +241,18 @@ mod tests {
 
     #[test]
     fn anything_else_is_a_usage_error_that_lists_the_kernels() {
-        for name in
-            ["vms", "um:5.4", "um+kasan", "stock+plain", "x86+", "x86:", "", "x86+kasan:6.12"]
-        {
+        for name in [
+            "vms",
+            "um:5.4",
+            "um+kasan",
+            "um:6.12+module",
+            "stock+module",
+            "stock+plain",
+            "x86+",
+            "x86:",
+            "",
+            "x86+kasan:6.12",
+        ] {
             let error = Kind::parse(name).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{name}");
             let text = error.to_string();
@@ -232,5 +262,10 @@ mod tests {
         assert_eq!(error.exit_code(), 2);
         let kcsan = Kind::X86(V6_12, Kasan).with_flavour(Kcsan).unwrap();
         assert_eq!(kcsan.name(), "x86:6.12+kcsan");
+        for (kind, name) in [(Kind::Um, "um+module"), (kcsan, "x86:6.12+module")] {
+            let kind = kind.with_flavour(Module).unwrap();
+            assert_eq!((kind.name(), kind.is_for_module()), (name, true));
+            assert!(!kind.has_series() && kcsan.has_series());
+        }
     }
 }

@@ -27,6 +27,19 @@ pub struct Patch {
     pub content: Vec<u8>,
 }
 
+/// Where patches may reach that are beside the way of a send.
+const NEUTRAL: [&str; 3] = ["arch/um/", "arch/x86/", "tools/"];
+
+impl Patch {
+    /// Whether it only touches what a send does not meet.
+    fn is_neutral(&self) -> bool {
+        let text = String::from_utf8_lossy(&self.content);
+        let mut touched = text.lines().filter_map(|line| line.strip_prefix("+++ b/")).peekable();
+        let is_beside = |path: &str| NEUTRAL.iter().any(|at| path.starts_with(at));
+        touched.peek().is_some() && touched.all(is_beside)
+    }
+}
+
 /// Patches in the order in which they apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
@@ -36,13 +49,15 @@ pub struct Series {
 
 impl Series {
     /// What a kernel gets: of the series that this program was built with, or of the one that
-    /// [`SERIES_VARIABLE`] names. A stock kernel gets nothing.
+    /// [`SERIES_VARIABLE`] names. A stock kernel gets nothing, and one for the module none of the
+    /// series.
     ///
     /// # Errors
     ///
     /// When the folder cannot be read.
     pub fn current(kind: Kind) -> Result<Self> {
-        if kind.is_stock() {
+        let is_bare = kind.is_for_module() && kind.machine() == Machine::Qemu;
+        if kind.is_stock() || is_bare {
             return Ok(Self::default());
         }
         let mut series = match std::env::var_os(SERIES_VARIABLE).filter(|name| !name.is_empty()) {
@@ -52,7 +67,15 @@ impl Series {
         if kind.machine() == Machine::Qemu {
             series.patches.retain(|patch| !patch.name.starts_with(UM));
         }
-        Ok(series)
+        Ok(if kind.is_for_module() { series.neutral() } else { series })
+    }
+
+    /// Of these patches, those that a send does not meet: the bench's own, and what they need to
+    /// link. A um kernel with them alone knows nothing of the flag, and runs as the others do.
+    #[must_use]
+    pub fn neutral(mut self) -> Self {
+        self.patches.retain(Patch::is_neutral);
+        self
     }
 
     /// The series that this program was built with, the bench's own patches included.
@@ -208,5 +231,27 @@ mod tests {
         let x86 = names(Kind::X86(Release::Newest, Flavour::Kasan));
         assert!(x86.len() < um.len() && um.starts_with(&x86), "{um:?} {x86:?}");
         assert!(names(Kind::Stock(Release::Newest)).is_empty());
+        assert!(names(Kind::X86(Release::V6_12, Flavour::Module)).is_empty());
+        let for_module = names(Kind::UmModule);
+        assert!(for_module.iter().any(|name| name.starts_with(UM)), "{for_module:?}");
+        // None that changes the network, or what it copies with.
+        let is_net =
+            |name: &String| ["-net-", "-iov_iter-", "-mm-"].iter().any(|p| name.contains(p));
+        assert!(!for_module.iter().any(is_net), "{for_module:?}");
+    }
+
+    #[test]
+    fn only_patches_beside_the_way_of_a_send_are_neutral() {
+        let is_neutral = |paths: &[&str]| {
+            let headers = paths.iter().map(|path| format!("--- a/{path}\n+++ b/{path}\n@@\n"));
+            let content = headers.collect::<String>().into_bytes();
+            let series = Series { patches: vec![Patch { name: "x".into(), content }] };
+            !series.neutral().patches.is_empty()
+        };
+        assert!(is_neutral(&["arch/um/kernel/time.c"]));
+        assert!(is_neutral(&["arch/x86/lib/copy_user_64.S", "tools/objtool/check.c"]));
+        assert!(!is_neutral(&["arch/x86/lib/copy_user_64.S", "lib/iov_iter.c"]));
+        assert!(!is_neutral(&["net/socket.c"]));
+        assert!(!is_neutral(&[]));
     }
 }

@@ -194,10 +194,10 @@ fn heading(params: &Params) -> (String, String) {
     let mut words = Vec::new();
     words.extend(match take("form") {
         Some(form) if form == "rounds" => Some("every socket filled, then all drained".to_owned()),
-        Some(form) if form == "boots" => Some(
-            "plain sends; two kernels booted in turns; every socket filled, then all drained"
-                .to_owned(),
-        ),
+        Some(form) if form == "boots" || form == "hinted-boots" => Some(format!(
+            "{} sends; two kernels booted in turns; every socket filled, then all drained",
+            if form == "boots" { "plain" } else { "hinted" }
+        )),
         Some(form) => Some(plain(&form)),
         None => None,
     });

@@ -1,15 +1,16 @@
 //! Two kernels, boot by boot: is a send that nobody hinted as fast as without
-//! the patches?
+//! the patches, and a hinted one through the module as fast as with them?
 //!
 //! One boot of each makes a pair, and every second pair runs the other way
 //! round. A boot gives one sample a cell: where a kernel puts its pages differs
 //! from boot to boot, so boots are what the interval has to be drawn from.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ntcopy_kernel::{BuildOptions, Built, Error, progress};
+use ntcopy_kernel::{BuildOptions, Built, Error, Flavour, progress};
 
 use super::{Inside, Request};
+use crate::experiment::Mode;
 use crate::plan::group_order;
 use crate::record::{End, Header, Line, ReadError, Record, Sample};
 use crate::sample::{WriteError, Writer};
@@ -18,15 +19,60 @@ use crate::sample::{WriteError, Writer};
 pub const PATCHED: &str = "patched";
 /// The mode of plain sends in a kernel without them: the baseline.
 pub const UNPATCHED: &str = "unpatched";
+/// The mode of hinted sends that the module takes, in a kernel without the patches.
+pub const MODULE: &str = "module";
+/// The mode of hinted sends in a kernel with the patches: the baseline of [`MODULE`].
+pub const SERIES: &str = "series";
 
-/// Where patches may reach that stay in the unpatched kernel: the bench's own,
-/// and what they need to link. None of it is on the way of a plain send.
-const NEUTRAL: [&str; 3] = ["arch/um/", "arch/x86/", "tools/"];
+/// Which two kernels are compared, and what is sent in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Against {
+    /// Plain sends, with the patches and without.
+    Unpatched,
+    /// Hinted sends that are obeyed, by the module and by the patches.
+    Module,
+}
+
+impl Against {
+    /// The mode that a boot measures.
+    #[must_use]
+    pub fn measured(self) -> Mode {
+        match self {
+            Against::Unpatched => Mode::Copy,
+            Against::Module => Mode::Nt,
+        }
+    }
+
+    /// What the record calls such cells.
+    fn form(self) -> &'static str {
+        match self {
+            Against::Unpatched => "boots",
+            Against::Module => "hinted-boots",
+        }
+    }
+
+    /// The baseline's name, and that of the other.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            Against::Unpatched => [UNPATCHED, PATCHED],
+            Against::Module => [SERIES, MODULE],
+        }
+    }
+}
+
+/// One of the two.
+struct Side {
+    /// Its name in the record.
+    mode: &'static str,
+    kernel: Built,
+    /// To be loaded before anything is measured.
+    module: Option<PathBuf>,
+}
 
 /// Why there is no comparison, or only a part of one.
 #[derive(Debug, thiserror::Error)]
 pub enum AgainstError {
-    /// A kernel could not be built or booted, or died.
+    /// A kernel or the module could not be built, or a boot failed or died.
     #[error(transparent)]
     Guest(#[from] Error),
     /// What a boot wrote could not be read.
@@ -53,30 +99,33 @@ pub enum AgainstError {
 /// Builds both kernels, boots them in turns, and writes one record of it all.
 ///
 /// `pairs` is the number of boots of each; the request's arguments make the
-/// inside measure plain sends only.
+/// inside measure [`Against::measured`].
 ///
 /// # Errors
 ///
 /// When a kernel cannot be built or booted, or a boot's measurement failed.
 /// Pairs that were whole until then are in the record.
-pub fn measure(request: &Request, pairs: u32) -> Result<Vec<String>, AgainstError> {
+pub fn measure(
+    request: &Request,
+    against: Against,
+    pairs: u32,
+) -> Result<Vec<String>, AgainstError> {
     let folder = tempfile::tempdir().map_err(AgainstError::Folder)?;
-    let kernels = [(UNPATCHED, built(request, true)?), (PATCHED, built(request, false)?)];
+    let sides = sides(request, against)?;
     let mut writer = None;
     let mut complaints = Vec::new();
     for pair in 0..pairs {
-        for (position, (mode, kernel)) in (0..).zip(group_order(&[&kernels[0], &kernels[1]], pair))
-        {
-            let place = folder.path().join(format!("{pair}-{mode}"));
-            let inside = boot(request, kernel, &place)?;
+        for (position, side) in (0..).zip(group_order(&[&sides[0], &sides[1]], pair)) {
+            let place = folder.path().join(format!("{pair}-{}", side.mode));
+            let inside = boot(request, side, &place)?;
             complaints.extend(inside.complaints);
             let record = Record::read(&place)?;
-            check(&record, inside.code, pair, mode)?;
+            check(&record, inside.code, pair, side.mode)?;
             if writer.is_none() {
-                writer = Some(begin(request, &record)?);
+                writer = Some(begin(request, against, &record)?);
             }
             if let Some(writer) = &mut writer {
-                samples(&record, pair, position, mode)
+                samples(&record, against.measured(), pair, position, side.mode)
                     .into_iter()
                     .try_for_each(|sample| writer.line(&Line::Sample(sample)))?;
             }
@@ -89,25 +138,31 @@ pub fn measure(request: &Request, pairs: u32) -> Result<Vec<String>, AgainstErro
     Ok(complaints)
 }
 
-/// The kernel, with all patches or only with those that a plain send does not meet.
-fn built(request: &Request, unpatched: bool) -> Result<Built, Error> {
-    let mut options = BuildOptions::from_env(request.kernel)?;
-    if unpatched {
-        options.series.patches.retain(|patch| is_neutral(&patch.content));
-    }
-    ntcopy_kernel::build(&options, &mut *progress::for_stderr())
+/// Both kernels, built; the baseline first.
+fn sides(request: &Request, against: Against) -> Result<[Side; 2], Error> {
+    let [baseline, other] = against.names();
+    let options = BuildOptions::from_env(request.kernel)?;
+    let build =
+        |options: &BuildOptions| ntcopy_kernel::build(options, &mut *progress::for_stderr());
+    let side = |mode, kernel, module| Side { mode, kernel, module };
+    Ok(match against {
+        Against::Unpatched => {
+            let series = options.series.clone().neutral();
+            let unpatched = build(&BuildOptions { series, ..options.clone() })?;
+            [side(baseline, unpatched, None), side(other, build(&options)?, None)]
+        }
+        Against::Module => {
+            let kind = request.kernel.with_flavour(Flavour::Module)?;
+            let (kernel, module) = super::with_module(&BuildOptions::from_env(kind)?)?;
+            [side(baseline, build(&options)?, None), side(other, kernel, Some(module))]
+        }
+    })
 }
 
-/// Whether the patch only touches what a plain send does not meet.
-fn is_neutral(patch: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(patch);
-    let mut touched = text.lines().filter_map(|line| line.strip_prefix("+++ b/")).peekable();
-    touched.peek().is_some() && touched.all(|path| NEUTRAL.iter().any(|at| path.starts_with(at)))
-}
-
-fn boot(request: &Request, kernel: &Built, place: &Path) -> Result<Inside, Error> {
-    let request = Request { place: place.to_path_buf(), ..request.clone() };
-    super::boot(&request, kernel)
+fn boot(request: &Request, side: &Side, place: &Path) -> Result<Inside, Error> {
+    let request =
+        Request { kernel: side.kernel.kind, place: place.to_path_buf(), ..request.clone() };
+    super::boot(&request, &side.kernel, side.module.as_deref())
 }
 
 fn check(record: &Record, code: u8, boot: u32, kernel: &'static str) -> Result<(), AgainstError> {
@@ -121,24 +176,26 @@ fn check(record: &Record, code: u8, boot: u32, kernel: &'static str) -> Result<(
 }
 
 /// Begins the common record: the header and the machine of the first boot, its cells.
-fn begin(request: &Request, first: &Record) -> Result<Writer, WriteError> {
+fn begin(request: &Request, against: Against, first: &Record) -> Result<Writer, WriteError> {
     let mut writer = Writer::create(&request.place)?;
     let command = request.command.clone();
-    let baseline = UNPATCHED.to_owned();
+    let [baseline, _] = against.names().map(str::to_owned);
     writer.line(&Line::Header(Header { command, baseline, ..first.header.clone() }))?;
     writer.line(&Line::Machine(first.machine.clone()))?;
     for cell in &first.cells {
         let mut cell = cell.clone();
-        cell.params.insert("form".to_owned(), "boots".into());
+        cell.params.insert("form".to_owned(), against.form().into());
         writer.line(&Line::Cell(cell))?;
     }
     Ok(writer)
 }
 
-/// One sample a cell: all of the boot's together.
-fn samples(record: &Record, pair: u32, position: u32, mode: &str) -> Vec<Sample> {
+/// One sample a cell: all that the boot measured of a mode together, under the side's name.
+fn samples(record: &Record, measured: Mode, pair: u32, position: u32, mode: &str) -> Vec<Sample> {
+    let is_measured = |sample: &&Sample| sample.mode == measured.as_str();
     let whole = |cell: u32| {
-        let mut ours = record.samples.iter().filter(|sample| sample.cell == cell);
+        let of_cell = record.samples.iter().filter(|sample| sample.cell == cell);
+        let mut ours = of_cell.filter(is_measured);
         let first = ours.next()?.clone();
         let mut whole = Sample { pair, position, mode: mode.to_owned(), ..first };
         for sample in ours {
@@ -159,29 +216,20 @@ mod tests {
     use crate::record::testing::Sketch;
 
     #[test]
-    fn only_patches_beside_the_way_of_a_send_stay() {
-        let patch = |paths: &[&str]| -> Vec<u8> {
-            let headers = paths.iter().map(|path| format!("--- a/{path}\n+++ b/{path}\n@@\n"));
-            headers.collect::<String>().into_bytes()
-        };
-        assert!(is_neutral(&patch(&["arch/um/kernel/time.c"])));
-        assert!(is_neutral(&patch(&["arch/x86/lib/copy_user_64.S", "tools/objtool/check.c"])));
-        assert!(!is_neutral(&patch(&["arch/x86/lib/copy_user_64.S", "lib/iov_iter.c"])));
-        assert!(!is_neutral(&patch(&["net/socket.c"])));
-        assert!(!is_neutral(b"From: nobody\n"));
-    }
-
-    #[test]
     fn a_boot_is_one_sample_a_cell() {
-        let mut sketch = Sketch::new(&["copy"]);
+        let mut sketch = Sketch::new(&["copy", "nt"]);
         for pair in 0..5 {
-            sketch.pair(0, pair, &[1000]);
+            sketch.pair(0, pair, &[1000, 3000]);
         }
         let record = sketch.record();
-        let samples = samples(&record, 7, 1, PATCHED);
+        let samples_of = |measured, mode| samples(&record, measured, 7, 1, mode);
+        let samples = samples_of(Mode::Copy, PATCHED);
         let [sample] = &samples[..] else { panic!("one sample: {samples:?}") };
         assert_eq!((sample.pair, sample.position, sample.mode.as_str()), (7, 1, PATCHED));
         assert_eq!(sample.bytes, 5 * record.samples[0].bytes);
         assert_eq!(sample.phases_ns["send"], 5 * record.samples[0].phases_ns["send"]);
+        let [hinted] = &samples_of(Mode::Nt, MODULE)[..] else { panic!("one sample") };
+        assert_eq!(hinted.mode, MODULE);
+        assert!(hinted.elapsed_ns < sample.elapsed_ns, "it is the other mode's time");
     }
 }

@@ -82,8 +82,11 @@ fn unix(args: &UnixArgs) -> anyhow::Result<ExitCode> {
         plan: &|cpus| plan::plan(&settings, cpus),
     };
     // The inside of a boot measures what it is told, whatever that is compared with.
-    if args.against.is_some() && !args.common.measure_only && !args.common.list {
-        return against::run(&asked);
+    if let Some(against) = args.against()
+        && !args.common.measure_only
+        && !args.common.list
+    {
+        return against::run(&asked, against);
     }
     go::run(&asked)
 }

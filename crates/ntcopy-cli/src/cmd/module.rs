@@ -43,7 +43,8 @@ fn build(args: BuildArgs) -> Result<ExitCode, Error> {
     let mut progress = progress::for_stderr();
     let is_for_this_kernel = match &args.kernel {
         Some(name) => {
-            take_stock(&mut options, name, progress.as_mut())?;
+            let kernel = BuildOptions::from_env(Kind::parse(name)?)?;
+            options.take_kernel(&kernel, progress.as_mut())?;
             false
         }
         None if options.headers.is_none() && options.release.is_none() => {
@@ -78,25 +79,6 @@ fn this_kernel(sysroot: &Sysroot) -> Result<String, Error> {
 
 fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Fetches a kernel of the distribution, unless the cache has it, and its headers.
-fn take_stock(
-    options: &mut ModuleBuild,
-    name: &str,
-    progress: &mut dyn progress::Progress,
-) -> Result<(), Error> {
-    let kind = Kind::parse(name)?;
-    if !matches!(kind, Kind::Stock(_)) {
-        return Err(ModuleError::NotStock(name.to_owned()).into());
-    }
-    let kernel = BuildOptions::from_env(kind)?;
-    let built = ntcopy_kernel::build(&kernel, progress)?;
-    let headers = module::stock_headers(&built, &options.cache, &kernel.etc_apt, progress)?;
-    options.release = Some(built.meta.release);
-    options.headers = Some(headers.dir);
-    options.compiler = options.compiler.take().or(headers.compiler);
-    Ok(())
 }
 
 fn load(args: &LoadArgs) -> Result<ExitCode, Error> {

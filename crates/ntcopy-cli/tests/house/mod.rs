@@ -19,6 +19,9 @@ all:
 \t@sh slow.sh
 \tcp kernel/one.o linux
 \tmkdir -p include/config && echo 7.3.99-test > include/config/kernel.release
+\ttouch Module.symvers
+modules:
+\ttouch Module.symvers
 bzImage:
 \tmkdir -p arch/x86/boot include/config && echo kernel > arch/x86/boot/bzImage
 \techo 7.3.99-test > include/config/kernel.release

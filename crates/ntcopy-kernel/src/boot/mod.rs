@@ -245,7 +245,7 @@ impl Boot {
     fn check_cpus(&self) -> Result<()> {
         let most = match self.kind {
             Kind::Um612 => 1,
-            Kind::Um => 2,
+            Kind::Um | Kind::UmModule => 2,
             Kind::X86(..) | Kind::Stock(_) => 4,
         };
         if self.cpus.count() <= most {
@@ -295,7 +295,7 @@ impl Boot {
     /// host's descriptors of the serial lines.
     fn um_arguments(&self, placement: Placement, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
         let mut arguments = vec![format!("mem={}K", self.mem_bytes.div_ceil(1024))];
-        if self.kind == Kind::Um {
+        if matches!(self.kind, Kind::Um | Kind::UmModule) {
             arguments.extend([
                 "seccomp=on".into(),
                 format!("ncpus={}", placement.guest_cpus),

@@ -73,6 +73,8 @@ impl Work<'_> {
         make.arg(format!("-j{}", self.options.jobs));
         if self.options.kind.machine() == Machine::Qemu {
             make.arg("bzImage");
+            // What they need of the kernel is written down when they are linked.
+            make.args(self.options.kind.is_for_module().then_some("modules"));
         }
         let mut recorder = Recorder::new();
         let mut done = 0;

@@ -1,6 +1,7 @@
 //! From a source to a kernel in the cache.
 
 mod estimate;
+mod headers;
 pub(crate) mod make;
 mod patch;
 mod source;
@@ -10,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::cache::{Built, Cache, Inputs, Meta, Partial};
+use crate::cache::{Built, Cache, HEADERS, Inputs, Meta, Partial};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::{Kind, Machine};
@@ -184,6 +185,9 @@ impl Work<'_> {
         for (from, to) in [(image, "linux"), (".config", "config")] {
             let (from, to) = (prepared.source.join(from), out.join(to));
             fs::copy(&from, &to).doing("copying to", &to)?;
+        }
+        if self.options.kind.is_for_module() {
+            headers::keep(&prepared.source, &out.join(HEADERS))?;
         }
         let kept = self.options.keep_source.then_some(prepared.source.as_path());
         self.install(partial, kept, &key, meta)

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! kernels/um-7.3.4-0123456789ab/{linux,config,meta.json,build.log}
+//! kernels/um-module-7.3.4-0123456789ab/{linux,config,meta.json,build.log,headers}
 //! kernels/stock-6.12.117-0123456789ab/{linux,config,meta.json,lib/modules}
 //! packages/linux-source-7.3_….deb     as downloaded: another series needs no network
 //! logs/                               of builds that failed
@@ -38,6 +39,9 @@ pub const CACHE_VARIABLE: &str = "NTCOPY_CACHE";
 /// How a build turns its inputs into a kernel. A change of that makes older kernels stale.
 const RECIPE: u32 = 1;
 
+/// Below a kernel that was built for modules: what they are built against.
+pub(crate) const HEADERS: &str = "headers";
+
 /// What begins the name of everything unfinished.
 const PARTIAL: &str = ".partial-";
 
@@ -67,6 +71,11 @@ impl Built {
     /// has none.
     pub(crate) fn modules(&self) -> Option<PathBuf> {
         Some(self.dir.join(MODULES)).filter(|folder| folder.is_dir())
+    }
+
+    /// What modules for it are built against; only a kernel that was built here for them has it.
+    pub fn headers(&self) -> Option<PathBuf> {
+        Some(self.dir.join(HEADERS)).filter(|folder| folder.is_dir())
     }
 }
 

@@ -20,12 +20,13 @@ pub enum ModuleError {
         /// Whether the kernel is newer than those.
         is_newer: bool,
     },
-    /// A kernel that is not the distribution's own.
+    /// A kernel of this program that has the series, or takes no modules at all.
     #[error(
-        "--kernel takes the distribution's kernels, stock and stock:7.3; of '{0}', which is built \
-         here, --headers names the source tree that it was built in"
+        "'{0}' is built without modules; those that take it are stock, stock:7.3, um+module, \
+         x86+module and x86:6.12+module. For a kernel of your own, --headers names the source tree \
+         that it was built in"
     )]
-    NotStock(String),
+    TakesNoModule(&'static str),
     /// The headers of a kernel are not here.
     #[error("the headers of Linux {release} are not here ({looked_for}). {fix}")]
     NoHeaders {
@@ -115,7 +116,7 @@ impl ModuleError {
     /// 2 for a wrong argument, 3 for what is not to be had here, 1 for the rest.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::NotStock(_) => 2,
+            Self::TakesNoModule(_) => 2,
             Self::OutOfRange { .. }
             | Self::NoHeaders { .. }
             | Self::BadHeaders { .. }

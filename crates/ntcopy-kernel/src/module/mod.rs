@@ -8,6 +8,7 @@ mod compile;
 mod error;
 mod headers;
 mod kept;
+mod kernel;
 mod load;
 mod modinfo;
 mod refusal;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ntcopy_bench::experiment::unix;
-use ntcopy_bench::guest::against::{self, AgainstError};
+use ntcopy_bench::guest::against::{self, Against, AgainstError};
 use ntcopy_bench::guest::{self, GuestError};
 use ntcopy_bench::sample::Outcome;
 
@@ -13,7 +13,7 @@ use super::go::{self, Asked, Prepared};
 const LEAST_PAIRS: u32 = 5;
 
 /// Boots both kernels in turns, and says what the record shows.
-pub fn run(asked: &Asked<'_>) -> anyhow::Result<ExitCode> {
+pub fn run(asked: &Asked<'_>, against: Against) -> anyhow::Result<ExitCode> {
     if asked.common.kernel == "host" {
         eprintln!("ntcopy: --against boots two kernels: say --kernel um");
         return Ok(ExitCode::from(2));
@@ -29,8 +29,12 @@ pub fn run(asked: &Asked<'_>) -> anyhow::Result<ExitCode> {
         Ok(prepared) => prepared,
         Err(code) => return Ok(code),
     };
+    if !kernel.has_series() {
+        eprintln!("ntcopy: {kernel} has no patches to compare anything with: say --kernel um");
+        return Ok(ExitCode::from(2));
+    }
     let request = go::request(asked, kernel, &plan, &place, guest::command_line());
-    let (code, stopped) = match against::measure(&request, pairs) {
+    let (code, stopped) = match against::measure(&request, against, pairs) {
         Ok(complaints) => (go::complained(0, &complaints), None),
         Err(AgainstError::Guest(GuestError::Interrupted(signal))) => (1, Some(signal)),
         Err(AgainstError::Guest(error)) => (go::failed(error), None),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ntcopy_bench::experiment::{Family, Mode, phase, unix};
+use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::units::Bytes;
 
 /// Where a booted kernel is put.
@@ -72,6 +73,7 @@ Examples:
   ntcopy bench unix --kernel um --sweep --quick --family tcp,udp
   ntcopy bench unix --kernel um --published           the three published configurations
   ntcopy bench unix --kernel um --against unpatched   does the hint cost those who do not use it?
+  ntcopy bench unix --kernel um --against module      is ntcopy.ko as fast as the patches?
   ntcopy bench unix --sockets 1,8 --quick --json      on this kernel, quickly, for programs
 
 With --sockets or --sweep a round is: fill every socket with one object, then drain them all, so
@@ -128,17 +130,29 @@ pub struct UnixArgs {
     /// Every combination of the sweep's sockets, data sets and objects (see --list)
     #[arg(long, conflicts_with_all = ["published", "iterations"])]
     sweep: bool,
-    /// Compare, boot by boot, plain sends of this kernel with those of one without the patches
-    #[arg(long, value_name = "KERNEL", value_parser = ["unpatched"],
+    /// Compare, boot by boot, this kernel with one without the patches: plain sends (unpatched),
+    /// or hinted ones that the module takes there (module)
+    #[arg(long, value_name = "KERNEL", value_parser = ["unpatched", "module"],
           conflicts_with_all = ["published", "modes"])]
-    pub against: Option<String>,
+    against: Option<String>,
 }
 
 impl UnixArgs {
     /// As the engine wants them.
     pub fn settings(&self) -> unix::Settings {
         let settings = self.as_asked();
-        if self.against.is_some() { one_boot(settings) } else { settings }
+        match self.against() {
+            Some(against) => one_boot(settings, against),
+            None => settings,
+        }
+    }
+
+    /// What two kernels are booted for.
+    pub fn against(&self) -> Option<Against> {
+        self.against.as_deref().map(|kernel| match kernel {
+            "module" => Against::Module,
+            _ => Against::Unpatched,
+        })
     }
 
     fn as_asked(&self) -> unix::Settings {
@@ -176,16 +190,20 @@ impl UnixArgs {
     }
 }
 
-/// What one boot measures of two that are compared: plain sends, briefly.
-fn one_boot(mut settings: unix::Settings) -> unix::Settings {
-    settings.modes = vec![Mode::Copy];
+/// What one boot measures of two that are compared, briefly.
+fn one_boot(mut settings: unix::Settings, against: Against) -> unix::Settings {
+    let (sockets, object_bytes) = match against {
+        Against::Unpatched => (vec![1, 16], vec![4 << 10, 64 << 10, 1 << 20]),
+        Against::Module => (vec![1, 32, 128], vec![1 << 20]),
+    };
+    settings.modes = vec![against.measured()];
     settings.quick = true;
     settings.pairs = Some(5);
     if settings.sockets.is_empty() && !settings.sweep {
-        settings.sockets = vec![1, 16];
+        settings.sockets = sockets;
     }
     if settings.object_bytes.is_empty() {
-        settings.object_bytes = vec![4 << 10, 64 << 10, 1 << 20];
+        settings.object_bytes = object_bytes;
     }
     if settings.dataset_bytes.is_empty() {
         settings.dataset_bytes = vec![1 << 20];

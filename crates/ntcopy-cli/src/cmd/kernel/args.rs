@@ -20,6 +20,9 @@ Kernels:
   stock, stock:7.3
                   the distribution's own kernel for clouds (6.12 unless 7.3 is said), in QEMU;
                   its package is unpacked into the cache and never installed
+  um+module, x86+module, x86:6.12+module
+                  without the series, for ntcopy.ko: ntcopy module build --kernel x86+module. The
+                  x86 ones have the checkers of kasan
 
 Environment:
   NTCOPY_LINUX        a Linux source tree, instead of the package
@@ -82,11 +85,11 @@ pub enum Args {
 /// Which kernel.
 #[derive(ClapArgs)]
 pub struct KernelArgs {
-    /// The kernel: um, um:6.12, x86, x86:6.12, stock, stock:7.3
+    /// The kernel: um, um:6.12, x86, x86:6.12, stock, stock:7.3, or one for the module
     #[arg(long, value_name = "KERNEL", default_value = "um")]
     pub kernel: String,
     /// What is switched on in an x86 kernel: kasan (and lockdep, kmemleak, UBSAN, fault
-    /// injection), kcsan, or plain [default: kasan]
+    /// injection), kcsan, plain, or module (kasan without the series) [default: kasan]
     #[arg(long, value_name = "CONFIG")]
     pub config: Option<Flavour>,
 }

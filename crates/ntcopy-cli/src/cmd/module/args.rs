@@ -9,11 +9,13 @@ Examples:
   ntcopy module build                                 for the running kernel
   ntcopy module build --kernel-release 6.12.9-amd64   for another one that is installed
   ntcopy module build --headers ~/linux --out .       for a kernel that you built yourself
-  ntcopy module build --kernel stock:7.3              for the kernel of ntcopy kernel boot
+  ntcopy module build --kernel stock:7.3              for a kernel of ntcopy kernel boot
+  ntcopy module build --kernel x86+module             for one that is built here for it
 
 The kernel's headers are needed: /lib/modules/RELEASE/build, a package that is called
-linux-headers-RELEASE in Debian and Ubuntu. For --kernel they are fetched with the kernel,
-unpacked into the cache and never installed.
+linux-headers-RELEASE in Debian and Ubuntu. For --kernel stock they are fetched with the kernel,
+unpacked into the cache and never installed; the others of --kernel are built first, and kept
+with their headers.
 
 Prints the path of ntcopy.ko. It is kept in the cache (NTCOPY_CACHE, else
 $XDG_CACHE_HOME/ntcopy, else ~/.cache/ntcopy), and built again when the sources, the headers or
@@ -75,7 +77,7 @@ pub struct BuildArgs {
     /// The kernel's headers, or its source tree after it was built
     #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
     pub headers: Option<PathBuf>,
-    /// A kernel of the distribution: stock, stock:7.3
+    /// A kernel of ntcopy kernel: stock, stock:7.3, um+module, x86+module, x86:6.12+module
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
     /// Put a copy of ntcopy.ko there

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# ntcopy.ko while processes and threads do to attached sockets whatever can be
+# done to a socket, as a seed has it, in a kernel with KASAN, lockdep and
+# kmemleak. Prints the seed, and what was done how often. What the kernel says of
+# itself fails this, and so does a socket, or a reference, that is left.
+#
+# usage: scripts/soak-module.sh NTCOPY [--minutes N] [--seed N] [--kernel KERNEL]
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+usage() {
+	echo "usage: scripts/soak-module.sh NTCOPY [--minutes N] [--seed N] [--kernel KERNEL]" >&2
+	exit 2
+}
+
+[ $# -gt 0 ] || usage
+ntcopy=$1
+shift
+minutes=5
+seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+kernel=x86+module
+while [ $# -gt 1 ]; do
+	case $1 in
+	--minutes) minutes=$2 ;;
+	--seed) seed=$2 ;;
+	--kernel) kernel=$2 ;;
+	*) usage ;;
+	esac
+	shift 2
+done
+[ $# -eq 0 ] || usage
+case $minutes$seed in
+*[!0-9]*) usage ;;
+esac
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-soak-module-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+module=$("$ntcopy" module build --kernel "$kernel")
+"$root/scripts/selftests.sh" "$work" module_fuzz
+echo "soak-module: seed $seed, $minutes minutes, kernel $kernel"
+# kmemleak is asked when the module has gone: what it left in memory is nobody's then.
+# shellcheck disable=SC2016 # the guest's shell expands these
+"$ntcopy" kernel boot --kernel "$kernel" --cpus 2 --timeout $((minutes * 60 + 1200)) -- sh -c '
+	"$1" module load "$2" || exit
+	code=0
+	"$3" "$4" "$5" || code=$?
+	# What stays for good, module_fuzz has told of, or failed for.
+	[ "$(cat /sys/module/ntcopy/refcnt)" != 0 ] || "$1" module unload || code=1
+	exit $code' soak-module "$ntcopy" "$module" "$work/module_fuzz" "$seed" $((minutes * 60))
