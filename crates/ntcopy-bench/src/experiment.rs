@@ -23,8 +23,44 @@ macro_rules! reads_defaults {
 }
 use reads_defaults;
 
+/// The text form of an enum whose values are words, and back.
+macro_rules! words {
+    ($kind:ty, $($value:ident = $word:literal),+) => {
+        impl $kind {
+            /// Every value.
+            pub const ALL: &'static [$kind] = &[$(<$kind>::$value),+];
+
+            /// Its word, as on the command line and in records.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(<$kind>::$value => $word),+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $kind {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $kind {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                let known = || Self::ALL.iter().map(|value| value.as_str());
+                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
+                    format!("`{text}`: one of {}", known().collect::<Vec<&str>>().join(", "))
+                })
+            }
+        }
+    };
+}
+
 pub mod bulk;
 mod family;
+pub mod http;
 pub mod memcpy;
 pub mod memset;
 mod mode;
@@ -57,4 +93,5 @@ pub const EXPERIMENTS: &[Listed] = &[
     Listed { name: "memset", defaults: memset::DEFAULTS_TOML },
     Listed { name: "order", defaults: order::DEFAULTS_TOML },
     Listed { name: pages::NAME, defaults: pages::DEFAULTS_TOML },
+    Listed { name: http::NAME, defaults: http::DEFAULTS_TOML },
 ];

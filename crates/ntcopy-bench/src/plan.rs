@@ -3,6 +3,7 @@
 pub mod bulk;
 mod cell;
 mod error;
+pub mod http;
 mod order;
 mod phase;
 mod retention;

@@ -13,6 +13,7 @@ mod failure;
 pub mod fork;
 mod form;
 mod hot_set;
+pub mod http;
 mod inet;
 mod link;
 mod memory;

@@ -5,6 +5,7 @@
 pub mod bulk;
 mod cell;
 pub mod fork;
+pub mod http;
 mod progress;
 pub mod retention;
 mod write;

@@ -6,6 +6,7 @@
 //! percentile bootstrap interval over the groups. `docs/METHODOLOGY.md` says why.
 
 mod bootstrap;
+pub mod http;
 pub mod peers;
 pub mod phase;
 pub mod retention;
@@ -32,6 +33,18 @@ pub const SEND_THROUGHPUT: &str = "send_throughput";
 
 /// The median of a victim's walks: walks by second, so that more is better here too.
 pub const WALKS: &str = "walks";
+
+/// Payload bytes by the CPU time of proxy and backend: more is better here too.
+pub const PER_CPU: &str = "bytes_per_cpu_s";
+
+/// One by the time that half of the answers did not exceed: more is better here too.
+pub const P50: &str = "p50_rate";
+
+/// The same of 99 in 100 answers.
+pub const P99: &str = "p99_rate";
+
+/// Every metric.
+const METRICS: [&str; 6] = [THROUGHPUT, SEND_THROUGHPUT, WALKS, PER_CPU, P50, P99];
 
 /// Which side won.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,9 +93,9 @@ pub struct CellResult {
     pub mode: String,
     /// The mode that it is compared with.
     pub baseline: String,
-    /// [`THROUGHPUT`], [`SEND_THROUGHPUT`] or [`WALKS`].
+    /// [`THROUGHPUT`], [`SEND_THROUGHPUT`], [`WALKS`], [`PER_CPU`], [`P50`] or [`P99`].
     pub metric: &'static str,
-    /// Median of the mode's samples, bytes (or walks) per second.
+    /// Median of the mode's samples: bytes, walks or, by a latency, answers per second.
     pub median: f64,
     /// Median of the baseline's samples in the same groups, in the same unit.
     pub baseline_median: f64,
@@ -104,7 +117,7 @@ pub fn results(record: &Record) -> Vec<CellResult> {
     let mut results = Vec::new();
     for cell in &record.cells {
         for mode in modes(record).into_iter().filter(|mode| *mode != baseline) {
-            for metric in [THROUGHPUT, SEND_THROUGHPUT, WALKS] {
+            for metric in METRICS {
                 results.extend(result(record, cell, mode, metric));
             }
         }
@@ -143,6 +156,11 @@ pub fn mode_median(record: &Record, cell: u32, mode: &str, metric: &str) -> Opti
 pub fn rate(sample: &Sample, metric: &str) -> Option<f64> {
     let nanos = match metric {
         WALKS => return Some(1e9 / retention::median_ns(sample)?),
+        P50 => return Some(1e9 / http::quantile_ns(sample, 0.5)?),
+        P99 => return Some(1e9 / http::quantile_ns(sample, 0.99)?),
+        PER_CPU => http::server_cpu_ns(sample)?,
+        // What a schedule offers is no throughput.
+        THROUGHPUT if http::is_scheduled(sample) => return None,
         THROUGHPUT => sample.elapsed_ns,
         SEND_THROUGHPUT => *sample.phases_ns.get("send")?,
         _ => return None,

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod crossover;
+mod http;
 mod pages;
 mod phase;
 mod retention;
@@ -27,6 +28,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         "retention" => retention::sentences(record),
         "memcpy" | "memset" | "order" => bulk::sentences(record),
         "pages" => pages::sentences(record),
+        "http" => http::sentences(record),
         _ => comparison(record),
     };
     sentences.extend(trouble(record));

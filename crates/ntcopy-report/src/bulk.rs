@@ -1,4 +1,4 @@
-//! Copies and fills in user space as text.
+//! Copies and fills in user space, and whatever else is told in tables of ways, as text.
 
 mod pages;
 
@@ -9,11 +9,12 @@ use ntcopy_bench::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
 use serde_json::{Value, json};
 
 use crate::table::{ascii, wrapped};
-use crate::text;
+use crate::{http, text};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_bulk(record: &Record) -> bool {
     matches!(record.header.experiment.as_str(), "memcpy" | "memset" | "order" | "pages")
+        || http::is_of_http(record)
 }
 
 /// One table: what its rows have in common, its columns, its rows.
@@ -25,7 +26,11 @@ pub(crate) struct Grid {
 
 /// The tables of a record.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
-    if record.header.experiment == "memcpy" { side_by_side(record) } else { one_a_row(record) }
+    match record.header.experiment.as_str() {
+        "memcpy" => side_by_side(record),
+        "http" => http::grids(record),
+        _ => one_a_row(record),
+    }
 }
 
 /// A table for each combination of threads and heat; a row a size, a column a way.

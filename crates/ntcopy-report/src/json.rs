@@ -5,7 +5,7 @@ use ntcopy_bench::stats::sweep::Sweep;
 use ntcopy_bench::stats::{self, CellResult};
 use serde_json::{Value, json};
 
-use crate::{bulk, model, phase, retention, sweep};
+use crate::{bulk, http, model, phase, retention, sweep};
 
 /// A record's results as one object.
 ///
@@ -14,11 +14,13 @@ use crate::{bulk, model, phase, retention, sweep};
 /// `ratio`, `ci` and `verdict`; a mode that is not to be had appears in every cell with
 /// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.
 ///
-/// `median` is bytes per second; of metric `walks` it is a victim's walks per second, and of
-/// `settled_ns` nanoseconds.
+/// `median` is bytes per second; of metric `walks` it is a victim's walks per second, of
+/// `bytes_per_cpu_s` bytes for a CPU second of proxy and backend, of `p50_rate` and `p99_rate` one
+/// by that latency in seconds, and of `settled_ns` nanoseconds.
 ///
 /// Only where there is something to say: `sweep`, the adaptive mode against the better of the other
-/// two; `peers`, our own way against the best peer of each cell; `retention`, what the victim felt of copies; `not_a_timing`, why these are no timings; `complete`,
+/// two; `peers`, our own way against the best peer of each cell; `retention`, what the victim felt of copies; `http`, CPU time
+/// and latencies behind a proxy; `not_a_timing`, why these are no timings; `complete`,
 /// false for a record that was cut short.
 pub fn object(record: &Record) -> Value {
     let results = stats::results(record);
@@ -61,7 +63,10 @@ pub fn object(record: &Record) -> Value {
     if retention::is_of_copies(record) {
         object["retention"] = retention::copies::json(record).into();
     }
-    if let Some(sweep) = Sweep::of(record) {
+    if http::is_of_http(record) {
+        object["http"] = http::json(record);
+    }
+    if let Some(sweep) = Sweep::of(record).filter(|_| !http::is_of_http(record)) {
         object["sweep"] = sweep::json(&sweep);
     }
     if !record.complete {

@@ -5,6 +5,7 @@
 //! text here and nowhere else.
 
 mod bulk;
+mod http;
 pub mod json;
 mod model;
 pub mod page;

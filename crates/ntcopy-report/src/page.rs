@@ -105,7 +105,7 @@ fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
         _ if crate::bulk::is_of_bulk(record) => bulk::section(record),
         _ => figures::all(index, record)?,
     };
-    let sweep = Sweep::of(record);
+    let sweep = Sweep::of(record).filter(|_| !crate::http::is_of_http(record));
     Ok(html! {
         section id=(format!("record-{index}")) {
             h2 { "Record " code { (header.id) } }
@@ -152,6 +152,13 @@ fn caveats(record: &Record) -> Markup {
                 li {
                     "Measured in a guest (" (hypervisor) "): neighbours may share the last-level \
                     cache and the memory's bandwidth."
+                }
+            }
+            @if crate::http::is_of_http(record) {
+                li {
+                    "The client throws bodies away in its socket and never looks at them; through \
+                    TLS it has to decipher them. All three processes are on one machine: what the \
+                    loopback does for the client is in the proxy's CPU time."
                 }
             }
             @if !crate::retention::is_of_copies(record) && !crate::bulk::is_of_bulk(record) {

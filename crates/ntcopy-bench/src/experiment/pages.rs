@@ -1,8 +1,6 @@
 //! Experiment `pages`: its defaults and what a user may set.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 
 /// The experiment's name.
 pub const NAME: &str = "pages";
@@ -12,41 +10,6 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/page
 
 /// Bytes of a page, on every machine that this program runs on.
 pub const PAGE_BYTES: u64 = 4096;
-
-/// The text form of an enum whose values are words, and back.
-macro_rules! words {
-    ($kind:ty, $($value:ident = $word:literal),+) => {
-        impl $kind {
-            /// Every value.
-            pub const ALL: &'static [$kind] = &[$(<$kind>::$value),+];
-
-            /// Its word, as on the command line and in records.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(<$kind>::$value => $word),+
-                }
-            }
-        }
-
-        impl fmt::Display for $kind {
-            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $kind {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                let known = || Self::ALL.iter().map(|value| value.as_str());
-                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
-                    format!("`{text}`: one of {}", known().collect::<Vec<&str>>().join(", "))
-                })
-            }
-        }
-    };
-}
 
 /// What is done to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

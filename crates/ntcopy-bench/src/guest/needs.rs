@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::plan::bulk::ForkPlan;
+use crate::plan::http::HttpPlan;
 use crate::plan::{self, Plan, Sysctl};
 
 /// Time for everything but the samples, before a kernel counts as hung.
@@ -33,6 +34,24 @@ impl Needs {
             memory_bytes: plan.memory_bytes(),
             sysctls: plan::sysctls(plan),
             longest: longest(plan),
+        }
+    }
+
+    /// Those of clients, proxies and backends.
+    #[must_use]
+    pub fn of_http(plan: &HttpPlan) -> Needs {
+        let mut longest = OVERHEAD;
+        let samples = plan.pairs.saturating_mul(u32::try_from(plan.ways.len()).unwrap_or(1));
+        for cell in &plan.cells {
+            let times = plan.times(cell.form);
+            let sample = times.sample + times.warm_up;
+            longest += sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR);
+        }
+        Needs {
+            samples: plan.samples(),
+            memory_bytes: plan.memory_bytes(),
+            sysctls: plan.sysctls(),
+            longest: Some(longest),
         }
     }
 

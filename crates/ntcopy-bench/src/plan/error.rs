@@ -2,6 +2,7 @@
 
 use super::CpuPair;
 use crate::experiment::Family;
+use crate::experiment::http::{HttpMode, Scheme, Stack};
 use crate::units::Bytes;
 
 /// What the plan has to know of the machine.
@@ -51,6 +52,31 @@ pub enum PlanError {
         family: Family,
         /// What it does not do, and what to write instead.
         what: &'static str,
+    },
+    /// Neither one CPU nor three.
+    #[error("--cpus takes one CPU for all, or those of client, proxy and backend; got {0}")]
+    NotThreeCpus(usize),
+    /// More connections than a client should have.
+    #[error("--connections {asked}: at most {most}")]
+    TooManyConnections {
+        /// Those asked for.
+        asked: u32,
+        /// How many there may be.
+        most: u32,
+    },
+    /// A stack that clients cannot talk to like that.
+    #[error("--scheme {scheme}: {stack} does not speak it; storaged+proxyd does")]
+    NotSpoken {
+        /// The stack.
+        stack: Stack,
+        /// What it does not speak.
+        scheme: Scheme,
+    },
+    /// A mode that none of the stacks has.
+    #[error("--modes {mode}: none of the stacks asked for sends like that; storaged+proxyd does")]
+    NoSuchMode {
+        /// The mode.
+        mode: HttpMode,
     },
     /// A hot set that is no set.
     #[error("--hot-set: at least two cache lines, 128 bytes")]

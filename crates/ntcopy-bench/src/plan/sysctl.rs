@@ -18,6 +18,12 @@ pub struct Sysctl {
 }
 
 impl Sysctl {
+    /// What TCP needs for so much payload in flight.
+    #[must_use]
+    pub fn for_tcp(in_flight_bytes: u64) -> Sysctl {
+        Sysctl { name: "net.ipv4.tcp_mem", pages: pages(in_flight_bytes) }
+    }
+
     /// The value to set: no pressure below the limit.
     #[must_use]
     pub fn value(&self) -> String {
@@ -25,11 +31,16 @@ impl Sysctl {
     }
 }
 
-/// What the plan needs of the kernel that it runs in.
+/// The pages for so much payload in flight.
 ///
 /// The kernel books an skb with its own part and with the pages that the
 /// payload does not fill, at the sender until it is acknowledged and at the
 /// receiver until it is read: four times the payload covers both.
+fn pages(in_flight_bytes: u64) -> u64 {
+    (in_flight_bytes * 4 + SLACK_BYTES) / PAGE_BYTES
+}
+
+/// What the plan needs of the kernel that it runs in.
 #[must_use]
 pub fn sysctls(plan: &Plan) -> Vec<Sysctl> {
     let most = |families: &[Family]| {
@@ -38,8 +49,7 @@ pub fn sysctls(plan: &Plan) -> Vec<Sysctl> {
     };
     let tcp = ("net.ipv4.tcp_mem", most(&[Family::Tcp, Family::Tcp6]));
     let udp = ("net.ipv4.udp_mem", most(&[Family::Udp, Family::Udp6, Family::Udplite]));
-    let needed = |(name, bytes): (&'static str, Option<u64>)| {
-        Some(Sysctl { name, pages: (bytes? * 4 + SLACK_BYTES) / PAGE_BYTES })
-    };
+    let needed =
+        |(name, bytes): (&'static str, Option<u64>)| Some(Sysctl { name, pages: pages(bytes?) });
     [tcp, udp].into_iter().filter_map(needed).collect()
 }

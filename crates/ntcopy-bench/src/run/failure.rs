@@ -54,6 +54,17 @@ pub enum Failure {
         /// What is there.
         got: u8,
     },
+    /// A daemon did not come up, or is gone.
+    #[error("{name}: {what}")]
+    Daemon {
+        /// The program.
+        name: &'static str,
+        /// What became of it, with the end of what it said.
+        what: String,
+    },
+    /// An answer that is not what was asked for.
+    #[error("{0}")]
+    Answer(String),
     /// Not as many bytes came out as went in.
     #[error("{sent} bytes were sent, {drained} came out")]
     Lost {

@@ -26,6 +26,12 @@ impl Stop {
         Ok(stop)
     }
 
+    /// As if that signal had come.
+    #[cfg(test)]
+    pub(crate) fn ask(&self, signal: usize) {
+        self.0.store(signal, Ordering::Relaxed);
+    }
+
     /// The signal that came, if one did.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {

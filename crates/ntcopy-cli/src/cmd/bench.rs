@@ -4,6 +4,7 @@ mod against;
 mod args;
 mod bulk;
 mod go;
+mod http;
 mod pages;
 mod retention;
 
@@ -37,6 +38,8 @@ pub enum Args {
     Order(Box<bulk::OrderArgs>),
     /// Clearing and copying pages as a kernel does, then reading them back; and the fork() loop
     Pages(Box<pages::PagesArgs>),
+    /// Client, proxy, backend: throughput, CPU time, latency at an offered rate
+    Http(Box<http::HttpArgs>),
     /// Print every experiment with its defaults
     List,
     /// The reading process of an experiment; not for people
@@ -62,6 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Args::Memset(args) => bulk::memset(&args),
         Args::Order(args) => bulk::order(&args),
         Args::Pages(args) => pages::run(&args),
+        Args::Http(args) => http::run(&args),
         Args::List => {
             EXPERIMENTS.iter().for_each(|experiment| list(experiment.name));
             Ok(ExitCode::SUCCESS)

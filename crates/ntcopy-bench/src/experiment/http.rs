@@ -1,0 +1,303 @@
+//! Experiment `http`: its defaults and what a user may set.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/http.toml");
+
+/// The experiment's name.
+pub const NAME: &str = "http";
+
+/// A proxy and a backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stack {
+    /// This project's two daemons, which know the hint.
+    StoragedProxyd,
+    /// HAProxy, which splices, before nginx. Neither is changed.
+    HaproxyNginx,
+    /// nginx before nginx.
+    NginxNginx,
+}
+
+words!(
+    Stack,
+    StoragedProxyd = "storaged+proxyd",
+    HaproxyNginx = "haproxy+nginx",
+    NginxNginx = "nginx+nginx"
+);
+
+impl Stack {
+    /// The ways to send that it has. Programs that don't know the hint get it from `ntcopy run`.
+    #[must_use]
+    pub fn modes(self) -> &'static [HttpMode] {
+        match self {
+            Stack::StoragedProxyd => HttpMode::ALL,
+            Stack::HaproxyNginx | Stack::NginxNginx => {
+                &[HttpMode::Copy, HttpMode::Nt, HttpMode::Adaptive, HttpMode::Sendfile]
+            }
+        }
+    }
+
+    /// Whether its clients can come that way.
+    #[must_use]
+    pub fn speaks(self, scheme: Scheme) -> bool {
+        match scheme {
+            Scheme::Plain | Scheme::Tls => true,
+            Scheme::Ktls | Scheme::H3 => self == Stack::StoragedProxyd,
+        }
+    }
+}
+
+/// A way for bodies from the backend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HttpMode {
+    /// Plain sends: the baseline.
+    Copy,
+    /// Hinted sends that the kernel obeys.
+    Nt,
+    /// Hinted sends; the kernel decides.
+    Adaptive,
+    /// The backend sends the file's pages by reference and copies nothing.
+    Sendfile,
+    /// The backend gives away the pages of a mapping, through a pipe.
+    Vmsplice,
+    /// The backend chooses for each response.
+    Auto,
+}
+
+words!(
+    HttpMode,
+    Copy = "copy",
+    Nt = "nt",
+    Adaptive = "adaptive",
+    Sendfile = "sendfile",
+    Vmsplice = "vmsplice",
+    Auto = "auto"
+);
+
+impl HttpMode {
+    /// Whether its sends carry the hint.
+    #[must_use]
+    pub fn is_hinted(self) -> bool {
+        matches!(self, HttpMode::Nt | HttpMode::Adaptive)
+    }
+}
+
+/// What is between proxy and backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// A unix stream socket.
+    Unix,
+    /// TCP over the loopback.
+    Tcp,
+}
+
+words!(Transport, Unix = "unix", Tcp = "tcp");
+
+/// What is between client and proxy, over TCP or UDP of the loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// HTTP/1.1.
+    Plain,
+    /// HTTP/1.1 over TLS 1.3, encrypted by the proxy.
+    Tls,
+    /// The same, encrypted by the kernel.
+    Ktls,
+    /// HTTP/3.
+    H3,
+}
+
+words!(Scheme, Plain = "plain", Tls = "tls", Ktls = "ktls", H3 = "h3");
+
+/// How many requests a second a latency is measured at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// So many in 10,000 of what the baseline was answered when asked without a pause.
+    OfBaseline(u32),
+    /// So many a second.
+    PerSecond(u32),
+    /// None: latencies are not measured.
+    Off,
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    /// `0.7` is a part of what the baseline does, from 0.05 to 0.95; `1200` are requests a second.
+    fn from_str(text: &str) -> Result<Rate, String> {
+        let bad = || {
+            format!(
+                "`{text}`: a part of what the baseline does, 0.05 to 0.95, or a whole number of \
+                 requests a second, or off"
+            )
+        };
+        if text == "off" {
+            return Ok(Rate::Off);
+        }
+        if let Ok(per_second) = text.parse::<u32>() {
+            return if per_second == 0 { Err(bad()) } else { Ok(Rate::PerSecond(per_second)) };
+        }
+        match text.parse::<f64>() {
+            // At more than that a queue grows without end as soon as a mode is a little slower.
+            Ok(part) if (0.05..=0.95).contains(&part) => {
+                Ok(Rate::OfBaseline((part * 10_000.0).round() as u32))
+            }
+            _ => Err(bad()),
+        }
+    }
+}
+
+/// One of the ways that are compared: a stack, and how it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Way {
+    /// The stack.
+    pub stack: Stack,
+    /// How it sends.
+    pub mode: HttpMode,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.stack, self.mode)
+    }
+}
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The mode that the others are compared with.
+    pub baseline: String,
+    /// Modes that are measured when none are asked for.
+    pub modes: Vec<String>,
+    /// Stacks that are measured when none are asked for.
+    pub stacks: Vec<String>,
+    /// Between proxy and backend.
+    pub transport: String,
+    /// Between client and proxy.
+    pub scheme: String,
+    /// Sizes of the objects in bytes.
+    pub object_bytes: Vec<u64>,
+    /// The same with `--quick`.
+    pub quick_object_bytes: Vec<u64>,
+    /// Connections of the client.
+    pub connections: Vec<u32>,
+    /// The same with `--quick`.
+    pub quick_connections: Vec<u32>,
+    /// Sizes of the data set in bytes.
+    pub dataset_bytes: Vec<u64>,
+    /// Threads of the proxy, and of the backend.
+    pub workers: u32,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// The same with `--quick`.
+    pub quick_pairs: u32,
+    /// Of the form that asks without a pause.
+    pub closed: Closed,
+    /// Of the form that asks on a schedule.
+    pub open: Open,
+}
+
+/// The defaults of the closed form.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Closed {
+    /// How long a sample's clock runs, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// How long the clients ask before the clock runs.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+    /// How long the adaptive mode runs in a new cell before it counts.
+    pub learning_ms: u64,
+    /// The same with `--quick`.
+    pub quick_learning_ms: u64,
+}
+
+/// The defaults of the open form.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// Requests offered, in percent of what the baseline was answered in the closed form.
+    pub rate_percent: u32,
+    /// How long the part of the schedule is that counts, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// How long the part before it is.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+}
+
+super::reads_defaults!("http");
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The stacks; the first one's baseline is what all are compared with.
+    pub stacks: Vec<Stack>,
+    /// The modes; the baseline is always among them.
+    pub modes: Vec<HttpMode>,
+    /// Between proxy and backend.
+    pub transport: Option<Transport>,
+    /// Between client and proxy.
+    pub scheme: Option<Scheme>,
+    /// Sizes of the objects in bytes.
+    pub object_bytes: Vec<u64>,
+    /// Connections of the client.
+    pub connections: Vec<u32>,
+    /// Sizes of the data set in bytes.
+    pub dataset_bytes: Vec<u64>,
+    /// Threads of the proxy, and of the backend.
+    pub workers: Option<u32>,
+    /// At which rate latencies are measured.
+    pub rate: Option<Rate>,
+    /// CPUs of client, proxy and backend, or one for all.
+    pub cpus: Vec<u32>,
+    /// The backend's send buffers, in bytes.
+    pub sndbuf_bytes: Option<u64>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Fewer groups, shorter samples.
+    pub quick: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_name_what_there_is() {
+        let defaults = defaults();
+        assert_eq!(defaults.name, NAME);
+        assert_eq!(defaults.baseline.parse(), Ok(HttpMode::Copy));
+        assert!(defaults.modes.iter().all(|mode| mode.parse::<HttpMode>().is_ok()));
+        assert!(defaults.stacks.iter().all(|stack| stack.parse::<Stack>().is_ok()));
+        assert!(defaults.transport.parse::<Transport>().is_ok());
+        assert!(defaults.scheme.parse::<Scheme>().is_ok());
+        assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
+        for stack in Stack::ALL {
+            assert!(stack.modes().contains(&HttpMode::Copy), "{stack} has the baseline");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_a_part_or_a_number() {
+        assert_eq!("0.7".parse(), Ok(Rate::OfBaseline(7000)));
+        assert_eq!("1200".parse(), Ok(Rate::PerSecond(1200)));
+        assert_eq!("off".parse(), Ok(Rate::Off));
+        for text in ["0", "1.0", "0.96", "0.01", "-1", "NaN", "70%", ""] {
+            assert!(text.parse::<Rate>().unwrap_err().contains("requests a second"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Clients, a proxy and a backend: the processes of experiment `http`, and what they are asked.
+//!
+//! Proxy and backend are programs of their own, started in a folder of their own and ended with
+//! it. The client is this process: one thread, one epoll, all connections. It throws bodies away
+//! in the socket ([`wire`]), so that it is the smallest part of what is measured, or compares
+//! every byte of them, outside of what is timed.
+
+mod client;
+mod clock;
+mod conn;
+mod daemon;
+mod data;
+mod either;
+mod limits;
+mod load;
+mod ours;
+mod programs;
+mod proof;
+mod quic;
+mod schedule;
+mod scratch;
+mod stack;
+mod theirs;
+mod tls;
+mod wire;
+
+pub use client::Look;
+pub use clock::CpuClock;
+pub use data::Data;
+pub use either::Client;
+pub use limits::{allow_files, place_client};
+pub use load::{Answers, CpuNs, Meter, Window};
+pub use proof::Proof;
+pub use schedule::Schedule;
+pub use scratch::Scratch;
+pub use stack::{Running, Setup, unavailable};
+pub use tls::Certificate;

@@ -1,0 +1,302 @@
+//! The client: its connections, and what it does with bodies.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+
+use super::conn::{Conn, Step, seed};
+use super::data;
+use super::stack::Running;
+use super::wire::{Target, Wire};
+use crate::plan::http::HttpCell;
+use crate::run::{Failure, Stop, pattern};
+
+/// Events that are taken at a time.
+const EVENTS: usize = 256;
+/// A signal and a hang are looked for this often at least.
+const TURN: Duration = Duration::from_millis(100);
+/// Bytes that are dropped by one call at most. The memory behind it is never touched.
+const DISCARDED_BYTES: usize = 16 << 20;
+/// Bytes that are read to be compared at a time.
+const COMPARED_BYTES: usize = 64 << 10;
+
+/// What is done with bodies.
+pub struct Look {
+    room: Vec<u8>,
+    compares: bool,
+    /// Make the next byte wrong that is looked at, to see that it is noticed.
+    spoil: bool,
+}
+
+impl Look {
+    /// They are thrown away unread.
+    #[must_use]
+    pub fn discarding() -> Look {
+        Look { room: vec![0; DISCARDED_BYTES], compares: false, spoil: false }
+    }
+
+    /// Every byte is compared; `spoil` makes one wrong.
+    #[must_use]
+    pub fn comparing(spoil: bool) -> Look {
+        Look { room: vec![0; COMPARED_BYTES], compares: true, spoil }
+    }
+
+    /// Whether bytes are compared.
+    pub(super) fn compares(&self) -> bool {
+        self.compares
+    }
+
+    /// Where bytes go, at most so many.
+    pub(super) fn room(&mut self, most: usize) -> &mut [u8] {
+        let most = most.min(self.room.len());
+        &mut self.room[..most]
+    }
+
+    /// Compares bytes of a body, if so.
+    pub(super) fn compare(
+        &self,
+        number: u32,
+        object: u64,
+        at: u64,
+        bytes: &[u8],
+    ) -> Result<(), Failure> {
+        match self.compares.then(|| pattern::first_wrong(seed(object), at, bytes)).flatten() {
+            None => Ok(()),
+            Some((index, expected)) => {
+                let (position, got) = (at + index as u64, bytes[index]);
+                Err(Failure::WrongByte { socket: number, position, expected, got })
+            }
+        }
+    }
+
+    /// The same of bytes that lie elsewhere.
+    pub(super) fn compare_piece(
+        &mut self,
+        number: u32,
+        object: u64,
+        at: u64,
+        piece: &[u8],
+    ) -> Result<(), Failure> {
+        if self.spoil && !piece.is_empty() {
+            self.spoil = false;
+            let mut spoilt = piece.to_vec();
+            spoilt[0] ^= 1;
+            return self.compare(number, object, at, &spoilt);
+        }
+        self.compare(number, object, at, piece)
+    }
+
+    /// The same for so many that were read into the room.
+    pub(super) fn compare_room(
+        &mut self,
+        number: u32,
+        object: u64,
+        at: u64,
+        bytes: usize,
+    ) -> Result<(), Failure> {
+        if self.spoil && bytes > 0 {
+            self.spoil = false;
+            self.room[0] ^= 1;
+        }
+        let room = std::mem::take(&mut self.room);
+        let result = self.compare(number, object, at, &room[..bytes]);
+        self.room = room;
+        result
+    }
+}
+
+/// Connections to one proxy, and what is asked over them.
+pub struct SocketClient {
+    target: Target,
+    epoll: OwnedFd,
+    pub(super) conns: Vec<Conn>,
+    /// A request for each object.
+    requests: Vec<Vec<u8>>,
+    next: usize,
+    object_bytes: u64,
+    events: Vec<libc::epoll_event>,
+    begun: Instant,
+    /// When a byte last came, nanoseconds on the client's clock.
+    heard_ns: u64,
+    pub(super) stop: Stop,
+}
+
+impl SocketClient {
+    /// Connects as often as the cell says.
+    ///
+    /// # Errors
+    ///
+    /// The proxy is not there, or the system refuses.
+    pub fn connect(
+        running: &Running,
+        cell: &HttpCell,
+        stop: &Stop,
+    ) -> Result<SocketClient, Failure> {
+        let data = (cell.objects(), cell.object_bytes);
+        SocketClient::to(running.target(), cell.connections, data, stop)
+    }
+
+    pub(super) fn to(
+        target: Target,
+        connections: u32,
+        (objects, object_bytes): (u64, u64),
+        stop: &Stop,
+    ) -> Result<SocketClient, Failure> {
+        let epoll =
+            epoll::create(CreateFlags::CLOEXEC).map_err(Failure::os("cannot make an epoll"))?;
+        let requests = (0..objects).map(|object| request(&data::path(object))).collect();
+        let mut client = SocketClient {
+            target,
+            epoll,
+            conns: Vec::new(),
+            requests,
+            next: 0,
+            object_bytes,
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS],
+            begun: Instant::now(),
+            heard_ns: 0,
+            stop: stop.clone(),
+        };
+        for number in 0..connections {
+            stop.check()?;
+            let conn = client.connect_one(number)?;
+            client.conns.push(conn);
+        }
+        Ok(client)
+    }
+
+    fn connect_one(&self, number: u32) -> Result<Conn, Failure> {
+        let wire = Wire::open(&self.target)?;
+        epoll::add(&self.epoll, &wire, EventData::new_u64(number.into()), EventFlags::IN)
+            .map_err(Failure::os("cannot watch a connection"))?;
+        Ok(Conn::new(wire, number, self.object_bytes))
+    }
+
+    /// Connects anew where a connection was closed, or was left with an answer under way.
+    ///
+    /// # Errors
+    ///
+    /// As [`SocketClient::connect`].
+    pub fn revive(&mut self) -> Result<(), Failure> {
+        for number in 0..self.conns.len() {
+            if !self.conns[number].is_idle() || !self.conns[number].wire.is_quiet() {
+                // The old socket leaves the epoll as it is closed.
+                self.conns[number] = self.connect_one(number as u32)?;
+            }
+        }
+        self.heard_ns = self.ns();
+        Ok(())
+    }
+
+    /// Nanoseconds on the client's clock.
+    pub(super) fn ns(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Objects take turns over all connections.
+    pub(super) fn ask(&mut self, number: usize, due_ns: u64) -> Result<(), Failure> {
+        let object = self.next;
+        self.next = (object + 1) % self.requests.len();
+        self.conns[number].ask(&self.requests[object], object as u64, due_ns)
+    }
+
+    /// Waits until an answer may be read, or so long at most, and gives how many connections
+    /// [`SocketClient::ready`] has.
+    pub(super) fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
+        self.stop.check()?;
+        match wait(self.epoll.as_fd(), &mut self.events, at_most.min(TURN)) {
+            Ok(0) | Err(Errno::INTR) => {
+                let silent = Duration::from_nanos(self.ns().saturating_sub(self.heard_ns));
+                let is_asking = self.conns.iter().any(|conn| !conn.is_idle());
+                if is_asking && silent > self.target.patience {
+                    let what = format!("no byte came for {} s", self.target.patience.as_secs());
+                    return Err(Failure::Answer(what));
+                }
+                Ok(0)
+            }
+            Ok(ready) => Ok(ready),
+            Err(errno) => Err(Failure::os("cannot wait for an answer")(errno)),
+        }
+    }
+
+    /// Reads on from a connection that is ready, and gives its number.
+    pub(super) fn ready(
+        &mut self,
+        event: usize,
+        look: &mut Look,
+    ) -> Result<(usize, Step), Failure> {
+        let number = self.events[event].u64 as usize;
+        let step = self.conns[number].advance(look)?;
+        Ok((number, step))
+    }
+
+    /// Something came.
+    pub(super) fn heard(&mut self, at_ns: u64) {
+        self.heard_ns = at_ns;
+    }
+
+    /// Asks for so many objects over all connections and compares every byte of them. The next
+    /// objects in turn, so that as many as there are make all.
+    ///
+    /// # Errors
+    ///
+    /// The byte that was wrong, or what else went wrong.
+    pub(super) fn check(&mut self, objects: u64, mut look: Look) -> Result<u64, Failure> {
+        self.revive()?;
+        let (mut asked, mut answered, mut bytes) = (0, 0, 0);
+        for number in 0..self.conns.len() {
+            if asked < objects {
+                self.ask(number, 0)?;
+                asked += 1;
+            }
+        }
+        while answered < objects {
+            for event in 0..self.wait(TURN)? {
+                let (number, step) = self.ready(event, &mut look)?;
+                bytes += step.bytes;
+                answered += u64::from(step.answered);
+                if step.answered && asked < objects {
+                    self.ask(number, 0)?;
+                    asked += 1;
+                }
+            }
+            let now = self.ns();
+            self.heard(now);
+        }
+        Ok(bytes)
+    }
+}
+
+fn request(path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: ntcopy\r\n\r\n").into_bytes()
+}
+
+/// Waits to the nanosecond; `epoll_wait`, and what rustix makes of it, would round up to a
+/// thousandth of a second, in which a request that is due goes late.
+fn wait(
+    epoll: BorrowedFd<'_>,
+    events: &mut [libc::epoll_event],
+    at_most: Duration,
+) -> Result<usize, Errno> {
+    let timeout = libc::timespec {
+        tv_sec: libc::time_t::try_from(at_most.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(at_most.subsec_nanos() as i32),
+    };
+    // SAFETY: the kernel writes at most `events.len()` events to where they are, and reads a
+    // timespec that lives through the call; there is no signal mask.
+    let ready = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll.as_raw_fd(),
+            events.as_mut_ptr(),
+            events.len() as libc::c_int,
+            &raw const timeout,
+            std::ptr::null::<libc::sigset_t>(),
+            0_usize,
+        )
+    };
+    usize::try_from(ready)
+        .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+}

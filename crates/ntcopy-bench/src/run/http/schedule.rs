@@ -1,0 +1,95 @@
+//! When requests are due, whether or not others have been answered.
+
+use std::time::Duration;
+
+/// Requests of one open sample, by when they are due.
+///
+/// The gaps are exponential, as of many clients that know nothing of each other, and come from a
+/// seed: modes of one interleaved group are asked at the very same moments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// Nanoseconds from the beginning, ascending.
+    pub due_ns: Vec<u64>,
+    /// Those that are due from here on count.
+    pub counted_from_ns: u64,
+    /// Where the schedule ends.
+    pub end_ns: u64,
+}
+
+impl Schedule {
+    /// A schedule at so many requests per 1000 s.
+    #[must_use]
+    pub fn new(seed: u64, per_1000_s: u64, warm_up: Duration, sample: Duration) -> Schedule {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let end_ns = ns(warm_up).saturating_add(ns(sample));
+        let mean_gap_ns = 1e12 / per_1000_s.max(1) as f64;
+        let mut random = Random(seed);
+        let mut due_ns = Vec::with_capacity((end_ns as f64 / mean_gap_ns * 1.2) as usize + 16);
+        let mut at = random.gap(mean_gap_ns);
+        while at < end_ns as f64 {
+            due_ns.push(at as u64);
+            at += random.gap(mean_gap_ns);
+        }
+        Schedule { due_ns, counted_from_ns: ns(warm_up), end_ns }
+    }
+}
+
+/// SplitMix64: small, and every seed is as good as another.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// An exponential gap.
+    fn gap(&mut self, mean: f64) -> f64 {
+        // 53 bits make every double between 0 and 1 that is as far from its neighbours; 1 is
+        // left out, whose logarithm there is none of.
+        let part = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        -(1.0 - part).ln() * mean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn so_many_are_due_as_are_offered_and_in_order() {
+        // 10,000 a second for 10 s: 100,000, give or take four standard deviations.
+        let schedule = Schedule::new(7, 10_000_000, SECOND, 9 * SECOND);
+        let count = schedule.due_ns.len() as f64;
+        assert!((count - 100_000.0).abs() < 4.0 * 100_000_f64.sqrt(), "{count}");
+        assert!(schedule.due_ns.is_sorted());
+        assert!(schedule.due_ns.last().is_some_and(|last| *last < schedule.end_ns));
+        assert_eq!((schedule.counted_from_ns, schedule.end_ns), (1_000_000_000, 10_000_000_000));
+        let counted = schedule.due_ns.iter().filter(|due| **due >= 1_000_000_000).count() as f64;
+        assert!((counted - 90_000.0).abs() < 4.0 * 90_000_f64.sqrt(), "{counted}");
+    }
+
+    #[test]
+    fn gaps_are_those_of_many_who_do_not_know_each_other() {
+        let schedule = Schedule::new(1, 1_000_000, Duration::ZERO, 100 * SECOND);
+        let gaps: Vec<f64> =
+            schedule.due_ns.windows(2).map(|two| (two[1] - two[0]) as f64 / 1e6).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 1.0).abs() < 0.02, "{mean}");
+        assert!((variance.sqrt() / mean - 1.0).abs() < 0.03, "{variance}");
+    }
+
+    #[test]
+    fn a_seed_always_gives_the_same_and_another_one_another() {
+        let of = |seed| Schedule::new(seed, 5_000_000, Duration::ZERO, SECOND);
+        assert_eq!(of(3), of(3));
+        assert_ne!(of(3), of(4));
+        assert!(Schedule::new(1, 0, Duration::ZERO, SECOND).due_ns.len() <= 1);
+    }
+}

@@ -1,0 +1,213 @@
+//! A proxy and its backend, running.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::clock::CpuClock;
+use super::daemon::{Daemon, Endpoint};
+use super::data::{Data, free_address};
+use super::load::CpuNs;
+use super::programs::Program;
+use super::tls::Certificate;
+use super::wire::Target;
+use super::{ours, theirs};
+use crate::experiment::Mode;
+use crate::experiment::http::{HttpMode, Scheme, Stack, Transport, Way};
+use crate::plan::http::{HttpCell, HttpPlan};
+use crate::run::{self, Failure, Stop};
+
+/// What a way is started for.
+pub struct Setup<'a> {
+    /// The plan.
+    pub plan: &'a HttpPlan,
+    /// The cell, of those with the same data.
+    pub cell: &'a HttpCell,
+    /// The way.
+    pub way: Way,
+    /// A folder of its own.
+    pub folder: &'a Path,
+    /// For TLS.
+    pub certificate: Option<&'a Certificate>,
+    /// Descriptors that a process may have.
+    pub open_files: u64,
+    /// How long anything may take.
+    pub patience: Duration,
+}
+
+/// Why a way can't be had here, if so: a program is missing, or the kernel has no flag.
+///
+/// # Errors
+///
+/// The question could not be put.
+pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> {
+    for program in Program::of(way.stack) {
+        let path = match program.find() {
+            Ok(path) => path,
+            Err(why) => return Ok(Some(why)),
+        };
+        if way.stack != Stack::StoragedProxyd
+            && way.mode.is_hinted()
+            && let Some(why) = cannot_be_hinted(way.mode, &path)?
+        {
+            return Ok(Some(why));
+        }
+        if scheme == Scheme::Ktls && program == Program::Proxyd && !can(&path, "ktls")? {
+            let why = "this kernel has no TLS (module tls), so proxyd would encrypt by itself";
+            return Ok(Some(why.to_owned()));
+        }
+    }
+    match way.mode {
+        HttpMode::Nt => run::unavailable(Mode::Nt),
+        HttpMode::Adaptive => run::unavailable(Mode::Adaptive),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a daemon of ours names a capability.
+fn can(program: &Path, word: &str) -> Result<bool, Failure> {
+    let output = Command::new(program).arg("--capabilities").output();
+    let output = output.map_err(Failure::io("cannot ask for --capabilities"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().any(|line| line == word))
+}
+
+/// What `ntcopy run` says against a program.
+fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Failure> {
+    let mut command = theirs::hinted(mode, program);
+    let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    command = Command::new("/proc/self/exe");
+    command.arg("run").arg("--explain").args(&words[1..]);
+    let output = command.output().map_err(Failure::io("cannot ask `ntcopy run --explain`"))?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    // A kernel without the flag says so in words of its own.
+    if let Some(why) = run::unavailable(Mode::Nt)? {
+        return Ok(Some(why));
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no reason given");
+    Ok(Some(format!("`ntcopy run` cannot hint {}: {}", program.display(), last.trim())))
+}
+
+/// A proxy and its backend. Dropped, both are ended, the proxy first.
+pub struct Running {
+    way: Way,
+    proxy: Daemon,
+    backend: Daemon,
+    target: Target,
+    quic: Option<quinn::ClientConfig>,
+    ourselves: CpuClock,
+}
+
+impl Running {
+    /// Starts both, and waits until they listen.
+    ///
+    /// # Errors
+    ///
+    /// One of them did not come up.
+    pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
+        let between = match setup.plan.transport {
+            Transport::Unix => Endpoint::Unix(setup.folder.join("b.sock")),
+            Transport::Tcp => Endpoint::Tcp(free_address()?),
+        };
+        let places = setup.plan.places;
+        let [proxy, backend] = Program::of(setup.way.stack);
+        let command = match backend {
+            Program::Storaged => {
+                ours::storaged(setup, &data.folder_of_ours(setup.folder)?, &between)?
+            }
+            _ => {
+                let root = data.folder_of_theirs().unwrap_or(setup.folder);
+                theirs::nginx_backend(setup, root, &between)?
+            }
+        };
+        let cpu = places.map(|places| places.backend);
+        let mut backend = Daemon::start(backend.name(), command, setup.folder, cpu)?;
+        backend.wait_for(&between, setup.patience, stop)?;
+        // Not before: the backend's could be the same.
+        let address = free_address()?;
+        let front = Endpoint::Tcp(address);
+        let command = match proxy {
+            Program::Proxyd => ours::proxyd(setup, &front, &between)?,
+            Program::Haproxy => theirs::haproxy(setup, &front, &between)?,
+            _ => theirs::nginx_proxy(setup, &front, &between)?,
+        };
+        let cpu = places.map(|places| places.proxy);
+        let mut proxy = Daemon::start(proxy_name(proxy), command, setup.folder, cpu)?;
+        if setup.plan.scheme != Scheme::H3 {
+            proxy.wait_for(&front, setup.patience, stop)?;
+        }
+        let tls = setup.certificate.map(|made| std::sync::Arc::clone(&made.client));
+        let quic = match (setup.plan.scheme, setup.certificate) {
+            (Scheme::H3, Some(made)) => Some(made.quic.clone()),
+            _ => None,
+        };
+        Ok(Running {
+            way: setup.way,
+            proxy,
+            backend,
+            target: Target { address, tls, patience: setup.patience },
+            quic,
+            ourselves: CpuClock::of(rustix::process::getpid())?,
+        })
+    }
+
+    /// Its way.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// Where clients go.
+    pub(super) fn target(&self) -> Target {
+        self.target.clone()
+    }
+
+    /// What its clients need for HTTP/3, if that is what they speak.
+    pub(super) fn quic(&self) -> Option<quinn::ClientConfig> {
+        self.quic.clone()
+    }
+
+    /// Finds the processes whose CPU time counts; to be called once they have all been started.
+    ///
+    /// # Errors
+    ///
+    /// They can't be found.
+    pub fn find_clocks(&mut self) -> Result<(), Failure> {
+        self.proxy.find_clocks()?;
+        self.backend.find_clocks()
+    }
+
+    /// CPU time so far.
+    ///
+    /// # Errors
+    ///
+    /// A process is gone.
+    pub fn cpu(&self) -> Result<CpuNs, Failure> {
+        Ok(CpuNs {
+            client: self.ourselves.ns()?,
+            proxy: self.proxy.cpu_ns()?,
+            backend: self.backend.cpu_ns()?,
+        })
+    }
+
+    /// Names the daemon that is gone, if that was the cause.
+    pub fn blame(&mut self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Answer(_) | Failure::Os { .. } => {
+                let gone = self.backend.alive().and_then(|()| self.proxy.alive());
+                gone.err().unwrap_or(failure)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Two daemons of one way have logs of different names.
+fn proxy_name(program: Program) -> &'static str {
+    match program {
+        Program::Nginx => "nginx (proxy)",
+        other => other.name(),
+    }
+}

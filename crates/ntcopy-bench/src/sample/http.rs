@@ -1,0 +1,244 @@
+//! Measuring a plan of clients, proxies and backends.
+
+mod cell;
+
+use super::bulk::{Options, header};
+use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
+use crate::experiment::http::{Scheme, Stack, Way};
+use crate::plan::http::{HttpCell, HttpForm, HttpPlan};
+use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
+use crate::run::http::{self, Certificate, Client, Data, Running, Scratch, Setup};
+use crate::run::{Failure, Stop, unix_now_ns};
+
+/// One way while it is measured: its daemons, and the client's connections to them.
+struct Lane {
+    way: Way,
+    /// Goes first: a proxy that ends does not wait for it.
+    client: Option<Client>,
+    running: Running,
+}
+
+struct Bench<'a> {
+    plan: &'a HttpPlan,
+    options: &'a Options,
+    stop: &'a Stop,
+    open_files: u64,
+    /// Requests per 1000 s that the baseline was answered in the last closed cell.
+    baseline_rate: Option<u64>,
+}
+
+/// Measures the plan and writes the record.
+///
+/// What goes wrong in a cell becomes an error row and the rest is measured. A
+/// signal ends the measurement early; what was measured stays. The daemons end
+/// in either case, and their folder goes.
+///
+/// # Errors
+///
+/// When nothing could be begun, or the record could not be written.
+pub fn measure(
+    plan: &HttpPlan,
+    machine: Machine,
+    options: &Options,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> Result<Outcome, MeasureError> {
+    let open_files = http::allow_files(plan).map_err(MeasureError::Start)?;
+    let (ways, missing) = available(plan).map_err(MeasureError::Start)?;
+    http::place_client(plan).map_err(MeasureError::Start)?;
+    let header = header(plan.experiment(), plan.baseline(), options);
+    let place = match &options.out {
+        Some(out) => out.clone(),
+        None => default_place(&header.id).ok_or(WriteError::NoHome)?,
+    };
+    let mut writer = Writer::create(&place)?;
+    writer.line(&Line::Header(header))?;
+    writer.line(&Line::Machine(machine))?;
+    for line in missing {
+        writer.line(&Line::Unavailable(line))?;
+    }
+    progress.begin(plan.cells.len() as u64 * u64::from(plan.pairs) * ways.len() as u64);
+    let mut bench = Bench { plan, options, stop, open_files, baseline_rate: None };
+    let mut number = 0;
+    while let Some(first) = plan.cells.get(number) {
+        let alike = plan.cells[number..].iter().take_while(|cell| cell.has_data_of(first)).count();
+        match bench.group(number..number + alike, &ways, &mut writer, progress) {
+            Ok(()) => {}
+            Err(Halt::Stopped) => break,
+            Err(Halt::Write(error)) => return Err(error.into()),
+            Err(Halt::Start(failure)) => return Err(MeasureError::Start(failure)),
+        }
+        number += alike;
+    }
+    progress.end();
+    let stopped = stop.signal();
+    if stopped.is_none() {
+        let end = End { samples: writer.samples(), ended_unix_ns: unix_now_ns() };
+        writer.line(&Line::End(end))?;
+    }
+    Ok(Outcome { place, stopped })
+}
+
+/// Why a group of cells cannot go on at all.
+enum Halt {
+    /// A signal came; it is in [`Stop`].
+    Stopped,
+    Write(WriteError),
+    /// Not even the data set could be made.
+    Start(Failure),
+}
+
+impl From<WriteError> for Halt {
+    fn from(error: WriteError) -> Self {
+        Halt::Write(error)
+    }
+}
+
+/// The ways that can be had here, and lines for those that can't.
+fn available(plan: &HttpPlan) -> Result<(Vec<Way>, Vec<Unavailable>), Failure> {
+    let (mut here, mut missing) = (Vec::new(), Vec::new());
+    for way in &plan.ways {
+        match http::unavailable(*way, plan.scheme)? {
+            None => here.push(*way),
+            // Without what all are compared with there is nothing to measure.
+            Some(why) if plan.ways.first() == Some(way) => return Err(Failure::Limit(why)),
+            Some(why) => {
+                missing.push(Unavailable { mode: plan.name(*way), why, cell: None });
+            }
+        }
+    }
+    Ok((here, missing))
+}
+
+impl Bench<'_> {
+    /// Cells that share a data set, and the daemons that serve it.
+    fn group(
+        &mut self,
+        cells: std::ops::Range<usize>,
+        ways: &[Way],
+        writer: &mut Writer,
+        progress: &mut Progress,
+    ) -> Result<(), Halt> {
+        let first = &self.plan.cells[cells.start];
+        progress.at("making the data set", self.done(cells.start, ways));
+        let scratch =
+            Scratch::new(self.plan.data_bytes(first)).map_err(|failure| self.halt(failure))?;
+        let stacks: Vec<Stack> = ways.iter().map(|way| way.stack).collect();
+        let patience = (self.options.patience, self.stop);
+        let data =
+            Data::make(first, &scratch, &stacks, patience).map_err(|failure| self.halt(failure))?;
+        progress.at("starting proxies and backends", self.done(cells.start, ways));
+        let mut lanes =
+            self.start(first, ways, &scratch, &data).map_err(|failure| self.halt(failure))?;
+        for number in cells.clone() {
+            let is_first = number == cells.start;
+            self.cell(number, is_first, &mut lanes, writer, progress)?;
+        }
+        Ok(())
+    }
+
+    /// Samples of the cells before this one.
+    fn done(&self, number: usize, ways: &[Way]) -> u64 {
+        number as u64 * u64::from(self.plan.pairs) * ways.len() as u64
+    }
+
+    /// Starts every way's daemons: they all run at the same time, and the idle ones cost nothing.
+    fn start(
+        &self,
+        cell: &HttpCell,
+        ways: &[Way],
+        scratch: &Scratch,
+        data: &Data,
+    ) -> Result<Vec<Lane>, Failure> {
+        let certificate = match self.plan.scheme {
+            Scheme::Plain => None,
+            _ => Some(Certificate::make(scratch.path())?),
+        };
+        let mut lanes = Vec::new();
+        for (number, way) in ways.iter().enumerate() {
+            let folder = scratch.path().join(format!("way{number}"));
+            std::fs::create_dir(&folder)
+                .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
+            let setup = Setup {
+                plan: self.plan,
+                cell,
+                way: *way,
+                folder: &folder,
+                certificate: certificate.as_ref(),
+                open_files: self.open_files,
+                patience: self.options.patience,
+            };
+            let running = Running::start(&setup, data, self.stop)?;
+            lanes.push(Lane { way: *way, client: None, running });
+        }
+        Ok(lanes)
+    }
+
+    /// What an open cell offers, requests per 1000 s; nothing of a closed one.
+    fn offered(&self, cell: &HttpCell) -> Result<Option<u64>, String> {
+        use crate::experiment::http::Rate;
+        match (cell.form, self.plan.rate) {
+            (HttpForm::Closed, _) | (HttpForm::Open, Rate::Off) => Ok(None),
+            (HttpForm::Open, Rate::PerSecond(rate)) => Ok(Some(u64::from(rate) * 1000)),
+            (HttpForm::Open, Rate::OfBaseline(part)) => match self.baseline_rate {
+                Some(rate) => Ok(Some((rate * u64::from(part) / 10_000).max(1))),
+                None => Err("the baseline was not answered without a pause, so there is no rate \
+                             to offer"
+                    .to_owned()),
+            },
+        }
+    }
+
+    /// One error row.
+    fn failed(&self, cell: u32, way: Way, failure: &Failure) -> Line {
+        Line::Error(RunError {
+            cell,
+            mode: self.plan.name(way),
+            what: failure.to_string(),
+            wrong_byte: matches!(failure, Failure::WrongByte { .. }),
+        })
+    }
+
+    fn cell(
+        &mut self,
+        number: usize,
+        is_first: bool,
+        lanes: &mut [Lane],
+        writer: &mut Writer,
+        progress: &mut Progress,
+    ) -> Result<(), Halt> {
+        let plan = self.plan;
+        let cell = &plan.cells[number];
+        let index = u32::try_from(number).unwrap_or(u32::MAX);
+        let offered = self.offered(cell);
+        let params = plan.params(cell, offered.clone().unwrap_or(None));
+        writer.line(&Line::Cell(Cell { cell: index, params }))?;
+        let offered = match offered {
+            Ok(offered) => offered,
+            Err(why) => {
+                return lanes.iter().try_for_each(|lane| {
+                    let (mode, why) = (plan.name(lane.way), why.clone());
+                    let line = Unavailable { mode, why, cell: Some(index) };
+                    Ok(writer.line(&Line::Unavailable(line))?)
+                });
+            }
+        };
+        let mut run = cell::CellRun::new(self, index, cell, offered, is_first);
+        run.all(lanes, writer, progress)?;
+        let rate = run.baseline_rate();
+        if cell.form == HttpForm::Closed {
+            self.baseline_rate = rate;
+        }
+        Ok(())
+    }
+}
+
+impl Bench<'_> {
+    /// After a signal whatever failed did so because of it: calls that wait are interrupted.
+    fn halt(&self, failure: Failure) -> Halt {
+        match (failure, self.stop.signal()) {
+            (Failure::Stopped(_), _) | (_, Some(_)) => Halt::Stopped,
+            (failure, None) => Halt::Start(failure),
+        }
+    }
+}

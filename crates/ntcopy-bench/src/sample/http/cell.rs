@@ -1,0 +1,197 @@
+//! One cell: check, learn, interleave.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{Bench, Halt, Lane};
+use crate::experiment::http::{HttpMode, Way};
+use crate::plan::group_order;
+use crate::plan::http::{HttpCell, HttpForm};
+use crate::record::{Line, Sample};
+use crate::run::Failure;
+use crate::run::http::{Client, Look, Proof, Schedule, Window};
+use crate::sample::{Progress, Writer};
+use crate::units::Bytes;
+
+/// A cell being measured.
+pub struct CellRun<'a> {
+    bench: &'a Bench<'a>,
+    number: u32,
+    cell: &'a HttpCell,
+    /// Requests per 1000 s, of an open cell.
+    offered: Option<u64>,
+    /// Whether its data set is new: then every byte of it is compared.
+    is_first: bool,
+    /// Ways that have not failed.
+    alive: Vec<Way>,
+    /// Requests per 1000 s in each of the baseline's samples.
+    rates: Vec<u64>,
+}
+
+impl<'a> CellRun<'a> {
+    /// Of a cell whose line is in the record.
+    pub fn new(
+        bench: &'a Bench<'a>,
+        number: u32,
+        cell: &'a HttpCell,
+        offered: Option<u64>,
+        is_first: bool,
+    ) -> CellRun<'a> {
+        CellRun { bench, number, cell, offered, is_first, alive: Vec::new(), rates: Vec::new() }
+    }
+
+    /// The median of what the baseline was answered, requests per 1000 s.
+    pub fn baseline_rate(&self) -> Option<u64> {
+        let mut rates = self.rates.clone();
+        rates.sort_unstable();
+        rates.get(rates.len() / 2).copied()
+    }
+
+    /// Checks every way, lets the adaptive ones learn, and takes the samples.
+    pub fn all(
+        &mut self,
+        lanes: &mut [Lane],
+        writer: &mut Writer,
+        progress: &mut Progress,
+    ) -> Result<(), Halt> {
+        let plan = self.bench.plan;
+        let width = lanes.len() as u64;
+        let before = u64::from(self.number) * u64::from(plan.pairs) * width;
+        let what = self.what();
+        progress.at(&format!("{what}: checking every byte"), before);
+        for lane in lanes.iter_mut() {
+            let ready = self.prepare(lane);
+            if self.keep(lane, ready, writer)?.is_some() {
+                self.alive.push(lane.way);
+            }
+        }
+        let order: Vec<usize> = (0..lanes.len()).collect();
+        for pair in 0..plan.pairs {
+            for (position, index) in (0..).zip(group_order(&order, pair)) {
+                let lane = &mut lanes[index];
+                progress.at(&what, before + u64::from(pair) * width + u64::from(position));
+                if !self.alive.contains(&lane.way) {
+                    continue;
+                }
+                let sample = self.sample(lane, pair, position);
+                match self.keep(lane, sample, writer)? {
+                    Some(sample) => writer.line(&Line::Sample(sample))?,
+                    None => self.alive.retain(|way| *way != lane.way),
+                }
+            }
+        }
+        // The next cell has other connections.
+        lanes.iter_mut().for_each(|lane| lane.client = None);
+        Ok(())
+    }
+
+    /// The cell in a few words, for the bar.
+    fn what(&self) -> String {
+        let HttpCell { object_bytes, connections, form, .. } = self.cell;
+        let asks = match form {
+            HttpForm::Closed => "without a pause",
+            HttpForm::Open => "on a schedule",
+        };
+        format!("{}, {connections} connections {asks}", Bytes(*object_bytes))
+    }
+
+    /// A failure becomes an error row, and nothing is left of the way in this cell.
+    fn keep<T>(
+        &self,
+        lane: &mut Lane,
+        result: Result<T, Failure>,
+        writer: &mut Writer,
+    ) -> Result<Option<T>, Halt> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            // Calls that wait are interrupted by a signal, and then fail.
+            Err(_) if self.bench.stop.signal().is_some() => Err(Halt::Stopped),
+            Err(failure) => {
+                let failure = lane.running.blame(failure);
+                lane.client = None;
+                writer.line(&self.bench.failed(self.number, lane.way, &failure))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Connects, compares bytes, warms what a new cell has to find warm.
+    fn prepare(&self, lane: &mut Lane) -> Result<(), Failure> {
+        let bench = self.bench;
+        lane.running.find_clocks()?;
+        let mut client = Client::connect(&lane.running, self.cell, bench.stop)?;
+        let connections = u64::from(self.cell.connections);
+        let objects =
+            if self.is_first { self.cell.objects().max(connections) } else { connections };
+        client.check(objects, Look::comparing(bench.options.spoil))?;
+        if lane.way.mode == HttpMode::Adaptive {
+            let running = &lane.running;
+            client.closed(Duration::ZERO, bench.plan.learning, &|| running.cpu())?;
+        }
+        lane.client = Some(client);
+        Ok(())
+    }
+
+    /// One sample: the load, the kernel's counters held against the mode, one object compared.
+    fn sample(&mut self, lane: &mut Lane, pair: u32, position: u32) -> Result<Sample, Failure> {
+        let bench = self.bench;
+        let times = bench.plan.times(self.cell.form);
+        let running = &lane.running;
+        let gone = || Failure::Answer("the client is gone".to_owned());
+        let client = lane.client.as_mut().ok_or_else(gone)?;
+        let proof = Proof::begin(lane.way, bench.plan.scheme)?;
+        let meter = || running.cpu();
+        let window = match self.offered {
+            None => client.closed(times.warm_up, times.sample, &meter)?,
+            Some(offered) => {
+                // Another one in each group, and the same in all of its modes.
+                let seed = (u64::from(self.number) << 32) | u64::from(pair);
+                let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
+                client.open(&schedule, &meter)?
+            }
+        };
+        let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
+        // What was given up is nobody's to count.
+        let counters = if is_whole { proof.check(window.all_bytes)? } else { BTreeMap::new() };
+        client.check(1, Look::comparing(false))?;
+        if self.bench.plan.ways.first() == Some(&lane.way) {
+            let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
+            self.rates.push((bodies * 1e12 / window.elapsed_ns as f64) as u64);
+        }
+        Ok(Sample {
+            cell: self.number,
+            pair,
+            position,
+            mode: bench.plan.name(lane.way),
+            bytes: window.bytes,
+            elapsed_ns: window.elapsed_ns,
+            phases_ns: phases(&window),
+            series: series(&window, !counters.is_empty()),
+            counters,
+        })
+    }
+}
+
+/// CPU time of each process while the clock ran.
+fn phases(window: &Window) -> BTreeMap<String, u64> {
+    let cpu = window.cpu;
+    [("client_cpu", cpu.client), ("proxy_cpu", cpu.proxy), ("backend_cpu", cpu.backend)]
+        .map(|(name, ns)| (name.to_owned(), ns))
+        .into()
+}
+
+fn series(window: &Window, is_counted: bool) -> BTreeMap<String, Vec<u64>> {
+    let mut series = BTreeMap::from([("answered".to_owned(), vec![window.answered])]);
+    if is_counted {
+        series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
+    }
+    if let Some(answers) = &window.answers {
+        let (ns, counts) = answers.latencies.iter().copied().unzip();
+        series.insert("latency_ns".to_owned(), ns);
+        series.insert("answers".to_owned(), counts);
+        if answers.unanswered > 0 {
+            series.insert("unanswered".to_owned(), vec![answers.unanswered]);
+        }
+    }
+    series
+}

@@ -1,0 +1,257 @@
+//! What clients of a proxy come to: throughput, CPU time, latency, and what was promised of them.
+
+use super::bulk::{count, figure, not_measured, number, word};
+use crate::record::{Cell, Params, Record};
+use crate::stats::http::is_open;
+use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Verdict, Versus, versus};
+use crate::units::Bytes;
+
+const MIB: u64 = 1 << 20;
+/// From so many bytes asked for at one time the hint is to pay.
+const MUCH_BYTES: u64 = 64 * MIB;
+
+const FASTER: &str = "moves bodies faster";
+const CHEAPER: &str = "takes less CPU time of proxy and backend for a byte";
+const SOONER: &str = "is answered sooner, at p99,";
+
+pub(super) fn sentences(record: &Record) -> Vec<String> {
+    let baseline = record.header.baseline.as_str();
+    let mut sentences = Vec::new();
+    for mode in stats::modes(record).into_iter().filter(|mode| *mode != baseline) {
+        sentences.extend(
+            [
+                tally(record, (mode, baseline), THROUGHPUT, FASTER),
+                tally(record, (mode, baseline), PER_CPU, CHEAPER),
+                tally(record, (mode, baseline), P99, SOONER),
+            ]
+            .into_iter()
+            .flatten(),
+        );
+    }
+    sentences.extend(against_own_copy(record));
+    sentences.extend(goals(record));
+    sentences.extend(behind(record));
+    sentences.extend(not_measured(record));
+    if sentences.is_empty() {
+        sentences.push(format!("Nothing was compared with {baseline}."));
+    }
+    sentences
+}
+
+/// A mode against another in every cell that has both.
+fn everywhere<'a>(
+    record: &'a Record,
+    mode: &str,
+    other: &str,
+    metric: &str,
+) -> Vec<(&'a Cell, Versus)> {
+    // CPU time is judged where as much as possible goes through; at an offered rate it is shown.
+    let wants_open = metric == P99;
+    let cells = record.cells.iter().filter(|cell| is_open(cell) == wants_open);
+    cells.filter_map(|cell| Some((cell, versus(record, cell.cell, mode, other, metric)?))).collect()
+}
+
+fn worst<'a, 'b>(cells: &'b [(&'a Cell, Versus)]) -> Option<&'b (&'a Cell, Versus)> {
+    cells.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))
+}
+
+/// Where a mode wins, where it loses, and by how much.
+fn tally(
+    record: &Record,
+    (mode, other): (&str, &str),
+    metric: &str,
+    is_better: &str,
+) -> Option<String> {
+    let cells = everywhere(record, mode, other, metric);
+    let verdicts = |verdict| cells.iter().filter(|(_, v)| Verdict::of(v.ci) == verdict).count();
+    let (cell, least) = worst(&cells)?;
+    let (best_cell, most) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
+    let range = if cells.len() == 1 {
+        format!("{} ({})", figure(least), place(&cell.params))
+    } else {
+        format!(
+            "from {} ({}) to {} ({})",
+            figure(least),
+            place(&cell.params),
+            figure(most),
+            place(&best_cell.params)
+        )
+    };
+    Some(format!(
+        "{mode} {is_better} than {other} in {}, the other way round in {}, and without a \
+         difference in {} of {}: {range}.",
+        verdicts(Verdict::Win),
+        verdicts(Verdict::Loss),
+        verdicts(Verdict::NoDifference),
+        count(cells.len()),
+    ))
+}
+
+/// Where several stacks were measured: each one's modes against its own plain sends.
+fn against_own_copy(record: &Record) -> Vec<String> {
+    let baseline = record.header.baseline.as_str();
+    let mut sentences = Vec::new();
+    for mode in stats::modes(record) {
+        let Some((stack, own)) = mode.split_once(':') else { continue };
+        let copy = format!("{stack}:copy");
+        if own != "copy" && copy != baseline {
+            let said = tally(record, (mode, &copy), THROUGHPUT, FASTER);
+            sentences.extend(said);
+        }
+    }
+    sentences
+}
+
+/// What was promised, where it was measured.
+fn goals(record: &Record) -> Vec<String> {
+    let is_much = |p: &Params| {
+        number(p, "asked_bytes").is_some_and(|asked| asked >= MUCH_BYTES)
+            && number(p, "object_bytes").is_some_and(|object| object >= MIB)
+            && number(p, "dataset_bytes").is_some_and(|data| data >= 256 * MIB)
+    };
+    let is_common = |p: &Params| matches!(number(p, "object_bytes"), Some(size) if size == 64 << 10 || size == MIB);
+    let ours_is_plain = |p: &Params| {
+        word(p, "scheme") == Some("plain")
+            && word(p, "stack").is_some_and(|stacks| stacks.starts_with("storaged+proxyd"))
+    };
+    let adaptive = adaptive_of(record);
+    let mut goals = Vec::new();
+    for (mode, copy) in &adaptive {
+        let pair = (mode.as_str(), copy.as_str());
+        goals.push(goal(record, "64 MiB and more asked for", pair, (THROUGHPUT, 1.10), &|p| {
+            is_much(p) && ours_is_plain(p) && !mode.contains("nginx")
+        }));
+        goals.push(goal(record, "CPU time there", pair, (PER_CPU, 1.0), &|p| {
+            is_much(p) && ours_is_plain(p) && !mode.contains("nginx")
+        }));
+        goals.push(goal(record, "every cell", pair, (THROUGHPUT, 0.97), &|_| true));
+    }
+    let pair = ("storaged+proxyd:copy", "haproxy+nginx:copy");
+    let objects = "objects of 64 KiB and 1 MiB";
+    goals.push(goal(record, objects, pair, (THROUGHPUT, 1.1), &is_common));
+    goals.push(goal(record, "p99 of these", pair, (P99, 1.0), &is_common));
+    goals.into_iter().flatten().collect()
+}
+
+/// Each stack's adaptive mode with its plain one.
+fn adaptive_of(record: &Record) -> Vec<(String, String)> {
+    let modes = stats::modes(record).into_iter();
+    modes
+        .filter_map(|mode| {
+            let stack = mode.strip_suffix("adaptive")?;
+            Some((mode.to_owned(), format!("{stack}copy")))
+        })
+        .collect()
+}
+
+/// The worst of the cells that a goal is about; none if none was measured.
+fn goal(
+    record: &Record,
+    what: &str,
+    (mode, other): (&str, &str),
+    (metric, least): (&str, f64),
+    is_about: &dyn Fn(&Params) -> bool,
+) -> Option<String> {
+    let mut cells = everywhere(record, mode, other, metric);
+    cells.retain(|(cell, _)| is_about(&cell.params));
+    let (cell, worst) = worst(&cells)?;
+    let met = if worst.ratio >= least { "met" } else { "missed" };
+    Some(format!(
+        "Goal {met}: {what}, {mode} at least {least:.2}x {other}; the worst of {} is {} ({}).",
+        count(cells.len()),
+        figure(worst),
+        place(&cell.params),
+    ))
+}
+
+/// Whether requests were left without an answer: then the rate was too much for a mode.
+fn behind(record: &Record) -> Option<String> {
+    let left = record.samples.iter().filter_map(|sample| {
+        let unanswered: u64 = sample.series.get("unanswered")?.iter().sum();
+        Some((sample.mode.as_str(), unanswered))
+    });
+    let left: Vec<(&str, u64)> = left.filter(|(_, unanswered)| *unanswered > 0).collect();
+    let total: u64 = left.iter().map(|(_, unanswered)| unanswered).sum();
+    let mut modes: Vec<&str> = left.into_iter().map(|(mode, _)| mode).collect();
+    modes.sort_unstable();
+    modes.dedup();
+    (total > 0).then(|| {
+        format!(
+            "{total} requests of {} were not answered before no more was waited for; they count \
+             with the time until then.",
+            modes.join(", ")
+        )
+    })
+}
+
+/// Where a result was found, in a few words.
+fn place(params: &Params) -> String {
+    let mut words = Vec::new();
+    words.extend(number(params, "object_bytes").map(|size| Bytes(size).to_string()));
+    words.extend(number(params, "connections").map(|connections| match connections {
+        1 => "1 connection".to_owned(),
+        more => format!("{more} connections"),
+    }));
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::http::tests::sketch;
+
+    #[test]
+    fn throughput_cost_and_latency_are_told_apart() {
+        let said = sentences(&sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)])).join("\n");
+        for words in [
+            "adaptive moves bodies faster than copy in 1, the other way round in 0",
+            "1.25x, interval 1.25-1.25 (1 MiB, 64 connections)",
+            "adaptive takes less CPU time of proxy and backend for a byte than copy in 1",
+            "adaptive is answered sooner, at p99, than copy in 1",
+            "Goal met: 64 MiB and more asked for, adaptive at least 1.10x copy",
+            "Goal met: CPU time there",
+            "Goal met: every cell, adaptive at least 0.97x copy",
+        ] {
+            assert!(said.contains(words), "{words} is missing:\n{said}");
+        }
+        assert!(!said.contains("haproxy"), "{said}");
+    }
+
+    #[test]
+    fn a_loss_and_a_missed_goal_are_said() {
+        let said = sentences(&sketch([(1_000_000, 1, 50), (900_000, 2, 100)])).join("\n");
+        assert!(said.contains("faster than copy in 0, the other way round in 1"), "{said}");
+        assert!(said.contains("Goal missed: every cell"), "{said}");
+    }
+
+    #[test]
+    fn stacks_are_compared_with_the_first_and_with_themselves() {
+        let mut record = sketch([(1_000_000, 1, 50), (900_000, 2, 100)]);
+        record.header.baseline = "haproxy+nginx:copy".into();
+        let mut own = Vec::new();
+        for sample in &mut record.samples {
+            let copy = sample.mode == "copy";
+            sample.mode =
+                if copy { "haproxy+nginx:copy" } else { "storaged+proxyd:copy" }.to_owned();
+            if !copy {
+                let mode = "storaged+proxyd:adaptive".to_owned();
+                own.push(crate::record::Sample { mode, ..sample.clone() });
+            }
+        }
+        record.samples.extend(own);
+        let said = sentences(&record).join("\n");
+        assert!(said.contains("storaged+proxyd:copy moves bodies faster than haproxy"), "{said}");
+        let words = "storaged+proxyd:adaptive moves bodies faster than storaged+proxyd:copy in 0";
+        assert!(said.contains(words), "{said}");
+        assert!(said.contains("Goal missed: objects of 64 KiB and 1 MiB, storaged"), "{said}");
+        assert!(said.contains("Goal missed: p99 of these"), "{said}");
+    }
+
+    #[test]
+    fn requests_that_were_given_up_are_said() {
+        let mut record = sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+        record.samples.last_mut().unwrap().series.insert("unanswered".into(), vec![3]);
+        let said = sentences(&record).join("\n");
+        assert!(said.contains("3 requests of adaptive were not answered"), "{said}");
+    }
+}

@@ -1,0 +1,240 @@
+//! `ntcopy bench http`, end to end on the kernel that runs the tests, at sizes that take no time.
+//! No test looks at a time.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use ntcopy_bench::record::Record;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Nothing here takes so long, on any machine; a test that would hang ends.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The program, with both daemons beside it, as `make build` has them.
+fn program() -> &'static Path {
+    static DAEMONS: OnceLock<()> = OnceLock::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_ntcopy"));
+    DAEMONS.get_or_init(|| {
+        let profile = program.parent().expect("a folder of the program");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "-q", "--locked", "-p", "storaged", "-p", "proxyd", "--target-dir"]);
+        cargo.arg(profile.parent().expect("the target folder"));
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        let output = cargo.output().expect("cargo, which runs this test");
+        assert!(output.status.success(), "{}", stderr(&output));
+    });
+    program
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A command whose temporary folder is the test's own, so that what it leaves behind shows.
+fn bench(args: &[&str], place: &Path) -> Command {
+    let mut command = Command::new(program());
+    command.args(["bench", "http", "--quick", "--allow-not-a-timing", "--out"]);
+    command.arg(place.join("record")).args(args).stdin(Stdio::null());
+    command
+}
+
+const TINY: [&str; 6] =
+    ["--object", "20000,100KiB", "--data-set", "400KiB", "--connections", "1,3"];
+
+/// Folders of measurements of this process number that are still there.
+fn leftovers(pid: u32) -> Vec<PathBuf> {
+    let is_one = |path: &PathBuf| {
+        let owner = fs::read_to_string(path.join("owner")).unwrap_or_default();
+        owner.trim() == pid.to_string()
+    };
+    ["/dev/shm".into(), env::temp_dir()]
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_one)
+        .collect()
+}
+
+#[test]
+fn bodies_go_through_both_daemons_and_every_sample_has_what_it_cost() {
+    let place = tempfile::tempdir().unwrap();
+    let output = bench(&[&TINY[..], &["--modes", "sendfile,vmsplice,auto"]].concat(), place.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    // Two objects, two numbers of connections, two forms; four modes, five pairs.
+    assert_eq!((record.cells.len(), record.samples.len()), (8, 8 * 4 * 5));
+    for sample in &record.samples {
+        let params = &record.cells[sample.cell as usize].params;
+        for process in ["client_cpu", "proxy_cpu", "backend_cpu"] {
+            assert!(sample.phases_ns.contains_key(process), "{sample:?}");
+        }
+        let answers: u64 = sample.series.get("answers").into_iter().flatten().sum();
+        assert_eq!(params["form"] == "open", answers > 0, "{sample:?}");
+        assert!(sample.series.contains_key("answered"));
+    }
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("On a schedule") && text.contains("moves bodies faster"), "{text}");
+}
+
+#[test]
+fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
+    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
+        println!("not run: this kernel has the flag");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--object", "32KiB", "--data-set", "64KiB", "--connections", "2", "--rate", "off"];
+    let output = bench(&[&args[..], &["--json"]].concat(), place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = object["results"].as_array().unwrap();
+    let missing = results.iter().filter(|result| result.get("unavailable").is_some());
+    assert_eq!(missing.count(), 2, "{object}");
+    assert_eq!(object["http"][0]["modes"][0]["mode"], "copy");
+    let args = [&args[..], &["--modes", "nt"]].concat();
+    let output = bench(&args, &place.path().join("nt")).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+}
+
+#[test]
+fn over_tls_and_tcp_the_bytes_are_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--scheme", "tls", "--transport", "tcp", "--modes", "copy", "--rate", "200"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let open = record.cells.iter().filter(|cell| cell.params["form"] == "open");
+    assert!(open.clone().count() == 4);
+    assert!(open.into_iter().all(|cell| cell.params["offered_requests_per_1000_s"] == 200_000));
+}
+
+#[test]
+fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--modes", "copy", "--rate", "off", "--inject", "wrong-byte"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.samples.is_empty(), "a wrong byte is never a number");
+    assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
+}
+
+#[test]
+fn a_signal_ends_the_daemons_and_takes_the_folder_away() {
+    let place = tempfile::tempdir().unwrap();
+    // Long enough to be met in the middle of it.
+    let args = ["--pairs", "100000", "--modes", "copy", "--rate", "off"];
+    let mut child = bench(&[&TINY[..], &args].concat(), place.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let file = place.path().join("record/record.jsonl");
+    while !fs::read_to_string(&file).unwrap_or_default().contains("\"type\":\"sample\"") {
+        assert!(begun.elapsed() < PATIENCE, "no sample");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let pid = child.id();
+    assert_eq!(leftovers(pid).len(), 1, "while it measures there is a folder");
+    let daemons = children(pid);
+    assert!(daemons.len() >= 2, "{daemons:?}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(leftovers(pid).is_empty());
+    for daemon in daemons {
+        assert!(!is_there(daemon), "process {daemon} is left");
+    }
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(!record.complete && !record.samples.is_empty(), "what was measured stays");
+}
+
+fn is_there(pid: i32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    matches!(name.trim(), "storaged" | "proxyd")
+}
+
+fn children(of: u32) -> Vec<i32> {
+    let parent = |pid: i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| parent(*pid) == Some(of)).collect()
+}
+
+#[test]
+fn a_stack_that_is_not_installed_names_its_package() {
+    let place = tempfile::tempdir().unwrap();
+    // A copy of the program with nothing beside it, and nothing in PATH.
+    let folder = place.path().join("alone");
+    fs::create_dir(&folder).unwrap();
+    let alone = folder.join("ntcopy");
+    fs::copy(program(), &alone).unwrap();
+    let output = Command::new(&alone)
+        .args(["bench", "http", "--quick", "--allow-not-a-timing", "--out"])
+        .arg(place.path().join("record"))
+        .env("PATH", &folder)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("-p storaged -p proxyd"), "{}", stderr(&output));
+    assert!(!place.path().join("record").exists(), "nothing was begun");
+}
+
+#[test]
+fn usage_errors_are_exit_code_2_and_say_what_to_write() {
+    let place = tempfile::tempdir().unwrap();
+    for (args, words) in [
+        (&["--pairs", "4"][..], "at least 5 pairs"),
+        (&["--connections", "0"], "--connections 0"),
+        (&["--data-set", "1000"], "smaller than one object"),
+        (&["--stack", "apache"], "haproxy+nginx"),
+        (&["--stack", "haproxy+nginx", "--scheme", "ktls"], "does not speak it"),
+        (&["--stack", "nginx+nginx", "--modes", "auto"], "storaged+proxyd does"),
+        (&["--rate", "1.5"], "requests a second"),
+        (&["--cpus", "0,0"], "client, proxy and backend"),
+    ] {
+        let output = bench(args, place.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+        assert!(!place.path().join("record").exists(), "nothing was begun");
+    }
+    let list = Command::new(program()).args(["bench", "http", "--list"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&list.stdout).contains("name = \"http\""));
+}
+
+#[test]
+fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
+    let built = Command::new(program()).args(["kernel", "build"]).output().unwrap();
+    assert!(built.status.success(), "{}", stderr(&built));
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--kernel", "um", "--object", "64KiB", "--data-set", "1MiB", "--connections", "4"];
+    let args = [&args[..], &["--rate", "off", "--json"]].concat();
+    let output = bench(&args, place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert_eq!((record.machine.kernel_kind.as_str(), record.samples.len()), ("um", 4 * 5));
+    for sample in &record.samples {
+        let spliced = sample.counters.get("not_supported_bytes").copied().unwrap_or(0);
+        let counted = sample.counters.values().sum::<u64>() - spliced;
+        let bodies: u64 = sample.series.get("counted_bytes").into_iter().flatten().sum();
+        match sample.mode.as_str() {
+            "copy" | "sendfile" => assert_eq!(counted, 0, "{sample:?}"),
+            _ => assert!(counted >= bodies && bodies >= sample.bytes, "{sample:?}"),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Clients of a proxy: what went through, what it cost, how long answers took.
+
+use ntcopy_bench::record::{Cell, Params, Record};
+use ntcopy_bench::stats::http::{Through, Waited, is_open, through, waited};
+use ntcopy_bench::stats::{Verdict, Versus};
+use serde_json::{Value, json};
+
+use crate::bulk::Grid;
+use crate::text;
+
+/// Whether a record is one of those that this module shows.
+pub(crate) fn is_of_http(record: &Record) -> bool {
+    record.header.experiment == "http"
+}
+
+/// Of the processes, CPU seconds per 10^9 bytes; `less CPU` is that of proxy and backend.
+const THROUGH: [&str; 10] = [
+    "connections",
+    "mode",
+    "GB/s",
+    "ratio",
+    "verdict",
+    "NT",
+    "proxy",
+    "backend",
+    "client",
+    "less CPU",
+];
+
+const WAITED: [&str; 10] = [
+    "connections",
+    "mode",
+    "p50 us",
+    "p90",
+    "p99",
+    "p99.9",
+    "p50 ratio",
+    "p99 ratio",
+    "verdict",
+    "answers",
+];
+
+/// The tables of a record: cells that differ only in their connections in one.
+pub(crate) fn grids(record: &Record) -> Vec<Grid> {
+    let mut grids: Vec<Grid> = Vec::new();
+    for is_wanted in [false, true] {
+        for cell in record.cells.iter().filter(|cell| is_open(cell) == is_wanted) {
+            let heading = heading(&cell.params);
+            if grids.last().is_none_or(|grid| grid.heading != heading) {
+                let header = if is_wanted { WAITED } else { THROUGH };
+                let header = header.map(str::to_owned).into();
+                grids.push(Grid { heading, header, rows: Vec::new() });
+            }
+            if let Some(grid) = grids.last_mut() {
+                grid.rows.extend(rows(record, cell));
+            }
+        }
+    }
+    grids
+}
+
+/// A row for each mode; the place only in the first.
+fn rows(record: &Record, cell: &Cell) -> Vec<Vec<String>> {
+    let baseline = record.header.baseline.as_str();
+    let mut rows: Vec<Vec<String>> = if is_open(cell) {
+        waited(record, cell).iter().map(|waited| waited_row(waited, baseline)).collect()
+    } else {
+        through(record, cell).iter().map(|through| through_row(through, baseline)).collect()
+    };
+    if let Some(first) = rows.first_mut() {
+        first[0] = label(&cell.params);
+    }
+    rows
+}
+
+fn through_row(through: &Through, baseline: &str) -> Vec<String> {
+    let versus = through.throughput.as_ref();
+    let cpu = |process: usize| {
+        through.cpu_s_per_gb.map_or("-".to_owned(), |seconds| format!("{:.3}", seconds[process]))
+    };
+    vec![
+        String::new(),
+        through.mode.clone(),
+        text::gigabytes_fine(through.bytes_per_s),
+        ratio(versus),
+        verdict(versus, through.mode == baseline),
+        through.nontemporal_part.map_or_else(String::new, text::percent),
+        cpu(1),
+        cpu(2),
+        cpu(0),
+        through.per_cpu.as_ref().map_or_else(String::new, |versus| text::ratio(versus.ratio)),
+    ]
+}
+
+fn waited_row(waited: &Waited, baseline: &str) -> Vec<String> {
+    let us = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| text::thousands(ns / 1000.0));
+    let [p50, p90, p99, p999] = waited.quantiles_ns.map(us);
+    let short = |versus: Option<&Versus>| {
+        versus.map_or_else(String::new, |versus| text::ratio(versus.ratio))
+    };
+    let answers = text::thousands(waited.answers as f64);
+    vec![
+        String::new(),
+        waited.mode.clone(),
+        p50,
+        p90,
+        p99,
+        p999,
+        short(waited.p50.as_ref()),
+        ratio(waited.p99.as_ref()),
+        verdict(waited.p99.as_ref(), waited.mode == baseline),
+        match waited.unanswered {
+            0 => answers,
+            late => format!("{answers}, {} late", text::thousands(late as f64)),
+        },
+    ]
+}
+
+/// `1.31x (1.28-1.35)`.
+fn ratio(versus: Option<&Versus>) -> String {
+    versus.map_or_else(String::new, |versus| {
+        format!("{} ({})", text::ratio(versus.ratio), text::interval(versus.ci))
+    })
+}
+
+fn verdict(versus: Option<&Versus>, is_baseline: bool) -> String {
+    match versus {
+        Some(versus) => Verdict::of(versus.ci).as_str(),
+        None if is_baseline => "baseline",
+        None => "too few pairs",
+    }
+    .to_owned()
+}
+
+fn number(params: &Params, name: &str) -> Option<u64> {
+    params.get(name).and_then(Value::as_u64)
+}
+
+fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
+    params.get(name).and_then(Value::as_str)
+}
+
+/// What a table's rows have in common.
+fn heading(params: &Params) -> String {
+    let is_on_schedule = word(params, "form") == Some("open");
+    let how = if is_on_schedule { "On a schedule" } else { "Without a pause" };
+    let mut words = vec![how.to_owned()];
+    words.extend(word(params, "stack").map(|stacks| stacks.replace(',', " and ")));
+    words.extend(word(params, "scheme").map(|scheme| match scheme {
+        "plain" => "HTTP".to_owned(),
+        "tls" => "HTTPS".to_owned(),
+        "ktls" => "HTTPS by the kernel's TLS".to_owned(),
+        "h3" => "HTTP/3".to_owned(),
+        other => other.to_owned(),
+    }));
+    words.extend(word(params, "transport").map(|how| format!("{how} sockets to the backend")));
+    let (object, data) = (number(params, "object_bytes"), number(params, "dataset_bytes"));
+    if let (Some(object), Some(data)) = (object, data) {
+        words.push(format!("objects of {} out of {}", text::size(object), text::size(data)));
+    }
+    words.extend(number(params, "workers").map(|workers| match workers {
+        1 => "a worker each".to_owned(),
+        more => format!("{more} workers each"),
+    }));
+    words.extend(
+        number(params, "sndbuf_bytes").map(|b| format!("send buffers of {}", text::size(b))),
+    );
+    let cpus = ["client_cpu", "proxy_cpu", "backend_cpu"].map(|name| number(params, name));
+    if let [Some(client), Some(proxy), Some(backend)] = cpus {
+        words.push(format!("client, proxy, backend on CPU {client}, {proxy}, {backend}"));
+    }
+    words.push(if is_on_schedule {
+        "a ratio above 1 is shorter".to_owned()
+    } else {
+        "CPU s/GB of proxy, backend, client".to_owned()
+    });
+    words.join(", ")
+}
+
+fn label(params: &Params) -> String {
+    let connections = number(params, "connections").map_or_else(String::new, |n| n.to_string());
+    match number(params, "offered_requests_per_1000_s") {
+        Some(offered) => format!("{connections}, {}/s", text::thousands(offered as f64 / 1000.0)),
+        None => connections,
+    }
+}
+
+/// What `--json` adds: everything that the tables have, as numbers.
+pub(crate) fn json(record: &Record) -> Value {
+    let versus = |versus: &Option<Versus>| {
+        versus.as_ref().map(|v| json!({"ratio": v.ratio, "ci": [v.ci.0, v.ci.1]}))
+    };
+    let cpu = |seconds: Option<[f64; 3]>| {
+        seconds.map(|[client, proxy, backend]| {
+            json!({"client": client, "proxy": proxy, "backend": backend})
+        })
+    };
+    let cells = record.cells.iter().map(|cell| {
+        let mut modes: Vec<Value> = Vec::new();
+        modes.extend(through(record, cell).iter().map(|through| {
+            json!({
+                "mode": through.mode,
+                "bytes_per_s": through.bytes_per_s.round() as u64,
+                "throughput": versus(&through.throughput),
+                "cpu_s_per_gb": cpu(through.cpu_s_per_gb),
+                "per_cpu": versus(&through.per_cpu),
+                "nontemporal_part": through.nontemporal_part,
+            })
+        }));
+        modes.extend(waited(record, cell).iter().map(|waited| {
+            let [p50, p90, p99, p999] = waited.quantiles_ns.map(|ns| ns.map(|ns| ns as u64));
+            json!({
+                "mode": waited.mode,
+                "latency_ns": {"p50": p50, "p90": p90, "p99": p99, "p99.9": p999},
+                "p50": versus(&waited.p50),
+                "p99": versus(&waited.p99),
+                "answers": waited.answers,
+                "unanswered": waited.unanswered,
+                "cpu_s_per_gb": cpu(waited.cpu_s_per_gb),
+            })
+        }));
+        json!({"params": cell.params, "modes": modes})
+    });
+    cells.collect::<Vec<Value>>().into()
+}
