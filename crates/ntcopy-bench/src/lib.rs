@@ -3,12 +3,13 @@
 //! Each stage uses only the stages before it. [`record`] is the seam between
 //! measuring and judging: [`sample`] measures, by means of [`run`], and writes
 //! a record; [`stats`] and [`verdict`] are pure functions of records.
-//! [`machine`] describes the machine, [`guest`] takes a whole measurement into
+//! [`machine`] describes the machine, [`hardware`] has its counters, [`guest`] takes a whole measurement into
 //! a kernel that this program boots.
 
 pub mod calibrate;
 pub mod experiment;
 pub mod guest;
+pub mod hardware;
 pub mod machine;
 pub mod plan;
 pub mod record;

@@ -12,6 +12,7 @@ use ntcopy::cpu::Cpu;
 use ntcopy::libc::Libc;
 use serde::{Deserialize, Serialize};
 
+use crate::hardware;
 use crate::record::{Cache, Machine};
 
 pub use debug::not_a_timing;
@@ -89,6 +90,7 @@ pub fn describe() -> Machine {
         libc_nt_threshold_bytes: libc.memcpy_nt_threshold_bytes,
         governor: host.governor,
         hypervisor: cpu.hypervisor,
+        hardware_counters: hardware::offered(),
     }
 }
 

@@ -79,6 +79,18 @@ pub struct Cache {
     pub shared_by_cpus: Option<u32>,
 }
 
+/// A hardware counter that samples may carry, and whether they do on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HardwareCounter {
+    /// Its name among a sample's counters.
+    pub name: String,
+    /// The CPU's or the kernel's own name for what is counted; empty where there is none.
+    pub source: String,
+    /// Why it is not counted here, in words, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+}
+
 /// The machine that ran the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
@@ -113,6 +125,9 @@ pub struct Machine {
     pub governor: Option<String>,
     /// The hypervisor's CPUID signature, if this is a guest.
     pub hypervisor: Option<String>,
+    /// The hardware counters; none in records from before there were any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hardware_counters: Vec<HardwareCounter>,
 }
 
 /// A combination of parameters.
@@ -142,7 +157,8 @@ pub struct Sample {
     /// Nanoseconds of each phase that was clocked on its own, by name (`send`, `drain`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ns: BTreeMap<String, u64>,
-    /// By how much the kernel's counters rose during the run, by name; those that did.
+    /// By how much counters rose during the run, by name: the kernel's, those that did; and the
+    /// hardware's, those that were counted ([`Machine::hardware_counters`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
     /// Figures of the run's parts, in the order in which they came, by name (`walk_ns`).

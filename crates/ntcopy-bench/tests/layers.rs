@@ -9,10 +9,11 @@ use std::process::Command;
 const MODULES: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("record", &[]),
-    ("machine", &["record"]),
+    ("hardware", &["record"]),
+    ("machine", &["record", "hardware"]),
     ("experiment", &["units"]),
     ("plan", &["units", "record", "experiment"]),
-    ("run", &["units", "record", "experiment", "plan"]),
+    ("run", &["units", "record", "hardware", "experiment", "plan"]),
     ("sample", &["units", "record", "experiment", "plan", "run"]),
     // Pure functions of records: they see nothing of how one was measured.
     ("stats", &["record"]),

@@ -23,6 +23,7 @@ enum Command {
     #[command(subcommand)]
     Bench(cmd::bench::Args),
     Calibrate(cmd::calibrate::Args),
+    Ddio(cmd::ddio::Args),
     Report(cmd::report::Args),
     Run(cmd::run::Args),
     Stat(cmd::stat::Args),
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Probe(args) => cmd::probe::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Calibrate(args) => cmd::calibrate::run(args),
+        Command::Ddio(args) => cmd::ddio::run(args),
         Command::Report(args) => cmd::report::run(args),
         Command::Run(args) => cmd::run::run(args),
         Command::Stat(args) => cmd::stat::run(args),

@@ -9,7 +9,7 @@ use ntcopy_bench::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
 use serde_json::{Value, json};
 
 use crate::table::{ascii, wrapped};
-use crate::{http, text};
+use crate::{hardware, http, text};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_bulk(record: &Record) -> bool {
@@ -138,7 +138,8 @@ fn fine_interval((low, high): (f64, f64)) -> String {
 fn events(record: &Record) -> Vec<String> {
     let mut events: Vec<String> = Vec::new();
     for name in record.samples.iter().flat_map(|sample| sample.counters.keys()) {
-        if name != "nontemporal_bytes" && !events.contains(name) {
+        let has_its_place = hardware::is_ours(record, name);
+        if name != "nontemporal_bytes" && !has_its_place && !events.contains(name) {
             events.push(name.clone());
         }
     }

@@ -5,6 +5,7 @@
 //! text here and nowhere else.
 
 mod bulk;
+mod hardware;
 mod http;
 pub mod json;
 mod model;

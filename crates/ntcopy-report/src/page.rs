@@ -19,7 +19,7 @@ use ntcopy_bench::stats::sweep::Sweep;
 use ntcopy_bench::verdict;
 
 use crate::plot::PlotError;
-use crate::{table, text};
+use crate::{hardware, table, text};
 
 const STYLE: &str = include_str!("page/style.css");
 
@@ -117,6 +117,7 @@ fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
             (caveats(record))
             @if let Some(sweep) = &sweep { (sweep::section(sweep)) }
             (figures)
+            @for grid in &hardware::grids(record) { (bulk::table(grid)) }
             h3 { "Machine" }
             (machine::table(record))
         }

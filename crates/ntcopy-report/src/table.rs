@@ -5,7 +5,7 @@ use ntcopy_bench::record::Record;
 use ntcopy_bench::stats::sweep::Sweep;
 
 use crate::model::{self, CellView, ModeView};
-use crate::{bulk, phase, retention, sweep, text};
+use crate::{bulk, hardware, phase, retention, sweep, text};
 
 /// Columns of the terminal table.
 const WIDTH: u16 = 100;
@@ -28,6 +28,7 @@ pub fn terminal(record: &Record) -> String {
             None => by_groups(record),
         },
     };
+    out.push_str(&hardware::terminal(record));
     let remarks = remarks(record);
     if !remarks.is_empty() && !out.is_empty() && !out.ends_with("\n\n") {
         out.push('\n');
@@ -81,6 +82,7 @@ pub fn markdown(record: &Record) -> String {
             .filter(is_large)
             .map_or_else(|| compact_groups(record), |sweep| sweep::markdown(&sweep)),
     };
+    out.push_str(&hardware::markdown(record));
     for line in remarks(record) {
         out.push_str(&format!("- {}\n", escaped(&line)));
     }

@@ -81,6 +81,7 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
             libc_nt_threshold_bytes: None,
             governor: None,
             hypervisor: None,
+            hardware_counters: vec![],
         },
         cells: (0..).zip(cells).map(|(cell, p)| Cell { cell, params: params(p) }).collect(),
         samples: vec![],

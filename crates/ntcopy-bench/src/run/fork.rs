@@ -5,6 +5,7 @@
 
 mod knob;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use memmap2::{Advice, MmapMut, MmapOptions};
@@ -17,6 +18,7 @@ pub use knob::{Counts, Knob, check};
 
 use super::{Failure, Stop, cpus, pattern};
 use crate::experiment::pages::{PAGE_BYTES, Use, User};
+use crate::hardware::Hardware;
 use crate::plan::bulk::ForkCell;
 use crate::units::Bytes;
 
@@ -40,6 +42,9 @@ pub struct ForkLoop {
     /// What was last written to the buffer as this process sees it.
     last: Option<u8>,
     next: u8,
+    /// DRAM traffic only: events of a process would be inherited by every fork, and be part of
+    /// what is timed.
+    hardware: Hardware,
     stop: Stop,
 }
 
@@ -59,8 +64,8 @@ impl ForkLoop {
         let _ = buffer.advise(Advice::NoHugePage);
         pattern::fill(SEED, 0, &mut buffer);
         let (read_end, write_end) = pipe().map_err(Failure::os("cannot make a pipe"))?;
-        let stop = stop.clone();
-        Ok(ForkLoop { buffer, cell, read_end, write_end, last: None, next: 0, stop })
+        let (hardware, stop) = (Hardware::of_machine(), stop.clone());
+        Ok(ForkLoop { buffer, cell, read_end, write_end, last: None, next: 0, hardware, stop })
     }
 
     /// Forks until the time has passed; gives how many forks such a time takes.
@@ -79,17 +84,19 @@ impl ForkLoop {
         Ok(((rate * sample.as_secs_f64()) as u64).max(LEAST_FORKS))
     }
 
-    /// Forks so many times under the clock.
+    /// Forks so many times under the clock; gives the time, and what the hardware counted.
     ///
     /// # Errors
     ///
     /// As [`ForkLoop::warm_up`].
-    pub fn run(&mut self, forks: u64) -> Result<Duration, Failure> {
+    pub fn run(&mut self, forks: u64) -> Result<(Duration, BTreeMap<String, u64>), Failure> {
+        self.hardware.start();
         let begin = Instant::now();
         for _ in 0..forks {
             self.fork(GO)?;
         }
-        Ok(begin.elapsed())
+        let elapsed = begin.elapsed();
+        Ok((elapsed, self.hardware.stop()))
     }
 
     /// Looks at every byte that the last fork left here; then forks once more, and both processes

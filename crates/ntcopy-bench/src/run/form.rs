@@ -20,7 +20,7 @@ pub struct Clocked {
     pub elapsed_ns: u64,
     /// Nanoseconds of the phases that were clocked on their own.
     pub phases_ns: BTreeMap<String, u64>,
-    /// What the kernel counted meanwhile.
+    /// What the kernel and the hardware counted meanwhile.
     pub counters: BTreeMap<String, u64>,
     /// Figures of parts of the run, in order, by name.
     pub series: BTreeMap<String, Vec<u64>>,
@@ -42,16 +42,19 @@ impl Rig {
     pub fn run(&mut self, mode: Mode, count: u64) -> Result<Clocked, Failure> {
         self.prepare(mode)?;
         let before = counters::before()?;
+        self.hardware.start();
         let mut clocked = match self.cell.form {
             Form::Rounds { .. } => self.rounds(mode, count)?,
             Form::FreeRunning { .. } => self.free_run(mode, count)?,
             Form::Phases { phase, window, .. } => self.phases(mode, phase, window)?,
             Form::Victim { hot_set_bytes, .. } => self.victim(mode, count, hot_set_bytes)?,
         };
+        let events = self.hardware.stop();
         let sent = clocked.bytes;
         let objects = sent / self.cell.object_bytes;
         let too_small = objects * self.too_small_bytes;
         clocked.counters = counters::check(&before, Expected { mode, sent, too_small })?;
+        clocked.counters.extend(events);
         Ok(clocked)
     }
 

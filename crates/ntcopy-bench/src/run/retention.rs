@@ -17,6 +17,7 @@ use self::stream::Stream;
 use super::{Failure, Stop, cpus};
 use crate::experiment::retention::LINE_BYTES;
 use crate::experiment::retention::copies::CopyMode;
+use crate::hardware::Hardware;
 use crate::plan::retention_copies::{CopiesCell, CopiesPlan};
 
 pub use stream::{Wrong, path};
@@ -38,6 +39,8 @@ pub struct Felt {
     pub elapsed_ns: u64,
     /// Nanoseconds of the victim's passes (`walk`) and of the copies (`copy`).
     pub phases_ns: BTreeMap<String, u64>,
+    /// What the hardware counted while the clock ran, of victim and streamer together.
+    pub counters: BTreeMap<String, u64>,
     /// The passes: nanoseconds of each (to three digits), and how many took so long, ascending.
     pub passes: Vec<(u64, u64)>,
 }
@@ -84,6 +87,7 @@ pub struct Bench {
     hot_set: HotSet,
     pass_lines: u64,
     streamer_cpu: u32,
+    hardware: Hardware,
     stop: Stop,
 }
 
@@ -115,6 +119,7 @@ impl Bench {
             hot_set: HotSet::new(cell.hot_set_bytes)?,
             pass_lines: (cell.pass_bytes / LINE_BYTES).max(1),
             streamer_cpu,
+            hardware: Hardware::open(),
             stop: stop.clone(),
         })
     }
@@ -172,6 +177,7 @@ impl Bench {
         for number in 0..warm_up + clocked {
             self.stop.check()?;
             if number == warm_up {
+                self.hardware.start();
                 clock = Instant::now();
             }
             let start = Instant::now();
@@ -186,6 +192,7 @@ impl Bench {
             }
         }
         let elapsed_ns = nanos(clock.elapsed()).max(1);
+        passes.counters = self.hardware.stop();
         let is_idle = mode == CopyMode::Idle;
         let bytes = if is_idle { 0 } else { clocked * self.stream.object_bytes() };
         Ok(passes.felt(bytes, bytes, elapsed_ns, (!is_idle).then_some(copy_ns)))
@@ -194,6 +201,7 @@ impl Bench {
     /// The streamer on its own CPU, the victim here.
     fn side_by_side(&mut self, mode: CopyMode, window: &Window) -> Result<Felt, Failure> {
         let (stream, hot_set, stop) = (&mut self.stream, &mut self.hot_set, &self.stop);
+        let hardware = &mut self.hardware;
         let (cpu, lines) = (self.streamer_cpu, self.pass_lines);
         let (streamed, passes) = thread::scope(|scope| {
             let streamer = (mode != CopyMode::Idle).then(|| {
@@ -202,7 +210,7 @@ impl Bench {
                     Ok(stream.run(mode, window, stop))
                 })
             });
-            let passes = watch(hot_set, lines, window, stop);
+            let passes = watch(hot_set, hardware, lines, window, stop);
             let streamed = match streamer.map(thread::ScopedJoinHandle::join) {
                 Some(Ok(streamed)) => Some(streamed),
                 Some(Err(panic)) => std::panic::resume_unwind(panic),
@@ -224,15 +232,21 @@ impl Bench {
 /// The victim: passes until the window closes; those that lie in it count.
 fn watch(
     hot_set: &mut HotSet,
+    hardware: &mut Hardware,
     lines: u64,
     window: &Window,
     stop: &Stop,
 ) -> Result<Passes, Failure> {
     let mut passes = Passes::new()?;
+    let mut counts = false;
     // Asleep, so that the streamer's thread, which starts on this CPU, can leave it.
     thread::sleep(window.start.saturating_duration_since(Instant::now()));
     loop {
         stop.check()?;
+        if !counts && window.now() >= window.from {
+            hardware.start();
+            counts = true;
+        }
         let before = window.now();
         hot_set.walk(lines);
         let after = window.now();
@@ -240,6 +254,9 @@ fn watch(
             passes.add(after - before)?;
         }
         if after >= window.to {
+            if counts {
+                passes.counters = hardware.stop();
+            }
             return Ok(passes);
         }
     }
@@ -249,13 +266,15 @@ fn watch(
 struct Passes {
     histogram: Histogram<u64>,
     walk_ns: u64,
+    /// What the hardware counted meanwhile.
+    counters: BTreeMap<String, u64>,
 }
 
 impl Passes {
     fn new() -> Result<Passes, Failure> {
         let histogram = Histogram::new(DIGITS)
             .map_err(|error| Failure::Limit(format!("cannot keep a histogram: {error}")))?;
-        Ok(Passes { histogram, walk_ns: 0 })
+        Ok(Passes { histogram, walk_ns: 0, counters: BTreeMap::new() })
     }
 
     fn add(&mut self, pass: Duration) -> Result<(), Failure> {
@@ -270,7 +289,8 @@ impl Passes {
         let recorded = self.histogram.iter_recorded();
         let passes =
             recorded.map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
-        Felt { bytes, offered_bytes: offered, elapsed_ns, phases_ns, passes }
+        let counters = self.counters;
+        Felt { bytes, offered_bytes: offered, elapsed_ns, phases_ns, counters, passes }
     }
 }
 

@@ -13,6 +13,7 @@ use super::process::{ReaderProcess, unexpected};
 use super::send::{self, Sender};
 use super::{Failure, Stop, cpus, link, sockets};
 use crate::experiment::Mode;
+use crate::hardware::Hardware;
 use crate::plan::CellPlan;
 use crate::record::Params;
 
@@ -44,6 +45,8 @@ pub struct Rig {
     pub(super) stop: Stop,
     /// The victim's, once there is one.
     pub(super) hot_set: Option<HotSet>,
+    /// Of this thread and, since it was opened before, of the reader.
+    pub(super) hardware: Hardware,
     /// Bytes of an object whose hint the kernel does not look at.
     pub(super) too_small_bytes: u64,
     /// What the sockets' SO_NTCOPY is.
@@ -69,6 +72,7 @@ impl Rig {
         stop: &Stop,
     ) -> Result<Rig, Failure> {
         cpus::pin(cell.cpus.sender)?;
+        let hardware = Hardware::open();
         let patience = options.patience;
         let mut reader = ReaderProcess::start(&options.reader_args, patience, stop.clone())?;
         let pipe_bytes = cell.pipe_bytes.unwrap_or(Pipe::bytes_for_object(cell.object_bytes));
@@ -92,6 +96,7 @@ impl Rig {
             data: DataSet::new(cell.dataset_bytes, cell.object_bytes, kept)?,
             sender: Sender::new(cell.family, cell.object_bytes, patience, stop.clone())?,
             hot_set: None,
+            hardware,
             too_small_bytes: cell.family.too_small_bytes(cell.object_bytes, min_bytes),
             setting: Setting::None,
             cell: cell.clone(),

@@ -119,12 +119,13 @@ impl Bench<'_> {
         self.knob.map_or(Ok(()), |knob| knob.set(mode))?;
         let count = forks.warm_up(self.plan.warm_up, self.plan.sample)?;
         let before = Counts::read()?;
-        let elapsed = forks.run(count)?;
+        let (elapsed, events) = forks.run(count)?;
         let after = Counts::read()?;
-        let counters = match self.knob {
+        let mut counters = match self.knob {
             Some(_) => check(mode, count * cell.pages(), before, after)?,
             None => [].into(),
         };
+        counters.extend(events);
         forks.check(self.options.spoil)?;
         Ok(Sample {
             cell: number,

@@ -315,7 +315,7 @@ impl CellRun<'_> {
             bytes: felt.bytes,
             elapsed_ns: felt.elapsed_ns,
             phases_ns: felt.phases_ns,
-            counters: BTreeMap::new(),
+            counters: felt.counters,
             series,
         }))?)
     }

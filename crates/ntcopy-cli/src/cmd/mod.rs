@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod ddio;
 pub mod kernel;
 pub mod module;
 pub mod probe;

@@ -80,7 +80,7 @@ fn pages() -> Vec<Grid> {
     loops.collect()
 }
 
-fn table(grid: &Grid) -> Markup {
+pub(super) fn table(grid: &Grid) -> Markup {
     html! {
         section class="group" {
             h3 { (grid.heading) }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use ntcopy_bench::record::{Cache, Record};
 
-use crate::text;
+use crate::{hardware, text};
 
 pub(super) fn table(record: &Record) -> Markup {
     html! {
@@ -31,7 +31,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         0 => unknown(),
         bytes => text::about_size(bytes),
     };
-    vec![
+    let mut facts = vec![
         ("CPU", machine.cpu_model.clone()),
         ("CPUID signature", machine.cpu_signature.clone()),
         ("CPUs of the host", machine.cpus.to_string()),
@@ -49,7 +49,16 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ),
         ("Frequency governor", machine.governor.clone().unwrap_or_else(unknown)),
         ("Hypervisor", machine.hypervisor.clone().unwrap_or_else(|| "no sign of one".to_owned())),
-    ]
+    ];
+    let counters = &machine.hardware_counters;
+    let counted = counters.iter().filter(|counter| counter.missing.is_none());
+    let counted: Vec<String> =
+        counted.map(|counter| format!("{} ({})", counter.name, counter.source)).collect();
+    let all = [counted, hardware::missing(record)].concat();
+    if !all.is_empty() {
+        facts.push(("Hardware counters", all.join("; ")));
+    }
+    facts
 }
 
 fn kernel_cpus(record: &Record) -> String {

@@ -227,6 +227,7 @@ fn machine() -> Machine {
         libc_nt_threshold_bytes: Some(288 * MIB),
         governor: None,
         hypervisor: Some("KVMKVMKVM".into()),
+        hardware_counters: vec![],
     }
 }
 

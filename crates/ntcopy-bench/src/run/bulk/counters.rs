@@ -1,53 +1,89 @@
-//! Hardware events of the calling thread: counted where they can be, never estimated.
+//! Hardware counters of the threads that share a sample.
 
 use std::collections::BTreeMap;
 
-use ntcopy::hardware::{self, Outcome};
-use perf_event::events::Hardware;
-use perf_event::{Builder, Counter};
+use crate::hardware::{Hardware, is_mark};
 
-const EVENTS: [(&str, Hardware); 3] = [
-    ("cycles", Hardware::CPU_CYCLES),
-    ("instructions", Hardware::INSTRUCTIONS),
-    ("llc-misses", Hardware::CACHE_MISSES),
-];
+/// Counts, by name, with their marks.
+pub type Counts = BTreeMap<String, u64>;
 
-/// Every event, and why it cannot be counted, if it cannot.
-pub fn offered() -> BTreeMap<String, Option<String>> {
-    let why = |outcome: Outcome| (outcome != Outcome::Counts).then(|| outcome.meaning());
-    let counters = hardware::counters().into_iter();
-    counters.map(|counter| (counter.name.to_owned(), why(counter.outcome))).collect()
+/// Counters of one thread; one of the threads has those of the whole machine as well.
+pub struct Counting<'a> {
+    thread: Hardware,
+    machine: Option<&'a mut Hardware>,
 }
 
-/// Counters of one thread.
-#[derive(Default)]
-pub struct Counting(Vec<(&'static str, Counter)>);
-
-impl Counting {
-    /// Opens those that are offered, for the calling thread.
-    pub fn open(offered: &BTreeMap<String, Option<String>>) -> Counting {
-        let can = |name: &str| offered.get(name).is_some_and(Option::is_none);
-        let open = |event: Hardware| Builder::new(event).build().ok();
-        let events = EVENTS.into_iter().filter(|(name, _)| can(name));
-        Counting(events.filter_map(|(name, event)| Some((name, open(event)?))).collect())
+impl<'a> Counting<'a> {
+    /// Opens those of the calling thread.
+    pub fn open(machine: Option<&'a mut Hardware>) -> Counting<'a> {
+        Counting { thread: Hardware::of_thread(), machine }
     }
 
+    /// Before the threads wait for each other: the machine's take long to switch.
+    pub fn start_of_machine(&mut self) {
+        if let Some(machine) = &mut self.machine {
+            machine.start();
+        }
+    }
+
+    /// Right before this thread begins.
     pub fn start(&mut self) {
-        for (_, counter) in &mut self.0 {
-            // One that doesn't start stays at 0, and is left out.
-            let _ = counter.enable();
-        }
+        self.thread.start();
     }
 
-    /// Stops and reads them; those that counted nothing are left out.
-    pub fn stop(mut self) -> BTreeMap<String, u64> {
-        for (_, counter) in &mut self.0 {
-            let _ = counter.disable();
+    /// Right after it has ended.
+    pub fn stop(&mut self) -> Counts {
+        self.thread.stop()
+    }
+
+    /// When all have ended: the machine's.
+    pub fn stop_of_machine(self) -> Counts {
+        self.machine.map_or_else(Counts::new, Hardware::stop)
+    }
+}
+
+/// The threads' counts together: those that each of them has. A mark is as bad as the worst.
+pub fn total(threads: &[&Counts]) -> Counts {
+    let mut total = Counts::new();
+    let Some(first) = threads.first() else { return total };
+    for name in first.keys().filter(|name| !is_mark(name)) {
+        let counts: Vec<u64> =
+            threads.iter().filter_map(|counts| counts.get(name).copied()).collect();
+        if counts.len() == threads.len() {
+            total.insert(name.clone(), counts.iter().sum());
         }
-        let read = |(name, mut counter): (&'static str, Counter)| {
-            let count = counter.read().ok().filter(|count| *count > 0)?;
-            Some((name.to_owned(), count))
+    }
+    for (name, permille) in threads.iter().flat_map(|counts| counts.iter()) {
+        if is_mark(name) && total.keys().any(|of| is_mark_of(name, of)) {
+            let worst = total.get(name).map_or(*permille, |other| *other.min(permille));
+            total.insert(name.clone(), worst);
+        }
+    }
+    total
+}
+
+fn is_mark_of(mark: &str, name: &str) -> bool {
+    mark.strip_prefix(name).is_some_and(|rest| rest == crate::hardware::COUNTED_PERMILLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_all_threads_counted_is_their_total() {
+        let of = |list: &[(&str, u64)]| -> Counts {
+            list.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
         };
-        self.0.into_iter().filter_map(read).collect()
+        let first = of(&[("cycles", 10), ("llc-misses", 1), ("cycles:counted_permille", 900)]);
+        let second = of(&[
+            ("cycles", 5),
+            ("cycles:counted_permille", 500),
+            ("llc-misses:counted_permille", 1),
+        ]);
+        let both = of(&[("cycles", 15), ("cycles:counted_permille", 500)]);
+        assert_eq!(total(&[&first, &second]), both);
+        assert_eq!(total(&[&first]), first);
+        assert_eq!(total(&[]), Counts::new());
     }
 }

@@ -1,6 +1,5 @@
 //! The worker: owns the memory, and does what it is told.
 
-use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -10,7 +9,7 @@ use ntcopy::Path;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::calls::Call;
-use super::counters::{self, Counting};
+use super::counters::{self, Counting, Counts};
 use super::lanes::{Lane, Places, Stand};
 use super::matrix;
 use super::memory::{self, SEED};
@@ -20,6 +19,7 @@ use super::pmem2::{self, Memcpy};
 use super::threads::{Start, together};
 use crate::experiment::bulk::{Heat, MatrixTask, Task, Walk, Way};
 use crate::experiment::pages::{Action, PageWay, ReadBack};
+use crate::hardware::{self, Hardware};
 use crate::plan::bulk::LINE_BYTES;
 use crate::run::link::{self, Received};
 use crate::run::{Failure, cpus};
@@ -68,7 +68,7 @@ fn carry_out(worker: &mut Option<Work>, order: Order) -> Result<Reply, Failure> 
             let reply = Reply::Ready {
                 libc_threshold_bytes: ntcopy::libc::Libc::detect().memcpy_nt_threshold_bytes,
                 no_libpmem2: work.libpmem2.as_ref().err().cloned(),
-                counters: work.counters.clone(),
+                counters: hardware::core(),
             };
             *worker = Some(work);
             Ok(reply)
@@ -90,7 +90,8 @@ struct Work {
     destination: MmapMut,
     cpus: Vec<u32>,
     libpmem2: Result<Memcpy, String>,
-    counters: BTreeMap<String, Option<String>>,
+    /// The whole machine's counters.
+    machine: Hardware,
     task: Task,
     size: usize,
     stands: Vec<Stand>,
@@ -144,7 +145,9 @@ struct Clocked {
     begin: Instant,
     end: Instant,
     path: Option<Path>,
-    events: BTreeMap<String, u64>,
+    events: Counts,
+    /// Of the whole machine, in one of the threads.
+    machine: Counts,
 }
 
 impl Work {
@@ -161,7 +164,7 @@ impl Work {
             destination: memory::map(destination_bytes, huge_pages, None)?,
             cpus: on,
             libpmem2: pmem2::load(),
-            counters: counters::offered(),
+            machine: Hardware::of_machine(),
             task: Task::Matrix(MatrixTask::Sum),
             size: 0,
             stands: Vec::new(),
@@ -257,7 +260,7 @@ impl Work {
         sample_ns: u64,
     ) -> Result<Traffic, Failure> {
         let doing = self.doing(name)?;
-        let (cpus, offered) = (self.cpus.clone(), self.counters.clone());
+        let cpus = self.cpus.clone();
         let (size, threads) = (self.size as u64, self.stands.len());
         let least = (warm_up_bytes / threads as u64).div_ceil(size.max(1));
         let rates = together(self.lanes(), &cpus, |mut lane| {
@@ -266,10 +269,15 @@ impl Work {
         let rate = rates.iter().sum::<f64>() / threads as f64;
         let calls = ((rate * sample_ns as f64) as u64).max(1);
         let (start, finish) = (Start::of(threads), Start::of(threads));
-        let clocked = together(self.lanes(), &cpus, |mut lane| {
-            let counting = Counting::open(&offered);
+        let mut machine = std::mem::take(&mut self.machine);
+        let mut one = Some(&mut machine);
+        let lanes = self.lanes().into_iter().map(|lane| (lane, one.take())).collect();
+        let clocked = together(lanes, &cpus, |(mut lane, machine)| {
+            let counting = Counting::open(machine);
             clock(doing, &mut lane, calls, counting, &start, &finish)
-        })?;
+        });
+        self.machine = machine;
+        let clocked = clocked?;
         Ok(traffic(&clocked, calls * size * threads as u64))
     }
 }
@@ -295,7 +303,7 @@ fn clock(
     doing: Doing,
     lane: &mut Lane<'_>,
     calls: u64,
-    mut counting: Counting,
+    mut counting: Counting<'_>,
     start: &Start,
     finish: &Start,
 ) -> Result<Clocked, Failure> {
@@ -304,29 +312,32 @@ fn clock(
     if !is_matrix {
         lane.spoil_last(calls, doing.value());
     }
+    counting.start_of_machine();
     start.wait();
-    let begin = Instant::now();
     counting.start();
+    let begin = Instant::now();
     let (path, sum) = doing.run(lane, calls);
-    let events = counting.stop();
     let end = Instant::now();
+    let events = counting.stop();
     // What one compares must not disturb another that still runs.
     finish.wait();
+    let machine = counting.stop_of_machine();
     match doing {
         Doing::Walk(task, _) => matrix::verify(lane, task, sum)?,
         _ => lane.check(last, doing.value())?,
     }
     doing.check_read(lane, sum)?;
-    Ok(Clocked { begin, end, path, events })
+    Ok(Clocked { begin, end, path, events, machine })
 }
 
 fn traffic(clocked: &[Clocked], bytes: u64) -> Traffic {
     let begin = clocked.iter().map(|one| one.begin).min();
     let end = clocked.iter().map(|one| one.end).max();
     let elapsed = end.zip(begin).map_or(0, |(end, begin)| (end - begin).as_nanos() as u64);
-    let mut counters = BTreeMap::new();
-    for (name, count) in clocked.iter().flat_map(|one| &one.events) {
-        *counters.entry(name.clone()).or_default() += count;
+    let events: Vec<&Counts> = clocked.iter().map(|one| &one.events).collect();
+    let mut counters = counters::total(&events);
+    for one in clocked {
+        counters.extend(one.machine.clone());
     }
     if clocked.iter().any(|one| one.path.is_some_and(Path::is_nontemporal)) {
         counters.insert("nontemporal_bytes".to_owned(), bytes);

@@ -65,6 +65,7 @@ fn the_median_pass_is_one_that_was_kept() {
         offered_bytes: 0,
         elapsed_ns: 1,
         phases_ns: BTreeMap::new(),
+        counters: BTreeMap::new(),
         passes: vec![(10, 3), (20, 2), (99, 1)],
     };
     assert_eq!(felt.median_pass_ns(), 10);

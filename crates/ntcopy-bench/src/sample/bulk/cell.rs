@@ -154,10 +154,16 @@ impl Bench<'_> {
 
     /// What stands in the record about hardware counters.
     fn counters(&self) -> String {
-        let offered = self.workers.plain.counters().iter();
-        let words = offered.map(|(name, why)| match why {
-            None => format!("{name} counted"),
-            Some(why) => format!("{name} not available here: {why}"),
+        let mut groups: Vec<(Option<&String>, Vec<&str>)> = Vec::new();
+        for (name, why) in self.workers.plain.counters() {
+            match groups.iter_mut().find(|(other, _)| *other == why.as_ref()) {
+                Some((_, names)) => names.push(name),
+                None => groups.push((why.as_ref(), vec![name])),
+            }
+        }
+        let words = groups.iter().map(|(why, names)| match why {
+            None => format!("{} counted", names.join(", ")),
+            Some(why) => format!("{} not available here: {why}", names.join(", ")),
         });
         words.collect::<Vec<String>>().join("; ")
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use ntcopy::cpu::{Cache, Cpu, FEATURES, Use};
-use ntcopy::hardware::{self, Outcome};
+use ntcopy::hardware;
 use ntcopy::libc::Libc;
 use ntcopy::socket::{self, Support};
 use serde::Serialize;
@@ -98,8 +98,10 @@ pub struct UserModeKernel {
 
 #[derive(Serialize)]
 pub struct CounterFound {
-    pub name: &'static str,
+    pub name: String,
     pub available: bool,
+    /// The CPU's or the kernel's name for what is counted.
+    pub source: String,
     pub meaning: String,
 }
 
@@ -186,10 +188,14 @@ fn instructions(cpu: &Cpu) -> Vec<Instruction> {
 }
 
 fn counters() -> Vec<CounterFound> {
-    let found = hardware::counters().into_iter().map(|counter| CounterFound {
+    let found = ntcopy_bench::hardware::offered().into_iter().map(|counter| CounterFound {
+        available: counter.missing.is_none(),
+        meaning: match &counter.missing {
+            None => format!("counts: {}", counter.source),
+            Some(why) => format!("n/a ({why})"),
+        },
         name: counter.name,
-        available: counter.outcome == Outcome::Counts,
-        meaning: counter.outcome.meaning(),
+        source: counter.source,
     });
     found.collect()
 }

@@ -201,7 +201,7 @@ fn user_mode(out: &mut String, found: &Findings) {
 fn counters(out: &mut String, found: &Findings) {
     title(out, "Hardware counters");
     for counter in &found.counters {
-        row(out, counter.name, &counter.meaning);
+        row(out, &counter.name, &counter.meaning);
     }
     row(out, "resctrl", found.resctrl);
 }

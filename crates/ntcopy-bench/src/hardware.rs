@@ -1,0 +1,143 @@
+//! Hardware counters around the clocked part of a sample: used where they exist, said to be absent
+//! where they don't, never estimated.
+//!
+//! Core events (`perf_event_open`) are of the thread that opened them and of what it starts
+//! afterwards. DRAM traffic, from the memory controllers' PMUs or from resctrl, is the whole
+//! machine's. `docs/COUNTERS.md` has the events of each CPU family and where they come from.
+
+mod catalogue;
+mod dram;
+mod events;
+mod open;
+mod pmu;
+mod resctrl;
+mod scale;
+#[cfg(test)]
+mod testing;
+
+use std::collections::BTreeMap;
+
+use self::catalogue::Catalogue;
+use self::open::Opened;
+use self::resctrl::Reading;
+use self::scale::Sum;
+use crate::record::HardwareCounter;
+
+pub use scale::{COUNTED_PERMILLE, is_mark};
+
+/// Environment: `off` leaves every hardware counter alone.
+pub const VARIABLE: &str = "NTCOPY_HARDWARE_COUNTERS";
+
+/// Every counter that a sample may carry, and why those are missing that are.
+///
+/// Tries each once a process: some milliseconds.
+#[must_use]
+pub fn offered() -> Vec<HardwareCounter> {
+    Catalogue::get().offers().to_vec()
+}
+
+/// The core events, by name, each with why it cannot be counted, if it cannot.
+#[must_use]
+pub fn core() -> BTreeMap<String, Option<String>> {
+    let core = Catalogue::get().core_offers().iter();
+    core.map(|counter| (counter.name.clone(), counter.missing.clone())).collect()
+}
+
+/// Counters that are open: what is between [`start`](Self::start) and [`stop`](Self::stop) is
+/// counted. Those that cannot be opened are left out.
+#[derive(Default)]
+pub struct Hardware {
+    sums: Vec<(&'static str, Vec<Opened>)>,
+    bandwidth: Option<resctrl::Monitor>,
+    before: Option<Reading>,
+}
+
+impl Hardware {
+    /// Core events of this thread and of all that it starts from now on, and DRAM traffic.
+    #[must_use]
+    pub fn open() -> Hardware {
+        let catalogue = Catalogue::get();
+        let mut hardware = Hardware::of_machine();
+        hardware.sums.extend(catalogue.open_core(true));
+        hardware
+    }
+
+    /// Core events of this thread alone.
+    #[must_use]
+    pub fn of_thread() -> Hardware {
+        let sums = Catalogue::get().open_core(false);
+        Hardware { sums, ..Hardware::default() }
+    }
+
+    /// DRAM traffic alone.
+    #[must_use]
+    pub fn of_machine() -> Hardware {
+        let catalogue = Catalogue::get();
+        Hardware { sums: catalogue.open_dram(), bandwidth: catalogue.monitor(), before: None }
+    }
+
+    /// Begins to count.
+    pub fn start(&mut self) {
+        self.before = self.bandwidth.as_ref().and_then(resctrl::Monitor::read);
+        for opened in self.sums.iter_mut().flat_map(|(_, list)| list) {
+            opened.start();
+        }
+    }
+
+    /// Ends it. Counts by name; beside one that was scaled, since its counter was shared, stands
+    /// `<name>:counted_permille`, the part of the time that it counted. One that never had its
+    /// turn, or could not be read, is left out.
+    pub fn stop(&mut self) -> BTreeMap<String, u64> {
+        // All stop before the first is read: reading takes time.
+        for opened in self.sums.iter_mut().flat_map(|(_, list)| list) {
+            opened.stop();
+        }
+        let after = self.bandwidth.as_ref().and_then(resctrl::Monitor::read);
+        let mut counts = BTreeMap::new();
+        for (name, list) in &mut self.sums {
+            let sum: Sum = list.iter_mut().map(Opened::counted).collect();
+            sum.put(name, &mut counts);
+        }
+        if let (Some(before), Some(after)) = (self.before.take(), after) {
+            counts.extend(after.since(&before));
+        }
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_was_offered_and_what_was_not_is_left_out() {
+        let mut hardware = Hardware::open();
+        hardware.start();
+        let sum = (0..1_000_000u64).fold(0, |sum, term| std::hint::black_box(sum ^ term));
+        std::hint::black_box(sum);
+        let counted = hardware.stop();
+        let offered = offered();
+        assert!(offered.iter().any(|counter| counter.name == "cycles"), "{offered:?}");
+        for name in counted.keys().filter(|name| !is_mark(name)) {
+            let offer = offered.iter().find(|offer| offer.name == *name);
+            assert!(offer.is_some_and(|offer| offer.missing.is_none()), "{name}: {offered:?}");
+        }
+        for offer in &offered {
+            assert!(offer.missing.as_deref() != Some(""), "{offer:?}");
+        }
+    }
+
+    #[test]
+    fn a_second_run_counts_anew() {
+        let mut hardware = Hardware::open();
+        hardware.start();
+        let sum = (0..3_000_000u64).fold(0, |sum, term| std::hint::black_box(sum ^ term));
+        std::hint::black_box(sum);
+        let long = hardware.stop();
+        hardware.start();
+        let short = hardware.stop();
+        for name in ["cycles", "instructions"] {
+            assert!(short.get(name).unwrap_or(&0) <= long.get(name).unwrap_or(&0), "{name}");
+        }
+    }
+}

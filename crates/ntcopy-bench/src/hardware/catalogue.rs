@@ -1,0 +1,232 @@
+//! Which counters this machine has, found once a process.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use ntcopy::cpu::Cpu;
+use ntcopy::hardware::Outcome;
+use rustix::io::Errno;
+
+use super::VARIABLE;
+use super::dram::{self, Traffic};
+use super::events::{self, Event};
+use super::open::{Opened, Request, Scope};
+use super::pmu::{self, Config};
+use super::resctrl::{self, Monitor};
+use crate::record::HardwareCounter;
+
+/// What was found.
+pub struct Catalogue {
+    /// Events that count, and whether those of the kernel do as well.
+    core: Vec<(Event, bool)>,
+    dram: Vec<Traffic>,
+    monitor: Option<Monitor>,
+    offers: Vec<HardwareCounter>,
+    /// How many of the offers, from the first on, are core events.
+    core_offers: usize,
+}
+
+/// What finding it depends on, so that recorded machines can stand in for this one.
+pub struct Machine<'a> {
+    pub root: &'a Path,
+    /// CPUID vendor, family, model and stepping.
+    pub signature: &'a str,
+    pub guest: bool,
+    /// Switched off by the user.
+    pub off: bool,
+    /// Tries a core event; whether it moves is asked of the cycles only.
+    pub attempt: &'a dyn Fn(&Request, bool) -> Result<(), Outcome>,
+}
+
+impl Catalogue {
+    /// This machine's.
+    pub fn get() -> &'static Catalogue {
+        static FOUND: OnceLock<Catalogue> = OnceLock::new();
+        FOUND.get_or_init(|| {
+            let cpu = Cpu::detect();
+            Catalogue::find(&Machine {
+                root: Path::new("/"),
+                signature: &cpu.signature(),
+                guest: cpu.hypervisor.is_some(),
+                off: std::env::var(VARIABLE).is_ok_and(|value| value == "off"),
+                attempt: &|request, moves| {
+                    if moves { request.attempt_to_count() } else { request.attempt() }
+                },
+            })
+        })
+    }
+
+    /// A machine's.
+    pub fn find(machine: &Machine<'_>) -> Catalogue {
+        let mut found = Catalogue {
+            core: Vec::new(),
+            dram: Vec::new(),
+            monitor: None,
+            offers: Vec::new(),
+            core_offers: 0,
+        };
+        found.add_core(machine);
+        found.core_offers = found.offers.len();
+        found.add_dram(machine);
+        found.add_bandwidth(machine);
+        found
+    }
+
+    pub fn offers(&self) -> &[HardwareCounter] {
+        &self.offers
+    }
+
+    pub fn core_offers(&self) -> &[HardwareCounter] {
+        &self.offers[..self.core_offers]
+    }
+
+    /// Opens the core events that count here.
+    pub fn open_core(&self, with_started: bool) -> Vec<(&'static str, Vec<Opened>)> {
+        let scope = if with_started { Scope::ThreadAndStarted } else { Scope::Thread };
+        let open = |(event, kernel): &(Event, bool)| {
+            let opened = Opened::new(&request(event, scope, *kernel), 1.0)?;
+            Some((event.name, vec![opened]))
+        };
+        self.core.iter().filter_map(open).collect()
+    }
+
+    /// Opens the memory controllers' counters: all of a direction, or none of it.
+    pub fn open_dram(&self) -> Vec<(&'static str, Vec<Opened>)> {
+        let open = |traffic: &Traffic| {
+            let parts = traffic.parts.iter();
+            let opened = parts.map(|part| Opened::new(&machine_wide(part), part.bytes));
+            Some((traffic.name, opened.collect::<Option<Vec<Opened>>>()?))
+        };
+        self.dram.iter().filter_map(open).collect()
+    }
+
+    pub fn monitor(&self) -> Option<Monitor> {
+        self.monitor.clone()
+    }
+
+    fn offer(&mut self, name: &str, source: &str, missing: Option<String>) {
+        let (name, source) = (name.to_owned(), source.to_owned());
+        self.offers.push(HardwareCounter { name, source, missing });
+    }
+
+    fn add_core(&mut self, machine: &Machine<'_>) {
+        let known = events::of(machine.signature);
+        // What keeps the cycles from being counted keeps everything.
+        let mut none = machine.off.then(switched_off);
+        for name in events::NAMES {
+            let event = known.iter().find(|event| event.name == name);
+            if let Some(why) = &none {
+                let source = event.map_or("", |event| event.source);
+                self.offer(name, source, Some(why.clone()));
+                continue;
+            }
+            let Some(event) = event else {
+                let why = "no event of this CPU's cores is known for it";
+                self.offer(name, "", Some(why.to_owned()));
+                continue;
+            };
+            match attempt(machine, event) {
+                Ok(kernel) => {
+                    let where_ = if kernel { "" } else { ", in user space only" };
+                    self.offer(name, &format!("{}{where_}", event.source), None);
+                    self.core.push((*event, kernel));
+                }
+                Err(outcome) => {
+                    let why = why_not(machine, &outcome);
+                    if name == events::NAMES[0] {
+                        none = Some(why.clone());
+                    }
+                    self.offer(name, event.source, Some(why));
+                }
+            }
+        }
+    }
+
+    fn add_dram(&mut self, machine: &Machine<'_>) {
+        let found = dram::find(machine.root, machine.signature);
+        let together = found.iter().any(|traffic| traffic.name == dram::TOTAL);
+        let names: &[&str] = if together { &[dram::TOTAL] } else { &[dram::READ, dram::WRITE] };
+        for name in names {
+            let traffic = found.iter().find(|traffic| traffic.name == *name);
+            let source = traffic.map_or("", |traffic| traffic.source.as_str());
+            let missing = match traffic {
+                _ if machine.off => Some(switched_off()),
+                None if machine.guest => Some("no memory-controller PMU in this guest".to_owned()),
+                None => Some("no memory-controller PMU (uncore_imc, amd_umc, amd_df)".to_owned()),
+                // One of its counters speaks for the others.
+                Some(traffic) => traffic
+                    .parts
+                    .first()
+                    .and_then(|part| (machine.attempt)(&machine_wide(part), false).err())
+                    .map(|outcome| match outcome {
+                        Outcome::Refused(Errno::ACCESS | Errno::PERM) => {
+                            "not allowed (the machine's counters need root, CAP_PERFMON, or \
+                             kernel.perf_event_paranoid=0)"
+                                .to_owned()
+                        }
+                        other => other.meaning(),
+                    }),
+            };
+            if missing.is_none() {
+                self.dram.extend(traffic.cloned());
+            }
+            self.offer(name, source, missing);
+        }
+    }
+
+    fn add_bandwidth(&mut self, machine: &Machine<'_>) {
+        let found = if machine.off { Err(switched_off()) } else { resctrl::find(machine.root) };
+        for name in [resctrl::TOTAL, resctrl::LOCAL] {
+            let missing = match &found {
+                Ok(monitor) if monitor.has(name) => None,
+                Ok(_) => Some("resctrl of this CPU does not monitor it".to_owned()),
+                Err(why) => Some(why.clone()),
+            };
+            self.offer(name, "resctrl, the default group", missing);
+        }
+        self.monitor = found.ok();
+    }
+}
+
+fn switched_off() -> String {
+    format!("switched off by {VARIABLE}")
+}
+
+fn request(event: &Event, scope: Scope, kernel: bool) -> Request {
+    Request { kind: event.kind, config: Config([event.config, 0, 0]), scope, kernel }
+}
+
+fn machine_wide(part: &dram::Part) -> Request {
+    // These PMUs cannot leave the kernel out, and refuse to be asked to.
+    Request { kind: part.kind, config: part.config, scope: Scope::Cpu(part.cpu), kernel: true }
+}
+
+/// With the kernel's part if that is allowed, without it otherwise; gives which of the two.
+fn attempt(machine: &Machine<'_>, event: &Event) -> Result<bool, Outcome> {
+    let moves = event.name == events::NAMES[0];
+    let attempt =
+        |kernel| (machine.attempt)(&request(event, Scope::ThreadAndStarted, kernel), moves);
+    match attempt(true) {
+        Ok(()) => Ok(true),
+        Err(Outcome::Refused(Errno::ACCESS | Errno::PERM)) => attempt(false).map(|()| false),
+        Err(other) => Err(other),
+    }
+}
+
+fn why_not(machine: &Machine<'_>, outcome: &Outcome) -> String {
+    let absent = Outcome::Refused(Errno::NOENT).meaning();
+    if outcome.meaning() != absent {
+        return outcome.meaning();
+    }
+    let names = pmu::names(machine.root).unwrap_or_default();
+    let of_cores = |name: &String| name.starts_with("cpu") || name.starts_with("armv");
+    match (names.iter().any(of_cores), machine.guest) {
+        (true, _) => absent,
+        (false, true) => "no PMU in this guest".to_owned(),
+        (false, false) => "no PMU that this kernel drives".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "catalogue_tests.rs"]
+mod tests;

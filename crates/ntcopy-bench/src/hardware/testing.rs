@@ -1,0 +1,52 @@
+//! Recorded trees: what `/sys` and `/proc` of a machine hold, in one file each, below
+//! `tests/hardware/`.
+
+use std::fs;
+use std::path::Path;
+
+/// A tree, laid out.
+pub struct Tree(tempfile::TempDir);
+
+impl Tree {
+    /// Lays out `tests/hardware/<name>.tree`.
+    pub fn new(name: &str) -> Tree {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hardware");
+        let text = fs::read_to_string(folder.join(format!("{name}.tree"))).expect("a tree");
+        let tree = Tree(tempfile::tempdir().expect("a folder"));
+        for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            let (path, content) = line.split_once(" = ").expect("a path and its content");
+            for path in expanded(path) {
+                tree.write(&path, &format!("{content}\n"));
+            }
+        }
+        tree
+    }
+
+    /// What stands for `/`.
+    pub fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Makes or replaces a file.
+    pub fn write(&self, path: &str, content: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        fs::write(path, content).expect("a file");
+    }
+}
+
+/// `a{0..2}b` is `a0b`, `a1b` and `a2b`.
+fn expanded(path: &str) -> Vec<String> {
+    let parts = || {
+        let (before, rest) = path.split_once('{')?;
+        let (range, after) = rest.split_once('}')?;
+        let (first, last) = range.split_once("..")?;
+        Some((before, first.parse::<u32>().ok()?, last.parse::<u32>().ok()?, after))
+    };
+    match parts() {
+        Some((before, first, last, after)) => {
+            (first..=last).map(|number| format!("{before}{number}{after}")).collect()
+        }
+        None => vec![path.to_owned()],
+    }
+}
