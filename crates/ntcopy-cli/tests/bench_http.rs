@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Nothing here takes so long, on any machine; a test that would hang ends.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The program, with both daemons beside it, as `make build` has them.
+/// The program, with both daemons beside it, as `cargo build` has them.
 fn program() -> &'static Path {
     static DAEMONS: OnceLock<()> = OnceLock::new();
     let program = Path::new(env!("CARGO_BIN_EXE_ntcopy"));
