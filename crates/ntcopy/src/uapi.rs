@@ -63,7 +63,7 @@ pub struct Socket {
 pub struct ModuleInfo {
     /// The module's version: major << 16 | minor << 8 | patch.
     pub version: u32,
-    /// Of the interface: [`MODULE_SERIES`].
+    /// Of the interface: 1.
     pub series: u32,
     /// Sockets that are attached.
     pub attached: u64,

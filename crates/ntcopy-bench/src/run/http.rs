@@ -2,7 +2,7 @@
 //!
 //! Proxy and backend are programs of their own, started in a folder of their own and ended with
 //! it. The client is this process: one thread, one epoll, all connections. It throws bodies away
-//! in the socket ([`wire`]), so that it is the smallest part of what is measured, or compares
+//! in the socket (`wire`), so that it is the smallest part of what is measured, or compares
 //! every byte of them, outside of what is timed.
 
 mod client;
