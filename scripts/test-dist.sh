@@ -31,10 +31,13 @@ for tool in debootstrap dpkg-deb chroot; do
 	}
 done
 
-# The mirror that apt uses here for Debian itself, else the public one.
+# The mirror that apt uses here for Debian itself.
 mirror=$(apt-cache policy 2>/dev/null |
 	sed -n 's|.* \(https\{0,1\}://[^ ]*/debian\) [a-z]*/main .*|\1|p' | head -n 1)
-mirror=${mirror:-http://deb.debian.org/debian}
+[ -n "$mirror" ] || {
+	echo "test-dist: apt has no list of a Debian mirror: run 'apt-get update', as root" >&2
+	exit 3
+}
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ntcopy-test-dist-XXXXXX")
 debian=$work/debian
