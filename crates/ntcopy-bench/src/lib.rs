@@ -12,6 +12,7 @@ pub mod guest;
 pub mod hardware;
 pub mod machine;
 pub mod plan;
+mod random;
 pub mod record;
 pub mod run;
 pub mod sample;

@@ -8,15 +8,16 @@ use std::process::Command;
 /// The modules of this crate, each with those that it may use.
 const MODULES: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("random", &[]),
     ("record", &[]),
     ("hardware", &["record"]),
     ("machine", &["record", "hardware"]),
     ("experiment", &["units"]),
     ("plan", &["units", "record", "experiment"]),
-    ("run", &["units", "record", "hardware", "experiment", "plan"]),
+    ("run", &["units", "random", "record", "hardware", "experiment", "plan"]),
     ("sample", &["units", "record", "experiment", "plan", "run"]),
     // Pure functions of records: they see nothing of how one was measured.
-    ("stats", &["record"]),
+    ("stats", &["random", "record"]),
     ("verdict", &["units", "record", "stats"]),
     // Measures for a decision, not for a record.
     ("calibrate", &["units", "experiment", "plan", "run", "sample", "stats"]),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::random::SplitMix64;
+
 /// Requests of one open sample, by when they are due.
 ///
 /// The gaps are exponential, as of many clients that know nothing of each other, and come from a
@@ -23,36 +25,23 @@ impl Schedule {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let end_ns = ns(warm_up).saturating_add(ns(sample));
         let mean_gap_ns = 1e12 / per_1000_s.max(1) as f64;
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let mut due_ns = Vec::with_capacity((end_ns as f64 / mean_gap_ns * 1.2) as usize + 16);
-        let mut at = random.gap(mean_gap_ns);
+        let mut at = gap(&mut random, mean_gap_ns);
         while at < end_ns as f64 {
             due_ns.push(at as u64);
-            at += random.gap(mean_gap_ns);
+            at += gap(&mut random, mean_gap_ns);
         }
         Schedule { due_ns, counted_from_ns: ns(warm_up), end_ns }
     }
 }
 
-/// SplitMix64: small, and every seed is as good as another.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// An exponential gap.
-    fn gap(&mut self, mean: f64) -> f64 {
-        // 53 bits make every double between 0 and 1 that is as far from its neighbours; 1 is
-        // left out, whose logarithm there is none of.
-        let part = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
-        -(1.0 - part).ln() * mean
-    }
+/// An exponential gap.
+fn gap(random: &mut SplitMix64, mean: f64) -> f64 {
+    // 53 bits make every double between 0 and 1 that is as far from its neighbours; 1 is left out,
+    // whose logarithm there is none of.
+    let part = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+    -(1.0 - part).ln() * mean
 }
 
 #[cfg(test)]

@@ -134,7 +134,18 @@ fn in_a_booted_kernel(asked: &Asked<'_>) -> anyhow::Result<ExitCode> {
         Err(code) => return Ok(code),
     };
     let request = request(asked, kernel, &plan, &place, guest::command_line());
-    let (code, stopped) = match guest::measure(&request) {
+    let (code, stopped) = measured(&request);
+    end(asked, Outcome { place, stopped }, code)
+}
+
+/// Says what was measured, however it ended: `code` is how.
+pub fn end(asked: &Asked<'_>, outcome: Outcome, code: u8) -> anyhow::Result<ExitCode> {
+    judged(&outcome.place, code, || conclude(asked, &outcome))
+}
+
+/// Measures in a booted kernel: the exit code of that, and the signal that ended it.
+pub fn measured(request: &Request) -> (u8, Option<i32>) {
+    match guest::measure(request) {
         Ok(inside) => (complained(inside.code, &inside.complaints), None),
         Err(error) => {
             let stopped = match error {
@@ -143,17 +154,20 @@ fn in_a_booted_kernel(asked: &Asked<'_>) -> anyhow::Result<ExitCode> {
             };
             (failed(error), stopped)
         }
-    };
-    end(asked, Outcome { place, stopped }, code)
+    }
 }
 
-/// Says what was measured, however it ended: `code` is how.
-pub fn end(asked: &Asked<'_>, outcome: Outcome, code: u8) -> anyhow::Result<ExitCode> {
+/// What a measurement comes to that ended with `code`, by its record if there is one.
+pub fn judged(
+    place: &Path,
+    code: u8,
+    conclude: impl FnOnce() -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
     // Without a record the inside, or the error, has said why.
-    if !outcome.place.join(FILE_NAME).exists() {
+    if !place.join(FILE_NAME).exists() {
         return Ok(ExitCode::from(code));
     }
-    let judged = conclude(asked, &outcome)?;
+    let judged = conclude()?;
     // A kernel that fell over must not pass for a success.
     Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
 }

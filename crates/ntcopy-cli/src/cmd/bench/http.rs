@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::experiment::http::{HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport};
-use ntcopy_bench::guest::{self, GuestError, Needs, Request};
+use ntcopy_bench::guest::{self, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::Cpus;
 use ntcopy_bench::plan::http::{self, HttpPlan};
-use ntcopy_bench::record::{FILE_NAME, Record, Unavailable};
+use ntcopy_bench::record::{Record, Unavailable};
 use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_bench::sample::bulk::Options;
 use ntcopy_bench::sample::{self, MeasureError, Progress};
@@ -185,23 +185,8 @@ fn in_a_booted_kernel(args: &HttpArgs) -> anyhow::Result<ExitCode> {
         args: std::env::args_os().skip(1).collect(),
         command: guest::command_line(),
     };
-    let (code, stopped) = match guest::measure(&request) {
-        Ok(inside) => (go::complained(inside.code, &inside.complaints), None),
-        Err(error) => {
-            let stopped = match error {
-                GuestError::Interrupted(signal) => Some(signal),
-                _ => None,
-            };
-            (go::failed(error), stopped)
-        }
-    };
-    // Without a record the inside, or the error, has said why.
-    if !place.join(FILE_NAME).exists() {
-        return Ok(stopped.map_or(ExitCode::from(code), signalled));
-    }
-    let judged = conclude(args, &place, stopped)?;
-    // A kernel that fell over must not pass for a success.
-    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+    let (code, stopped) = go::measured(&request);
+    go::judged(&place, code, || conclude(args, &place, stopped))
 }
 
 /// Reads the record back, prints what it says, and gives the exit code.

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::experiment::pages::{ForkMode, NAME};
-use ntcopy_bench::guest::{self, GuestError, Needs, Request};
+use ntcopy_bench::guest::{self, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::bulk::{self, ForkPlan, Room};
-use ntcopy_bench::record::{FILE_NAME, Record, Unavailable};
+use ntcopy_bench::record::{Record, Unavailable};
 use ntcopy_bench::run::{self, Stop};
 use ntcopy_bench::sample::bulk::Options;
 use ntcopy_bench::sample::{self, Progress};
 use ntcopy_kernel::{Kind, Machine};
 
-use super::super::{go, not_a_clock, not_available, pin, signalled};
+use super::super::{go, not_a_clock, not_available, pin};
 use super::PagesArgs;
 
 /// Runs it.
@@ -87,23 +87,8 @@ fn in_a_booted_kernel(args: &PagesArgs) -> anyhow::Result<ExitCode> {
         args: std::env::args_os().skip(1).collect(),
         command: guest::command_line(),
     };
-    let (code, stopped) = match guest::measure(&request) {
-        Ok(inside) => (go::complained(inside.code, &inside.complaints), None),
-        Err(error) => {
-            let stopped = match error {
-                GuestError::Interrupted(signal) => Some(signal),
-                _ => None,
-            };
-            (go::failed(error), stopped)
-        }
-    };
-    // Without a record the inside, or the error, has said why.
-    if !place.join(FILE_NAME).exists() {
-        return Ok(stopped.map_or(ExitCode::from(code), signalled));
-    }
-    let judged = conclude(args, &place, stopped)?;
-    // A kernel that fell over must not pass for a success.
-    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+    let (code, stopped) = go::measured(&request);
+    go::judged(&place, code, || conclude(args, &place, stopped))
 }
 
 /// Reads the record back, prints what it says, and gives the exit code.
