@@ -178,9 +178,9 @@ impl Outgoing {
 
     fn call(&mut self, to: BorrowedFd<'_>, sender: &mut Sender) -> Result<usize, Errno> {
         let body_follows = self.body.left() > 0;
-        let together = self.mode == Mode::Copy && body_follows && self.rescue.is_none();
+        let copies = matches!(self.mode, Mode::Copy | Mode::Nt | Mode::Adaptive);
+        let together = copies && body_follows && self.rescue.is_none();
         if self.head_sent < self.head.len() && !together {
-            // Never hinted: the peer's CPU reads it.
             let more = if body_follows { SendFlags::MORE } else { SendFlags::empty() };
             let head = &self.head[self.head_sent..];
             let sent = rustix::net::send(to, head, SendFlags::NOSIGNAL | more)?;
@@ -191,9 +191,9 @@ impl Outgoing {
             return self.send_rescued(to);
         }
         let result = match self.mode {
-            Mode::Copy => self.send_copied(to),
-            Mode::Nt => self.send_hinted(to, Hint::Auto),
-            Mode::Adaptive => self.send_hinted(to, Hint::Nontemporal),
+            // With `Nt` the socket has the hint, else the call.
+            Mode::Copy | Mode::Nt => self.send_copied(to, Hint::Auto),
+            Mode::Adaptive => self.send_copied(to, Hint::Nontemporal),
             Mode::Sendfile => self.send_file(to),
             Mode::Vmsplice => self.send_pages(to),
         };
@@ -208,26 +208,20 @@ impl Outgoing {
         }
     }
 
-    /// Head and body in one call, as long as there is head.
-    fn send_copied(&mut self, to: BorrowedFd<'_>) -> Result<usize, Errno> {
+    /// Head and body in one call, as long as there is head: a second call costs more than the few
+    /// lines of a hinted head that the peer has to fetch from memory.
+    fn send_copied(&mut self, to: BorrowedFd<'_>, hint: Hint) -> Result<usize, Errno> {
         let body = self.body.slice()?;
         let sent = if self.head_sent == self.head.len() {
-            rustix::net::send(to, body, SendFlags::NOSIGNAL)?
+            socket::send(to, body, SendFlags::NOSIGNAL, hint)?.bytes
         } else {
             let slices = [IoSlice::new(&self.head[self.head_sent..]), IoSlice::new(body)];
             let mut none = SendAncillaryBuffer::default();
-            rustix::net::sendmsg(to, &slices, &mut none, SendFlags::NOSIGNAL)?
+            socket::sendmsg(to, &slices, &mut none, SendFlags::NOSIGNAL, hint)?.bytes
         };
         let of_head = sent.min(self.head.len() - self.head_sent);
         self.head_sent += of_head;
         self.body.advance(sent - of_head);
-        Ok(sent)
-    }
-
-    /// With [`Mode::Nt`] the socket has the hint, else the call.
-    fn send_hinted(&mut self, to: BorrowedFd<'_>, hint: Hint) -> Result<usize, Errno> {
-        let sent = socket::send(to, self.body.slice()?, SendFlags::NOSIGNAL, hint)?.bytes;
-        self.body.advance(sent);
         Ok(sent)
     }
 
@@ -240,7 +234,7 @@ impl Outgoing {
             // Not from this file system: then as any other bytes.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 self.mode = Mode::Copy;
-                self.send_copied(to)
+                self.send_copied(to, Hint::Auto)
             }
             result => result,
         }
