@@ -11,7 +11,8 @@
  * TCP_ULP the socket has its own operations back, and no TCP socket gets ours
  * while another system call is under way that read the others, whatever they
  * were replaced for: it may be held up for as long as its caller likes, and be a
- * TCP_ULP as well.  Only a socket that has its ULP gets no other.
+ * TCP_ULP as well.  On a socket that has its ULP it may be a key for TLS, which
+ * would write over ours, and nobody would know.
  */
 
 #include <linux/fdtable.h>
@@ -141,7 +142,7 @@ static void put_back(struct socket *sock, const struct ntcopy_ops *table)
 	set = ntcopy_adopt(sock, ulp ? ulp->owner : NULL);
 	if (set) {
 		ntcopy_set_ops(sock, set, table->mode);
-		if (!ntcopy_is_tcp(sock->sk) || ulp || is_sole_caller(sock))
+		if (!ntcopy_is_tcp(sock->sk) || is_sole_caller(sock))
 			return;
 	}
 	atomic64_dec(ntcopy_counter(table->mode));
