@@ -64,16 +64,20 @@ pub mod http;
 pub mod memcpy;
 pub mod memset;
 mod mode;
+pub mod net;
 pub mod order;
 pub mod pages;
 pub mod phase;
+pub mod pingpong;
 mod published;
+mod rate;
 pub mod retention;
 pub mod unix;
 
 pub use family::{DATAGRAM_BYTES, Family, UnknownFamily};
 pub use mode::{Mode, UnknownMode};
 pub use published::{Published, published};
+pub use rate::Rate;
 
 /// An experiment's definition as it ships, for `--list`.
 #[derive(Debug, Clone, Copy)]
@@ -94,4 +98,6 @@ pub const EXPERIMENTS: &[Listed] = &[
     Listed { name: "order", defaults: order::DEFAULTS_TOML },
     Listed { name: pages::NAME, defaults: pages::DEFAULTS_TOML },
     Listed { name: http::NAME, defaults: http::DEFAULTS_TOML },
+    Listed { name: net::NAME, defaults: net::DEFAULTS_TOML },
+    Listed { name: pingpong::NAME, defaults: pingpong::DEFAULTS_TOML },
 ];

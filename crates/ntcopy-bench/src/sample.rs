@@ -6,6 +6,8 @@ pub mod bulk;
 mod cell;
 pub mod fork;
 pub mod http;
+pub mod net;
+pub mod pingpong;
 mod progress;
 pub mod retention;
 mod write;

@@ -7,8 +7,10 @@
 
 mod bootstrap;
 pub mod http;
+pub mod net;
 pub mod peers;
 pub mod phase;
+pub mod pingpong;
 pub mod retention;
 pub mod sweep;
 
@@ -34,7 +36,8 @@ pub const SEND_THROUGHPUT: &str = "send_throughput";
 /// The median of a victim's walks: walks by second, so that more is better here too.
 pub const WALKS: &str = "walks";
 
-/// Payload bytes by the CPU time of proxy and backend: more is better here too.
+/// Payload bytes by the CPU time of proxy and backend, or of client and server where there are
+/// only these: more is better here too.
 pub const PER_CPU: &str = "bytes_per_cpu_s";
 
 /// One by the time that half of the answers did not exceed: more is better here too.
@@ -158,7 +161,7 @@ pub fn rate(sample: &Sample, metric: &str) -> Option<f64> {
         WALKS => return Some(1e9 / retention::median_ns(sample)?),
         P50 => return Some(1e9 / http::quantile_ns(sample, 0.5)?),
         P99 => return Some(1e9 / http::quantile_ns(sample, 0.99)?),
-        PER_CPU => http::server_cpu_ns(sample)?,
+        PER_CPU => http::server_cpu_ns(sample).or_else(|| net::cpu_ns(sample))?,
         // What a schedule offers is no throughput.
         THROUGHPUT if http::is_scheduled(sample) => return None,
         THROUGHPUT => sample.elapsed_ns,

@@ -3,10 +3,12 @@
 mod bulk;
 mod crossover;
 mod http;
+mod net;
 mod pages;
 mod phase;
 mod retention;
 mod sweep;
+mod wins;
 
 use crate::record::{Params, Record};
 use crate::stats::{self, CellResult, THROUGHPUT, Verdict};
@@ -29,6 +31,8 @@ pub fn sentences(record: &Record) -> Vec<String> {
         "memcpy" | "memset" | "order" => bulk::sentences(record),
         "pages" => pages::sentences(record),
         "http" => http::sentences(record),
+        "net" => net::sentences(record),
+        "pingpong" => net::pingpong(record),
         _ => comparison(record),
     };
     sentences.extend(trouble(record));

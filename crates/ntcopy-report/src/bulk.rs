@@ -9,12 +9,13 @@ use ntcopy_bench::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
 use serde_json::{Value, json};
 
 use crate::table::{ascii, wrapped};
-use crate::{hardware, http, text};
+use crate::{hardware, http, net, text};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_bulk(record: &Record) -> bool {
     matches!(record.header.experiment.as_str(), "memcpy" | "memset" | "order" | "pages")
         || http::is_of_http(record)
+        || net::is_of_net(record)
 }
 
 /// One table: what its rows have in common, its columns, its rows.
@@ -29,6 +30,8 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     match record.header.experiment.as_str() {
         "memcpy" => side_by_side(record),
         "http" => http::grids(record),
+        "net" => net::grids(record),
+        "pingpong" => net::pingpong::grids(record),
         _ => one_a_row(record),
     }
 }
@@ -202,7 +205,9 @@ fn label(params: &Params) -> String {
 
 /// For a terminal.
 pub(crate) fn terminal(record: &Record) -> String {
-    let mut out = print(record, presets::NOTHING, true);
+    let is_pingpong = record.header.experiment == "pingpong";
+    let mut out = if is_pingpong { net::pingpong::blocks(record) } else { String::new() };
+    out.push_str(&print(record, presets::NOTHING, true));
     out.push_str(&remark(record));
     out
 }

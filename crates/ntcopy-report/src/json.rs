@@ -5,7 +5,7 @@ use ntcopy_bench::stats::sweep::Sweep;
 use ntcopy_bench::stats::{self, CellResult};
 use serde_json::{Value, json};
 
-use crate::{bulk, http, model, phase, retention, sweep};
+use crate::{bulk, http, model, net, phase, retention, sweep};
 
 /// A record's results as one object.
 ///
@@ -15,13 +15,14 @@ use crate::{bulk, http, model, phase, retention, sweep};
 /// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.
 ///
 /// `median` is bytes per second; of metric `walks` it is a victim's walks per second, of
-/// `bytes_per_cpu_s` bytes for a CPU second of proxy and backend, of `p50_rate` and `p99_rate` one
-/// by that latency in seconds, and of `settled_ns` nanoseconds.
+/// `bytes_per_cpu_s` bytes for a CPU second of proxy and backend, or of client and server, of
+/// `p50_rate` and `p99_rate` one by that latency in seconds, and of `settled_ns` nanoseconds.
 ///
 /// Only where there is something to say: `sweep`, the adaptive mode against the better of the other
-/// two; `peers`, our own way against the best peer of each cell; `retention`, what the victim felt of copies; `http`, CPU time
-/// and latencies behind a proxy; `not_a_timing`, why these are no timings; `complete`,
-/// false for a record that was cut short.
+/// two; `peers`, our own way against the best peer of each cell; `retention`, what the victim felt
+/// of copies; `http`, CPU time and latencies behind a proxy; `net`, transactions, CPU time and
+/// latencies of requests and responses; `pingpong`, half of round trips; `not_a_timing`, why these
+/// are no timings; `complete`, false for a record that was cut short.
 pub fn object(record: &Record) -> Value {
     let results = stats::results(record);
     let mut list: Vec<Value> = Vec::new();
@@ -66,7 +67,11 @@ pub fn object(record: &Record) -> Value {
     if http::is_of_http(record) {
         object["http"] = http::json(record);
     }
-    if let Some(sweep) = Sweep::of(record).filter(|_| !http::is_of_http(record)) {
+    if let Some((name, told)) = net::for_programs(record) {
+        object[name] = told;
+    }
+    let has_no_sweep = http::is_of_http(record) || net::is_of_net(record);
+    if let Some(sweep) = Sweep::of(record).filter(|_| !has_no_sweep) {
         object["sweep"] = sweep::json(&sweep);
     }
     if !record.complete {

@@ -9,6 +9,7 @@ mod hardware;
 mod http;
 pub mod json;
 mod model;
+mod net;
 pub mod page;
 mod phase;
 mod plot;

@@ -105,7 +105,8 @@ fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
         _ if crate::bulk::is_of_bulk(record) => bulk::section(record),
         _ => figures::all(index, record)?,
     };
-    let sweep = Sweep::of(record).filter(|_| !crate::http::is_of_http(record));
+    let has_no_sweep = crate::http::is_of_http(record) || crate::net::is_of_net(record);
+    let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
     Ok(html! {
         section id=(format!("record-{index}")) {
             h2 { "Record " code { (header.id) } }
@@ -160,6 +161,13 @@ fn caveats(record: &Record) -> Markup {
                     "The client throws bodies away in its socket and never looks at them; through \
                     TLS it has to decipher them. All three processes are on one machine: what the \
                     loopback does for the client is in the proxy's CPU time."
+                }
+            }
+            @if crate::net::is_of_net(record) {
+                li {
+                    "Client and server are on one machine. Over the loopback and between \
+                    namespaces alike, who sends does the receiver's part of the network stack too, \
+                    and it is in the sender's CPU time."
                 }
             }
             @if !crate::retention::is_of_copies(record) && !crate::bulk::is_of_bulk(record) {

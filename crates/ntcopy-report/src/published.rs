@@ -100,6 +100,63 @@ pub(crate) fn pages() -> Vec<PublishedPages> {
     rows_of("pages")
 }
 
+/// Published requests and responses, with and without `tx-nocache-copy`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct PublishedNet {
+    /// The CPU that they were measured on.
+    pub cpu: String,
+    /// What was measured.
+    pub label: String,
+    /// Transactions a second with normal copies.
+    pub copy_tps: f64,
+    /// Percent of the machine's CPU time.
+    pub copy_cpu_percent: f64,
+    /// Microseconds: 50, 90 and 95 %.
+    pub copy_latency_p50_p90_p95_us: [f64; 3],
+    /// The same with non-temporal copies.
+    pub nt_tps: f64,
+    /// The same.
+    pub nt_cpu_percent: f64,
+    /// The same.
+    pub nt_latency_p50_p90_p95_us: [f64; 3],
+}
+
+/// A published distribution of half a round trip, microseconds.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct PublishedHalf {
+    pub avg: f64,
+    pub std: f64,
+    pub min: f64,
+    pub p50: f64,
+    pub p99: f64,
+    pub p99_9: f64,
+    pub p99_999: f64,
+    pub max: f64,
+}
+
+/// Published messages there and back, with DDIO off and on.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct PublishedPingPong {
+    /// The CPU and the network card that they were measured on.
+    pub cpu: String,
+    /// Size of the message in bytes.
+    pub message_bytes: u64,
+    /// Without DDIO.
+    pub ddio_off: PublishedHalf,
+    /// With it.
+    pub ddio_on: PublishedHalf,
+}
+
+/// The published requests and responses.
+pub(crate) fn net() -> Vec<PublishedNet> {
+    rows_of("net")
+}
+
+/// The published messages there and back.
+pub(crate) fn pingpong() -> Vec<PublishedPingPong> {
+    rows_of("pingpong")
+}
+
 fn rows_of<T: serde::de::DeserializeOwned>(experiment: &str) -> Vec<T> {
     #[derive(Deserialize)]
     struct File {

@@ -1,9 +1,10 @@
 //! Experiment `http`: its defaults and what a user may set.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::Deserialize;
+
+pub use super::rate::Rate;
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/http.toml");
@@ -111,44 +112,6 @@ pub enum Scheme {
 }
 
 words!(Scheme, Plain = "plain", Tls = "tls", Ktls = "ktls", H3 = "h3");
-
-/// How many requests a second a latency is measured at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rate {
-    /// So many in 10,000 of what the baseline was answered when asked without a pause.
-    OfBaseline(u32),
-    /// So many a second.
-    PerSecond(u32),
-    /// None: latencies are not measured.
-    Off,
-}
-
-impl FromStr for Rate {
-    type Err = String;
-
-    /// `0.7` is a part of what the baseline does, from 0.05 to 0.95; `1200` are requests a second.
-    fn from_str(text: &str) -> Result<Rate, String> {
-        let bad = || {
-            format!(
-                "`{text}`: a part of what the baseline does, 0.05 to 0.95, or a whole number of \
-                 requests a second, or off"
-            )
-        };
-        if text == "off" {
-            return Ok(Rate::Off);
-        }
-        if let Ok(per_second) = text.parse::<u32>() {
-            return if per_second == 0 { Err(bad()) } else { Ok(Rate::PerSecond(per_second)) };
-        }
-        match text.parse::<f64>() {
-            // At more than that a queue grows without end as soon as a mode is a little slower.
-            Ok(part) if (0.05..=0.95).contains(&part) => {
-                Ok(Rate::OfBaseline((part * 10_000.0).round() as u32))
-            }
-            _ => Err(bad()),
-        }
-    }
-}
 
 /// One of the ways that are compared: a stack, and how it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -288,16 +251,6 @@ mod tests {
         assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
         for stack in Stack::ALL {
             assert!(stack.modes().contains(&HttpMode::Copy), "{stack} has the baseline");
-        }
-    }
-
-    #[test]
-    fn a_rate_is_a_part_or_a_number() {
-        assert_eq!("0.7".parse(), Ok(Rate::OfBaseline(7000)));
-        assert_eq!("1200".parse(), Ok(Rate::PerSecond(1200)));
-        assert_eq!("off".parse(), Ok(Rate::Off));
-        for text in ["0", "1.0", "0.96", "0.01", "-1", "NaN", "70%", ""] {
-            assert!(text.parse::<Rate>().unwrap_err().contains("requests a second"), "{text}");
         }
     }
 }

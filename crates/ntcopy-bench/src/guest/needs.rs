@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::plan::bulk::ForkPlan;
 use crate::plan::http::HttpPlan;
+use crate::plan::net::NetPlan;
+use crate::plan::pingpong::PingPongPlan;
 use crate::plan::{self, Plan, Sysctl};
 
 /// Time for everything but the samples, before a kernel counts as hung.
@@ -52,6 +54,37 @@ impl Needs {
             memory_bytes: plan.memory_bytes(),
             sysctls: plan.sysctls(),
             longest: Some(longest),
+        }
+    }
+
+    /// Those of a client and a server with requests and responses.
+    #[must_use]
+    pub fn of_net(plan: &NetPlan) -> Needs {
+        let mut longest = OVERHEAD;
+        let samples = plan.pairs.saturating_mul(u32::try_from(plan.modes.len()).unwrap_or(1));
+        for cell in &plan.cells {
+            let times = plan.times(cell.form);
+            let sample = times.sample + times.warm_up;
+            longest += sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR);
+        }
+        Needs {
+            samples: plan.samples(),
+            memory_bytes: plan.memory_bytes(),
+            sysctls: plan.sysctls(),
+            longest: Some(longest),
+        }
+    }
+
+    /// Those of a client and a server with one message.
+    #[must_use]
+    pub fn of_pingpong(plan: &PingPongPlan) -> Needs {
+        let samples = u32::try_from(plan.samples()).unwrap_or(u32::MAX);
+        let sample = plan.sample + plan.warm_up;
+        Needs {
+            samples: plan.samples(),
+            memory_bytes: plan.memory_bytes(),
+            sysctls: Vec::new(),
+            longest: Some(OVERHEAD + sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR)),
         }
     }
 

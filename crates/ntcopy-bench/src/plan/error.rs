@@ -56,6 +56,36 @@ pub enum PlanError {
     /// Neither one CPU nor three.
     #[error("--cpus takes one CPU for all, or those of client, proxy and backend; got {0}")]
     NotThreeCpus(usize),
+    /// Neither one CPU nor two.
+    #[error("--cpus takes one CPU for both, or those of client and server; got {0}")]
+    NotTwoCpus(usize),
+    /// A datagram of more than a packet of IP holds.
+    #[error(
+        "--family {family}: a message of {bytes} is more than a datagram holds, at most {most}"
+    )]
+    TooLargeForDatagram {
+        /// The family.
+        family: Family,
+        /// The message.
+        bytes: Bytes,
+        /// What it holds.
+        most: Bytes,
+    },
+    /// A message with no room for its number.
+    #[error("--message {0}: a message begins with its number, which takes 8 bytes")]
+    MessageTooSmall(Bytes),
+    /// A packet size that no pair of devices has.
+    #[error("--mtu {0}: from 1280 to 65535")]
+    Mtu(u32),
+    /// No length of time.
+    #[error("--duration {0}: seconds, from 0.05 to 86400")]
+    Duration(String),
+    /// A mode that needs devices.
+    #[error(
+        "--modes nocache: tx-nocache-copy is a feature of a device, which the loopback has \
+             not: say --veth too"
+    )]
+    NoDevice,
     /// More connections than a client should have.
     #[error("--connections {asked}: at most {most}")]
     TooManyConnections {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+pub use super::load::{LoadForm as HttpForm, Times};
 use super::unix::check_sizes;
 use super::{Cpus, PlanError, Sysctl};
 use crate::experiment::http::{
@@ -20,26 +21,6 @@ const TCP_BUFFERS_BYTES: u64 = 10 << 20;
 const PROGRAMS_BYTES: u64 = 192 << 20;
 /// And all the daemons of one way.
 const WAY_BYTES: u64 = 32 << 20;
-
-/// How the client asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HttpForm {
-    /// Each connection asks anew as soon as it is answered.
-    Closed,
-    /// Requests come on a schedule, whether or not others have been answered.
-    Open,
-}
-
-impl HttpForm {
-    /// As the record has it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            HttpForm::Closed => "closed",
-            HttpForm::Open => "open",
-        }
-    }
-}
 
 /// One combination of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,15 +53,6 @@ impl HttpCell {
     pub fn asked_bytes(&self) -> u64 {
         self.object_bytes * u64::from(self.connections)
     }
-}
-
-/// How long a form's samples take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
-    /// While the clock runs.
-    pub sample: Duration,
-    /// Before that.
-    pub warm_up: Duration,
 }
 
 /// The CPUs that the three processes are kept on.

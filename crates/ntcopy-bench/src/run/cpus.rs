@@ -31,6 +31,15 @@ pub fn pin(cpu: u32) -> Result<(), Failure> {
     sched_setaffinity(None, &set).map_err(Failure::os(format!("cannot run on CPU {cpu}")))
 }
 
+/// Keeps the calling thread on a CPU, if one is named.
+///
+/// # Errors
+///
+/// The system refuses.
+pub fn place(cpu: Option<u32>) -> Result<(), Failure> {
+    cpu.map_or(Ok(()), pin)
+}
+
 /// The first two of the CPUs that share their L2 cache, as sysfs says.
 fn sharing_l2(allowed: &[u32]) -> Option<CpuPair> {
     allowed.iter().find_map(|&sender| {

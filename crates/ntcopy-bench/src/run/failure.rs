@@ -42,6 +42,9 @@ pub enum Failure {
     /// The process that copies and fills could not do its part.
     #[error("the worker: {0}")]
     Worker(String),
+    /// The process that answers requests could not do its part.
+    #[error("the server: {0}")]
+    Server(String),
     /// A byte of a destination is not what it should be.
     #[error(
         "wrong byte at {position} of the destination: expected {expected:#04x}, got {got:#04x}"

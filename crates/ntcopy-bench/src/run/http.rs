@@ -6,7 +6,6 @@
 //! every byte of them, outside of what is timed.
 
 mod client;
-mod clock;
 mod conn;
 mod daemon;
 mod data;
@@ -17,21 +16,21 @@ mod ours;
 mod programs;
 mod proof;
 mod quic;
-mod schedule;
 mod scratch;
 mod stack;
 mod theirs;
 mod tls;
 mod wire;
 
+pub use super::cpu_clock::CpuClock;
+pub use super::latency::Answers;
+pub use super::schedule::Schedule;
 pub use client::Look;
-pub use clock::CpuClock;
 pub use data::Data;
 pub use either::Client;
 pub use limits::{allow_files, place_client};
-pub use load::{Answers, CpuNs, Meter, Window};
+pub use load::{CpuNs, Meter, Window};
 pub use proof::Proof;
-pub use schedule::Schedule;
 pub use scratch::Scratch;
 pub use stack::{Running, Setup, unavailable};
 pub use tls::Certificate;

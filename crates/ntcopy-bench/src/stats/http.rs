@@ -23,10 +23,12 @@ pub fn is_scheduled(sample: &Sample) -> bool {
     sample.series.contains_key("latency_ns")
 }
 
-/// Nanoseconds that answers took, and how many took so long; none if it was no schedule's.
+/// Nanoseconds that answers took, and how many took so long; none if that was not kept. Without a
+/// schedule they are round trips.
 #[must_use]
 pub fn latencies(sample: &Sample) -> Option<Vec<(u64, u64)>> {
-    let (ns, counts) = (sample.series.get("latency_ns")?, sample.series.get("answers")?);
+    let ns = sample.series.get("latency_ns").or_else(|| sample.series.get("round_trip_ns"))?;
+    let counts = sample.series.get("answers")?;
     (ns.len() == counts.len()).then(|| ns.iter().copied().zip(counts.iter().copied()).collect())
 }
 
@@ -106,21 +108,8 @@ pub struct Waited {
 #[must_use]
 pub fn waited(record: &Record, cell: &Cell) -> Vec<Waited> {
     let one = |mode: &str| {
-        let mut all: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut unanswered = 0;
-        for sample in samples(record, cell, mode) {
-            for (ns, count) in latencies(sample).into_iter().flatten() {
-                *all.entry(ns).or_default() += count;
-            }
-            unanswered += sample.series.get("unanswered").map_or(0, |list| list.iter().sum());
-        }
-        let all: Vec<(u64, u64)> = all.into_iter().collect();
-        let answers = all.iter().map(|(_, count)| count).sum();
-        let told = |part: f64| {
-            let beyond = answers as f64 * (1.0 - part);
-            // The median is told of whatever there is.
-            if part > 0.5 && beyond < LEAST_BEYOND { None } else { nearest_rank(&all, part) }
-        };
+        let Pooled { latencies, answers, unanswered } = pooled(record, cell, mode);
+        let told = |part: f64| told(&latencies, part);
         (answers > 0).then(|| Waited {
             mode: mode.to_owned(),
             quantiles_ns: QUANTILES.map(told),
@@ -134,18 +123,48 @@ pub fn waited(record: &Record, cell: &Cell) -> Vec<Waited> {
     names(record).into_iter().filter_map(one).collect()
 }
 
-fn names(record: &Record) -> Vec<&str> {
+/// The answers of all samples of a mode in a cell.
+pub(super) struct Pooled {
+    /// Nanoseconds, and how many took so long.
+    pub latencies: Vec<(u64, u64)>,
+    /// How many there are.
+    pub answers: u64,
+    /// Of these, those that had not come when no more was waited for.
+    pub unanswered: u64,
+}
+
+pub(super) fn pooled(record: &Record, cell: &Cell, mode: &str) -> Pooled {
+    let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut unanswered = 0;
+    for sample in samples(record, cell, mode) {
+        for (ns, count) in latencies(sample).into_iter().flatten() {
+            *all.entry(ns).or_default() += count;
+        }
+        unanswered += sample.series.get("unanswered").map_or(0, |list| list.iter().sum());
+    }
+    let answers = all.values().sum();
+    Pooled { latencies: all.into_iter().collect(), answers, unanswered }
+}
+
+/// A quantile, if enough answers took longer. The median is told of whatever there is.
+pub(super) fn told(latencies: &[(u64, u64)], part: f64) -> Option<f64> {
+    let answers: u64 = latencies.iter().map(|(_, count)| count).sum();
+    let beyond = answers as f64 * (1.0 - part);
+    if part > 0.5 && beyond < LEAST_BEYOND { None } else { nearest_rank(latencies, part) }
+}
+
+pub(super) fn names(record: &Record) -> Vec<&str> {
     let mut names = modes(record);
     names.sort_by_key(|mode| *mode != record.header.baseline);
     names
 }
 
-fn against(record: &Record, cell: &Cell, mode: &str, metric: &str) -> Option<Versus> {
+pub(super) fn against(record: &Record, cell: &Cell, mode: &str, metric: &str) -> Option<Versus> {
     let other = Some(record.header.baseline.as_str()).filter(|other| *other != mode)?;
     versus(record, cell.cell, mode, other, metric)
 }
 
-fn samples<'a>(
+pub(super) fn samples<'a>(
     record: &'a Record,
     cell: &Cell,
     mode: &str,
@@ -170,7 +189,7 @@ fn cpu_s_per_gb(record: &Record, cell: &Cell, mode: &str) -> Option<[f64; 3]> {
 }
 
 /// Of the bytes that the kernel counted, so large a part was copied non-temporally.
-fn nontemporal_part(record: &Record, cell: &Cell, mode: &str) -> Option<f64> {
+pub(super) fn nontemporal_part(record: &Record, cell: &Cell, mode: &str) -> Option<f64> {
     let (mut nontemporal, mut all) = (0, 0);
     for sample in samples(record, cell, mode) {
         nontemporal += sample.counters.get("nontemporal_bytes").copied().unwrap_or(0);

@@ -1,9 +1,10 @@
 //! What clients of a proxy come to: throughput, CPU time, latency, and what was promised of them.
 
 use super::bulk::{count, figure, not_measured, number, word};
+use super::wins;
 use crate::record::{Cell, Params, Record};
 use crate::stats::http::is_open;
-use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Verdict, Versus, versus};
+use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Versus, versus};
 use crate::units::Bytes;
 
 const MIB: u64 = 1 << 20;
@@ -51,10 +52,6 @@ fn everywhere<'a>(
     cells.filter_map(|cell| Some((cell, versus(record, cell.cell, mode, other, metric)?))).collect()
 }
 
-fn worst<'a, 'b>(cells: &'b [(&'a Cell, Versus)]) -> Option<&'b (&'a Cell, Versus)> {
-    cells.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))
-}
-
 /// Where a mode wins, where it loses, and by how much.
 fn tally(
     record: &Record,
@@ -63,28 +60,7 @@ fn tally(
     is_better: &str,
 ) -> Option<String> {
     let cells = everywhere(record, mode, other, metric);
-    let verdicts = |verdict| cells.iter().filter(|(_, v)| Verdict::of(v.ci) == verdict).count();
-    let (cell, least) = worst(&cells)?;
-    let (best_cell, most) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
-    let range = if cells.len() == 1 {
-        format!("{} ({})", figure(least), place(&cell.params))
-    } else {
-        format!(
-            "from {} ({}) to {} ({})",
-            figure(least),
-            place(&cell.params),
-            figure(most),
-            place(&best_cell.params)
-        )
-    };
-    Some(format!(
-        "{mode} {is_better} than {other} in {}, the other way round in {}, and without a \
-         difference in {} of {}: {range}.",
-        verdicts(Verdict::Win),
-        verdicts(Verdict::Loss),
-        verdicts(Verdict::NoDifference),
-        count(cells.len()),
-    ))
+    wins::sentence(&cells, (mode, other), is_better, &place)
 }
 
 /// Where several stacks were measured: each one's modes against its own plain sends.
@@ -154,7 +130,7 @@ fn goal(
 ) -> Option<String> {
     let mut cells = everywhere(record, mode, other, metric);
     cells.retain(|(cell, _)| is_about(&cell.params));
-    let (cell, worst) = worst(&cells)?;
+    let (cell, worst) = wins::worst(&cells)?;
     let met = if worst.ratio >= least { "met" } else { "missed" };
     Some(format!(
         "Goal {met}: {what}, {mode} at least {least:.2}x {other}; the worst of {} is {} ({}).",
@@ -165,7 +141,7 @@ fn goal(
 }
 
 /// Whether requests were left without an answer: then the rate was too much for a mode.
-fn behind(record: &Record) -> Option<String> {
+pub(super) fn behind(record: &Record) -> Option<String> {
     let left = record.samples.iter().filter_map(|sample| {
         let unanswered: u64 = sample.series.get("unanswered")?.iter().sum();
         Some((sample.mode.as_str(), unanswered))

@@ -5,8 +5,11 @@ mod args;
 mod bulk;
 mod go;
 mod http;
+mod net;
 mod pages;
+mod pingpong;
 mod retention;
+mod whole;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -40,11 +43,18 @@ pub enum Args {
     Pages(Box<pages::PagesArgs>),
     /// Client, proxy, backend: throughput, CPU time, latency at an offered rate
     Http(Box<http::HttpArgs>),
+    /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint
+    Net(Box<net::NetArgs>),
+    /// One message there and back at a time: latency as sockperf tells it
+    Pingpong(Box<pingpong::PingPongArgs>),
     /// Print every experiment with its defaults
     List,
     /// The reading process of an experiment; not for people
     #[command(hide = true)]
     Reader,
+    /// The answering process of an experiment; not for people
+    #[command(hide = true)]
+    Server,
     /// The copying process of an experiment; not for people
     #[command(hide = true)]
     Worker,
@@ -53,6 +63,11 @@ pub enum Args {
 /// The arguments that lead to the reading process.
 pub fn reader_args() -> Vec<String> {
     ["bench", "reader"].map(str::to_owned).into()
+}
+
+/// The arguments that lead to the answering process.
+fn server_args() -> Vec<String> {
+    ["bench", "server"].map(str::to_owned).into()
 }
 
 /// Runs it.
@@ -66,11 +81,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Args::Order(args) => bulk::order(&args),
         Args::Pages(args) => pages::run(&args),
         Args::Http(args) => http::run(&args),
+        Args::Net(args) => net::run(&args),
+        Args::Pingpong(args) => pingpong::run(&args),
         Args::List => {
             EXPERIMENTS.iter().for_each(|experiment| list(experiment.name));
             Ok(ExitCode::SUCCESS)
         }
         Args::Reader => Ok(run::reader::main()),
+        Args::Server => Ok(run::net::server_main()),
         Args::Worker => Ok(run::bulk::worker_main()),
     }
 }

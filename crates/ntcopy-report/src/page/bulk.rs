@@ -47,8 +47,54 @@ fn published(record: &Record) -> Vec<Grid> {
         "memset" => fills.collect(),
         "order" => walks.collect(),
         "pages" => pages(),
+        "net" => net(),
+        "pingpong" => pingpong(),
         _ => Vec::new(),
     }
+}
+
+/// The change of 2011 that gave devices `tx-nocache-copy`.
+fn net() -> Vec<Grid> {
+    let rows = published::net().into_iter().map(|net| {
+        let row = |mode: &str, tps: f64, cpu: f64, latency: [f64; 3]| {
+            let mut row = vec![mode.to_owned(), text::thousands(tps), format!("{cpu:.1} %")];
+            row.extend(latency.map(text::thousands));
+            row
+        };
+        Grid {
+            heading: format!("Published: {}, CPU {}", net.label, net.cpu),
+            header: ["mode", "per second", "CPU", "p50 us", "p90", "p95"].map(str::to_owned).into(),
+            rows: vec![
+                row("copy", net.copy_tps, net.copy_cpu_percent, net.copy_latency_p50_p90_p95_us),
+                row("nocache", net.nt_tps, net.nt_cpu_percent, net.nt_latency_p50_p90_p95_us),
+            ],
+        }
+    });
+    rows.collect()
+}
+
+/// What sockperf said of a network card with DDIO off and on.
+fn pingpong() -> Vec<Grid> {
+    let rows = published::pingpong().into_iter().map(|played| {
+        let row = |name: &str, half: &published::PublishedHalf| {
+            let us = [half.avg, half.std, half.min, half.p50, half.p99, half.p99_9, half.p99_999];
+            let mut row = vec![name.to_owned()];
+            row.extend(us.iter().chain([&half.max]).map(|us| format!("{us:.3}")));
+            row
+        };
+        Grid {
+            heading: format!(
+                "Published: half a round trip of {} over a network, microseconds, {}",
+                text::size(played.message_bytes),
+                played.cpu
+            ),
+            header: ["", "mean", "deviation", "min", "p50", "p99", "p99.9", "p99.999", "max"]
+                .map(str::to_owned)
+                .into(),
+            rows: vec![row("DDIO off", &played.ddio_off), row("DDIO on", &played.ddio_on)],
+        }
+    });
+    rows.collect()
 }
 
 /// The loops of 2004: how much faster than `rep` each routine made them.

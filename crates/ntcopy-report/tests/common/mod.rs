@@ -239,7 +239,7 @@ fn round_params(sockets: u32) -> Params {
     }))
 }
 
-fn params(object: serde_json::Value) -> Params {
+pub fn params(object: serde_json::Value) -> Params {
     let object = object.as_object().expect("an object");
     object.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }

@@ -1,16 +1,18 @@
 //! The client: its connections, and what it does with bodies.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
-use super::conn::{Conn, Step, seed};
+use super::conn::{Conn, seed};
 use super::data;
 use super::stack::Running;
 use super::wire::{Target, Wire};
 use crate::plan::http::HttpCell;
+use crate::run::load::Step;
+use crate::run::poll::wait;
 use crate::run::{Failure, Stop, pattern};
 
 /// Events that are taken at a time.
@@ -271,32 +273,4 @@ impl SocketClient {
 
 fn request(path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: ntcopy\r\n\r\n").into_bytes()
-}
-
-/// Waits to the nanosecond; `epoll_wait`, and what rustix makes of it, would round up to a
-/// thousandth of a second, in which a request that is due goes late.
-fn wait(
-    epoll: BorrowedFd<'_>,
-    events: &mut [libc::epoll_event],
-    at_most: Duration,
-) -> Result<usize, Errno> {
-    let timeout = libc::timespec {
-        tv_sec: libc::time_t::try_from(at_most.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::from(at_most.subsec_nanos() as i32),
-    };
-    // SAFETY: the kernel writes at most `events.len()` events to where they are, and reads a
-    // timespec that lives through the call; there is no signal mask.
-    let ready = unsafe {
-        libc::syscall(
-            libc::SYS_epoll_pwait2,
-            epoll.as_raw_fd(),
-            events.as_mut_ptr(),
-            events.len() as libc::c_int,
-            &raw const timeout,
-            std::ptr::null::<libc::sigset_t>(),
-            0_usize,
-        )
-    };
-    usize::try_from(ready)
-        .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }

@@ -5,6 +5,7 @@ use rustix::io::Errno;
 use super::client::Look;
 use super::wire::{Got, Wire};
 use crate::run::Failure;
+use crate::run::load::Step;
 
 /// A head that is longer is not from one of these proxies.
 const HEAD_BYTES: usize = 4096;
@@ -24,15 +25,6 @@ enum Phase {
     Idle,
     Head,
     Body,
-}
-
-/// What [`Conn::advance`] did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Step {
-    /// Bytes of bodies that came.
-    pub bytes: u64,
-    /// An answer is complete.
-    pub answered: bool,
 }
 
 /// A connection.

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
-use super::clock::{CpuClock, family};
+use crate::run::cpu_clock::{CpuClock, family};
 use crate::run::{Failure, Stop, cpus};
 
 /// How long a daemon may take to finish when it is told to.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::client::{Look, SocketClient};
 use super::load::{Meter, Window};
 use super::quic::QuicClient;
-use super::schedule::Schedule;
 use super::stack::Running;
 use crate::plan::http::HttpCell;
+use crate::run::schedule::Schedule;
 use crate::run::{Failure, Stop};
 
 /// A client of one proxy.

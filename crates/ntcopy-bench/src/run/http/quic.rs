@@ -18,10 +18,10 @@ use self::drive::Drive;
 use super::client::Look;
 use super::data;
 use super::load::{Meter, Window};
-use super::schedule::Schedule;
 use super::tls::NAME;
 use super::wire::Target;
 use crate::plan::http::HttpCell;
+use crate::run::schedule::Schedule;
 use crate::run::{Failure, Stop};
 
 /// After a run, connections are driven on for so long: the last packets are acknowledged.

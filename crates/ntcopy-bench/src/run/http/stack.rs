@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::clock::CpuClock;
 use super::daemon::{Daemon, Endpoint};
 use super::data::{Data, free_address};
 use super::load::CpuNs;
@@ -15,6 +14,7 @@ use super::{ours, theirs};
 use crate::experiment::Mode;
 use crate::experiment::http::{HttpMode, Scheme, Stack, Transport, Way};
 use crate::plan::http::{HttpCell, HttpPlan};
+use crate::run::cpu_clock::CpuClock;
 use crate::run::{self, Failure, Stop};
 
 /// What a way is started for.

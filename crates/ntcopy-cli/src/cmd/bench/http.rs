@@ -1,24 +1,16 @@
 //! `ntcopy bench http`: client, proxy and backend, in this kernel or in a booted one.
 
-use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::Context as _;
 use ntcopy_bench::experiment::http::{HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport};
-use ntcopy_bench::guest::{self, Needs, Request};
-use ntcopy_bench::machine;
-use ntcopy_bench::plan::Cpus;
-use ntcopy_bench::plan::http::{self, HttpPlan};
-use ntcopy_bench::record::{Record, Unavailable};
-use ntcopy_bench::run::{self, Failure, Stop};
-use ntcopy_bench::sample::bulk::Options;
-use ntcopy_bench::sample::{self, MeasureError, Progress};
+use ntcopy_bench::guest::Needs;
+use ntcopy_bench::plan::http;
+use ntcopy_bench::record::Unavailable;
+use ntcopy_bench::sample;
 use ntcopy_bench::units::Bytes;
-use ntcopy_kernel::{Kind, Machine};
 
 use super::args::Common;
-use super::{go, not_available, pin, signalled};
+use super::whole::Whole;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,14 +96,6 @@ impl HttpArgs {
             quick: self.common.quick,
         }
     }
-
-    /// The plan for a kernel with these CPUs, or the exit code for settings that cannot be.
-    fn plan(&self, cpus: &Cpus) -> Result<HttpPlan, ExitCode> {
-        http::plan(&self.settings(), cpus).map_err(|error| {
-            eprintln!("ntcopy: {error}");
-            ExitCode::from(2)
-        })
-    }
 }
 
 /// CPUs of a booted kernel: its processes take turns, and what one of them costs then shows.
@@ -119,82 +103,6 @@ const KERNEL_CPUS: u32 = 1;
 
 /// Runs it.
 pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
-    if args.common.list {
-        super::list(NAME);
-        return Ok(ExitCode::SUCCESS);
-    }
-    if args.common.kernel == "host" { on_this_kernel(args) } else { in_a_booted_kernel(args) }
-}
-
-fn on_this_kernel(args: &HttpArgs) -> anyhow::Result<ExitCode> {
-    let common = &args.common;
-    let plan = match args.plan(&run::cpus()?) {
-        Ok(plan) => plan,
-        Err(code) => return Ok(code),
-    };
-    let not_a_timing = machine::not_a_timing();
-    if let Some(why) = not_a_timing.as_ref().filter(|_| !common.allow_not_a_timing) {
-        return Ok(not_available(&format!(
-            "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
-             same, and marks the record"
-        )));
-    }
-    let options = Options {
-        out: common.out.clone(),
-        command: guest::command_line(),
-        not_a_timing,
-        worker_args: Vec::new(),
-        patience: Duration::from_secs(common.patience),
-        spoil: common.inject.is_some(),
-    };
-    let stop = Stop::on_signals().context("cannot watch for signals")?;
-    let mut progress = if common.measure_only { Progress::none() } else { Progress::on_stderr() };
-    let machine = machine::describe();
-    match sample::http::measure(&plan, machine, &options, &stop, &mut progress) {
-        Ok(outcome) => conclude(args, &outcome.place, outcome.stopped),
-        Err(MeasureError::Start(Failure::Limit(why))) => Ok(not_available(&why)),
-        Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(signalled(signal)),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn in_a_booted_kernel(args: &HttpArgs) -> anyhow::Result<ExitCode> {
-    let kernel = match Kind::parse(&args.common.kernel) {
-        Ok(kernel) => kernel,
-        Err(error) => return Ok(ExitCode::from(go::failed(error))),
-    };
-    if kernel.machine() == Machine::Qemu && !args.common.allow_not_a_timing {
-        return Ok(not_available(&format!(
-            "{} runs in an emulator, and what is measured there is not a timing: --kernel um, or \
-             --allow-not-a-timing to see the experiment run",
-            kernel.name()
-        )));
-    }
-    let inside = Cpus { allowed: (0..KERNEL_CPUS).collect(), sharing_l2: None };
-    let plan = match args.plan(&inside) {
-        Ok(plan) => plan,
-        Err(code) => return Ok(code),
-    };
-    let place = go::place(&args.common, NAME)?;
-    let request = Request {
-        kernel,
-        kernel_cpus: KERNEL_CPUS,
-        pin: pin(&args.common, false)?,
-        needs: Needs::of_http(&plan),
-        place: place.clone(),
-        args: std::env::args_os().skip(1).collect(),
-        command: guest::command_line(),
-    };
-    let (code, stopped) = go::measured(&request);
-    go::judged(&place, code, || conclude(args, &place, stopped))
-}
-
-/// Reads the record back, prints what it says, and gives the exit code.
-fn conclude(args: &HttpArgs, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
-    let record = Record::read(place)?;
-    if !args.common.measure_only {
-        go::say(&record, args.common.json, place)?;
-    }
     // A stack that was named and is not installed, or a mode that was named.
     let is_asked = |line: &Unavailable| {
         let (stack, mode) = line.mode.rsplit_once(':').unwrap_or(("", &line.mode));
@@ -204,5 +112,15 @@ fn conclude(args: &HttpArgs, place: &Path, stopped: Option<i32>) -> anyhow::Resu
             && args.stack.iter().any(|asked| asked.as_str() == stack);
         names_mode || names_stack
     };
-    Ok(go::judge(&record, stopped, &is_asked))
+    let whole = Whole {
+        common: &args.common,
+        name: NAME,
+        kernel_cpus: KERNEL_CPUS,
+        worker_args: Vec::new(),
+        plan: &|cpus| http::plan(&args.settings(), cpus),
+        needs: Needs::of_http,
+        measure: sample::http::measure,
+        is_asked: &is_asked,
+    };
+    whole.run()
 }

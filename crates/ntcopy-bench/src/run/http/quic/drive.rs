@@ -12,8 +12,10 @@ use tokio::task::{JoinSet, LocalSet};
 use super::timer::Timer;
 use super::{Asker, QuicClient};
 use crate::run::http::client::Look;
-use crate::run::http::load::{Answers, Meter, Tally, Window, gives_up_ns, histogram, take_answers};
-use crate::run::http::schedule::Schedule;
+use crate::run::http::load::{Meter, Window};
+use crate::run::latency::{Answers, gives_up_ns, histogram, take_answers};
+use crate::run::load::Tally;
+use crate::run::schedule::Schedule;
 use crate::run::{Failure, Stop};
 
 /// A signal is looked for this often.

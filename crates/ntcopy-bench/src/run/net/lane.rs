@@ -1,0 +1,318 @@
+//! One mode while it is measured: its server, and the connections to it.
+
+use std::time::Duration;
+
+use rustix::process::getpid;
+
+use super::client::{CpuNs, NetClient, Window};
+use super::message::{Order, Reply, Shape};
+use super::network::Network;
+use super::pingpong::{PingPong, Pings};
+use super::process::ServerProcess;
+use super::proof::{Proof, Sent};
+use crate::experiment::Family;
+use crate::experiment::net::NetMode;
+use crate::run::cpu_clock::CpuClock;
+use crate::run::load;
+use crate::run::schedule::Schedule;
+use crate::run::{self, Failure, Stop, send};
+
+/// Why a mode can't be had here, if so.
+///
+/// # Errors
+///
+/// The question could not be put.
+pub fn unavailable(mode: NetMode) -> Result<Option<String>, Failure> {
+    run::unavailable(mode.sends())
+}
+
+/// What servers are started with.
+pub struct Setup<'a> {
+    /// The arguments of this program that lead to [`super::server_main`].
+    pub server_args: &'a [String],
+    /// What is between.
+    pub network: &'a Network,
+    /// The server's CPU, if it has one.
+    pub server_cpu: Option<u32>,
+    /// How long anything may take.
+    pub patience: Duration,
+    /// Whether to stop.
+    pub stop: &'a Stop,
+}
+
+/// What is sent over the connections of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traffic {
+    /// Through which.
+    pub family: Family,
+    /// How many connections.
+    pub connections: u32,
+    /// Bytes of a request.
+    pub request_bytes: u64,
+    /// Bytes of a response.
+    pub response_bytes: u64,
+}
+
+/// A mode.
+pub struct Lane<'a> {
+    setup: &'a Setup<'a>,
+    mode: NetMode,
+    number: u8,
+    ourselves: CpuClock,
+    server: Option<ServerProcess>,
+    shape: Shape,
+}
+
+impl<'a> Lane<'a> {
+    /// Of a mode; `number` is that of its devices.
+    ///
+    /// # Errors
+    ///
+    /// This process's clock can't be read.
+    pub fn new(setup: &'a Setup<'a>, mode: NetMode, number: u8) -> Result<Lane<'a>, Failure> {
+        let ourselves = CpuClock::of(getpid())?;
+        let shape = Shape { datagrams: false, request_bytes: 0, response_bytes: 0, hint: false };
+        Ok(Lane { setup, mode, number, ourselves, server: None, shape })
+    }
+
+    /// Its mode.
+    #[must_use]
+    pub fn mode(&self) -> NetMode {
+        self.mode
+    }
+
+    /// After a failure: nothing is known of the server, and the next cell gets another.
+    pub fn reset(&mut self) {
+        self.server = None;
+    }
+
+    fn server(&mut self) -> Result<&mut ServerProcess, Failure> {
+        self.server.as_mut().ok_or_else(|| Failure::Server("it is not there".to_owned()))
+    }
+
+    /// Makes new connections, and gives the server its ends of them.
+    fn connect(&mut self, traffic: &Traffic) -> Result<Vec<std::os::fd::OwnedFd>, Failure> {
+        let setup = self.setup;
+        self.shape = Shape {
+            datagrams: traffic.family.is_datagram(),
+            request_bytes: traffic.request_bytes,
+            response_bytes: traffic.response_bytes,
+            hint: self.mode.sends().is_hinted(),
+        };
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..traffic.connections {
+            setup.stop.check()?;
+            let (our_end, their_end) = setup.network.pair(self.number, traffic.family)?;
+            if self.shape.hint {
+                let setting = send::setting(self.mode.sends());
+                for end in [&our_end, &their_end] {
+                    send::prepare(std::os::fd::AsFd::as_fd(end), setting)?;
+                }
+            }
+            ours.push(our_end);
+            theirs.push(their_end);
+        }
+        if self.server.is_none() {
+            let server =
+                ServerProcess::start(setup.server_args, setup.network, setup.patience, setup.stop)?;
+            let server = self.server.insert(server);
+            if let Some(cpu) = setup.server_cpu {
+                server.ask(&Order::Place { cpu })?;
+            }
+        }
+        let server = self.server()?;
+        server.ask(&Order::Forget)?;
+        server.give(&theirs)?;
+        Ok(ours)
+    }
+
+    /// New connections for requests and responses.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses, or the server is not there.
+    pub fn connect_client(&mut self, traffic: &Traffic) -> Result<NetClient, Failure> {
+        let sockets = self.connect(traffic)?;
+        let (shape, patience) = (self.shape, (self.setup.patience, self.setup.stop));
+        NetClient::new(sockets, &*self.server()?, &shape, patience)
+    }
+
+    /// A new connection for messages there and back.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lane::connect_client`].
+    pub fn connect_pingpong(&mut self, traffic: &Traffic) -> Result<PingPong, Failure> {
+        let socket = self.connect(&Traffic { connections: 1, ..*traffic })?.pop();
+        let socket = socket.ok_or_else(|| Failure::Answer("no connection was made".to_owned()))?;
+        PingPong::new(socket, &self.shape, (self.setup.patience, self.setup.stop))
+    }
+
+    /// CPU time of both processes so far.
+    fn meter(&self) -> Result<CpuNs, Failure> {
+        let server = self.server.as_ref().map_or(Ok(0), ServerProcess::cpu_ns)?;
+        Ok(CpuNs { client: self.ourselves.ns()?, server })
+    }
+
+    /// Does something while the server serves, and holds how often it answered against how often
+    /// the client says it was answered.
+    fn serving<T>(
+        &mut self,
+        compares: bool,
+        what: impl FnOnce(&Lane<'a>) -> Result<(T, u64), Failure>,
+    ) -> Result<T, Failure> {
+        let shape = self.shape;
+        self.server()?.ask(&Order::Serve { shape, compares })?;
+        let done = what(self);
+        let (value, answered) = match done {
+            // It has said why.
+            Err(Failure::Server(_)) => {
+                return Err(self
+                    .server()?
+                    .reply()
+                    .err()
+                    .unwrap_or_else(|| Failure::Server("it stopped serving".to_owned())));
+            }
+            Err(failure) => return Err(failure),
+            Ok(done) => done,
+        };
+        match self.server()?.ask(&Order::Pause)? {
+            Reply::Answered { responses } if responses >= answered => Ok(value),
+            Reply::Answered { responses } => Err(Failure::Answer(format!(
+                "the server sent {responses} responses, and {answered} came"
+            ))),
+            other => Err(Failure::Server(format!("another answer than asked for: {other:?}"))),
+        }
+    }
+
+    /// Compares every byte of so many requests and responses of each connection.
+    ///
+    /// # Errors
+    ///
+    /// The byte that was wrong, or what else went wrong.
+    pub fn check(
+        &mut self,
+        client: &mut NetClient,
+        rounds: u32,
+        spoil: bool,
+    ) -> Result<(), Failure> {
+        self.serving(true, |_| client.check(rounds, spoil).map(|answered| ((), answered)))
+    }
+
+    /// A run without a pause; how long each exchange took is kept.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong.
+    pub fn closed(
+        &mut self,
+        client: &mut NetClient,
+        warm_up: Duration,
+        clocked: Duration,
+    ) -> Result<Window, Failure> {
+        self.serving(false, |lane| {
+            client.begin();
+            let window: Window = load::closed(client, (warm_up, clocked), true, &|| lane.meter())?;
+            let answered = lane.messages(&window);
+            Ok((window, answered))
+        })
+    }
+
+    /// A run on a schedule.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong.
+    pub fn open(&mut self, client: &mut NetClient, schedule: &Schedule) -> Result<Window, Failure> {
+        self.serving(false, |lane| {
+            client.begin();
+            let window: Window = load::open(client, schedule, &|| lane.meter())?;
+            let answered = lane.messages(&window);
+            Ok((window, answered))
+        })
+    }
+
+    /// Responses of a whole run.
+    fn messages(&self, window: &Window) -> u64 {
+        window.all_bytes / (self.shape.request_bytes + self.shape.response_bytes).max(1)
+    }
+
+    /// Compares every byte of so many messages that came back.
+    ///
+    /// # Errors
+    ///
+    /// The byte that was wrong, or what else went wrong.
+    pub fn check_pingpong(
+        &mut self,
+        client: &mut PingPong,
+        messages: u32,
+        spoil: bool,
+    ) -> Result<(), Failure> {
+        self.echoing(|_| client.check(messages, spoil).map(|answered| ((), answered)))
+    }
+
+    /// Messages there and back for a while.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong.
+    pub fn pingpong(
+        &mut self,
+        client: &mut PingPong,
+        warm_up: Duration,
+        clocked: Duration,
+    ) -> Result<Pings, Failure> {
+        self.echoing(|lane| {
+            let pings = client.sample(warm_up, clocked, &|| lane.meter())?;
+            let answered = pings.all_messages;
+            Ok((pings, answered))
+        })
+    }
+
+    fn echoing<T>(
+        &mut self,
+        what: impl FnOnce(&Lane<'a>) -> Result<(T, u64), Failure>,
+    ) -> Result<T, Failure> {
+        let shape = self.shape;
+        self.server()?.ask(&Order::Echo { shape })?;
+        let (value, answered) = what(self)?;
+        match self.server()?.reply()? {
+            Reply::Answered { responses } if responses == answered => Ok(value),
+            other => Err(Failure::Answer(format!("{answered} messages came back, but {other:?}"))),
+        }
+    }
+
+    /// Reads the kernel's counters, and makes sure that the devices are as the mode says.
+    ///
+    /// # Errors
+    ///
+    /// They can't be read, or are not.
+    pub fn begin_proof(&mut self) -> Result<Proof, Failure> {
+        self.setup.network.is_as(self.number, self.mode)?;
+        let pid = self.server()?.pid();
+        Proof::begin(self.setup.network, pid)
+    }
+
+    /// Holds what the kernel counted against so many messages of each side.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Counters`].
+    pub fn check_proof(
+        &self,
+        proof: &Proof,
+        messages: u64,
+    ) -> Result<std::collections::BTreeMap<String, u64>, Failure> {
+        self.setup.network.is_as(self.number, self.mode)?;
+        let Shape { request_bytes, response_bytes, .. } = self.shape;
+        let sent = Sent { messages, request_bytes, response_bytes };
+        proof.check(self.setup.network, self.mode.sends(), sent)
+    }
+
+    /// Responses of a whole run, of which every one came; none if some did not.
+    #[must_use]
+    pub fn whole(&self, window: &Window) -> Option<u64> {
+        let late = window.answers.as_ref().is_some_and(|answers| answers.unanswered > 0);
+        (!late).then(|| self.messages(window))
+    }
+}

@@ -1,0 +1,194 @@
+//! What is between client and server.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ntcopy::socket::Counters;
+
+use crate::experiment::Family;
+use crate::experiment::net::NetMode;
+use crate::plan::net::{Between, NetPlan};
+use crate::run::netns::{NOCACHE, Namespaces};
+use crate::run::{Failure, counters};
+
+/// IPv6 takes a moment until an address of a new device can be used.
+const SETTLING: Duration = Duration::from_secs(5);
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// The loopback, or a pair of devices for each mode.
+pub enum Network {
+    /// The loopback of this process's namespace, and unix sockets.
+    Loopback,
+    /// Client and server in a namespace each.
+    Veth(Namespaces),
+}
+
+impl Network {
+    /// Makes what the plan wants. From then on this thread may be in another network namespace.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Limit`]: it is not to be had here.
+    pub fn make(plan: &NetPlan) -> Result<Network, Failure> {
+        let Between::Veth { mtu_bytes } = plan.between else { return Ok(Network::Loopback) };
+        let namespaces = Namespaces::make()?;
+        let wants_ipv6 = plan.families().iter().any(|family| is_ipv6(*family));
+        for (number, mode) in (0..).zip(&plan.modes) {
+            namespaces.join(number, mtu_bytes, wants_ipv6)?;
+            if *mode == NetMode::Nocache {
+                namespaces.set_nocache(number, true)?;
+            }
+        }
+        Ok(Network::Veth(namespaces))
+    }
+
+    /// Does something on the server's side: what is made or started meanwhile is there.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not let this thread go there, or come back.
+    pub fn at_server<T>(&self, what: impl FnOnce() -> T) -> Result<T, Failure> {
+        match self {
+            Network::Loopback => Ok(what()),
+            Network::Veth(namespaces) => namespaces.at_server(what),
+        }
+    }
+
+    /// An error if the devices of a mode are not as the mode says.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Counters`], or the question could not be put.
+    pub fn is_as(&self, number: u8, mode: NetMode) -> Result<(), Failure> {
+        let Network::Veth(namespaces) = self else { return Ok(()) };
+        let is_on = namespaces.nocache(number)?;
+        if is_on == (mode == NetMode::Nocache) {
+            return Ok(());
+        }
+        let is = if is_on { "on" } else { "off" };
+        Err(Failure::Counters(format!("in mode {mode}, {NOCACHE} of the devices is {is}")))
+    }
+
+    /// The kernel's counters of every namespace that takes part, by the server's process.
+    ///
+    /// # Errors
+    ///
+    /// They can't be read.
+    pub(super) fn counters(&self, server: u32) -> Result<Vec<Option<Counters>>, Failure> {
+        let mut all = vec![counters::read()?];
+        if let Network::Veth(_) = self {
+            let path = PathBuf::from(format!("/proc/{server}/net/ntcopy_stat"));
+            let theirs = ntcopy::socket::counters_in(&path);
+            all.push(theirs.map_err(|error| Failure::Counters(error.to_string()))?);
+        }
+        Ok(all)
+    }
+
+    /// A new connection over the devices of that number: the client's end and the server's.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses.
+    pub fn pair(&self, number: u8, family: Family) -> Result<(OwnedFd, OwnedFd), Failure> {
+        if family == Family::Unix {
+            let (ours, theirs) = UnixStream::pair().map_err(failed(family))?;
+            return Ok((ours.into(), theirs.into()));
+        }
+        let [client, server]: [IpAddr; 2] = match self {
+            Network::Loopback if is_ipv6(family) => [Ipv6Addr::LOCALHOST.into(); 2],
+            Network::Loopback => [Ipv4Addr::LOCALHOST.into(); 2],
+            Network::Veth(namespaces) => namespaces.addresses(number, is_ipv6(family)),
+        };
+        if family.is_datagram() {
+            self.datagrams(client, server).map_err(failed(family))
+        } else {
+            self.stream(server).map_err(failed(family))
+        }
+    }
+
+    fn stream(&self, server: IpAddr) -> io::Result<(OwnedFd, OwnedFd)> {
+        let listener = self.there(|| TcpListener::bind((server, 0)))?;
+        let address = listener.local_addr()?;
+        let ours = settled(|| TcpStream::connect_timeout(&address, SETTLING))?;
+        let ourselves = ours.local_addr()?;
+        let theirs = loop {
+            // Over the loopback anybody could come.
+            let (theirs, peer) = listener.accept()?;
+            if peer == ourselves {
+                break theirs;
+            }
+        };
+        // The end of a message would wait for the beginning to be acknowledged.
+        ours.set_nodelay(true)?;
+        theirs.set_nodelay(true)?;
+        Ok((ours.into(), theirs.into()))
+    }
+
+    fn datagrams(&self, client: IpAddr, server: IpAddr) -> io::Result<(OwnedFd, OwnedFd)> {
+        let theirs = self.there(|| UdpSocket::bind((server, 0)))?;
+        let ours = settled(|| UdpSocket::bind(SocketAddr::from((client, 0))))?;
+        // Each only hears the other.
+        let (our_address, their_address) = (ours.local_addr()?, theirs.local_addr()?);
+        settled(|| ours.connect(their_address))?;
+        settled(|| theirs.connect(our_address))?;
+        Ok((ours.into(), theirs.into()))
+    }
+
+    /// A socket on the server's side.
+    fn there<T>(&self, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        self.at_server(|| settled(&make))
+            .map_err(|failure| io::Error::other(failure.to_string()))?
+    }
+}
+
+fn is_ipv6(family: Family) -> bool {
+    matches!(family, Family::Tcp6 | Family::Udp6)
+}
+
+fn failed(family: Family) -> impl FnOnce(io::Error) -> Failure {
+    Failure::io(format!("cannot connect over {family}"))
+}
+
+/// Tries again for a while where an address or a route is not ready yet.
+fn settled<T>(make: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let begun = Instant::now();
+    loop {
+        match make() {
+            Err(error) if is_early(&error) && begun.elapsed() < SETTLING => {
+                std::thread::sleep(MOMENT);
+            }
+            result => return result,
+        }
+    }
+}
+
+fn is_early(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::AddrNotAvailable | ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+    use super::*;
+
+    #[test]
+    fn what_one_end_sends_the_other_gets() {
+        for family in [Family::Unix, Family::Tcp, Family::Udp] {
+            let (ours, theirs) = Network::Loopback.pair(0, family).unwrap();
+            assert_eq!(send(&ours, b"there", SendFlags::empty()), Ok(5), "{family}");
+            let mut bytes = [0; 16];
+            let (_, got) = recv(theirs.as_fd(), &mut bytes[..], RecvFlags::empty()).unwrap();
+            assert_eq!(&bytes[..got], b"there", "{family}");
+        }
+    }
+}

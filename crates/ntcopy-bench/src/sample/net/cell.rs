@@ -1,0 +1,212 @@
+//! One cell: check, learn, interleave.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{Bench, Halt, Lined, failed};
+use crate::experiment::net::NetMode;
+use crate::plan::group_order;
+use crate::plan::net::{LoadForm, NetCell};
+use crate::record::{Line, Sample};
+use crate::run::Failure;
+use crate::run::net::{Schedule, Traffic, Window};
+use crate::sample::{Progress, Writer};
+use crate::units::Bytes;
+
+/// Before anything is timed, so many messages of each connection are compared.
+const CHECKED_ROUNDS: u32 = 3;
+
+/// A cell being measured.
+pub struct CellRun<'a> {
+    bench: &'a Bench<'a>,
+    number: u32,
+    cell: &'a NetCell,
+    /// Requests per 1000 s, of an open cell.
+    offered: Option<u64>,
+    /// Requests per 1000 s in each of the baseline's samples.
+    rates: Vec<u64>,
+}
+
+impl<'a> CellRun<'a> {
+    /// Of a cell whose line is in the record.
+    pub fn new(
+        bench: &'a Bench<'a>,
+        number: u32,
+        cell: &'a NetCell,
+        offered: Option<u64>,
+    ) -> CellRun<'a> {
+        CellRun { bench, number, cell, offered, rates: Vec::new() }
+    }
+
+    /// The median of what the baseline was answered, requests per 1000 s.
+    pub fn baseline_rate(&self) -> Option<u64> {
+        let mut rates = self.rates.clone();
+        rates.sort_unstable();
+        rates.get(rates.len() / 2).copied()
+    }
+
+    /// Connects and checks every mode, lets the adaptive one learn, and takes the samples.
+    pub fn all(
+        &mut self,
+        lanes: &mut [Lined<'_>],
+        measured: &[usize],
+        writer: &mut Writer,
+        progress: &mut Progress,
+    ) -> Result<(), Halt> {
+        let plan = self.bench.plan;
+        let width = lanes.len() as u64;
+        let before = u64::from(self.number) * u64::from(plan.pairs) * width;
+        let what = self.what();
+        progress.at(&format!("{what}: checking every byte"), before);
+        for position in measured {
+            let lined = &mut lanes[*position];
+            let ready = self.prepare(lined);
+            self.keep(lined, ready, writer)?;
+        }
+        for pair in 0..plan.pairs {
+            for (position, index) in (0..).zip(group_order(measured, pair)) {
+                let lined = &mut lanes[index];
+                progress.at(&what, before + u64::from(pair) * width + u64::from(position));
+                if lined.client.is_none() {
+                    continue;
+                }
+                let sample = self.sample(lined, pair, position);
+                if let Some(sample) = self.keep(lined, sample, writer)? {
+                    writer.line(&Line::Sample(sample))?;
+                }
+            }
+        }
+        // The next cell has other connections.
+        lanes.iter_mut().for_each(|lined| lined.client = None);
+        Ok(())
+    }
+
+    /// The cell in a few words, for the bar.
+    fn what(&self) -> String {
+        let NetCell { family, request_bytes, response_bytes, connections, form } = self.cell;
+        let asks = match form {
+            LoadForm::Closed => "without a pause",
+            LoadForm::Open => "on a schedule",
+        };
+        let (request, response) = (Bytes(*request_bytes), Bytes(*response_bytes));
+        format!("{family}, {request} for {response}, {connections} connections {asks}")
+    }
+
+    /// A failure becomes an error row, and nothing is left of the mode in this cell.
+    fn keep<T>(
+        &self,
+        lined: &mut Lined<'_>,
+        result: Result<T, Failure>,
+        writer: &mut Writer,
+    ) -> Result<Option<T>, Halt> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            // Calls that wait are interrupted by a signal, and then fail.
+            Err(_) if self.bench.stop.signal().is_some() => Err(Halt::Stopped),
+            Err(failure) => {
+                lined.client = None;
+                lined.lane.reset();
+                writer.line(&failed(self.number, lined.lane.mode(), &failure))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Connects, compares bytes, warms what a new cell has to find warm.
+    fn prepare(&self, lined: &mut Lined<'_>) -> Result<(), Failure> {
+        let Lined { lane, client } = lined;
+        let traffic = Traffic {
+            family: self.cell.family,
+            connections: self.cell.connections,
+            request_bytes: self.cell.request_bytes,
+            response_bytes: self.cell.response_bytes,
+        };
+        let mut connected = lane.connect_client(&traffic)?;
+        lane.check(&mut connected, CHECKED_ROUNDS, self.bench.options.spoil)?;
+        if lane.mode() == NetMode::Adaptive {
+            lane.closed(&mut connected, Duration::ZERO, self.bench.plan.learning)?;
+        }
+        *client = Some(connected);
+        Ok(())
+    }
+
+    /// One sample: the load, the kernel's counters held against the mode, one message of each
+    /// connection compared.
+    fn sample(
+        &mut self,
+        lined: &mut Lined<'_>,
+        pair: u32,
+        position: u32,
+    ) -> Result<Sample, Failure> {
+        let times = self.bench.plan.times(self.cell.form);
+        let Lined { lane, client } = lined;
+        let gone = || Failure::Answer("the client is gone".to_owned());
+        let client = client.as_mut().ok_or_else(gone)?;
+        let proof = lane.begin_proof()?;
+        let window = match self.offered {
+            None => lane.closed(client, times.warm_up, times.sample)?,
+            Some(offered) => {
+                // Another one in each group, and the same in all of its modes.
+                let seed = (u64::from(self.number) << 32) | u64::from(pair);
+                let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
+                lane.open(client, &schedule)?
+            }
+        };
+        let whole = lane.whole(&window);
+        let counters = match whole {
+            Some(messages) => lane.check_proof(&proof, messages)?,
+            // What was given up is nobody's to count.
+            None => BTreeMap::new(),
+        };
+        if whole.is_some() {
+            lane.check(client, 1, false)?;
+        }
+        if lane.mode() == self.bench.plan.baseline() {
+            let per_1000_s = window.answered as f64 * 1e12 / window.elapsed_ns as f64;
+            self.rates.push(per_1000_s as u64);
+        }
+        let sample = Sample {
+            cell: self.number,
+            pair,
+            position,
+            mode: lane.mode().to_string(),
+            bytes: window.bytes,
+            elapsed_ns: window.elapsed_ns,
+            phases_ns: phases(&window),
+            series: self.series(&window, !counters.is_empty()),
+            counters,
+        };
+        if whole.is_none() {
+            // Requests are under way that nobody waits for any more: new connections.
+            self.prepare(lined)?;
+        }
+        Ok(sample)
+    }
+
+    fn series(&self, window: &Window, is_counted: bool) -> BTreeMap<String, Vec<u64>> {
+        let mut series = BTreeMap::from([("answered".to_owned(), vec![window.answered])]);
+        if is_counted {
+            series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
+        }
+        if let Some(answers) = &window.answers {
+            let (ns, counts) = answers.latencies.iter().copied().unzip();
+            let name = match self.cell.form {
+                LoadForm::Closed => "round_trip_ns",
+                LoadForm::Open => "latency_ns",
+            };
+            series.insert(name.to_owned(), ns);
+            series.insert("answers".to_owned(), counts);
+            if answers.unanswered > 0 {
+                series.insert("unanswered".to_owned(), vec![answers.unanswered]);
+            }
+        }
+        series
+    }
+}
+
+/// CPU time of each process while the clock ran.
+fn phases(window: &Window) -> BTreeMap<String, u64> {
+    [("client_cpu", window.cpu.client), ("server_cpu", window.cpu.server)]
+        .map(|(name, ns)| (name.to_owned(), ns))
+        .into()
+}

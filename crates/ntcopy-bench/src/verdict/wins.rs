@@ -1,0 +1,41 @@
+//! Where a mode wins, where it loses, and by how much.
+
+use super::bulk::{count, figure};
+use crate::record::{Cell, Params};
+use crate::stats::{Verdict, Versus};
+
+/// One sentence of a mode against another over cells, by one metric; none without cells.
+pub(super) fn sentence(
+    cells: &[(&Cell, Versus)],
+    (mode, other): (&str, &str),
+    is_better: &str,
+    place: &dyn Fn(&Params) -> String,
+) -> Option<String> {
+    let verdicts = |verdict| cells.iter().filter(|(_, v)| Verdict::of(v.ci) == verdict).count();
+    let (cell, least) = worst(cells)?;
+    let (best_cell, most) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
+    let range = if cells.len() == 1 {
+        format!("{} ({})", figure(least), place(&cell.params))
+    } else {
+        format!(
+            "from {} ({}) to {} ({})",
+            figure(least),
+            place(&cell.params),
+            figure(most),
+            place(&best_cell.params)
+        )
+    };
+    Some(format!(
+        "{mode} {is_better} than {other} in {}, the other way round in {}, and without a \
+         difference in {} of {}: {range}.",
+        verdicts(Verdict::Win),
+        verdicts(Verdict::Loss),
+        verdicts(Verdict::NoDifference),
+        count(cells.len()),
+    ))
+}
+
+/// The cell with the smallest ratio.
+pub(super) fn worst<'a, 'b>(cells: &'b [(&'a Cell, Versus)]) -> Option<&'b (&'a Cell, Versus)> {
+    cells.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))
+}

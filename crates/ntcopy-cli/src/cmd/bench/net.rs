@@ -1,0 +1,114 @@
+//! `ntcopy bench net`: requests and responses over TCP and UDP, in this kernel or in a booted one.
+
+use std::process::ExitCode;
+
+use ntcopy_bench::experiment::net::{NAME, NetMode, Settings};
+use ntcopy_bench::experiment::{Family, Rate};
+use ntcopy_bench::guest::Needs;
+use ntcopy_bench::plan::net;
+use ntcopy_bench::record::Unavailable;
+use ntcopy_bench::sample;
+use ntcopy_bench::units::Bytes;
+
+use super::args::Common;
+use super::whole::Whole;
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench net --kernel um                       TCP and UDP, in the kernel with the flag
+  ntcopy bench net --kernel um --veth                the flag beside tx-nocache-copy, on devices
+  ntcopy bench net --veth --modes nocache            tx-nocache-copy on this kernel
+  ntcopy bench net --family tcp6 --request 64 --response 1MiB --connections 16 --rate off
+
+Each combination of family, sizes and connections is measured twice. Without a pause, every
+connection asks anew as soon as it is answered: transactions a second, CPU time of client and server
+for one, and how long each took. On a schedule, requests come at an offered rate whether or not others
+have been answered, the same in every mode: how long does a response take, from when its request was
+due?
+
+Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the kernel
+decides); with --veth also nocache, the feature tx-nocache-copy of both devices. Both sides send alike.
+
+With --veth, client and server are in two network namespaces that this program makes, joined by a pair
+of devices for each mode. They have no names, and go with the program, however it ends; the namespace
+that it was started in is not touched. This takes root, or a system that lets users make namespaces.
+
+Sizes take KiB, MiB or GiB; lists are separated by commas.
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench net`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub struct NetArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Modes to compare with copy [default: nt,adaptive; with --veth also nocache]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    modes: Vec<NetMode>,
+    /// Families: tcp, tcp6, udp, udp6 [default: tcp,udp; with --quick tcp]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    family: Vec<Family>,
+    /// Sizes of requests [default: 14000]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    request: Vec<Bytes>,
+    /// Sizes of responses [default: 14000]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    response: Vec<Bytes>,
+    /// Connections of the client [default: 1,16,128; with --quick 1,16]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    connections: Vec<u32>,
+    /// Offered when latencies are measured: a part of what the baseline does without a pause,
+    /// requests a second, or off [default: 0.7]
+    #[arg(long, value_name = "FRACTION|REQ/S")]
+    rate: Option<Rate>,
+    /// Through a pair of devices between two network namespaces, instead of the loopback
+    #[arg(long)]
+    veth: bool,
+    /// Largest packet of these devices, in bytes [default: 1500]
+    #[arg(long, value_name = "BYTES", requires = "veth")]
+    mtu: Option<u32>,
+    /// CPUs of client and server, or one for both [default: wherever the system likes]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cpus: Vec<u32>,
+}
+
+impl NetArgs {
+    fn settings(&self) -> Settings {
+        let sizes = |sizes: &[Bytes]| sizes.iter().map(|size| size.0).collect();
+        Settings {
+            modes: self.modes.clone(),
+            families: self.family.clone(),
+            request_bytes: sizes(&self.request),
+            response_bytes: sizes(&self.response),
+            connections: self.connections.clone(),
+            rate: self.rate,
+            veth: self.veth,
+            mtu_bytes: self.mtu,
+            cpus: self.cpus.clone(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+}
+
+/// CPUs of a booted kernel: its processes take turns, and what one of them costs then shows.
+const KERNEL_CPUS: u32 = 1;
+
+/// Runs it.
+pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
+    // A mode that says nothing of one family may well be had in another.
+    let is_asked = |line: &Unavailable| {
+        line.cell.is_none() && args.modes.iter().any(|mode| mode.as_str() == line.mode)
+    };
+    let whole = Whole {
+        common: &args.common,
+        name: NAME,
+        kernel_cpus: KERNEL_CPUS,
+        worker_args: super::server_args(),
+        plan: &|cpus| net::plan(&args.settings(), cpus),
+        needs: Needs::of_net,
+        measure: sample::net::measure,
+        is_asked: &is_asked,
+    };
+    whole.run()
+}

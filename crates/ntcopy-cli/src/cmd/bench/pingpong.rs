@@ -1,0 +1,90 @@
+//! `ntcopy bench pingpong`: one message there and back at a time, in this kernel or in a booted
+//! one.
+
+use std::process::ExitCode;
+
+use ntcopy_bench::experiment::Family;
+use ntcopy_bench::experiment::net::NetMode;
+use ntcopy_bench::experiment::pingpong::{NAME, Settings};
+use ntcopy_bench::guest::Needs;
+use ntcopy_bench::plan::pingpong;
+use ntcopy_bench::record::Unavailable;
+use ntcopy_bench::sample;
+use ntcopy_bench::units::Bytes;
+
+use super::args::Common;
+use super::whole::Whole;
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench pingpong --kernel um                          in the kernel with the flag
+  ntcopy bench pingpong --family udp --message 256 --duration 10 --modes copy
+  ntcopy bench pingpong --family tcp --message 14000,60000 --cpus 0,1
+
+A message goes, comes back, and the next one goes, as `sockperf ping-pong` does it. A latency is half
+of a round trip's time, and what is printed of each mode are sockperf's lines; the mean has its 99 %
+confidence interval. Below that, modes are compared by interleaved samples.
+
+Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the kernel
+decides). Both sides send alike. Messages below net.core.ntcopy_min_bytes are never copied
+non-temporally: there the modes show what asking costs.
+
+Sizes take KiB, MiB or GiB; lists are separated by commas.
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench pingpong`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub struct PingPongArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Modes to compare with copy [default: nt,adaptive]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    modes: Vec<NetMode>,
+    /// Families: unix, tcp, tcp6, udp, udp6 [default: unix,tcp,udp]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    family: Vec<Family>,
+    /// Sizes of the message [default: 256,14000,60000; with --quick 256,14000]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    message: Vec<Bytes>,
+    /// Seconds that each mode runs in each cell, all its samples together [default: 3; with --quick
+    /// 0.25]
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<f64>,
+    /// CPUs of client and server, or one for both [default: wherever the system likes]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cpus: Vec<u32>,
+}
+
+impl PingPongArgs {
+    fn settings(&self) -> Settings {
+        Settings {
+            modes: self.modes.clone(),
+            families: self.family.clone(),
+            message_bytes: self.message.iter().map(|size| size.0).collect(),
+            duration_s: self.duration,
+            cpus: self.cpus.clone(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+}
+
+/// CPUs of a booted kernel: its processes take turns.
+const KERNEL_CPUS: u32 = 1;
+
+/// Runs it.
+pub fn run(args: &PingPongArgs) -> anyhow::Result<ExitCode> {
+    let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
+    let whole = Whole {
+        common: &args.common,
+        name: NAME,
+        kernel_cpus: KERNEL_CPUS,
+        worker_args: super::server_args(),
+        plan: &|cpus| pingpong::plan(&args.settings(), cpus),
+        needs: Needs::of_pingpong,
+        measure: sample::pingpong::measure,
+        is_asked: &is_asked,
+    };
+    whole.run()
+}

@@ -1,0 +1,242 @@
+//! Requests and responses, and messages there and back.
+
+pub(crate) mod pingpong;
+
+use ntcopy_bench::record::{Cell, Params, Record};
+use ntcopy_bench::stats::http::is_open;
+use ntcopy_bench::stats::net::{Exchanged, exchanged};
+use ntcopy_bench::stats::{Verdict, Versus};
+use serde_json::{Value, json};
+
+use crate::bulk::Grid;
+use crate::text;
+
+/// Whether a record is one of those that this module shows.
+pub(crate) fn is_of_net(record: &Record) -> bool {
+    matches!(record.header.experiment.as_str(), "net" | "pingpong")
+}
+
+/// Of the processes, CPU microseconds for a transaction; `less CPU` is that of both.
+const THROUGH: [&str; 9] = [
+    "connections",
+    "mode",
+    "per second",
+    "ratio",
+    "verdict",
+    "NT",
+    "client us",
+    "server us",
+    "less CPU",
+];
+
+const WAITED: [&str; 10] = [
+    "connections",
+    "mode",
+    "p50 us",
+    "p90",
+    "p95",
+    "p99",
+    "p99.9",
+    "p50 ratio",
+    "p99 ratio",
+    "verdict",
+];
+
+/// What a table tells of its cells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// How much went through without a pause.
+    Through,
+    /// How long that took.
+    RoundTrips,
+    /// How long it took at an offered rate.
+    OnSchedule,
+}
+
+/// The tables of a record: cells that differ only in their connections in one.
+pub(crate) fn grids(record: &Record) -> Vec<Grid> {
+    let mut grids: Vec<Grid> = Vec::new();
+    for told in [Told::Through, Told::RoundTrips, Told::OnSchedule] {
+        let wants_open = told == Told::OnSchedule;
+        for cell in record.cells.iter().filter(|cell| is_open(cell) == wants_open) {
+            let heading = heading(&cell.params, told);
+            if grids.last().is_none_or(|grid| grid.heading != heading) {
+                let header: &[&str] = if told == Told::Through { &THROUGH } else { &WAITED };
+                let header = header.iter().map(|name| (*name).to_owned()).collect();
+                grids.push(Grid { heading, header, rows: Vec::new() });
+            }
+            if let Some(grid) = grids.last_mut() {
+                grid.rows.extend(rows(record, cell, told));
+            }
+        }
+    }
+    grids
+}
+
+/// A row for each mode; the place only in the first.
+fn rows(record: &Record, cell: &Cell, told: Told) -> Vec<Vec<String>> {
+    let baseline = record.header.baseline.as_str();
+    let modes = exchanged(record, cell);
+    let mut rows: Vec<Vec<String>> = modes
+        .iter()
+        .map(|mode| match told {
+            Told::Through => through_row(mode, baseline),
+            Told::RoundTrips | Told::OnSchedule => waited_row(mode, baseline),
+        })
+        .collect();
+    if let Some(first) = rows.first_mut() {
+        first[0] = label(&cell.params);
+    }
+    rows
+}
+
+fn through_row(mode: &Exchanged, baseline: &str) -> Vec<String> {
+    let versus = mode.throughput.as_ref();
+    let cpu = |process: usize| {
+        mode.cpu_us.map_or("-".to_owned(), |microseconds| format!("{:.2}", microseconds[process]))
+    };
+    vec![
+        String::new(),
+        mode.mode.clone(),
+        text::thousands(mode.per_s),
+        ratio(versus),
+        verdict(versus, mode.mode == baseline),
+        mode.nontemporal_part.map_or_else(String::new, text::percent),
+        cpu(0),
+        cpu(1),
+        short(mode.per_cpu.as_ref()),
+    ]
+}
+
+fn waited_row(mode: &Exchanged, baseline: &str) -> Vec<String> {
+    let us = |ns: &Option<f64>| ns.map_or("-".to_owned(), microseconds);
+    let mut row = vec![String::new(), mode.mode.clone()];
+    row.extend(mode.quantiles_ns.iter().map(us));
+    row.push(short(mode.p50.as_ref()));
+    row.push(ratio(mode.p99.as_ref()));
+    let verdict = verdict(mode.p99.as_ref(), mode.mode == baseline);
+    row.push(match mode.unanswered {
+        0 => verdict,
+        late => format!("{verdict}, {} late", text::thousands(late as f64)),
+    });
+    row
+}
+
+/// `15.3`, and without its fraction from 100 on.
+fn microseconds(ns: f64) -> String {
+    if ns < 100_000.0 { format!("{:.1}", ns / 1000.0) } else { text::thousands(ns / 1000.0) }
+}
+
+pub(super) fn short(versus: Option<&Versus>) -> String {
+    versus.map_or_else(String::new, |versus| text::ratio(versus.ratio))
+}
+
+/// `1.31x (1.28-1.35)`.
+pub(super) fn ratio(versus: Option<&Versus>) -> String {
+    versus.map_or_else(String::new, |versus| {
+        format!("{} ({})", text::ratio(versus.ratio), text::interval(versus.ci))
+    })
+}
+
+pub(super) fn verdict(versus: Option<&Versus>, is_baseline: bool) -> String {
+    match versus {
+        Some(versus) => Verdict::of(versus.ci).as_str(),
+        None if is_baseline => "baseline",
+        None => "too few pairs",
+    }
+    .to_owned()
+}
+
+pub(super) fn number(params: &Params, name: &str) -> Option<u64> {
+    params.get(name).and_then(Value::as_u64)
+}
+
+pub(super) fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
+    params.get(name).and_then(Value::as_str)
+}
+
+/// Where the processes were kept, if anywhere.
+pub(super) fn cpus(params: &Params) -> Option<String> {
+    let (client, server) = (number(params, "client_cpu")?, number(params, "server_cpu")?);
+    Some(format!("client on CPU {client}, server on CPU {server}"))
+}
+
+/// What a table's rows have in common.
+fn heading(params: &Params, told: Told) -> String {
+    let how = match told {
+        Told::Through => "Without a pause",
+        Told::RoundTrips => "Round trips without a pause",
+        Told::OnSchedule => "On a schedule",
+    };
+    let mut words = vec![how.to_owned()];
+    words.extend(word(params, "family").map(str::to_owned));
+    let size = |name: &str| number(params, name).map(text::size);
+    if let (Some(request), Some(response)) = (size("request_bytes"), size("response_bytes")) {
+        words.push(format!("{request} for {response}"));
+    }
+    words.extend(match (word(params, "between"), number(params, "mtu_bytes")) {
+        (Some("veth"), Some(mtu)) => {
+            Some(format!("between two namespaces (veth, packets of {mtu} bytes)"))
+        }
+        (Some("loopback"), _) => Some("over the loopback".to_owned()),
+        (other, _) => other.map(str::to_owned),
+    });
+    words.extend(cpus(params));
+    words.push(match told {
+        Told::Through => "CPU time for a transaction".to_owned(),
+        Told::RoundTrips | Told::OnSchedule => "a ratio above 1 is shorter".to_owned(),
+    });
+    words.join(", ")
+}
+
+fn label(params: &Params) -> String {
+    let connections = number(params, "connections").map_or_else(String::new, |n| n.to_string());
+    match number(params, "offered_requests_per_1000_s") {
+        Some(offered) => format!("{connections}, {}/s", text::thousands(offered as f64 / 1000.0)),
+        None => connections,
+    }
+}
+
+/// A comparison, for programs.
+pub(super) fn compared(versus: &Option<Versus>) -> Value {
+    match versus {
+        Some(versus) => json!({"ratio": versus.ratio, "ci": [versus.ci.0, versus.ci.1]}),
+        None => Value::Null,
+    }
+}
+
+/// What `--json` adds for such a record, and under which name.
+pub(crate) fn for_programs(record: &Record) -> Option<(&'static str, Value)> {
+    match record.header.experiment.as_str() {
+        "net" => Some(("net", json(record))),
+        "pingpong" => Some(("pingpong", pingpong::json(record))),
+        _ => None,
+    }
+}
+
+/// Everything that the tables have, as numbers.
+fn json(record: &Record) -> Value {
+    let one = |mode: &Exchanged| {
+        let [p50, p90, p95, p99, p999] = mode.quantiles_ns.map(|ns| ns.map(|ns| ns as u64));
+        let cpu_us =
+            mode.cpu_us.map(|[client, server]| json!({"client": client, "server": server}));
+        json!({
+            "mode": mode.mode,
+            "transactions_per_s": mode.per_s,
+            "throughput": compared(&mode.throughput),
+            "cpu_us": cpu_us,
+            "per_cpu": compared(&mode.per_cpu),
+            "nontemporal_part": mode.nontemporal_part,
+            "latency_ns": {"p50": p50, "p90": p90, "p95": p95, "p99": p99, "p99.9": p999},
+            "p50": compared(&mode.p50),
+            "p99": compared(&mode.p99),
+            "answers": mode.answers,
+            "unanswered": mode.unanswered,
+        })
+    };
+    let cells = record.cells.iter().map(|cell| {
+        let modes: Vec<Value> = exchanged(record, cell).iter().map(one).collect();
+        json!({"params": cell.params, "modes": modes})
+    });
+    cells.collect::<Vec<Value>>().into()
+}

@@ -1,0 +1,175 @@
+//! Records of `net` and `pingpong` as tables, JSON and a page. The records are SYNTHETIC.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{params, synthetic_empty};
+use ntcopy_bench::record::{Cell, Record, Sample};
+use ntcopy_bench::verdict;
+use ntcopy_report::{json, page, table};
+use serde_json::json;
+
+const MODES: [(&str, f64); 3] = [("copy", 1.0), ("adaptive", 1.25), ("nocache", 0.8)];
+
+fn synthetic() -> Record {
+    let mut record = synthetic_empty("net");
+    record.header.experiment = "net".into();
+    for (index, (connections, form)) in
+        [(16, "closed"), (16, "open"), (128, "closed"), (128, "open")].into_iter().enumerate()
+    {
+        let mut cell = json!({
+            "form": form, "family": "tcp", "request_bytes": 14_000, "response_bytes": 14_000,
+            "connections": connections, "between": "veth", "mtu_bytes": 1500,
+        });
+        if form == "open" {
+            cell["offered_requests_per_1000_s"] = 35_000_000.into();
+        }
+        let cell = Cell { cell: index as u32, params: params(cell) };
+        for pair in 0..5 {
+            record.samples.extend(MODES.iter().enumerate().map(|(position, (mode, factor))| {
+                sample((cell.cell, pair, position as u32), form, mode, *factor)
+            }));
+        }
+        record.cells.push(cell);
+    }
+    record
+}
+
+fn sample((cell, pair, position): (u32, u32, u32), form: &str, mode: &str, factor: f64) -> Sample {
+    let answered = (50_000.0 * factor) as u64;
+    let name = if form == "open" { "latency_ns" } else { "round_trip_ns" };
+    let ns = |us: f64| (us * 1000.0 / factor) as u64;
+    let cpu = |us: f64| (us * 1000.0 / factor * answered as f64) as u64;
+    let counters = [("nontemporal_bytes", 80), ("fits_cache_bytes", 20)];
+    let is_hinted = mode == "adaptive";
+    Sample {
+        cell,
+        pair,
+        position,
+        mode: mode.to_owned(),
+        bytes: answered * 28_000,
+        elapsed_ns: 1_000_000_000,
+        phases_ns: [("client_cpu", cpu(8.0)), ("server_cpu", cpu(6.0))]
+            .map(|(name, ns)| (name.to_owned(), ns))
+            .into(),
+        counters: if is_hinted {
+            counters.map(|(name, count)| (name.to_owned(), count)).into()
+        } else {
+            BTreeMap::new()
+        },
+        series: [
+            ("answered", vec![answered]),
+            (name, vec![ns(20.0), ns(1584.0)]),
+            ("answers", vec![48_000, 2_000]),
+        ]
+        .map(|(name, list)| (name.to_owned(), list))
+        .into(),
+    }
+}
+
+fn pingpong() -> Record {
+    let mut record = synthetic_empty("pingpong");
+    record.header.experiment = "pingpong".into();
+    let cell = json!({"form": "pingpong", "family": "udp", "message_bytes": 256});
+    record.cells.push(Cell { cell: 0, params: params(cell) });
+    for pair in 0..5 {
+        for (position, (mode, extra)) in [("copy", 0), ("nt", 100)].into_iter().enumerate() {
+            record.samples.push(Sample {
+                cell: 0,
+                pair,
+                position: position as u32,
+                mode: mode.to_owned(),
+                bytes: 512 * 10_000,
+                elapsed_ns: 60_000_000,
+                phases_ns: BTreeMap::new(),
+                counters: BTreeMap::new(),
+                series: [
+                    ("answered", vec![10_000]),
+                    ("latency_ns", vec![2572 + extra, 2653 + extra, 5960]),
+                    ("answers", vec![100, 9_890, 10]),
+                ]
+                .map(|(name, list)| (name.to_owned(), list))
+                .into(),
+            });
+        }
+    }
+    record
+}
+
+#[test]
+fn the_terminal_has_transactions_round_trips_and_a_schedule() {
+    let text = table::terminal(&synthetic());
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    for heading in ["Without a pause, tcp", "Round trips without a pause", "On a schedule, tcp"] {
+        assert_eq!(text.matches(heading).count(), 1, "{heading}: {text}");
+    }
+    let adaptive: Vec<&str> = text.lines().filter(|line| line.contains("adaptive")).collect();
+    assert_eq!(adaptive.len(), 6, "{text}");
+    // 50,000 x 1.25; 8 and 6 us a transaction by 1.25; 20 and 1584 us by 1.25.
+    for words in ["62,500", "1.25x (1.25-1.25)", "win", "80 %", "6.40", "4.80"] {
+        assert!(adaptive[0].contains(words), "{words}: {text}");
+    }
+    for words in ["16.0", "1,267", "1.25x"] {
+        assert!(adaptive[2].contains(words), "{words}: {text}");
+    }
+    let text = text.replace('\n', " ");
+    assert!(text.contains("128, 35,000/s") && text.contains("packets of 1500 bytes"), "{text}");
+}
+
+#[test]
+fn a_message_has_the_lines_of_sockperf_and_a_comparison() {
+    let text = table::terminal(&pingpong());
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    for line in [
+        "========= udp, 256-byte messages, mode copy",
+        "Total 50000 observations; each percentile contains 500.00 observations",
+        "---> <MAX> observation =    5.960",
+        "---> percentile 99.999 =    5.960",
+        "---> percentile 50.000 =    2.653",
+        "---> <MIN> observation =    2.572",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    assert!(text.contains("0.96x") && text.contains("loss"), "{text}");
+}
+
+#[test]
+fn json_has_all_that_the_tables_have() {
+    let object = json::object(&synthetic());
+    let cells = object["net"].as_array().expect("cells");
+    assert_eq!(cells.len(), 4);
+    let adaptive = &cells[0]["modes"][1];
+    assert_eq!(
+        (&adaptive["mode"], &adaptive["transactions_per_s"]),
+        (&json!("adaptive"), &62_500.0.into())
+    );
+    assert_eq!(adaptive["latency_ns"]["p50"], 16_000);
+    assert_eq!(adaptive["nontemporal_part"], 0.8);
+    let results = object["results"].as_array().expect("results");
+    let metrics = |metric: &str| results.iter().filter(|r| r["metric"] == metric).count();
+    assert_eq!(
+        ["throughput", "bytes_per_cpu_s", "p50_rate", "p99_rate"].map(metrics),
+        [4, 8, 8, 8]
+    );
+    assert!(object.get("sweep").is_none());
+    let object = json::object(&pingpong());
+    let nt = &object["pingpong"][0]["modes"][1];
+    assert_eq!((&nt["latency_ns"]["p50"], &nt["min_ns"]), (&2753.into(), &2672.into()));
+    assert_eq!(object["results"].as_array().expect("results").len(), 2);
+}
+
+#[test]
+fn the_page_has_the_tables_and_what_others_published() {
+    let command = ["ntcopy".to_owned()];
+    let html = page::html(&[synthetic(), pingpong()], &command).expect("a page");
+    for words in ["Round trips without a pause", "Half a round trip over udp", "79,571", "5.152"] {
+        assert!(html.contains(words), "{words} is missing");
+    }
+    assert!(!html.contains("The reader never looks"));
+    assert!(html.contains("Client and server are on one machine"));
+    let said = verdict::sentences(&synthetic()).join(" ");
+    assert!(said.contains("nocache makes more transactions than copy in 0"), "{said}");
+    let markdown = table::markdown(&synthetic());
+    assert_eq!(markdown.lines().filter(|line| line.starts_with('|')).count(), 3 * (2 + 6));
+}
