@@ -8,6 +8,8 @@ use ntcopy_bench::stats::peers::{AgainstBest, OURS, against_best, geomean};
 use ntcopy_bench::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
 use serde_json::{Value, json};
 
+pub(crate) use pages::is_fork;
+
 use crate::table::{ascii, wrapped};
 use crate::{hardware, http, net, text};
 
@@ -161,12 +163,23 @@ fn per_line(record: &Record, cell: &Cell, mode: &str, event: &str) -> String {
     if counts.is_empty() { "-".to_owned() } else { format!("{:.2}", stats::median(&counts)) }
 }
 
-fn number(params: &Params, name: &str) -> Option<u64> {
+/// A parameter that is a number.
+pub(crate) fn number(params: &Params, name: &str) -> Option<u64> {
     params.get(name).and_then(Value::as_u64)
 }
 
 fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
     params.get(name).and_then(Value::as_str)
+}
+
+/// What cells on one axis of sizes have in common.
+pub(crate) fn group(params: &Params) -> String {
+    let heading = heading(params);
+    let heading = heading.split("; ").next().unwrap_or(&heading);
+    match word(params, "task") {
+        Some(task) => format!("{task}, {heading}"),
+        None => heading.to_owned(),
+    }
 }
 
 /// What a table's rows have in common.

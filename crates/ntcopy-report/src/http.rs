@@ -140,8 +140,15 @@ fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
     params.get(name).and_then(Value::as_str)
 }
 
+/// What a chart of one cell is of.
+pub(crate) fn place(params: &Params) -> String {
+    let heading = heading(params);
+    let heading = heading.rsplit_once(", ").map_or(heading.as_str(), |(words, _)| words);
+    format!("{heading}, connections and rate {}", label(params))
+}
+
 /// What a table's rows have in common.
-fn heading(params: &Params) -> String {
+pub(crate) fn heading(params: &Params) -> String {
     let is_on_schedule = word(params, "form") == Some("open");
     let how = if is_on_schedule { "On a schedule" } else { "Without a pause" };
     let mut words = vec![how.to_owned()];

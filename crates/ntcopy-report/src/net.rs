@@ -161,6 +161,20 @@ pub(super) fn cpus(params: &Params) -> Option<String> {
     Some(format!("client on CPU {client}, server on CPU {server}"))
 }
 
+/// What cells that differ in their connections have in common.
+pub(crate) fn through_heading(params: &Params) -> String {
+    heading(params, Told::Through)
+}
+
+/// What a chart of one cell is of.
+pub(crate) fn place(params: &Params) -> String {
+    let told =
+        if word(params, "form") == Some("open") { Told::OnSchedule } else { Told::RoundTrips };
+    let heading = heading(params, told);
+    let heading = heading.rsplit_once(", ").map_or(heading.as_str(), |(words, _)| words);
+    format!("{heading}, connections {}", label(params))
+}
+
 /// What a table's rows have in common.
 fn heading(params: &Params, told: Told) -> String {
     let how = match told {

@@ -5,6 +5,7 @@
 //! through the template crate, which escapes it.
 
 mod bulk;
+mod figure;
 mod figures;
 mod machine;
 mod others;
@@ -12,11 +13,12 @@ mod published;
 mod results;
 mod retention;
 mod sweep;
+mod topology;
+mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ntcopy_bench::record::Record;
 use ntcopy_bench::stats::sweep::Sweep;
-use ntcopy_bench::verdict;
 
 use crate::plot::PlotError;
 use crate::{hardware, table, text};
@@ -53,14 +55,13 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header {
-                    h1 { (title) }
-                    (verdicts(records))
-                }
+                header { h1 { (title) } }
                 main {
                     @if records.is_empty() { p { "There is no record on this page." } }
+                    @else { (verdict::section(records)) }
                     @for section in &sections { (section) }
                     (published::section(records))
+                    (topology::section(records))
                 }
                 (footer(command))
             }
@@ -70,46 +71,48 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
 }
 
 fn title(records: &[Record]) -> String {
-    let mut names: Vec<&str> = records.iter().map(|r| r.header.experiment.as_str()).collect();
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for record in records {
+        if !names.contains(&record.header.experiment.as_str()) {
+            names.push(&record.header.experiment);
+        }
+    }
+    let plural = if names.len() == 1 { "" } else { "s" };
     let mut cpus: Vec<&str> = records.iter().map(|r| r.machine.cpu_model.as_str()).collect();
+    cpus.sort_unstable();
     cpus.dedup();
     match (names.as_slice(), cpus.as_slice()) {
         ([], _) => "ntcopy: no record".to_owned(),
-        (names, [cpu]) => format!("ntcopy: experiment {} on {cpu}", names.join(", ")),
+        (names, [cpu]) => format!("ntcopy: experiment{plural} {} on {cpu}", names.join(", ")),
         (names, cpus) => {
-            format!("ntcopy: experiment {} on {} CPUs", names.join(", "), cpus.len())
-        }
-    }
-}
-
-/// What it comes to, before anything else.
-fn verdicts(records: &[Record]) -> Markup {
-    html! {
-        section class="verdict" aria-label="Verdict" {
-            @for (index, record) in records.iter().enumerate() {
-                @if records.len() > 1 {
-                    h2 { a href=(format!("#record-{index}")) { (record.header.id) } }
-                }
-                @for sentence in verdict::sentences(record) { p { (sentence) } }
-            }
+            format!(
+                "ntcopy: experiment{plural} {} on {} kinds of CPU",
+                names.join(", "),
+                cpus.len()
+            )
         }
     }
 }
 
 fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
     let header = &record.header;
+    let has_no_sweep = crate::http::is_of_http(record) || crate::net::is_of_net(record);
+    let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
+    let has_map = sweep.is_some();
     let figures = match header.experiment.as_str() {
         "phase" => others::phases(record),
         "retention" => others::retention(record),
-        _ if crate::bulk::is_of_bulk(record) => bulk::section(record),
+        _ if crate::bulk::is_of_bulk(record) => bulk::section(index, record)?,
+        // Its heat maps are figures and tables at once, in a tenth of the room.
+        _ if has_map => html! {},
         _ => figures::all(index, record)?,
     };
-    let has_no_sweep = crate::http::is_of_http(record) || crate::net::is_of_net(record);
-    let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
     Ok(html! {
-        section id=(format!("record-{index}")) {
-            h2 { "Record " code { (header.id) } }
+        section class="record" id=(format!("record-{index}"))
+            aria-labelledby=(format!("record-{index}-name")) {
+            h2 id=(format!("record-{index}-name")) {
+                "Record " code { (header.id) } ", experiment " (header.experiment)
+            }
             p class="made-by" {
                 "Measured " (text::utc(header.started_unix_ns)) " by ntcopy " (header.ntcopy)
                 ", with:"
@@ -119,8 +122,10 @@ fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
             @if let Some(sweep) = &sweep { (sweep::section(sweep)) }
             (figures)
             @for grid in &hardware::grids(record) { (bulk::table(grid)) }
-            h3 { "Machine" }
-            (machine::table(record))
+            details {
+                summary { "Machine" }
+                (machine::table(record))
+            }
         }
     })
 }
@@ -187,8 +192,8 @@ fn footer(command: &[String]) -> Markup {
             pre { code { (text::shell_line(command)) } }
             p {
                 "A ratio is the median over interleaved pairs, with a 95 % bootstrap interval. An \
-                interval that contains 1 is called no difference. The bars at the points of the \
-                plots are the 95 % intervals."
+                interval that contains 1 is called no difference. Where the points of a plot have \
+                bars, these are the 95 % intervals."
             }
         }
     }

@@ -6,9 +6,11 @@
 
 mod axis;
 mod chart;
+mod compact;
+pub(crate) mod curves;
 mod draw;
 
-pub(crate) use chart::{Chart, crossover, ratios};
+pub(crate) use chart::{Chart, Line, crossover, ratios};
 pub(crate) use draw::{NARROW, Size, WIDE, draw};
 
 use crate::model::KNOWN_MODES;
@@ -19,7 +21,7 @@ use crate::model::KNOWN_MODES;
 pub struct PlotError(String);
 
 /// How many looks of lines there are; further modes begin anew.
-pub(crate) const SLOTS: usize = 6;
+pub(crate) const SLOTS: usize = 9;
 
 /// The look of a mode: the same on every page, whichever modes a record has.
 pub(crate) fn slot(mode: &str, index: usize) -> usize {

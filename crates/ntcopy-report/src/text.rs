@@ -54,6 +54,17 @@ pub(crate) fn thousands(value: f64) -> String {
     if value < 0.0 { format!("-{grouped}") } else { grouped }
 }
 
+/// Three or four digits, whatever the size: `0.0123`, `1.234`, `15.34`, `77,500`.
+pub(crate) fn figure(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1000.0 => thousands(value),
+        size if size >= 100.0 => format!("{value:.1}"),
+        size if size >= 10.0 => format!("{value:.2}"),
+        size if size >= 0.1 || size == 0.0 => format!("{value:.3}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
 /// `87 %`, from a part of 1.
 pub(crate) fn percent(part: f64) -> String {
     format!("{:.0} %", part * 100.0)
@@ -129,6 +140,12 @@ mod tests {
             (gigabytes_fine(15.34e9), gigabytes_fine(42e6)),
             ("15.3".into(), "0.042".into())
         );
+    }
+
+    #[test]
+    fn a_figure_of_a_chart_keeps_its_digits() {
+        let figures = [0.00123, 0.5, 1.0, 15.336, 235.06, 77_499.6].map(figure);
+        assert_eq!(figures, ["1.23e-3", "0.500", "1.000", "15.34", "235.1", "77,500"]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) fn unit(record: &Record) -> Unit {
 }
 
 /// Whether a cell is a loop of forks.
-pub(super) fn is_fork(params: &Params) -> bool {
+pub(crate) fn is_fork(params: &Params) -> bool {
     word(params, "form") == Some("fork")
 }
 

@@ -68,6 +68,12 @@ fn interval(ns: f64) -> String {
     format!("{:.6}", ns / 1000.0)
 }
 
+/// What a chart of one cell is of.
+pub(crate) fn place(params: &Params) -> String {
+    let message = number(params, "message_bytes").map_or_else(String::new, text::size);
+    format!("{}, messages of {message}", heading(params))
+}
+
 fn heading(params: &Params) -> String {
     let family = word(params, "family").unwrap_or("?");
     let mut words = vec![format!("Half a round trip over {family}, microseconds")];

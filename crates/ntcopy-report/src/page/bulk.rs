@@ -3,18 +3,27 @@
 use maud::{Markup, html};
 use ntcopy_bench::record::Record;
 
+use super::figure;
 use crate::bulk::{self, Grid};
+use crate::plot::{self, PlotError};
 use crate::{published, text};
 
-/// The tables.
-pub(super) fn section(record: &Record) -> Markup {
-    html! {
+/// The charts and the tables.
+pub(super) fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
+    let charts = plot::curves::of(record);
+    let charts = charts.iter().enumerate().map(|(number, built)| {
+        let caption = html! { (built.caption) };
+        figure::figure(&format!("r{index}c{number}"), record, &built.chart, &caption)
+    });
+    let charts = charts.collect::<Result<Vec<Markup>, PlotError>>()?;
+    Ok(html! {
+        @for chart in &charts { (chart) }
         @for grid in &bulk::grids(record) { (table(grid)) }
         @if record.header.experiment == "memcpy" {
             p { "An asterisk marks the best peer of a row." }
         }
         @for grid in &published(record) { (table(grid)) }
-    }
+    })
 }
 
 /// What others published of the same experiment, in tables of their own.
@@ -127,16 +136,16 @@ fn pages() -> Vec<Grid> {
 }
 
 pub(super) fn table(grid: &Grid) -> Markup {
+    let second = grid.header.get(1).map(String::as_str);
+    let class = if matches!(second, Some("way" | "mode")) { "figures ways" } else { "figures" };
     html! {
         section class="group" {
             h3 { (grid.heading) }
             div class="scroll wide" role="region" aria-label=(grid.heading) tabindex="0" {
-                table {
+                table class=(class) {
                     thead {
                         tr {
-                            @for (index, name) in grid.header.iter().enumerate() {
-                                th scope="col" class=[(index > 0).then_some("number")] { (name) }
-                            }
+                            @for name in &grid.header { th scope="col" { (name) } }
                         }
                     }
                     tbody {
@@ -144,7 +153,7 @@ pub(super) fn table(grid: &Grid) -> Markup {
                             tr {
                                 @for (index, cell) in row.iter().enumerate() {
                                     @if index == 0 { th scope="row" { (cell) } }
-                                    @else { td class="number" { (cell) } }
+                                    @else { td { (cell) } }
                                 }
                             }
                         }

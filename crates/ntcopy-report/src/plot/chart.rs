@@ -6,11 +6,15 @@ use super::slot;
 use crate::model::{Group, ModeView};
 use crate::text;
 
-/// A plot over the bytes in flight, on a logarithmic axis.
+/// A plot over a logarithmic axis.
 #[derive(Debug)]
 pub(crate) struct Chart {
     /// What it shows, in a sentence, for those who cannot see it.
     pub title: String,
+    /// What the horizontal axis counts.
+    pub axis: Axis,
+    /// Whether the vertical axis is logarithmic as well.
+    pub is_log: bool,
     /// The vertical axis.
     pub y_label: &'static str,
     /// The vertical axis, from and to.
@@ -23,20 +27,59 @@ pub(crate) struct Chart {
     pub marks: Vec<Mark>,
 }
 
-/// One mode's line.
+/// What a horizontal axis counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Axis {
+    /// Bytes, named so.
+    Bytes(&'static str),
+    /// A number of things, named so.
+    Count(&'static str),
+    /// Percentiles, placed by how rare what lies beyond them is: one in 2, in 10, in 100.
+    Rarity,
+}
+
+impl Axis {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axis::Bytes(name) | Axis::Count(name) => name,
+            Axis::Rarity => "percentile",
+        }
+    }
+
+    /// A place on it as text.
+    pub fn label(self, at: f64) -> String {
+        match self {
+            Axis::Bytes(_) => text::about_size(at as u64),
+            Axis::Count(_) => text::thousands(at),
+            Axis::Rarity => format!("p{}", (1e7 * (1.0 - 1.0 / at)).round() / 1e5),
+        }
+    }
+}
+
+/// Where a percentile lies on [`Axis::Rarity`].
+pub(crate) fn rarity(percentile: f64) -> u64 {
+    (100.0 / (100.0 - percentile)).round() as u64
+}
+
+/// One line.
 #[derive(Debug)]
 pub(crate) struct Line {
+    /// What it is called.
+    pub name: String,
     /// Its look.
     pub slot: usize,
-    /// Its points, by bytes in flight.
+    /// Whether others published it.
+    pub is_published: bool,
+    /// Its points, from left to right.
     pub points: Vec<Point>,
 }
 
 /// One point with its interval.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Point {
-    /// Bytes in flight.
-    pub bytes: u64,
+    /// The place on the axis.
+    pub at: u64,
     /// The value.
     pub value: f64,
     /// Its 95 % interval.
@@ -55,9 +98,9 @@ pub(crate) struct Mark {
 }
 
 impl Chart {
-    /// Smallest and largest bytes in flight. None without two different ones: no axis.
+    /// The axis's smallest and largest place. None without two different ones: no axis.
     pub fn x_bounds(&self) -> Option<(u64, u64)> {
-        let all = || self.lines.iter().flat_map(|line| &line.points).map(|point| point.bytes);
+        let all = || self.lines.iter().flat_map(|line| &line.points).map(|point| point.at);
         let (low, high) = (all().min()?, all().max()?);
         (low > 0 && low < high).then_some((low, high))
     }
@@ -73,13 +116,15 @@ pub(crate) fn crossover(record: &Record, group: &Group<'_>) -> Option<Chart> {
     });
     let highest = tops(&lines).fold(0.0, f64::max);
     finish(Chart {
+        axis: Axis::Bytes("bytes in flight"),
+        is_log: false,
         title: format!("Throughput in Gbit/s against bytes in flight; {}", group.heading),
         y_label: "Gbit/s",
         // Room above for the names of the marks.
         y_range: (0.0, highest * 1.22),
         reference: None,
         lines,
-        marks: marks(record),
+        marks: marks(record, 2),
     })
 }
 
@@ -93,6 +138,8 @@ pub(crate) fn ratios(record: &Record, group: &Group<'_>) -> Option<Chart> {
     let lowest = bottoms(&lines).fold(1.0, f64::min);
     let room = (highest - lowest).max(0.1);
     finish(Chart {
+        axis: Axis::Bytes("bytes in flight"),
+        is_log: false,
         title: format!(
             "Throughput of each mode divided by that of {}, against bytes in flight; {}",
             record.header.baseline, group.heading
@@ -101,11 +148,12 @@ pub(crate) fn ratios(record: &Record, group: &Group<'_>) -> Option<Chart> {
         y_range: ((lowest - room * 0.1).max(0.0), highest + room * 0.25),
         reference: Some(1.0),
         lines,
-        marks: marks(record),
+        marks: marks(record, 2),
     })
 }
 
-fn finish(chart: Chart) -> Option<Chart> {
+/// A chart that can be drawn, or none.
+pub(crate) fn finish(chart: Chart) -> Option<Chart> {
     let finite = chart.y_range.0.is_finite() && chart.y_range.1.is_finite();
     (finite && chart.y_range.0 < chart.y_range.1 && chart.x_bounds().is_some()).then_some(chart)
 }
@@ -121,31 +169,35 @@ fn lines(
             .iter()
             .filter_map(|cell| {
                 let (value, ci) = value(&cell.modes[index])?;
-                Some(Point { bytes: cell.in_flight_bytes?, value, ci })
+                Some(Point { at: cell.in_flight_bytes?, value, ci })
             })
             .filter(|point| point.value.is_finite())
             .collect();
         let mode = group.cells[0].modes[index].mode;
-        Line { slot: slot(mode, index), points }
+        Line { name: mode.to_owned(), slot: slot(mode, index), is_published: false, points }
     };
     (0..count).map(line).filter(|line| !line.points.is_empty()).collect()
 }
 
-fn tops(lines: &[Line]) -> impl Iterator<Item = f64> {
+/// The upper ends of the points and their intervals.
+pub(crate) fn tops(lines: &[Line]) -> impl Iterator<Item = f64> {
     let points = lines.iter().flat_map(|line| &line.points);
     points.map(|point| point.ci.map_or(point.value, |(_, high)| high.max(point.value)))
 }
 
-fn bottoms(lines: &[Line]) -> impl Iterator<Item = f64> {
+/// The lower ends of the points and their intervals.
+pub(crate) fn bottoms(lines: &[Line]) -> impl Iterator<Item = f64> {
     let points = lines.iter().flat_map(|line| &line.points);
     points.map(|point| point.ci.map_or(point.value, |(low, _)| low.min(point.value)))
 }
 
-/// The caches from level 2 on that one CPU sees. Level 1 is never where a send's crossover is.
-fn marks(record: &Record) -> Vec<Mark> {
+/// The caches from a level on that one CPU sees. Level 1 is never where a send's crossover is.
+pub(crate) fn marks(record: &Record, from_level: u8) -> Vec<Mark> {
     let machine = &record.machine;
     let inner = machine.caches.iter().filter(|cache| {
-        cache.level >= 2 && cache.kind != "instruction" && cache.size_bytes < machine.llc_bytes
+        cache.level >= from_level
+            && cache.kind != "instruction"
+            && cache.size_bytes < machine.llc_bytes
     });
     let mut marks: Vec<Mark> = inner
         .map(|cache| Mark {

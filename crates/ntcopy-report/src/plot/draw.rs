@@ -3,14 +3,13 @@
 use std::fmt::Display;
 
 use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::axis::Log2Axis;
+use super::axis::{Log2Axis, ValueAxis};
 use super::chart::{Line, Mark};
+use super::compact::compact;
 use super::{Chart, PlotError};
-use crate::text;
 
 /// Pixels of the drawing; the page scales it to the room there is.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +53,10 @@ fn point_colour(slot: usize) -> RGBColor {
     RGBColor(1, 2, slot as u8)
 }
 
+fn published_colour(slot: usize) -> RGBColor {
+    RGBColor(1, 4, slot as u8)
+}
+
 fn bar_colour(slot: usize) -> RGBColor {
     RGBColor(1, 3, slot as u8)
 }
@@ -71,11 +74,12 @@ fn class(colour: &str) -> Option<String> {
         (1, slot) => Some(format!("line m{slot}")),
         (2, slot) => Some(format!("point m{slot}")),
         (3, slot) => Some(format!("bar m{slot}")),
+        (4, slot) => Some(format!("published m{slot}")),
         _ => None,
     }
 }
 
-type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Log2Axis, RangedCoordf64>>;
+type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Log2Axis, ValueAxis>>;
 
 /// What stands between `<svg …>` and `</svg>`.
 pub(crate) fn draw(chart: &Chart, size: Size) -> Result<String, PlotError> {
@@ -86,7 +90,7 @@ pub(crate) fn draw(chart: &Chart, size: Size) -> Result<String, PlotError> {
         draw_on(&root, chart, size)?;
         root.present().map_err(error)?;
     }
-    Ok(with_classes(inside(&svg)))
+    Ok(compact(&with_classes(inside(&svg))))
 }
 
 fn error(error: impl Display) -> PlotError {
@@ -102,12 +106,13 @@ fn draw_on(
     let axis = Log2Axis::new(bounds, measured(chart), (size.width - BESIDE_AXIS) / TICK_ROOM);
     let (low, high) = axis.ends();
     let (bottom, top) = chart.y_range;
+    let places = chart.axis;
     let mut plane = ChartBuilder::on(root)
         .margin(MARGIN)
         .margin_right(2 * MARGIN)
         .x_label_area_size(46)
         .y_label_area_size(BESIDE_AXIS - 3 * MARGIN)
-        .build_cartesian_2d(axis, bottom..top)
+        .build_cartesian_2d(axis, ValueAxis::new((bottom, top), chart.is_log))
         .map_err(error)?;
     let label = FONT.into_font().color(&INK);
     plane
@@ -118,10 +123,10 @@ fn draw_on(
         .axis_style(INK)
         .label_style(label.clone())
         .axis_desc_style(label)
-        .x_desc("bytes in flight")
+        .x_desc(chart.axis.name())
         .y_desc(chart.y_label)
         .y_labels(6)
-        .x_label_formatter(&|bytes| text::about_size(*bytes as u64))
+        .x_label_formatter(&|at| places.label(*at))
         .y_label_formatter(&|value| format!("{}", (value * 1000.0).round() / 1000.0))
         .draw()
         .map_err(error)?;
@@ -142,7 +147,7 @@ fn draw_on(
 /// The sizes that were measured.
 fn measured(chart: &Chart) -> Vec<u64> {
     let points = chart.lines.iter().flat_map(|line| &line.points);
-    let mut sizes: Vec<u64> = points.map(|point| point.bytes).collect();
+    let mut sizes: Vec<u64> = points.map(|point| point.at).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
@@ -183,18 +188,27 @@ fn draw_marks(
 fn draw_line(plane: &mut Plane<'_, '_>, line: &Line) -> Result<(), PlotError> {
     let bars = line.points.iter().filter_map(|point| {
         let (low, high) = point.ci?;
-        let ends = vec![(point.bytes as f64, low), (point.bytes as f64, high)];
+        let ends = vec![(point.at as f64, low), (point.at as f64, high)];
         Some(PathElement::new(ends, bar_colour(line.slot)))
     });
     plane.draw_series(bars).map_err(error)?;
-    let ends = line.points.iter().map(|point| (point.bytes as f64, point.value));
-    plane.draw_series(LineSeries::new(ends, line_colour(line.slot))).map_err(error)?;
-    let colour = point_colour(line.slot).filled();
+    let ends = line.points.iter().map(|point| (point.at as f64, point.value));
+    if line.is_published {
+        plane.draw_series(LineSeries::new(ends, published_colour(line.slot))).map_err(error)?;
+    } else {
+        plane.draw_series(LineSeries::new(ends, line_colour(line.slot))).map_err(error)?;
+    }
+    let colour = point_colour(line.slot);
+    let colour = if line.is_published { colour.stroke_width(1) } else { colour.filled() };
     for point in &line.points {
-        let place = (point.bytes as f64, point.value);
+        let place = (point.at as f64, point.value);
         // Shapes beside colours and dashes: three ways to tell the modes apart.
         let drawn = match line.slot % 3 {
             0 => plane.draw_series([Circle::new(place, 5, colour)]),
+            1 if line.is_published => {
+                let around = vec![(0, -7), (-6, 5), (6, 5), (0, -7)];
+                plane.draw_series([EmptyElement::at(place) + PathElement::new(around, colour)])
+            }
             1 => plane.draw_series([TriangleMarker::new(place, 7, colour)]),
             _ => plane.draw_series([
                 EmptyElement::at(place) + Rectangle::new([(-5, -5), (5, 5)], colour)

@@ -1,0 +1,117 @@
+//! What it all comes to, before anything else: of each record its best win and its worst loss.
+
+use maud::{Markup, html};
+use ntcopy_bench::record::{Params, Record};
+use ntcopy_bench::stats::http::is_open;
+use ntcopy_bench::stats::{self, CellResult, THROUGHPUT, Verdict};
+use ntcopy_bench::verdict;
+use serde_json::Value;
+
+use crate::text;
+
+/// So many records have all their sentences on top; of more, they are folded away.
+const FEW: usize = 3;
+
+pub(super) fn section(records: &[Record]) -> Markup {
+    html! {
+        section class="verdict" id="verdict" aria-labelledby="verdict-name" {
+            h2 id="verdict-name" { "Verdict" }
+            @for (index, record) in records.iter().enumerate() {
+                h3 {
+                    (record.header.experiment) ", "
+                    a href=(format!("#record-{index}")) { (record.header.id) }
+                }
+                @let bounds = bounds(record);
+                @let sentences = verdict::sentences(record);
+                @if let Some(bounds) = &bounds { p { strong { (bounds) } } }
+                @if records.len() <= FEW {
+                    @for sentence in &sentences { p { (sentence) } }
+                } @else {
+                    @let shown = usize::from(bounds.is_none());
+                    @for sentence in sentences.iter().take(shown) { p { strong { (sentence) } } }
+                    @if sentences.len() > shown {
+                        details {
+                            summary { "In full" }
+                            @for sentence in sentences.iter().skip(shown) { p { (sentence) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Best win and worst loss by throughput. None where throughput is not what was asked.
+fn bounds(record: &Record) -> Option<String> {
+    let experiment = record.header.experiment.as_str();
+    let is_of_time = matches!(experiment, "retention" | "phase" | "pingpong");
+    if is_of_time || record.header.not_a_timing.is_some() {
+        return None;
+    }
+    let results: Vec<CellResult> = stats::results(record)
+        .into_iter()
+        .filter(|result| result.metric == THROUGHPUT && is_told(record, &result.mode))
+        .filter(|result| record.cell(result.cell).is_none_or(|cell| !is_open(cell)))
+        .collect();
+    let of = |verdict| results.iter().filter(move |result| result.verdict == verdict);
+    let by_ratio = |a: &&CellResult, b: &&CellResult| a.ratio.total_cmp(&b.ratio);
+    let best = results.iter().max_by(by_ratio)?;
+    let least = results.iter().min_by(by_ratio)?;
+    let win = match of(Verdict::Win).max_by(by_ratio) {
+        Some(win) => format!("Best win: {}.", told(win)),
+        None => format!("No win; the best is {}.", told(best)),
+    };
+    let loss = match of(Verdict::Loss).min_by(by_ratio) {
+        Some(loss) => format!("Worst loss: {}.", told(loss)),
+        None => format!("No loss; the least is {}.", told(least)),
+    };
+    Some(format!("{win} {loss}"))
+}
+
+/// Whether a mode is one that the verdict is about, and not a peer beside it.
+fn is_told(record: &Record, mode: &str) -> bool {
+    match record.header.experiment.as_str() {
+        "memcpy" | "memset" => mode == "ours",
+        "order" | "pages" => mode.contains("nt") || mode.starts_with("mov"),
+        _ => true,
+    }
+}
+
+/// `nt 1.62x of copy (1.58-1.66) with 128 MiB in flight`.
+fn told(result: &CellResult) -> String {
+    let place = place(&result.params);
+    format!(
+        "{}, {} of {}'s throughput ({}){}{place}",
+        result.mode,
+        text::ratio(result.ratio),
+        result.baseline,
+        text::interval(result.ci),
+        if place.is_empty() { "" } else { ", " },
+    )
+}
+
+/// A cell in a few words, whatever its experiment.
+fn place(params: &Params) -> String {
+    let size = |name: &str| params.get(name).and_then(Value::as_u64).map(text::size);
+    let count = |name: &str| params.get(name).and_then(Value::as_u64);
+    let word = |name: &str| params.get(name).and_then(Value::as_str);
+    let mut words: Vec<String> = Vec::new();
+    words.extend(word("published").map(str::to_owned));
+    words.extend(word("task").map(str::to_owned));
+    words.extend(word("action").map(|action| format!("{action} pages")));
+    words.extend(word("user").map(|user| format!("fork(), the {user} writes")));
+    words.extend(size("size_bytes"));
+    if let (Some(source), Some(destination)) = (word("source"), word("destination")) {
+        words.push(format!("source {source}, destination {destination}"));
+    }
+    words.extend(count("threads").filter(|n| *n > 1).map(|n| format!("{n} threads")));
+    words.extend(size("in_flight_bytes").map(|size| format!("{size} in flight")));
+    words.extend(size("object_bytes").map(|size| format!("objects of {size}")));
+    words.extend(size("dataset_bytes").map(|size| format!("data set of {size}")));
+    words.extend(word("family").map(str::to_owned));
+    words.extend(count("connections").map(|n| match n {
+        1 => "1 connection".to_owned(),
+        n => format!("{n} connections"),
+    }));
+    words.join(", ")
+}

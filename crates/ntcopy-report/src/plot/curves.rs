@@ -1,0 +1,200 @@
+//! Charts of the experiments that are told in tables of ways.
+
+mod waits;
+
+use ntcopy_bench::record::{Cell, Record};
+use ntcopy_bench::stats::{self, THROUGHPUT};
+
+use super::chart::{self, Axis, Chart, Line, Point};
+use crate::{bulk, http, net, published};
+
+/// A chart with the words above it.
+#[derive(Debug)]
+pub(crate) struct Built {
+    /// What it is of, and how to read it.
+    pub caption: String,
+    /// The chart.
+    pub chart: Chart,
+}
+
+/// Every chart of a record of copies, fills, pages, walks, clients or messages.
+pub(crate) fn of(record: &Record) -> Vec<Built> {
+    if http::is_of_http(record) || net::is_of_net(record) {
+        return waits::of(record);
+    }
+    let mut all = Vec::new();
+    for (heading, cells) in groups(record, |cell| bulk::group(&cell.params)) {
+        all.extend(rates(record, &heading, &cells));
+        all.extend(ratios(record, &heading, &cells));
+    }
+    all
+}
+
+/// Cells with what they have in common, in the order in which they are met.
+fn groups(record: &Record, name: impl Fn(&Cell) -> String) -> Vec<(String, Vec<&Cell>)> {
+    let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
+    for cell in &record.cells {
+        let name = name(cell);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, cells)) => cells.push(cell),
+            None => groups.push((name, vec![cell])),
+        }
+    }
+    groups
+}
+
+/// A line of our own.
+fn ours(name: String, slot: usize, mut points: Vec<Point>) -> Line {
+    points.retain(|point| point.at > 0 && point.value.is_finite());
+    points.sort_by_key(|point| point.at);
+    Line { name, slot: slot % super::SLOTS, is_published: false, points }
+}
+
+/// A line that others published.
+fn theirs(name: String, slot: usize, points: impl Iterator<Item = (u64, f64)>) -> Line {
+    let points = points.map(|(at, value)| Point { at, value, ci: None });
+    Line { is_published: true, ..ours(name, slot, points.collect()) }
+}
+
+/// A chart around its points: from 0 where they lie close together, and logarithmic otherwise.
+fn fitted(
+    title: String,
+    (axis, y_label): (Axis, &'static str),
+    reference: Option<f64>,
+    mut lines: Vec<Line>,
+    marks: Vec<chart::Mark>,
+) -> Option<Chart> {
+    lines.iter_mut().for_each(|line| line.points.retain(|point| point.value > 0.0));
+    lines.retain(|line| !line.points.is_empty());
+    if lines.iter().all(|line| line.is_published) {
+        return None;
+    }
+    let with_reference = |first: f64| reference.unwrap_or(first);
+    let high = chart::tops(&lines).fold(with_reference(0.0), f64::max);
+    let low = chart::bottoms(&lines).fold(with_reference(f64::INFINITY), f64::min);
+    if reference.is_none() && high < 5.0 * low {
+        let (is_log, y_range) = (false, (0.0, high * 1.22));
+        return chart::finish(Chart {
+            title,
+            axis,
+            is_log,
+            y_label,
+            y_range,
+            reference,
+            lines,
+            marks,
+        });
+    }
+    // Room above for the names of the marks, however flat the lines are.
+    let room = (high / low).powf(0.28).max(1.12);
+    let y_range = (low / room.powf(0.3), high * room);
+    chart::finish(Chart { title, axis, is_log: true, y_label, y_range, reference, lines, marks })
+}
+
+fn size(cell: &Cell) -> u64 {
+    bulk::number(&cell.params, "size_bytes").unwrap_or(0)
+}
+
+/// Every way against the size.
+fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
+    let is_fork = cells.iter().any(|cell| bulk::is_fork(&cell.params));
+    let line = |(index, mode): (usize, &str)| {
+        let point = |cell: &&Cell| {
+            let rate = stats::mode_median(record, cell.cell, mode, THROUGHPUT)?;
+            let value = if is_fork { size(cell) as f64 / rate * 1e6 } else { rate / 1e9 };
+            Some(Point { at: size(cell), value, ci: None })
+        };
+        ours(mode.to_owned(), index, cells.iter().filter_map(point).collect())
+    };
+    let lines = stats::modes(record).into_iter().enumerate().map(line).collect();
+    let (what, unit) =
+        if is_fork { ("Time of a fork", "us a fork") } else { ("Throughput", "GB/s") };
+    let heading = heading.trim_end_matches(", GB/s");
+    let chart = fitted(
+        format!("{what} in {unit} of each way against the size; {heading}"),
+        (Axis::Bytes("size"), unit),
+        None,
+        lines,
+        chart::marks(record, 1),
+    )?;
+    let twice = if record.header.experiment == "memcpy" {
+        " A copy touches twice its size, so that a cache is full at half of its mark."
+    } else {
+        ""
+    };
+    Some(Built { caption: format!("{what} against the size: {heading}.{twice}"), chart })
+}
+
+/// Which ways a chart of ratios sets against each other: the way, the other, and its look.
+fn pairs(record: &Record) -> Vec<(&str, &str)> {
+    let modes = stats::modes(record);
+    let baseline = record.header.baseline.as_str();
+    let wanted: &[(&str, &str)] = match record.header.experiment.as_str() {
+        "memset" => {
+            &[("x86-64-movnt", "x86-64-stosb"), ("x86-64-movnt", "x86-64-stosq"), ("ours", "libc")]
+        }
+        "memcpy" => &[("ours", "libc"), ("movnti", "libc")],
+        _ => return modes.into_iter().filter(|m| *m != baseline).map(|m| (m, baseline)).collect(),
+    };
+    let has = |mode: &str| modes.contains(&mode);
+    wanted.iter().copied().filter(|(way, other)| has(way) && has(other)).collect()
+}
+
+/// One way by another against the size, with what others published of the same.
+fn ratios(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
+    let line = |(index, (way, other)): (usize, (&str, &str))| {
+        let point = |cell: &&Cell| {
+            let versus = stats::versus(record, cell.cell, way, other, THROUGHPUT)?;
+            Some(Point { at: size(cell), value: versus.ratio, ci: Some(versus.ci) })
+        };
+        ours(format!("{way} by {other}"), index, cells.iter().filter_map(point).collect())
+    };
+    let mut lines: Vec<Line> = pairs(record).into_iter().enumerate().map(line).collect();
+    let published = published_ratios(record, cells, lines.len());
+    let also = if published.is_empty() {
+        ""
+    } else {
+        " Thin lines with hollow points are published figures, of other machines."
+    };
+    lines.extend(published);
+    let heading = heading.trim_end_matches(", GB/s");
+    let chart = fitted(
+        format!("One way's throughput divided by another's, against the size; {heading}"),
+        (Axis::Bytes("size"), "times the other"),
+        Some(1.0),
+        lines,
+        chart::marks(record, 1),
+    )?;
+    let caption =
+        format!("One way by another: {heading}. Above the line at 1 the first is faster.{also}");
+    Some(Built { caption, chart })
+}
+
+fn published_ratios(record: &Record, cells: &[&Cell], from: usize) -> Vec<Line> {
+    let is_fork = cells.iter().any(|cell| bulk::is_fork(&cell.params));
+    match record.header.experiment.as_str() {
+        "memset" => {
+            let fills = published::fills().into_iter().enumerate().map(|(index, fills)| {
+                let name = format!("published: movnt by {}, {}", fills.temporal, fills.cpu);
+                let points = fills.rows.iter().map(|(mib, normal, nt)| (mib << 20, nt / normal));
+                theirs(name, from + index, points)
+            });
+            fills.collect()
+        }
+        "pages" if is_fork => {
+            let pages = published::pages().into_iter().enumerate().map(|(index, pages)| {
+                let name =
+                    format!("published: NT by rep, {}_page(), {}", pages.operation, pages.cpu);
+                let mut rows = pages.rows;
+                rows.sort_by_key(|row| row.0);
+                theirs(
+                    name,
+                    from + index,
+                    rows.iter().map(|(kib, rep, _, nt)| (kib << 10, rep / nt)),
+                )
+            });
+            pages.collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,186 @@
+//! Clients and servers: what went through and what it cost, by connections; how long it took, by
+//! percentile.
+
+use ntcopy_bench::record::{Cell, Record};
+use ntcopy_bench::stats::http::{is_open, through, waited};
+use ntcopy_bench::stats::net::exchanged;
+use ntcopy_bench::stats::pingpong::{PERCENTILES, played};
+
+use super::{Built, fitted, groups, ours, theirs};
+use crate::plot::chart::{Axis, Line, Point, rarity};
+use crate::plot::slot;
+use crate::{bulk, http, net, published, text};
+
+/// The percentiles of an HTTP client's waits.
+const HTTP: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+/// Of requests and responses.
+const NET: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
+
+/// Every chart of such a record.
+pub(super) fn of(record: &Record) -> Vec<Built> {
+    let mut all = Vec::new();
+    if record.header.experiment == "pingpong" {
+        all.extend(record.cells.iter().filter_map(|cell| latency(record, cell)));
+        return all;
+    }
+    let heading = |cell: &Cell| {
+        if http::is_of_http(record) {
+            http::heading(&cell.params)
+        } else {
+            net::through_heading(&cell.params)
+        }
+    };
+    for (heading, cells) in groups(record, heading) {
+        if cells.iter().any(|cell| !is_open(cell)) {
+            all.extend(by_connections(record, &heading, &cells, "throughput"));
+            all.extend(by_connections(record, &heading, &cells, "CPU"));
+        }
+    }
+    all.extend(record.cells.iter().filter_map(|cell| latency(record, cell)));
+    all
+}
+
+/// What each mode of a cell did: its name, throughput, CPU cost.
+fn done(record: &Record, cell: &Cell) -> Vec<(String, f64, Option<f64>)> {
+    if http::is_of_http(record) {
+        // Client, proxy, backend: the client is not what is held to account.
+        let cpu = |seconds: [f64; 3]| seconds[1] + seconds[2];
+        let all = through(record, cell).into_iter();
+        all.map(|mode| (mode.mode, mode.bytes_per_s / 1e9, mode.cpu_s_per_gb.map(cpu))).collect()
+    } else {
+        let all = exchanged(record, cell).into_iter();
+        all.map(|mode| (mode.mode, mode.per_s, mode.cpu_us.map(|us| us.iter().sum()))).collect()
+    }
+}
+
+fn by_connections(
+    record: &Record,
+    heading: &str,
+    cells: &[&Cell],
+    what: &'static str,
+) -> Option<Built> {
+    let mut lines: Vec<Line> = Vec::new();
+    for cell in cells {
+        let at = bulk::number(&cell.params, "connections")?;
+        for (index, (mode, rate, cpu)) in done(record, cell).into_iter().enumerate() {
+            let value = if what == "CPU" { cpu } else { Some(rate) };
+            let Some(value) = value else { continue };
+            let point = Point { at, value, ci: None };
+            match lines.iter_mut().find(|line| line.name == mode) {
+                Some(line) => line.points.push(point),
+                None => {
+                    let slot = slot(&mode, index);
+                    lines.push(ours(mode, slot, vec![point]));
+                }
+            }
+        }
+    }
+    lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.at));
+    let is_http = http::is_of_http(record);
+    let (unit, words) = match (what, is_http) {
+        ("CPU", true) => ("CPU s/GB", "CPU time of proxy and backend for 10^9 bytes"),
+        ("CPU", false) => ("CPU us", "CPU time of client and server for a transaction"),
+        (_, true) => ("GB/s", "Throughput"),
+        (_, false) => ("a second", "Transactions a second"),
+    };
+    let title = format!("{words} against the number of connections; {heading}");
+    let axis = (Axis::Count("connections"), unit);
+    let chart = fitted(title, axis, None, lines, Vec::new())?;
+    let better = if what == "CPU" { "Lower is better." } else { "Higher is better." };
+    let published: Vec<String> = published::of(&record.header.experiment)
+        .into_iter()
+        .filter(|_| what != "CPU")
+        .map(|pair| {
+            format!(
+                " Published: {} to {} Mbit/s, {}, {} ({}).",
+                text::thousands(pair.copy_mbit_per_s),
+                text::thousands(pair.nt_mbit_per_s),
+                text::ratio(pair.ratio()),
+                pair.cpu,
+                pair.label
+            )
+        })
+        .collect();
+    let caption = format!("{words}: {heading}. {better}{}", published.concat());
+    Some(Built { caption, chart })
+}
+
+/// How long answers took, by percentile.
+fn latency(record: &Record, cell: &Cell) -> Option<Built> {
+    let us = |quantiles: &[Option<f64>], of: &[f64]| -> Vec<Point> {
+        let known = of.iter().zip(quantiles).filter_map(|(percent, ns)| Some((percent, (*ns)?)));
+        let known = known.filter(|(percent, _)| **percent >= 50.0);
+        known.map(|(p, ns)| Point { at: rarity(*p), value: ns / 1e3, ci: None }).collect()
+    };
+    let (heading, modes): (String, Vec<(String, Vec<Point>)>) =
+        match record.header.experiment.as_str() {
+            "pingpong" => {
+                let all = played(record, cell).into_iter();
+                let told = |ns: [f64; 8]| us(&ns.map(Some), &PERCENTILES);
+                let all = all.map(|mode| (mode.mode, told(mode.percentiles_ns)));
+                (net::pingpong::place(&cell.params), all.collect())
+            }
+            "net" => {
+                let all = exchanged(record, cell).into_iter();
+                let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &NET)));
+                (net::place(&cell.params), all.collect())
+            }
+            _ if !is_open(cell) => return None,
+            _ => {
+                let all = waited(record, cell).into_iter();
+                let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &HTTP)));
+                (http::place(&cell.params), all.collect())
+            }
+        };
+    let mut lines: Vec<Line> = modes
+        .into_iter()
+        .enumerate()
+        .map(|(index, (mode, points))| {
+            let slot = slot(&mode, index);
+            ours(mode, slot, points)
+        })
+        .collect();
+    let published = published_latency(record);
+    let also = if published.is_empty() {
+        ""
+    } else {
+        " Thin lines with hollow points are published figures, of other machines."
+    };
+    lines.extend(published);
+    let title = format!("Latency in microseconds by percentile; {heading}");
+    let chart = fitted(title, (Axis::Rarity, "us"), None, lines, Vec::new())?;
+    Some(Built {
+        caption: format!("Latency by percentile: {heading}. Lower is better.{also}"),
+        chart,
+    })
+}
+
+fn published_latency(record: &Record) -> Vec<Line> {
+    match record.header.experiment.as_str() {
+        "net" => {
+            let all = published::net().into_iter().flat_map(|net| {
+                let line = |mode: &str, slot, us: [f64; 3]| {
+                    let points = [2, 10, 20].into_iter().zip(us);
+                    theirs(format!("published: {mode}, {}", net.label), slot, points)
+                };
+                [
+                    line("copy", 6, net.copy_latency_p50_p90_p95_us),
+                    line("nocache", 7, net.nt_latency_p50_p90_p95_us),
+                ]
+            });
+            all.collect()
+        }
+        "pingpong" => {
+            let all = published::pingpong().into_iter().flat_map(|played| {
+                let line = |what: &str, slot, half: &published::PublishedHalf| {
+                    let us = [half.p50, half.p99, half.p99_9, half.p99_999];
+                    let points = [2, 100, 1000, 100_000].into_iter().zip(us);
+                    theirs(format!("published: {what}, {}", played.cpu), slot, points)
+                };
+                [line("DDIO off", 6, &played.ddio_off), line("DDIO on", 7, &played.ddio_on)]
+            });
+            all.collect()
+        }
+        _ => Vec::new(),
+    }
+}
