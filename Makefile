@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library install bench report record clean help \
-	dist test-dist test-kernels test-module upstream-tests soak mutations memory families free-when-unused
+	dist test-dist test-kernels test-module upstream-tests soak mutations memory families free-when-unused guide
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -32,7 +32,7 @@ library: ## libntcopy for C and C++, in release mode
 	@scripts/setup.sh build
 	@$(CARGO) build --release --locked -p ntcopy-capi
 
-install: build library ## C library, manual, program: make install PREFIX=/usr/local DESTDIR=
+install: build library ## C library, manual, program, completions: make install PREFIX=/usr/local DESTDIR=
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh
 
 dist: ## out/dist/ntcopy-dkms_VERSION_all.deb: the module for DKMS; packaging/README.md
@@ -74,7 +74,10 @@ free-when-unused: ## the send path before and after the series, instruction by i
 	@scripts/setup.sh build kernels
 	@scripts/free-when-unused.sh
 
-lint: ## formatting, clippy, shell, header, man page, the kernel patches of both series
+guide: ## docs/guide as pages for a browser, out/guide/book; wants mdbook, says how to get it
+	@scripts/guide.sh
+
+lint: ## formatting, clippy, shell, links, header, man page, the kernel patches of both series
 	@scripts/setup.sh build lint
 	@scripts/lint.sh
 

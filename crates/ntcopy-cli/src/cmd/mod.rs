@@ -2,8 +2,10 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod completions;
 pub mod ddio;
 pub mod kernel;
+pub mod man;
 pub mod module;
 pub mod probe;
 pub mod report;
