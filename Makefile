@@ -8,7 +8,8 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library install bench report record clean help \
-	dist test-dist test-kernels test-module upstream-tests soak mutations memory families free-when-unused guide
+	dist test-dist test-kernels test-module upstream-tests soak soak-daemons fuzz mutations memory families free-when-unused \
+	guide
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -52,10 +53,18 @@ upstream-tests: build ## Linux's own network tests, hints ignored and every send
 	@scripts/setup.sh upstream
 	@scripts/upstream-tests.sh $(NTCOPY) $(KERNELS)
 
-soak: build ## random send programs, compared between settings, and races on the module: make soak MINUTES=10 SEED=1
+soak: soak-daemons build ## random send programs, compared between settings, races on the module, and soak-daemons: make soak MINUTES=10 SEED=1
 	@scripts/setup.sh kernels
 	@scripts/soak.sh $(NTCOPY) --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 	@scripts/soak-module.sh $(NTCOPY) --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED))
+
+soak-daemons: ## storaged behind proxyd: backends killed, clients that vanish, drip, send bad bytes; no leak, no lost object
+	@scripts/setup.sh build
+	@scripts/soak-daemons.sh --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
+fuzz: ## the daemons' fuzz targets, each for SECONDS=120
+	@scripts/setup.sh build
+	@scripts/fuzz.sh $(or $(SECONDS),120)
 
 test-module: build ## ntcopy.ko: sparse, checkpatch, the suite through it on stock kernels and with KASAN; an hour
 	@scripts/setup.sh kernels lint

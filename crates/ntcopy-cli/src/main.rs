@@ -25,6 +25,8 @@ enum Command {
     #[command(subcommand)]
     Bench(cmd::bench::Args),
     Calibrate(cmd::calibrate::Args),
+    Advise(cmd::advise::Args),
+    Compare(cmd::compare::Args),
     Ddio(cmd::ddio::Args),
     Report(cmd::report::Args),
     Run(cmd::run::Args),
@@ -43,6 +45,8 @@ fn main() -> ExitCode {
         Command::Probe(args) => cmd::probe::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Calibrate(args) => cmd::calibrate::run(args),
+        Command::Advise(args) => cmd::advise::run(args),
+        Command::Compare(args) => cmd::compare::run(args),
         Command::Ddio(args) => cmd::ddio::run(args),
         Command::Report(args) => cmd::report::run(args),
         Command::Run(args) => cmd::run::run(args),

@@ -5,6 +5,7 @@
 //! through the template crate, which escapes it.
 
 mod bulk;
+pub mod compare;
 mod figures;
 mod machine;
 mod others;

@@ -1,7 +1,9 @@
 //! One module a verb. Each has `Args`, what clap parses, and `run`.
 
+pub mod advise;
 pub mod bench;
 pub mod calibrate;
+pub mod compare;
 pub mod completions;
 pub mod ddio;
 pub mod kernel;
