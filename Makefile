@@ -8,7 +8,8 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library install bench report record clean help \
-	dist test-dist test-kernels test-module upstream-tests soak mutations memory families free-when-unused
+	dist test-dist test-kernels test-module upstream-tests soak soak-daemons fuzz mutations memory families free-when-unused \
+	guide
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -32,7 +33,7 @@ library: ## libntcopy for C and C++, in release mode
 	@scripts/setup.sh build
 	@$(CARGO) build --release --locked -p ntcopy-capi
 
-install: build library ## C library, manual, program: make install PREFIX=/usr/local DESTDIR=
+install: build library ## C library, manual, program, completions: make install PREFIX=/usr/local DESTDIR=
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh
 
 dist: ## out/dist/ntcopy-dkms_VERSION_all.deb: the module for DKMS; packaging/README.md
@@ -52,10 +53,18 @@ upstream-tests: build ## Linux's own network tests, hints ignored and every send
 	@scripts/setup.sh upstream
 	@scripts/upstream-tests.sh $(NTCOPY) $(KERNELS)
 
-soak: build ## random send programs, compared between settings, and races on the module: make soak MINUTES=10 SEED=1
+soak: soak-daemons build ## random send programs, compared between settings, races on the module, and soak-daemons: make soak MINUTES=10 SEED=1
 	@scripts/setup.sh kernels
 	@scripts/soak.sh $(NTCOPY) --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 	@scripts/soak-module.sh $(NTCOPY) --minutes $(or $(MINUTES),5) $(if $(SEED),--seed $(SEED))
+
+soak-daemons: ## storaged behind proxyd: backends killed, clients that vanish, drip, send bad bytes; no leak, no lost object
+	@scripts/setup.sh build
+	@scripts/soak-daemons.sh --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
+fuzz: ## the daemons' fuzz targets, each for SECONDS=120
+	@scripts/setup.sh build
+	@scripts/fuzz.sh $(or $(SECONDS),120)
 
 test-module: build ## ntcopy.ko: sparse, checkpatch, the suite through it on stock kernels and with KASAN; an hour
 	@scripts/setup.sh kernels lint
@@ -74,7 +83,10 @@ free-when-unused: ## the send path before and after the series, instruction by i
 	@scripts/setup.sh build kernels
 	@scripts/free-when-unused.sh
 
-lint: ## formatting, clippy, shell, header, man page, the kernel patches of both series
+guide: ## docs/guide as pages for a browser, out/guide/book; wants mdbook, says how to get it
+	@scripts/guide.sh
+
+lint: ## formatting, clippy, shell, links, header, man page, the kernel patches of both series
 	@scripts/setup.sh build lint
 	@scripts/lint.sh
 

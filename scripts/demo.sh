@@ -36,7 +36,9 @@ say "3/5 does the kernel follow when the traffic changes, and who keeps the cach
 say "4/5 the three published configurations"
 "$ntcopy" bench unix --kernel um --published --quick --out "$out/published"
 
-say "5/5 the page"
+say "5/5 the page, and what follows for this machine"
 "$ntcopy" report "$out/rounds" "$out/phase" "$out/retention" "$out/published" --out "$out/report.html"
 cp "$out/report.html" report.html
+"$ntcopy" advise --records "$out/rounds" "$out/phase" "$out/retention" "$out/published"
+echo
 echo "report.html is written; open it in any browser."

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Installs what cargo has built: the C library with its headers and pkg-config
-# file, the manual pages, and the program. It builds nothing, so that root
-# needn't run cargo.
+# file, the manual pages, the program, and the help that it gives: pages of those
+# commands that have none written by hand, and completions for bash, zsh and fish.
+# It builds nothing, so that root needn't run cargo.
 #
 # usage: [PREFIX=/usr/local] [LIBDIR=PREFIX/lib] [DESTDIR=] [BUILD=target/release]
-#        scripts/install.sh [library|manual|program]...        default: all three
+#        scripts/install.sh [library|manual|program|help]...   default: all four
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -65,6 +66,32 @@ install_program() {
 	place 755 "$work/libntcopy-preload.so" "$prefix/lib/ntcopy"
 }
 
+# by_hand COMMAND: whether it, or what it is a part of, has a page written by hand.
+by_hand() {
+	name=$1
+	while [ "$name" != ntcopy ]; do
+		for written in docs/man/"$name".[18]; do
+			[ ! -e "$written" ] || return 0
+		done
+		name=${name%-*}
+	done
+	return 1
+}
+
+install_help() {
+	need "$build/ntcopy" "cargo build --release -p ntcopy-cli"
+	"$build/ntcopy" man "$work/man"
+	for page in "$work"/man/*.1; do
+		by_hand "$(basename "$page" .1)" || place 644 "$page" "$prefix/share/man/man1"
+	done
+	for shell in bash zsh fish; do
+		"$build/ntcopy" completions "$shell" >"$work/$shell"
+	done
+	place 644 "$work/bash" "$prefix/share/bash-completion/completions" ntcopy
+	place 644 "$work/zsh" "$prefix/share/zsh/site-functions" _ntcopy
+	place 644 "$work/fish" "$prefix/share/fish/vendor_completions.d" ntcopy.fish
+}
+
 for path in "$prefix" "$libdir"; do
 	case $path in
 	/*) ;;
@@ -80,12 +107,12 @@ for path in "$prefix" "$libdir"; do
 		;;
 	esac
 done
-[ $# -gt 0 ] || set -- library manual program
+[ $# -gt 0 ] || set -- library manual program help
 for what; do
 	case $what in
-	library | manual | program) ;;
+	library | manual | program | help) ;;
 	*)
-		echo "install: '$what' is none of library, manual, program" >&2
+		echo "install: '$what' is none of library, manual, program, help" >&2
 		exit 2
 		;;
 	esac

@@ -28,6 +28,9 @@ for page in docs/man/*.[1-8]; do
 		exit 1
 	}
 done
+echo "lint: links of the documents"
+scripts/check-links.py --self-test
+scripts/check-links.py
 echo "lint: uapi/ntcopy.h"
 printf '#include "ntcopy.h"\nint flag = MSG_NTCOPY;\n' |
 	gcc -Wall -Wextra -Werror -std=c99 -pedantic -Iuapi -fsyntax-only -xc -

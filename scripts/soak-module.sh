@@ -10,31 +10,14 @@
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-
-usage() {
-	echo "usage: scripts/soak-module.sh NTCOPY [--minutes N] [--seed N] [--kernel KERNEL]" >&2
-	exit 2
-}
-
+minutes=5
+kernel=x86+module
+# shellcheck source=scripts/soak-arguments.sh
+. "$root/scripts/soak-arguments.sh"
 [ $# -gt 0 ] || usage
 ntcopy=$1
 shift
-minutes=5
-seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
-kernel=x86+module
-while [ $# -gt 1 ]; do
-	case $1 in
-	--minutes) minutes=$2 ;;
-	--seed) seed=$2 ;;
-	--kernel) kernel=$2 ;;
-	*) usage ;;
-	esac
-	shift 2
-done
-[ $# -eq 0 ] || usage
-case $minutes$seed in
-*[!0-9]*) usage ;;
-esac
+read_soak_arguments "$@"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-soak-module-XXXXXX")
 trap 'rm -rf "$work"' EXIT

@@ -11,31 +11,14 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 programs_a_boot=200
-
-usage() {
-	echo "usage: scripts/soak.sh NTCOPY [--minutes N] [--seed N] [--kernel KERNEL]" >&2
-	exit 2
-}
-
+minutes=10
+kernel=um
+# shellcheck source=scripts/soak-arguments.sh
+. "$root/scripts/soak-arguments.sh"
 [ $# -gt 0 ] || usage
 ntcopy=$1
 shift
-minutes=10
-seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
-kernel=um
-while [ $# -gt 1 ]; do
-	case $1 in
-	--minutes) minutes=$2 ;;
-	--seed) seed=$2 ;;
-	--kernel) kernel=$2 ;;
-	*) usage ;;
-	esac
-	shift 2
-done
-[ $# -eq 0 ] || usage
-case $minutes$seed in
-*[!0-9]*) usage ;;
-esac
+read_soak_arguments "$@"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-soak-XXXXXX")
 trap 'rm -rf "$work"' EXIT

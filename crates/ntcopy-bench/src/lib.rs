@@ -2,11 +2,13 @@
 //!
 //! Each stage uses only the stages before it. [`record`] is the seam between
 //! measuring and judging: [`sample`] measures, by means of [`run`], and writes
-//! a record; [`stats`] and [`verdict`] are pure functions of records.
+//! a record; [`stats`], [`verdict`], [`advice`] and [`compare`] are pure functions of records.
 //! [`machine`] describes the machine, [`hardware`] has its counters, [`guest`] takes a whole measurement into
 //! a kernel that this program boots.
 
+pub mod advice;
 pub mod calibrate;
+pub mod compare;
 pub mod experiment;
 pub mod guest;
 pub mod hardware;

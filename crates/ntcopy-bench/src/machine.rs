@@ -88,6 +88,7 @@ pub fn describe() -> Machine {
         kernel_pin: host.kernel_pin,
         libc: libc.label(),
         libc_nt_threshold_bytes: libc.memcpy_nt_threshold_bytes,
+        libc_memset_nt_threshold_bytes: libc.memset_nt_threshold_bytes,
         governor: host.governor,
         hypervisor: cpu.hypervisor,
         hardware_counters: hardware::offered(),

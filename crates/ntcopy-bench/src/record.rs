@@ -121,6 +121,9 @@ pub struct Machine {
     pub libc: String,
     /// The byte count from which this libc's memcpy goes non-temporal, if known.
     pub libc_nt_threshold_bytes: Option<u64>,
+    /// The same of its memset; none in records from before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub libc_memset_nt_threshold_bytes: Option<u64>,
     /// Frequency governor of CPU 0, if the kernel tells.
     pub governor: Option<String>,
     /// The hypervisor's CPUID signature, if this is a guest.

@@ -20,7 +20,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Cell, Params, Record, Sample};
 
-pub use bootstrap::{RESAMPLES, interval, interval_of, interval_of_geomean, median, quantile};
+pub use bootstrap::{
+    RESAMPLES, interval, interval_of, interval_of_geomean, interval_of_quotients, median, quantile,
+};
 
 /// The fewest interleaved groups that make a result.
 ///

@@ -19,6 +19,8 @@ const MODULES: &[(&str, &[&str])] = &[
     // Pure functions of records: they see nothing of how one was measured.
     ("stats", &["random", "record"]),
     ("verdict", &["units", "record", "stats"]),
+    ("compare", &["units", "record", "stats"]),
+    ("advice", &["units", "record", "stats", "compare"]),
     // Measures for a decision, not for a record.
     ("calibrate", &["units", "experiment", "plan", "run", "sample", "stats"]),
     // Takes the whole pipeline into another kernel.

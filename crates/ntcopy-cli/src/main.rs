@@ -3,10 +3,12 @@
 //! Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong.
 
 mod cmd;
+#[cfg(test)]
+mod documented;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(name = "ntcopy", version, about, long_about = None, propagate_version = true)]
@@ -23,6 +25,8 @@ enum Command {
     #[command(subcommand)]
     Bench(cmd::bench::Args),
     Calibrate(cmd::calibrate::Args),
+    Advise(cmd::advise::Args),
+    Compare(cmd::compare::Args),
     Ddio(cmd::ddio::Args),
     Report(cmd::report::Args),
     Run(cmd::run::Args),
@@ -32,6 +36,8 @@ enum Command {
     #[command(subcommand)]
     Module(cmd::module::Args),
     UnixNtBench(cmd::unix_nt_bench::Args),
+    Completions(cmd::completions::Args),
+    Man(cmd::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +45,8 @@ fn main() -> ExitCode {
         Command::Probe(args) => cmd::probe::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Calibrate(args) => cmd::calibrate::run(args),
+        Command::Advise(args) => cmd::advise::run(args),
+        Command::Compare(args) => cmd::compare::run(args),
         Command::Ddio(args) => cmd::ddio::run(args),
         Command::Report(args) => cmd::report::run(args),
         Command::Run(args) => cmd::run::run(args),
@@ -46,6 +54,8 @@ fn main() -> ExitCode {
         Command::Kernel(args) => cmd::kernel::run(args),
         Command::Module(args) => cmd::module::run(args),
         Command::UnixNtBench(args) => cmd::unix_nt_bench::run(args),
+        Command::Completions(args) => cmd::completions::run(args, Cli::command()),
+        Command::Man(args) => cmd::man::run(args, Cli::command()),
     };
     result.unwrap_or_else(|error| cmd::fail(&error))
 }

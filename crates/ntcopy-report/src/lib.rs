@@ -4,7 +4,9 @@
 //! carries): the same records give the same bytes, on any machine, at any time. Numbers become
 //! text here and nowhere else.
 
+pub mod advice;
 mod bulk;
+pub mod compare;
 mod hardware;
 mod http;
 pub mod json;

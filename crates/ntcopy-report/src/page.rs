@@ -5,6 +5,7 @@
 //! through the template crate, which escapes it.
 
 mod bulk;
+pub mod compare;
 mod figure;
 mod figures;
 mod machine;

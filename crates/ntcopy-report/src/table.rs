@@ -252,6 +252,11 @@ pub(crate) fn ascii(text: &str) -> String {
         .collect()
 }
 
+/// The same of lines.
+pub(crate) fn ascii_lines(text: &str) -> String {
+    text.lines().map(|line| ascii(line) + "\n").collect()
+}
+
 /// For Markdown: nothing in a record's text may end a cell or begin markup.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -123,7 +123,7 @@ pub struct Walk {
 pub enum Way {
     /// The C library's `memcpy` or `memset`, as it is.
     Libc,
-    /// glibc's, with the threshold that CPUID's cache size asks for.
+    /// glibc's, with another threshold: what CPUID's cache size asks for, or what was asked for.
     LibcTuned,
     /// libpmem2's `pmem2_memcpy_fn`, if it is installed.
     Libpmem2,
@@ -168,7 +168,8 @@ impl Task {
             Task::Fill { .. } => {
                 let rows = FILL_BACKENDS.iter().map(|row| row.method);
                 let rows = rows.filter(|method| *method != Method::Libc);
-                [Way::Libc, Way::Ours].into_iter().chain(rows.map(Way::Fill)).collect()
+                let ours = [Way::Libc, Way::LibcTuned, Way::Ours];
+                ours.into_iter().chain(rows.map(Way::Fill)).collect()
             }
             Task::Matrix(_) => WALKS.map(|(_, walk)| Way::Walk(walk)).into(),
             Task::Pages { .. } => PageWay::ALL.iter().copied().map(Way::Page).collect(),

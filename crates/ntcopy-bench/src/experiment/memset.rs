@@ -50,6 +50,8 @@ pub struct Settings {
     pub threads: Vec<u32>,
     /// The byte that is stored.
     pub value: Option<u8>,
+    /// The C library's other threshold, in way `libc-tuned`.
+    pub tuned_threshold_bytes: Option<u64>,
     /// Pages of 4 KiB instead of transparent huge ones.
     pub small_pages: bool,
     /// The CPUs, one a thread. Empty: the first ones.

@@ -79,6 +79,7 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
             kernel_pin: None,
             libc: "none 0".into(),
             libc_nt_threshold_bytes: None,
+            libc_memset_nt_threshold_bytes: None,
             governor: None,
             hypervisor: None,
             hardware_counters: vec![],

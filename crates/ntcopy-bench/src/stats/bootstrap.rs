@@ -73,6 +73,37 @@ pub fn interval_of_geomean(lists: &[Vec<f64>]) -> (f64, f64) {
     (means[outside], means[RESAMPLES - 1 - outside])
 }
 
+/// The 95 % percentile bootstrap interval of the geometric mean of quotients of medians, each of
+/// two lists that were measured apart: both are drawn anew, each by itself.
+///
+/// # Panics
+///
+/// When there are no quotients, or a list has no values.
+#[must_use]
+pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])]) -> (f64, f64) {
+    const RESAMPLES: usize = 2000;
+    assert!(!quotients.is_empty(), "the mean of nothing");
+    let mut random = SplitMix64(SEED);
+    let mut drawn = Vec::new();
+    let mut log_of_median = |values: &[f64]| {
+        drawn.clear();
+        drawn.extend((0..values.len()).map(|_| values[random.below(values.len())]));
+        median_in_place(&mut drawn).ln()
+    };
+    let mut means: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let logs: f64 = quotients
+                .iter()
+                .map(|(ours, theirs)| log_of_median(ours) - log_of_median(theirs))
+                .sum();
+            (logs / quotients.len() as f64).exp()
+        })
+        .collect();
+    means.sort_unstable_by(f64::total_cmp);
+    let outside = RESAMPLES / 40;
+    (means[outside], means[RESAMPLES - 1 - outside])
+}
+
 /// The 95 % percentile bootstrap interval of any figure of `count` things that are drawn together:
 /// `figure` gets the numbers of those drawn, and none is what cannot be told from them.
 ///
@@ -166,6 +197,17 @@ mod tests {
         assert_eq!(interval_of(5, ratio), Some((2.0, 2.0)));
         let seldom = |drawn: &[usize]| (drawn[0] > 0).then_some(1.0);
         assert_eq!(interval_of(5, seldom), None);
+    }
+
+    #[test]
+    fn quotients_of_lists_that_were_measured_apart_carry_the_noise_of_both() {
+        let (two, eight, noisy) = ([2.0; 5], [8.0; 7], [0.8, 1.0, 1.2, 0.9, 1.1]);
+        let (low, high) = interval_of_quotients(&[(&eight, &two)]);
+        assert!((low - 4.0).abs() < 1e-9 && (high - 4.0).abs() < 1e-9, "{low} {high}");
+        let (low, high) = interval_of_quotients(&[(&eight, &two), (&two, &eight)]);
+        assert!((low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "{low} {high}");
+        let (low, high) = interval_of_quotients(&[(&noisy, &noisy)]);
+        assert!(low < 0.9 && high > 1.1, "two lists, not one twice: {low} {high}");
     }
 
     #[test]

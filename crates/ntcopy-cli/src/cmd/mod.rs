@@ -1,9 +1,13 @@
 //! One module a verb. Each has `Args`, what clap parses, and `run`.
 
+pub mod advise;
 pub mod bench;
 pub mod calibrate;
+pub mod compare;
+pub mod completions;
 pub mod ddio;
 pub mod kernel;
+pub mod man;
 pub mod module;
 pub mod probe;
 pub mod report;

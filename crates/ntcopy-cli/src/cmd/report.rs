@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::error::ErrorKind;
 use ntcopy_bench::record::Record;
-use ntcopy_bench::verdict;
+use ntcopy_bench::{compare, verdict};
+use ntcopy_report::compare::Side;
 use ntcopy_report::{json, page, splice, table};
 
 /// Arguments.
@@ -20,12 +21,17 @@ use ntcopy_report::{json, page, splice, table};
                   the verdict of each record are printed. Nothing is measured: the same records \
                   always give the same output.",
     after_help = "Examples:\n  ntcopy report records/2026-11-21-unix --out report.html\n  ntcopy \
-                  report A B C --out all.html\n  ntcopy report A --splice README.md"
+                  report A B C --out all.html\n  ntcopy report --compare A B --out \
+                  compare.html\n  ntcopy report A --splice README.md"
 )]
 pub struct Args {
     /// Directories of records, or their .jsonl files
-    #[arg(required = true, value_name = "RECORD")]
+    #[arg(required_unless_present = "compare", value_name = "RECORD")]
     records: Vec<PathBuf>,
+    /// Hold two records, or folders of records, against each other, on one page
+    #[arg(long, num_args = 2, value_names = ["A", "B"], requires = "out",
+          conflicts_with = "records")]
+    compare: Vec<PathBuf>,
     /// Write one self-contained HTML page with all the records
     #[arg(long, value_name = "FILE.html", group = "form")]
     out: Option<PathBuf>,
@@ -47,6 +53,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if is_for_one && args.records.len() > 1 {
         let message = "--markdown, --splice and --json take one RECORD; --out takes any number\n";
         clap::Error::raw(ErrorKind::WrongNumberOfValues, message).exit();
+    }
+    if let (Some(out), [a, b]) = (&args.out, args.compare.as_slice()) {
+        return compared(a, b, out);
     }
     let records = args.records.iter().map(Record::read).collect::<Result<Vec<Record>, _>>()?;
     if let Some(out) = &args.out {
@@ -83,15 +92,30 @@ fn plain(record: &Record, named: bool) -> String {
     text
 }
 
+/// The page of two sides.
+fn compared(a: &Path, b: &Path, out: &Path) -> anyhow::Result<ExitCode> {
+    let (in_a, in_b) = (super::compare::records(a)?, super::compare::records(b)?);
+    let comparison = compare::compare(&in_a, &in_b);
+    let (a_place, b_place) = (a.display().to_string(), b.display().to_string());
+    let a = Side { place: &a_place, records: &in_a };
+    let b = Side { place: &b_place, records: &in_b };
+    replace(out, &page::compare::html(&a, &b, &comparison, &command_line()), 0o666)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
+    replace(out, &page::html(records, &command_line())?, 0o666)
+}
+
+/// The command line, for a page to state.
+fn command_line() -> Vec<String> {
     let mut command: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(program) = command.first_mut() {
         // Where the program lies says nothing to whoever reads the page.
         *program = "ntcopy".to_owned();
     }
-    let html = page::html(records, &command)?;
-    replace(out, &html, 0o666)
+    command
 }
 
 fn splice_into(document: &Path, table: &str) -> anyhow::Result<()> {

@@ -225,6 +225,7 @@ fn machine() -> Machine {
         kernel_pin: None,
         libc: "glibc 2.36".into(),
         libc_nt_threshold_bytes: Some(288 * MIB),
+        libc_memset_nt_threshold_bytes: None,
         governor: None,
         hypervisor: Some("KVMKVMKVM".into()),
         hardware_counters: vec![],

@@ -6,6 +6,7 @@
 //! level-3 size from a leaf that describes the whole socket, and so stay temporal for an order
 //! of magnitude too long on CPUs of many complexes; [`Libc::warning`] tells.
 
+mod known;
 mod tunables;
 
 use std::fs;
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cpu::Cpu;
+
+pub use known::{Tunable, Tunables};
 
 /// The tunable that holds memcpy's threshold.
 pub const MEMCPY_TUNABLE: &str = "glibc.cpu.x86_non_temporal_threshold";

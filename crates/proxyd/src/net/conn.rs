@@ -28,6 +28,17 @@ pub enum Io {
     End,
 }
 
+/// How far the end of a connection is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// It is said, and follows all that was sent.
+    Said,
+    /// It isn't; an event will say when to try again.
+    Blocked,
+    /// It isn't; so many bytes must leave first, and no event will say that they have.
+    HeldUp(u64),
+}
+
 /// What stands between the bytes and the socket.
 #[derive(Debug)]
 pub enum Layer {
@@ -50,12 +61,22 @@ pub struct Conn {
     half_closed: bool,
     /// The connection is broken or closed on both sides.
     hung_up: bool,
+    /// Bytes that the kernel took of what was written; splices are not in it.
+    written: u64,
 }
 
 impl Conn {
     /// A connection of which nothing is known: it is tried first and waited for then.
     pub fn new(fd: OwnedFd, layer: Layer) -> Conn {
-        Conn { fd, layer, readable: true, writable: true, half_closed: false, hung_up: false }
+        Conn {
+            fd,
+            layer,
+            readable: true,
+            writable: true,
+            half_closed: false,
+            hung_up: false,
+            written: 0,
+        }
     }
 
     /// A connection whose `connect` is under way.
@@ -107,6 +128,18 @@ impl Conn {
         matches!(self.layer, Layer::Plain | Layer::Kernel)
     }
 
+    /// Bytes that have left for the kernel by writes. What a layer encrypts here leaves later than
+    /// it is taken, and is a little more.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// What a call on the socket has found out.
+    fn note(&mut self, readable: bool, writable: bool, sent: u64) {
+        (self.readable, self.writable) = (readable, writable);
+        self.written += sent;
+    }
+
     /// Whether the CPU reads what is written to it, in order to encrypt it.
     pub fn is_encrypted(&self) -> bool {
         !matches!(self.layer, Layer::Plain)
@@ -119,14 +152,14 @@ impl Conn {
     /// The handshake failed or the socket is broken.
     pub fn handshake(&mut self) -> Result<bool, Errno> {
         let Layer::Tls(session) = &mut self.layer else { return Ok(true) };
-        let mut socket = Raw { fd: &self.fd, readable: self.readable, writable: self.writable };
+        let for_kernel = session.is_for_kernel();
+        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
         let done = session.handshake(&mut socket);
-        (self.readable, self.writable) = (socket.readable, socket.writable);
+        self.note(socket.readable, socket.writable, socket.sent);
         if !done? {
             return Ok(false);
         }
-        if session.is_for_kernel()
-            && let Layer::Tls(session) = std::mem::replace(&mut self.layer, Layer::Kernel)
+        if for_kernel && let Layer::Tls(session) = std::mem::replace(&mut self.layer, Layer::Kernel)
         {
             session.hand_over(&self.fd)?;
         }
@@ -140,7 +173,7 @@ impl Conn {
     /// The connection is broken.
     pub fn recv(&mut self, into: &mut [u8]) -> Result<Io, Errno> {
         debug_assert!(!into.is_empty());
-        let mut socket = Raw { fd: &self.fd, readable: self.readable, writable: self.writable };
+        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
         let result = match &mut self.layer {
             Layer::Plain => socket.recv(into).inspect(|io| {
                 // Less than there was room for: the socket is empty, and the next byte makes an
@@ -153,7 +186,7 @@ impl Conn {
             // A record's end cuts a read short, so a short one does not say that none follows.
             Layer::Kernel => kernel::recv(&mut socket, into),
         };
-        (self.readable, self.writable) = (socket.readable, socket.writable);
+        self.note(socket.readable, socket.writable, socket.sent);
         result
     }
 
@@ -164,12 +197,12 @@ impl Conn {
     ///
     /// The connection is broken.
     pub fn send(&mut self, bytes: &[u8], more: bool) -> Result<Io, Errno> {
-        let mut socket = Raw { fd: &self.fd, readable: self.readable, writable: self.writable };
+        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
         let result = match &mut self.layer {
             Layer::Plain | Layer::Kernel => socket.send(&[IoSlice::new(bytes)], more),
             Layer::Tls(session) => session.send(&mut socket, bytes),
         };
-        (self.readable, self.writable) = (socket.readable, socket.writable);
+        self.note(socket.readable, socket.writable, socket.sent);
         result
     }
 
@@ -179,12 +212,12 @@ impl Conn {
     ///
     /// The connection is broken.
     pub fn flush(&mut self) -> Result<bool, Errno> {
-        let mut socket = Raw { fd: &self.fd, readable: self.readable, writable: self.writable };
+        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
         let result = match &mut self.layer {
             Layer::Plain | Layer::Kernel => Ok(true),
             Layer::Tls(session) => session.flush(&mut socket),
         };
-        (self.readable, self.writable) = (socket.readable, socket.writable);
+        self.note(socket.readable, socket.writable, socket.sent);
         result
     }
 
@@ -208,15 +241,23 @@ impl Conn {
         Ok(moved)
     }
 
-    /// Says that nothing more will be sent.
-    pub fn finish(&mut self) {
-        let mut socket = Raw { fd: &self.fd, readable: self.readable, writable: self.writable };
-        match &mut self.layer {
-            Layer::Plain => {}
+    /// Says that nothing more will be sent, once everything before it is with TCP.
+    pub fn finish(&mut self) -> Finish {
+        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
+        let said = match &mut self.layer {
+            Layer::Plain => true,
             Layer::Tls(session) => session.close(&mut socket),
-            Layer::Kernel => kernel::close(&mut socket),
+            Layer::Kernel => match kernel::held_up(&self.fd) {
+                Some(bytes) => return Finish::HeldUp(bytes),
+                None => kernel::close(&mut socket),
+            },
+        };
+        self.note(socket.readable, socket.writable, socket.sent);
+        if !said {
+            return Finish::Blocked;
         }
         let _ = rustix::net::shutdown(&self.fd, Shutdown::Write);
+        Finish::Said
     }
 
     /// Makes the close that follows a reset: the peer can't take it for a body's proper end.
@@ -242,9 +283,15 @@ pub(crate) struct Raw<'c> {
     pub(crate) fd: &'c OwnedFd,
     pub(crate) readable: bool,
     pub(crate) writable: bool,
+    /// Bytes that went out.
+    sent: u64,
 }
 
-impl Raw<'_> {
+impl<'c> Raw<'c> {
+    fn of(fd: &'c OwnedFd, readable: bool, writable: bool) -> Raw<'c> {
+        Raw { fd, readable, writable, sent: 0 }
+    }
+
     pub(crate) fn recv(&mut self, into: &mut [u8]) -> Result<Io, Errno> {
         if !self.readable {
             return Ok(Io::Blocked);
@@ -273,7 +320,10 @@ impl Raw<'_> {
             rustix::net::sendmsg(self.fd, slices, &mut SendAncillaryBuffer::default(), flags)
         });
         match sent {
-            Ok(bytes) => Ok(Io::Done(bytes)),
+            Ok(bytes) => {
+                self.sent += bytes as u64;
+                Ok(Io::Done(bytes))
+            }
             Err(Errno::AGAIN) => {
                 self.writable = false;
                 Ok(Io::Blocked)

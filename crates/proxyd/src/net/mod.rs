@@ -9,7 +9,7 @@ pub use address::{Address, BadAddress};
 pub(crate) use conn::Raw;
 #[cfg(feature = "quic")]
 pub(crate) use conn::is_silent;
-pub use conn::{Conn, Io, Layer};
+pub use conn::{Conn, Finish, Io, Layer};
 pub(crate) use listener::BACKLOG;
 pub use listener::{ListenError, Listener, SocketFile, bind_tcp, bind_unix};
 pub use mode::{Applied, Mode};

@@ -143,8 +143,31 @@ pub(crate) fn recv(socket: &mut Raw<'_>, into: &mut [u8]) -> Result<Io, Errno> {
     }
 }
 
-/// Says goodbye, if the socket takes it.
-pub(crate) fn close(socket: &mut Raw<'_>) {
+/// Bytes that were sent and not acknowledged yet, if the kernel may hold back records behind them:
+/// `None` if it doesn't.
+///
+/// A send that doesn't wait counts as taken what was encrypted, also where TCP had no room for all
+/// of the record (`tls_sw_sendmsg_locked()` goes on after EAGAIN). A worker of the kernel's hands
+/// the rest over as room comes; but after a shutdown TCP refuses it, and a close throws it away.
+/// With room, both a close and the next record hand over all that is held back first, and it is
+/// never more than a record: new ones are refused while TCP has no room.
+///
+/// Room is three quarters of the send buffer. The kernel counts what the memory of the packets is,
+/// which for small records is up to twice their bytes; then the half that is left holds a record
+/// of 16 KiB also in the smallest buffer that TCP gives a connection by itself, of ten packets.
+pub(crate) fn held_up(socket: &OwnedFd) -> Option<u64> {
+    let mut unacknowledged: c_int = 0;
+    // SAFETY: SIOCOUTQ, which is TIOCOUTQ, writes one int to the pointer; the descriptor is open.
+    let asked =
+        unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut unacknowledged) };
+    let buffer = rustix::net::sockopt::socket_send_buffer_size(socket).unwrap_or(0) as u64;
+    let unacknowledged = u64::try_from(unacknowledged).unwrap_or(0);
+    (asked == 0 && unacknowledged > buffer / 4).then_some(unacknowledged)
+}
+
+/// Says goodbye; false if the socket doesn't take it yet. Only without anything
+/// [held up](held_up) is it with TCP then.
+pub(crate) fn close(socket: &mut Raw<'_>) -> bool {
     let mut alert = [WARNING, CLOSE_NOTIFY];
     let mut vector = iovec { iov_base: alert.as_mut_ptr().cast(), iov_len: alert.len() };
     let mut control = RecordType {
@@ -161,7 +184,9 @@ pub(crate) fn close(socket: &mut Raw<'_>) {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the message points to `vector`, which describes `alert`, and to `control`; all
     // outlive the call.
-    unsafe { libc::sendmsg(socket.fd.as_raw_fd(), &raw const message, flags) };
+    let sent = unsafe { libc::sendmsg(socket.fd.as_raw_fd(), &raw const message, flags) };
+    // Whatever else is wrong, another try would not mend it.
+    sent >= 0 || last_error() != Errno::AGAIN
 }
 
 fn message(vector: *mut iovec, control: *mut RecordType) -> msghdr {

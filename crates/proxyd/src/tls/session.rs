@@ -21,6 +21,8 @@ pub struct Session {
     tls: ServerConnection,
     /// Present if the kernel takes over after the handshake: nothing may be read beyond it.
     exact: Option<RecordReader>,
+    /// Whether the goodbye is with rustls.
+    closing: bool,
 }
 
 impl Session {
@@ -33,7 +35,7 @@ impl Session {
     pub fn new(config: Arc<ServerConfig>, for_kernel: bool) -> Result<Session, rustls::Error> {
         let mut tls = ServerConnection::new(config)?;
         tls.set_buffer_limit(Some(PENDING_BYTES));
-        Ok(Session { tls, exact: for_kernel.then(RecordReader::default) })
+        Ok(Session { tls, exact: for_kernel.then(RecordReader::default), closing: false })
     }
 
     /// Whether the kernel takes over after the handshake.
@@ -122,10 +124,12 @@ impl Session {
         Ok(true)
     }
 
-    /// Says goodbye, as far as the socket takes it.
-    pub(crate) fn close(&mut self, socket: &mut Raw<'_>) {
-        self.tls.send_close_notify();
-        let _ = self.flush(socket);
+    /// Says goodbye; false if the socket doesn't take it yet.
+    pub(crate) fn close(&mut self, socket: &mut Raw<'_>) -> bool {
+        if !std::mem::replace(&mut self.closing, true) {
+            self.tls.send_close_notify();
+        }
+        self.flush(socket).unwrap_or(true)
     }
 }
 

@@ -5,6 +5,7 @@ mod connect;
 mod context;
 mod exchange;
 mod flow;
+mod goodbye;
 mod outcome;
 mod pass;
 mod run;

@@ -24,7 +24,8 @@ impl Session {
             Err(step) => return step,
         };
         let now = context.now;
-        if let Some(exchange) = self.exchange.as_mut().filter(|e| e.moved() != before) {
+        let progress = self.moved() != before;
+        if let Some(exchange) = self.exchange.as_mut().filter(|_| progress) {
             exchange.last = now;
         }
         match (request, response) {
@@ -36,8 +37,10 @@ impl Session {
         }
     }
 
+    /// Rises with every byte that goes anywhere; also with ciphertext that leaves after the last
+    /// byte of the body was taken.
     fn moved(&self) -> u64 {
-        self.exchange.as_ref().map_or(0, |exchange| exchange.moved())
+        self.conn.written() + self.exchange.as_ref().map_or(0, |exchange| exchange.moved())
     }
 
     /// Client to backend. `Err` is the step that a failure led to.

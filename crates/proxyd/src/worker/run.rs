@@ -359,6 +359,12 @@ impl Worker {
         if self.reopen_at.is_some_and(|at| at <= now) {
             let _ = self.open_doors();
         }
+        // Each time, for nothing may wake the worker after the last exchange.
+        let (pipes, counted) =
+            (self.context.pipes.open() as u64, &self.context.counters.pipes_open);
+        if counted.load(Ordering::Relaxed) != pipes {
+            set(counted, pipes);
+        }
         if now.saturating_duration_since(self.ticked) < TICK {
             return;
         }
@@ -366,6 +372,5 @@ impl Worker {
         self.context.log.flush();
         let idle = Duration::from_millis(self.context.live.timeouts.backend_idle_ms);
         self.context.upstreams.expire(now, idle);
-        set(&self.context.counters.pipes_open, self.context.pipes.open() as u64);
     }
 }

@@ -21,9 +21,6 @@ use crate::net::{Conn, Io};
 const BUDGET_BYTES: u64 = 4 << 20;
 /// Steps that it may take: pipelined requests with tiny answers use no bytes to speak of.
 const BUDGET_STEPS: u32 = 64;
-/// What a client may still send after its last answer, so that the close doesn't become a reset
-/// that takes the answer with it.
-const LINGER_BYTES: usize = 1 << 20;
 
 /// What comes next on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +37,8 @@ pub(super) enum Phase {
     Exchange,
     /// The proxy's own answer is being sent.
     Reply,
+    /// All was sent; that nothing follows is still to be said.
+    Goodbye,
     /// Nothing is sent any more; what still comes is thrown away.
     Linger,
 }
@@ -83,7 +82,9 @@ pub(super) struct Session {
     pub(super) exchange: Option<Box<Exchange>>,
     /// The proxy's own answer.
     pub(super) reply: Buffer,
-    lingered: usize,
+    pub(super) lingered: usize,
+    /// Bytes that the goodbye waits for, the fewest so far, and when to look again.
+    pub(super) held_up: (u64, Option<Instant>),
     /// When the worker's timer for this session is due.
     pub(super) timer: Option<Instant>,
     /// Whether it waits to be called again.
@@ -111,6 +112,7 @@ impl Session {
             exchange: None,
             reply: Buffer::default(),
             lingered: 0,
+            held_up: (u64::MAX, None),
             timer: None,
             queued: false,
         }
@@ -126,6 +128,7 @@ impl Session {
                 Phase::Connect => self.connect(context),
                 Phase::Exchange => self.pass_on(context, &mut budget),
                 Phase::Reply => self.send_reply(context),
+                Phase::Goodbye => self.goodbye(context.now),
                 Phase::Linger => self.linger(),
             };
             match step {
@@ -185,12 +188,16 @@ impl Session {
                 Step::Again
             }
             // Asked of the kernel, since the event of a request may not have come yet.
-            Ok(Io::Blocked) if self.is_unwanted(context) && self.conn.is_silent() => Step::Close,
+            Ok(Io::Blocked) if self.is_unwanted(context) && self.conn.is_silent() => {
+                self.leave(context.now)
+            }
             Ok(Io::Blocked) => {
                 self.input.release();
                 Step::Wait
             }
-            Ok(Io::End) | Err(_) => Step::Close,
+            // Its end is not ours: it may still be reading.
+            Ok(Io::End) => self.leave(context.now),
+            Err(_) => Step::Close,
         }
     }
 
@@ -285,27 +292,6 @@ impl Session {
         }
     }
 
-    /// Says that nothing more will be sent, and waits a little for the client's own end.
-    pub(super) fn finish(&mut self, now: Instant) -> Step {
-        self.conn.finish();
-        self.input.clear();
-        self.lingered = 0;
-        self.enter(Phase::Linger, now);
-        Step::Again
-    }
-
-    fn linger(&mut self) -> Step {
-        let mut scrap = [0; 16 << 10];
-        while self.lingered < LINGER_BYTES {
-            match self.conn.recv(&mut scrap) {
-                Ok(Io::Done(bytes)) => self.lingered += bytes,
-                Ok(Io::Blocked) => return Step::Wait,
-                Ok(Io::End) | Err(_) => return Step::Close,
-            }
-        }
-        Step::Close
-    }
-
     /// The exchange is over and the connection stays.
     pub(super) fn next_request(&mut self, now: Instant) -> Step {
         self.scanner = Scanner::default();
@@ -322,6 +308,10 @@ impl Session {
             Phase::Head => timeouts.header_ms,
             Phase::Reply => timeouts.body_idle_ms,
             Phase::Linger => timeouts.linger_ms,
+            Phase::Goodbye => {
+                let end = self.since + Duration::from_millis(timeouts.body_idle_ms);
+                return self.held_up.1.map_or(end, |look| look.min(end));
+            }
             Phase::Connect | Phase::Exchange => {
                 if let Some(exchange) = &self.exchange {
                     return exchange.deadline(self.phase, self.since, timeouts);
@@ -340,11 +330,16 @@ impl Session {
         if self.phase == Phase::Connect && self.exchange.as_mut().is_some_and(|e| e.wants_retry()) {
             return self.drive(context);
         }
+        let body_idle = Duration::from_millis(context.live.timeouts.body_idle_ms);
+        if self.phase == Phase::Goodbye && self.since + body_idle > context.now {
+            return self.drive(context);
+        }
         if self.phase != Phase::Linger && self.phase != Phase::Idle {
             add(&context.counters.timeouts, 1);
         }
         let step = match self.phase {
-            Phase::Handshake | Phase::Idle | Phase::Reply | Phase::Linger => Step::Close,
+            Phase::Idle => self.leave(context.now),
+            Phase::Handshake | Phase::Reply | Phase::Goodbye | Phase::Linger => Step::Close,
             Phase::Head => {
                 let reason = "the head took longer than allowed";
                 self.refuse(Refusal { status: 408, reason }, context)

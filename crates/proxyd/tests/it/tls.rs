@@ -139,6 +139,44 @@ fn an_answer_ends_with_a_proper_goodbye() {
     }
 }
 
+/// The last record of an answer waits in the kernel's TLS while TCP is full, and must not be lost
+/// with the close: neither where the answer ends the connection, nor where the client, which has
+/// said that it will ask no more, lets the proxy end it.
+#[test]
+fn a_slow_client_gets_the_last_byte_too() {
+    if !proxyd::tls::kernel_is_available() {
+        eprintln!("skipped in part: this kernel has no TLS, so the process encrypts");
+    }
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let mut settings = settings(&backend, &pair);
+    settings.tls.by = TlsBy::Ktls;
+    settings.timeouts.linger_ms = 50;
+    let server = Server::start(settings).unwrap();
+    let Address::Tcp(address) = server.addresses().tls[0] else { panic!("not TCP") };
+    for (round, ending) in ["close", "length"].repeat(6).into_iter().enumerate() {
+        // Where exactly the last record begins differs. TCP runs out of room within a record where
+        // a packet is smaller, which this window brings about, and its send buffer is small, which
+        // `ntcopy-cli/tests/proxyd_booted.rs` sees to.
+        let size = 200_000 + round * 5_557;
+        let socket = TcpStream::connect(address).unwrap();
+        rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 12 << 10).unwrap();
+        let mut stream = tls_over(socket, &pair.cert, rustls::ALL_VERSIONS).unwrap();
+        let request = format!("GET /{ending}/{size} HTTP/1.1\r\nHost: t\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        if ending == "length" {
+            stream.conn.send_close_notify();
+            stream.flush().unwrap();
+        }
+        let (mut got, mut piece) = (Vec::new(), [0; 16 << 10]);
+        // Without a close_notify the end is an error.
+        while let Some(bytes) = Some(stream.read(&mut piece).unwrap()).filter(|bytes| *bytes > 0) {
+            got.extend_from_slice(&piece[..bytes]);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(got.ends_with(&pattern(size)), "{ending}, {size}: {} bytes came", got.len());
+    }
+}
+
 /// Where the kernel has no TLS this is the test above again, in this process: what falls back
 /// must serve as well.
 #[test]

@@ -216,7 +216,7 @@ fn make_ready(
     object: &Object,
     method: Method,
     verify: Verify,
-    take: impl FnOnce(u64) -> Option<crate::region::Allowance>,
+    take: impl Fn(u64) -> Option<crate::region::Allowance>,
 ) -> Result<Option<Region>, StoreError> {
     if is_ready(plan, object, method, verify) {
         return Ok(None);
@@ -226,9 +226,11 @@ fn make_ready(
     if !plan.decode {
         return Ok(None);
     }
-    let bytes = meta.content_bytes;
-    let no_memory = || StoreError::NoMemory { key: meta.key.clone(), bytes };
-    object.decode(take(bytes).ok_or_else(no_memory)?, verify).map(Some)
+    let taken =
+        |bytes| take(bytes).ok_or_else(|| StoreError::NoMemory { key: meta.key.clone(), bytes });
+    // The compressed bytes are in memory as well, as long as the decoding takes.
+    let _packed = taken(meta.stored_bytes)?;
+    object.decode(taken(meta.content_bytes)?, verify).map(Some)
 }
 
 fn list_query(text: &str) -> Result<Query, &'static str> {

@@ -47,18 +47,26 @@ impl Store {
         query: &Query,
         page: &mut Page,
     ) -> Result<(), StoreError> {
-        for (name, entry) in self.entries(folder)? {
+        let may_be_next = |entry: &Entry| match entry {
+            Entry::Object(segment) => {
+                let key = format!("{above}{segment}");
+                key.starts_with(&query.prefix) && *key > *query.after
+            }
+            Entry::Directory(segment) => {
+                let below = format!("{above}{segment}/");
+                let within = below.starts_with(&query.prefix) || query.prefix.starts_with(&below);
+                let passed = *below <= *query.after && !query.after.starts_with(&below);
+                within && !passed
+            }
+        };
+        for (name, entry) in self.entries(folder, may_be_next)? {
             if page.more {
                 return Ok(());
             }
             match entry {
                 Entry::Object(segment) => {
-                    let key = format!("{above}{segment}");
-                    if !key.starts_with(&query.prefix) || *key <= *query.after {
-                        continue;
-                    }
                     // A name by hand that is no key can't be asked for, so it isn't listed.
-                    let Ok(key) = key.parse() else { continue };
+                    let Ok(key) = format!("{above}{segment}").parse() else { continue };
                     if page.keys.len() == query.limit {
                         page.more = true;
                     } else {
@@ -66,26 +74,25 @@ impl Store {
                     }
                 }
                 Entry::Directory(segment) => {
-                    let below = format!("{above}{segment}/");
-                    let within =
-                        below.starts_with(&query.prefix) || query.prefix.starts_with(&below);
-                    let passed = *below <= *query.after && !query.after.starts_with(&below);
-                    if within && !passed {
-                        let folder = match folder {
-                            "" => name,
-                            folder => format!("{folder}/{name}"),
-                        };
-                        self.list_folder(&folder, &below, query, page)?;
-                    }
+                    let folder = match folder {
+                        "" => name,
+                        folder => format!("{folder}/{name}"),
+                    };
+                    self.list_folder(&folder, &format!("{above}{segment}/"), query, page)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// What is in a folder, in the order of the keys: a folder's keys all have a slash after its
-    /// segment, and other objects' segments may sort before that slash.
-    pub(super) fn entries(&self, folder: &str) -> Result<Vec<(String, Entry)>, StoreError> {
+    /// What is in a folder and may be wanted, in the order of the keys: a folder's keys all have a
+    /// slash after its segment, and other objects' segments may sort before that slash. What a page
+    /// passed over is read again for the next one, but neither kept nor sorted.
+    fn entries(
+        &self,
+        folder: &str,
+        wanted: impl Fn(&Entry) -> bool,
+    ) -> Result<Vec<(String, Entry)>, StoreError> {
         let failed = |errno| StoreError::os("read folder", folder, errno);
         let directory = match self.retry_without_cache(|| self.folders.open_folder(folder)) {
             Ok(directory) => directory,
@@ -96,7 +103,7 @@ impl Store {
         for found in Dir::new(directory).map_err(failed)? {
             let found = found.map_err(failed)?;
             let Ok(name) = found.file_name().to_str() else { continue };
-            if let Some(entry) = Entry::from_name(name) {
+            if let Some(entry) = Entry::from_name(name).filter(&wanted) {
                 entries.push((name.to_owned(), entry));
             }
         }

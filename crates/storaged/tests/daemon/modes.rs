@@ -106,6 +106,14 @@ fn compressed_objects_go_out_as_the_client_likes_them() {
     let daemon = Daemon::start(dir.path(), &["--decoded-max", "399999"]);
     assert_eq!(daemon.client().get("/o").status, 503);
     assert!(daemon.client().request("GET", "/o", "Accept-Encoding: zstd\r\n", b"").status == 200);
+    drop(daemon);
+    // Its compressed bytes count as well, while it is decoded.
+    let least = 400_000 + packed.body.len();
+    for (room, status) in [(least - 1, 503), (least, 200)] {
+        let daemon = Daemon::start(dir.path(), &["--decoded-max", &room.to_string()]);
+        assert_eq!(daemon.client().get("/o").status, status, "{room}");
+        daemon.wait_for_stat(|stat| stat["decoded_bytes"] == 0);
+    }
 }
 
 /// A slow reader gets the version that it began with, whatever becomes of the object meanwhile.

@@ -11,12 +11,17 @@ use super::{
 use crate::experiment::bulk::{Heat, Task, Way};
 use crate::experiment::memset::{Settings, defaults};
 
-/// Makes the plan.
+/// Makes the plan. `tuned_threshold_bytes` is the C library's other threshold, where it has one for
+/// memset.
 ///
 /// # Errors
 ///
 /// When the settings ask for something that cannot be; nothing has been measured then.
-pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError> {
+pub fn plan(
+    settings: &Settings,
+    room: &Room,
+    tuned_threshold_bytes: Option<u64>,
+) -> Result<BulkPlan, BulkPlanError> {
     let defaults = defaults();
     let (pairs, sample_ms, sizes) = if settings.quick {
         (defaults.quick_pairs, defaults.quick_sample_ms, &defaults.quick_size_bytes)
@@ -50,12 +55,14 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
         destination_bytes: 0,
         huge_pages: !settings.small_pages,
         cpus,
-        tuned_threshold_bytes: None,
+        tuned_threshold_bytes,
     };
+    // The process with the other threshold has memory of its own.
+    let processes = if plan.ways.contains(&Way::LibcTuned) { 2 } else { 1 };
     for threads in threads {
         for size_bytes in sizes {
             let needed = u64::from(threads) * size_bytes.next_multiple_of(super::LINE_BYTES);
-            let fits = needed <= budget_bytes(room);
+            let fits = processes * needed <= budget_bytes(room);
             if fits {
                 plan.destination_bytes = plan.destination_bytes.max(needed);
             }
@@ -63,7 +70,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
                 task,
                 size_bytes: *size_bytes,
                 threads,
-                left_out: (!fits).then(|| too_little_memory(needed, room)),
+                left_out: (!fits).then(|| too_little_memory(processes * needed, room)),
             });
         }
     }

@@ -54,7 +54,7 @@ fn zeros_and_strangers_are_refused() {
 #[test]
 fn a_value_other_than_zero_leaves_out_what_stores_zeros_only() {
     let settings = memset::Settings { value: Some(7), ..memset::Settings::default() };
-    let plan = plan_memset(&settings, &room(1, 64 * GIB)).unwrap();
+    let plan = plan_memset(&settings, &room(1, 64 * GIB), None).unwrap();
     assert!(plan.ways.iter().all(|way| way.to_string() != "clzero"));
     assert!(plan.ways.contains(&Way::Ours));
 }

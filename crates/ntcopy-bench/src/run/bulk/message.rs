@@ -56,6 +56,8 @@ pub enum Reply {
     Ready {
         /// The threshold of the worker's own C library, if it tells.
         libc_threshold_bytes: Option<u64>,
+        /// The same of its memset.
+        memset_threshold_bytes: Option<u64>,
         /// Why libpmem2 cannot be used, if it cannot.
         no_libpmem2: Option<String>,
         /// Hardware events, and why each cannot be counted, if it cannot.

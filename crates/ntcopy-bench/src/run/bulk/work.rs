@@ -65,8 +65,10 @@ fn carry_out(worker: &mut Option<Work>, order: Order) -> Result<Reply, Failure> 
     match order {
         Order::SetUp { source_bytes, destination_bytes, huge_pages, cpus } => {
             let work = Work::new(source_bytes, destination_bytes, huge_pages, cpus)?;
+            let libc = ntcopy::libc::Libc::detect();
             let reply = Reply::Ready {
-                libc_threshold_bytes: ntcopy::libc::Libc::detect().memcpy_nt_threshold_bytes,
+                libc_threshold_bytes: libc.memcpy_nt_threshold_bytes,
+                memset_threshold_bytes: libc.memset_nt_threshold_bytes,
                 no_libpmem2: work.libpmem2.as_ref().err().cloned(),
                 counters: hardware::core(),
             };

@@ -6,11 +6,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ntcopy::libc::MEMCPY_TUNABLE;
+use ntcopy::libc::{MEMCPY_TUNABLE, MEMSET_TUNABLE};
 use rustix::io::Errno;
 
 use super::message::{Order, Reply, Traffic};
-use crate::experiment::bulk::Way;
+use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::run::link::{self, Received};
 use crate::run::{Failure, Stop};
@@ -64,7 +64,7 @@ impl Worker {
         // The link in /proc, not the name behind it: the file may have been replaced since.
         let mut command = Command::new("/proc/self/exe");
         if let Some(bytes) = setup.tuned_threshold_bytes {
-            command.env("GLIBC_TUNABLES", tunables(bytes));
+            command.env("GLIBC_TUNABLES", tunables(tunable(plan), bytes));
         }
         let child = command
             .args(&setup.args)
@@ -93,15 +93,20 @@ impl Worker {
             huge_pages: plan.huge_pages,
             cpus: plan.cpus.clone(),
         };
-        let Reply::Ready { libc_threshold_bytes, no_libpmem2, counters } = self.ask(&order)? else {
+        let Reply::Ready { libc_threshold_bytes, memset_threshold_bytes, no_libpmem2, counters } =
+            self.ask(&order)?
+        else {
             return Err(Failure::Worker("another answer than asked for".to_owned()));
         };
+        let tunable = tunable(plan);
+        let threshold_bytes =
+            if tunable == MEMSET_TUNABLE { memset_threshold_bytes } else { libc_threshold_bytes };
         if let Some(wanted) = setup.tuned_threshold_bytes
-            && libc_threshold_bytes != Some(wanted)
+            && threshold_bytes != Some(wanted)
         {
-            let got = libc_threshold_bytes.map_or("unknown".to_owned(), |bytes| bytes.to_string());
+            let got = threshold_bytes.map_or("unknown".to_owned(), |bytes| bytes.to_string());
             return Err(Failure::Limit(format!(
-                "GLIBC_TUNABLES={MEMCPY_TUNABLE}={wanted} was not taken: the threshold is {got}"
+                "GLIBC_TUNABLES={tunable}={wanted} was not taken: the threshold is {got}"
             )));
         }
         (self.no_libpmem2, self.counters) = (no_libpmem2, counters);
@@ -200,9 +205,15 @@ impl Drop for Worker {
     }
 }
 
+/// The tunable of what the plan does.
+fn tunable(plan: &BulkPlan) -> &'static str {
+    let fills = plan.cells.iter().any(|cell| matches!(cell.task, Task::Fill { .. }));
+    if fills { MEMSET_TUNABLE } else { MEMCPY_TUNABLE }
+}
+
 /// The user's own tunables, and the threshold after them: of two, glibc takes the last.
-fn tunables(bytes: u64) -> String {
-    let threshold = format!("{MEMCPY_TUNABLE}={bytes}");
+fn tunables(name: &str, bytes: u64) -> String {
+    let threshold = format!("{name}={bytes}");
     match std::env::var("GLIBC_TUNABLES") {
         Ok(others) if !others.is_empty() => format!("{others}:{threshold}"),
         _ => threshold,

@@ -28,14 +28,20 @@ pub fn worker_args() -> Vec<String> {
 pub fn memcpy(args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
     run(&args.common, memcpy::defaults().name.as_str(), &args.peers, &|room| {
-        bulk::plan_memcpy(&settings, room, tuned_threshold_bytes(&settings))
+        let own = |libc: &Libc| libc.memcpy_nt_threshold_bytes;
+        let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
+        bulk::plan_memcpy(&settings, room, tuned)
     })
 }
 
 /// Runs `bench memset`.
 pub fn memset(args: &MemsetArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    run(&args.common, "memset", &args.peers, &|room| bulk::plan_memset(&settings, room))
+    run(&args.common, "memset", &args.peers, &|room| {
+        let own = |libc: &Libc| libc.memset_nt_threshold_bytes;
+        let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
+        bulk::plan_memset(&settings, room, tuned)
+    })
 }
 
 /// Runs `bench order`.
@@ -44,12 +50,12 @@ pub fn order(args: &OrderArgs) -> anyhow::Result<ExitCode> {
     run(&args.common, "order", &args.peers, &|room| bulk::plan_order(&settings, room))
 }
 
-/// What CPUID's cache asks glibc's threshold to be; none where there is no such threshold.
-fn tuned_threshold_bytes(settings: &memcpy::Settings) -> Option<u64> {
+/// What was asked for, or what CPUID's cache asks glibc's threshold to be; none where there is no
+/// such threshold.
+fn tuned_threshold_bytes(asked: Option<u64>, own: fn(&Libc) -> Option<u64>) -> Option<u64> {
     let libc = Libc::detect();
     let from_cpuid = || Cpu::detect().l3_bytes().map(corrected_threshold_bytes);
-    let bytes = settings.tuned_threshold_bytes.or_else(from_cpuid);
-    bytes.filter(|bytes| *bytes > 0 && libc.memcpy_nt_threshold_bytes.is_some())
+    asked.or_else(from_cpuid).filter(|bytes| *bytes > 0 && own(&libc).is_some())
 }
 
 /// Runs what is measured by a worker: plan, measure, say. `named` are the ways that were asked for.

@@ -140,6 +140,7 @@ Examples:
   ntcopy bench memset --quick
   ntcopy bench memset --size 512MiB --peers x86-64-movnt,clzero,ours
   ntcopy bench memset --value 165                        a value that is not zero
+  ntcopy bench memset --peers libc-tuned --libc-threshold 4MiB   glibc with another threshold
 
 Every call fills the same memory, touched before. Functions that `perf bench mem memset` has
 carry its names; libc is what all are compared with.
@@ -164,6 +165,10 @@ pub struct MemsetArgs {
     /// The byte that is stored [default: 0]
     #[arg(long, value_name = "BYTE")]
     value: Option<u8>,
+    /// The threshold of libc-tuned, glibc 2.40 and later [default: three quarters of CPUID's level-3
+    /// cache]
+    #[arg(long, value_name = "SIZE")]
+    libc_threshold: Option<Bytes>,
 }
 
 impl MemsetArgs {
@@ -174,6 +179,7 @@ impl MemsetArgs {
             size_bytes: bytes(&self.size),
             threads: self.threads.clone(),
             value: self.value,
+            tuned_threshold_bytes: self.libc_threshold.map(|size| size.0),
             small_pages: self.common.pages == Pages::Small,
             cpus: self.common.cpus.clone(),
             pairs: self.common.pairs,

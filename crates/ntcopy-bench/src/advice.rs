@@ -1,0 +1,282 @@
+//! From a machine's records to what to set on it. Pure functions of records and of what the
+//! machine has set now.
+//!
+//! Advice is given where the figures carry it and nowhere else: a setting is recommended from the
+//! size on from which *every* cell that was measured wins, its whole interval above 1. Where none
+//! does, the advice is to leave it, with the figure. Where nothing was measured, the advice is the
+//! command that measures it. `docs/ADVISE.md` says what each piece rests on.
+
+mod check;
+mod copies;
+mod glibc;
+mod kernel;
+mod pays;
+mod points;
+mod sends;
+#[cfg(test)]
+mod tests;
+
+use ntcopy::libc::Tunables;
+
+use crate::record::{Machine, Record};
+
+pub use check::{Check, Judged, judge, most_valuable};
+pub use points::Gain;
+
+/// What a piece of advice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    /// From which size glibc's memcpy is non-temporal.
+    MemcpyThreshold,
+    /// From which size glibc's memset is.
+    MemsetThreshold,
+    /// `net.core.ntcopy`: what becomes of hints.
+    HintSysctl,
+    /// `net.core.ntcopy_min_bytes`: sends below it are not hinted.
+    MinBytesSysctl,
+    /// `net.core.ntcopy_cache_bytes`: decide by size instead of by what copies cost.
+    CacheBytesSysctl,
+    /// `ethtool -K DEV tx-nocache-copy`.
+    NocacheCopy,
+    /// `ntcopy run --min-bytes`.
+    Run,
+    /// The library's copies into memory that nobody reads soon.
+    Copies,
+    /// The library's copies into a buffer that is used again and again.
+    CopiesInUse,
+    /// The library's fills.
+    Fills,
+    /// Sends that are hinted and obeyed.
+    SendsObeyed,
+    /// Sends that are hinted, the kernel deciding.
+    Sends,
+    /// Proxy and backend whole.
+    Http,
+    /// Copies beside a hot set.
+    HotSetCopies,
+    /// Sends beside a hot set.
+    HotSetSends,
+}
+
+impl Topic {
+    /// A word for programs.
+    #[must_use]
+    pub fn slug(self) -> &'static str {
+        match self {
+            Topic::MemcpyThreshold => "glibc-memcpy",
+            Topic::MemsetThreshold => "glibc-memset",
+            Topic::HintSysctl => "net.core.ntcopy",
+            Topic::MinBytesSysctl => "net.core.ntcopy_min_bytes",
+            Topic::CacheBytesSysctl => "net.core.ntcopy_cache_bytes",
+            Topic::NocacheCopy => "tx-nocache-copy",
+            Topic::Run => "ntcopy-run",
+            Topic::Copies => "copies",
+            Topic::CopiesInUse => "copies-in-use",
+            Topic::Fills => "fills",
+            Topic::SendsObeyed => "sends-obeyed",
+            Topic::Sends => "sends",
+            Topic::Http => "http",
+            Topic::HotSetCopies => "hot-set-copies",
+            Topic::HotSetSends => "hot-set-sends",
+        }
+    }
+
+    /// The same for people.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Topic::MemcpyThreshold => "glibc's memcpy: non-temporal from which size",
+            Topic::MemsetThreshold => "glibc's memset: non-temporal from which size",
+            Topic::HintSysctl => "net.core.ntcopy: what becomes of hints",
+            Topic::MinBytesSysctl => "net.core.ntcopy_min_bytes: the smallest send that is hinted",
+            Topic::CacheBytesSysctl => "net.core.ntcopy_cache_bytes: decide by size alone",
+            Topic::NocacheCopy => "tx-nocache-copy of network devices",
+            Topic::Run => "ntcopy run: an unmodified program, its large sends hinted",
+            Topic::Copies => "libntcopy: copies into memory that nobody reads soon",
+            Topic::CopiesInUse => "libntcopy: copies into a buffer in use",
+            Topic::Fills => "libntcopy: fills",
+            Topic::SendsObeyed => "sends with MSG_NTCOPY, obeyed",
+            Topic::Sends => "sends with MSG_NTCOPY, the kernel deciding",
+            Topic::Http => "storaged and proxyd: hinted responses",
+            Topic::HotSetCopies => "copies beside a hot set",
+            Topic::HotSetSends => "sends beside a hot set",
+        }
+    }
+
+    /// Whether it is a setting of the machine, rather than something for who writes programs.
+    #[must_use]
+    pub fn is_setting(self) -> bool {
+        self <= Topic::Run
+    }
+}
+
+/// What is advised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Set it: it pays.
+    Set,
+    /// Leave it off, or as it is: it does not pay.
+    Leave,
+    /// Leave it as it is: the figures show no difference, or one now and another then.
+    AsItIs,
+    /// Nothing was measured that would tell.
+    NoEvidence,
+    /// There is no such thing here.
+    NotHere,
+}
+
+impl Decision {
+    /// `set`, `leave`, `as it is`, `no evidence`, `not here`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decision::Set => "set",
+            Decision::Leave => "leave",
+            Decision::AsItIs => "as it is",
+            Decision::NoEvidence => "no evidence",
+            Decision::NotHere => "not here",
+        }
+    }
+}
+
+/// A value that a drop-in file can carry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// `name = value` of sysctl.
+    Sysctl(String, u64),
+    /// `name=value` of `GLIBC_TUNABLES`.
+    Tunable(String, u64),
+}
+
+/// One piece of advice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// What it is about.
+    pub topic: Topic,
+    /// What of it, where there are several: `tcp sockets`.
+    pub about: Option<String>,
+    /// What is advised.
+    pub decision: Decision,
+    /// What to type or write, if something is to be set; of [`Decision::Leave`] what to leave off.
+    pub setting: Option<String>,
+    /// The same for drop-in files.
+    pub value: Option<Value>,
+    /// What it holds now, if known.
+    pub current: Option<String>,
+    /// What is gained, or lost: ratio and interval.
+    pub gain: Option<Gain>,
+    /// Why, in a sentence or two.
+    pub why: String,
+    /// Ids of the records that it rests on, newest first.
+    pub records: Vec<String>,
+    /// The command that would give evidence, or more of it.
+    pub run: Option<Vec<String>>,
+    /// How to measure it again.
+    pub check: Option<Check>,
+}
+
+impl Advice {
+    /// Advice without figures.
+    fn bare(topic: Topic, decision: Decision, why: impl Into<String>) -> Advice {
+        Advice {
+            topic,
+            about: None,
+            decision,
+            setting: None,
+            value: None,
+            current: None,
+            gain: None,
+            why: why.into(),
+            records: Vec::new(),
+            run: None,
+            check: None,
+        }
+    }
+
+    /// Nothing was measured; this command would.
+    fn no_evidence(topic: Topic, why: impl Into<String>, run: &[&str]) -> Advice {
+        let run = Some(run.iter().map(|word| (*word).to_owned()).collect());
+        Advice { run, ..Advice::bare(topic, Decision::NoEvidence, why) }
+    }
+}
+
+/// What a profile of `ntcopy calibrate` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileFacts {
+    /// The file.
+    pub place: String,
+    /// The day that it was measured.
+    pub date: String,
+    /// Copies are non-temporal from so many bytes on; none: never.
+    pub copy_from_bytes: Option<u64>,
+    /// Fills are.
+    pub fill_from_bytes: Option<u64>,
+}
+
+/// The machine that advice is for, and what is set on it now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// The machine.
+    pub machine: Machine,
+    /// The names of its C library's thresholds.
+    pub tunables: Tunables,
+    /// Its profile, if it has one that can be used.
+    pub profile: Option<ProfileFacts>,
+    /// `net.core.ntcopy`, `net.core.ntcopy_min_bytes` and `net.core.ntcopy_cache_bytes` of the
+    /// running kernel; none where it has no such setting.
+    pub sysctls: [Option<u64>; 3],
+    /// Its network devices that drive hardware.
+    pub devices: Vec<String>,
+}
+
+/// Every piece of advice, by topic. The records are of this machine, timings all of them.
+#[must_use]
+pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
+    let mut records = records.to_vec();
+    records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
+    let records = records.as_slice();
+    let mut all = vec![
+        glibc::memcpy(records, target),
+        glibc::memset(records, target),
+        kernel::hints(records, target),
+        kernel::min_bytes(records, target),
+        kernel::cache_bytes(records, target),
+        kernel::nocache(records, target),
+        sends::run(records),
+    ];
+    all.extend(copies::all(records, target));
+    all.extend(sends::all(records));
+    all
+}
+
+/// A record that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Its directory or file.
+    pub place: String,
+    /// Its id, if it could be read.
+    pub id: Option<String>,
+    /// Why it does not count, if it does not.
+    pub not_counted: Option<String>,
+    /// The signature of its CPU, if it could be read.
+    pub cpu_signature: Option<String>,
+}
+
+/// Why a record does not count for a machine, if it does not.
+///
+/// # Errors
+///
+/// The reason, in words.
+pub fn counts(record: &Record, machine: &Machine) -> Result<(), String> {
+    if let Some(why) = &record.header.not_a_timing {
+        return Err(format!("it is not a timing ({why})"));
+    }
+    if record.samples.is_empty() {
+        return Err("it holds no samples".to_owned());
+    }
+    if record.errors.iter().any(|error| error.wrong_byte) {
+        return Err("a byte was wrong in it".to_owned());
+    }
+    crate::compare::is_same_machine(&record.machine, machine)
+        .map_err(|differs| format!("it is of another machine ({differs})"))
+}

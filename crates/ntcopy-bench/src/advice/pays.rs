@@ -1,0 +1,99 @@
+//! The question that most advice answers: does it pay, and from what size on?
+
+use super::points::{Gain, Point, cells, figure, ids, tally, wins_from};
+use super::{Advice, Decision, Topic};
+use crate::stats::Verdict;
+use crate::units::Bytes;
+
+/// The question, and how the answer is worded.
+pub struct Pays<'w, 'a> {
+    pub topic: Topic,
+    /// Ascending by size.
+    pub points: &'w [Point<'a>],
+    /// What pays or does not.
+    pub thing: &'w str,
+    /// What a size is of: `a call`, `in flight`.
+    pub unit: &'w str,
+    /// What to do where it pays, from this size on.
+    pub setting: &'w dyn Fn(u64) -> String,
+    /// What to leave where it does not.
+    pub leave: &'w str,
+    /// The command that gives evidence.
+    pub run: &'w [&'w str],
+}
+
+impl<'w, 'a> Pays<'w, 'a> {
+    /// The advice; and the points that it rests on, for whoever wants to measure them again.
+    pub fn answer(&self) -> (Advice, Vec<&'w Point<'a>>) {
+        let all: Vec<&Point<'a>> = self.points.iter().collect();
+        if all.is_empty() {
+            let why = format!("{}: nothing was measured on this machine.", self.thing);
+            return (Advice::no_evidence(self.topic, why, self.run), all);
+        }
+        match wins_from(self.points) {
+            Some(from) => self.set(from),
+            None => (self.over_all(&all), all),
+        }
+    }
+
+    fn set(&self, from: u64) -> (Advice, Vec<&'w Point<'a>>) {
+        let (above, below): (Vec<&Point<'a>>, Vec<&Point<'a>>) =
+            self.points.iter().partition(|point| point.size_bytes >= from);
+        let gain = Gain::of(above.iter().copied());
+        let mut why = format!(
+            "{} win in every cell from {} {} on ({}{}).",
+            self.thing,
+            Bytes(from),
+            self.unit,
+            cells(above.len()),
+            gain.map_or(String::new(), |gain| spread(&gain)),
+        );
+        if below.is_empty() {
+            why.push_str(" Nothing smaller was measured.");
+        } else {
+            why.push_str(&format!(" Below that: {}.", tally(&below, self.unit)));
+        }
+        let advice = Advice {
+            setting: Some((self.setting)(from)),
+            gain,
+            records: ids(&above),
+            ..Advice::bare(self.topic, Decision::Set, why)
+        };
+        (advice, above)
+    }
+
+    /// There is no size from which on every cell wins. Over all cells together it may win all the
+    /// same, and lose in none: then it pays.
+    fn over_all(&self, all: &[&Point<'a>]) -> Advice {
+        let gain = Gain::of(all.iter().copied());
+        let loses = all.iter().any(|point| point.verdict() == Verdict::Loss);
+        let (decision, says) = match (gain.map(|gain| gain.verdict()), loses) {
+            (Some(Verdict::Win), false) => (Decision::Set, "win over all cells together"),
+            (Some(Verdict::Loss), _) => (Decision::Leave, "do not pay"),
+            (_, true) => {
+                (Decision::AsItIs, "win and lose, and at no size in every cell from there on")
+            }
+            _ => (Decision::AsItIs, "make no difference"),
+        };
+        let setting = match (decision, all.first()) {
+            (Decision::Set, Some(smallest)) => (self.setting)(smallest.size_bytes),
+            _ => self.leave.to_owned(),
+        };
+        let why =
+            format!("{} {says}: of {} {}.", self.thing, cells(all.len()), tally(all, self.unit));
+        Advice {
+            setting: Some(setting),
+            gain,
+            records: ids(all),
+            ..Advice::bare(self.topic, decision, why)
+        }
+    }
+}
+
+/// `, 1.12x to 1.42x`, of several cells.
+pub fn spread(gain: &Gain) -> String {
+    if gain.cells == 1 {
+        return format!(", {}", figure(gain.ratio, gain.ci));
+    }
+    format!(", {:.2}x to {:.2}x", gain.least.0, gain.most.0)
+}

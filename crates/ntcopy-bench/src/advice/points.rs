@@ -1,0 +1,188 @@
+//! The figures that advice rests on: cells of several records, by one size.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::compare::identity;
+use crate::record::{Cell, Params, Record};
+use crate::stats::{Verdict, Versus, interval_of_geomean, versus};
+use crate::units::Bytes;
+
+/// A cell's result at its size.
+#[derive(Debug, Clone)]
+pub struct Point<'a> {
+    pub record: &'a Record,
+    pub cell: &'a Cell,
+    /// What the advice's threshold is compared with: bytes of a call, or in flight.
+    pub size_bytes: u64,
+    pub versus: Versus,
+}
+
+impl Point<'_> {
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self.versus.ci)
+    }
+
+    pub fn number(&self, name: &str) -> Option<u64> {
+        number(&self.cell.params, name)
+    }
+}
+
+/// Which results are wanted.
+pub struct Question<'q> {
+    pub experiment: &'q str,
+    pub mode: &'q str,
+    pub other: &'q str,
+    pub metric: &'static str,
+    /// The parameter that holds the size.
+    pub size: &'q str,
+    /// Which cells.
+    pub is_about: &'q dyn Fn(&Record, &Cell) -> bool,
+}
+
+/// The results, ascending by size. Records come newest first; of one that was measured twice, the
+/// newest counts.
+pub fn points<'a>(records: &[&'a Record], question: &Question<'_>) -> Vec<Point<'a>> {
+    let mut seen = BTreeSet::new();
+    let mut points = Vec::new();
+    let ours = records.iter().filter(|record| record.header.experiment == question.experiment);
+    for &record in ours {
+        for cell in record.cells.iter().filter(|cell| (question.is_about)(record, cell)) {
+            let Some(size_bytes) = number(&cell.params, question.size) else { continue };
+            let key = identity(&cell.params);
+            if seen.contains(&key) {
+                continue;
+            }
+            let (mode, other) = (question.mode, question.other);
+            let found = versus(record, cell.cell, mode, other, question.metric);
+            if let Some(versus) = found {
+                seen.insert(key);
+                points.push(Point { record, cell, size_bytes, versus });
+            }
+        }
+    }
+    points.sort_by_key(|point| point.size_bytes);
+    points
+}
+
+/// The smallest size from which on every point wins; none if the largest ones do not.
+pub fn wins_from(points: &[Point<'_>]) -> Option<u64> {
+    let last_other =
+        points.iter().filter(|p| p.verdict() != Verdict::Win).map(|p| p.size_bytes).max();
+    // No such size is less than any: where all win, it is the smallest.
+    points.iter().map(|p| p.size_bytes).filter(|size| Some(*size) > last_other).min()
+}
+
+/// What some cells come to together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gain {
+    /// The ratio: of one cell its own, of several their geometric mean.
+    pub ratio: f64,
+    /// Its 95 % interval: low, high.
+    pub ci: (f64, f64),
+    /// How many cells.
+    pub cells: usize,
+    /// The cell that gains least.
+    pub least: (f64, (f64, f64)),
+    /// The cell that gains most.
+    pub most: (f64, (f64, f64)),
+}
+
+impl Gain {
+    /// Of points; none of none.
+    pub(super) fn of<'p, 'a: 'p>(points: impl IntoIterator<Item = &'p Point<'a>>) -> Option<Gain> {
+        Gain::of_all(&points.into_iter().map(|point| &point.versus).collect::<Vec<&Versus>>())
+    }
+
+    /// Of results; none of none.
+    pub(super) fn of_all(all: &[&Versus]) -> Option<Gain> {
+        let by_ratio = |a: &&&Versus, b: &&&Versus| a.ratio.total_cmp(&b.ratio);
+        let (least, most) = (all.iter().min_by(by_ratio)?, all.iter().max_by(by_ratio)?);
+        let (ratio, ci) = match all {
+            [only] => (only.ratio, only.ci),
+            _ => {
+                let logs: f64 = all.iter().map(|one| one.ratio.ln()).sum();
+                let lists: Vec<Vec<f64>> = all.iter().map(|one| one.ratios.clone()).collect();
+                ((logs / all.len() as f64).exp(), interval_of_geomean(&lists))
+            }
+        };
+        let end = |one: &Versus| (one.ratio, one.ci);
+        Some(Gain { ratio, ci, cells: all.len(), least: end(least), most: end(most) })
+    }
+
+    /// What its interval says.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self.ci)
+    }
+}
+
+/// How points came out, in words: `3 win, 1 loses (worst 0.89x (0.82-0.91) at 48 MiB in flight)`.
+pub fn tally(points: &[&Point<'_>], unit: &str) -> String {
+    let count = |verdict| points.iter().filter(|p| p.verdict() == verdict).count();
+    let one = |count: usize, one: &str, many: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{count} {many}")),
+    };
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(one(count(Verdict::Win), "wins", "win"));
+    let worst = points.iter().min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio));
+    if let (Some(lost), Some(worst)) = (one(count(Verdict::Loss), "loses", "lose"), worst) {
+        let figure = figure(worst.versus.ratio, worst.versus.ci);
+        parts.push(format!("{lost} (worst {figure} at {} {unit})", Bytes(worst.size_bytes)));
+    }
+    parts.extend(one(count(Verdict::NoDifference), "makes no difference", "make no difference"));
+    parts.join(", ")
+}
+
+/// The ids of the points' records, each once, newest first.
+pub fn ids(points: &[&Point<'_>]) -> Vec<String> {
+    let mut headers: Vec<_> = points.iter().map(|point| &point.record.header).collect();
+    headers.sort_by_key(|header| std::cmp::Reverse(header.started_unix_ns));
+    let mut ids: Vec<String> = headers.into_iter().map(|header| header.id.clone()).collect();
+    ids.dedup();
+    ids
+}
+
+/// A parameter's different values over some points, as a list on the command line: sizes.
+pub fn sizes(points: &[&Point<'_>], name: &str) -> String {
+    let mut sizes: Vec<u64> = points.iter().filter_map(|point| point.number(name)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.into_iter().map(argument).collect::<Vec<String>>().join(",")
+}
+
+/// The same of counts and words.
+pub fn words(points: &[&Point<'_>], name: &str) -> String {
+    let values = points.iter().filter_map(|point| point.cell.params.get(name));
+    let words: BTreeSet<String> = values
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .collect();
+    words.into_iter().collect::<Vec<String>>().join(",")
+}
+
+/// A size as an argument: `64KiB`, bare bytes where no unit divides it.
+pub fn argument(bytes: u64) -> String {
+    let text = Bytes(bytes).to_string();
+    text.strip_suffix(" bytes").or(text.strip_suffix(" byte")).unwrap_or(&text).replace(' ', "")
+}
+
+/// `1.31x (1.28-1.35)`.
+pub fn figure(ratio: f64, (low, high): (f64, f64)) -> String {
+    format!("{ratio:.2}x ({low:.2}-{high:.2})")
+}
+
+pub fn number(params: &Params, name: &str) -> Option<u64> {
+    params.get(name).and_then(Value::as_u64)
+}
+
+pub fn word<'p>(params: &'p Params, name: &str) -> Option<&'p str> {
+    params.get(name).and_then(Value::as_str)
+}
+
+/// `1 cell`, `7 cells`.
+pub fn cells(count: usize) -> String {
+    if count == 1 { "1 cell".to_owned() } else { format!("{count} cells") }
+}

@@ -1,0 +1,352 @@
+use ntcopy::libc::Tunables;
+
+use super::*;
+use crate::record::testing::{Sketch, record};
+use crate::record::{Cache, Cell, Params};
+
+const MIB: u64 = 1 << 20;
+/// The machine of the tests: 2 MiB of level 2, and glibc's memcpy non-temporal from 100 MiB on.
+const OWN: u64 = 100 * MIB;
+
+fn machine() -> Machine {
+    let mut machine = record(&["libc"], &[]).machine;
+    machine.libc = "glibc 2.36".into();
+    machine.libc_nt_threshold_bytes = Some(OWN);
+    machine.caches = vec![Cache {
+        level: 2,
+        kind: "unified".into(),
+        size_bytes: 2 * MIB,
+        shared_by_cpus: Some(1),
+    }];
+    machine
+}
+
+fn target() -> Target {
+    let mut tunables = Tunables::of_release("glibc 2.36");
+    if let Some(memcpy) = &mut tunables.memcpy {
+        (memcpy.current_bytes, memcpy.range_bytes) = (Some(OWN), Some((0x4040, u64::MAX >> 4)));
+    }
+    Target { machine: machine(), tunables, profile: None, sysctls: [None; 3], devices: vec![] }
+}
+
+/// A record of an experiment: cells of these parameters, and in each the rates of the modes, the
+/// baseline first, with 2 % of noise.
+fn measured(experiment: &str, modes: &[&str], cells: &[(Params, &[u64])]) -> Record {
+    let mut empty = record(modes, &[]);
+    empty.header.experiment = experiment.into();
+    empty.header.id = format!("20261121-000000-{experiment}-0000000{}", cells.len());
+    empty.machine = machine();
+    for (cell, (params, _)) in (0..).zip(cells) {
+        empty.cells.push(Cell { cell, params: params.clone() });
+    }
+    let mut sketch = Sketch::of(modes, empty);
+    for (cell, (_, rates)) in (0..).zip(cells) {
+        for pair in 0..5 {
+            let wobble = [98, 99, 100, 101, 102][pair as usize];
+            let rates: Vec<u64> = rates
+                .iter()
+                .enumerate()
+                .map(|(at, rate)| rate * if at == 0 { 1000 } else { 10 * wobble })
+                .collect();
+            sketch.pair(cell, pair, &rates);
+        }
+    }
+    sketch.record()
+}
+
+fn params(numbers: &[(&str, u64)], words: &[(&str, &str)]) -> Params {
+    let numbers = numbers.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+    let words = words.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+    numbers.chain(words).collect()
+}
+
+/// glibc with a threshold of 4 MiB by glibc as it is, in percent, at these sizes in MiB.
+fn tuned(sizes: &[(u64, u64)]) -> Record {
+    tuned_at(4 * MIB, sizes)
+}
+
+fn tuned_at(threshold: u64, sizes: &[(u64, u64)]) -> Record {
+    let cells: Vec<(Params, Vec<u64>)> = sizes
+        .iter()
+        .map(|(mib, percent)| {
+            let numbers = [
+                ("size_bytes", mib * MIB),
+                ("threads", 1),
+                ("libc_tuned_threshold_bytes", threshold),
+            ];
+            let words = [("source", "cold"), ("destination", "cold")];
+            (params(&numbers, &words), vec![100, *percent])
+        })
+        .collect();
+    let cells: Vec<(Params, &[u64])> =
+        cells.iter().map(|(params, rates)| (params.clone(), rates.as_slice())).collect();
+    measured("memcpy", &["libc", "libc-tuned"], &cells)
+}
+
+/// Rounds of copy, nt and adaptive: (sockets, object, nt and adaptive in percent).
+fn rounds(cells: &[(u64, u64, u64, u64)]) -> Record {
+    let cells: Vec<(Params, Vec<u64>)> = cells
+        .iter()
+        .map(|(sockets, object, nt, adaptive)| {
+            let numbers = [
+                ("sockets", *sockets),
+                ("object_bytes", *object),
+                ("in_flight_bytes", sockets * object),
+                ("dataset_bytes", MIB),
+            ];
+            let words = [("form", "rounds"), ("family", "unix")];
+            (params(&numbers, &words), vec![100, *nt, *adaptive])
+        })
+        .collect();
+    let cells: Vec<(Params, &[u64])> =
+        cells.iter().map(|(params, rates)| (params.clone(), rates.as_slice())).collect();
+    measured("unix", &["copy", "nt", "adaptive"], &cells)
+}
+
+fn about(topic: Topic, records: &[&Record]) -> Advice {
+    let found: Vec<Advice> =
+        advise(records, &target()).into_iter().filter(|advice| advice.topic == topic).collect();
+    let [only] = found.as_slice() else { panic!("{topic:?}: {found:?}") };
+    only.clone()
+}
+
+#[test]
+fn a_threshold_is_the_size_from_which_every_cell_wins() {
+    let record = tuned(&[(4, 80), (8, 120), (16, 97), (32, 130), (64, 150), (256, 300)]);
+    let advice = about(Topic::MemcpyThreshold, &[&record]);
+    assert_eq!(advice.decision, Decision::Set, "{advice:?}");
+    let setting = format!("GLIBC_TUNABLES=glibc.cpu.x86_non_temporal_threshold={}", 32 * MIB);
+    assert_eq!(advice.setting.as_deref(), Some(setting.as_str()));
+    let gain = advice.gain.unwrap();
+    // 256 MiB is non-temporal with either threshold, so it says nothing.
+    assert_eq!(gain.cells, 2);
+    assert!(gain.ci.0 > 1.3 && gain.ci.1 < 1.5 && (gain.ratio - 1.396).abs() < 0.01, "{gain:?}");
+    assert!(advice.why.contains("From 32 MiB to 64 MiB a call"), "{}", advice.why);
+    assert!(advice.why.contains("2 lose (worst 0.80x"), "losses are said: {}", advice.why);
+    assert_eq!(advice.records, [record.header.id.as_str()]);
+    let args = advice.check.unwrap().args.join(" ");
+    assert!(args.contains("--libc-threshold 32MiB --size 32MiB,64MiB"), "{args}");
+}
+
+#[test]
+fn a_threshold_that_loses_is_left_and_the_loss_is_said() {
+    let advice = about(Topic::MemcpyThreshold, &[&tuned(&[(8, 70), (32, 80), (64, 93)])]);
+    assert_eq!((advice.decision, advice.value.clone()), (Decision::Leave, None), "{advice:?}");
+    assert!(advice.gain.unwrap().ci.1 < 1.0);
+    assert!(advice.why.contains("3 lose (worst 0.70x"), "{}", advice.why);
+    assert!(advice.check.is_none());
+}
+
+#[test]
+fn a_win_below_a_size_that_does_not_win_is_no_advice() {
+    let advice = about(Topic::MemcpyThreshold, &[&tuned(&[(8, 150), (32, 150), (64, 100)])]);
+    assert_ne!(advice.decision, Decision::Set, "{advice:?}");
+    assert!(advice.why.contains("1 makes no difference"), "{}", advice.why);
+}
+
+#[test]
+fn a_threshold_that_is_too_low_is_raised_to_the_first_size_that_does_not_win() {
+    let record = tuned_at(1 << 30, &[(128, 140), (256, 130), (512, 90), (2048, 140)]);
+    let advice = about(Topic::MemcpyThreshold, &[&record]);
+    assert_eq!(advice.decision, Decision::Set, "{advice:?}");
+    let name = "glibc.cpu.x86_non_temporal_threshold".to_owned();
+    assert_eq!(advice.value, Some(Value::Tunable(name, 512 * MIB)));
+    assert_eq!(advice.gain.unwrap().cells, 2);
+}
+
+#[test]
+fn another_release_of_the_library_says_nothing_of_this_one() {
+    let mut record = tuned(&[(8, 150), (32, 150), (64, 150)]);
+    record.machine.libc = "glibc 2.41".into();
+    let advice = about(Topic::MemcpyThreshold, &[&record]);
+    assert_eq!(advice.decision, Decision::NoEvidence);
+    let run = advice.run.unwrap().join(" ");
+    let expected = "ntcopy bench memcpy --peers libc-tuned --libc-threshold 2MiB --size \
+                    2MiB,4MiB,8MiB,16MiB,32MiB,64MiB";
+    assert_eq!(run, expected);
+}
+
+#[test]
+fn memset_has_a_threshold_from_2_40_on() {
+    let advice = about(Topic::MemsetThreshold, &[]);
+    assert_eq!(advice.decision, Decision::NotHere);
+    assert!(advice.why.contains("2.40"), "{}", advice.why);
+    let mut target = target();
+    target.machine.libc = "glibc 2.41".into();
+    target.machine.libc_memset_nt_threshold_bytes = Some(OWN);
+    target.tunables = Tunables::of_release("glibc 2.41");
+    let advice = glibc::memset(&[], &target);
+    assert_eq!(advice.decision, Decision::NoEvidence);
+    assert!(advice.run.unwrap().join(" ").starts_with("ntcopy bench memset --peers libc-tuned"));
+}
+
+#[test]
+fn hints_are_advised_from_the_bytes_in_flight_from_which_all_cells_win() {
+    let record =
+        rounds(&[(1, MIB, 80, 99), (16, MIB, 85, 96), (64, MIB, 110, 108), (128, MIB, 130, 125)]);
+    let sends = about(Topic::Sends, &[&record]);
+    assert_eq!(sends.decision, Decision::Set);
+    assert!(sends.setting.unwrap().contains("64 MiB or more in flight"));
+    assert!(sends.why.contains("1 loses (worst 0.96x"), "{}", sends.why);
+    let hints = about(Topic::HintSysctl, &[&record]);
+    assert_eq!(hints.value, Some(Value::Sysctl("net.core.ntcopy".into(), 1)), "{hints:?}");
+    assert_eq!(hints.gain.unwrap().cells, 2);
+    let run = about(Topic::Run, &[&record]);
+    assert_eq!(run.setting.as_deref(), Some("ntcopy run --min-bytes 1MiB -- PROGRAM"));
+    let min_bytes = about(Topic::MinBytesSysctl, &[&record]);
+    assert_eq!(min_bytes.decision, Decision::NoEvidence, "smaller sends were not measured");
+}
+
+#[test]
+fn small_sends_that_lose_where_large_ones_win_raise_the_smallest() {
+    let record = rounds(&[
+        (1, MIB, 80, 97),
+        (128, MIB, 130, 125),
+        (2048, 64 << 10, 115, 112),
+        (32768, 4 << 10, 80, 90),
+    ]);
+    let advice = about(Topic::MinBytesSysctl, &[&record]);
+    assert_eq!(advice.value, Some(Value::Sysctl("net.core.ntcopy_min_bytes".into(), 64 << 10)));
+    let run = about(Topic::Run, &[&record]);
+    assert_eq!(run.setting.as_deref(), Some("ntcopy run --min-bytes 64KiB -- PROGRAM"));
+    assert!(run.why.contains("1 loses (worst 0.90x"), "{}", run.why);
+}
+
+#[test]
+fn hints_that_lose_everywhere_are_left_off() {
+    let record = rounds(&[(1, MIB, 80, 93), (64, MIB, 85, 94), (128, MIB, 84, 95)]);
+    for topic in [Topic::HintSysctl, Topic::Sends, Topic::SendsObeyed, Topic::Run] {
+        let advice = about(topic, &[&record]);
+        assert_eq!((advice.decision, advice.value), (Decision::Leave, None), "{topic:?}");
+        assert!(advice.why.contains("3 lose"), "{}", advice.why);
+    }
+}
+
+#[test]
+fn obeying_is_advised_only_where_it_beats_the_kernels_own_decision() {
+    let record = rounds(&[(64, MIB, 130, 110), (128, MIB, 140, 120)]);
+    let advice = about(Topic::HintSysctl, &[&record]);
+    assert_eq!(advice.value, Some(Value::Sysctl("net.core.ntcopy".into(), 2)));
+}
+
+#[test]
+fn a_fixed_cache_size_has_to_beat_what_the_kernel_learns() {
+    let learned = rounds(&[(1, MIB, 80, 99), (64, MIB, 110, 109), (128, MIB, 130, 129)]);
+    assert_eq!(about(Topic::CacheBytesSysctl, &[&learned]).decision, Decision::Leave);
+    let wrong = rounds(&[(1, MIB, 60, 80), (64, MIB, 150, 110), (128, MIB, 160, 110)]);
+    let advice = about(Topic::CacheBytesSysctl, &[&wrong]);
+    // One socket's working sets come to 2 MiB, and the rule is half of the size.
+    let expected = Value::Sysctl("net.core.ntcopy_cache_bytes".into(), 4 * MIB);
+    assert_eq!(advice.value, Some(expected), "{advice:?}");
+}
+
+#[test]
+fn copies_speak_of_cells_where_the_library_was_nontemporal_and_of_no_others() {
+    let cell = |size: u64, destination: &str| {
+        params(
+            &[("size_bytes", size), ("threads", 1)],
+            &[("source", "cold"), ("destination", destination)],
+        )
+    };
+    let mut record = measured(
+        "memcpy",
+        &["libc", "ours"],
+        &[
+            (cell(MIB, "cold"), &[100, 150]),
+            (cell(64 * MIB, "cold"), &[100, 160]),
+            (cell(64 * MIB, "hot"), &[100, 80]),
+            (cell(4 * MIB, "hot"), &[100, 50]),
+        ],
+    );
+    for sample in record.samples.iter_mut().filter(|s| s.mode == "ours" && s.cell < 3) {
+        sample.counters = [("nontemporal_bytes".to_owned(), sample.bytes)].into();
+    }
+    let copies = about(Topic::Copies, &[&record]);
+    assert_eq!((copies.decision, copies.gain.unwrap().cells), (Decision::Set, 2));
+    assert!(copies.why.contains("from 1 MiB a call on"), "{}", copies.why);
+    let in_use = about(Topic::CopiesInUse, &[&record]);
+    assert_eq!((in_use.decision, in_use.gain.unwrap().cells), (Decision::Leave, 1));
+}
+
+#[test]
+fn a_switch_of_the_whole_device_has_to_win_in_every_cell() {
+    let net = |rates: [u64; 2]| {
+        let cell = |size: u64| params(&[("response_bytes", size)], &[("family", "tcp")]);
+        let cells: [(Params, &[u64]); 2] =
+            [(cell(14_000), &[100, rates[0]]), (cell(MIB), &[100, rates[1]])];
+        measured("net", &["copy", "nocache"], &cells)
+    };
+    let decided = |rates| {
+        let advice = about(Topic::NocacheCopy, &[&net(rates)]);
+        (advice.decision, advice.setting.unwrap())
+    };
+    let on = "ethtool -K DEV tx-nocache-copy on".to_owned();
+    assert_eq!(decided([110, 120]), (Decision::Set, on));
+    let off = "ethtool -K DEV tx-nocache-copy off".to_owned();
+    assert_eq!(decided([110, 90]), (Decision::Leave, off));
+    assert_eq!(decided([100, 110]).0, Decision::AsItIs);
+    assert_eq!(about(Topic::NocacheCopy, &[]).decision, Decision::NoEvidence);
+}
+
+#[test]
+fn the_newest_record_of_a_cell_counts() {
+    let (mut old, mut new) = (tuned(&[(64, 150)]), tuned(&[(64, 80)]));
+    (old.header.started_unix_ns, new.header.started_unix_ns) = (1, 2);
+    assert_eq!(about(Topic::MemcpyThreshold, &[&old, &new]).decision, Decision::Leave);
+    (old.header.started_unix_ns, new.header.started_unix_ns) = (2, 1);
+    assert_eq!(about(Topic::MemcpyThreshold, &[&old, &new]).decision, Decision::Set);
+}
+
+#[test]
+fn without_records_every_piece_names_its_command_or_why_there_is_none() {
+    for advice in advise(&[], &target()) {
+        match advice.decision {
+            Decision::NoEvidence => assert!(advice.run.is_some(), "{advice:?}"),
+            Decision::NotHere => assert!(!advice.why.is_empty()),
+            _ => panic!("advice from nothing: {advice:?}"),
+        }
+    }
+}
+
+#[test]
+fn records_of_other_machines_and_no_timings_do_not_count() {
+    let record = tuned(&[(64, 150)]);
+    assert_eq!(counts(&record, &machine()), Ok(()));
+    let mut other = machine();
+    other.cpu_signature = "GenuineIntel-6-85-7".into();
+    assert!(counts(&record, &other).unwrap_err().contains("GenuineIntel-6-85-7"));
+    let mut resized = machine();
+    resized.llc_bytes *= 2;
+    assert!(counts(&record, &resized).unwrap_err().contains("last-level cache"));
+    let mut emulated = record.clone();
+    emulated.header.not_a_timing = Some("an emulated CPU".into());
+    assert!(counts(&emulated, &machine()).unwrap_err().contains("an emulated CPU"));
+    let mut empty = record;
+    empty.samples.clear();
+    assert!(counts(&empty, &machine()).unwrap_err().contains("no samples"));
+}
+
+#[test]
+fn a_second_measurement_holds_or_does_not_over_the_same_cells_alone() {
+    let record = tuned(&[(4, 80), (32, 130), (64, 150)]);
+    let check = about(Topic::MemcpyThreshold, &[&record]).check.unwrap();
+    // The command line's grid has a cell that the advice is not about.
+    let again = judge(&check, &tuned_at(32 * MIB, &[(4, 10), (32, 120), (64, 120)])).unwrap();
+    assert!(again.held && again.gain.cells == 2, "{again:?}");
+    let worse = judge(&check, &tuned_at(32 * MIB, &[(32, 90), (64, 90)])).unwrap();
+    assert!(!worse.held && worse.gain.ci.1 < 1.0, "{worse:?}");
+    let level = judge(&check, &tuned_at(32 * MIB, &[(32, 100), (64, 100)])).unwrap();
+    assert!(!level.held, "no difference is not what was promised: {level:?}");
+    assert_eq!(judge(&check, &tuned(&[(4, 80)])), None);
+}
+
+#[test]
+fn settings_of_the_machine_are_checked_first_then_the_largest_gains() {
+    let threshold = tuned(&[(32, 110), (64, 110)]);
+    let sends = rounds(&[(64, MIB, 200, 150), (128, MIB, 200, 150)]);
+    let all = advise(&[&threshold, &sends], &target());
+    let topics: Vec<Topic> = most_valuable(&all, 3).iter().map(|advice| advice.topic).collect();
+    // What obeyed sends gain is what the setting rests on, and is measured once.
+    assert_eq!(topics, [Topic::HintSysctl, Topic::MemcpyThreshold, Topic::Sends]);
+    assert_eq!(most_valuable(&all, 1).len(), 1);
+}

@@ -1,0 +1,238 @@
+//! Two sides held against each other: the same cells of two machines, two dates, two versions.
+//! Pure functions of records.
+//!
+//! A cell's ratio (a mode by its baseline) was measured interleaved on each side, so the machine's
+//! own speed is not in it. What is compared is that ratio: of the one side by that of the other.
+//! The sides were measured apart, so the interval draws the pairs of both anew, each by itself.
+
+mod machines;
+mod sentences;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{Cell, Params, Record};
+use crate::stats::{
+    P99, PER_CPU, THROUGHPUT, Verdict, Versus, WALKS, interval_of_quotients, modes, versus,
+};
+
+pub use machines::{Difference, differences, is_same_machine};
+pub use sentences::sentences;
+
+/// What sides are compared by. How fast the sends alone are is no result of its own.
+const METRICS: [&str; 4] = [THROUGHPUT, WALKS, PER_CPU, P99];
+
+/// Parameters that say where and by what a cell was measured, and not what was.
+const NOT_ASKED: [&str; 13] = [
+    "cpus",
+    "hardware_counters",
+    "note",
+    "ours_path",
+    "stream_path",
+    "region_bytes",
+    "libc_tuned_threshold_bytes",
+    "iterations",
+    "pipe_bytes",
+    "sndbuf_bytes",
+    "pass_bytes",
+    "offered_requests_per_1000_s",
+    "asked_rate_bytes_per_s",
+];
+
+/// What was asked in a cell, in one line: cells of two records with the same one are the same.
+///
+/// Left out is what the machine had a say in: CPUs, paths, sizes that follow from its caches. The
+/// rate that a streamer was offered is the one that was asked for.
+#[must_use]
+pub fn identity(params: &Params) -> String {
+    let is_of_copies = params.get("form").and_then(|form| form.as_str()) == Some("copies");
+    let mut asked: BTreeMap<&str, &serde_json::Value> = params
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .filter(|(name, _)| !NOT_ASKED.contains(name) && !name.starts_with("path_"))
+        .filter(|(name, _)| !name.ends_with("_cpu"))
+        .filter(|(name, _)| !(is_of_copies && *name == "dataset_bytes"))
+        .collect();
+    if let Some(rate) = params.get("asked_rate_bytes_per_s") {
+        asked.insert("rate_bytes_per_s", rate);
+    }
+    let words: Vec<String> = asked.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    words.join(" ")
+}
+
+/// One side's result in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// The record's id.
+    pub record: String,
+    /// The mode against its baseline.
+    pub versus: Versus,
+}
+
+/// The same cell, mode and metric on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// The experiment.
+    pub experiment: String,
+    /// The cell's parameters on the first side.
+    pub params: Params,
+    /// The mode.
+    pub mode: String,
+    /// The mode that it is compared with on either side.
+    pub baseline: String,
+    /// The metric, as [`crate::stats::CellResult`] has it.
+    pub metric: &'static str,
+    /// The first side.
+    pub a: Figures,
+    /// The second side.
+    pub b: Figures,
+    /// The second side's ratio by the first one's.
+    pub ratio: f64,
+    /// 95 % interval of that: low, high.
+    pub ci: (f64, f64),
+    /// Win: the mode does more on the second side than on the first.
+    pub verdict: Verdict,
+}
+
+/// All that two sides have in common.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Comparison {
+    /// By experiment, then in the order of the first side's cells.
+    pub cells: Vec<Compared>,
+    /// Results that only the first side has.
+    pub only_a: usize,
+    /// Results that only the second side has.
+    pub only_b: usize,
+}
+
+/// One result of one side, before the other one's is found.
+struct Found<'a> {
+    record: &'a Record,
+    cell: &'a Cell,
+    mode: &'a str,
+    metric: &'static str,
+}
+
+type Key = (String, String, String, String, &'static str);
+
+/// Compares two sides. Of several records of a side that have the same cell, the newest counts.
+///
+/// Cells of a booted kernel are held against those of a booted kernel and those of the host
+/// against the host's, unless nothing would be left to compare.
+#[must_use]
+pub fn compare(a: &[Record], b: &[Record]) -> Comparison {
+    let strict = compared(a, b, true);
+    if strict.cells.is_empty() { compared(a, b, false) } else { strict }
+}
+
+fn compared(a: &[Record], b: &[Record], by_kernel: bool) -> Comparison {
+    let (in_a, in_b) = (found(a, by_kernel), found(b, by_kernel));
+    let theirs: BTreeMap<&Key, &Found<'_>> = in_b.iter().map(|(key, one)| (key, one)).collect();
+    let cells: Vec<Compared> =
+        in_a.iter().filter_map(|(key, ours)| pair(ours, theirs.get(key)?)).collect();
+    let both = cells.len();
+    Comparison { cells, only_a: in_a.len() - both, only_b: in_b.len() - both }
+}
+
+/// Every result of a side, by what was asked.
+fn found(records: &[Record], by_kernel: bool) -> Vec<(Key, Found<'_>)> {
+    let mut newest: Vec<&Record> =
+        records.iter().filter(|record| record.header.not_a_timing.is_none()).collect();
+    newest.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
+    let mut seen: BTreeSet<Key> = BTreeSet::new();
+    let mut all = Vec::new();
+    for record in newest {
+        let baseline = record.header.baseline.as_str();
+        let kernel = if by_kernel && record.machine.kernel_kind != "host" { "booted " } else { "" };
+        for cell in &record.cells {
+            for mode in modes(record).into_iter().filter(|mode| *mode != baseline) {
+                for metric in METRICS {
+                    let experiment = format!("{kernel}{}", record.header.experiment);
+                    let key = (
+                        experiment,
+                        identity(&cell.params),
+                        mode.to_owned(),
+                        baseline.to_owned(),
+                        metric,
+                    );
+                    let has_both = [mode, baseline].iter().all(|name| has(record, cell, name));
+                    if has_both && seen.insert(key.clone()) {
+                        all.push((key, Found { record, cell, mode, metric }));
+                    }
+                }
+            }
+        }
+    }
+    all.retain(|(_, one)| is_metric_of(one));
+    all.sort_by(|(a, _), (b, _)| a.0.cmp(&b.0));
+    all
+}
+
+fn has(record: &Record, cell: &Cell, mode: &str) -> bool {
+    record.samples.iter().any(|sample| sample.cell == cell.cell && sample.mode == mode)
+}
+
+/// Whether the cell's samples have a figure by this metric at all.
+fn is_metric_of(one: &Found<'_>) -> bool {
+    let ours = one.record.samples.iter().find(|s| s.cell == one.cell.cell && s.mode == one.mode);
+    ours.is_some_and(|sample| crate::stats::rate(sample, one.metric).is_some())
+}
+
+fn pair(ours: &Found<'_>, theirs: &Found<'_>) -> Option<Compared> {
+    let a = figures(ours)?;
+    let b = figures(theirs)?;
+    let ci = interval_of_quotients(&[(&b.versus.ratios, &a.versus.ratios)]);
+    Some(Compared {
+        experiment: ours.record.header.experiment.clone(),
+        params: ours.cell.params.clone(),
+        mode: ours.mode.to_owned(),
+        baseline: ours.record.header.baseline.clone(),
+        metric: ours.metric,
+        ratio: b.versus.ratio / a.versus.ratio,
+        ci,
+        verdict: Verdict::of(ci),
+        a,
+        b,
+    })
+}
+
+fn figures(one: &Found<'_>) -> Option<Figures> {
+    let baseline = one.record.header.baseline.as_str();
+    let versus = versus(one.record, one.cell.cell, one.mode, baseline, one.metric)?;
+    Some(Figures { record: one.record.header.id.clone(), versus })
+}
+
+/// The cells, by experiment, mode and metric; each group has at least one.
+#[must_use]
+pub fn groups(comparison: &Comparison) -> Vec<Vec<&Compared>> {
+    let mut groups: Vec<Vec<&Compared>> = Vec::new();
+    for cell in &comparison.cells {
+        let is_same = |group: &&mut Vec<&Compared>| {
+            group.first().is_some_and(|first| {
+                (&first.experiment, &first.mode, first.metric)
+                    == (&cell.experiment, &cell.mode, cell.metric)
+            })
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(cell),
+            None => groups.push(vec![cell]),
+        }
+    }
+    groups
+}
+
+/// All cells of a mode together: the geometric mean of the ratios of their ratios, with its
+/// interval; none without cells.
+#[must_use]
+pub fn overall(cells: &[&Compared]) -> Option<(f64, (f64, f64))> {
+    if cells.is_empty() {
+        return None;
+    }
+    let logs: f64 = cells.iter().map(|cell| cell.ratio.ln()).sum();
+    let lists: Vec<(&[f64], &[f64])> = cells
+        .iter()
+        .map(|cell| (cell.b.versus.ratios.as_slice(), cell.a.versus.ratios.as_slice()))
+        .collect();
+    Some(((logs / cells.len() as f64).exp(), interval_of_quotients(&lists)))
+}

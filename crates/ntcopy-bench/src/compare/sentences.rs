@@ -1,0 +1,62 @@
+//! What a comparison comes to, in words.
+
+use super::{Compared, Comparison, groups, overall};
+use crate::stats::{P99, PER_CPU, THROUGHPUT, Verdict, WALKS};
+
+/// A sentence a mode and metric of each experiment; one for what could not be compared.
+#[must_use]
+pub fn sentences(comparison: &Comparison) -> Vec<String> {
+    let mut sentences: Vec<String> =
+        groups(comparison).iter().filter_map(|group| sentence(group)).collect();
+    if comparison.cells.is_empty() {
+        sentences.push(
+            "Nothing can be compared: the two sides have no cell in common, or too few pairs in it."
+                .to_owned(),
+        );
+    }
+    let alone = (comparison.only_a, comparison.only_b);
+    if alone != (0, 0) {
+        sentences.push(format!("Results on one side only: {} in A, {} in B.", alone.0, alone.1));
+    }
+    sentences
+}
+
+fn sentence(cells: &[&Compared]) -> Option<String> {
+    let first = cells.first()?;
+    let (mean, (low, high)) = overall(cells)?;
+    let says = match Verdict::of((low, high)) {
+        Verdict::Win => "does better in B than in A",
+        Verdict::Loss => "does worse in B than in A",
+        Verdict::NoDifference => "does as well in B as in A",
+    };
+    let count = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
+    let tally = if cells.len() == 1 {
+        String::new()
+    } else {
+        format!(
+            "; clearly better in {}, clearly worse in {} of {} cells",
+            count(Verdict::Win),
+            count(Verdict::Loss),
+            cells.len()
+        )
+    };
+    Some(format!(
+        "{}: {} against {}, by {}, {says}: B's ratio is {mean:.2}x A's (interval \
+         {low:.2}-{high:.2}{}){tally}.",
+        first.experiment,
+        first.mode,
+        first.baseline,
+        name(first.metric),
+        if cells.len() == 1 { "" } else { ", geometric mean" },
+    ))
+}
+
+fn name(metric: &str) -> &str {
+    match metric {
+        THROUGHPUT => "throughput",
+        WALKS => "the victim's speed",
+        PER_CPU => "bytes for a CPU second",
+        P99 => "the 99th percentile of latency",
+        other => other,
+    }
+}

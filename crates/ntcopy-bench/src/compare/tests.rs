@@ -1,0 +1,104 @@
+use super::*;
+use crate::record::testing::{Sketch, crossover};
+
+/// One cell, five pairs; `nt` at these rates beside 100.
+fn nt_at(rates: [u64; 5]) -> Record {
+    let mut sketch = Sketch::new(&["copy", "nt"]);
+    for (pair, rate) in (0..).zip(rates) {
+        sketch.pair(0, pair, &[100, rate]);
+    }
+    sketch.record()
+}
+
+fn said(a: &Record, b: &Record) -> (Comparison, String) {
+    let comparison = compare(std::slice::from_ref(a), std::slice::from_ref(b));
+    let said = sentences(&comparison).join("\n");
+    (comparison, said)
+}
+
+#[test]
+fn the_ratio_of_the_ratios_has_an_interval_and_a_sentence() {
+    let (comparison, said) = said(&nt_at([80; 5]), &nt_at([120; 5]));
+    let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
+    assert!((cell.ratio - 1.5).abs() < 1e-6 && cell.verdict == Verdict::Win, "{cell:?}");
+    assert_eq!(
+        said,
+        "unix: nt against copy, by throughput, does better in B than in A: B's ratio is 1.50x A's \
+         (interval 1.50-1.50)."
+    );
+}
+
+#[test]
+fn noise_on_both_sides_is_no_difference() {
+    let noisy = nt_at([80, 120, 100, 90, 110]);
+    let (comparison, said) = said(&noisy, &nt_at([90, 110, 105, 80, 120]));
+    assert_eq!(comparison.cells[0].verdict, Verdict::NoDifference);
+    assert!(said.contains("does as well in B as in A"), "{said}");
+}
+
+#[test]
+fn cells_are_the_same_by_what_was_asked_and_not_by_where_it_ran() {
+    let mut a = nt_at([80; 5]);
+    let mut b = a.clone();
+    a.cells[0].params.insert("sender_cpu".into(), 0.into());
+    b.cells[0].params.insert("sender_cpu".into(), 7.into());
+    b.cells[0].params.insert("ours_path".into(), "libc".into());
+    assert_eq!(said(&a, &b).0.cells.len(), 1);
+    b.cells[0].params.insert("object_bytes".into(), 7.into());
+    let (comparison, said) = said(&a, &b);
+    assert_eq!((comparison.cells.len(), comparison.only_a, comparison.only_b), (0, 1, 1));
+    assert!(said.contains("no cell in common"), "{said}");
+}
+
+#[test]
+fn cells_of_a_mode_are_counted_and_their_mean_is_taken() {
+    let a = crossover(&[(1 << 20, 80), (64 << 20, 120)]);
+    let b = crossover(&[(1 << 20, 100), (64 << 20, 120), (128 << 20, 120)]);
+    let (comparison, said) = said(&a, &b);
+    assert_eq!((comparison.cells.len(), comparison.only_b), (2, 1));
+    assert!(said.contains("clearly better in 1, clearly worse in 0 of 2 cells"), "{said}");
+    assert!(said.contains("0 in A, 1 in B"), "{said}");
+}
+
+#[test]
+fn of_two_records_of_a_side_the_newer_one_counts_and_no_timing_counts_nothing() {
+    let (mut old, mut new) = (nt_at([80; 5]), nt_at([120; 5]));
+    (old.header.started_unix_ns, new.header.started_unix_ns) = (1, 2);
+    let side = [old.clone(), new];
+    let ratio = |comparison: &Comparison| comparison.cells[0].ratio;
+    let comparison = compare(&[old.clone()], &side);
+    assert!((ratio(&comparison) - 1.5).abs() < 1e-6);
+    assert_eq!(comparison.cells.len(), 1);
+    let mut emulated = old.clone();
+    emulated.header.not_a_timing = Some("an emulated CPU".into());
+    assert!(compare(&[emulated], &side).cells.is_empty());
+}
+
+#[test]
+fn the_hosts_cells_are_not_held_against_a_booted_kernels_where_there_are_better_ones() {
+    let host = nt_at([80; 5]);
+    let mut booted = nt_at([120; 5]);
+    booted.machine.kernel_kind = "um".into();
+    let ratios = |a: &[Record], b: &[Record]| -> Vec<f64> {
+        compare(a, b).cells.iter().map(|cell| (cell.ratio * 1e6).round() / 1e6).collect()
+    };
+    let both = [host.clone(), booted.clone()];
+    assert_eq!(ratios(&both, &both), [1.0, 1.0]);
+    assert_eq!(ratios(&[host], &[booted]), [1.5], "with nothing else, across kernels");
+}
+
+#[test]
+fn differences_are_named_the_cpu_first() {
+    let a = nt_at([80; 5]);
+    let mut b = a.clone();
+    assert_eq!(differences(&a, &b), []);
+    b.machine.libc = "glibc 2.41".into();
+    b.machine.llc_bytes = 64 << 20;
+    b.machine.cpu_model = "another".into();
+    b.header.ntcopy = "0.9.0".into();
+    let what: Vec<&str> = differences(&a, &b).iter().map(|one| one.what).collect();
+    assert_eq!(what, ["CPU", "last-level cache that one CPU sees", "C library", "ntcopy"]);
+    let why = is_same_machine(&b.machine, &a.machine).unwrap_err();
+    assert!(why.contains("CPU: another") && why.contains("64 MiB, not 32 MiB"), "{why}");
+    assert!(!why.contains("glibc"), "one machine may have several: {why}");
+}

@@ -1,0 +1,137 @@
+//! `ntcopy advise`: reads this machine's records and profile, and says what to set on it.
+
+mod apply;
+mod check;
+mod here;
+mod sources;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ntcopy_bench::advice::{self, Advice, Source, Target};
+use ntcopy_bench::record::Record;
+use ntcopy_report::advice as show;
+use serde_json::json;
+
+use super::{NOT_AVAILABLE, report};
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy advise                              what to set here, by the records that there are
+  ntcopy advise --records bench/record/DATE-CPU --json
+  ntcopy advise --for AuthenticAMD-26-2-1    by another machine's records, for that machine
+  ntcopy advise --apply out/advice           drop-in files in a folder of your own
+  ntcopy advise --check --quick              is it still true? measures with and without
+
+Advice is given where every cell that was measured wins, its whole 95 % interval above 1, from some
+size on. Where nothing was measured it names the command that does. Nothing is changed on this
+machine; --apply writes files that nothing reads where they are.
+
+--check measures at most three pieces of advice anew, those for the whole machine first, then by
+gain. Its records are not kept, unless --out says where.
+
+Exit codes: 0 done, and with --check all of it held; 1 failed, or something did not hold; 2 usage;
+3 not available here, with the reason; 4 a byte was wrong.";
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "What to set on this machine, by its own records and profile",
+    after_help = EXAMPLES
+)]
+pub struct Args {
+    /// Records, or folders with records in them [default: ~/.local/share/ntcopy/records]
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    records: Vec<PathBuf>,
+    /// The profile of `ntcopy calibrate` [default: the one that the library goes by]
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+    /// Advice for the machine with this CPUID signature, as its records name it, instead of this
+    /// machine
+    #[arg(long = "for", value_name = "SIGNATURE", conflicts_with_all = ["check", "profile"])]
+    other: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Write drop-in files (sysctl.d, environment.d, systemd) into this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "check")]
+    apply: Option<PathBuf>,
+    /// Measure the three most valuable pieces of advice anew, with and without
+    #[arg(long)]
+    check: bool,
+    /// With --check: fewer and shorter samples
+    #[arg(long, requires = "check")]
+    quick: bool,
+    /// With --check: keep the records in this folder
+    #[arg(long, value_name = "DIR", requires = "check")]
+    out: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    // Before anything is read: what can't be written to needs no advice.
+    let folder = match args.apply.as_deref().map(apply::Folder::check).transpose() {
+        Ok(folder) => folder,
+        Err(why) => {
+            eprintln!("ntcopy: {why}");
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let mut found = sources::read(&args.records)?;
+    let target = match &args.other {
+        Some(signature) => match sources::machine_of(&found, signature) {
+            Ok(machine) => here::target_of(machine),
+            Err(why) => return Ok(not_available(&why)),
+        },
+        None => here::this(args.profile.as_deref())?,
+    };
+    let (records, listed) = sources::counted(&mut found, &target.machine);
+    let references: Vec<&Record> = records.iter().collect();
+    let all = advice::advise(&references, &target);
+    if args.check {
+        return check::run(
+            &all,
+            &target,
+            &check::How { quick: args.quick, json: args.json, out: args.out.clone() },
+        );
+    }
+    say(&args, &all, &target, &listed, folder)
+}
+
+fn say(
+    args: &Args,
+    all: &[Advice],
+    target: &Target,
+    sources: &[Source],
+    folder: Option<apply::Folder>,
+) -> anyhow::Result<ExitCode> {
+    let applied = folder.map(|folder| folder.write(all)).transpose()?;
+    if args.json {
+        let mut object = show::object(all, target, sources);
+        if let Some(applied) = &applied {
+            let list = applied.written.iter();
+            object["applied"] = list
+                .map(|(path, then)| json!({"file": path.display().to_string(), "then": then}))
+                .collect::<Vec<_>>()
+                .into();
+        }
+        report::print(&format!("{object:#}\n"))?;
+    } else {
+        report::print(&show::terminal(all, target, sources))?;
+    }
+    sources::hint(sources, &target.machine);
+    Ok(match applied {
+        Some(applied) => applied.say(args.json)?,
+        None => ExitCode::SUCCESS,
+    })
+}
+
+/// The directories of records at or below a folder.
+pub fn find_records(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    sources::find(folder, sources::DEPTH, found)
+}
+
+fn not_available(why: &str) -> ExitCode {
+    eprintln!("ntcopy: not available here: {why}");
+    ExitCode::from(NOT_AVAILABLE)
+}

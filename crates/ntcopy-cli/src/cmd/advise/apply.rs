@@ -1,0 +1,239 @@
+//! `--apply DIR`: drop-in files in a folder, and never in the system.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use ntcopy_bench::advice::Advice;
+use ntcopy_report::advice::dropins::{self, DropIn, MARK};
+
+use crate::cmd::{NOT_AVAILABLE, report};
+
+/// What a running system reads its settings from, or is made of.
+const SYSTEM: [&str; 13] = [
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys",
+    "/usr", "/var",
+];
+/// What lies in there and is everybody's.
+const EVERYBODYS: [&str; 2] = ["/dev/shm", "/var/tmp"];
+
+/// A folder that files may be written to.
+pub struct Folder(PathBuf);
+
+/// What was written.
+pub struct Applied {
+    /// Each file, and what to do with it.
+    pub written: Vec<(PathBuf, &'static str)>,
+    /// Files of an earlier time that nothing stands behind any more.
+    stale: Vec<PathBuf>,
+}
+
+impl Folder {
+    /// Looks whether a folder, which need not exist yet, is one of the user's own.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not, and what to do.
+    pub fn check(folder: &Path) -> Result<Folder, String> {
+        let real = real(folder)?;
+        match whose(&real) {
+            None => Ok(Folder(real)),
+            Some(whose) => Err(format!(
+                "--apply {}: {whose}, and advice is never written into the system: name a folder \
+                 of your own (--apply out/advice, or one below a sysroot: --apply \
+                 /srv/image/etc), look at the files, and copy them",
+                folder.display()
+            )),
+        }
+    }
+
+    /// Writes what the advice gives, each file whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Before anything is written, where a file is somebody else's or its folder leads into the
+    /// system; or where a file can't be written.
+    pub fn write(&self, all: &[Advice]) -> anyhow::Result<Applied> {
+        let others = std::env::var("GLIBC_TUNABLES").unwrap_or_default();
+        let files = dropins::files(all, &others);
+        for file in &files {
+            self.is_ours(file.path)?;
+        }
+        let mut written = Vec::new();
+        for file in &files {
+            written.push((self.put(file)?, file.then));
+        }
+        let is_stale =
+            |path: &&str| files.iter().all(|file| file.path != *path) && self.0.join(path).exists();
+        let stale = dropins::ALL.iter().filter(|path| is_stale(path));
+        Ok(Applied { written, stale: stale.map(|path| self.0.join(path)).collect() })
+    }
+
+    /// Whether a file may be written: its folder, links followed, is not the system's, and what is
+    /// there was written by this program.
+    fn is_ours(&self, path: &str) -> anyhow::Result<()> {
+        let path = self.0.join(path);
+        let folder = path.parent().unwrap_or(&self.0);
+        let real = real(folder).map_err(anyhow::Error::msg)?;
+        if let Some(whose) = whose(&real) {
+            bail!("{} leads to {}: {whose}; nothing was written", folder.display(), real.display());
+        }
+        match fs::read_to_string(&path) {
+            Ok(text) if text.starts_with(MARK) => Ok(()),
+            Ok(_) => bail!(
+                "{} is there, and ntcopy advise did not write it: move it away, or name another \
+                 folder; nothing was written",
+                path.display()
+            ),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+
+    fn put(&self, file: &DropIn) -> anyhow::Result<PathBuf> {
+        let path = self.0.join(file.path);
+        let context = || format!("cannot write {}", path.display());
+        let folder = path.parent().unwrap_or(&self.0);
+        fs::create_dir_all(folder).with_context(context)?;
+        let mut aside = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(0o644))
+            .tempfile_in(folder)
+            .with_context(context)?;
+        aside.write_all(file.text.as_bytes()).with_context(context)?;
+        aside.as_file().sync_all().with_context(context)?;
+        aside.persist(&path).with_context(context)?;
+        Ok(path)
+    }
+}
+
+impl Applied {
+    /// Says what was written and what to do with it.
+    pub fn say(&self, json: bool) -> anyhow::Result<ExitCode> {
+        for path in &self.stale {
+            eprintln!(
+                "note: {} is from an earlier time, and nothing stands behind it now: remove it",
+                path.display()
+            );
+        }
+        if self.written.is_empty() {
+            eprintln!(
+                "ntcopy: nothing was written: no advice is carried by the records that a drop-in \
+                 file could hold"
+            );
+            return Ok(ExitCode::from(NOT_AVAILABLE));
+        }
+        if !json {
+            let mut text = "\nWritten, and read by nothing where they are:\n".to_owned();
+            for (path, then) in &self.written {
+                text.push_str(&format!("  {}\n      {then}\n", path.display()));
+            }
+            report::print(&text)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The path without links, as far as it exists.
+fn real(path: &Path) -> Result<PathBuf, String> {
+    let path = std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut rest = Vec::new();
+    let mut there = path.as_path();
+    loop {
+        match fs::canonicalize(there) {
+            Ok(real) => return Ok(rest.iter().rev().fold(real, |path, name| path.join(name))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("{}: {error}", there.display())),
+        }
+        // `..` below what does not exist could lead anywhere once it does; and a link that leads
+        // nowhere today may lead into the system tomorrow.
+        let Some(Component::Normal(name)) = there.components().next_back() else {
+            return Err(format!("{}: not a path that can be followed", path.display()));
+        };
+        if fs::symlink_metadata(there).is_ok() {
+            return Err(format!("{}: a link that leads nowhere", there.display()));
+        }
+        rest.push(name.to_owned());
+        there = there.parent().unwrap_or(Path::new("/"));
+    }
+}
+
+/// Whose a folder is that is not the user's own to fill.
+fn whose(real: &Path) -> Option<&'static str> {
+    if real == Path::new("/") {
+        return Some("the root of the system");
+    }
+    if EVERYBODYS.iter().any(|folder| real.starts_with(folder)) {
+        return None;
+    }
+    if SYSTEM.iter().any(|folder| real.starts_with(folder)) {
+        return Some("a folder of the system");
+    }
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = absolute("XDG_CONFIG_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".config")))
+        .map(|path| fs::canonicalize(&path).unwrap_or(path));
+    if config.is_some_and(|config| real.starts_with(config)) {
+        return Some("your own configuration, which your sessions read");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_is_refused_and_a_folder_of_ones_own_is_not() {
+        for folder in [
+            "/",
+            "/etc",
+            "/etc/sysctl.d",
+            "/usr/lib",
+            "/run/systemd",
+            "/var/lib/x",
+            "/tmp/../etc",
+            "/lib",
+            "/proc/sys",
+        ] {
+            let why = Folder::check(Path::new(folder)).map(|_| ()).unwrap_err();
+            assert!(why.contains("of the system") && why.contains("of your own"), "{why}");
+        }
+        let own = tempfile::tempdir().unwrap();
+        for below in ["", "etc", "etc/new/one"] {
+            assert!(Folder::check(&own.path().join(below)).is_ok(), "{below}");
+        }
+    }
+
+    #[test]
+    fn a_link_into_the_system_is_the_system() {
+        let own = tempfile::tempdir().unwrap();
+        let link = own.path().join("link");
+        std::os::unix::fs::symlink("/etc", &link).unwrap();
+        assert!(Folder::check(&link).is_err());
+        assert!(Folder::check(&link.join("not-there-yet")).is_err());
+        let nowhere = own.path().join("nowhere");
+        std::os::unix::fs::symlink("/etc/not-there-yet", &nowhere).unwrap();
+        assert!(Folder::check(&nowhere).is_err());
+        let folder = Folder::check(own.path()).unwrap();
+        std::os::unix::fs::symlink("/etc", own.path().join("sysctl.d")).unwrap();
+        let why = folder.is_ours(dropins::SYSCTL).unwrap_err().to_string();
+        assert!(why.contains("a folder of the system"), "{why}");
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_stays() {
+        let own = tempfile::tempdir().unwrap();
+        let folder = Folder::check(own.path()).unwrap();
+        let path = folder.0.join(dropins::SYSCTL);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "net.core.ntcopy = 0\n").unwrap();
+        let why = folder.is_ours(dropins::SYSCTL).unwrap_err().to_string();
+        assert!(why.contains("did not write it"), "{why}");
+        fs::write(&path, format!("{MARK}\n")).unwrap();
+        assert!(folder.is_ours(dropins::SYSCTL).is_ok());
+    }
+}

@@ -1,0 +1,190 @@
+//! `--check`: measures advice anew, and says whether it held.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ntcopy_bench::advice::{Advice, Check, Judged, Target, judge, most_valuable};
+use ntcopy_bench::machine;
+use ntcopy_bench::record::Record;
+use ntcopy_bench::run::{Failure, Stop};
+use ntcopy_report::advice as show;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, bench, report};
+
+/// How many pieces of advice are measured.
+const MOST: usize = 3;
+
+/// How it is asked for.
+pub struct How {
+    pub quick: bool,
+    pub json: bool,
+    /// Where the records stay.
+    pub out: Option<PathBuf>,
+}
+
+/// What became of one piece of advice.
+enum Outcome {
+    Judged(Judged),
+    /// It cannot be measured here.
+    Unavailable(String),
+    /// Its measurement failed.
+    Failed(String),
+    /// A byte was wrong.
+    WrongByte,
+    /// The measurement was interrupted.
+    Stopped(i32),
+}
+
+/// Runs it.
+pub fn run(all: &[Advice], target: &Target, how: &How) -> anyhow::Result<ExitCode> {
+    if let Some(why) = machine::not_a_timing() {
+        return Ok(super::not_available(&format!("what is measured here is not a timing ({why})")));
+    }
+    let worth = most_valuable(all, MOST);
+    if worth.is_empty() {
+        return Ok(super::not_available(
+            "no advice that could be measured again: ntcopy advise names the commands that give \
+             evidence",
+        ));
+    }
+    let stop = Stop::on_signals().context("cannot watch for signals")?;
+    let aside = tempfile::tempdir().context("cannot make a folder for the records")?;
+    let folder = how.out.as_deref().unwrap_or(aside.path());
+    let mut outcomes = Vec::new();
+    for (number, advice) in worth.into_iter().enumerate() {
+        let Some(check) = &advice.check else { continue };
+        let place = folder.join(format!("check-{}-{}", number + 1, advice.topic.slug()));
+        eprintln!("{}: {} cells", advice.topic.title(), check.cells());
+        let outcome = measure(check, &place, how, &stop)?;
+        if let Outcome::Stopped(signal) = outcome {
+            eprintln!("ntcopy: stopped");
+            return Ok(bench::signalled(signal));
+        }
+        if !how.json {
+            report::print(&line(advice, &outcome))?;
+        }
+        outcomes.push((advice, outcome));
+    }
+    if how.json {
+        report::print(&format!("{:#}\n", object(&outcomes, target)))?;
+    }
+    Ok(code(&outcomes))
+}
+
+/// Runs the experiment, this program anew, and judges its record.
+fn measure(check: &Check, place: &Path, how: &How, stop: &Stop) -> anyhow::Result<Outcome> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    // What it says on the way matters only if it fails.
+    let mut said = tempfile::tempfile().context("cannot make a file for the experiment's words")?;
+    let words = said.try_clone().context("cannot share that file")?;
+    let mut command = Command::new(program);
+    command.args(&check.args).arg("--out").arg(place);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(words);
+    if how.quick {
+        command.arg("--quick");
+    }
+    let mut child = command.spawn().context("cannot start the experiment")?;
+    let status = match until_ended(&mut child, stop)? {
+        Ok(status) => status,
+        Err(signal) => return Ok(Outcome::Stopped(signal)),
+    };
+    if status.code() == Some(i32::from(WRONG_BYTE)) {
+        return Ok(Outcome::WrongByte);
+    }
+    // An experiment may fail in one cell and have the others.
+    let judged = Record::read(place).ok().and_then(|record| judge(check, &record));
+    Ok(match judged {
+        Some(judged) => Outcome::Judged(judged),
+        None => {
+            let why = format!("ntcopy {}: {}", check.args.join(" "), last_line(&mut said));
+            if status.code() == Some(i32::from(NOT_AVAILABLE)) {
+                Outcome::Unavailable(why)
+            } else {
+                Outcome::Failed(why)
+            }
+        }
+    })
+}
+
+/// The last thing that the experiment said.
+fn last_line(said: &mut File) -> String {
+    let mut text = Vec::new();
+    // If it cannot be read, it said nothing.
+    let _ = said.rewind().and_then(|()| said.read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    last.map_or_else(|| "it gave no figures".to_owned(), str::to_owned)
+}
+
+/// Waits for the experiment, or ends it when a signal comes: that signal's number then.
+fn until_ended(child: &mut Child, stop: &Stop) -> anyhow::Result<Result<ExitStatus, i32>> {
+    /// Far below what a measurement takes, and no load beside it.
+    const EVERY: Duration = Duration::from_millis(50);
+    loop {
+        if let Err(Failure::Stopped(signal)) = stop.check() {
+            // It ends what it has started. If it has gone already, there is nothing to end.
+            let _ = kill_process(Pid::from_child(child), Signal::TERM);
+            child.wait().context("cannot wait for the experiment")?;
+            return Ok(Err(signal));
+        }
+        if let Some(status) = child.try_wait().context("cannot wait for the experiment")? {
+            return Ok(Ok(status));
+        }
+        thread::sleep(EVERY);
+    }
+}
+
+fn line(advice: &Advice, outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Judged(judged) => show::checked(advice, judged),
+        Outcome::Unavailable(why) | Outcome::Failed(why) => {
+            format!("not measured: {}\n    {why}\n", advice.topic.title())
+        }
+        Outcome::WrongByte | Outcome::Stopped(_) => {
+            format!("a byte was wrong: {}\n", advice.topic.title())
+        }
+    }
+}
+
+fn object(outcomes: &[(&Advice, Outcome)], target: &Target) -> Value {
+    let list: Vec<Value> = outcomes
+        .iter()
+        .map(|(advice, outcome)| {
+            let mut entry = show::json_of(advice);
+            match outcome {
+                Outcome::Judged(judged) => {
+                    entry["now"] = show::gain_json(&judged.gain);
+                    entry["held"] = judged.held.into();
+                }
+                Outcome::Unavailable(why) => entry["unavailable"] = why.as_str().into(),
+                Outcome::Failed(why) => entry["error"] = why.as_str().into(),
+                Outcome::WrongByte | Outcome::Stopped(_) => entry["wrong_byte"] = true.into(),
+            }
+            entry
+        })
+        .collect();
+    json!({"machine": target.machine, "checked": list})
+}
+
+fn code(outcomes: &[(&Advice, Outcome)]) -> ExitCode {
+    let any = |is: &dyn Fn(&Outcome) -> bool| outcomes.iter().any(|(_, outcome)| is(outcome));
+    if any(&|outcome| matches!(outcome, Outcome::WrongByte)) {
+        ExitCode::from(WRONG_BYTE)
+    } else if any(&|outcome| match outcome {
+        Outcome::Judged(judged) => !judged.held,
+        outcome => matches!(outcome, Outcome::Failed(_)),
+    }) {
+        ExitCode::FAILURE
+    } else if !any(&|outcome| matches!(outcome, Outcome::Judged(_))) {
+        ExitCode::from(NOT_AVAILABLE)
+    } else {
+        ExitCode::SUCCESS
+    }
+}

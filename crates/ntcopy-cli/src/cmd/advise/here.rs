@@ -1,0 +1,70 @@
+//! The machine that advice is for, and what is set on it now.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+use ntcopy::libc::Tunables;
+use ntcopy::policy::NEVER;
+use ntcopy::profile::{self, Profile};
+use ntcopy_bench::advice::{ProfileFacts, Target};
+use ntcopy_bench::machine;
+use ntcopy_bench::record::Machine;
+
+/// This machine. A profile that was named has to be usable; the library's own is left out, with a
+/// note, if it is not.
+pub fn this(named: Option<&Path>) -> anyhow::Result<Target> {
+    let profile = match named {
+        Some(path) => Some(facts(path, &Profile::read(path).context("--profile")?)),
+        None => match profile::find(|name| std::env::var_os(name)) {
+            Ok(found) => found.map(|found| facts(&found.path, &found.profile)),
+            Err(error) => {
+                eprintln!("note: {error}");
+                None
+            }
+        },
+    };
+    Ok(Target {
+        machine: machine::describe(),
+        tunables: Tunables::detect(),
+        profile,
+        sysctls: ["ntcopy", "ntcopy_min_bytes", "ntcopy_cache_bytes"].map(sysctl),
+        devices: devices(),
+    })
+}
+
+/// Another machine, as its records describe it.
+pub fn target_of(machine: Machine) -> Target {
+    Target {
+        tunables: Tunables::of_release(&machine.libc),
+        profile: None,
+        sysctls: [None; 3],
+        devices: Vec::new(),
+        machine,
+    }
+}
+
+fn facts(path: &Path, profile: &Profile) -> ProfileFacts {
+    let from = |bytes: u64| (bytes != NEVER).then_some(bytes);
+    ProfileFacts {
+        place: path.display().to_string(),
+        date: profile.date.clone(),
+        copy_from_bytes: from(profile.policy.copy_nontemporal_from_bytes),
+        fill_from_bytes: from(profile.policy.fill_nontemporal_from_bytes),
+    }
+}
+
+fn sysctl(name: &str) -> Option<u64> {
+    fs::read_to_string(Path::new("/proc/sys/net/core").join(name)).ok()?.trim().parse().ok()
+}
+
+/// The network devices with hardware, or a hypervisor's, behind them.
+fn devices() -> Vec<String> {
+    let entries = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter(|entry| entry.path().join("device").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}

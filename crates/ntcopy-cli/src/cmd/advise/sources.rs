@@ -1,0 +1,145 @@
+//! The records that there are, and which of them count.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use ntcopy_bench::advice::{self, Source};
+use ntcopy_bench::record::{FILE_NAME, Machine, Record};
+use ntcopy_bench::sample;
+
+/// How deep below a folder records are looked for: a date, an experiment, and one to spare.
+pub const DEPTH: usize = 3;
+
+/// A record, or why it could not be read.
+pub struct Found {
+    place: PathBuf,
+    record: Result<Record, String>,
+}
+
+/// Reads every record at or below the places; without any, those of the store.
+///
+/// A place that was named has to be there. A record in it that cannot be read is one of those that
+/// do not count.
+pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
+    let mut folders = Vec::new();
+    if places.is_empty() {
+        let store = sample::default_place("any").context(
+            "neither XDG_DATA_HOME nor HOME names a directory with records: say --records DIR",
+        )?;
+        // The place of a record lies in the store.
+        let store = store.parent().map(Path::to_owned).unwrap_or_default();
+        if store.is_dir() {
+            find(&store, DEPTH, &mut folders)
+                .with_context(|| format!("cannot read {}", store.display()))?;
+        }
+    }
+    for place in places {
+        let said = || format!("cannot read --records {}", place.display());
+        fs::metadata(place).with_context(said)?;
+        if place.is_file() {
+            folders.push(place.clone());
+        } else {
+            find(place, DEPTH, &mut folders).with_context(said)?;
+        }
+    }
+    let mut seen = BTreeSet::new();
+    folders.retain(|place| seen.insert(fs::canonicalize(place).unwrap_or(place.clone())));
+    let one = |place: PathBuf| Found {
+        record: Record::read(&place).map_err(|error| error.to_string()),
+        place,
+    };
+    Ok(folders.into_iter().map(one).collect())
+}
+
+/// The directories of records at or below a folder, in the order of their names.
+pub fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if folder.join(FILE_NAME).exists() {
+        found.push(folder.to_owned());
+        return Ok(());
+    }
+    if depth == 0 {
+        return Ok(());
+    }
+    let mut below: Vec<PathBuf> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir())
+        .collect();
+    below.sort();
+    for path in below {
+        // What may not be looked into holds no records of this user.
+        let _ = find(&path, depth - 1, found);
+    }
+    Ok(())
+}
+
+/// The machine of the newest record with this signature.
+///
+/// # Errors
+///
+/// There is none; the signatures that there are.
+pub fn machine_of(found: &[Found], signature: &str) -> Result<Machine, String> {
+    let records = || found.iter().filter_map(|one| one.record.as_ref().ok());
+    let ours = records().filter(|record| record.machine.cpu_signature == signature);
+    if let Some(newest) = ours.max_by_key(|record| record.header.started_unix_ns) {
+        return Ok(newest.machine.clone());
+    }
+    let others: BTreeSet<&str> =
+        records().map(|record| record.machine.cpu_signature.as_str()).collect();
+    let others: Vec<&str> = others.into_iter().collect();
+    let there = if others.is_empty() {
+        "there are no records".to_owned()
+    } else {
+        format!("there are those of {}", others.join(", "))
+    };
+    Err(format!("no record of {signature}: {there}"))
+}
+
+/// Those that count for a machine, and what became of each. Takes the records out of `found`.
+pub fn counted(found: &mut Vec<Found>, machine: &Machine) -> (Vec<Record>, Vec<Source>) {
+    let (mut records, mut sources) = (Vec::new(), Vec::new());
+    let mut ids = BTreeSet::new();
+    for one in found.drain(..) {
+        let mut source = Source {
+            place: one.place.display().to_string(),
+            id: None,
+            not_counted: None,
+            cpu_signature: None,
+        };
+        match one.record {
+            Err(why) => source.not_counted = Some(format!("it cannot be read: {why}")),
+            Ok(record) => {
+                source.id = Some(record.header.id.clone());
+                source.cpu_signature = Some(record.machine.cpu_signature.clone());
+                source.not_counted = match advice::counts(&record, machine) {
+                    Ok(()) if !ids.insert(record.header.id.clone()) => {
+                        Some("it is a copy of one that counts".to_owned())
+                    }
+                    Ok(()) => None,
+                    Err(why) => Some(why),
+                };
+                if source.not_counted.is_none() {
+                    records.push(record);
+                }
+            }
+        }
+        sources.push(source);
+    }
+    (records, sources)
+}
+
+/// Says what to do where all records are another machine's.
+pub fn hint(sources: &[Source], machine: &Machine) {
+    if sources.iter().any(|source| source.not_counted.is_none()) {
+        return;
+    }
+    let others: BTreeSet<&str> = sources
+        .iter()
+        .filter_map(|source| source.cpu_signature.as_deref())
+        .filter(|signature| *signature != machine.cpu_signature)
+        .collect();
+    if let Some(other) = others.into_iter().next() {
+        eprintln!("note: for the machine of those records: ntcopy advise --for {other}");
+    }
+}

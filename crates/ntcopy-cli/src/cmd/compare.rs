@@ -1,0 +1,74 @@
+//! `ntcopy compare`: two records, or two folders of records, held against each other.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use ntcopy_bench::compare;
+use ntcopy_bench::record::Record;
+use ntcopy_report::compare::{Side, object, terminal};
+
+use super::{NOT_AVAILABLE, advise, report};
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy compare bench/record/A/rounds bench/record/B/rounds
+  ntcopy compare bench/record/2026-11-21-A bench/record/2026-12-01-A --json
+  ntcopy report --compare A B --out compare.html
+
+The same cells of both sides are held against each other, with the ratio of their ratios: each ratio
+was measured interleaved on its own side, so the speed of the machine is not in it. What differs in
+the machines comes first. Of several records of a side that have the same cell the newest counts.
+
+Exit codes: 0 done; 1 failed; 2 usage; 3 the two sides have nothing in common.";
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "Hold two records, or folders of records, against each other, with intervals",
+    after_help = EXAMPLES
+)]
+pub struct Args {
+    /// A record, or a folder with records in it
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// Another one
+    #[arg(value_name = "B")]
+    b: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let (in_a, in_b) = (records(&args.a)?, records(&args.b)?);
+    let comparison = compare::compare(&in_a, &in_b);
+    let (a_place, b_place) = (args.a.display().to_string(), args.b.display().to_string());
+    let a = Side { place: &a_place, records: &in_a };
+    let b = Side { place: &b_place, records: &in_b };
+    let text = if args.json {
+        format!("{:#}\n", object(&a, &b, &comparison))
+    } else {
+        terminal(&a, &b, &comparison)
+    };
+    report::print(&text)?;
+    let is_empty = comparison.cells.is_empty();
+    Ok(if is_empty { ExitCode::from(NOT_AVAILABLE) } else { ExitCode::SUCCESS })
+}
+
+/// The records at or below a place; at least one. One that cannot be read is an error: half of a
+/// side would be another comparison than the one that was asked for.
+pub fn records(place: &Path) -> anyhow::Result<Vec<Record>> {
+    let mut folders = Vec::new();
+    if place.is_dir() {
+        advise::find_records(place, &mut folders)
+            .with_context(|| format!("cannot read {}", place.display()))?;
+    } else {
+        folders.push(place.to_owned());
+    }
+    if folders.is_empty() {
+        bail!("{} has no records in it: a record is a folder with a record.jsonl", place.display());
+    }
+    Ok(folders.iter().map(Record::read).collect::<Result<Vec<Record>, _>>()?)
+}

@@ -1,0 +1,135 @@
+//! `ntcopy man`: manual pages of every command, made from what `--help` prints.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Command;
+use clap_mangen::Man;
+
+/// Stands in the pages' heads: when the pages, or these ones' shape, were last gone through.
+const DATE: &str = "2026-11-21";
+
+/// Write a manual page of every command into a directory, from what --help says.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ntcopy man out/man && man -l out/man/ntcopy-bench-unix.1
+
+`make install` installs them, but for those commands that have a page written by hand.")]
+pub struct Args {
+    /// Directory to write them into; it is made if it is not there
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// Writes the pages. `command` is the whole command line.
+pub fn run(args: Args, command: Command) -> anyhow::Result<ExitCode> {
+    let directory = &args.directory;
+    fs::create_dir_all(directory)
+        .with_context(|| format!("{}: the directory cannot be made", directory.display()))?;
+    // A page of `help` for each command that has others below it would say nothing.
+    let mut command = without_help(command);
+    command.build();
+    write_pages(&command, directory)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
+}
+
+/// Writes the page of a command and those of the commands below it.
+fn write_pages(command: &Command, directory: &Path) -> anyhow::Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        write_pages(below, directory)?;
+    }
+    let page = Man::new(command.clone())
+        .date(DATE)
+        .source(concat!("ntcopy ", env!("CARGO_PKG_VERSION")))
+        .manual("ntcopy");
+    let path = directory.join(page.get_filename());
+    let mut text = Vec::new();
+    render(command, &page, &mut text).context("a page cannot be put together")?;
+    fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))
+}
+
+fn render(command: &Command, page: &Man, out: &mut Vec<u8>) -> io::Result<()> {
+    page.render_title(out)?;
+    page.render_name_section(out)?;
+    page.render_synopsis_section(out)?;
+    page.render_description_section(out)?;
+    page.render_options_section(out)?;
+    if command.get_subcommands().any(|below| !below.is_hide_set()) {
+        page.render_subcommands_section(out)?;
+    }
+    let notes = command.get_after_long_help().or(command.get_after_help());
+    if let Some(notes) = notes {
+        out.write_all(&self::notes(&notes.to_string()))?;
+    }
+    let see = if command.get_name() == "ntcopy" { "" } else { ".BR ntcopy (1),\n" };
+    write!(out, ".SH SEE ALSO\n{see}.BR ntcopy (3),\n.BR msg_ntcopy (7)\n")
+}
+
+/// What stands below the options, as it stands there: indented lines are examples, and are not
+/// filled.
+fn notes(text: &str) -> Vec<u8> {
+    let mut page = String::from(".SH NOTES\n");
+    let mut is_example = false;
+    let mut is_begun = false;
+    for line in text.lines() {
+        let indented = line.starts_with(' ');
+        if indented != is_example {
+            page.push_str(if indented { ".nf\n" } else { ".fi\n" });
+            is_example = indented;
+        }
+        if line.trim().is_empty() {
+            is_begun = false;
+            continue;
+        }
+        if !indented && !is_begun && !page.ends_with(".SH NOTES\n") {
+            page.push_str(".P\n");
+        }
+        is_begun = true;
+        page.push_str(&escaped(line));
+        page.push('\n');
+    }
+    if is_example {
+        page.push_str(".fi\n");
+    }
+    page.into_bytes()
+}
+
+/// A line as roff takes it for text.
+fn escaped(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-");
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(of: &str) -> String {
+        String::from_utf8(notes(of)).expect("UTF-8")
+    }
+
+    #[test]
+    fn examples_are_not_filled_and_paragraphs_are() {
+        let page = text("Examples:\n  a --b\n  c\n\nOne\ntwo.\n\nThree.");
+        let expected =
+            ".SH NOTES\nExamples:\n.nf\n  a \\-\\-b\n  c\n.fi\n.P\nOne\ntwo.\n.P\nThree.\n";
+        assert_eq!(page, expected);
+    }
+
+    #[test]
+    fn what_looks_like_a_request_is_text() {
+        assert_eq!(text(".SH\n'\\n"), ".SH NOTES\n\\&.SH\n\\&'\\en\n");
+    }
+
+    #[test]
+    fn an_example_at_the_end_is_closed() {
+        assert_eq!(text("  a"), ".SH NOTES\n.nf\n  a\n.fi\n");
+    }
+}

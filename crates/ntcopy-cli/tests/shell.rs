@@ -1,0 +1,187 @@
+//! `ntcopy completions` and `ntcopy man`: what a shell and `man` make of them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+fn ntcopy(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(arguments).output().expect("it starts")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn is_here(program: &str) -> bool {
+    let is_here = Command::new(program).arg("--version").output().is_ok();
+    if !is_here {
+        println!("skipped: no {program} here");
+    }
+    is_here
+}
+
+/// Words that `bash` offers after those that were typed, the last one unfinished.
+fn bash_offers(words: &[&str]) -> Vec<String> {
+    let folder = TempDir::new().expect("a folder");
+    let script = folder.path().join("ntcopy.bash");
+    fs::write(&script, ntcopy(&["completions", "bash"]).stdout).expect("written");
+    let last = words.len() - 1;
+    let typed = words.join("' '");
+    let ask = format!(
+        ". '{}'; COMP_WORDS=('{typed}'); COMP_CWORD={last}; _ntcopy ntcopy '{}' '{}'; \
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        script.display(),
+        words[last],
+        words[last - 1]
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &ask]).output().expect("bash starts");
+    stdout(&output).lines().map(str::to_string).collect()
+}
+
+#[test]
+fn bash_offers_commands_and_options() {
+    if !is_here("bash") {
+        return;
+    }
+    assert_eq!(bash_offers(&["ntcopy", "cal"]), ["calibrate"]);
+    assert_eq!(bash_offers(&["ntcopy", "bench", "ret"]), ["retention"]);
+    assert_eq!(bash_offers(&["ntcopy", "bench", "unix", "--publ"]), ["--published"]);
+    assert_eq!(bash_offers(&["ntcopy", "completions", "z"]), ["zsh"]);
+    assert!(bash_offers(&["ntcopy", "bench", "unix", "--nothing-like-it"]).join("").is_empty());
+}
+
+#[test]
+fn each_shell_reads_its_script() {
+    for (shell, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
+        let script = stdout(&ntcopy(&["completions", shell]));
+        assert!(script.contains("retention") && script.contains("published"), "{shell}");
+        if !is_here(shell) {
+            continue;
+        }
+        let folder = TempDir::new().expect("a folder");
+        let file = folder.path().join("script");
+        fs::write(&file, script).expect("written");
+        let output = Command::new(shell).arg(check).arg(&file).output().expect("it starts");
+        assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {output:?}");
+    }
+}
+
+#[test]
+fn another_shell_is_a_usage_error() {
+    let output = ntcopy(&["completions", "tcsh"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("bash, zsh, fish"), "{output:?}");
+}
+
+/// The commands that `--help` lists below these words.
+fn listed(words: &[&str]) -> Vec<String> {
+    let help = stdout(&ntcopy(&[words, &["--help"]].concat()));
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    // Deeper lines go on with a description.
+    let names =
+        lines.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_string).collect()
+}
+
+fn pages(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("one").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_command_has_its_page() {
+    let folder = TempDir::new().expect("a folder");
+    let folder = folder.path().join("deep/man");
+    stdout(&ntcopy(&["man", folder.to_str().expect("UTF-8")]));
+    let mut expected = vec!["ntcopy.1".to_string()];
+    for command in listed(&[]) {
+        expected.push(format!("ntcopy-{command}.1"));
+        let below = listed(&[&command]);
+        expected.extend(below.iter().map(|below| format!("ntcopy-{command}-{below}.1")));
+    }
+    expected.sort();
+    assert!(expected.len() > 30, "{expected:?}");
+    assert_eq!(pages(&folder), expected);
+}
+
+#[test]
+fn pages_are_pages() {
+    let folder = TempDir::new().expect("a folder");
+    stdout(&ntcopy(&["man", folder.path().to_str().expect("UTF-8")]));
+    let page = fs::read_to_string(folder.path().join("ntcopy-bench-unix.1")).expect("a page");
+    assert!(page.contains(".TH ntcopy-bench-unix 1 "), "{page}");
+    // Examples stay lines.
+    assert!(
+        page.contains(".nf\n  ntcopy bench unix \\-\\-kernel um \\-\\-sockets 1,8,64 "),
+        "{page}"
+    );
+    if !is_here("groff") {
+        return;
+    }
+    for name in pages(folder.path()) {
+        let output = Command::new("groff")
+            .args(["-man", "-ww", "-Tutf8"])
+            .arg(folder.path().join(&name))
+            .output()
+            .expect("groff starts");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && words.is_empty(), "{name}: {words}");
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_said() {
+    let output = ntcopy(&["man", "/proc/ntcopy/man"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("/proc/ntcopy/man: the directory cannot be made"), "{words}");
+}
+
+/// Installs the help below a folder.
+fn installed() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let build = Path::new(env!("CARGO_BIN_EXE_ntcopy")).parent().expect("its folder");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install.sh");
+    let mut install = Command::new(script);
+    install.arg("help").env("BUILD", build).env("PREFIX", "/usr").env("DESTDIR", folder.path());
+    let output = install.output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    folder
+}
+
+#[test]
+fn what_is_installed_lies_where_shells_and_man_look() {
+    let folder = installed();
+    let share = folder.path().join("usr/share");
+    for file in [
+        "bash-completion/completions/ntcopy",
+        "zsh/site-functions/_ntcopy",
+        "fish/vendor_completions.d/ntcopy.fish",
+        "man/man1/ntcopy.1",
+        "man/man1/ntcopy-bench-unix.1",
+    ] {
+        assert!(share.join(file).is_file(), "{file}");
+    }
+    let zsh = fs::read_to_string(share.join("zsh/site-functions/_ntcopy")).expect("a script");
+    assert!(zsh.starts_with("#compdef ntcopy"), "{zsh}");
+}
+
+#[test]
+fn a_page_written_by_hand_is_not_doubled() {
+    let folder = installed();
+    let pages = pages(&folder.path().join("usr/share/man/man1"));
+    // ntcopy-run.1 and ntcopy-ddio.8, which tells of `ddio status` as well, lie in docs/man.
+    for name in ["ntcopy-run.1", "ntcopy-ddio.1", "ntcopy-ddio-status.1", "ntcopy-module-load.1"] {
+        assert!(!pages.iter().any(|page| page == name), "{name}");
+    }
+    assert!(pages.iter().any(|page| page == "ntcopy-kernel-boot.1"), "{pages:?}");
+}

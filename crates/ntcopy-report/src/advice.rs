@@ -1,0 +1,265 @@
+//! Advice as text, as JSON, and as the drop-in files of `ntcopy advise --apply`.
+
+pub mod dropins;
+
+use ntcopy_bench::advice::{Advice, Decision, Gain, Judged, Source, Target, Value};
+use ntcopy_bench::stats::Verdict;
+use serde_json::{Value as Json, json};
+
+use crate::text;
+
+/// Columns of the text.
+const WIDTH: usize = 96;
+/// How far the labels of a piece of advice stand in, and what is beside them.
+const LABEL: usize = 4;
+const BODY: usize = 12;
+
+/// All of it for a terminal. Ends in a newline.
+pub fn terminal(all: &[Advice], target: &Target, sources: &[Source]) -> String {
+    let mut out = head(target, sources);
+    let (settings, programs): (Vec<&Advice>, Vec<&Advice>) =
+        all.iter().partition(|advice| advice.topic.is_setting());
+    for (title, group) in [("To set on this machine", settings), ("In programs", programs)] {
+        out.push_str(&format!("\n{title}\n"));
+        for advice in group {
+            out.push('\n');
+            out.push_str(&piece(advice));
+        }
+    }
+    if let Some(line) = both_tunables(all) {
+        out.push_str("\nBoth thresholds in one line:\n");
+        out.push_str(&format!("  {line}\n"));
+    }
+    out.push_str(&left_out(sources));
+    crate::table::ascii_lines(&out)
+}
+
+fn head(target: &Target, sources: &[Source]) -> String {
+    let machine = &target.machine;
+    let counted = sources.iter().filter(|source| source.not_counted.is_none()).count();
+    let records = if counted == 1 { "1 record".to_owned() } else { format!("{counted} records") };
+    let mut out = wrapped(
+        &format!(
+            "{} ({}), {} CPUs, last-level cache {}, {}: advice from {records}.",
+            machine.cpu_model,
+            machine.cpu_signature,
+            machine.cpus,
+            text::about_size(machine.llc_bytes),
+            machine.libc,
+        ),
+        0,
+    );
+    if machine.hypervisor.is_some() {
+        out.push_str(&wrapped(
+            "A guest: what its neighbours leave of a shared cache changes by the hour, and the \
+             figures with it. ntcopy advise --check measures anew.",
+            0,
+        ));
+    }
+    out
+}
+
+fn piece(advice: &Advice) -> String {
+    let about = advice.about.as_ref().map_or(String::new(), |about| format!(": {about}"));
+    let mut out = format!("  {}{about}\n", advice.topic.title());
+    let mut line = |label: &str, words: &str| {
+        let body = wrapped(words, BODY);
+        out.push_str(&format!("{:LABEL$}{label:<width$}", "", width = BODY - LABEL));
+        out.push_str(body.trim_start());
+    };
+    line("advice", &headline(advice));
+    if let Some(current) = &advice.current {
+        line("now", current);
+    }
+    if let Some(gain) = advice.gain.filter(|_| advice.decision == Decision::Set) {
+        line("gain", &gained(&gain));
+    }
+    line("why", &advice.why);
+    if !advice.records.is_empty() {
+        line("record", &advice.records.join(" "));
+    }
+    if let Some(run) = &advice.run {
+        line("measure", &text::shell_line(run));
+    }
+    out
+}
+
+/// What is advised, in a line.
+fn headline(advice: &Advice) -> String {
+    let setting = advice.setting.as_deref().unwrap_or("it");
+    let figure = advice.gain.map_or(String::new(), |gain| format!(": {}", figure(&gain)));
+    match advice.decision {
+        Decision::Set if advice.value.is_some() || setting.starts_with("ethtool") => {
+            format!("SET {setting}")
+        }
+        Decision::Set => format!("USE {setting}"),
+        Decision::Leave if setting.starts_with("ethtool") => format!("OFF {setting}{figure}"),
+        Decision::Leave => format!("leave off {setting}{figure}"),
+        Decision::AsItIs => format!("leave it as it is{figure}"),
+        Decision::NoEvidence => "no evidence".to_owned(),
+        Decision::NotHere => "not to be had here".to_owned(),
+    }
+}
+
+fn figure(gain: &Gain) -> String {
+    format!("{} ({})", text::ratio(gain.ratio), text::interval(gain.ci))
+}
+
+fn gained(gain: &Gain) -> String {
+    if gain.cells == 1 {
+        return format!("{}, 1 cell", figure(gain));
+    }
+    format!(
+        "{} over {} cells (geometric mean); the least {} ({}), the most {} ({})",
+        figure(gain),
+        gain.cells,
+        text::ratio(gain.least.0),
+        text::interval(gain.least.1),
+        text::ratio(gain.most.0),
+        text::interval(gain.most.1),
+    )
+}
+
+/// One line for both, if there are two.
+fn both_tunables(all: &[Advice]) -> Option<String> {
+    let set = all.iter().filter(|advice| matches!(advice.value, Some(Value::Tunable(..))));
+    (set.count() > 1).then(|| format!("GLIBC_TUNABLES={}", dropins::tunables(all, "")))
+}
+
+/// The records that do not count, by reason.
+fn left_out(sources: &[Source]) -> String {
+    let mut reasons: Vec<(&str, Vec<&Source>)> = Vec::new();
+    for source in sources {
+        let Some(why) = source.not_counted.as_deref() else { continue };
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, list)) => list.push(source),
+            None => reasons.push((why, vec![source])),
+        }
+    }
+    let mut out = String::new();
+    if !reasons.is_empty() {
+        out.push_str("\nNot counted\n");
+    }
+    for (why, list) in reasons {
+        out.push_str(&format!("  {:>3} x ", list.len()));
+        out.push_str(wrapped(why, 8).trim_start());
+        for source in list.iter().take(3) {
+            out.push_str(&format!("        {}\n", source.place));
+        }
+        if list.len() > 3 {
+            out.push_str(&format!("        and {} more (--json names them)\n", list.len() - 3));
+        }
+    }
+    out
+}
+
+/// What `ntcopy advise --check` found about one piece of advice, as a line or two.
+pub fn checked(advice: &Advice, judged: &Judged) -> String {
+    let then =
+        advice.gain.map_or(String::new(), |gain| format!("; the record said {}", figure(&gain)));
+    let outcome = match judged.gain.verdict() {
+        Verdict::Win => "held",
+        Verdict::Loss => "did not hold",
+        // Too wide to tell says nothing for the advice, but nothing much against it either.
+        Verdict::NoDifference => {
+            "did not hold (the interval holds 1: measure on a quiet machine, without --quick)"
+        }
+    };
+    format!(
+        "{outcome}: {}\n    {} over {} now{then}\n",
+        advice.setting.as_deref().unwrap_or(advice.topic.title()),
+        figure(&judged.gain),
+        if judged.gain.cells == 1 {
+            "1 cell".to_owned()
+        } else {
+            format!("{} cells", judged.gain.cells)
+        },
+    )
+}
+
+/// One piece of advice as JSON.
+pub fn json_of(advice: &Advice) -> Json {
+    let mut object = json!({
+        "topic": advice.topic.slug(),
+        "what": advice.topic.title(),
+        "about": advice.about,
+        "decision": advice.decision.as_str(),
+        "setting": advice.setting,
+        "current": advice.current,
+        "why": advice.why,
+        "records": advice.records,
+    });
+    if let Some(gain) = &advice.gain {
+        object["gain"] = gain_json(gain);
+    }
+    match &advice.value {
+        Some(Value::Sysctl(name, value)) => {
+            object["value"] = json!({"kind": "sysctl", "name": name, "value": value});
+        }
+        Some(Value::Tunable(name, value)) => {
+            object["value"] = json!({"kind": "glibc", "name": name, "value": value});
+        }
+        None => {}
+    }
+    if let Some(run) = &advice.run {
+        object["measure"] = json!(run);
+    }
+    object
+}
+
+/// A gain as JSON.
+pub fn gain_json(gain: &Gain) -> Json {
+    let end = |(ratio, ci): (f64, (f64, f64))| json!({"ratio": ratio, "ci": [ci.0, ci.1]});
+    json!({
+        "ratio": gain.ratio,
+        "ci": [gain.ci.0, gain.ci.1],
+        "verdict": gain.verdict().as_str(),
+        "cells": gain.cells,
+        "least": end(gain.least),
+        "most": end(gain.most),
+    })
+}
+
+/// All of it as one object.
+pub fn object(all: &[Advice], target: &Target, sources: &[Source]) -> Json {
+    let list = |counted: bool| -> Vec<Json> {
+        sources
+            .iter()
+            .filter(|source| source.not_counted.is_none() == counted)
+            .map(|source| {
+                let mut entry = json!({"place": source.place, "record": source.id});
+                if let Some(why) = &source.not_counted {
+                    entry["why"] = why.as_str().into();
+                    entry["cpu_signature"] = json!(source.cpu_signature);
+                }
+                entry
+            })
+            .collect()
+    };
+    json!({
+        "machine": target.machine,
+        "advice": all.iter().map(json_of).collect::<Vec<Json>>(),
+        "counted": list(true),
+        "not_counted": list(false),
+    })
+}
+
+/// Words in lines that begin so many columns in.
+fn wrapped(words: &str, indent: usize) -> String {
+    let mut out = " ".repeat(indent);
+    let mut column = indent;
+    for (index, word) in words.split_whitespace().enumerate() {
+        if index > 0 && column + 1 + word.len() > WIDTH {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if index > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += word.len();
+    }
+    out.push('\n');
+    out
+}

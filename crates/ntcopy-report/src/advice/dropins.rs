@@ -1,0 +1,176 @@
+//! Drop-in files that carry advice, as text. Nothing is written here.
+
+use ntcopy_bench::advice::{Advice, Decision, Topic, Value};
+
+use crate::text;
+
+/// The first words of each file: what has them may be replaced by a newer one.
+pub const MARK: &str = "# Written by ntcopy advise.";
+
+/// The folder of the example for a service: nothing is called so, so that it does nothing by
+/// itself.
+pub const EXAMPLE: &str = "systemd/system/EXAMPLE.service.d/60-ntcopy.conf";
+/// The settings of the kernel.
+pub const SYSCTL: &str = "sysctl.d/60-ntcopy.conf";
+/// The environment of users' sessions.
+pub const ENVIRONMENT: &str = "environment.d/60-ntcopy.conf";
+
+/// Every file that there may be.
+pub const ALL: [&str; 3] = [SYSCTL, ENVIRONMENT, EXAMPLE];
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropIn {
+    /// Where it belongs, below the folder that was named.
+    pub path: &'static str,
+    /// What is in it.
+    pub text: String,
+    /// What to do with it.
+    pub then: &'static str,
+}
+
+/// The files that the advice gives; a file without evidence is none. `others` is what
+/// `GLIBC_TUNABLES` holds already, which is kept.
+pub fn files(all: &[Advice], others: &str) -> Vec<DropIn> {
+    [sysctl(all), environment(all, others), example(all, others)].into_iter().flatten().collect()
+}
+
+/// Tunables as `GLIBC_TUNABLES` wants them: those that are not ours first, since of two glibc takes
+/// the last.
+pub fn tunables(all: &[Advice], others: &str) -> String {
+    let ours: Vec<(&str, u64)> = all
+        .iter()
+        .filter_map(|advice| match &advice.value {
+            Some(Value::Tunable(name, value)) => Some((name.as_str(), *value)),
+            _ => None,
+        })
+        .collect();
+    let is_other = |part: &&str| {
+        let name = part.split('=').next().unwrap_or_default();
+        !part.is_empty() && !ours.iter().any(|(ours, _)| *ours == name)
+    };
+    let mut parts: Vec<String> = others.split(':').filter(is_other).map(str::to_owned).collect();
+    parts.extend(ours.iter().map(|(name, value)| format!("{name}={value}")));
+    parts.join(":")
+}
+
+fn sysctl(all: &[Advice]) -> Option<DropIn> {
+    let mut text = head(
+        "Settings of the kernel, read at boot: sysctl.d(5). A leading - lets kernels \
+                         without the setting pass.",
+    );
+    let mut any = false;
+    for advice in all {
+        if let Some(Value::Sysctl(name, value)) = &advice.value {
+            text.push('\n');
+            text.push_str(&comment(advice));
+            text.push_str(&format!("-{name} = {value}\n"));
+            any = true;
+        }
+    }
+    any.then_some(DropIn {
+        path: SYSCTL,
+        text,
+        then: "copy it to /etc/sysctl.d, then: sysctl --system",
+    })
+}
+
+fn has_tunable(advice: &&Advice) -> bool {
+    matches!(advice.value, Some(Value::Tunable(..)))
+}
+
+fn environment(all: &[Advice], others: &str) -> Option<DropIn> {
+    let with: Vec<&Advice> = all.iter().filter(has_tunable).collect();
+    if with.is_empty() {
+        return None;
+    }
+    let mut text = head("glibc's thresholds for sessions that systemd starts: environment.d(5).");
+    text.push('\n');
+    for advice in with {
+        text.push_str(&comment(advice));
+    }
+    text.push_str(&format!("GLIBC_TUNABLES={}\n", tunables(all, others)));
+    Some(DropIn {
+        path: ENVIRONMENT,
+        text,
+        then: "copy it to ~/.config/environment.d (yours) or /etc/environment.d (everybody's); \
+               sessions that begin later have it. Services do not: see the example",
+    })
+}
+
+fn example(all: &[Advice], others: &str) -> Option<DropIn> {
+    let with: Vec<&Advice> = all.iter().filter(has_tunable).collect();
+    let run =
+        all.iter().find(|advice| advice.topic == Topic::Run && advice.decision == Decision::Set);
+    if with.is_empty() && run.is_none() {
+        return None;
+    }
+    let mut text = head(
+        "An example for one service: systemd.unit(5), systemd.exec(5). Name the folder after the \
+         service.",
+    );
+    text.push_str("\n[Service]\n");
+    for advice in &with {
+        text.push_str(&comment(advice));
+    }
+    if !with.is_empty() {
+        text.push_str(&format!("Environment=GLIBC_TUNABLES={}\n", tunables(all, others)));
+    }
+    if let Some(run) = run {
+        text.push_str(&comment(run));
+        let words = run.setting.as_deref().unwrap_or_default();
+        let command = words.trim_end_matches(" -- PROGRAM");
+        text.push_str(
+            "# To hint the service's sends, take the # from both lines and put its own \
+                       command in:\n",
+        );
+        text.push_str("#ExecStart=\n");
+        text.push_str(&format!(
+            "#ExecStart=/usr/local/bin/{command} --anyway -- /usr/sbin/PROGRAM ARGUMENTS\n"
+        ));
+    }
+    Some(DropIn {
+        path: EXAMPLE,
+        text,
+        then: "copy it to /etc/systemd/system/SERVICE.service.d, then: systemctl daemon-reload and \
+               restart the service",
+    })
+}
+
+fn head(what: &str) -> String {
+    let mut text = format!("{MARK} Nothing reads it where it was written.\n");
+    text.push_str(&hashed(what));
+    text
+}
+
+/// What a line rests on.
+fn comment(advice: &Advice) -> String {
+    let gain = advice.gain.map_or(String::new(), |gain| {
+        format!("{} ({}), ", text::ratio(gain.ratio), text::interval(gain.ci))
+    });
+    hashed(&format!(
+        "{}: {gain}{} cells, record {}",
+        advice.topic.slug(),
+        advice.gain.map_or(0, |gain| gain.cells),
+        advice.records.join(" "),
+    ))
+}
+
+/// Lines of a comment.
+fn hashed(words: &str) -> String {
+    let mut out = String::from("#");
+    let mut column = 1;
+    for word in words.split_whitespace() {
+        // Nothing of a record's text may end the comment; words have no newline.
+        let word: String = word.chars().filter(|c| !c.is_control()).collect();
+        if column > 1 && column + 1 + word.len() > 96 {
+            out.push_str("\n#");
+            column = 1;
+        }
+        out.push(' ');
+        out.push_str(&word);
+        column += 1 + word.len();
+    }
+    out.push('\n');
+    out
+}

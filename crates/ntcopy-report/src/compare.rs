@@ -1,0 +1,252 @@
+//! Two sides of records held against each other, as text, as JSON and as a page.
+
+use std::collections::BTreeSet;
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use ntcopy_bench::compare::{Compared, Comparison, Difference, differences, groups, sentences};
+use ntcopy_bench::record::{Params, Record};
+use ntcopy_bench::stats::{P99, PER_CPU, THROUGHPUT, WALKS};
+use serde_json::{Value, json};
+
+use crate::{table, text};
+
+const HEADER: [&str; 5] = ["cell", "A", "B", "B / A", "verdict"];
+const WIDTH: u16 = 100;
+
+/// A side: a label, and its records.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// Where the records came from, as the user named it.
+    pub place: &'a str,
+    /// At least one.
+    pub records: &'a [Record],
+}
+
+/// The records whose machines are held against each other: the newest of each side.
+fn newest<'a>(side: &Side<'a>) -> Option<&'a Record> {
+    side.records.iter().max_by_key(|record| record.header.started_unix_ns)
+}
+
+/// In what the sides' machines differ, by the newest records of those that were compared; by the
+/// newest of all if none was.
+pub fn machines(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Vec<Difference> {
+    let in_a = comparison.cells.iter().map(|cell| cell.a.record.as_str()).collect();
+    let in_b = comparison.cells.iter().map(|cell| cell.b.record.as_str()).collect();
+    match (compared(a, &in_a), compared(b, &in_b)) {
+        (Some(a), Some(b)) => differences(a, b),
+        _ => Vec::new(),
+    }
+}
+
+fn compared<'a>(side: &Side<'a>, ids: &BTreeSet<&str>) -> Option<&'a Record> {
+    let ours = side.records.iter().filter(|record| ids.contains(record.header.id.as_str()));
+    ours.max_by_key(|record| record.header.started_unix_ns).or(newest(side))
+}
+
+/// All of it for a terminal: what differs, what it comes to, cell by cell. Ends in a newline.
+pub fn terminal(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> String {
+    let mut out = String::new();
+    for (name, side) in [("A", a), ("B", b)] {
+        out.push_str(&format!("{name}: {}\n", described(side)));
+    }
+    let differ = machines(a, b, comparison);
+    if differ.is_empty() {
+        out.push_str("The machines are the same, with the same kernel, C library and program.\n");
+    } else {
+        out.push_str("What differs:\n");
+        for one in &differ {
+            out.push_str(&format!("  {}: {} in A, {} in B\n", one.what, one.a, one.b));
+        }
+    }
+    out.push('\n');
+    for sentence in sentences(comparison) {
+        out.push_str(&table::wrapped(&sentence));
+    }
+    if !comparison.cells.is_empty() {
+        out.push('\n');
+        out.push_str(&cells(comparison));
+    }
+    table::ascii_lines(&out)
+}
+
+/// `records/a (3 records, 2026-11-21 11:53 UTC, CPU)`.
+fn described(side: &Side<'_>) -> String {
+    let Some(newest) = newest(side) else { return format!("{} (no records)", side.place) };
+    let many = match side.records.len() {
+        1 => newest.header.id.clone(),
+        count => format!("{count} records, the newest {}", newest.header.id),
+    };
+    format!(
+        "{} ({many}, {}, {})",
+        side.place,
+        text::utc(newest.header.started_unix_ns),
+        newest.machine.cpu_model
+    )
+}
+
+/// A table for each mode and metric of an experiment.
+fn cells(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    for group in groups(comparison) {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+        table.set_header(HEADER.map(Cell::new));
+        for column in 1..=3 {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        for cell in &group {
+            table.add_row(row(cell));
+        }
+        let first = group[0];
+        out.push_str(&format!(
+            "{}: {} / {}, by {}:\n",
+            first.experiment,
+            first.mode,
+            first.baseline,
+            name(first.metric)
+        ));
+        for line in table.lines() {
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out.push('\n');
+    }
+    while out.ends_with("\n\n") {
+        out.pop();
+    }
+    out
+}
+
+fn row(cell: &Compared) -> [String; 5] {
+    [
+        place(&cell.params),
+        ratio(cell.a.versus.ratio, cell.a.versus.ci),
+        ratio(cell.b.versus.ratio, cell.b.versus.ci),
+        ratio(cell.ratio, cell.ci),
+        verdict(cell).to_owned(),
+    ]
+}
+
+fn verdict(cell: &Compared) -> &'static str {
+    use ntcopy_bench::stats::Verdict;
+    match cell.verdict {
+        Verdict::Win => "better in B",
+        Verdict::Loss => "worse in B",
+        Verdict::NoDifference => "no difference",
+    }
+}
+
+fn ratio(ratio: f64, ci: (f64, f64)) -> String {
+    format!("{} ({})", text::ratio(ratio), text::interval(ci))
+}
+
+/// The metric in words.
+fn name(metric: &str) -> &str {
+    match metric {
+        THROUGHPUT => "throughput",
+        WALKS => "the victim's speed",
+        PER_CPU => "bytes for a CPU second",
+        P99 => "the 99th percentile of latency",
+        other => other,
+    }
+}
+
+/// Where a cell is, in as few words as tell it from others.
+fn place(params: &Params) -> String {
+    let number = |name: &str| params.get(name).and_then(Value::as_u64);
+    let word = |name: &str| params.get(name).and_then(Value::as_str);
+    let mut words: Vec<String> = Vec::new();
+    words.extend(word("published").map(str::to_owned));
+    words.extend(word("family").filter(|family| *family != "unix").map(str::to_owned));
+    words.extend(word("action").map(str::to_owned));
+    words.extend(word("task").map(str::to_owned));
+    words.extend(number("side").map(|side| format!("{side} x {side}")));
+    words.extend(number("size_bytes").map(text::size));
+    if let (Some(source), Some(destination)) = (word("source"), word("destination")) {
+        words.push(format!("{source} to {destination}"));
+    }
+    words.extend(word("victim").map(str::to_owned));
+    words.extend(number("hot_set_bytes").map(|size| format!("hot set {}", text::size(size))));
+    words.extend(number("sockets").map(|sockets| sockets.to_string()));
+    words.extend(number("connections").map(|count| format!("{count} connections")));
+    words.extend(number("object_bytes").map(|size| format!("x {}", text::size(size))));
+    words.extend(number("response_bytes").map(|size| format!("responses of {}", text::size(size))));
+    words.extend(number("dataset_bytes").map(|size| format!("of {}", text::size(size))));
+    words.extend(
+        number("threads").filter(|count| *count > 1).map(|count| format!("{count} threads")),
+    );
+    words.extend(word("read_back").map(|part| format!("read back: {part}")));
+    words.extend(word("user").map(str::to_owned));
+    words.extend(word("use").map(str::to_owned));
+    if words.is_empty() { "the only cell".to_owned() } else { words.join(" ") }
+}
+
+/// All of it as one object.
+pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {
+    let side = |side: &Side<'_>| {
+        let ids: Vec<&str> = side.records.iter().map(|record| record.header.id.as_str()).collect();
+        json!({
+            "place": side.place,
+            "records": ids,
+            "machine": newest(side).map(|record| &record.machine),
+        })
+    };
+    let differ: Vec<Value> = machines(a, b, comparison)
+        .iter()
+        .map(|one| json!({"what": one.what, "a": one.a, "b": one.b}))
+        .collect();
+    json!({
+        "a": side(a),
+        "b": side(b),
+        "differences": differ,
+        "sentences": sentences(comparison),
+        "cells": comparison.cells.iter().map(cell_json).collect::<Vec<Value>>(),
+        "only_a": comparison.only_a,
+        "only_b": comparison.only_b,
+    })
+}
+
+fn cell_json(cell: &Compared) -> Value {
+    let figures = |one: &ntcopy_bench::compare::Figures| {
+        json!({
+            "record": one.record,
+            "ratio": one.versus.ratio,
+            "ci": [one.versus.ci.0, one.versus.ci.1],
+            "median": one.versus.median.round() as u64,
+            "baseline_median": one.versus.other_median.round() as u64,
+        })
+    };
+    json!({
+        "experiment": cell.experiment,
+        "params": cell.params,
+        "mode": cell.mode,
+        "baseline": cell.baseline,
+        "metric": cell.metric,
+        "a": figures(&cell.a),
+        "b": figures(&cell.b),
+        "ratio": cell.ratio,
+        "ci": [cell.ci.0, cell.ci.1],
+        "verdict": cell.verdict.as_str(),
+    })
+}
+
+/// Headings and rows of the page's table of cells.
+pub(crate) fn rows(comparison: &Comparison) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let mut header = vec!["experiment", "mode", "by"];
+    header.extend(HEADER);
+    let rows = groups(comparison).into_iter().flatten().map(|cell| {
+        let mode = format!("{} / {}", cell.mode, cell.baseline);
+        let mut all = vec![cell.experiment.clone(), mode, name(cell.metric).to_owned()];
+        all.extend(row(cell));
+        all
+    });
+    (header, rows.collect())
+}
+
+/// The lines that say which sides there are.
+pub(crate) fn sides(a: &Side<'_>, b: &Side<'_>) -> [String; 2] {
+    [described(a), described(b)]
+}

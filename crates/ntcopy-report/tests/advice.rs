@@ -1,0 +1,139 @@
+//! Advice as text, JSON and drop-in files, from records made by the tests.
+
+mod common;
+
+use common::{synthetic_rounds, synthetic_sweep};
+use ntcopy::libc::Tunables;
+use ntcopy_bench::advice::{Advice, Decision, Source, Target, Topic, Value, advise};
+use ntcopy_bench::record::Record;
+use ntcopy_report::advice::{dropins, object, terminal};
+
+fn target(record: &Record) -> Target {
+    Target {
+        machine: record.machine.clone(),
+        tunables: Tunables::of_release(&record.machine.libc),
+        profile: None,
+        sysctls: [Some(0), Some(4096), None],
+        devices: vec![],
+    }
+}
+
+fn advice() -> (Vec<Advice>, Target) {
+    let record = synthetic_sweep();
+    let target = target(&record);
+    (advise(&[&record], &target), target)
+}
+
+fn tunable(topic: Topic, name: &str, bytes: u64) -> Advice {
+    Advice {
+        topic,
+        about: None,
+        decision: Decision::Set,
+        setting: Some(format!("GLIBC_TUNABLES={name}={bytes}")),
+        value: Some(Value::Tunable(name.into(), bytes)),
+        current: None,
+        gain: None,
+        why: "It wins.".into(),
+        records: vec!["a-record".into()],
+        run: None,
+        check: None,
+    }
+}
+
+fn source(place: &str, not_counted: Option<&str>) -> Source {
+    Source {
+        place: place.into(),
+        id: Some(place.into()),
+        not_counted: not_counted.map(str::to_owned),
+        cpu_signature: None,
+    }
+}
+
+#[test]
+fn each_piece_has_its_setting_gain_reason_and_record() {
+    let (all, target) = advice();
+    let sources = [source("a", None), source("b", Some("a byte was wrong in it"))];
+    let text = terminal(&all, &target, &sources);
+    for words in [
+        "SYNTHETIC CPU 9000 (AuthenticAMD-26-2-1), 2 CPUs, last-level cache 32 MiB, glibc 2.36: \
+         advice\nfrom 1 record.",
+        "advice  SET sysctl -w net.core.ntcopy=1",
+        "now     net.core.ntcopy = 0",
+        "gain    1.25x (",
+        "record  synthetic-sweep",
+        "measure ntcopy bench memcpy --peers libc-tuned --libc-threshold 1MiB",
+        "leave off a fixed net.core.ntcopy_cache_bytes",
+        "Not counted\n    1 x a byte was wrong in it\n        b\n",
+    ] {
+        assert!(text.contains(words), "{words:?} is missing:\n{text}");
+    }
+    assert!(text.is_ascii() && text.lines().all(|line| line.len() <= 120), "{text}");
+}
+
+#[test]
+fn losses_are_as_plain_as_wins() {
+    let mut record = synthetic_sweep();
+    for sample in record.samples.iter_mut().filter(|sample| sample.mode != "copy") {
+        sample.elapsed_ns = sample.elapsed_ns * 3 / 2;
+    }
+    let target = target(&record);
+    let text = terminal(&advise(&[&record], &target), &target, &[]);
+    assert!(text.contains("leave off MSG_NTCOPY: 0."), "{text}");
+    assert!(!text.contains("SET ") && !text.contains("USE "), "{text}");
+}
+
+#[test]
+fn json_has_every_topic_and_the_figures() {
+    let (all, target) = advice();
+    let object = object(&all, &target, &[source("a", None)]);
+    let list = object["advice"].as_array().unwrap();
+    assert_eq!(list.len(), all.len());
+    let hints = list.iter().find(|one| one["topic"] == "net.core.ntcopy").unwrap();
+    assert_eq!(
+        hints["value"],
+        serde_json::json!({"kind": "sysctl", "name": "net.core.ntcopy", "value": 1})
+    );
+    assert_eq!(hints["gain"]["verdict"], "win");
+    assert_eq!(object["counted"][0]["place"], "a");
+}
+
+#[test]
+fn tunables_keep_what_is_set_already_and_come_last() {
+    let memcpy = "glibc.cpu.x86_non_temporal_threshold";
+    let memset = "glibc.cpu.x86_memset_non_temporal_threshold";
+    let all = [
+        tunable(Topic::MemcpyThreshold, memcpy, 1 << 20),
+        tunable(Topic::MemsetThreshold, memset, 2 << 20),
+    ];
+    let others = format!("glibc.malloc.check=1:{memcpy}=7");
+    let expected = format!("glibc.malloc.check=1:{memcpy}=1048576:{memset}=2097152");
+    assert_eq!(dropins::tunables(&all, &others), expected);
+    let files = dropins::files(&all, &others);
+    let paths: Vec<&str> = files.iter().map(|file| file.path).collect();
+    assert_eq!(paths, [dropins::ENVIRONMENT, dropins::EXAMPLE], "no sysctl without evidence");
+    assert!(files[0].text.contains(&format!("\nGLIBC_TUNABLES={expected}\n")), "{}", files[0].text);
+    let unit = "\n[Service]\n# glibc-memcpy: 0 cells, record a-record\n";
+    assert!(files[1].text.contains(unit), "{}", files[1].text);
+    assert!(files[1].text.contains(&format!("\nEnvironment=GLIBC_TUNABLES={expected}\n")));
+    let target = target(&synthetic_rounds());
+    let text = terminal(&all, &target, &[]);
+    assert!(
+        text.contains(&format!("in one line:\n  GLIBC_TUNABLES={memcpy}=1048576:{memset}=2097152"))
+    );
+}
+
+#[test]
+fn a_drop_in_is_a_comment_but_for_its_settings() {
+    let (mut all, _) = advice();
+    for advice in &mut all {
+        // What a record calls itself must not become a setting.
+        advice.records = vec!["a\nkernel.panic = 1\nrecord".into()];
+    }
+    for file in dropins::files(&all, "") {
+        assert!(file.text.starts_with(dropins::MARK) && file.text.ends_with('\n'));
+        for line in file.text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            let known = ["-net.core.ntcopy", "[Service]"];
+            assert!(known.iter().any(|start| line.starts_with(start)), "{line}");
+        }
+    }
+}

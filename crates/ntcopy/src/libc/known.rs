@@ -1,0 +1,149 @@
+//! Which of its thresholds a C library lets somebody else set, and by which names.
+
+use super::{MEMCPY_TUNABLE, MEMSET_TUNABLE, list_tunables, loader, tunables};
+
+/// memcpy's tunable before glibc 2.29 renamed the namespace.
+const OLD_MEMCPY_TUNABLE: &str = "glibc.tune.x86_non_temporal_threshold";
+
+/// The first release of glibc that has a tunable for memcpy's threshold.
+const FIRST: (u32, u32) = (2, 26);
+/// The first release that calls the namespace `glibc.cpu` (NEWS of 2.29).
+const RENAMED: (u32, u32) = (2, 29);
+/// The first release whose memset has non-temporal stores, and a tunable for them (2.40).
+const WITH_MEMSET: (u32, u32) = (2, 40);
+
+/// A tunable that holds a threshold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tunable {
+    /// Its name in `GLIBC_TUNABLES`.
+    pub name: String,
+    /// Bytes that it holds now, `GLIBC_TUNABLES` included; none where nobody tells.
+    pub current_bytes: Option<u64>,
+    /// The least and the most bytes that are taken; none where nobody tells.
+    pub range_bytes: Option<(u64, u64)>,
+}
+
+/// The two thresholds of a C library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tunables {
+    /// memcpy's, if it has a tunable.
+    pub memcpy: Option<Tunable>,
+    /// memset's, if it has one.
+    pub memset: Option<Tunable>,
+    /// How the names are known.
+    pub source: &'static str,
+}
+
+impl Tunables {
+    /// A C library without any, or one that does not tell.
+    pub const NONE: Tunables =
+        Tunables { memcpy: None, memset: None, source: "it has no such tunables" };
+
+    /// Those of the C library of this process: its loader's own list, or, where the loader has
+    /// none (before glibc 2.33), what the release is known to have.
+    pub fn detect() -> Tunables {
+        match loader().and_then(|path| list_tunables(&path)) {
+            Some(printed) => Tunables::printed(&printed),
+            None => Tunables::of_release(&format!("{} {}", super::name(), super::version())),
+        }
+    }
+
+    /// Those of a release by its label (`glibc 2.36`), as [`super::Libc::label`] gives it; what
+    /// they hold is not known.
+    ///
+    /// From glibc's NEWS and its manual, chapter "Hardware Capability Tunables": the memcpy
+    /// tunable since 2.26, in the namespace `glibc.tune` until 2.28; memset's since 2.40. A
+    /// distribution may have brought the latter into an older release: ask the loader if it is
+    /// there.
+    pub fn of_release(label: &str) -> Tunables {
+        let release = label.strip_prefix("glibc ").and_then(release);
+        let Some(release) = release.filter(|release| *release >= FIRST) else {
+            return Tunables::NONE;
+        };
+        let tunable =
+            |name: &str| Tunable { name: name.to_owned(), current_bytes: None, range_bytes: None };
+        let memcpy = if release < RENAMED { OLD_MEMCPY_TUNABLE } else { MEMCPY_TUNABLE };
+        Tunables {
+            memcpy: Some(tunable(memcpy)),
+            memset: (release >= WITH_MEMSET).then(|| tunable(MEMSET_TUNABLE)),
+            source: "what this release of glibc is known to have",
+        }
+    }
+
+    /// Those that the loader's `--list-tunables` printed.
+    fn printed(printed: &str) -> Tunables {
+        let of = |name: &str| {
+            Some(Tunable {
+                name: name.to_owned(),
+                current_bytes: Some(tunables::value(printed, name)?),
+                range_bytes: tunables::range(printed, name),
+            })
+        };
+        Tunables {
+            memcpy: of(MEMCPY_TUNABLE),
+            memset: of(MEMSET_TUNABLE),
+            source: "the dynamic loader's --list-tunables",
+        }
+    }
+}
+
+/// `2.36` as numbers; `2.36.9000` and `2.36-9+deb12u1` are of that release too.
+fn release(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(label: &str) -> (Option<String>, Option<String>) {
+        let found = Tunables::of_release(label);
+        (found.memcpy.map(|one| one.name), found.memset.map(|one| one.name))
+    }
+
+    #[test]
+    fn each_release_has_its_names() {
+        let some = |name: &str| Some(name.to_owned());
+        for (label, memcpy, memset) in [
+            ("glibc 2.25", None, None),
+            ("glibc 2.26", some(OLD_MEMCPY_TUNABLE), None),
+            ("glibc 2.28", some(OLD_MEMCPY_TUNABLE), None),
+            ("glibc 2.29", some(MEMCPY_TUNABLE), None),
+            ("glibc 2.36", some(MEMCPY_TUNABLE), None),
+            ("glibc 2.39.9000", some(MEMCPY_TUNABLE), None),
+            ("glibc 2.40", some(MEMCPY_TUNABLE), some(MEMSET_TUNABLE)),
+            ("glibc 2.41-6", some(MEMCPY_TUNABLE), some(MEMSET_TUNABLE)),
+            ("glibc 3.0", some(MEMCPY_TUNABLE), some(MEMSET_TUNABLE)),
+            ("musl unknown", None, None),
+            ("glibc unknown", None, None),
+            ("", None, None),
+        ] {
+            assert_eq!(names(label), (memcpy, memset), "{label}");
+        }
+    }
+
+    #[test]
+    fn what_the_loader_prints_goes_before_the_release() {
+        let printed = "\
+glibc.cpu.x86_memset_non_temporal_threshold: 0x4040 (min: 0x4040, max: 0xfffffffffffffff)
+glibc.cpu.x86_non_temporal_threshold: 0x7200000 (min: 0x4040, max: 0xfffffffffffffff)
+";
+        let found = Tunables::printed(printed);
+        let memcpy = found.memcpy.unwrap();
+        assert_eq!(memcpy.current_bytes, Some(114 << 20));
+        assert_eq!(memcpy.range_bytes, Some((0x4040, 0xfff_ffff_ffff_ffff)));
+        assert_eq!(found.memset.unwrap().name, MEMSET_TUNABLE);
+        let without = Tunables::printed("glibc.malloc.check: 0 (min: 0, max: 3)\n");
+        assert_eq!((without.memcpy, without.memset), (None, None));
+    }
+
+    #[cfg(all(target_env = "gnu", target_arch = "x86_64"))]
+    #[test]
+    fn this_library_has_the_names_of_its_release() {
+        let (here, known) =
+            (Tunables::detect(), Tunables::of_release(&super::super::Libc::detect().label()));
+        let name = |one: Option<Tunable>| one.map(|one| one.name);
+        assert_eq!(name(here.memcpy), name(known.memcpy));
+    }
+}
