@@ -85,9 +85,11 @@ fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Fa
     if let Some(why) = run::unavailable(Mode::Nt)? {
         return Ok(Some(why));
     }
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no reason given");
-    Ok(Some(format!("`ntcopy run` cannot hint {}: {}", program.display(), last.trim())))
+    let text = String::from_utf8_lossy(&output.stdout);
+    let obstacles: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("obstacle ")).map(str::trim).collect();
+    let why = if obstacles.is_empty() { "no reason given".into() } else { obstacles.join("; ") };
+    Ok(Some(format!("`ntcopy run` cannot hint {}: {why}", program.display())))
 }
 
 /// A proxy and its backend. Dropped, both are ended, the proxy first.
