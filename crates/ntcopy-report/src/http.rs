@@ -2,11 +2,11 @@
 
 use ntcopy_bench::record::{Cell, Params, Record};
 use ntcopy_bench::stats::http::{Through, Waited, is_open, through, waited};
-use ntcopy_bench::stats::{Verdict, Versus};
 use serde_json::{Value, json};
 
 use crate::bulk::Grid;
 use crate::text;
+use crate::versus::{compared, number, ratio, short, verdict, word};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_http(record: &Record) -> bool {
@@ -88,16 +88,13 @@ fn through_row(through: &Through, baseline: &str) -> Vec<String> {
         cpu(1),
         cpu(2),
         cpu(0),
-        through.per_cpu.as_ref().map_or_else(String::new, |versus| text::ratio(versus.ratio)),
+        short(through.per_cpu.as_ref()),
     ]
 }
 
 fn waited_row(waited: &Waited, baseline: &str) -> Vec<String> {
     let us = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| text::thousands(ns / 1000.0));
     let [p50, p90, p99, p999] = waited.quantiles_ns.map(us);
-    let short = |versus: Option<&Versus>| {
-        versus.map_or_else(String::new, |versus| text::ratio(versus.ratio))
-    };
     let answers = text::thousands(waited.answers as f64);
     vec![
         String::new(),
@@ -114,30 +111,6 @@ fn waited_row(waited: &Waited, baseline: &str) -> Vec<String> {
             late => format!("{answers}, {} late", text::thousands(late as f64)),
         },
     ]
-}
-
-/// `1.31x (1.28-1.35)`.
-fn ratio(versus: Option<&Versus>) -> String {
-    versus.map_or_else(String::new, |versus| {
-        format!("{} ({})", text::ratio(versus.ratio), text::interval(versus.ci))
-    })
-}
-
-fn verdict(versus: Option<&Versus>, is_baseline: bool) -> String {
-    match versus {
-        Some(versus) => Verdict::of(versus.ci).as_str(),
-        None if is_baseline => "baseline",
-        None => "too few pairs",
-    }
-    .to_owned()
-}
-
-fn number(params: &Params, name: &str) -> Option<u64> {
-    params.get(name).and_then(Value::as_u64)
-}
-
-fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
-    params.get(name).and_then(Value::as_str)
 }
 
 /// What a chart of one cell is of.
@@ -194,9 +167,6 @@ fn label(params: &Params) -> String {
 
 /// What `--json` adds: everything that the tables have, as numbers.
 pub(crate) fn json(record: &Record) -> Value {
-    let versus = |versus: &Option<Versus>| {
-        versus.as_ref().map(|v| json!({"ratio": v.ratio, "ci": [v.ci.0, v.ci.1]}))
-    };
     let cpu = |seconds: Option<[f64; 3]>| {
         seconds.map(|[client, proxy, backend]| {
             json!({"client": client, "proxy": proxy, "backend": backend})
@@ -208,9 +178,9 @@ pub(crate) fn json(record: &Record) -> Value {
             json!({
                 "mode": through.mode,
                 "bytes_per_s": through.bytes_per_s.round() as u64,
-                "throughput": versus(&through.throughput),
+                "throughput": compared(&through.throughput),
                 "cpu_s_per_gb": cpu(through.cpu_s_per_gb),
-                "per_cpu": versus(&through.per_cpu),
+                "per_cpu": compared(&through.per_cpu),
                 "nontemporal_part": through.nontemporal_part,
             })
         }));
@@ -219,8 +189,8 @@ pub(crate) fn json(record: &Record) -> Value {
             json!({
                 "mode": waited.mode,
                 "latency_ns": {"p50": p50, "p90": p90, "p99": p99, "p99.9": p999},
-                "p50": versus(&waited.p50),
-                "p99": versus(&waited.p99),
+                "p50": compared(&waited.p50),
+                "p99": compared(&waited.p99),
                 "answers": waited.answers,
                 "unanswered": waited.unanswered,
                 "cpu_s_per_gb": cpu(waited.cpu_s_per_gb),

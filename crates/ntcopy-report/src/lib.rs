@@ -21,6 +21,7 @@ pub mod splice;
 mod sweep;
 pub mod table;
 mod text;
+mod versus;
 
 pub use plot::PlotError;
 pub use text::shell_line;

@@ -5,11 +5,11 @@ pub(crate) mod pingpong;
 use ntcopy_bench::record::{Cell, Params, Record};
 use ntcopy_bench::stats::http::is_open;
 use ntcopy_bench::stats::net::{Exchanged, exchanged};
-use ntcopy_bench::stats::{Verdict, Versus};
 use serde_json::{Value, json};
 
 use crate::bulk::Grid;
 use crate::text;
+use crate::versus::{compared, number, ratio, short, verdict, word};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_net(record: &Record) -> bool {
@@ -127,34 +127,6 @@ fn microseconds(ns: f64) -> String {
     if ns < 100_000.0 { format!("{:.1}", ns / 1000.0) } else { text::thousands(ns / 1000.0) }
 }
 
-pub(super) fn short(versus: Option<&Versus>) -> String {
-    versus.map_or_else(String::new, |versus| text::ratio(versus.ratio))
-}
-
-/// `1.31x (1.28-1.35)`.
-pub(super) fn ratio(versus: Option<&Versus>) -> String {
-    versus.map_or_else(String::new, |versus| {
-        format!("{} ({})", text::ratio(versus.ratio), text::interval(versus.ci))
-    })
-}
-
-pub(super) fn verdict(versus: Option<&Versus>, is_baseline: bool) -> String {
-    match versus {
-        Some(versus) => Verdict::of(versus.ci).as_str(),
-        None if is_baseline => "baseline",
-        None => "too few pairs",
-    }
-    .to_owned()
-}
-
-pub(super) fn number(params: &Params, name: &str) -> Option<u64> {
-    params.get(name).and_then(Value::as_u64)
-}
-
-pub(super) fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
-    params.get(name).and_then(Value::as_str)
-}
-
 /// Where the processes were kept, if anywhere.
 pub(super) fn cpus(params: &Params) -> Option<String> {
     let (client, server) = (number(params, "client_cpu")?, number(params, "server_cpu")?);
@@ -208,14 +180,6 @@ fn label(params: &Params) -> String {
     match number(params, "offered_requests_per_1000_s") {
         Some(offered) => format!("{connections}, {}/s", text::thousands(offered as f64 / 1000.0)),
         None => connections,
-    }
-}
-
-/// A comparison, for programs.
-pub(super) fn compared(versus: &Option<Versus>) -> Value {
-    match versus {
-        Some(versus) => json!({"ratio": versus.ratio, "ci": [versus.ci.0, versus.ci.1]}),
-        None => Value::Null,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::plan::bulk::ForkPlan;
-use crate::plan::http::HttpPlan;
+use crate::plan::http::{HttpPlan, Times};
 use crate::plan::net::NetPlan;
 use crate::plan::pingpong::PingPongPlan;
 use crate::plan::{self, Plan, Sysctl};
@@ -42,13 +42,8 @@ impl Needs {
     /// Those of clients, proxies and backends.
     #[must_use]
     pub fn of_http(plan: &HttpPlan) -> Needs {
-        let mut longest = OVERHEAD;
-        let samples = plan.pairs.saturating_mul(u32::try_from(plan.ways.len()).unwrap_or(1));
-        for cell in &plan.cells {
-            let times = plan.times(cell.form);
-            let sample = times.sample + times.warm_up;
-            longest += sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR);
-        }
+        let forms = plan.cells.iter().map(|cell| plan.times(cell.form));
+        let longest = of_load(forms, plan.pairs, plan.ways.len());
         Needs {
             samples: plan.samples(),
             memory_bytes: plan.memory_bytes(),
@@ -60,13 +55,8 @@ impl Needs {
     /// Those of a client and a server with requests and responses.
     #[must_use]
     pub fn of_net(plan: &NetPlan) -> Needs {
-        let mut longest = OVERHEAD;
-        let samples = plan.pairs.saturating_mul(u32::try_from(plan.modes.len()).unwrap_or(1));
-        for cell in &plan.cells {
-            let times = plan.times(cell.form);
-            let sample = times.sample + times.warm_up;
-            longest += sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR);
-        }
+        let forms = plan.cells.iter().map(|cell| plan.times(cell.form));
+        let longest = of_load(forms, plan.pairs, plan.modes.len());
         Needs {
             samples: plan.samples(),
             memory_bytes: plan.memory_bytes(),
@@ -100,6 +90,15 @@ impl Needs {
             longest: Some(OVERHEAD + sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR)),
         }
     }
+}
+
+/// How long the samples of clients may take: in each cell so many groups of so many modes.
+fn of_load(cells: impl Iterator<Item = Times>, pairs: u32, modes: usize) -> Duration {
+    let samples = pairs.saturating_mul(u32::try_from(modes).unwrap_or(1));
+    let sample = |times: Times| times.sample + times.warm_up;
+    cells.fold(OVERHEAD, |longest, times| {
+        longest + sample(times).saturating_mul(samples).saturating_mul(SAMPLE_FACTOR)
+    })
 }
 
 fn longest(plan: &Plan) -> Option<Duration> {

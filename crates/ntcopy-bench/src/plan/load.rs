@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::experiment::Rate;
+
 /// How the client asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadForm {
@@ -18,6 +20,21 @@ impl LoadForm {
         match self {
             LoadForm::Closed => "closed",
             LoadForm::Open => "open",
+        }
+    }
+
+    /// What is offered, in requests per 1000 s, of a baseline that was answered so many without a
+    /// pause; nothing in the closed form.
+    pub(crate) fn offered(self, rate: Rate, baseline: Option<u64>) -> Result<Option<u64>, String> {
+        match (self, rate) {
+            (LoadForm::Closed, _) | (LoadForm::Open, Rate::Off) => Ok(None),
+            (LoadForm::Open, Rate::PerSecond(rate)) => Ok(Some(u64::from(rate) * 1000)),
+            (LoadForm::Open, Rate::OfBaseline(part)) => match baseline {
+                Some(rate) => Ok(Some((rate * u64::from(part) / 10_000).max(1))),
+                None => Err("the baseline was not answered without a pause, so there is no rate \
+                             to offer"
+                    .to_owned()),
+            },
         }
     }
 }

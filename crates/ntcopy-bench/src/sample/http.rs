@@ -174,21 +174,6 @@ impl Bench<'_> {
         Ok(lanes)
     }
 
-    /// What an open cell offers, requests per 1000 s; nothing of a closed one.
-    fn offered(&self, cell: &HttpCell) -> Result<Option<u64>, String> {
-        use crate::experiment::http::Rate;
-        match (cell.form, self.plan.rate) {
-            (HttpForm::Closed, _) | (HttpForm::Open, Rate::Off) => Ok(None),
-            (HttpForm::Open, Rate::PerSecond(rate)) => Ok(Some(u64::from(rate) * 1000)),
-            (HttpForm::Open, Rate::OfBaseline(part)) => match self.baseline_rate {
-                Some(rate) => Ok(Some((rate * u64::from(part) / 10_000).max(1))),
-                None => Err("the baseline was not answered without a pause, so there is no rate \
-                             to offer"
-                    .to_owned()),
-            },
-        }
-    }
-
     /// One error row.
     fn failed(&self, cell: u32, way: Way, failure: &Failure) -> Line {
         Line::Error(RunError {
@@ -210,7 +195,7 @@ impl Bench<'_> {
         let plan = self.plan;
         let cell = &plan.cells[number];
         let index = u32::try_from(number).unwrap_or(u32::MAX);
-        let offered = self.offered(cell);
+        let offered = cell.form.offered(self.plan.rate, self.baseline_rate);
         let params = plan.params(cell, offered.clone().unwrap_or(None));
         writer.line(&Line::Cell(Cell { cell: index, params }))?;
         let offered = match offered {

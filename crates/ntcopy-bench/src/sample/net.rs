@@ -4,9 +4,8 @@ mod cell;
 
 use super::bulk::{Options, header};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
-use crate::experiment::Rate;
 use crate::experiment::net::NetMode;
-use crate::plan::net::{LoadForm, NetCell, NetPlan};
+use crate::plan::net::{LoadForm, NetPlan};
 use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
 use crate::run::net::{self, Lane, NetClient, Network, Setup};
 use crate::run::{Failure, Stop, place, unix_now_ns};
@@ -156,20 +155,6 @@ pub(super) fn failed(cell: u32, mode: NetMode, failure: &Failure) -> Line {
 }
 
 impl Bench<'_> {
-    /// What an open cell offers, requests per 1000 s; nothing of a closed one.
-    fn offered(&self, cell: &NetCell) -> Result<Option<u64>, String> {
-        match (cell.form, self.plan.rate) {
-            (LoadForm::Closed, _) | (LoadForm::Open, Rate::Off) => Ok(None),
-            (LoadForm::Open, Rate::PerSecond(rate)) => Ok(Some(u64::from(rate) * 1000)),
-            (LoadForm::Open, Rate::OfBaseline(part)) => match self.baseline_rate {
-                Some(rate) => Ok(Some((rate * u64::from(part) / 10_000).max(1))),
-                None => Err("the baseline was not answered without a pause, so there is no rate \
-                             to offer"
-                    .to_owned()),
-            },
-        }
-    }
-
     fn cell(
         &mut self,
         number: usize,
@@ -180,7 +165,7 @@ impl Bench<'_> {
         let plan = self.plan;
         let cell = &plan.cells[number];
         let index = u32::try_from(number).unwrap_or(u32::MAX);
-        let offered = self.offered(cell);
+        let offered = cell.form.offered(self.plan.rate, self.baseline_rate);
         let params = plan.params(cell, offered.clone().unwrap_or(None));
         writer.line(&Line::Cell(Cell { cell: index, params }))?;
         let mut measured = Vec::new();

@@ -4,9 +4,10 @@ use ntcopy_bench::record::{Cell, Params, Record};
 use ntcopy_bench::stats::pingpong::{PERCENTILES, Played, played};
 use serde_json::{Value, json};
 
-use super::{compared, cpus, number, ratio, verdict, word};
+use super::cpus;
 use crate::bulk::Grid;
 use crate::text;
+use crate::versus::{compared, number, ratio, verdict, word};
 
 const HEADER: [&str; 10] = [
     "message",

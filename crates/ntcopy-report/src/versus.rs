@@ -1,0 +1,47 @@
+//! A mode beside the baseline, in the words and for the programs that every table shares; and what
+//! a cell's parameters say.
+
+use ntcopy_bench::record::Params;
+use ntcopy_bench::stats::{Verdict, Versus};
+use serde_json::{Value, json};
+
+use crate::text;
+
+/// `1.31x`.
+pub(crate) fn short(versus: Option<&Versus>) -> String {
+    versus.map_or_else(String::new, |versus| text::ratio(versus.ratio))
+}
+
+/// `1.31x (1.28-1.35)`.
+pub(crate) fn ratio(versus: Option<&Versus>) -> String {
+    versus.map_or_else(String::new, |versus| {
+        format!("{} ({})", text::ratio(versus.ratio), text::interval(versus.ci))
+    })
+}
+
+pub(crate) fn verdict(versus: Option<&Versus>, is_baseline: bool) -> String {
+    match versus {
+        Some(versus) => Verdict::of(versus.ci).as_str(),
+        None if is_baseline => "baseline",
+        None => "too few pairs",
+    }
+    .to_owned()
+}
+
+/// A comparison, for programs.
+pub(crate) fn compared(versus: &Option<Versus>) -> Value {
+    match versus {
+        Some(versus) => json!({"ratio": versus.ratio, "ci": [versus.ci.0, versus.ci.1]}),
+        None => Value::Null,
+    }
+}
+
+/// A parameter that is a number.
+pub(crate) fn number(params: &Params, name: &str) -> Option<u64> {
+    params.get(name).and_then(Value::as_u64)
+}
+
+/// A parameter that is a word.
+pub(crate) fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
+    params.get(name).and_then(Value::as_str)
+}
