@@ -120,6 +120,27 @@ fn over_tls_and_tcp_the_bytes_are_the_same() {
 }
 
 #[test]
+fn behind_devices_their_own_way_is_measured_and_nothing_is_left() {
+    let place = tempfile::tempdir().unwrap();
+    let before = fs::read_to_string("/proc/net/dev").map(|text| text.lines().count()).unwrap();
+    let args = ["--transport", "veth", "--modes", "nocache", "--rate", "off"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    let after = fs::read_to_string("/proc/net/dev").map(|text| text.lines().count()).unwrap();
+    assert_eq!(after, before, "the devices were never here");
+    if output.status.code() == Some(3) {
+        assert!(stderr(&output).contains("not available"), "{}", stderr(&output));
+        println!("not run: {}", stderr(&output));
+        return;
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["transport"] == "veth"));
+    let nocache = record.samples.iter().filter(|sample| sample.mode == "nocache").count();
+    assert_eq!((nocache, record.samples.len()), (4 * 5, 4 * 2 * 5));
+}
+
+#[test]
 fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
     let place = tempfile::tempdir().unwrap();
     let args = ["--modes", "copy", "--rate", "off", "--inject", "wrong-byte"];
@@ -204,6 +225,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--stack", "apache"], "haproxy+nginx"),
         (&["--stack", "haproxy+nginx", "--scheme", "ktls"], "does not speak it"),
         (&["--stack", "nginx+nginx", "--modes", "auto"], "storaged+proxyd does"),
+        (&["--modes", "nocache"], "say --transport veth too"),
         (&["--rate", "1.5"], "requests a second"),
         (&["--cpus", "0,0"], "client, proxy and backend"),
     ] {
@@ -220,9 +242,16 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
 fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
     let built = Command::new(program()).args(["kernel", "build"]).output().unwrap();
     assert!(built.status.success(), "{}", stderr(&built));
+    // Behind devices the backend's bytes are counted in another network namespace.
+    for transport in ["unix", "veth"] {
+        every_sample_is_counted_as_its_mode_says(transport);
+    }
+}
+
+fn every_sample_is_counted_as_its_mode_says(transport: &str) {
     let place = tempfile::tempdir().unwrap();
     let args = ["--kernel", "um", "--object", "64KiB", "--data-set", "1MiB", "--connections", "4"];
-    let args = [&args[..], &["--rate", "off", "--json"]].concat();
+    let args = [&args[..], &["--transport", transport, "--rate", "off", "--json"]].concat();
     let output = bench(&args, place.path()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let record = Record::read(place.path().join("record")).unwrap();
@@ -233,7 +262,7 @@ fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
         let counted = sample.counters.values().sum::<u64>() - spliced;
         let bodies: u64 = sample.series.get("counted_bytes").into_iter().flatten().sum();
         match sample.mode.as_str() {
-            "copy" | "sendfile" => assert_eq!(counted, 0, "{sample:?}"),
+            "copy" | "sendfile" | "nocache" => assert_eq!(counted, 0, "{sample:?}"),
             _ => assert!(counted >= bodies && bodies >= sample.bytes, "{sample:?}"),
         }
     }

@@ -133,7 +133,10 @@ pub(crate) fn heading(params: &Params) -> String {
         "h3" => "HTTP/3".to_owned(),
         other => other.to_owned(),
     }));
-    words.extend(word(params, "transport").map(|how| format!("{how} sockets to the backend")));
+    words.extend(word(params, "transport").map(|how| match number(params, "mtu_bytes") {
+        Some(mtu) => format!("TCP to a backend behind devices ({how}, packets of {mtu} bytes)"),
+        None => format!("{how} sockets to the backend"),
+    }));
     let (object, data) = (number(params, "object_bytes"), number(params, "dataset_bytes"));
     if let (Some(object), Some(data)) = (object, data) {
         words.push(format!("objects of {} out of {}", text::size(object), text::size(data)));

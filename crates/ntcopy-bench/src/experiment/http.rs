@@ -37,7 +37,8 @@ impl Stack {
         match self {
             Stack::StoragedProxyd => HttpMode::ALL,
             Stack::HaproxyNginx | Stack::NginxNginx => {
-                &[HttpMode::Copy, HttpMode::Nt, HttpMode::Adaptive, HttpMode::Sendfile]
+                use HttpMode::{Adaptive, Copy, Nocache, Nt, Sendfile};
+                &[Copy, Nt, Adaptive, Sendfile, Nocache]
             }
         }
     }
@@ -67,6 +68,8 @@ pub enum HttpMode {
     Vmsplice,
     /// The backend chooses for each response.
     Auto,
+    /// Plain sends through devices with the feature tx-nocache-copy: the kernel's own alternative.
+    Nocache,
 }
 
 words!(
@@ -76,7 +79,8 @@ words!(
     Adaptive = "adaptive",
     Sendfile = "sendfile",
     Vmsplice = "vmsplice",
-    Auto = "auto"
+    Auto = "auto",
+    Nocache = "nocache"
 );
 
 impl HttpMode {
@@ -94,9 +98,11 @@ pub enum Transport {
     Unix,
     /// TCP over the loopback.
     Tcp,
+    /// TCP through a pair of devices, with the backend in a network namespace of its own.
+    Veth,
 }
 
-words!(Transport, Unix = "unix", Tcp = "tcp");
+words!(Transport, Unix = "unix", Tcp = "tcp", Veth = "veth");
 
 /// What is between client and proxy, over TCP or UDP of the loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -140,6 +146,10 @@ pub struct Defaults {
     pub baseline: String,
     /// Modes that are measured when none are asked for.
     pub modes: Vec<String>,
+    /// The same where devices are between proxy and backend.
+    pub veth_modes: Vec<String>,
+    /// The devices' largest packet in bytes.
+    pub mtu_bytes: u32,
     /// Stacks that are measured when none are asked for.
     pub stacks: Vec<String>,
     /// Between proxy and backend.
@@ -244,7 +254,9 @@ mod tests {
         let defaults = defaults();
         assert_eq!(defaults.name, NAME);
         assert_eq!(defaults.baseline.parse(), Ok(HttpMode::Copy));
-        assert!(defaults.modes.iter().all(|mode| mode.parse::<HttpMode>().is_ok()));
+        for modes in [&defaults.modes, &defaults.veth_modes] {
+            assert!(modes.iter().all(|mode| mode.parse::<HttpMode>().is_ok()));
+        }
         assert!(defaults.stacks.iter().all(|stack| stack.parse::<Stack>().is_ok()));
         assert!(defaults.transport.parse::<Transport>().is_ok());
         assert!(defaults.scheme.parse::<Scheme>().is_ok());

@@ -83,9 +83,12 @@ pub enum PlanError {
     /// A mode that needs devices.
     #[error(
         "--modes nocache: tx-nocache-copy is a feature of a device, which the loopback has \
-             not: say --veth too"
+             not: {say}"
     )]
-    NoDevice,
+    NoDevice {
+        /// What to say instead.
+        say: &'static str,
+    },
     /// More connections than a client should have.
     #[error("--connections {asked}: at most {most}")]
     TooManyConnections {

@@ -19,6 +19,8 @@ const MOST_CONNECTIONS: u32 = 4096;
 const TCP_BUFFERS_BYTES: u64 = 10 << 20;
 /// What the daemons take beside their data: code, stacks, pipes, tables.
 const PROGRAMS_BYTES: u64 = 192 << 20;
+/// The way to a device.
+const WITH_VETH: &str = "say --transport veth too";
 /// And all the daemons of one way.
 const WAY_BYTES: u64 = 32 << 20;
 
@@ -75,6 +77,8 @@ pub struct HttpPlan {
     pub ways: Vec<Way>,
     /// Between proxy and backend.
     pub transport: Transport,
+    /// Largest packet in bytes of the devices there, if they are that.
+    pub mtu_bytes: u32,
     /// Between client and proxy.
     pub scheme: Scheme,
     /// Threads of the proxy, and of the backend.
@@ -147,6 +151,9 @@ impl HttpPlan {
         put("connections", cell.connections.into());
         put("asked_bytes", cell.asked_bytes().into());
         put("transport", self.transport.as_str().into());
+        if self.transport == Transport::Veth {
+            put("mtu_bytes", self.mtu_bytes.into());
+        }
         put("scheme", self.scheme.as_str().into());
         put("workers", self.workers.into());
         let mut stacks: Vec<&str> = Vec::new();
@@ -226,11 +233,13 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     }
     let word = "the defaults parse";
     let scheme = settings.scheme.unwrap_or_else(|| defaults.scheme.parse().expect(word));
+    let transport = settings.transport.unwrap_or_else(|| defaults.transport.parse().expect(word));
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
     Ok(HttpPlan {
         cells: cells(settings, rate)?,
-        ways: ways(settings, scheme)?,
-        transport: settings.transport.unwrap_or_else(|| defaults.transport.parse().expect(word)),
+        ways: ways(settings, scheme, transport)?,
+        transport,
+        mtu_bytes: defaults.mtu_bytes,
         scheme,
         workers,
         rate,
@@ -250,7 +259,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
 }
 
 /// Every stack in every mode that it has, the first stack's baseline first.
-fn ways(settings: &Settings, scheme: Scheme) -> Result<Vec<Way>, PlanError> {
+fn ways(settings: &Settings, scheme: Scheme, transport: Transport) -> Result<Vec<Way>, PlanError> {
     let word = "the defaults parse";
     let parsed = |names: &[String]| names.iter().map(|name| name.parse().expect(word)).collect();
     let stacks: Vec<Stack> = if settings.stacks.is_empty() {
@@ -262,8 +271,13 @@ fn ways(settings: &Settings, scheme: Scheme) -> Result<Vec<Way>, PlanError> {
     if let Some(stack) = stacks.iter().copied().find(|stack| !stack.speaks(scheme)) {
         return Err(PlanError::NotSpoken { stack, scheme });
     }
+    let has_devices = transport == Transport::Veth;
+    let usual = if has_devices { &defaults().veth_modes } else { &defaults().modes };
     let asked: Vec<HttpMode> =
-        if settings.modes.is_empty() { parsed(&defaults().modes) } else { settings.modes.clone() };
+        if settings.modes.is_empty() { parsed(usual) } else { settings.modes.clone() };
+    if asked.contains(&HttpMode::Nocache) && !has_devices {
+        return Err(PlanError::NoDevice { say: WITH_VETH });
+    }
     let has = |mode: &HttpMode| stacks.iter().any(|stack| stack.modes().contains(mode));
     if let Some(mode) = asked.iter().copied().find(|mode| !has(mode)) {
         return Err(PlanError::NoSuchMode { mode });

@@ -1,5 +1,5 @@
 use super::*;
-use crate::experiment::http::HttpMode::{Adaptive, Copy, Nt, Sendfile, Vmsplice};
+use crate::experiment::http::HttpMode::{Adaptive, Copy, Nocache, Nt, Sendfile, Vmsplice};
 use crate::experiment::http::Stack::{HaproxyNginx, StoragedProxyd};
 
 fn cpus() -> Cpus {
@@ -44,6 +44,20 @@ fn the_first_stack_is_the_baseline_and_a_mode_is_where_a_stack_has_it() {
     assert_eq!(ways, expected);
     assert_eq!(plan.baseline(), "haproxy+nginx:copy");
     assert_eq!(plan.name(plan.ways[3]), "storaged+proxyd:adaptive");
+}
+
+#[test]
+fn the_kernel_s_own_alternative_takes_devices() {
+    let nocache = Settings { modes: vec![Nocache], ..Settings::default() };
+    assert_eq!(plan(&nocache, &cpus()), Err(PlanError::NoDevice { say: WITH_VETH }));
+    let settings = Settings { transport: Some(Transport::Veth), ..Settings::default() };
+    let plan = made(&settings);
+    let modes: Vec<HttpMode> = plan.ways.iter().map(|way| way.mode).collect();
+    assert_eq!(modes, [Copy, Nt, Adaptive, Nocache]);
+    let params = plan.params(&plan.cells[0], None);
+    assert_eq!((&params["transport"], &params["mtu_bytes"]), (&"veth".into(), &1500.into()));
+    let unix = made(&Settings::default());
+    assert!(!unix.params(&unix.cells[0], None).contains_key("mtu_bytes"));
 }
 
 #[test]

@@ -18,6 +18,8 @@ const MOST_CONNECTIONS: u32 = 2048;
 const MODE_BYTES: u64 = 16 << 20;
 /// What one connection's sockets hold beside the messages, at most.
 const SOCKETS_BYTES: u64 = 512 << 10;
+/// The way to a device.
+const WITH_VETH: &str = "say --veth too";
 /// IPv6 wants no less.
 const LEAST_MTU_BYTES: u32 = 1280;
 /// A pair of devices takes no more.
@@ -241,7 +243,7 @@ fn modes(settings: &Settings) -> Result<Vec<NetMode>, PlanError> {
         settings.modes.clone()
     };
     if asked.contains(&NetMode::Nocache) && !settings.veth {
-        return Err(PlanError::NoDevice);
+        return Err(PlanError::NoDevice { say: WITH_VETH });
     }
     Ok(with_baseline(&asked))
 }

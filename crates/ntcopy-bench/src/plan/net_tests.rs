@@ -29,7 +29,7 @@ fn the_devices_own_way_is_measured_where_there_are_devices() {
     let params = plan.params(&plan.cells[0], None);
     assert_eq!((&params["between"], &params["mtu_bytes"]), (&"veth".into(), &1500.into()));
     let settings = Settings { modes: vec![NetMode::Nocache], ..Settings::default() };
-    assert_eq!(super::plan(&settings, &cpus()), Err(PlanError::NoDevice));
+    assert_eq!(super::plan(&settings, &cpus()), Err(PlanError::NoDevice { say: WITH_VETH }));
 }
 
 #[test]

@@ -111,7 +111,8 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
     };
     let asked = if settings.modes.is_empty() { modes().to_vec() } else { settings.modes.clone() };
     if asked.contains(&NetMode::Nocache) {
-        return Err(PlanError::NoDevice);
+        let say = "`ntcopy bench net --veth` has one";
+        return Err(PlanError::NoDevice { say });
     }
     let ms = |long: u64, quick: u64| Duration::from_millis(pick(long, quick));
     Ok(PingPongPlan {

@@ -7,12 +7,14 @@ use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::http::{Scheme, Stack, Way};
 use crate::plan::http::{HttpCell, HttpForm, HttpPlan};
 use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
-use crate::run::http::{self, Certificate, Client, Data, Running, Scratch, Setup};
+use crate::run::http::{self, Certificate, Client, Data, Links, Running, Scratch, Setup};
 use crate::run::{Failure, Stop, unix_now_ns};
 
 /// One way while it is measured: its daemons, and the client's connections to them.
 struct Lane {
     way: Way,
+    /// Its place among the ways.
+    number: u8,
     /// Goes first: a proxy that ends does not wait for it.
     client: Option<Client>,
     running: Running,
@@ -23,6 +25,8 @@ struct Bench<'a> {
     options: &'a Options,
     stop: &'a Stop,
     open_files: u64,
+    /// Devices between proxies and backends, where they are that.
+    links: Option<Links>,
     /// Requests per 1000 s that the baseline was answered in the last closed cell.
     baseline_rate: Option<u64>,
 }
@@ -46,6 +50,7 @@ pub fn measure(
     let open_files = http::allow_files(plan).map_err(MeasureError::Start)?;
     let (ways, missing) = available(plan).map_err(MeasureError::Start)?;
     http::place_client(plan).map_err(MeasureError::Start)?;
+    let links = Links::make(plan, &ways).map_err(MeasureError::Start)?;
     let header = header(plan.experiment(), plan.baseline(), options);
     let place = match &options.out {
         Some(out) => out.clone(),
@@ -58,7 +63,7 @@ pub fn measure(
         writer.line(&Line::Unavailable(line))?;
     }
     progress.begin(plan.cells.len() as u64 * u64::from(plan.pairs) * ways.len() as u64);
-    let mut bench = Bench { plan, options, stop, open_files, baseline_rate: None };
+    let mut bench = Bench { plan, options, stop, open_files, links, baseline_rate: None };
     let mut number = 0;
     while let Some(first) = plan.cells.get(number) {
         let alike = plan.cells[number..].iter().take_while(|cell| cell.has_data_of(first)).count();
@@ -155,7 +160,7 @@ impl Bench<'_> {
             _ => Some(Certificate::make(scratch.path())?),
         };
         let mut lanes = Vec::new();
-        for (number, way) in ways.iter().enumerate() {
+        for (number, way) in (0..).zip(ways) {
             let folder = scratch.path().join(format!("way{number}"));
             std::fs::create_dir(&folder)
                 .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
@@ -167,9 +172,10 @@ impl Bench<'_> {
                 certificate: certificate.as_ref(),
                 open_files: self.open_files,
                 patience: self.options.patience,
+                link: self.links.as_ref().map(|links| links.of(number)),
             };
             let running = Running::start(&setup, data, self.stop)?;
-            lanes.push(Lane { way: *way, client: None, running });
+            lanes.push(Lane { way: *way, number, client: None, running });
         }
         Ok(lanes)
     }

@@ -27,7 +27,7 @@ const LAST_LINES: usize = 4;
 pub enum Endpoint {
     /// A socket in the file system.
     Unix(PathBuf),
-    /// An address of the loopback.
+    /// An address of the loopback, or of a device that was made for it.
     Tcp(SocketAddr),
 }
 
@@ -132,6 +132,12 @@ impl Daemon {
     /// CPU time of all its processes so far, nanoseconds.
     pub fn cpu_ns(&self) -> Result<u64, Failure> {
         self.clocks.iter().map(CpuClock::ns).sum()
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     fn pid(&self) -> Pid {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +14,9 @@ use super::scratch::Scratch;
 use crate::experiment::http::Stack;
 use crate::plan::http::HttpCell;
 use crate::run::{Failure, Stop, pattern};
+
+/// The address of this machine for itself.
+pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// An object's path in a URL, and below nginx's root.
 pub fn path(object: u64) -> String {
@@ -136,9 +139,9 @@ fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// An address of the loopback that nobody listens on.
-pub fn free_address() -> Result<SocketAddr, Failure> {
-    let failed = || Failure::io("cannot find a free port of the loopback");
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(failed())?;
+pub fn free_address(ip: IpAddr) -> Result<SocketAddr, Failure> {
+    let failed = || Failure::io(format!("cannot find a free port of {ip}"));
+    let listener = std::net::TcpListener::bind((ip, 0)).map_err(failed())?;
     listener.local_addr().map_err(failed())
 }
 

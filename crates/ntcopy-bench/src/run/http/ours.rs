@@ -23,7 +23,7 @@ pub fn seeding(data: &Path, at: &Endpoint) -> Result<Command, Failure> {
 /// The backend of a way.
 pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command, Failure> {
     let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
-    command.args(["--log-level", "warn", "--mode", setup.way.mode.as_str()]);
+    command.args(["--log-level", "warn", "--mode", backend_mode(setup.way.mode)]);
     command.arg("--workers").arg(setup.plan.workers.to_string());
     // Each object stays open, so that its bytes are verified once and its pages stay mapped.
     command.arg("--open-objects").arg((setup.cell.objects() + 16).to_string());
@@ -35,12 +35,21 @@ pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command
     Ok(command)
 }
 
+/// What storaged is told.
+fn backend_mode(mode: HttpMode) -> &'static str {
+    match mode {
+        // The devices do it.
+        HttpMode::Nocache => HttpMode::Copy.as_str(),
+        other => other.as_str(),
+    }
+}
+
 /// What proxyd does with what it writes itself. A backend that copies nothing leaves heads.
 fn proxy_mode(mode: HttpMode) -> &'static str {
     match mode {
         HttpMode::Nt => "nt",
         HttpMode::Adaptive | HttpMode::Auto => "adaptive",
-        HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice => "copy",
+        HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice | HttpMode::Nocache => "copy",
     }
 }
 

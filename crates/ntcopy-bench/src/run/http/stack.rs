@@ -1,11 +1,14 @@
 //! A proxy and its backend, running.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use ntcopy::socket;
+
 use super::daemon::{Daemon, Endpoint};
-use super::data::{Data, free_address};
+use super::data::{Data, LOOPBACK, free_address};
+use super::links::Link;
 use super::load::CpuNs;
 use super::programs::Program;
 use super::tls::Certificate;
@@ -15,7 +18,7 @@ use crate::experiment::Mode;
 use crate::experiment::http::{HttpMode, Scheme, Stack, Transport, Way};
 use crate::plan::http::{HttpCell, HttpPlan};
 use crate::run::cpu_clock::CpuClock;
-use crate::run::{self, Failure, Stop};
+use crate::run::{self, Failure, Stop, counters};
 
 /// What a way is started for.
 pub struct Setup<'a> {
@@ -33,7 +36,33 @@ pub struct Setup<'a> {
     pub open_files: u64,
     /// How long anything may take.
     pub patience: Duration,
+    /// What is between proxy and backend, if that was made for it.
+    pub link: Option<Link<'a>>,
 }
+
+impl Setup<'_> {
+    /// Where the backend listens.
+    fn between(&self) -> Result<Endpoint, Failure> {
+        match (self.plan.transport, self.link) {
+            (Transport::Unix, _) => Ok(Endpoint::Unix(self.folder.join("b.sock"))),
+            (_, Some(link)) => link.free_address().map(Endpoint::Tcp),
+            (_, None) => free_address(LOOPBACK).map(Endpoint::Tcp),
+        }
+    }
+
+    /// Starts the backend, where it belongs.
+    fn start_backend(&self, name: &'static str, command: Command) -> Result<Daemon, Failure> {
+        let cpu = self.plan.places.map(|places| places.backend);
+        let start = || Daemon::start(name, command, self.folder, cpu);
+        match self.link {
+            Some(link) => link.at_backend(start)?,
+            None => start(),
+        }
+    }
+}
+
+/// The kernel's counters in each network namespace that takes part; none where it has none.
+pub(super) type Counted = Vec<Option<socket::Counters>>;
 
 /// Why a way can't be had here, if so: a program is missing, or the kernel has no flag.
 ///
@@ -95,6 +124,8 @@ fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Fa
 /// A proxy and its backend. Dropped, both are ended, the proxy first.
 pub struct Running {
     way: Way,
+    /// Whether the backend is in a network namespace of its own.
+    is_apart: bool,
     proxy: Daemon,
     backend: Daemon,
     target: Target,
@@ -109,11 +140,7 @@ impl Running {
     ///
     /// One of them did not come up.
     pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
-        let between = match setup.plan.transport {
-            Transport::Unix => Endpoint::Unix(setup.folder.join("b.sock")),
-            Transport::Tcp => Endpoint::Tcp(free_address()?),
-        };
-        let places = setup.plan.places;
+        let between = setup.between()?;
         let [proxy, backend] = Program::of(setup.way.stack);
         let command = match backend {
             Program::Storaged => {
@@ -124,18 +151,17 @@ impl Running {
                 theirs::nginx_backend(setup, root, &between)?
             }
         };
-        let cpu = places.map(|places| places.backend);
-        let mut backend = Daemon::start(backend.name(), command, setup.folder, cpu)?;
+        let mut backend = setup.start_backend(backend.name(), command)?;
         backend.wait_for(&between, setup.patience, stop)?;
         // Not before: the backend's could be the same.
-        let address = free_address()?;
+        let address = free_address(LOOPBACK)?;
         let front = Endpoint::Tcp(address);
         let command = match proxy {
             Program::Proxyd => ours::proxyd(setup, &front, &between)?,
             Program::Haproxy => theirs::haproxy(setup, &front, &between)?,
             _ => theirs::nginx_proxy(setup, &front, &between)?,
         };
-        let cpu = places.map(|places| places.proxy);
+        let cpu = setup.plan.places.map(|places| places.proxy);
         let mut proxy = Daemon::start(proxy_name(proxy), command, setup.folder, cpu)?;
         if setup.plan.scheme != Scheme::H3 {
             proxy.wait_for(&front, setup.patience, stop)?;
@@ -147,6 +173,7 @@ impl Running {
         };
         Ok(Running {
             way: setup.way,
+            is_apart: setup.link.is_some(),
             proxy,
             backend,
             target: Target { address, tls, patience: setup.patience },
@@ -192,6 +219,17 @@ impl Running {
             proxy: self.proxy.cpu_ns()?,
             backend: self.backend.cpu_ns()?,
         })
+    }
+
+    /// The kernel's counters, of all who send here.
+    pub(super) fn counters(&self) -> Result<Counted, Failure> {
+        let mut all = vec![counters::read()?];
+        if self.is_apart {
+            let path = PathBuf::from(format!("/proc/{}/net/ntcopy_stat", self.backend.id()));
+            let theirs = socket::counters_in(&path);
+            all.push(theirs.map_err(|error| Failure::Counters(error.to_string()))?);
+        }
+        Ok(all)
     }
 
     /// Names the daemon that is gone, if that was the cause.

@@ -119,6 +119,9 @@ impl<'a> CellRun<'a> {
     fn prepare(&self, lane: &mut Lane) -> Result<(), Failure> {
         let bench = self.bench;
         lane.running.find_clocks()?;
+        if let Some(links) = &bench.links {
+            links.of(lane.number).is_as(lane.way.mode)?;
+        }
         let mut client = Client::connect(&lane.running, self.cell, bench.stop)?;
         let connections = u64::from(self.cell.connections);
         let objects =
@@ -139,7 +142,7 @@ impl<'a> CellRun<'a> {
         let running = &lane.running;
         let gone = || Failure::Answer("the client is gone".to_owned());
         let client = lane.client.as_mut().ok_or_else(gone)?;
-        let proof = Proof::begin(lane.way, bench.plan.scheme)?;
+        let proof = Proof::begin(running, bench.plan.scheme)?;
         let meter = || running.cpu();
         let window = match self.offered {
             None => client.closed(times.warm_up, times.sample, &meter)?,
@@ -152,7 +155,8 @@ impl<'a> CellRun<'a> {
         };
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         // What was given up is nobody's to count.
-        let counters = if is_whole { proof.check(window.all_bytes)? } else { BTreeMap::new() };
+        let counters =
+            if is_whole { proof.check(running, window.all_bytes)? } else { BTreeMap::new() };
         client.check(1, Look::comparing(false))?;
         if self.bench.plan.ways.first() == Some(&lane.way) {
             let bodies = window.bytes as f64 / self.cell.object_bytes as f64;

@@ -18,6 +18,7 @@ Examples:
   ntcopy bench http --quick                              on this kernel, in a minute
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
+  ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
 
 A client asks a proxy, which asks a backend. Each combination of objects and connections is measured
 twice. Without a pause, every connection asks anew as soon as it is answered: how much goes through,
@@ -29,6 +30,11 @@ Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, 
 sendfile (the backend copies nothing); storaged+proxyd also has vmsplice and auto. nginx and HAProxy
 get the hint from `ntcopy run`. The daemons are started in a folder of their own, and end with the
 measurement.
+
+With --transport veth there is also nocache: plain sends, and the feature tx-nocache-copy of both
+devices. Client and proxy are in one network namespace then, the backend in another, with a pair of
+devices for each mode. They have no names, and go with the program, however it ends; the namespace
+that it was started in is not touched. This takes root, or a system that lets users make namespaces.
 
 With several stacks a mode is called STACK:MODE, and the first stack's copy is the baseline.
 
@@ -44,10 +50,12 @@ pub struct HttpArgs {
     /// Proxy and backend: storaged+proxyd, haproxy+nginx, nginx+nginx [default: storaged+proxyd]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     stack: Vec<Stack>,
-    /// Modes to compare with copy [default: nt,adaptive,sendfile]
+    /// Modes to compare with copy [default: nt,adaptive,sendfile; with --transport veth
+    /// nt,adaptive,nocache]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<HttpMode>,
-    /// Between proxy and backend: unix, tcp [default: unix]
+    /// Between proxy and backend: unix; tcp, over the loopback; veth, TCP through a pair of devices
+    /// between two network namespaces [default: unix]
     #[arg(long, value_name = "HOW")]
     transport: Option<Transport>,
     /// Between client and proxy: plain, tls, ktls, h3 [default: plain]
