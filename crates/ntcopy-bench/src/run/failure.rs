@@ -7,13 +7,7 @@ use rustix::io::Errno;
 /// Why a run gave no number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The reading process is gone.
-    #[error("the reading process ended early: {status}")]
-    ReaderEnded {
-        /// Its exit status in words.
-        status: String,
-    },
-    /// The reading process, or the socket to it, made no progress.
+    /// The socket to the reading process made no progress.
     #[error("{what} for {} s: the reading process hangs or is stopped", waited.as_secs())]
     Silent {
         /// What did not happen.

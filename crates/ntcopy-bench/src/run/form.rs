@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 
 use super::clock::Stopwatch;
 use super::counters::{self, Expected};
-use super::message::{Order, Reply};
-use super::process::unexpected;
+use super::message::{Order, Reader, Reply};
+use super::process::Part as _;
 use super::{Failure, Rig, link};
 use crate::experiment::Mode;
 use crate::plan::Form;
@@ -125,7 +125,7 @@ impl Rig {
     fn drained(&mut self) -> Result<u64, Failure> {
         match self.reader.reply()? {
             Reply::Drained { bytes } => Ok(bytes),
-            other => Err(unexpected(&other)),
+            other => Err(Reader::unexpected(&other)),
         }
     }
 }

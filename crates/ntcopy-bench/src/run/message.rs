@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Failure;
+use super::process::{Part, TakesSockets};
+
 /// The most sockets that one message carries; the kernel takes 253.
 pub const SOCKETS_A_MESSAGE: usize = 64;
 
@@ -79,4 +82,34 @@ pub enum Reply {
         /// Why.
         what: String,
     },
+}
+
+/// The reading process, as the sender sees it.
+#[derive(Debug)]
+pub enum Reader {}
+
+impl Part for Reader {
+    type Order = Order;
+    type Reply = Reply;
+    const NAME: &'static str = "the reading process";
+
+    fn wrong(what: String) -> Failure {
+        Failure::Reader(what)
+    }
+
+    fn judge(reply: Reply) -> Result<Reply, Failure> {
+        match reply {
+            Reply::Failed { what } => Err(Failure::Reader(what)),
+            Reply::WrongByte { socket, position, expected, got } => {
+                Err(Failure::WrongByte { socket, position, expected, got })
+            }
+            other => Ok(other),
+        }
+    }
+}
+
+impl TakesSockets for Reader {
+    fn sockets(count: u32) -> Order {
+        Order::Sockets { count }
+    }
 }

@@ -7,9 +7,9 @@ use ntcopy::socket::Setting;
 
 use super::hot_set::HotSet;
 use super::memory::{Buffer, DATA_SET_SEED, DataSet};
-use super::message::{Order, Reply};
+use super::message::{Order, Reader, Reply};
 use super::pipe::Pipe;
-use super::process::{ReaderProcess, unexpected};
+use super::process::{Part as _, Process};
 use super::send::{self, Sender};
 use super::{Failure, Stop, cpus, link, sockets};
 use crate::experiment::Mode;
@@ -41,7 +41,7 @@ pub struct Rig {
     pub(super) sockets: Vec<OwnedFd>,
     pub(super) data: DataSet,
     pub(super) sender: Sender,
-    pub(super) reader: ReaderProcess,
+    pub(super) reader: Process<Reader>,
     pub(super) stop: Stop,
     /// The victim's, once there is one.
     pub(super) hot_set: Option<HotSet>,
@@ -74,18 +74,21 @@ impl Rig {
         cpus::pin(cell.cpus.sender)?;
         let hardware = Hardware::open();
         let patience = options.patience;
-        let mut reader = ReaderProcess::start(&options.reader_args, patience, stop.clone())?;
+        let mut reader =
+            Process::<Reader>::start(&options.reader_args, patience, stop, |command| {
+                Ok(command.spawn())
+            })?;
         let pipe_bytes = cell.pipe_bytes.unwrap_or(Pipe::bytes_for_object(cell.object_bytes));
-        reader.order(&link::encode(&Order::SetUp {
+        let order = Order::SetUp {
             cpu: cell.cpus.reader,
             pipe_bytes,
             pipe_exact: cell.pipe_bytes.is_some(),
             datagrams: cell.family.is_datagram(),
             patience_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
-        }))?;
-        let pipe_bytes = match reader.reply()? {
+        };
+        let pipe_bytes = match reader.ask(&order)? {
             Reply::Ready { pipe_bytes } => pipe_bytes,
-            other => return Err(unexpected(&other)),
+            other => return Err(Reader::unexpected(&other)),
         };
         let (ours, theirs): (Vec<_>, Vec<_>) = sockets::make(cell, patience)?.into_iter().unzip();
         reader.give(&theirs)?;
@@ -237,7 +240,7 @@ impl Rig {
     fn compared(&mut self) -> Result<(), Failure> {
         match self.reader.reply()? {
             Reply::Compared => Ok(()),
-            other => Err(unexpected(&other)),
+            other => Err(Reader::unexpected(&other)),
         }
     }
 

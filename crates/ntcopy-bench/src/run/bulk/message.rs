@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::bulk::Task;
+use crate::run::Failure;
+use crate::run::process::Part;
 
 /// To the worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +97,32 @@ pub struct Traffic {
     pub bytes: u64,
     /// Nanoseconds from the first thread's start to the last one's end.
     pub elapsed_ns: u64,
-    /// Hardware events of all threads, and DRAM traffic of the machine, by name; of bytes that the library was free to place, how
-    /// many it placed non-temporally, as `nontemporal_bytes`.
+    /// Hardware events of all threads, and DRAM traffic of the machine, by name; of bytes that the
+    /// library was free to place, how many it placed non-temporally, as `nontemporal_bytes`.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// The worker, as the measuring program sees it.
+#[derive(Debug)]
+pub enum Copier {}
+
+impl Part for Copier {
+    type Order = Order;
+    type Reply = Reply;
+    const NAME: &'static str = "the worker";
+    const LIKELY: &'static str = " (out of memory?)";
+
+    fn wrong(what: String) -> Failure {
+        Failure::Worker(what)
+    }
+
+    fn judge(reply: Reply) -> Result<Reply, Failure> {
+        match reply {
+            Reply::Failed { what } => Err(Failure::Worker(what)),
+            Reply::WrongByte { position, expected, got } => {
+                Err(Failure::WrongCopy { position, expected, got })
+            }
+            other => Ok(other),
+        }
+    }
 }

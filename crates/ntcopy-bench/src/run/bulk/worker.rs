@@ -1,18 +1,14 @@
 //! The worker, as the measuring program sees it.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ntcopy::libc::{MEMCPY_TUNABLE, MEMSET_TUNABLE};
-use rustix::io::Errno;
 
-use super::message::{Order, Reply, Traffic};
+use super::message::{Copier, Order, Reply, Traffic};
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
-use crate::run::link::{self, Received};
+use crate::run::process::{Part as _, Process};
 use crate::run::{Failure, Stop};
 
 /// How a worker is started.
@@ -42,9 +38,7 @@ pub struct Timing {
 /// A worker. Dropping it ends it.
 #[derive(Debug)]
 pub struct Worker {
-    child: Child,
-    line: OwnedFd,
-    patience: Duration,
+    process: Process<Copier>,
     stop: Stop,
     no_libpmem2: Option<String>,
     counters: BTreeMap<String, Option<String>>,
@@ -58,30 +52,14 @@ impl Worker {
     /// When it cannot be started or has no memory, or when its C library doesn't take the
     /// threshold.
     pub fn start(setup: &Setup, plan: &BulkPlan) -> Result<Worker, Failure> {
-        let (line, theirs) = link::pair().map_err(Failure::os("cannot make a socket pair"))?;
-        link::set_patience(line.as_fd(), Some(setup.patience))
-            .map_err(Failure::os("cannot set SO_RCVTIMEO"))?;
-        // The link in /proc, not the name behind it: the file may have been replaced since.
-        let mut command = Command::new("/proc/self/exe");
-        if let Some(bytes) = setup.tuned_threshold_bytes {
-            command.env("GLIBC_TUNABLES", tunables(tunable(plan), bytes));
-        }
-        let child = command
-            .args(&setup.args)
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
-            // Ctrl-C goes to the measuring program alone, which then ends the worker.
-            .process_group(0)
-            .spawn()
-            .map_err(Failure::io("cannot start the worker"))?;
-        let mut worker = Worker {
-            child,
-            line,
-            patience: setup.patience,
-            stop: setup.stop.clone(),
-            no_libpmem2: None,
-            counters: BTreeMap::new(),
-        };
+        let process = Process::start(&setup.args, setup.patience, &setup.stop, |command| {
+            if let Some(bytes) = setup.tuned_threshold_bytes {
+                command.env("GLIBC_TUNABLES", tunables(tunable(plan), bytes));
+            }
+            Ok(command.spawn())
+        })?;
+        let stop = setup.stop.clone();
+        let mut worker = Worker { process, stop, no_libpmem2: None, counters: BTreeMap::new() };
         worker.set_up(setup, plan)?;
         Ok(worker)
     }
@@ -144,7 +122,7 @@ impl Worker {
     pub fn verify(&mut self, way: Way, spoil: bool) -> Result<Option<String>, Failure> {
         match self.ask(&Order::Verify { way: way.to_string(), spoil })? {
             Reply::Verified { path } => Ok(path),
-            other => Err(Failure::Worker(format!("another answer than asked for: {other:?}"))),
+            other => Err(Copier::unexpected(&other)),
         }
     }
 
@@ -163,45 +141,13 @@ impl Worker {
         };
         match self.ask(&order)? {
             Reply::Sample(traffic) => Ok(traffic),
-            other => Err(Failure::Worker(format!("another answer than asked for: {other:?}"))),
+            other => Err(Copier::unexpected(&other)),
         }
     }
 
     fn ask(&mut self, order: &Order) -> Result<Reply, Failure> {
         self.stop.check()?;
-        let lost = |errno| Failure::Os { doing: "the line to the worker".to_owned(), errno };
-        link::send_encoded(self.line.as_fd(), &link::encode(order)).map_err(lost)?;
-        loop {
-            match link::receive::<Reply>(self.line.as_fd()).map_err(lost)? {
-                Received::Message(Reply::Failed { what }, _) => {
-                    return Err(Failure::Worker(what));
-                }
-                Received::Message(Reply::WrongByte { position, expected, got }, _) => {
-                    return Err(Failure::WrongCopy { position, expected, got });
-                }
-                Received::Message(reply, _) => return Ok(reply),
-                Received::Closed => return Err(self.ended()),
-                Received::Nothing(Errno::INTR) => self.stop.check()?,
-                Received::Nothing(_) => {
-                    let waited = self.patience;
-                    let what = format!("silent for {} s: it hangs or is stopped", waited.as_secs());
-                    return Err(Failure::Worker(what));
-                }
-            }
-        }
-    }
-
-    fn ended(&mut self) -> Failure {
-        let status = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
-        Failure::Worker(format!("it ended early: {status} (out of memory?)"))
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // Already gone is fine; anything else cannot be helped here.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.ask(order)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::getpid;
 
 use super::client::{CpuNs, NetClient, Window};
-use super::message::{Order, Reply, Shape};
+use super::message::{Order, Reply, Server, Shape};
 use super::network::Network;
 use super::pingpong::{PingPong, Pings};
 use super::process::ServerProcess;
@@ -14,6 +14,7 @@ use crate::experiment::Family;
 use crate::experiment::net::NetMode;
 use crate::run::cpu_clock::CpuClock;
 use crate::run::load;
+use crate::run::process::Part as _;
 use crate::run::schedule::Schedule;
 use crate::run::{self, Failure, Stop, send};
 
@@ -134,7 +135,7 @@ impl<'a> Lane<'a> {
     pub fn connect_client(&mut self, traffic: &Traffic) -> Result<NetClient, Failure> {
         let sockets = self.connect(traffic)?;
         let (shape, patience) = (self.shape, (self.setup.patience, self.setup.stop));
-        NetClient::new(sockets, &*self.server()?, &shape, patience)
+        NetClient::new(sockets, &**self.server()?, &shape, patience)
     }
 
     /// A new connection for messages there and back.
@@ -181,7 +182,7 @@ impl<'a> Lane<'a> {
             Reply::Answered { responses } => Err(Failure::Answer(format!(
                 "the server sent {responses} responses, and {answered} came"
             ))),
-            other => Err(Failure::Server(format!("another answer than asked for: {other:?}"))),
+            other => Err(Server::unexpected(&other)),
         }
     }
 
@@ -289,7 +290,7 @@ impl<'a> Lane<'a> {
     /// They can't be read, or are not.
     pub fn begin_proof(&mut self) -> Result<Proof, Failure> {
         self.setup.network.is_as(self.number, self.mode)?;
-        let pid = self.server()?.pid();
+        let pid = self.server()?.id();
         Proof::begin(self.setup.network, pid)
     }
 

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::run::Failure;
+use crate::run::process::{Part, TakesSockets};
+
 /// What the messages of all connections are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
@@ -73,4 +76,34 @@ pub enum Reply {
         /// Why.
         what: String,
     },
+}
+
+/// The server, as the client sees it.
+#[derive(Debug)]
+pub enum Server {}
+
+impl Part for Server {
+    type Order = Order;
+    type Reply = Reply;
+    const NAME: &'static str = "the server";
+
+    fn wrong(what: String) -> Failure {
+        Failure::Server(what)
+    }
+
+    fn judge(reply: Reply) -> Result<Reply, Failure> {
+        match reply {
+            Reply::Failed { what } => Err(Failure::Server(what)),
+            Reply::WrongByte { socket, position, expected, got } => {
+                Err(Failure::WrongByte { socket, position, expected, got })
+            }
+            other => Ok(other),
+        }
+    }
+}
+
+impl TakesSockets for Server {
+    fn sockets(count: u32) -> Order {
+        Order::Sockets { count }
+    }
 }
