@@ -4,6 +4,7 @@
 //! files hold integers in base units (nanoseconds, bytes); only reports turn
 //! them into text.
 
+mod compact;
 mod read;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -15,8 +16,9 @@ use serde_json::Value;
 
 pub use read::{ReadError, Record};
 
-/// Version of the record format. A reader refuses a larger one.
-pub const FORMAT: u32 = 1;
+/// Version of the record format. A reader refuses a larger one. Version 2 packs the histograms
+/// among a sample's series; all else is as in version 1.
+pub const FORMAT: u32 = 2;
 
 /// The name of the file in a record's directory that holds its lines.
 pub const FILE_NAME: &str = "record.jsonl";
@@ -165,7 +167,7 @@ pub struct Sample {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
     /// Figures of the run's parts, in the order in which they came, by name (`walk_ns`).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(flatten, with = "compact")]
     pub series: BTreeMap<String, Vec<u64>>,
 }
 

@@ -1,0 +1,184 @@
+//! Histograms among a sample's series, in a hundredth of the lines' bytes.
+//!
+//! A histogram is two series: values, ascending, and how often each occurred. In memory they are
+//! lists. In a file they are the HdrHistogram project's own compressed form (V2, in base64), which
+//! its tools read in many languages; lists that it cannot give back number for number stay lists.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer as Hdr, Serializer as _, V2DeflateSerializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Series by name.
+type Series = BTreeMap<String, Vec<u64>>;
+
+/// The histograms that samples have: the series of the values, and that of the counts.
+const PAIRS: [(&str, &str); 3] =
+    [("latency_ns", "answers"), ("round_trip_ns", "answers"), ("pass_ns", "passes")];
+
+/// Significant digits that histograms of samples keep of their values.
+const DIGITS: u8 = 3;
+
+/// A sample's series as a line has them.
+#[derive(Default, Serialize, Deserialize)]
+struct Written {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    series: Series,
+    /// By the name of the values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    histograms: BTreeMap<String, Packed>,
+}
+
+/// One histogram.
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    /// The name of the counts.
+    counts: String,
+    /// HdrHistogram V2, deflated, in base64.
+    hdr: String,
+}
+
+/// For serde: the histograms packed.
+pub(super) fn serialize<S: Serializer>(series: &Series, to: S) -> Result<S::Ok, S::Error> {
+    let mut written = Written { series: series.clone(), ..Written::default() };
+    for (values, counts) in PAIRS {
+        let lists = written.series.get(values).zip(written.series.get(counts));
+        if let Some(hdr) = lists.and_then(|(values, counts)| packed(values, counts)) {
+            written.series.remove(values);
+            written.series.remove(counts);
+            let packed = Packed { counts: counts.to_owned(), hdr };
+            written.histograms.insert(values.to_owned(), packed);
+        }
+    }
+    written.serialize(to)
+}
+
+/// For serde: all of them as lists.
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Series, D::Error> {
+    let Written { mut series, histograms } = Written::deserialize(from)?;
+    for (name, packed) in histograms {
+        let (values, counts) = unpacked(&packed.hdr)
+            .map_err(|why| D::Error::custom(format!("histogram `{name}`: {why}")))?;
+        series.insert(name, values);
+        series.insert(packed.counts, counts);
+    }
+    Ok(series)
+}
+
+/// A histogram's text. None where it would not give back the same lists.
+fn packed(values: &[u64], counts: &[u64]) -> Option<String> {
+    if values.is_empty() || values.len() != counts.len() {
+        return None;
+    }
+    let mut histogram = Histogram::<u64>::new(DIGITS).ok()?;
+    for (value, count) in values.iter().zip(counts) {
+        histogram.record_n(*value, *count).ok()?;
+    }
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new().serialize(&histogram, &mut bytes).ok()?;
+    let text = STANDARD.encode(bytes);
+    let (again, counted) = unpacked(&text).ok()?;
+    (again == values && counted == counts).then_some(text)
+}
+
+/// The values and the counts of a histogram's text.
+fn unpacked(text: &str) -> Result<(Vec<u64>, Vec<u64>), String> {
+    let bytes = STANDARD.decode(text).map_err(|error| format!("not base64: {error}"))?;
+    let histogram: Histogram<u64> = Hdr::new()
+        .deserialize(&mut bytes.as_slice())
+        .map_err(|error| format!("not of HdrHistogram's form V2: {error}"))?;
+    let steps = histogram.iter_recorded();
+    Ok(steps.map(|step| (step.value_iterated_to(), step.count_at_value())).unzip())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Holder {
+        #[serde(flatten, with = "super")]
+        series: Series,
+    }
+
+    fn text(series: &Series) -> String {
+        serde_json::to_string(&Holder { series: series.clone() }).unwrap()
+    }
+
+    fn read(text: &str) -> Result<Series, serde_json::Error> {
+        serde_json::from_str::<Holder>(text).map(|holder| holder.series)
+    }
+
+    /// As the experiments make them.
+    fn recorded(values: &[u64]) -> Series {
+        let mut histogram = Histogram::<u64>::new(DIGITS).unwrap();
+        values.iter().for_each(|value| histogram.record(*value).unwrap());
+        let steps = histogram.iter_recorded();
+        let (ns, answers) =
+            steps.map(|step| (step.value_iterated_to(), step.count_at_value())).unzip();
+        [("latency_ns".to_owned(), ns), ("answers".to_owned(), answers)].into()
+    }
+
+    #[test]
+    fn a_histogram_is_a_line_of_text_and_other_series_stay_lists() {
+        let mut series = recorded(&(1..3000).map(|step| step * step).collect::<Vec<u64>>());
+        series.insert("answered".into(), vec![2999]);
+        let text = text(&series);
+        assert!(text.starts_with(r#"{"series":{"answered":[2999]},"histograms":{"latency_ns":{"#));
+        assert!(text.contains(r#""counts":"answers","hdr":"HISTF"#), "{text}");
+        let lists = serde_json::to_string(&series).unwrap();
+        assert!(text.len() * 4 < lists.len(), "{} against {}", text.len(), lists.len());
+        assert_eq!(read(&text).unwrap(), series);
+    }
+
+    #[test]
+    fn lists_that_are_no_histogram_of_three_digits_stay_as_they_are() {
+        for (ns, answers) in [
+            (vec![1_234_567, 2_345_678], vec![1, 1]),
+            (vec![20, 10], vec![1, 1]),
+            (vec![10, 20], vec![1]),
+            (vec![10, 20], vec![1, 0]),
+            (vec![], vec![]),
+        ] {
+            let series: Series = [("latency_ns".into(), ns), ("answers".into(), answers)].into();
+            let text = text(&series);
+            assert!(!text.contains("histograms"), "{text}");
+            assert_eq!(read(&text).unwrap(), series);
+        }
+        assert_eq!(text(&Series::new()), "{}");
+    }
+
+    #[test]
+    fn lists_of_format_1_are_read() {
+        let series = read(r#"{"series":{"latency_ns":[10,20],"answers":[1,2]}}"#).unwrap();
+        assert_eq!(series["answers"], [1, 2]);
+    }
+
+    #[test]
+    fn what_is_no_histogram_is_an_error_that_names_it() {
+        for hdr in ["!", "AAAA", "SElTVA=="] {
+            let line = json!({"histograms": {"pass_ns": {"counts": "passes", "hdr": hdr}}});
+            let error = read(&line.to_string()).unwrap_err().to_string();
+            assert!(error.contains("histogram `pass_ns`: not "), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_was_recorded_comes_back(
+            values in prop::collection::vec(0..100_000_000_000_u64, 1..300),
+        ) {
+            let series = recorded(&values);
+            let text = text(&series);
+            prop_assert!(text.contains("histograms"), "{}", text);
+            prop_assert_eq!(read(&text).unwrap(), series);
+        }
+    }
+}
