@@ -76,12 +76,12 @@ Examples:
   ntcopy bench unix --kernel um --against module      is ntcopy.ko as fast as the patches?
   ntcopy bench unix --sockets 1,8 --quick --json      on this kernel, quickly, for programs
 
-With --sockets or --sweep a round is: fill every socket with one object, then drain them all, so
-the bytes in flight are exactly sockets x object. Without them, sender and reader run freely on
+With --sockets or --sweep a round is: fill every socket with one object, then drain them all, so \
+the bytes in flight are exactly sockets x object. Without them, sender and reader run freely on \
 one socket.
 
-Modes: copy (a plain send, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the
-kernel decides), vmsplice (no copy at all; its buffer must not be touched again until the reader
+Modes: copy (a plain send, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
+kernel decides), vmsplice (no copy at all; its buffer must not be touched again until the reader \
 is done with it).
 
 Sizes take KiB, MiB or GiB; lists are separated by commas.
@@ -216,8 +216,8 @@ Examples:
   ntcopy bench phase --kernel um                1 socket, then 128, then 1, all hinted
   ntcopy bench phase --kernel um --sockets 32 --phase-ms 500
 
-Every 5 ms or so the kernel's counters tell which share of the bytes was copied non-temporally.
-A phase has settled with the first of three windows in a row whose share is within 10 points of
+Every 5 ms or so the kernel's counters tell which share of the bytes was copied non-temporally. \
+A phase has settled with the first of three windows in a row whose share is within 10 points of \
 where the phase ends up.
 
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";

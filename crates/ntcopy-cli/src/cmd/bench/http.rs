@@ -14,22 +14,22 @@ use super::whole::Whole;
 
 const EXAMPLES: &str = "\
 Examples:
-  ntcopy bench http --kernel um                          storaged and proxyd, in the kernel with the flag
-  ntcopy bench http --quick                              on this kernel, in a minute
+  ntcopy bench http --kernel um                   storaged and proxyd, in the kernel with the flag
+  ntcopy bench http --quick                       on this kernel, in a minute
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
   ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
 
-A client asks a proxy, which asks a backend. Each combination of objects and connections is measured
-twice. Without a pause, every connection asks anew as soon as it is answered: how much goes through,
-and what it costs each process in CPU time. On a schedule, requests come at an offered rate whether or
-not others have been answered, the same in every mode: how long does an answer take, from when its
-request was due?
+A client asks a proxy, which asks a backend. Each combination of objects and connections is \
+measured twice. Without a pause, every connection asks anew as soon as it is answered: how much \
+goes through, and what it costs each process in CPU time. On a schedule, requests come at an \
+offered rate whether or not others have been answered, the same in every mode: how long does an \
+answer take, from when its request was due?
 
-Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel decides),
-sendfile (the backend copies nothing); storaged+proxyd also has vmsplice and auto. nginx and HAProxy
-get the hint from `ntcopy run`. The daemons are started in a folder of their own, and end with the
-measurement.
+Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel \
+decides), sendfile (the backend copies nothing); storaged+proxyd also has vmsplice and auto. \
+nginx and HAProxy get the hint from `ntcopy run`. The daemons are started in a folder of their \
+own, and end with the measurement.
 
 With --transport veth there is also nocache: plain sends, and the feature tx-nocache-copy of both
 devices. Client and proxy are in one network namespace then, the backend in another, with a pair of

@@ -20,18 +20,20 @@ Examples:
   ntcopy bench net --veth --modes nocache            tx-nocache-copy on this kernel
   ntcopy bench net --family tcp6 --request 64 --response 1MiB --connections 16 --rate off
 
-Each combination of family, sizes and connections is measured twice. Without a pause, every
-connection asks anew as soon as it is answered: transactions a second, CPU time of client and server
-for one, and how long each took. On a schedule, requests come at an offered rate whether or not others
-have been answered, the same in every mode: how long does a response take, from when its request was
-due?
+Each combination of family, sizes and connections is measured twice. Without a pause, every \
+connection asks anew as soon as it is answered: transactions a second, CPU time of client and \
+server for one, and how long each took. On a schedule, requests come at an offered rate whether \
+or not others have been answered, the same in every mode: how long does a response take, from \
+when its request was due?
 
-Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the kernel
-decides); with --veth also nocache, the feature tx-nocache-copy of both devices. Both sides send alike.
+Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
+kernel decides); with --veth also nocache, the feature tx-nocache-copy of both devices. Both \
+sides send alike.
 
-With --veth, client and server are in two network namespaces that this program makes, joined by a pair
-of devices for each mode. They have no names, and go with the program, however it ends; the namespace
-that it was started in is not touched. This takes root, or a system that lets users make namespaces.
+With --veth, client and server are in two network namespaces that this program makes, joined by \
+a pair of devices for each mode. They have no names, and go with the program, however it ends; \
+the namespace that it was started in is not touched. This takes root, or a system that lets \
+users make namespaces.
 
 Sizes take KiB, MiB or GiB; lists are separated by commas.
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";

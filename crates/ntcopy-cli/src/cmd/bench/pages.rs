@@ -19,18 +19,18 @@ Examples:
   ntcopy bench pages --form fork --kernel um             the fork() loop, 32 cells, some minutes
   ntcopy bench pages --form fork --kernel um --quick --user parent --use all
 
-Form pages, in user space. A call clears or copies every page of a buffer, each fenced by itself, and then reads back
-nothing, some of it (100 bytes of each page) or all of it.
+Form pages, in user space. A call clears or copies every page of a buffer, each fenced by \
+itself, and then reads back nothing, some of it (100 bytes of each page) or all of it.
 
-Ways: rep-b (rep stosb, rep movsb: what the others are compared with), rep-q, sse-t0, sse-nta
-(normal stores; PREFETCHT0 or PREFETCHNTA on the source), sse-nt-t0, sse-nt-nta (non-temporal
+Ways: rep-b (rep stosb, rep movsb: what the others are compared with), rep-q, sse-t0, sse-nta \
+(normal stores; PREFETCHT0 or PREFETCHNTA on the source), sse-nt-t0, sse-nt-nta (non-temporal \
 stores), movnti, movdir64b, clzero.
 
-Form fork: alloc(buffer); for (;;) { fork(); use(buffer); }. Parent or child writes to the buffer
-while the other waits, one byte a page or every byte, and the kernel copies the pages. Modes:
-temporal (the baseline), nt (the kernel clears and copies non-temporally), nt-copy (it only copies
-so). Only --kernel um can be switched; this kernel shows the baseline. /proc/vmstat's counters
-must agree with the mode in every sample.
+Form fork: alloc(buffer); for (;;) { fork(); use(buffer); }. Parent or child writes to the \
+buffer while the other waits, one byte a page or every byte, and the kernel copies the pages. \
+Modes: temporal (the baseline), nt (the kernel clears and copies non-temporally), nt-copy (it \
+only copies so). Only --kernel um can be switched; this kernel shows the baseline. \
+/proc/vmstat's counters must agree with the mode in every sample.
 
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 

@@ -21,13 +21,13 @@ Examples:
   ntcopy bench pingpong --family udp --message 256 --duration 10 --modes copy
   ntcopy bench pingpong --family tcp --message 14000,60000 --cpus 0,1
 
-A message goes, comes back, and the next one goes, as `sockperf ping-pong` does it. A latency is half
-of a round trip's time, and what is printed of each mode are sockperf's lines; the mean has its 99 %
-confidence interval. Below that, modes are compared by interleaved samples.
+A message goes, comes back, and the next one goes, as `sockperf ping-pong` does it. A latency is \
+half of a round trip's time, and what is printed of each mode are sockperf's lines; the mean has \
+its 99 % confidence interval. Below that, modes are compared by interleaved samples.
 
-Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the kernel
-decides). Both sides send alike. Messages below net.core.ntcopy_min_bytes are never copied
-non-temporally: there the modes show what asking costs.
+Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
+kernel decides). Both sides send alike. Messages below net.core.ntcopy_min_bytes are never \
+copied non-temporally: there the modes show what asking costs.
 
 Sizes take KiB, MiB or GiB; lists are separated by commas.
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";

@@ -28,17 +28,18 @@ Examples:
   ntcopy bench retention --kernel um                   sends: 256 KiB on one socket, 1 MiB on 64
   ntcopy bench retention --kernel um --hot-set 256KiB,1MiB --sockets 64
 
-A victim owns a hot set and walks through it, line after line in random order, and times itself.
+A victim owns a hot set and walks through it, line after line in random order, and times itself. \
 The traffic is the same in every mode; idle is the walk without any.
 
-Copies, unless --sockets, --family or a --kernel other than host asks for sends. The victim is on
-the streamer's own core, a pass of it and a copy taking turns; or on a neighbour that shares the
-last-level cache, while a streamer copies at the offered rate. Where a mode cannot copy as much,
-every mode is offered less, and the cell is marked. Modes: copy (normal), nt (non-temporal
+Copies, unless --sockets, --family or a --kernel other than host asks for sends. The victim is \
+on the streamer's own core, a pass of it and a copy taking turns; or on a neighbour that shares \
+the last-level cache, while a streamer copies at the offered rate. Where a mode cannot copy as \
+much, every mode is offered less, and the cell is marked. Modes: copy (normal), nt (non-temporal \
 destination), nt-both (and a non-temporal source).
 
-Sends. The victim walks after every send, on the sender's CPU. A booted kernel is put on one CPU of
-the host, so that the kernel's copies and the victim share its caches. Modes: copy, nt, adaptive.
+Sends. The victim walks after every send, on the sender's CPU. A booted kernel is put on one CPU \
+of the host, so that the kernel's copies and the victim share its caches. Modes: copy, nt, \
+adaptive.
 
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 

@@ -77,13 +77,13 @@ Examples:
   ntcopy bench memcpy --size 256MiB --source cold --destination cold --threads 1
   ntcopy bench memcpy --size 16MiB --peers ours,avx512-nt+t0,movdir64b+t0
 
-Hot: the same buffer in every call. Cold: the next one in a region of four times the last-level
-cache (--region). Where the destination is cold, the library is told the region as the total of
+Hot: the same buffer in every call. Cold: the next one in a region of four times the last-level \
+cache (--region). Where the destination is cold, the library is told the region as the total of \
 a stream, as a program that streams would tell it.
 
-Peers: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2 (if it is
-installed), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its name.
-libc, as it is, is what all are compared with.
+Peers: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2 (if it \
+is installed), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
+name. libc, as it is, is what all are compared with.
 
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 
@@ -142,7 +142,7 @@ Examples:
   ntcopy bench memset --value 165                        a value that is not zero
   ntcopy bench memset --peers libc-tuned --libc-threshold 4MiB   glibc with another threshold
 
-Every call fills the same memory, touched before. Functions that `perf bench mem memset` has
+Every call fills the same memory, touched before. Functions that `perf bench mem memset` has \
 carry its names; libc is what all are compared with.
 
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
@@ -193,7 +193,7 @@ Examples:
   ntcopy bench order --quick
   ntcopy bench order --side 4096,4097 --task write       a power of two, and one more
 
-A square matrix of 8-byte numbers is summed, written and copied: row by row, and column by
+A square matrix of 8-byte numbers is summed, written and copied: row by row, and column by \
 column; with normal stores, and with MOVNTI.
 
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";

@@ -1,0 +1,73 @@
+//! `--help` of every command reads well in the 100 columns that it is printed in.
+
+use std::process::Command;
+
+/// Columns of a help text that nobody watches, and of most that somebody does.
+const WIDTH: usize = 100;
+/// A line of a paragraph, other than its last, is at least so long: a shorter one is what is left
+/// of a line that was broken by hand, too long, and then again by the program.
+const LEAST: usize = 60;
+
+fn help(words: &[String]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(words).arg("--help").env("COLUMNS", WIDTH.to_string());
+    let output = command.output().expect("the program starts");
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The names below `Commands:`.
+fn below(help: &str) -> Vec<String> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let list = list.take_while(|line| line.starts_with("  "));
+    // Deeper lines go on with what the one before says.
+    let names = list
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned));
+    names.filter(|name| name != "help").collect()
+}
+
+/// What is wrong with the lines of a help text.
+fn badly_wrapped(help: &str) -> Vec<String> {
+    let lines: Vec<&str> = help.lines().collect();
+    let mut bad = Vec::new();
+    for pair in lines.windows(2) {
+        let (line, next) = (pair[0], pair[1]);
+        let goes_on = !next.is_empty() && !next.starts_with(' ');
+        if line.chars().count() > WIDTH {
+            bad.push(format!("too long: {line}"));
+        }
+        if line.starts_with(' ') && goes_on {
+            bad.push(format!("an example that is broken: {line} / {next}"));
+        }
+        let is_prose = !line.is_empty() && !line.starts_with(' ') && !line.ends_with(['.', ':']);
+        if is_prose && goes_on && line.chars().count() < LEAST {
+            bad.push(format!("a remainder: {line} / {next}"));
+        }
+    }
+    bad
+}
+
+#[test]
+fn no_command_has_a_badly_wrapped_help() {
+    let mut waiting: Vec<Vec<String>> = vec![Vec::new()];
+    let (mut seen, mut bad) = (0, Vec::new());
+    while let Some(words) = waiting.pop() {
+        let help = help(&words);
+        let name = words.join(" ");
+        bad.extend(badly_wrapped(&help).into_iter().map(|what| format!("ntcopy {name}: {what}")));
+        waiting.extend(below(&help).into_iter().map(|word| [words.clone(), vec![word]].concat()));
+        seen += 1;
+    }
+    assert!(seen > 30, "{seen} commands");
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+#[test]
+fn a_line_broken_twice_is_found_and_a_short_sentence_is_not() {
+    let twice = "On a schedule, requests come at an offered rate, the same in every mode, whether \
+                 or\nothers\nhave been answered.\n\nExamples:\n  ntcopy probe\n\nShort.\nLines.";
+    assert_eq!(badly_wrapped(twice), ["a remainder: others / have been answered."]);
+    let example = "Examples:\n  ntcopy bench http      in the kernel with the\nflag";
+    assert_eq!(badly_wrapped(example).len(), 1);
+}
