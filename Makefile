@@ -9,7 +9,7 @@ NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library install bench report record clean help \
 	dist test-dist test-kernels test-module upstream-tests soak soak-daemons fuzz mutations memory families free-when-unused \
-	guide
+	guide check-page
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -89,6 +89,9 @@ guide: ## docs/guide as pages for a browser, out/guide/book; wants mdbook, says 
 lint: ## formatting, clippy, shell, links, header, man page, the kernel patches of both series
 	@scripts/setup.sh build lint
 	@scripts/lint.sh
+
+check-page: build ## a report of every experiment under axe-core, in Chromium; wants npm, for axe-core
+	@scripts/check-page.sh $(NTCOPY) $(FILE)
 
 bench: build ## make bench NAME=unix ARGS="--kernel um --sockets 1,64"
 	@$(NTCOPY) bench $(or $(NAME),unix) $(ARGS)

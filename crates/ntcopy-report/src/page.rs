@@ -13,13 +13,18 @@ mod others;
 mod published;
 mod results;
 mod retention;
+mod room;
+mod scroll;
 mod sweep;
+mod tags;
 mod topology;
 mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ntcopy_bench::record::Record;
 use ntcopy_bench::stats::sweep::Sweep;
+
+use room::{Part, part};
 
 use crate::plot::PlotError;
 use crate::{hardware, table, text};
@@ -36,11 +41,12 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 ///
 /// When a plot cannot be drawn.
 pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError> {
-    let sections = records
-        .iter()
-        .enumerate()
-        .map(|(index, record)| section(index, record))
-        .collect::<Result<Vec<Markup>, PlotError>>()?;
+    let tellers = machine::tellers(records);
+    let sections = records.iter().enumerate().map(|(index, record)| {
+        let machine = machine::section(records, index, tellers[index]);
+        Ok(room::of_record(index, &section(index, record, &machine)?))
+    });
+    let sections = sections.collect::<Result<Vec<Markup>, PlotError>>()?;
     let title = title(records);
     let page = html! {
         (DOCTYPE)
@@ -56,10 +62,12 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
                 style { (PreEscaped(STYLE)) }
             }
             body {
+                (figure::points())
                 header { h1 { (title) } }
                 main {
                     @if records.is_empty() { p { "There is no record on this page." } }
                     @else { (verdict::section(records)) }
+                    (room::absent())
                     @for section in &sections { (section) }
                     (published::section(records))
                     (topology::section(records))
@@ -68,7 +76,9 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
             }
         }
     };
-    Ok(page.into_string())
+    let mut oldest_first: Vec<usize> = (0..records.len()).collect();
+    oldest_first.sort_by_key(|number| records[*number].header.started_unix_ns);
+    Ok(room::fitted(&tags::without_optional(&page.into_string()), &oldest_first))
 }
 
 fn title(records: &[Record]) -> String {
@@ -95,14 +105,14 @@ fn title(records: &[Record]) -> String {
     }
 }
 
-fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
+fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, PlotError> {
     let header = &record.header;
     let has_no_sweep = crate::http::is_of_http(record) || crate::net::is_of_net(record);
     let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
     let has_map = sweep.is_some();
     let figures = match header.experiment.as_str() {
-        "phase" => others::phases(record),
-        "retention" => others::retention(record),
+        "phase" => others::phases(index, record),
+        "retention" => others::retention(index, record),
         _ if crate::bulk::is_of_bulk(record) => bulk::section(index, record)?,
         // Its heat maps are figures and tables at once, in a tenth of the room.
         _ if has_map => html! {},
@@ -120,13 +130,11 @@ fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
             }
             pre { code { (text::shell_line(&header.command)) } }
             (caveats(record))
-            @if let Some(sweep) = &sweep { (sweep::section(sweep)) }
+            (room::remark())
+            @if let Some(sweep) = &sweep { (part(Part::Table, &sweep::section(index, sweep))) }
             (figures)
-            @for grid in &hardware::grids(record) { (bulk::table(grid)) }
-            details {
-                summary { "Machine" }
-                (machine::table(record))
-            }
+            (bulk::tables(&format!("r{index}h"), &hardware::grids(record)))
+            (machine)
         }
     })
 }

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 use ntcopy_bench::record::Record;
 
-use super::figure;
+use super::room::{Part, part};
+use super::{figure, scroll};
 use crate::bulk::{self, Grid};
 use crate::plot::{self, PlotError};
 use crate::{published, text};
@@ -13,16 +14,16 @@ pub(super) fn section(index: usize, record: &Record) -> Result<Markup, PlotError
     let charts = plot::curves::of(record);
     let charts = charts.iter().enumerate().map(|(number, built)| {
         let caption = html! { (built.caption) };
-        figure::figure(&format!("r{index}c{number}"), record, &built.chart, &caption)
+        figure::figure((&format!("r{index}c{number}"), ""), record, &built.chart, &caption)
     });
     let charts = charts.collect::<Result<Vec<Markup>, PlotError>>()?;
     Ok(html! {
         @for chart in &charts { (chart) }
-        @for grid in &bulk::grids(record) { (table(grid)) }
+        (tables(&format!("r{index}t"), &bulk::grids(record)))
         @if record.header.experiment == "memcpy" {
-            p { "An asterisk marks the best peer of a row." }
+            (part(Part::Table, &html! { p { "An asterisk marks the best peer of a row." } }))
         }
-        @for grid in &published(record) { (table(grid)) }
+        (tables(&format!("r{index}p"), &published(record)))
     })
 }
 
@@ -135,29 +136,51 @@ fn pages() -> Vec<Grid> {
     loops.collect()
 }
 
-pub(super) fn table(grid: &Grid) -> Markup {
+/// The tables of a record; their ids begin with `ids`.
+pub(super) fn tables(ids: &str, grids: &[Grid]) -> Markup {
+    let tables = html! {
+        @for (number, grid) in grids.iter().enumerate() { (table(&format!("{ids}{number}"), grid)) }
+    };
+    part(Part::Table, &tables)
+}
+
+fn table(id: &str, grid: &Grid) -> Markup {
     let second = grid.header.get(1).map(String::as_str);
     let class = if matches!(second, Some("way" | "mode")) { "figures ways" } else { "figures" };
+    let table = html! {
+        table class=(class) {
+            thead { tr { @for name in &grid.header { (head(name)) } } }
+            @for group in groups(&grid.rows) { (rows(group)) }
+        }
+    };
+    html! { section class="group" { h3 id=(id) { (grid.heading) } (scroll::wide(id, &table)) } }
+}
+
+/// What stands above a column; above one of names, nothing may.
+fn head(name: &str) -> Markup {
+    html! { @if name.is_empty() { td {} } @else { th scope="col" { (name) } } }
+}
+
+/// Rows that belong together: those without a name of their own to the one before them. All in
+/// one where each has its name.
+fn groups(rows: &[Vec<String>]) -> Vec<&[Vec<String>]> {
+    let has_name = |row: &Vec<String>| row.first().is_some_and(|name| !name.is_empty());
+    if rows.iter().all(has_name) {
+        return vec![rows];
+    }
+    rows.chunk_by(|_, next| !has_name(next)).collect()
+}
+
+fn rows(group: &[Vec<String>]) -> Markup {
+    let is_one_name = group.get(1).is_some_and(|row| row[0].is_empty());
     html! {
-        section class="group" {
-            h3 { (grid.heading) }
-            div class="scroll wide" role="region" aria-label=(grid.heading) tabindex="0" {
-                table class=(class) {
-                    thead {
-                        tr {
-                            @for name in &grid.header { th scope="col" { (name) } }
-                        }
-                    }
-                    tbody {
-                        @for row in &grid.rows {
-                            tr {
-                                @for (index, cell) in row.iter().enumerate() {
-                                    @if index == 0 { th scope="row" { (cell) } }
-                                    @else { td { (cell) } }
-                                }
-                            }
-                        }
-                    }
+        tbody {
+            @for (at, row) in group.iter().enumerate() {
+                tr {
+                    @if is_one_name {
+                        @if at == 0 { th scope="rowgroup" rowspan=(group.len()) { (row[0]) } }
+                    } @else { th scope="row" { (row[0]) } }
+                    @for cell in &row[1..] { td { (cell) } }
                 }
             }
         }

@@ -3,34 +3,42 @@
 use maud::{Markup, PreEscaped, html};
 use ntcopy_bench::record::Record;
 
-use crate::plot::{self, Chart, Line, NARROW, PlotError, Size, WIDE};
+use super::room::{Part, part};
+use crate::plot::{self, Chart, Line, NARROW, PlotError, SLOTS, Size, WIDE};
 use crate::text;
 
-/// The plot, drawn for screens and for phones; the style sheet shows one of them.
+/// The plot, drawn for screens and for phones; the style sheet shows one of them. Its own id, and
+/// that of the heading that belongs to its name; empty where the caption says it all.
 pub(super) fn figure(
-    id: &str,
+    (id, heading): (&str, &str),
     record: &Record,
     chart: &Chart,
     caption: &Markup,
 ) -> Result<Markup, PlotError> {
-    let wide = svg(&format!("{id}-wide"), "wide", chart, WIDE)?;
-    let narrow = svg(&format!("{id}-narrow"), "narrow", chart, NARROW)?;
-    Ok(html! {
-        figure {
-            figcaption { (caption) " " (legend(chart)) }
-            (wide)
-            (narrow)
-            (behind(record, &chart.title, &data(chart)))
-        }
-    })
+    let names = format!("{id} {heading}");
+    let names = names.trim_end();
+    let wide = svg(names, "wide", chart, WIDE)?;
+    let narrow = svg(names, "narrow", chart, NARROW)?;
+    Ok(part(
+        Part::Chart,
+        &html! {
+            figure {
+                // The words above a plot are its name too, for those who cannot see it.
+                figcaption { span id=(id) { (caption) } " " (legend(chart)) }
+                (wide)
+                (part(Part::Narrow, &narrow))
+                (behind((id, names), record, &data(chart)))
+            }
+        },
+    ))
 }
 
 /// What a chart rests on, folded away: its data, its record, its command.
-pub(super) fn behind(record: &Record, title: &str, data: &Markup) -> Markup {
+fn behind((id, names): (&str, &str), record: &Record, data: &Markup) -> Markup {
     html! {
         details {
-            summary { "Data, record, command" }
-            div class="scroll" role="region" aria-label=(format!("Data: {title}")) tabindex="0" {
+            summary id=(format!("{id}d")) { "Data, record, command" }
+            div class="scroll" role="group" aria-labelledby=(format!("{id}d {names}")) tabindex="0" {
                 (data)
             }
             p class="made-by" { "Record " code { (record.header.id) } ", measured again with:" }
@@ -39,38 +47,45 @@ pub(super) fn behind(record: &Record, title: &str, data: &Markup) -> Markup {
     }
 }
 
-fn svg(id: &str, class: &str, chart: &Chart, size: Size) -> Result<Markup, PlotError> {
+fn svg(names: &str, class: &str, chart: &Chart, size: Size) -> Result<Markup, PlotError> {
     let inside = plot::draw(chart, size)?;
     Ok(html! {
         svg class=(class) viewBox=(format!("0 0 {} {}", size.width, size.height))
-            role="img" aria-labelledby=(id) {
-            title id=(id) { (chart.title) }
+            role="img" aria-labelledby=(names) {
             // The plotting crate's own output; it holds sizes and numbers, no record's text.
             (PreEscaped(inside))
         }
     })
 }
 
-/// The shapes of the points, filled where they are ours.
-fn shape(line: &Line) -> &'static str {
-    let shapes = if line.is_published {
-        ["\u{25cb}", "\u{25b3}", "\u{25a1}"]
-    } else {
-        ["\u{25cf}", "\u{25b2}", "\u{25a0}"]
-    };
-    shapes[line.slot % 3]
-}
-
-fn legend(chart: &Chart) -> Markup {
+/// The shapes of the points, one a look of lines, and hollow ones for what others published:
+/// shapes beside colours and dashes are three ways to tell lines apart.
+pub(super) fn points() -> Markup {
+    let shapes = ["M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z", "M0-7l-6 12h12z", "M-5-5h10v10h-10z"];
     html! {
-        span class="legend" {
-            @for line in &chart.lines {
-                span class=(format!("key m{}{}", line.slot, if line.is_published { " theirs" } else { "" })) {
-                    span class="swatch" aria-hidden="true" {}
-                    span class="shape" aria-hidden="true" { (shape(line)) }
-                    (line.name)
+        svg class="points" aria-hidden="true" {
+            @for (class, id) in [("full", 'p'), ("hollow", 'h')] {
+                @for slot in 0..SLOTS {
+                    marker id=(format!("{id}{slot}")) class=(format!("{class} m{slot}"))
+                        viewBox="-8 -8 16 16" markerWidth="16" markerHeight="16"
+                        markerUnits="userSpaceOnUse" {
+                        path d=(shapes[slot % shapes.len()]) {}
+                    }
                 }
             }
+        }
+    }
+}
+
+/// The names of the lines; the style sheet draws a piece of the line and a point before each.
+fn legend(chart: &Chart) -> Markup {
+    let class = |line: &Line| {
+        let theirs = if line.is_published { " theirs" } else { "" };
+        format!("key m{}{theirs}", line.slot)
+    };
+    html! {
+        span class="legend" {
+            @for line in &chart.lines { span class=(class(line)) { (line.name) } }
         }
     }
 }
@@ -83,12 +98,11 @@ fn data(chart: &Chart) -> Markup {
     places.dedup();
     html! {
         table class="figures" {
+            caption { (chart.y_label) }
             thead {
                 tr {
                     th scope="col" { (chart.axis.name()) }
-                    @for line in &chart.lines {
-                        th scope="col" { (line.name) ", " (chart.y_label) }
-                    }
+                    @for line in &chart.lines { th scope="col" { (line.name) } }
                 }
             }
             tbody {

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use ntcopy_bench::record::Record;
 
+use super::room::{Part, part};
 use super::{figure, results};
 use crate::model::{self, Group};
 use crate::plot::{self, Chart, PlotError};
@@ -24,22 +25,22 @@ pub(super) fn all(record_index: usize, record: &Record) -> Result<Markup, PlotEr
 fn one(id: &str, record: &Record, group: &Group<'_>) -> Result<Markup, PlotError> {
     let baseline = &record.header.baseline;
     let draw = |name: &str, chart: Option<Chart>, caption: &Markup| match chart {
-        Some(chart) => figure::figure(&format!("{id}-{name}"), record, &chart, caption),
+        Some(chart) => figure::figure((&format!("{id}{name}"), id), record, &chart, caption),
         None => Ok(html! {}),
     };
     let caption = html! { "Throughput against bytes in flight." };
-    let crossover = draw("throughput", plot::crossover(record, group), &caption)?;
+    let crossover = draw("t", plot::crossover(record, group), &caption)?;
     let caption = html! {
         "Throughput divided by that of " code { (baseline) } ". Above the line at 1 the mode wins."
     };
-    let ratios = draw("ratio", plot::ratios(record, group), &caption)?;
+    let ratios = draw("r", plot::ratios(record, group), &caption)?;
     Ok(html! {
         section class="group" {
-            h3 { (group.heading) }
+            h3 id=(id) { (group.heading) }
             @if !group.details.is_empty() { p class="details" { (text::sentence(&group.details)) } }
             (crossover)
             (ratios)
-            (results::table(group))
+            (part(Part::Table, &results::table(id, group)))
         }
     })
 }

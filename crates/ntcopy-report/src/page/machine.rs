@@ -3,20 +3,45 @@
 use maud::{Markup, html};
 use ntcopy_bench::record::{Cache, Record};
 
+use super::scroll::scroll;
 use crate::{hardware, text};
 
-pub(super) fn table(record: &Record) -> Markup {
+/// For each record, the one whose section has the table of their machine: the newest of those of
+/// which the same is to be said, since a page that runs out of room loses that one last.
+pub(super) fn tellers(records: &[Record]) -> Vec<usize> {
+    let all: Vec<_> = records.iter().map(facts).collect();
+    let teller = |of: &Vec<(&'static str, String)>| {
+        let same = (0..records.len()).filter(|other| all[*other] == *of);
+        same.max_by_key(|other| (records[*other].header.started_unix_ns, *other)).unwrap_or(0)
+    };
+    all.iter().map(teller).collect()
+}
+
+/// The machine of a record, or a word on which record's it is.
+pub(super) fn section(records: &[Record], number: usize, teller: usize) -> Markup {
+    if number == teller {
+        return table(number, &records[number]);
+    }
     html! {
-        div class="scroll" role="region" aria-label="Machine" tabindex="0" {
-            table class="facts" {
-                tbody {
-                    @for (name, value) in facts(record) {
-                        tr { th scope="row" { (name) } td { (value) } }
-                    }
+        p class="made-by" {
+            "The machine is that of record "
+            a href=(format!("#record-{teller}")) { (records[teller].header.id) } "."
+        }
+    }
+}
+
+fn table(number: usize, record: &Record) -> Markup {
+    let id = format!("r{number}machine");
+    let table = html! {
+        table class="facts" {
+            tbody {
+                @for (name, value) in facts(record) {
+                    tr { th scope="row" { (name) } td { (value) } }
                 }
             }
         }
-    }
+    };
+    html! { details { summary id=(id) { "Machine" } (scroll(&format!("{id} record-{number}-name"), &table)) } }
 }
 
 fn facts(record: &Record) -> Vec<(&'static str, String)> {

@@ -3,49 +3,47 @@
 use maud::{Markup, html};
 use ntcopy_bench::record::Record;
 
+use super::room::{Part, part};
+use super::scroll::scroll;
 use crate::{phase, retention};
 
 /// How soon the adaptive hint followed.
-pub(super) fn phases(record: &Record) -> Markup {
+pub(super) fn phases(index: usize, record: &Record) -> Markup {
     let rows: Vec<[String; 6]> = phase::all(record).iter().map(phase::row).collect();
-    table("How soon the share of non-temporal bytes has settled", &phase::HEADER, &rows)
+    let title = "How soon the share of non-temporal bytes has settled";
+    part(Part::Table, &table(&format!("r{index}t"), title, &phase::HEADER, &rows))
 }
 
 /// What the victim felt.
-pub(super) fn retention(record: &Record) -> Markup {
+pub(super) fn retention(index: usize, record: &Record) -> Markup {
     if retention::is_of_copies(record) {
-        return super::retention::section(record);
+        return part(Part::Table, &super::retention::section(index, record));
     }
-    html! {
-        @for (heading, rows) in &retention::tables(record) {
-            (table(heading, &retention::HEADER, rows))
-        }
-    }
+    let tables = retention::tables(record);
+    let tables = tables.iter().enumerate().map(|(number, (heading, rows))| {
+        table(&format!("r{index}t{number}"), heading, &retention::HEADER, rows)
+    });
+    part(Part::Table, &html! { @for table in tables { (table) } })
 }
 
-fn table<const N: usize>(title: &str, header: &[&str; N], rows: &[[String; N]]) -> Markup {
-    html! {
-        section class="group" {
-            h3 { (title) }
-            div class="scroll" role="region" aria-label=(title) tabindex="0" {
-                table {
-                    thead {
-                        tr {
-                            @for (index, name) in header.iter().enumerate() {
-                                th scope="col" class=[(index > 0).then_some("number")] { (name) }
-                            }
-                        }
-                    }
-                    tbody {
-                        @for row in rows {
-                            tr {
-                                th scope="row" { (row[0]) }
-                                @for cell in &row[1..] { td class="number" { (cell) } }
-                            }
-                        }
+fn table<const N: usize>(
+    id: &str,
+    title: &str,
+    header: &[&str; N],
+    rows: &[[String; N]],
+) -> Markup {
+    let table = html! {
+        table class="figures" {
+            thead { tr { @for name in header { th scope="col" { (name) } } } }
+            tbody {
+                @for row in rows {
+                    tr {
+                        th scope="row" { (row[0]) }
+                        @for cell in &row[1..] { td { (cell) } }
                     }
                 }
             }
         }
-    }
+    };
+    html! { section class="group" { h3 id=(id) { (title) } (scroll(id, &table)) } }
 }

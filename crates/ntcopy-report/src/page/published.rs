@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 use ntcopy_bench::record::Record;
 
-use super::results;
+use super::scroll::scroll;
+use super::{results, room};
 use crate::model::{self, Group, ModeView};
 use crate::published::{self, Published};
 use crate::text;
@@ -22,7 +23,7 @@ pub(super) fn section(records: &[Record]) -> Markup {
     }
     html! {
         section id="published" {
-            h2 { "Published figures" }
+            h2 id="published-name" { "Published figures" }
             p {
                 "From the 2022 patch series that proposed the flag, measured by its authors on \
                 another CPU and another kernel. They stand beside ours and enter no average. Ours \
@@ -37,49 +38,48 @@ fn table(rows: &[&Published], records: &[Record]) -> Markup {
     // Once a record, not once a row: the intervals in it take their time.
     let records: Vec<(&Record, Vec<Group<'_>>)> =
         records.iter().map(|record| (record, model::groups(record))).collect();
-    html! {
-        div class="scroll" role="region" aria-label="Published figures" tabindex="0" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "Measured on" }
-                        th scope="col" class="number" { "copy, Mbit/s" }
-                        th scope="col" class="number" { "nt, Mbit/s" }
-                        th scope="col" class="number" { "Ratio " small { "95 % interval" } }
-                    }
+    let table = html! {
+        table {
+            thead {
+                tr {
+                    th scope="col" { "Measured on" }
+                    th scope="col" class="number" { "copy, Mbit/s" }
+                    th scope="col" class="number" { "nt, Mbit/s" }
+                    th scope="col" class="number" { "Ratio " small { "95 % interval" } }
                 }
-                @for published in rows {
-                    @let ours = ours(published, &records);
-                    tbody {
-                        // A row of its own: beside the figures it would take a phone's width.
-                        tr { th scope="rowgroup" colspan="4" { (published.label) } }
-                        tr class="published" {
-                            td { (published.cpu) ", published" }
-                            td class="number" { (text::thousands(published.copy_mbit_per_s)) }
-                            td class="number" { (text::thousands(published.nt_mbit_per_s)) }
-                            td class="number" {
-                                (text::ratio(published.ratio())) " " small { "not given" }
-                            }
+            }
+            @for published in rows {
+                @let ours = ours(published, &records);
+                tbody {
+                    // A row of its own: beside the figures it would take a phone's width.
+                    tr { th scope="rowgroup" colspan="4" { (published.label) } }
+                    tr class="published" {
+                        td { (published.cpu) ", published" }
+                        td class="number" { (text::thousands(published.copy_mbit_per_s)) }
+                        td class="number" { (text::thousands(published.nt_mbit_per_s)) }
+                        td class="number" {
+                            (text::ratio(published.ratio())) " " small { "not given" }
                         }
-                        @for row in &ours { (row) }
                     }
+                    @for row in &ours { (row) }
                 }
             }
         }
-    }
+    };
+    scroll("published-name", &table)
 }
 
 /// A row for every cell that repeats the configuration, or one that says there is none.
 fn ours(published: &Published, records: &[(&Record, Vec<Group<'_>>)]) -> Vec<Markup> {
     let mut rows = Vec::new();
-    for (record, groups) in records {
+    for (number, (record, groups)) in records.iter().enumerate() {
         if record.header.experiment != published.experiment {
             continue;
         }
         for cell in published::repeats(groups, published) {
             let mode = |name: &str| cell.modes.iter().find(|mode| mode.mode == name);
             let note = cell.cell.params.get("note").and_then(|note| note.as_str());
-            rows.push(html! {
+            let row = html! {
                 tr {
                     td {
                         (record.machine.cpu_model) ", here"
@@ -87,12 +87,10 @@ fn ours(published: &Published, records: &[(&Record, Vec<Group<'_>>)]) -> Vec<Mar
                     }
                     td class="number" { (rate(mode("copy"))) }
                     td class="number" { (rate(mode("nt"))) }
-                    @match mode("nt") {
-                        Some(nt) => { (results::ratio(nt)) }
-                        None => { td {} }
-                    }
+                    td class="number" { @if let Some(nt) = mode("nt") { (results::ratio(nt)) } }
                 }
-            });
+            };
+            rows.push(room::of_record(number, &row));
         }
     }
     if rows.is_empty() {

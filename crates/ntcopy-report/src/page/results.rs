@@ -2,29 +2,29 @@
 
 use maud::{Markup, html};
 
+use super::scroll::scroll;
 use crate::model::{CellView, Group, ModeView};
 use crate::text;
 
-pub(super) fn table(group: &Group<'_>) -> Markup {
-    html! {
-        div class="scroll" role="region" aria-label=(format!("Results: {}", group.heading))
-            tabindex="0" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "In flight" }
-                        th scope="col" { "Mode" }
-                        // Before the figures: on a phone the last columns are out of sight.
-                        th scope="col" { "Verdict" }
-                        th scope="col" class="number" { "Ratio " small { "95 % interval" } }
-                        th scope="col" class="number" { "Mbit/s" }
-                        th scope="col" class="number" { "Sends, GB/s" }
-                    }
+/// The table of a group whose heading has this id.
+pub(super) fn table(id: &str, group: &Group<'_>) -> Markup {
+    let table = html! {
+        table class="results" {
+            thead {
+                tr {
+                    th scope="col" { "In flight" }
+                    th scope="col" { "Mode" }
+                    // Before the figures: on a phone the last columns are out of sight.
+                    th scope="col" { "Verdict" }
+                    th scope="col" { "Ratio " small { "95 % interval" } }
+                    th scope="col" { "Mbit/s" }
+                    th scope="col" { "Sends, GB/s" }
                 }
-                @for cell in &group.cells { (rows(cell)) }
             }
+            @for cell in &group.cells { (rows(cell)) }
         }
-    }
+    };
+    scroll(id, &table)
 }
 
 fn rows(cell: &CellView<'_>) -> Markup {
@@ -45,35 +45,34 @@ fn rows(cell: &CellView<'_>) -> Markup {
 
 fn figures(mode: &ModeView<'_>) -> Markup {
     if let Some(gap) = mode.gap() {
-        return html! { td class="gap" colspan="4" { (gap) } };
+        return html! { td class="gap" { (gap) } td {} td {} td {} };
     }
     html! {
-        td { (verdict(mode)) }
-        (ratio(mode))
-        td class="number" { @if let Some(rate) = mode.rate { (text::mbit(rate.median)) } }
-        td class="number" {
+        (verdict(mode))
+        td { (ratio(mode)) }
+        td { @if let Some(rate) = mode.rate { (text::mbit(rate.median)) } }
+        td {
             @if let Some(rate) = mode.send_bytes_per_s { (text::gigabytes(rate)) }
         }
     }
 }
 
-/// The ratio with its interval, in one cell.
+/// The ratio with its interval.
 pub(super) fn ratio(mode: &ModeView<'_>) -> Markup {
     html! {
-        td class="number" {
-            @if let Some(result) = &mode.result {
-                (text::ratio(result.ratio)) " " small { (text::interval(result.ci)) }
-            }
+        @if let Some(result) = &mode.result {
+            (text::ratio(result.ratio)) " " small { (text::interval(result.ci)) }
         }
     }
 }
 
-/// The verdict in its own words; the colour only repeats them.
+/// The verdict in its own words; the colour only repeats them. Without a class, it is muted.
 fn verdict(mode: &ModeView<'_>) -> Markup {
     let words = match (&mode.result, mode.is_baseline) {
         (Some(result), _) => result.verdict.as_str(),
         (None, true) => "baseline",
         (None, false) => "too few pairs",
     };
-    html! { span class=(format!("tag {}", words.replace(' ', "-"))) { (words) } }
+    let is_coloured = matches!(words, "win" | "loss");
+    html! { td class=[is_coloured.then_some(words)] { (words) } }
 }

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use ntcopy_bench::record::{Cell, Record};
 use ntcopy_bench::stats::retention::copies::{Felt, number};
 
+use super::scroll::scroll;
 use crate::retention::copies::{Group, groups, hot_set, legend};
 use crate::text;
 
@@ -17,14 +18,15 @@ const STEPS: f64 = 6.0;
 /// The quantiles: what they are called, and where [`Felt`] has them.
 const QUANTILES: [(&str, usize); 3] = [("p50", 0), ("p99", 1), ("p99.9", 2)];
 
-pub(super) fn section(record: &Record) -> Markup {
+pub(super) fn section(record_index: usize, record: &Record) -> Markup {
     html! {
-        @for group in &groups(record) {
+        @for (index, group) in groups(record).iter().enumerate() {
+            @let id = format!("r{record_index}v{index}");
             section class="group" {
-                h3 { (group.heading) }
+                h3 id=(id) { (group.heading) }
                 @if let Some(note) = &group.note { p class="details" { (text::sentence(note)) } }
-                @for (name, at) in QUANTILES { (map(group, name, at)) }
-                (traffic(group))
+                @for (name, at) in QUANTILES { (map(group, &id, name, at)) }
+                (traffic(group, &id))
             }
         }
         p class="details" {
@@ -34,33 +36,35 @@ pub(super) fn section(record: &Record) -> Markup {
     }
 }
 
-fn map(group: &Group<'_>, name: &str, at: usize) -> Markup {
-    frame(group, &format!("Slow-down of the victim's passes at {name}"), |_, felt| {
+fn map(group: &Group<'_>, id: &str, name: &str, at: usize) -> Markup {
+    let title = format!("Slow-down of the victim's passes at {name}");
+    frame(group, (id, &at.to_string()), &title, |_, felt| {
         let line = format!("{:.1} ns", felt.line_ns[at]);
         let by_groups = felt.slow_down.get(at).copied().flatten();
         match (by_groups, felt.by_idle) {
             (Some(ratio), _) => html! {
-                td class=(format!("heat {}", colour(ratio.ratio))) {
+                td class=[colour(ratio.ratio)] {
                     (text::ratio(ratio.ratio)) " " small { (text::interval(ratio.ci)) } " "
                     small { (line) }
                 }
             },
             (None, Some(by_idle)) => html! {
-                td class=(format!("heat {}", colour(by_idle[at]))) {
+                td class=[colour(by_idle[at])] {
                     (text::ratio(by_idle[at])) " " small { (line) }
                 }
             },
-            (None, None) => html! { td class="heat" { (line) } },
+            (None, None) => html! { td { (line) } },
         }
     })
 }
 
 /// What was moved, and how fast the copies were: equal traffic has to show.
-fn traffic(group: &Group<'_>) -> Markup {
-    frame(group, "Traffic while the clock ran, and in it the copies' own speed", |cell, felt| {
+fn traffic(group: &Group<'_>, id: &str) -> Markup {
+    let title = "Traffic while the clock ran, and in it the copies' own speed";
+    frame(group, (id, "t"), title, |cell, felt| {
         let asked = number(cell, "asked_rate_bytes_per_s");
         html! {
-            td class="heat" {
+            td {
                 @match felt.copy_bytes_per_s {
                     Some(copying) => {
                         (text::gigabytes(felt.traffic_bytes_per_s)) " GB/s"
@@ -75,36 +79,41 @@ fn traffic(group: &Group<'_>) -> Markup {
     })
 }
 
-fn frame(group: &Group<'_>, title: &str, field: impl Fn(&Cell, &Felt) -> Markup) -> Markup {
+/// A table of the id of its section's heading and a letter.
+fn frame(
+    group: &Group<'_>,
+    (heading, letter): (&str, &str),
+    title: &str,
+    field: impl Fn(&Cell, &Felt) -> Markup,
+) -> Markup {
     let modes = modes(group);
-    html! {
-        div class="scroll" role="region" aria-label=(format!("{}: {title}", group.heading))
-            tabindex="0" {
-            table class="sweep" {
-                caption { (title) }
-                thead {
-                    tr {
-                        th scope="col" { "Hot set" }
-                        @for mode in &modes { th scope="col" class="number" { (mode) } }
-                    }
+    let id = format!("{heading}{letter}");
+    let table = html! {
+        table class="sweep" {
+            caption id=(id) { (title) }
+            thead {
+                tr {
+                    th scope="col" { "Hot set" }
+                    @for mode in &modes { th scope="col" { (mode) } }
                 }
-                tbody {
-                    @for (cell, felt, behind) in &group.cells {
-                        tr {
-                            th scope="row" class="number" { (hot_set(cell)) }
-                            @for mode in &modes {
-                                @match felt.iter().find(|felt| felt.mode == *mode) {
-                                    Some(felt) => (field(cell, felt)),
-                                    None if behind.contains(mode) => td class="gap" { "behind" },
-                                    None => td class="gap" { "-" },
-                                }
+            }
+            tbody {
+                @for (cell, felt, behind) in &group.cells {
+                    tr {
+                        th scope="row" { (hot_set(cell)) }
+                        @for mode in &modes {
+                            @match felt.iter().find(|felt| felt.mode == *mode) {
+                                Some(felt) => (field(cell, felt)),
+                                None if behind.contains(mode) => td class="gap" { "behind" },
+                                None => td class="gap" { "-" },
                             }
                         }
                     }
                 }
             }
         }
-    }
+    };
+    scroll(&format!("{heading} {id}"), &table)
 }
 
 /// The modes of a group: the known ones in their order, then the others as they are met.
@@ -124,14 +133,11 @@ fn modes<'a>(group: &'a Group<'_>) -> Vec<&'a str> {
 }
 
 /// The class of a slow-down's colour: `down1` to `down6` the slower the victim, `up1` and so on
-/// where it is faster, `level`.
-fn colour(slow_down: f64) -> String {
+/// where it is faster; none close to 1.
+fn colour(slow_down: f64) -> Option<String> {
     let steps = ((slow_down - 1.0) / STEP).clamp(-STEPS, STEPS);
     let step = steps.abs().round();
-    if step < 1.0 {
-        return "level".to_owned();
-    }
-    format!("{}{step}", if steps > 0.0 { "down" } else { "up" })
+    (step >= 1.0).then(|| format!("{}{step}", if steps > 0.0 { "down" } else { "up" }))
 }
 
 #[cfg(test)]
@@ -141,6 +147,7 @@ mod tests {
     #[test]
     fn a_slower_victim_has_the_colour_of_a_loss() {
         let classes = [0.9, 1.0, 1.03, 1.08, 1.25, 1.5, 9.0].map(colour);
-        assert_eq!(classes, ["up1", "level", "level", "down1", "down3", "down6", "down6"]);
+        let expected = ["up1", "", "", "down1", "down3", "down6", "down6"];
+        assert_eq!(classes.map(Option::unwrap_or_default), expected);
     }
 }

@@ -4,6 +4,8 @@
 use maud::{Markup, html};
 use ntcopy_bench::record::{Cache, Machine, Record};
 
+use super::room::{Part, of_record, part};
+use super::scroll::scroll;
 use crate::text;
 
 /// Columns that are drawn; a machine with more CPUs has the rest named.
@@ -20,20 +22,29 @@ pub(super) fn section(records: &[Record]) -> Markup {
         @if !machines.is_empty() {
             section id="machines" {
                 h2 { "Machines" }
-                @for (index, (machine, records)) in machines.iter().enumerate() {
-                    section class="group" {
-                        h3 { (machine.cpu_model) ", " code { (machine.cpu_signature) } }
-                        (picture(&format!("machine-{index}"), machine))
-                        p class="details" { (describe(machine)) }
-                        p class="details" {
-                            "Records: "
-                            @for (at, (number, id)) in records.iter().enumerate() {
-                                @if at > 0 { ", " }
-                                a href=(format!("#record-{number}")) { (id) }
-                            }
-                            "."
-                        }
-                    }
+                @for (index, (machine, of)) in machines.iter().enumerate() {
+                    // With the newest of its records it goes, where a page has no room.
+                    @let newest = of.iter().max_by_key(|(number, _)| {
+                        (records[*number].header.started_unix_ns, *number)
+                    });
+                    (of_record(newest.map_or(0, |(number, _)| *number), &one(index, machine, of)))
+                }
+            }
+        }
+    }
+}
+
+fn one(index: usize, machine: &Machine, records: &[(usize, &str)]) -> Markup {
+    let id = format!("machine-{index}");
+    html! {
+        section class="group" {
+            h3 id=(id) { (machine.cpu_model) ", " code { (machine.cpu_signature) } }
+            (part(Part::Chart, &picture(&id, machine)))
+            p class="details" { (describe(machine)) }
+            ul class="details ids" {
+                @for (number, name) in records {
+                    @let link = html! { li { a href=(format!("#record-{number}")) { (name) } } };
+                    (of_record(*number, &link))
                 }
             }
         }
@@ -127,27 +138,25 @@ fn picture(id: &str, machine: &Machine) -> Markup {
     let memory = text::about_size(machine.memory_bytes);
     let more =
         if cpus > columns { format!(", {columns} of {cpus} CPUs drawn") } else { String::new() };
-    html! {
-        div class="scroll" role="region" aria-label=(format!("Picture: {}", machine.cpu_model))
-            tabindex="0" {
-            svg class="topology" width=(width) height=(height)
-                viewBox=(format!("0 0 {width} {height}")) role="img" aria-labelledby=(id) {
-                title id=(id) { "Caches and CPUs of " (machine.cpu_model) }
-                rect class="outer" x="1" y="1" width=(width - 2) height=(height - 2) rx="6" {}
-                text x=(2 * GAP) y="22" { "Machine, memory " (memory) (more) }
-                @for (row, cache) in (0..).zip(&caches) {
-                    @let shared = shared(cache, cpus);
-                    @for first in (0..columns).step_by(shared as usize) {
-                        @let over = shared.min(columns - first);
-                        (bar("cache", first, over, top(row), &name(cache)))
-                    }
-                }
-                @for cpu in 0..columns {
-                    (bar("cpu", cpu, 1, top(rows - 1), &format!("CPU {cpu}")))
+    let drawing = html! {
+        svg class="topology" width=(width) height=(height)
+            viewBox=(format!("0 0 {width} {height}")) role="img" aria-labelledby=(format!("{id}p")) {
+            title id=(format!("{id}p")) { "Caches and CPUs of " (machine.cpu_model) }
+            rect class="outer" x="1" y="1" width=(width - 2) height=(height - 2) rx="6" {}
+            text x=(2 * GAP) y="22" { "Machine, memory " (memory) (more) }
+            @for (row, cache) in (0..).zip(&caches) {
+                @let shared = shared(cache, cpus);
+                @for first in (0..columns).step_by(shared as usize) {
+                    @let over = shared.min(columns - first);
+                    (bar("cache", first, over, top(row), &name(cache)))
                 }
             }
+            @for cpu in 0..columns {
+                (bar("cpu", cpu, 1, top(rows - 1), &format!("CPU {cpu}")))
+            }
         }
-    }
+    };
+    scroll(id, &drawing)
 }
 
 fn bar(class: &str, first: u32, over: u32, y: u32, name: &str) -> Markup {

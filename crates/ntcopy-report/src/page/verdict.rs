@@ -7,6 +7,7 @@ use ntcopy_bench::stats::{self, CellResult, THROUGHPUT, Verdict};
 use ntcopy_bench::verdict;
 use serde_json::Value;
 
+use super::room::{Part, of_record, part};
 use crate::text;
 
 /// So many records have all their sentences on top; of more, they are folded away.
@@ -17,27 +18,35 @@ pub(super) fn section(records: &[Record]) -> Markup {
         section class="verdict" id="verdict" aria-labelledby="verdict-name" {
             h2 id="verdict-name" { "Verdict" }
             @for (index, record) in records.iter().enumerate() {
-                h3 {
-                    (record.header.experiment) ", "
-                    a href=(format!("#record-{index}")) { (record.header.id) }
-                }
-                @let bounds = bounds(record);
-                @let sentences = verdict::sentences(record);
-                @if let Some(bounds) = &bounds { p { strong { (bounds) } } }
-                @if records.len() <= FEW {
-                    @for sentence in &sentences { p { (sentence) } }
-                } @else {
-                    @let shown = usize::from(bounds.is_none());
-                    @for sentence in sentences.iter().take(shown) { p { strong { (sentence) } } }
-                    @if sentences.len() > shown {
-                        details {
-                            summary { "In full" }
-                            @for sentence in sentences.iter().skip(shown) { p { (sentence) } }
-                        }
-                    }
-                }
+                (of_record(index, &one(index, record, records.len() <= FEW)))
             }
         }
+    }
+}
+
+fn one(index: usize, record: &Record, in_full: bool) -> Markup {
+    let bounds = bounds(record);
+    let sentences = verdict::sentences(record);
+    let shown = if in_full { sentences.len() } else { usize::from(bounds.is_none()) };
+    let (shown, folded) = sentences.split_at(shown.min(sentences.len()));
+    let folded = html! {
+        @if !folded.is_empty() {
+            details {
+                summary { "In full" }
+                @for sentence in folded { p { (sentence) } }
+            }
+        }
+    };
+    html! {
+        h3 {
+            (record.header.experiment) ", "
+            a href=(format!("#record-{index}")) { (record.header.id) }
+        }
+        @if let Some(bounds) = &bounds { p { strong { (bounds) } } }
+        @for sentence in shown {
+            @if in_full { p { (sentence) } } @else { p { strong { (sentence) } } }
+        }
+        (part(Part::Sentences, &folded))
     }
 }
 

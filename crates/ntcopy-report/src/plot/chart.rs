@@ -9,8 +9,6 @@ use crate::text;
 /// A plot over a logarithmic axis.
 #[derive(Debug)]
 pub(crate) struct Chart {
-    /// What it shows, in a sentence, for those who cannot see it.
-    pub title: String,
     /// What the horizontal axis counts.
     pub axis: Axis,
     /// Whether the vertical axis is logarithmic as well.
@@ -118,7 +116,6 @@ pub(crate) fn crossover(record: &Record, group: &Group<'_>) -> Option<Chart> {
     finish(Chart {
         axis: Axis::Bytes("bytes in flight"),
         is_log: false,
-        title: format!("Throughput in Gbit/s against bytes in flight; {}", group.heading),
         y_label: "Gbit/s",
         // Room above for the names of the marks.
         y_range: (0.0, highest * 1.22),
@@ -140,10 +137,6 @@ pub(crate) fn ratios(record: &Record, group: &Group<'_>) -> Option<Chart> {
     finish(Chart {
         axis: Axis::Bytes("bytes in flight"),
         is_log: false,
-        title: format!(
-            "Throughput of each mode divided by that of {}, against bytes in flight; {}",
-            record.header.baseline, group.heading
-        ),
         y_label: "times the baseline",
         y_range: ((lowest - room * 0.1).max(0.0), highest + room * 0.25),
         reference: Some(1.0),

@@ -58,7 +58,6 @@ fn theirs(name: String, slot: usize, points: impl Iterator<Item = (u64, f64)>) -
 
 /// A chart around its points: from 0 where they lie close together, and logarithmic otherwise.
 fn fitted(
-    title: String,
     (axis, y_label): (Axis, &'static str),
     reference: Option<f64>,
     mut lines: Vec<Line>,
@@ -74,21 +73,12 @@ fn fitted(
     let low = chart::bottoms(&lines).fold(with_reference(f64::INFINITY), f64::min);
     if reference.is_none() && high < 5.0 * low {
         let (is_log, y_range) = (false, (0.0, high * 1.22));
-        return chart::finish(Chart {
-            title,
-            axis,
-            is_log,
-            y_label,
-            y_range,
-            reference,
-            lines,
-            marks,
-        });
+        return chart::finish(Chart { axis, is_log, y_label, y_range, reference, lines, marks });
     }
     // Room above for the names of the marks, however flat the lines are.
     let room = (high / low).powf(0.28).max(1.12);
     let y_range = (low / room.powf(0.3), high * room);
-    chart::finish(Chart { title, axis, is_log: true, y_label, y_range, reference, lines, marks })
+    chart::finish(Chart { axis, is_log: true, y_label, y_range, reference, lines, marks })
 }
 
 fn size(cell: &Cell) -> u64 {
@@ -110,13 +100,7 @@ fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
     let (what, unit) =
         if is_fork { ("Time of a fork", "us a fork") } else { ("Throughput", "GB/s") };
     let heading = heading.trim_end_matches(", GB/s");
-    let chart = fitted(
-        format!("{what} in {unit} of each way against the size; {heading}"),
-        (Axis::Bytes("size"), unit),
-        None,
-        lines,
-        chart::marks(record, 1),
-    )?;
+    let chart = fitted((Axis::Bytes("size"), unit), None, lines, chart::marks(record, 1))?;
     let twice = if record.header.experiment == "memcpy" {
         " A copy touches twice its size, so that a cache is full at half of its mark."
     } else {
@@ -159,7 +143,6 @@ fn ratios(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
     lines.extend(published);
     let heading = heading.trim_end_matches(", GB/s");
     let chart = fitted(
-        format!("One way's throughput divided by another's, against the size; {heading}"),
         (Axis::Bytes("size"), "times the other"),
         Some(1.0),
         lines,

@@ -37,6 +37,8 @@ const TICK_ROOM: u32 = 62;
 const LINE_HEIGHT: i32 = 18;
 /// From here on rightwards, a fraction of the axis, labels stand left of what they name.
 const RIGHT_PART: f64 = 0.55;
+/// Pixels of a letter, on average, and some.
+const LETTER_PIXELS: f64 = 7.2;
 
 // Colours that stand for roles; see the module's parent.
 const INK: RGBColor = RGBColor(1, 0, 1);
@@ -47,10 +49,6 @@ const REFERENCE: RGBColor = RGBColor(1, 0, 5);
 
 fn line_colour(slot: usize) -> RGBColor {
     RGBColor(1, 1, slot as u8)
-}
-
-fn point_colour(slot: usize) -> RGBColor {
-    RGBColor(1, 2, slot as u8)
 }
 
 fn published_colour(slot: usize) -> RGBColor {
@@ -72,7 +70,6 @@ fn class(colour: &str) -> Option<String> {
         (0, 4) => Some("last-level".to_owned()),
         (0, 5) => Some("reference".to_owned()),
         (1, slot) => Some(format!("line m{slot}")),
-        (2, slot) => Some(format!("point m{slot}")),
         (3, slot) => Some(format!("bar m{slot}")),
         (4, slot) => Some(format!("published m{slot}")),
         _ => None,
@@ -130,7 +127,8 @@ fn draw_on(
         .y_label_formatter(&|value| format!("{}", (value * 1000.0).round() / 1000.0))
         .draw()
         .map_err(error)?;
-    draw_marks(&mut plane, &chart.marks, (low, high), (bottom, top))?;
+    let axis_pixels = f64::from(size.width - BESIDE_AXIS);
+    draw_marks(&mut plane, &chart.marks, axis_pixels, (low, high), (bottom, top))?;
     if let Some(value) = chart.reference {
         let ends = vec![(low, value), (high, value)];
         plane.draw_series([PathElement::new(ends, REFERENCE)]).map_err(error)?;
@@ -156,6 +154,7 @@ fn measured(chart: &Chart) -> Vec<u64> {
 fn draw_marks(
     plane: &mut Plane<'_, '_>,
     marks: &[Mark],
+    axis_pixels: f64,
     (low, high): (f64, f64),
     (bottom, top): (f64, f64),
 ) -> Result<(), PlotError> {
@@ -175,7 +174,9 @@ fn draw_marks(
             plane.draw_series([PathElement::new(ends, colour)]).map_err(error)?;
             (place, mark.label.clone())
         };
-        let leftwards = (place / low).log2() / (high / low).log2() > RIGHT_PART;
+        let part = (place / low).log2() / (high / low).log2();
+        let room = (1.0 - part) * axis_pixels;
+        let leftwards = part > RIGHT_PART || room < label.chars().count() as f64 * LETTER_PIXELS;
         let (anchor, shift) = if leftwards { (HPos::Right, -6) } else { (HPos::Left, 6) };
         let style = FONT.into_font().color(&INK).pos(Pos::new(anchor, VPos::Top));
         let offset = (shift, 2 + row as i32 * LINE_HEIGHT);
@@ -192,29 +193,12 @@ fn draw_line(plane: &mut Plane<'_, '_>, line: &Line) -> Result<(), PlotError> {
         Some(PathElement::new(ends, bar_colour(line.slot)))
     });
     plane.draw_series(bars).map_err(error)?;
+    // The points are the line's markers; see `points`.
     let ends = line.points.iter().map(|point| (point.at as f64, point.value));
     if line.is_published {
         plane.draw_series(LineSeries::new(ends, published_colour(line.slot))).map_err(error)?;
     } else {
         plane.draw_series(LineSeries::new(ends, line_colour(line.slot))).map_err(error)?;
-    }
-    let colour = point_colour(line.slot);
-    let colour = if line.is_published { colour.stroke_width(1) } else { colour.filled() };
-    for point in &line.points {
-        let place = (point.at as f64, point.value);
-        // Shapes beside colours and dashes: three ways to tell the modes apart.
-        let drawn = match line.slot % 3 {
-            0 => plane.draw_series([Circle::new(place, 5, colour)]),
-            1 if line.is_published => {
-                let around = vec![(0, -7), (-6, 5), (6, 5), (0, -7)];
-                plane.draw_series([EmptyElement::at(place) + PathElement::new(around, colour)])
-            }
-            1 => plane.draw_series([TriangleMarker::new(place, 7, colour)]),
-            _ => plane.draw_series([
-                EmptyElement::at(place) + Rectangle::new([(-5, -5), (5, 5)], colour)
-            ]),
-        };
-        drawn.map_err(error)?;
     }
     Ok(())
 }

@@ -83,9 +83,8 @@ fn by_connections(
         (_, true) => ("GB/s", "Throughput"),
         (_, false) => ("a second", "Transactions a second"),
     };
-    let title = format!("{words} against the number of connections; {heading}");
     let axis = (Axis::Count("connections"), unit);
-    let chart = fitted(title, axis, None, lines, Vec::new())?;
+    let chart = fitted(axis, None, lines, Vec::new())?;
     let better = if what == "CPU" { "Lower is better." } else { "Higher is better." };
     let published: Vec<String> = published::of(&record.header.experiment)
         .into_iter()
@@ -147,8 +146,7 @@ fn latency(record: &Record, cell: &Cell) -> Option<Built> {
         " Thin lines with hollow points are published figures, of other machines."
     };
     lines.extend(published);
-    let title = format!("Latency in microseconds by percentile; {heading}");
-    let chart = fitted(title, (Axis::Rarity, "us"), None, lines, Vec::new())?;
+    let chart = fitted((Axis::Rarity, "us"), None, lines, Vec::new())?;
     Some(Built {
         caption: format!("Latency by percentile: {heading}. Lower is better.{also}"),
         chart,
