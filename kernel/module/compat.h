@@ -39,6 +39,20 @@
 	register_net_sysctl(net, path, table)
 #endif
 
+/*
+ * 6.7 compares unsigned numbers of two sizes; before, each of nontemporal.c's
+ * min() that does is warned of.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#include <linux/minmax.h>
+#undef min
+#undef max
+#undef clamp
+#define min(x, y)		min_t(typeof((x) + (y)), x, y)
+#define max(x, y)		max_t(typeof((x) + (y)), x, y)
+#define clamp(x, low, high)	clamp_t(typeof(x), x, low, high)
+#endif
+
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
 #include <net/rps.h>
 #endif
