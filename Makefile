@@ -44,10 +44,10 @@ test-dist: ## that package in a Debian 12 made for it: built by DKMS, purged wit
 	@scripts/setup.sh dist
 	@scripts/test-dist.sh
 
-test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations; an hour
+test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations; packages made and booted; an hour
 	@scripts/setup.sh kernels
 	@scripts/check-kernels.sh $(NTCOPY) $(KERNELS)
-	@$(CARGO) test --locked -p ntcopy-cli --test kernel_qemu -- --ignored --test-threads 1
+	@$(CARGO) test --locked -p ntcopy-cli --test kernel_qemu --test kernel_package -- --ignored --test-threads 1
 
 upstream-tests: build ## Linux's own network tests, hints ignored and every send hinted; docs/UPSTREAM-TESTS.md
 	@scripts/setup.sh upstream

@@ -9,7 +9,7 @@
 # and so does a reference that is left when all sockets are closed.
 #
 # usage: scripts/check-module.sh NTCOPY [KERNEL...]
-#        default: stock stock:7.3 x86:6.12+module x86+module
+#        default: stock stock:7.3 generic x86:6.12+module x86+module
 #
 # The guests' output is kept in out/module (NTCOPY_OUT). PROGRAMS chooses the
 # programs.
@@ -23,7 +23,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 module=$root/kernel/module
 ntcopy=$1
 shift
-[ $# -gt 0 ] || set -- stock stock:7.3 x86:6.12+module x86+module
+[ $# -gt 0 ] || set -- stock stock:7.3 generic x86:6.12+module x86+module
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
 logs=${NTCOPY_OUT:-$root/out/module}
 programs=${PROGRAMS:-module module_life settings counters edges flags calls control gone bytes}
@@ -83,7 +83,7 @@ check_style() {
 			'*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
 	# compat.h is about versions; a table of sysctls that is filled in is not constant.
 	(cd "$module" && perl "$work/style/scripts/checkpatch.pl" --no-tree --strict --quiet \
-		--ignore LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED \
+		--ignore LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED,MACRO_ARG_REUSE \
 		--ignore COMPLEX_MACRO,FUNCTION_ARGUMENTS,CONST_STRUCT \
 		-f ./*.c ./*.h include/linux/*.h Kbuild Makefile) || die "checkpatch complains"
 }
@@ -91,7 +91,7 @@ check_style() {
 # headers_of KERNEL: what `ntcopy module build` has built against.
 headers_of() {
 	case $1 in
-	stock*)
+	stock* | generic)
 		found=$(find "$cache/headers/" -path "*/usr/src/linux-headers-$release" -prune)
 		[ -d "$found" ] || die "$1: no headers of $release below $cache/headers, or several"
 		echo "$found"
@@ -149,7 +149,7 @@ suite() {
 		die "$1: the suite failed"
 	fi
 	# Out of tree (12), and unsigned (13) where there are signatures; no other.
-	case $1 in stock*) taint=$((4096 + 8192)) ;; *) taint=4096 ;; esac
+	case $1 in stock* | generic) taint=$((4096 + 8192)) ;; *) taint=4096 ;; esac
 	grep -q "^taint: $taint\$" "$log" || die "$1: tainted: $(grep '^taint' "$log"), not $taint"
 }
 

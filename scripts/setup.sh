@@ -86,6 +86,13 @@ need_kernels() {
 	need depmod kmod
 	need objdump binutils
 	need_header libelf.h libelf-dev
+	# Packages of a kernel: ntcopy kernel package.
+	need dpkg-buildpackage dpkg-dev
+	need dh_builddeb debhelper
+	need rsync rsync
+	need cpio cpio
+	need openssl openssl
+	need_header openssl/evp.h libssl-dev
 	[ -e /usr/lib/qemu/virtiofsd ] || [ -e /usr/libexec/virtiofsd ] ||
 		missing="$missing $(virtiofsd_package)"
 }

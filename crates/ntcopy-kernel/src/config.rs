@@ -15,7 +15,7 @@ pub(crate) fn fragment(kind: Kind) -> String {
         Kind::X86(_, Flavour::Kasan) => vec![CONFIG_X86, CONFIG_KASAN],
         Kind::X86(_, Flavour::Kcsan) => vec![CONFIG_X86, CONFIG_KCSAN],
         Kind::X86(_, Flavour::Module) => vec![CONFIG_X86, CONFIG_KASAN, CONFIG_MODULE],
-        Kind::Stock(_) => return String::new(),
+        Kind::Stock(_) | Kind::Generic => return String::new(),
     };
     if kind.release() == Release::V6_12 {
         parts.push(CONFIG_6_12);
@@ -56,14 +56,14 @@ fn merge(parts: &[&str]) -> String {
 
 /// One setting that a fragment asks for.
 #[derive(Debug, PartialEq, Eq)]
-struct Setting<'a> {
-    symbol: &'a str,
+pub(crate) struct Setting<'a> {
+    pub(crate) symbol: &'a str,
     /// `None` for "is not set".
-    value: Option<&'a str>,
+    pub(crate) value: Option<&'a str>,
 }
 
 /// Reads a line of a `.config` or a fragment; comments and blank lines give nothing.
-fn setting(line: &str) -> Option<Setting<'_>> {
+pub(crate) fn setting(line: &str) -> Option<Setting<'_>> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("# ") {
         let symbol = rest.strip_suffix(" is not set")?;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::deb::DebError;
 use crate::kind::Kind;
 use crate::module::ModuleError;
 use crate::tools::MissingTools;
@@ -159,6 +160,9 @@ pub enum Error {
     /// Something about the module.
     #[error(transparent)]
     Module(#[from] ModuleError),
+    /// Something about packages of a kernel.
+    #[error(transparent)]
+    Deb(#[from] DebError),
     /// A system call on the host failed.
     #[error("{doing} {path}: {source}")]
     Io {
@@ -185,6 +189,7 @@ impl Error {
             | Self::NoSource { .. }
             | Self::NoRoom { .. } => 3,
             Self::Module(error) => error.exit_code(),
+            Self::Deb(error) => error.exit_code(),
             Self::Interrupted(signal) => 128u8.wrapping_add(*signal as u8),
             _ => 1,
         }

@@ -1,6 +1,7 @@
 //! Finds, patches, builds and boots the kernels that know `MSG_NTCOPY`.
 //!
-//! [`module`] builds, loads and unloads `ntcopy.ko` for a kernel that doesn't.
+//! [`module`] builds, loads and unloads `ntcopy.ko` for a kernel that doesn't; [`deb`] makes
+//! packages of a kernel that does, for a machine of one's own.
 //!
 //! [`build`] gives a kernel from the cache, and makes it first when it is not there. [`Boot`]
 //! runs a command of the host inside, on the host's file tree. The running kernel of the host is
@@ -8,13 +9,14 @@
 //!
 //! Does: on x86-64 Linux, user-mode Linux and x86 kernels in QEMU, 7.3 and 6.12, from the
 //! distribution's source packages or a tree of the user's, and the distribution's own kernels as
-//! they come. Does not: other architectures, kernels for real machines.
+//! they come. Does not: other architectures, and install a kernel.
 
 pub mod boot;
 mod build;
 mod cache;
 mod collision;
 mod config;
+pub mod deb;
 mod error;
 pub mod guest;
 mod interrupt;

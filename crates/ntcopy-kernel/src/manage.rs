@@ -74,7 +74,8 @@ pub fn list(cache: &Cache) -> Result<Vec<Entry>> {
 pub enum What {
     /// Stale kernels, logs, and what interrupted builds left.
     Stale,
-    /// All kernels, modules, logs, headers and kept sources; the downloaded packages stay.
+    /// All kernels, modules, logs, headers, kept sources and builds of packages; the downloaded
+    /// packages stay.
     Kernels,
     /// Everything, the downloaded packages and the compiler's cache too.
     All,
@@ -102,6 +103,9 @@ pub fn clean(cache: &Cache, what: What, progress: &mut dyn Progress) -> Result<V
     let interrupts = Interrupts::arm().doing("taking over signals for", "clean")?;
     let mut cleaned: Vec<Cleaned> = leftovers(cache)?.into_iter().map(measured).collect();
     let _locks = (cache.lock(&interrupts, progress)?, cache.lock_modules(&interrupts, progress)?);
+    // Packages take hours: whoever only clears away what is stale is not to wait for them.
+    let takes_builds = what != What::Stale;
+    let _builds = takes_builds.then(|| cache.lock_builds(&interrupts, progress)).transpose()?;
     cleaned.retain(|left| !left.path.exists());
     let mut doomed = Vec::new();
     // Not only what `list` knows: a directory without a readable meta.json is of no use either.
@@ -118,6 +122,7 @@ pub fn clean(cache: &Cache, what: What, progress: &mut dyn Progress) -> Result<V
     if what != What::Stale {
         doomed.extend(cache::children(&cache.modules())?);
         doomed.extend(cache::children(&cache.headers())?);
+        doomed.extend(cache::children(&cache.builds())?);
     }
     if what == What::All {
         doomed.extend(cache::children(&cache.packages())?);

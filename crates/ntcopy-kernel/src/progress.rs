@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Hears how a build goes on.
 pub trait Progress {
@@ -50,12 +50,12 @@ impl Progress for Bar {
         self.end();
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
         let template = if total.is_some() {
-            "{msg:<22} [{bar:32}] {percent:>3} %  {elapsed} gone, about {eta} to go"
+            "{msg:<22} [{bar:32}] {percent:>3} %  {elapsed} gone, {to_go}"
         } else {
             "{msg:<22} {spinner} {elapsed}"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
+            bar.set_style(style.with_key("to_go", to_go).progress_chars("=> "));
         }
         bar.set_message(step.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
@@ -78,6 +78,14 @@ impl Progress for Bar {
             bar.finish_and_clear();
         }
     }
+}
+
+/// "about 3m to go", once something is done that this can be told from.
+fn to_go(state: &ProgressState, text: &mut dyn std::fmt::Write) {
+    let _ = match state.pos() {
+        0 => write!(text, "time to go not known yet"),
+        _ => write!(text, "about {:#} to go", HumanDuration(state.eta())),
+    };
 }
 
 impl Drop for Bar {
@@ -135,10 +143,10 @@ fn line(step: &str, done: u64, total: Option<u64>, gone: Duration, seconds: Opti
         return format!("{step}: {gone_s} s gone");
     };
     let percent = done * 100 / total;
-    let left_s = if done > 0 {
-        (gone.as_secs_f64() * (total - done) as f64 / done as f64).round() as u64
-    } else {
-        seconds.unwrap_or(0).saturating_sub(gone_s)
+    let left_s = match seconds {
+        _ if done > 0 => (gone.as_secs_f64() * (total - done) as f64 / done as f64).round() as u64,
+        Some(seconds) => seconds.saturating_sub(gone_s),
+        None => return format!("{step}: {gone_s} s gone, time to go not known yet"),
     };
     format!("{step}: {percent} %, {gone_s} s gone, about {left_s} s to go")
 }
@@ -157,6 +165,13 @@ mod tests {
     fn more_than_the_estimate_is_not_more_than_all() {
         let text = line("compiling", 1200, Some(1000), Duration::from_secs(60), None);
         assert_eq!(text, "compiling: 100 %, 60 s gone, about 0 s to go");
+    }
+
+    #[test]
+    fn nothing_is_said_of_the_time_before_anything_is_known_of_it() {
+        let line = |seconds| line("compiling", 0, Some(1000), Duration::from_secs(6), seconds);
+        assert_eq!(line(None), "compiling: 6 s gone, time to go not known yet");
+        assert_eq!(line(Some(10)), "compiling: 0 %, 6 s gone, about 4 s to go");
     }
 
     #[test]

@@ -37,6 +37,36 @@ const X86: &[Tool] = &[tool("gzip", "gzip")];
 /// The header that the kernel's objtool is compiled with.
 const LIBELF: (&str, &str) = ("/usr/include/gelf.h", "libelf-dev");
 
+/// What `make bindeb-pkg` calls beside those.
+const PACKING: &[Tool] = &[
+    tool("dpkg-buildpackage", "dpkg-dev"),
+    tool("dh_builddeb", "debhelper"),
+    tool("rsync", "rsync"),
+    tool("depmod", "kmod"),
+    tool("cpio", "cpio"),
+    tool("python3", "python3"),
+];
+/// What single settings of a distribution's configuration want. Without pahole make would switch
+/// BTF off, and say nothing.
+const FOR_SETTINGS: &[(&str, Tool)] = &[
+    ("CONFIG_KERNEL_XZ", tool("xz", "xz-utils")),
+    ("CONFIG_KERNEL_ZSTD", tool("zstd", "zstd")),
+    ("CONFIG_KERNEL_LZ4", tool("lz4", "lz4")),
+    ("CONFIG_KERNEL_LZO", tool("lzop", "lzop")),
+    ("CONFIG_KERNEL_BZIP2", tool("bzip2", "bzip2")),
+    ("CONFIG_MODULE_COMPRESS_XZ", tool("xz", "xz-utils")),
+    ("CONFIG_MODULE_COMPRESS_ZSTD", tool("zstd", "zstd")),
+    ("CONFIG_MODULE_SIG", tool("openssl", "openssl")),
+    ("CONFIG_DEBUG_INFO_BTF", tool("pahole", "dwarves")),
+];
+/// The headers that they want.
+const HEADERS_FOR_SETTINGS: &[(&str, &str, Tool)] = &[
+    ("CONFIG_MODULE_SIG", "/usr/include/openssl/evp.h", LIBSSL),
+    ("CONFIG_SYSTEM_TRUSTED_KEYRING", "/usr/include/openssl/evp.h", LIBSSL),
+    ("CONFIG_GENDWARFKSYMS", "/usr/include/dwarf.h", tool("libdw's headers", "libdw-dev")),
+];
+const LIBSSL: Tool = tool("OpenSSL's headers", "libssl-dev");
+
 /// What boots an x86 kernel.
 const QEMU: Tool = tool("qemu-system-x86_64", "qemu-system-x86");
 
@@ -74,6 +104,38 @@ impl fmt::Display for MissingTools {
     }
 }
 
+/// Checks that packages of a kernel can be built; `is_on` answers for a setting of it.
+pub(crate) fn check_packages(is_on: &dyn Fn(&str) -> bool, from_package: bool) -> Result<()> {
+    let mut wanted: Vec<Tool> = [BUILD, X86, PACKING].concat();
+    wanted.extend(from_package.then_some(PACKAGE).into_iter().flatten());
+    let asked_for = FOR_SETTINGS.iter().filter(|(symbol, _)| is_on(symbol));
+    wanted.extend(asked_for.map(|(_, tool)| tool));
+    wanted.retain(|tool| find(tool.program).is_none());
+    wanted.extend(headers(true));
+    let headers = HEADERS_FOR_SETTINGS.iter();
+    let missing_headers = headers.filter(|(symbol, file, _)| is_on(symbol) && !exists(file));
+    wanted.extend(missing_headers.map(|(_, _, tool)| tool));
+    wanted.sort_by_key(|tool| tool.program);
+    wanted.dedup();
+    missing("building packages of this kernel", wanted)
+}
+
+fn exists(path: &str) -> bool {
+    Path::new(path).exists()
+}
+
+/// The headers that are missing of those that every build wants, and an x86 one.
+fn headers(is_x86: bool) -> Vec<Tool> {
+    let mut missing = Vec::new();
+    if !has_headers() {
+        missing.push(tool("the C library's headers", "libc6-dev"));
+    }
+    if is_x86 && !exists(LIBELF.0) {
+        missing.push(tool("libelf's headers", LIBELF.1));
+    }
+    missing
+}
+
 /// Checks that a build can start, or for a stock kernel that it can be fetched.
 pub(crate) fn check(kind: Kind, from_package: bool) -> Result<()> {
     let mut wanted: Vec<Tool> = Vec::new();
@@ -86,12 +148,11 @@ pub(crate) fn check(kind: Kind, from_package: bool) -> Result<()> {
     if from_package {
         wanted.extend(PACKAGE);
     }
+    // Which module needs which is not in the package.
+    wanted.extend(kind.has_modules_for_drivers().then_some(tool("depmod", "kmod")));
     wanted.retain(|tool| find(tool.program).is_none());
-    if !kind.is_stock() && !has_headers() {
-        wanted.push(tool("the C library's headers", "libc6-dev"));
-    }
-    if matches!(kind, Kind::X86(..)) && !Path::new(LIBELF.0).exists() {
-        wanted.push(tool("libelf's headers", LIBELF.1));
+    if !kind.is_stock() {
+        wanted.extend(headers(matches!(kind, Kind::X86(..))));
     }
     missing("building a kernel", wanted)
 }
@@ -106,7 +167,8 @@ pub fn check_boot(kind: Kind) -> Result<()> {
     if kind.machine() == Machine::Qemu && find(QEMU.program).is_none() {
         wanted.push(QEMU);
     }
-    if kind.is_stock() && crate::boot::virtiofsd().is_none() {
+    let needs_daemon = kind.is_stock() && !kind.has_modules_for_drivers();
+    if needs_daemon && crate::boot::virtiofsd().is_none() {
         wanted.push(tool("virtiofsd", virtiofsd_package()));
     }
     missing("booting this kernel", wanted)

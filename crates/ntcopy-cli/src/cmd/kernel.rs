@@ -1,6 +1,7 @@
 //! `ntcopy kernel`: kernels that know the flag.
 
 mod args;
+mod package;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ const SHOWN_SPLATS: usize = 5;
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = match args {
         Args::Build(args) => build(&args),
+        Args::Package(args) => package::run(args),
         Args::Boot(args) => boot(args),
         Args::Shell(args) => shell(args),
         Args::List(args) => list(&args),

@@ -1,6 +1,7 @@
 //! Running a command inside a built kernel.
 
 mod console;
+mod initrd;
 mod launch;
 mod memory;
 mod placement;
@@ -246,7 +247,7 @@ impl Boot {
         let most = match self.kind {
             Kind::Um612 => 1,
             Kind::Um | Kind::UmModule => 2,
-            Kind::X86(..) | Kind::Stock(_) => 4,
+            Kind::X86(..) | Kind::Stock(_) | Kind::Generic => 4,
         };
         if self.cpus.count() <= most {
             return Ok(());

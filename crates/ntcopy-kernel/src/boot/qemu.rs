@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
 use super::launch::{CONSOLE, SHARE_SOCKET};
-use super::spec::PORT_NAMES;
+use super::spec::{Early, PORT_NAMES};
 use crate::kind::Kind;
 
 /// The program.
@@ -16,7 +16,8 @@ const TAG: &str = "ntcopy";
 /// How the guest sees the host's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
-    /// 9p, which QEMU serves itself, and which our own kernels have.
+    /// 9p, which QEMU serves itself, and which our own kernels have, and the distribution's generic
+    /// one as a module.
     NineP,
     /// virtio-fs: what a stock kernel for clouds has built in. A daemon of its own serves it.
     VirtioFs,
@@ -25,7 +26,8 @@ pub(super) enum Share {
 impl Share {
     /// What a kernel can mount as its root.
     pub(super) fn of(kind: Kind) -> Self {
-        if kind.is_stock() { Self::VirtioFs } else { Self::NineP }
+        let is_over_fuse = kind.is_stock() && !kind.has_modules_for_drivers();
+        if is_over_fuse { Self::VirtioFs } else { Self::NineP }
     }
 }
 
@@ -75,19 +77,34 @@ pub(super) fn arguments(
     words
 }
 
+/// How 9p is mounted. The host does not change files under a running test, so the guest may keep
+/// what it has read; what it writes goes out at once.
+const NINE_P: &str = "trans=virtio,version=9p2000.L,msize=512000,cache=loose";
+
+/// The orders of a ramdisk whose kernel reads the host's tree over 9p; `init` is the first process
+/// there.
+pub(super) fn early(init: PathBuf) -> Early {
+    Early {
+        modules: Vec::new(),
+        files: Vec::new(),
+        tag: TAG.into(),
+        file_system: "9p".into(),
+        options: NINE_P.into(),
+        init,
+    }
+}
+
 /// The first part of the kernel's command line.
 pub(super) fn kernel_arguments(share: Share) -> Vec<String> {
     let (kind, flags) = match share {
-        // The host does not change files under a running test, so the guest may keep what it
-        // has read; what it writes goes out at once.
-        Share::NineP => ("9p", "rootflags=trans=virtio,version=9p2000.L,msize=512000,cache=loose"),
-        Share::VirtioFs => ("virtiofs", ""),
+        Share::NineP => ("9p", format!("rootflags={NINE_P}")),
+        Share::VirtioFs => ("virtiofs", String::new()),
     };
     [
         "console=ttyS0",
         &format!("root={TAG}"),
         &format!("rootfstype={kind}"),
-        flags,
+        &flags,
         "rw",
         // A fault ends the guest, and QEMU with it, with its report on the console.
         "oops=panic",
@@ -145,6 +162,7 @@ mod tests {
     #[test]
     fn our_own_kernels_read_the_host_s_tree_over_9p_and_need_no_daemon() {
         assert_eq!(Share::of(Kind::X86(Release::V6_12, Flavour::Kcsan)), Share::NineP);
+        assert_eq!(Share::of(Kind::Generic), Share::NineP);
         let line = line(Share::NineP, 2);
         for part in [
             "-accel tcg,thread=multi",

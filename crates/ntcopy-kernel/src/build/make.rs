@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use super::Work;
 use super::estimate::{Estimate, Recorder};
 use super::source::Prepared;
+use super::{BuildOptions, Work};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::Machine;
-use crate::process::{self, Event};
+use crate::process::{self, Ending, Event};
 use crate::{config, tools};
 
 /// How many error lines a failed build shows.
@@ -89,31 +89,35 @@ impl Work<'_> {
         Ok(recorder.finish())
     }
 
-    /// make, for a kernel that comes out the same whoever builds it, and when.
     fn command(&self, prepared: &Prepared) -> Command {
-        let mut make = Command::new("make");
-        for variable in FOREIGN_VARIABLES {
-            make.env_remove(variable);
-        }
-        make.arg("-C").arg(&prepared.source).arg("LOCALVERSION=");
-        match self.options.kind.machine() {
-            Machine::Um => make.args(["ARCH=um", "SUBARCH=x86_64"]),
-            Machine::Qemu => make.arg("ARCH=x86_64"),
-        };
-        make.env("LC_ALL", "C");
-        make.env("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970");
-        make.env("KBUILD_BUILD_VERSION", "1");
-        make.env("KBUILD_BUILD_USER", "ntcopy").env("KBUILD_BUILD_HOST", "ntcopy");
-        if tools::find("ccache").is_some() {
-            make.arg("CC=ccache gcc");
-            // The work area has another name each time, and the objects hold no paths.
-            make.env("CCACHE_NOHASHDIR", "1").env("CCACHE_BASEDIR", &prepared.source);
-            if std::env::var_os("CCACHE_DIR").is_none() {
-                make.env("CCACHE_DIR", self.options.cache.compiled()).env("CCACHE_MAXSIZE", "2G");
-            }
-        }
-        make
+        command(self.options, &prepared.source)
     }
+}
+
+/// make, for a kernel that comes out the same whoever builds it, and when.
+pub(crate) fn command(options: &BuildOptions, source: &Path) -> Command {
+    let mut make = Command::new("make");
+    for variable in FOREIGN_VARIABLES {
+        make.env_remove(variable);
+    }
+    make.arg("-C").arg(source).arg("LOCALVERSION=");
+    match options.kind.machine() {
+        Machine::Um => make.args(["ARCH=um", "SUBARCH=x86_64"]),
+        Machine::Qemu => make.arg("ARCH=x86_64"),
+    };
+    make.env("LC_ALL", "C");
+    make.env("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970");
+    make.env("KBUILD_BUILD_VERSION", "1");
+    make.env("KBUILD_BUILD_USER", "ntcopy").env("KBUILD_BUILD_HOST", "ntcopy");
+    if tools::find("ccache").is_some() {
+        make.arg("CC=ccache gcc");
+        // The work area has another name each time, and the objects hold no paths.
+        make.env("CCACHE_NOHASHDIR", "1").env("CCACHE_BASEDIR", source);
+        if std::env::var_os("CCACHE_DIR").is_none() {
+            make.env("CCACHE_DIR", options.cache.compiled()).env("CCACHE_MAXSIZE", "2G");
+        }
+    }
+    make
 }
 
 /// Runs make with its output in the log. `on_event` hears of steps (true) and of time going by.
@@ -124,15 +128,29 @@ pub(crate) fn run_make(
     log: &Path,
     on_event: &mut dyn FnMut(bool),
 ) -> Result<()> {
+    log_make(make, Ending::Kill, interrupts, step, log, &mut |line| {
+        on_event(line.is_some_and(is_step));
+    })
+}
+
+/// The same; `on_event` hears of each line, and of time going by.
+pub(crate) fn log_make(
+    make: &mut Command,
+    ending: Ending,
+    interrupts: &Interrupts,
+    step: &str,
+    log: &Path,
+    on_event: &mut dyn FnMut(Option<&str>),
+) -> Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(log).doing("opening", log)?;
     let mut errors = Vec::new();
-    let status = process::run(make, interrupts, &mut |event| {
+    let status = process::run_until(make, ending, interrupts, &mut |event| {
         let Event::Line(line) = event else {
-            on_event(false);
+            on_event(None);
             return Ok(());
         };
         writeln!(file, "{line}").doing("writing", log)?;
-        on_event(is_step(line));
+        on_event(Some(line));
         if is_error(line) && errors.len() < ERROR_LINES {
             errors.push(line.to_owned());
         }

@@ -7,6 +7,8 @@ mod patch;
 mod source;
 mod stock;
 
+pub(crate) use source::Prepared;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,7 +20,6 @@ use crate::kind::{Kind, Machine};
 use crate::progress::Progress;
 use crate::series::Series;
 use crate::{config, process, tools};
-use source::Prepared;
 
 /// Environment variable that keeps the patched source, as [`BuildOptions::keep_source`] does.
 pub const KEEP_SOURCE_VARIABLE: &str = "NTCOPY_KEEP_SOURCE";
@@ -139,6 +140,21 @@ fn build_exactly(options: &BuildOptions, progress: &mut dyn Progress) -> Result<
     match options.kind.is_stock() {
         true => work.fetch(&inputs),
         false => work.build(tree.as_ref(), &inputs),
+    }
+}
+
+/// Gets the source that the options say into `partial`, with the series on it.
+pub(crate) fn prepare(
+    options: &BuildOptions,
+    partial: &Path,
+    interrupts: &Interrupts,
+    progress: &mut dyn Progress,
+) -> Result<Prepared> {
+    let tree = options.tree.as_deref().map(crate::source::tree::Tree::open).transpose()?;
+    let mut work = Work { options, interrupts, progress };
+    match tree {
+        Some(tree) => work.take_tree(&tree, partial),
+        None => work.take_package(partial),
     }
 }
 

@@ -13,10 +13,10 @@ use crate::source::wanted::{self, Package};
 use crate::{collision, room};
 
 /// A patched source, ready to be configured.
-pub(super) struct Prepared {
-    pub(super) source: PathBuf,
-    pub(super) version: String,
-    pub(super) id: SourceId,
+pub(crate) struct Prepared {
+    pub(crate) source: PathBuf,
+    pub(crate) version: String,
+    pub(crate) id: SourceId,
 }
 
 impl Work<'_> {

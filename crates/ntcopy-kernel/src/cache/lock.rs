@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::Cache;
 use crate::error::{Context, Result};
@@ -14,7 +15,7 @@ use crate::progress::Progress;
 
 /// The cache's lock. The kernel gives it back when this is dropped, or the process dies.
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Cache {
@@ -37,6 +38,19 @@ impl Cache {
     ) -> Result<Lock> {
         let lock = self.lock_file("modules.lock", interrupts, progress)?;
         self.sweep(&[self.modules()])?;
+        Ok(lock)
+    }
+
+    /// The same of packages for real machines alone. Whoever is started meanwhile holds it too: a
+    /// compiler that outlives this process must not meet another one.
+    pub(crate) fn lock_builds(
+        &self,
+        interrupts: &Interrupts,
+        progress: &mut dyn Progress,
+    ) -> Result<Lock> {
+        let lock = self.lock_file("builds.lock", interrupts, progress)?;
+        fcntl_setfd(&lock.file, FdFlags::empty()).doing("sharing the lock of", self.root())?;
+        self.sweep(&[self.builds()])?;
         Ok(lock)
     }
 
@@ -79,7 +93,7 @@ impl Cache {
             file.write_all(text.as_bytes())
         });
         written.doing("writing", &path)?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 }
 

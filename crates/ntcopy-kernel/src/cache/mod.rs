@@ -10,7 +10,9 @@
 //! modules/6.12.117-0123456789ab/      ntcopy.ko for a kernel, its log, what it was made of
 //! headers/6.12.117+deb12-cloud-amd64/ what modules are built against, unpacked from packages
 //! ccache/                             objects, where there is ccache
-//! lock                                held by whoever changes anything here but modules
+//! builds/7.3.4-0123456789ab/          packages for real machines, under way or made; gone on with
+//! lock                                held by whoever changes anything here but modules and builds
+//! builds.lock                         held by whoever is at work in builds/
 //! modules.lock                        held by whoever changes modules/: no module is to wait for a kernel
 //! ```
 //!
@@ -129,9 +131,14 @@ impl Cache {
         self.root.join("headers")
     }
 
+    /// Where packages for real machines are made.
+    pub(crate) fn builds(&self) -> PathBuf {
+        self.root.join("builds")
+    }
+
     /// The folders in which something may be under way.
-    pub(crate) fn workplaces(&self) -> [PathBuf; 4] {
-        [self.kernels(), self.packages(), self.headers(), self.modules()]
+    pub(crate) fn workplaces(&self) -> [PathBuf; 5] {
+        [self.kernels(), self.packages(), self.headers(), self.modules(), self.builds()]
     }
 
     /// What ccache keeps for us, where there is ccache.

@@ -79,8 +79,13 @@ pub(super) fn bind_modules(spec: &Spec) -> Result<()> {
             .map_err(|error| format!("mounting the kernel's modules on {target}: {error}"));
     }
     // The host's tree is not ours to change. Programs find the same place in their environment.
-    fs::write("/proc/sys/kernel/modprobe", modules.modprobe.as_bytes())
-        .map_err(|error| format!("telling the kernel where its modules are: {error}"))
+    match fs::write("/proc/sys/kernel/modprobe", modules.modprobe.as_bytes()) {
+        // A kernel that takes no modules comes with a list of what is built in, and with no more.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("telling the kernel where its modules are: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What modprobe(8) has to be told where there is no /lib/modules.

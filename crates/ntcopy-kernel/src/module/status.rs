@@ -194,7 +194,8 @@ fn taint(sysroot: &Sysroot) -> Option<TaintFound> {
     Some(TaintFound { value, taints: Taint::decode(value), others: Taint::rest(value) })
 }
 
-fn secure_boot(sysroot: &Sysroot) -> SecureBoot {
+/// Whether Secure Boot is on, as the firmware says.
+pub(crate) fn secure_boot(sysroot: &Sysroot) -> SecureBoot {
     if !sysroot.path("sys/firmware/efi").is_dir() {
         return SecureBoot::NoEfi;
     }

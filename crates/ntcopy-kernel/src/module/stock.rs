@@ -29,8 +29,8 @@ pub struct StockHeaders {
 /// Room for what is unpacked: measured 90 MB, and 120 MB for a compiler.
 const NEEDED_BYTES: u64 = 400_000_000;
 
-/// How the release of a kernel for clouds ends.
-const CLOUD: &str = "-cloud-amd64";
+/// How the releases of the distribution's kernels end.
+const ENDINGS: [&str; 2] = ["-cloud-amd64", "-amd64"];
 
 /// What a compiler of a newer system needs beside itself, and the kernel's tools too.
 const LIBRARIES: &[&str] =
@@ -58,7 +58,7 @@ pub fn stock_headers(
     };
     let name = format!("{}_{}", kernel.meta.release, version.replace(':', "%3a"));
     let folder = cache.headers().join(name);
-    let wanted = Wanted::headers(kernel.kind.release());
+    let wanted = Wanted::headers(kernel.kind);
     let mut work = Work { cache, etc_apt, wanted, folder, apt: None, interrupts: &interrupts };
     if !work.is_usable(&kernel.meta.release) {
         let _lock = cache.lock(&interrupts, progress)?;
@@ -110,7 +110,8 @@ impl Work<'_> {
         room::check_disk(partial.path(), "the unpacked headers", NEEDED_BYTES)?;
         let out = partial.path().join("out");
         fs::create_dir_all(&out).doing("creating", &out)?;
-        let base = release.strip_suffix(CLOUD).unwrap_or(release);
+        let base = ENDINGS.iter().find_map(|ending| release.strip_suffix(ending));
+        let base = base.unwrap_or(release);
         for (name, architecture) in [
             (format!("linux-headers-{release}"), "amd64"),
             (format!("linux-headers-{base}-common"), "all"),
@@ -311,7 +312,7 @@ mod tests {
         let work = Work {
             cache: &cache,
             etc_apt: home.path(),
-            wanted: Wanted::headers(Release::V6_12),
+            wanted: Wanted::headers(crate::kind::Kind::Stock(Release::V6_12)),
             folder: folder.clone(),
             apt: None,
             interrupts: &interrupts,

@@ -358,7 +358,9 @@ mod tests {
         let newest = candidates(etc.path(), source());
         assert_eq!(newest.len(), 1);
         assert!(newest[0].1.contains("Suites: trixie-backports\n"), "{}", newest[0].1);
-        let headers = &candidates(etc.path(), Wanted::headers(Release::Newest))[0].1;
+        let headers =
+            &candidates(etc.path(), Wanted::headers(crate::kind::Kind::Stock(Release::Newest)))[0]
+                .1;
         assert!(headers.contains("Suites: trixie-backports trixie\n"), "{headers}");
     }
 

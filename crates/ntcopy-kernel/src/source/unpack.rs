@@ -87,6 +87,8 @@ pub(crate) enum Wanted {
     Whole,
     /// What one of our kernels with these touched files needs.
     Trimmed(HashSet<String>),
+    /// What describes the source: makefiles and Kconfig files.
+    Described,
 }
 
 impl Wanted {
@@ -97,7 +99,11 @@ impl Wanted {
 
     /// Whether a file is wanted, by its path below the tree's top.
     fn has(&self, path: &str) -> bool {
-        let Self::Trimmed(touched) = self else { return true };
+        let touched = match self {
+            Self::Whole => return true,
+            Self::Described => return describes(path),
+            Self::Trimmed(touched) => touched,
+        };
         let below =
             |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
         let extension = Path::new(path).extension().and_then(|end| end.to_str()).unwrap_or("");
@@ -108,6 +114,12 @@ impl Wanted {
             || (compiled && arch.is_some_and(|arch| ARCHS_LEFT_OUT.contains(&arch)));
         !unwanted || touched.contains(path)
     }
+}
+
+/// Whether a file says what can be built, by its name.
+fn describes(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    ["Makefile", "Kbuild", "Kconfig"].iter().any(|start| name.starts_with(start))
 }
 
 /// Unpacks the kernel that a package holds into `target`, and gives the tree's directory.
@@ -234,6 +246,15 @@ mod tests {
         assert!(wanted.has("tools/testing/selftests/net/Makefile"));
         assert!(!wanted.has("tools/testing/selftests/net/a.c"));
         assert!(Wanted::Whole.has("drivers/gpu/drm/a.c"));
+    }
+
+    #[test]
+    fn a_source_is_described_by_its_makefiles_and_kconfig_files() {
+        let wanted = Wanted::Described;
+        for kept in ["Makefile", "Kbuild", "drivers/gpu/Kconfig.debug", "scripts/Makefile.build"] {
+            assert!(wanted.has(kept), "{kept}");
+        }
+        assert!(!wanted.has("net/socket.c") && !wanted.has("net/"));
     }
 
     #[test]

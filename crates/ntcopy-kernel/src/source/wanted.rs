@@ -4,13 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cache::{Cache, SourceId};
-use crate::kind::Release;
+use crate::kind::{Kind, Release};
 
 /// Which packages are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(super) release: Release,
     pub(super) part: Part,
+    machines: Machines,
+}
+
+/// For which machines a kernel of the distribution is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Machines {
+    Any,
+    Clouds,
 }
 
 /// Which part of a kernel.
@@ -25,17 +33,22 @@ pub(super) enum Part {
 impl Wanted {
     /// The source of a release.
     pub(crate) fn source(release: Release) -> Self {
-        Self { release, part: Part::Source }
+        Self { release, part: Part::Source, machines: Machines::Any }
     }
 
-    /// The distribution's kernel for clouds: of several packages the one with the kernel itself.
-    pub(crate) fn image(release: Release) -> Self {
-        Self { release, part: Part::Image }
+    /// The distribution's kernel: of several packages the one with the kernel itself.
+    pub(crate) fn image(kind: Kind) -> Self {
+        Self::part(kind, Part::Image)
     }
 
     /// The headers of the distribution's kernel, and what compiles against them.
-    pub(crate) fn headers(release: Release) -> Self {
-        Self { release, part: Part::Headers }
+    pub(crate) fn headers(kind: Kind) -> Self {
+        Self::part(kind, Part::Headers)
+    }
+
+    fn part(kind: Kind, part: Part) -> Self {
+        let machines = if kind == Kind::Generic { Machines::Any } else { Machines::Clouds };
+        Self { release: kind.release(), part, machines }
     }
 
     /// What the names begin with.
@@ -56,10 +69,19 @@ impl Wanted {
         match (self.part, self.release) {
             (Part::Image, Release::Newest) => {
                 let rest = rest.strip_prefix(UNSIGNED).unwrap_or(rest);
-                rest.starts_with("7.") && rest.ends_with(CLOUD)
+                rest.starts_with("7.") && self.is_for_machines(rest)
             }
-            (Part::Image | Part::Headers, _) => rest.ends_with(CLOUD),
+            (Part::Image | Part::Headers, _) => self.is_for_machines(rest),
             (Part::Source, _) => rest.chars().all(|c| c.is_ascii_digit()),
+        }
+    }
+
+    /// Whether a kernel with a name that ends so is for these machines.
+    fn is_for_machines(self, name: &str) -> bool {
+        match self.machines {
+            Machines::Clouds => name.ends_with("-cloud-amd64"),
+            // Of several kinds the one that says nothing of itself.
+            Machines::Any => name.strip_suffix("-amd64").is_some_and(|rest| !rest.contains('-')),
         }
     }
 
@@ -105,8 +127,6 @@ impl Wanted {
 
 /// What the name of a kernel that is not signed yet has.
 const UNSIGNED: &str = "unsigned-";
-/// What the names of kernels for clouds end with.
-const CLOUD: &str = "-cloud-amd64";
 
 /// A package, downloaded or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,7 +180,7 @@ mod tests {
 
     #[test]
     fn an_image_is_the_signed_cloud_kernel_and_nothing_beside_it() {
-        let image = Wanted::image(Release::V6_12);
+        let image = Wanted::image(Kind::Stock(Release::V6_12));
         assert!(image.has("linux-image-6.12.117+deb12-cloud-amd64"));
         for other in [
             "linux-image-6.12-cloud-amd64",
@@ -172,7 +192,7 @@ mod tests {
         ] {
             assert!(!image.has(other), "{other}");
         }
-        let newest = Wanted::image(Release::Newest);
+        let newest = Wanted::image(Kind::Stock(Release::Newest));
         for name in [
             "linux-binary-7.3.4+deb13-cloud-amd64",
             "linux-binary-unsigned-7.3.4+deb13-cloud-amd64",
@@ -185,6 +205,11 @@ mod tests {
         }
         assert!(!newest.has("linux-binary-7.3.4+deb13-rt-amd64"));
         assert!(image.companions("linux-image-6.12.117+deb12-cloud-amd64").is_empty());
+        let generic = Wanted::image(Kind::Generic);
+        assert!(generic.has("linux-image-6.12.117+deb12-amd64"));
+        for other in ["cloud-amd64", "rt-amd64", "amd64-dbg", "amd64-unsigned"] {
+            assert!(!generic.has(&format!("linux-image-6.12.117+deb12-{other}")), "{other}");
+        }
         assert!(Wanted::source(Release::V6_12).has("linux-source-6.12"));
         assert!(!Wanted::source(Release::V6_12).has("linux-source-6.1"));
     }
