@@ -5,7 +5,7 @@
 # installed: as root it installs what is missing, by name; as anybody else it
 # prints the one command that does, and ends with 3.
 #
-# usage: scripts/setup.sh [build|test|lint|kernels|upstream|dist]...     default: build
+# usage: scripts/setup.sh [build|test|lint|kernels|upstream|dist|survey]...     default: build
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -126,6 +126,16 @@ need_dist() {
 	need debootstrap debootstrap
 }
 
+# What a survey is tried with: Slurm's daemons, PostgreSQL, and what gets Kubernetes' schemas.
+need_survey() {
+	need munged munge
+	need slurmctld slurmctld
+	need slurmd slurmd
+	need srun slurm-client
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
+	python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"
+}
+
 # Has apt look at the security updates too, this once: the system's lists stay as
 # they are.
 add_security() {
@@ -166,9 +176,9 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | test | lint | kernels | upstream | dist) "need_$what" ;;
+	build | test | lint | kernels | upstream | dist | survey) "need_$what" ;;
 	*)
-		echo "setup: '$what' is none of build, test, lint, kernels, upstream, dist" >&2
+		echo "setup: '$what' is none of build, test, lint, kernels, upstream, dist, survey" >&2
 		exit 2
 		;;
 	esac

@@ -37,7 +37,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ntcopy-kernel", &[]),
     ("ntcopy-bench", &["ntcopy", "ntcopy-kernel"]),
     ("ntcopy-report", &["ntcopy", "ntcopy-kernel", "ntcopy-bench"]),
-    ("ntcopy-cli", &["ntcopy", "ntcopy-kernel", "ntcopy-bench", "ntcopy-report"]),
+    ("ntcopy-survey", &["ntcopy", "ntcopy-kernel", "ntcopy-bench", "ntcopy-report"]),
+    ("ntcopy-cli", &["ntcopy", "ntcopy-kernel", "ntcopy-bench", "ntcopy-report", "ntcopy-survey"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

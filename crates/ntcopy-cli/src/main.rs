@@ -1,6 +1,7 @@
 //! The program `ntcopy`: parses, calls, prints.
 //!
-//! Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong.
+//! Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong; 5 done in part
+//! (a survey, of which some nodes failed).
 
 mod cmd;
 #[cfg(test)]
@@ -13,7 +14,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 #[derive(Parser)]
 #[command(name = "ntcopy", version, about, long_about = None, propagate_version = true)]
 #[command(after_help = "Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the \
-                        reason; 4 a byte was wrong.")]
+                        reason; 4 a byte was wrong; 5 done in part (survey).")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -31,6 +32,8 @@ enum Command {
     Report(cmd::report::Args),
     Run(cmd::run::Args),
     Stat(cmd::stat::Args),
+    #[command(subcommand)]
+    Survey(Box<cmd::survey::Args>),
     #[command(subcommand)]
     Kernel(cmd::kernel::Args),
     #[command(subcommand)]
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::run(args),
         Command::Run(args) => cmd::run::run(args),
         Command::Stat(args) => cmd::stat::run(args),
+        Command::Survey(args) => cmd::survey::run(*args),
         Command::Kernel(args) => cmd::kernel::run(args),
         Command::Module(args) => cmd::module::run(args),
         Command::UnixNtBench(args) => cmd::unix_nt_bench::run(args),

@@ -20,7 +20,7 @@ mod retention;
 pub mod splice;
 mod sweep;
 pub mod table;
-mod text;
+pub mod text;
 mod versus;
 
 pub use plot::PlotError;

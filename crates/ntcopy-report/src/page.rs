@@ -20,6 +20,8 @@ mod tags;
 mod topology;
 mod verdict;
 
+pub use sweep::colour;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ntcopy_bench::record::Record;
 use ntcopy_bench::stats::sweep::Sweep;
@@ -29,10 +31,11 @@ use room::{Part, part};
 use crate::plot::PlotError;
 use crate::{hardware, table, text};
 
-const STYLE: &str = include_str!("page/style.css");
+/// The style of every page.
+pub const STYLE: &str = include_str!("page/style.css");
 
 /// Nothing may be loaded; the style is in the page.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
 
 /// The page as HTML. `command` is the command line that made it, which the page states.

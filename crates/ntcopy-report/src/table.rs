@@ -252,8 +252,9 @@ pub(crate) fn ascii(text: &str) -> String {
         .collect()
 }
 
-/// The same of lines.
-pub(crate) fn ascii_lines(text: &str) -> String {
+/// The same of lines: what is not printable ASCII is written as an escape.
+#[must_use]
+pub fn ascii_lines(text: &str) -> String {
     text.lines().map(|line| ascii(line) + "\n").collect()
 }
 
@@ -273,7 +274,9 @@ fn escaped(text: &str) -> String {
     out
 }
 
-pub(crate) fn wrapped(text: &str) -> String {
+/// Words in lines of at most 100 columns. Ends in a newline.
+#[must_use]
+pub fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {

@@ -4,12 +4,14 @@ use ntcopy_bench::units::Bytes;
 use time::OffsetDateTime;
 
 /// `1 MiB`: the largest unit that divides the number.
-pub(crate) fn size(bytes: u64) -> String {
+#[must_use]
+pub fn size(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
 /// `31.3 GiB`: rounded, for amounts that nobody chose.
-pub(crate) fn about_size(bytes: u64) -> String {
+#[must_use]
+pub fn about_size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(shift, _)| bytes >= 1 << shift) {
         Some((shift, unit)) if !bytes.is_multiple_of(1 << shift) => {
@@ -42,7 +44,8 @@ pub(crate) fn gigabytes_fine(bytes_per_s: f64) -> String {
 }
 
 /// A number without its fraction, digits in groups of three.
-pub(crate) fn thousands(value: f64) -> String {
+#[must_use]
+pub fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3 + 1);
     for (index, digit) in digits.chars().enumerate() {
@@ -66,18 +69,21 @@ pub(crate) fn figure(value: f64) -> String {
 }
 
 /// `87 %`, from a part of 1.
-pub(crate) fn percent(part: f64) -> String {
+#[must_use]
+pub fn percent(part: f64) -> String {
     format!("{:.0} %", part * 100.0)
 }
 
 /// `1.31x`.
-pub(crate) fn ratio(ratio: f64) -> String {
+#[must_use]
+pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}x")
 }
 
 /// `1.28-1.35`. A third digit where two would show an end as 1 that is not: the verdict hangs
 /// on that side.
-pub(crate) fn interval((low, high): (f64, f64)) -> String {
+#[must_use]
+pub fn interval((low, high): (f64, f64)) -> String {
     let hides = |end: f64| end != 1.0 && format!("{end:.2}") == "1.00";
     if hides(low) || hides(high) {
         format!("{low:.3}-{high:.3}")
@@ -87,7 +93,8 @@ pub(crate) fn interval((low, high): (f64, f64)) -> String {
 }
 
 /// `2026-11-21 01:29 UTC`.
-pub(crate) fn utc(unix_ns: u64) -> String {
+#[must_use]
+pub fn utc(unix_ns: u64) -> String {
     match OffsetDateTime::from_unix_timestamp_nanos(unix_ns.into()) {
         Ok(at) => format!(
             "{:04}-{:02}-{:02} {:02}:{:02} UTC",

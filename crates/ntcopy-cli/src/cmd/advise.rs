@@ -1,6 +1,6 @@
 //! `ntcopy advise`: reads this machine's records and profile, and says what to set on it.
 
-mod apply;
+pub mod apply;
 mod check;
 mod here;
 mod sources;

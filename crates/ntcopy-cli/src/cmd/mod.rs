@@ -13,6 +13,7 @@ pub mod probe;
 pub mod report;
 pub mod run;
 pub mod stat;
+pub mod survey;
 pub mod unix_nt_bench;
 
 use std::process::ExitCode;
@@ -21,6 +22,8 @@ use std::process::ExitCode;
 pub const NOT_AVAILABLE: u8 = 3;
 /// A byte was wrong.
 pub const WRONG_BYTE: u8 = 4;
+/// Some of several was done, and some failed; which, was printed.
+pub const PARTIAL: u8 = 5;
 
 /// Says on standard error what went wrong, with its causes, and gives the exit code.
 pub fn fail(error: &anyhow::Error) -> ExitCode {

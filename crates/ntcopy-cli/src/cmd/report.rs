@@ -108,7 +108,7 @@ fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
 }
 
 /// The command line, for a page to state.
-fn command_line() -> Vec<String> {
+pub fn command_line() -> Vec<String> {
     let mut command: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(program) = command.first_mut() {
@@ -130,7 +130,7 @@ fn splice_into(document: &Path, table: &str) -> anyhow::Result<()> {
 }
 
 /// Writes a file whole or not at all; a device or a pipe is written to as it is.
-fn replace(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+pub fn replace(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
     let context = || format!("cannot write {}", path.display());
     // Through a link, so that the link stays one.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -100,7 +100,8 @@ fn frame(
 }
 
 /// The class of a ratio's colour: `up1` to `up6` above 1, `down1` to `down6` below; none close to 1.
-fn colour(ratio: f64) -> Option<String> {
+#[must_use]
+pub fn colour(ratio: f64) -> Option<String> {
     let steps = ((ratio - 1.0) / STEP).clamp(-STEPS, STEPS);
     let step = steps.abs().round();
     (step >= 1.0).then(|| format!("{}{step}", if steps > 0.0 { "up" } else { "down" }))

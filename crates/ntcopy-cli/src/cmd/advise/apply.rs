@@ -38,12 +38,21 @@ impl Folder {
     ///
     /// Why it is not, and what to do.
     pub fn check(folder: &Path) -> Result<Folder, String> {
+        Folder::check_for("--apply", folder)
+    }
+
+    /// The same of another option's folder.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not, and what to do.
+    pub fn check_for(option: &str, folder: &Path) -> Result<Folder, String> {
         let real = real(folder)?;
         match whose(&real) {
             None => Ok(Folder(real)),
             Some(whose) => Err(format!(
-                "--apply {}: {whose}, and advice is never written into the system: name a folder \
-                 of your own (--apply out/advice, or one below a sysroot: --apply \
+                "{option} {}: {whose}, and advice is never written into the system: name a folder \
+                 of your own ({option} out/advice, or one below a sysroot: {option} \
                  /srv/image/etc), look at the files, and copy them",
                 folder.display()
             )),
@@ -57,8 +66,16 @@ impl Folder {
     /// Before anything is written, where a file is somebody else's or its folder leads into the
     /// system; or where a file can't be written.
     pub fn write(&self, all: &[Advice]) -> anyhow::Result<Applied> {
-        let others = std::env::var("GLIBC_TUNABLES").unwrap_or_default();
-        let files = dropins::files(all, &others);
+        self.write_beside(all, &std::env::var("GLIBC_TUNABLES").unwrap_or_default())
+    }
+
+    /// The same for machines whose `GLIBC_TUNABLES` hold `others` already.
+    ///
+    /// # Errors
+    ///
+    /// As [`Folder::write`].
+    pub fn write_beside(&self, all: &[Advice], others: &str) -> anyhow::Result<Applied> {
+        let files = dropins::files(all, others);
         for file in &files {
             self.is_ours(file.path)?;
         }
@@ -110,14 +127,19 @@ impl Folder {
 }
 
 impl Applied {
-    /// Says what was written and what to do with it.
-    pub fn say(&self, json: bool) -> anyhow::Result<ExitCode> {
+    /// Says which files of an earlier time nothing stands behind any more.
+    pub fn say_stale(&self) {
         for path in &self.stale {
             eprintln!(
                 "note: {} is from an earlier time, and nothing stands behind it now: remove it",
                 path.display()
             );
         }
+    }
+
+    /// Says what was written and what to do with it.
+    pub fn say(&self, json: bool) -> anyhow::Result<ExitCode> {
+        self.say_stale();
         if self.written.is_empty() {
             eprintln!(
                 "ntcopy: nothing was written: no advice is carried by the records that a drop-in \

@@ -1,0 +1,198 @@
+//! `ntcopy survey list` and `ntcopy survey export`.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use ntcopy_bench::record::FILE_NAME;
+use ntcopy_survey::store::Listed;
+use serde_json::{Value, json};
+
+use super::StoreArg;
+use crate::cmd::report;
+
+/// Arguments of `list`.
+#[derive(clap::Args)]
+pub struct ListArgs {
+    /// Only this fleet's
+    #[arg(long, value_name = "NAME")]
+    fleet: Option<String>,
+    #[command(flatten)]
+    store: StoreArg,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `export`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  ntcopy survey export --out records\n  ntcopy survey export \
+                        --out records 20261121-224234-memcpy-61730fa9\n  ntcopy report \
+                        records/FLEET/NODE/ID --out report.html\n\nWrites \
+                        DIR/FLEET/NODE/ID/record.jsonl; what is there already stays.")]
+pub struct ExportArgs {
+    /// Ids of records [default: all]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// The folder to write to
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Only this fleet's
+    #[arg(long, value_name = "NAME")]
+    fleet: Option<String>,
+    #[command(flatten)]
+    store: StoreArg,
+}
+
+fn is_of(fleet: Option<&str>) -> impl Fn(&Listed) -> bool + '_ {
+    move |one| fleet.is_none() || one.fleet.as_deref() == fleet
+}
+
+/// Lists what there is.
+pub fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
+    let mut store = args.store.open_existing()?;
+    let mut listed = store.list()?;
+    listed.retain(is_of(args.fleet.as_deref()));
+    if args.json {
+        let records: Vec<Value> = listed.iter().map(object).collect();
+        let object = json!({"store": store.name(), "records": records});
+        report::print(&format!("{object:#}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    report::print(&table(&listed))?;
+    eprintln!("{} in {}", counted(listed.len()), store.name());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn counted(records: usize) -> String {
+    if records == 1 { "1 record".to_owned() } else { format!("{records} records") }
+}
+
+fn object(one: &Listed) -> Value {
+    json!({
+        "record": one.record,
+        "experiment": one.experiment,
+        "asked": one.asked,
+        "fleet": one.fleet,
+        "node": one.node,
+        "machine": one.machine,
+        "cpu_signature": one.cpu_signature,
+        "taken_unix_ns": one.taken_unix_ns,
+        "not_counted": one.not_counted,
+        "raw_bytes": one.raw_bytes,
+        "has_raw": one.has_raw,
+    })
+}
+
+fn table(listed: &[Listed]) -> String {
+    let mut rows: Vec<[String; 4]> = vec![["record", "node", "CPU", "asked"].map(str::to_owned)];
+    for one in listed {
+        let node = match (&one.fleet, &one.node) {
+            (Some(fleet), Some(node)) => format!("{fleet}/{node}"),
+            _ => format!("({})", &one.machine.get(..8).unwrap_or(&one.machine)),
+        };
+        let asked = one.asked.as_deref().unwrap_or(&one.experiment);
+        let note = one.not_counted.as_ref().map(|why| format!("  does not count: {why}"));
+        rows.push([
+            one.record.to_string(),
+            node,
+            one.cpu_signature.clone(),
+            format!("{asked}{}", note.unwrap_or_default()),
+        ]);
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..3).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in &rows {
+        let [record, node, cpu, asked] = row;
+        let (a, b, c) = (widths[0], widths[1], widths[2]);
+        text.push_str(&format!("{record:a$}  {node:b$}  {cpu:c$}  {asked}"));
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}
+
+/// Writes records out.
+pub fn export(args: &ExportArgs) -> anyhow::Result<ExitCode> {
+    let mut store = args.store.open_existing()?;
+    let mut listed = store.list()?;
+    listed.retain(is_of(args.fleet.as_deref()));
+    let unknown: Vec<&String> =
+        args.ids.iter().filter(|id| !listed.iter().any(|one| one.record.0 == **id)).collect();
+    if let Some(id) = unknown.first() {
+        anyhow::bail!("the store {} has no record {id}: see ntcopy survey list", store.name());
+    }
+    if !args.ids.is_empty() {
+        listed.retain(|one| args.ids.contains(&one.record.0));
+    }
+    let (mut written, mut there, mut bare) = (0, 0, 0);
+    for one in &listed {
+        let Some(raw) = store.raw(&one.record)? else {
+            bare += 1;
+            continue;
+        };
+        let fleet = safe(one.fleet.as_deref().unwrap_or("none"));
+        let node = safe(one.node.as_deref().unwrap_or(&one.machine));
+        let folder = args.out.join(fleet).join(node).join(safe(&one.record.0));
+        if write(&folder, &raw)? { written += 1 } else { there += 1 }
+    }
+    report::print(&format!("{written} written, {there} there already\n"))?;
+    if bare > 0 {
+        eprintln!("note: of {} the store keeps the summary alone", counted(bare));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A name as a folder's: a store that others write to must not choose where files go.
+fn safe(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    if name.is_empty() || name.starts_with('.') { format!("_{name}") } else { name }
+}
+
+/// Writes a record's file; false if the same one is there.
+fn write(folder: &Path, raw: &[u8]) -> anyhow::Result<bool> {
+    let file = folder.join(FILE_NAME);
+    let context = || format!("cannot write {}", file.display());
+    match fs::read(&file) {
+        Ok(there) if there == raw => return Ok(false),
+        Ok(_) => anyhow::bail!("{} is there, with other bytes", file.display()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).with_context(context),
+    }
+    fs::create_dir_all(folder).with_context(context)?;
+    let mut part = tempfile::NamedTempFile::new_in(folder).with_context(context)?;
+    part.write_all(raw).with_context(context)?;
+    // For others to read, as any record is: a temporary file is its owner's alone.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    part.as_file().set_permissions(permissions).with_context(context)?;
+    part.persist(&file).with_context(context)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_leads_to_no_other_folder() {
+        for name in ["..", "../../etc", "/etc/passwd", "", ".hidden", "a/b"] {
+            let safe = safe(name);
+            assert!(!safe.contains('/') && !safe.starts_with('.') && !safe.is_empty(), "{safe}");
+        }
+        assert_eq!(safe("20261121-224234-http-61730fa9"), "20261121-224234-http-61730fa9");
+    }
+
+    #[test]
+    fn a_file_is_written_once_and_never_over_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("a/b");
+        assert!(write(&place, b"one").unwrap());
+        assert!(!write(&place, b"one").unwrap());
+        assert!(write(&place, b"two").is_err());
+        assert_eq!(fs::read(place.join(FILE_NAME)).unwrap(), b"one");
+    }
+}

@@ -1,0 +1,69 @@
+//! `ntcopy survey measure`: what runs on a node.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use ntcopy_bench::run::Stop;
+use ntcopy_survey::engine::{NodeFacts, node};
+
+use super::AskArgs;
+use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy survey measure --node web7 --quick > web7.frames    and elsewhere:
+  ntcopy survey add web7.frames
+  ssh web7 ntcopy survey measure --node web7 | ntcopy survey add -
+
+Standard output carries the records, packed and with their digests, as lines of text; progress goes
+to standard error. The lines are in docs/SURVEY.md.
+
+Exit codes: 0 done; 1 failed; 2 usage; 4 a byte was wrong; 5 some experiments failed.";
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The fleet's name
+    #[arg(long, value_name = "NAME", default_value = "local")]
+    fleet: String,
+    /// This node's name in it [default: the host's name]
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    #[command(flatten)]
+    ask: AskArgs,
+    /// Folder for the records until they are sent [default: TMPDIR, or /tmp]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let stop = Stop::on_signals().context("cannot watch for signals")?;
+    let program = std::env::current_exe().context("where is this program?")?;
+    let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
+    let folder = tempfile::Builder::new()
+        .prefix("ntcopy-survey-")
+        .tempdir_in(&scratch)
+        .with_context(|| format!("cannot write to {}: say --scratch DIR", scratch.display()))?;
+    let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let facts = NodeFacts {
+        fleet: args.fleet.clone(),
+        node: args.node.clone().unwrap_or_else(host),
+        dimms: node::dimms(),
+    };
+    let ask = args.ask.ask();
+    let cancelled = || stop.signal().is_some();
+    let mut out = io::stdout().lock();
+    let tally = node::measure(&program, &ask, &facts, folder.path(), &cancelled, &mut out)
+        .context("the records cannot be sent")?;
+    Ok(match (stop.signal(), tally) {
+        (Some(signal), _) => bench::signalled(signal),
+        (None, tally) if tally.wrong_byte > 0 => ExitCode::from(WRONG_BYTE),
+        (None, tally) if tally.failed == 0 => ExitCode::SUCCESS,
+        (None, tally) if tally.answered > 0 => ExitCode::from(PARTIAL),
+        (None, _) => ExitCode::FAILURE,
+    })
+}

@@ -1,0 +1,107 @@
+//! Into a store and out of it.
+
+use std::fs;
+use std::process::Stdio;
+
+use super::{done, json, ntcopy, recorded, run};
+
+#[test]
+fn records_go_in_once_and_come_out_as_they_were() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path();
+    let (memset, pages) = (recorded("memset"), recorded("pages"));
+    let added = run(folder, &["survey", "add", &memset, &pages, "--node", "web7", "--json"]);
+    let added = json(&added);
+    assert_eq!((added["new"].as_u64(), added["known"].as_u64()), (Some(2), Some(0)));
+    let again = run(folder, &["survey", "add", &memset, "--node", "web7"]);
+    assert!(again.starts_with("0 new, 1 there already"), "{again}");
+    let listed = json(&run(folder, &["survey", "list", "--json"]));
+    let records = listed["records"].as_array().unwrap();
+    assert_eq!(records.len(), 2);
+    assert!(records.iter().all(|one| one["node"] == "web7" && one["not_counted"].is_null()));
+    assert!(run(folder, &["survey", "list"]).contains("local/web7"));
+    let out = folder.join("out");
+    let out_text = out.display().to_string();
+    assert!(run(folder, &["survey", "export", "--out", &out_text]).starts_with("2 written"));
+    assert!(run(folder, &["survey", "export", "--out", &out_text]).starts_with("0 written, 2"));
+    for (record, source) in records.iter().zip([&memset, &pages]) {
+        let id = record["record"].as_str().unwrap();
+        let exported = fs::read(out.join("local/web7").join(id).join("record.jsonl")).unwrap();
+        assert!(exported == fs::read(format!("{source}/record.jsonl")).unwrap(), "{id}");
+    }
+}
+
+#[test]
+fn several_programs_add_to_a_new_store_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let names = ["memset", "order", "module", "unused", "published"];
+    let places: Vec<String> = names.iter().map(|name| recorded(name)).collect();
+    let children: Vec<_> = (0..4)
+        .map(|first| {
+            let mut words = vec!["survey", "add"];
+            words.extend((0..4).map(|at| places[(first + at) % places.len()].as_str()));
+            let mut command = ntcopy(home.path(), &words);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for child in children {
+        done(&child.wait_with_output().unwrap(), 0);
+    }
+    let listed = json(&run(home.path(), &["survey", "list", "--json"]));
+    assert_eq!(listed["records"].as_array().unwrap().len(), names.len());
+}
+
+#[test]
+fn what_is_no_record_is_told_of_and_the_rest_is_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let wrong = home.path().join("wrong.jsonl");
+    fs::write(&wrong, "{\"type\":\"end\"}\n").unwrap();
+    let (wrong, memset) = (wrong.display().to_string(), recorded("memset"));
+    let output = ntcopy(home.path(), &["survey", "add", &wrong, &memset]).output().unwrap();
+    assert!(done(&output, 1).starts_with("1 new"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("wrong.jsonl:1"), "{said}");
+}
+
+#[test]
+fn a_list_of_no_store_says_what_makes_one() {
+    let home = tempfile::tempdir().unwrap();
+    let output = ntcopy(home.path(), &["survey", "list"]).output().unwrap();
+    done(&output, 1);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("ntcopy survey add"));
+}
+
+/// A node measures for real, and what it prints goes into a store elsewhere.
+#[test]
+fn a_node_measures_and_its_record_arrives() {
+    let home = tempfile::tempdir().unwrap();
+    let words = ["survey", "measure", "--node", "n1", "--fleet", "f", "--quick", "--experiments"];
+    let mut words = words.to_vec();
+    words.push("memset");
+    let output = ntcopy(home.path(), &words).output().unwrap();
+    let frames = home.path().join("n1.frames");
+    fs::write(&frames, done(&output, 0)).unwrap();
+    run(home.path(), &["survey", "add", &frames.display().to_string()]);
+    let listed = json(&run(home.path(), &["survey", "list", "--json"]));
+    let one = &listed["records"][0];
+    assert_eq!((&one["node"], &one["fleet"]), (&"n1".into(), &"f".into()));
+    assert_eq!(one["asked"], "memset --quick");
+    assert!(one["not_counted"].is_null() && one["has_raw"] == true, "{one}");
+    // Cut short on its way, it is no record.
+    let text = fs::read_to_string(&frames).unwrap();
+    fs::write(&frames, &text[..text.len() / 2]).unwrap();
+    let output = ntcopy(home.path(), &["survey", "add", &frames.display().to_string()]).output();
+    let output = output.unwrap();
+    assert!(done(&output, 1).starts_with("0 new, 0 there"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cut short"));
+}
+
+/// A kernel that is not there is an experiment that fails, said by the node.
+#[test]
+fn an_experiment_that_cannot_be_is_told_of() {
+    let home = tempfile::tempdir().unwrap();
+    let words = ["survey", "measure", "--kernel", "none-such", "--experiments", "unix"];
+    let output = ntcopy(home.path(), &words).output().unwrap();
+    let said = done(&output, 1);
+    assert!(said.contains("failed") && said.contains("none-such"), "{said}");
+}

@@ -1,0 +1,343 @@
+//! One ask, many nodes: several at a time, records into the store as they come, failed nodes
+//! again, and nothing measured that the store has.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Ask, Engine, Piece, Received, machine_id};
+use crate::store::{Added, Entry, Origin, Store, StoreError};
+use crate::summary::RecordId;
+
+/// How often a worker that has nothing to do looks again.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What is to be done.
+pub struct Plan<'a> {
+    /// By what.
+    pub engine: &'a dyn Engine,
+    /// The fleet's name.
+    pub fleet: &'a str,
+    /// What is asked of every node.
+    pub ask: &'a Ask,
+    /// The nodes.
+    pub nodes: &'a [String],
+    /// How often a node that failed is tried again.
+    pub retries: u32,
+    /// How long it is left alone before that.
+    pub retry_after: Duration,
+    /// Nodes at a time.
+    pub parallel: usize,
+    /// Answers since then (nanoseconds since 1970-01-01 UTC) are good enough; none: ask anew.
+    pub good_since_unix_ns: Option<u64>,
+}
+
+/// What became of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Every question that was put to it is answered.
+    Measured,
+    /// The store had all answers.
+    AlreadyThere,
+    /// Some question is not answered.
+    Failed,
+    /// It is not done yet, or has not begun.
+    Waiting,
+    /// It was not waited for.
+    Cancelled,
+}
+
+impl State {
+    /// A word for programs and people.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Measured => "measured",
+            State::AlreadyThere => "already there",
+            State::Failed => "failed",
+            State::Waiting => "not done yet",
+            State::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// The same in full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The node.
+    pub node: String,
+    /// How it ended.
+    pub state: State,
+    /// Records that it gave.
+    pub records: Vec<RecordId>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why it failed, if it did: the last reason of each attempt, the last attempt's last.
+    pub why: Option<String>,
+    /// Whether a byte was wrong in one of its records.
+    pub wrong_byte: bool,
+}
+
+impl Outcome {
+    /// Of a node of which nothing is known yet.
+    #[must_use]
+    pub fn new(node: &str) -> Outcome {
+        Outcome {
+            node: node.to_owned(),
+            state: State::Waiting,
+            records: Vec::new(),
+            attempts: 0,
+            why: None,
+            wrong_byte: false,
+        }
+    }
+}
+
+/// What happens, for whoever watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event<'e> {
+    /// A node is being measured, for the so-manieth time.
+    Started(&'e str, u32),
+    /// A record was stored.
+    Stored(&'e str, &'e str),
+    /// Something went wrong; the node is tried again.
+    Again(&'e str, &'e str),
+    /// A node is done with.
+    Ended(&'e Outcome),
+}
+
+/// A node that is to be measured.
+struct Job {
+    at: usize,
+    missing: Vec<String>,
+    attempt: u32,
+    not_before: Instant,
+}
+
+/// What workers tell.
+enum Told {
+    Started(usize, u32),
+    Record(usize, Box<Entry>, i32),
+    Again(usize, String),
+    Ended { at: usize, attempts: u32, is_whole: bool, why: Option<String> },
+}
+
+/// What workers share.
+struct Shared<'a> {
+    plan: &'a Plan<'a>,
+    jobs: Mutex<VecDeque<Job>>,
+    /// Set when the store fails: there is no use in measuring on.
+    is_lost: AtomicBool,
+    cancelled: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Shared<'_> {
+    fn is_over(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed) || (self.cancelled)()
+    }
+}
+
+/// Does it; one outcome a node, in the order of the plan.
+///
+/// # Errors
+///
+/// When the store fails. What it took until then stays.
+pub fn run(
+    plan: &Plan<'_>,
+    store: &mut Store,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    watch: &mut dyn FnMut(Event<'_>),
+) -> Result<Vec<Outcome>, StoreError> {
+    let (mut outcomes, jobs) = due(plan, store)?;
+    for outcome in outcomes.iter().filter(|outcome| outcome.state == State::AlreadyThere) {
+        watch(Event::Ended(outcome));
+    }
+    let workers = plan.parallel.clamp(1, jobs.len().max(1));
+    let shared =
+        Shared { plan, jobs: Mutex::new(jobs.into()), is_lost: AtomicBool::new(false), cancelled };
+    thread::scope(|scope| {
+        let (tell, told) = sync_channel(workers);
+        for _ in 0..workers {
+            let (tell, shared) = (tell.clone(), &shared);
+            scope.spawn(move || work(shared, &tell));
+        }
+        drop(tell);
+        let listened = listen(&told, store, &mut outcomes, watch);
+        if listened.is_err() {
+            shared.is_lost.store(true, Ordering::Relaxed);
+            // Workers must not wait for somebody to listen.
+            drop(told);
+        }
+        listened
+    })?;
+    Ok(outcomes)
+}
+
+/// What there is to do: an outcome a node, and a job for each that lacks an answer.
+fn due(plan: &Plan<'_>, store: &mut Store) -> Result<(Vec<Outcome>, Vec<Job>), StoreError> {
+    let answered: BTreeSet<(String, String)> = match plan.good_since_unix_ns {
+        Some(since) => store.answered(plan.fleet, since)?.into_iter().collect(),
+        None => BTreeSet::new(),
+    };
+    let (mut outcomes, mut jobs) = (Vec::new(), Vec::new());
+    for (at, node) in plan.nodes.iter().enumerate() {
+        let is_missing =
+            |experiment: &&String| !answered.contains(&(node.clone(), plan.ask.key(experiment)));
+        let missing: Vec<String> =
+            plan.ask.experiments.iter().filter(is_missing).cloned().collect();
+        let state = if missing.is_empty() { State::AlreadyThere } else { State::Cancelled };
+        outcomes.push(Outcome { state, ..Outcome::new(node) });
+        if !missing.is_empty() {
+            jobs.push(Job { at, missing, attempt: 1, not_before: Instant::now() });
+        }
+    }
+    Ok((outcomes, jobs))
+}
+
+/// Stores what comes until all workers are gone.
+fn listen(
+    told: &Receiver<Told>,
+    store: &mut Store,
+    outcomes: &mut [Outcome],
+    watch: &mut dyn FnMut(Event<'_>),
+) -> Result<(), StoreError> {
+    for told in told {
+        match told {
+            Told::Started(at, attempt) => {
+                outcomes[at].attempts = attempt;
+                watch(Event::Started(&outcomes[at].node, attempt));
+            }
+            Told::Record(at, entry, code) => {
+                let outcome = &mut outcomes[at];
+                let added = store.insert(std::slice::from_ref(&*entry))?;
+                if added != [Added::Differs] {
+                    outcome.records.push(entry.summary.record.clone());
+                }
+                outcome.wrong_byte |= code == 4;
+                let asked = entry.asked.as_deref().unwrap_or(&entry.summary.experiment);
+                watch(Event::Stored(&outcome.node, asked));
+            }
+            Told::Again(at, why) => {
+                watch(Event::Again(&outcomes[at].node, &why));
+                outcomes[at].why = Some(why);
+            }
+            Told::Ended { at, attempts, is_whole, why } => {
+                let outcome = &mut outcomes[at];
+                outcome.attempts = attempts;
+                outcome.state = if is_whole { State::Measured } else { State::Failed };
+                outcome.why = if is_whole { None } else { why };
+                watch(Event::Ended(outcome));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes jobs until there are none, and none can come back.
+fn work(shared: &Shared<'_>, tell: &SyncSender<Told>) {
+    while !shared.is_over() {
+        let next = {
+            let mut jobs = shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+            let ready = jobs.iter().position(|job| job.not_before <= Instant::now());
+            match ready {
+                Some(at) => jobs.remove(at),
+                None if jobs.is_empty() => return,
+                None => None,
+            }
+        };
+        let Some(job) = next else {
+            thread::sleep(LOOK);
+            continue;
+        };
+        if one(shared, job, tell).is_err() {
+            return;
+        }
+    }
+}
+
+/// Nobody listens any more.
+struct Gone;
+
+impl<T> From<std::sync::mpsc::SendError<T>> for Gone {
+    fn from(_: std::sync::mpsc::SendError<T>) -> Gone {
+        Gone
+    }
+}
+
+/// One attempt at one node.
+fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Told>) -> Result<(), Gone> {
+    let plan = shared.plan;
+    let node = plan.nodes[job.at].as_str();
+    tell.send(Told::Started(job.at, job.attempt))?;
+    let ask = plan.ask.only(job.missing.clone());
+    let mut why = None;
+    let mut gone = Ok(());
+    let cancelled = || shared.is_over();
+    let ended = plan.engine.measure(node, &ask, &cancelled, &mut |piece| match piece {
+        Piece::Done => {}
+        Piece::Failed { asked, why: reason } => {
+            why = Some(asked.map_or(reason.clone(), |asked| format!("{asked}: {reason}")));
+        }
+        Piece::Record(record) => match entry(plan.fleet, node, &record) {
+            Err(reason) => why = Some(format!("{}: {reason}", record.asked)),
+            Ok(entry) => {
+                let is_answer = entry.asked.is_some();
+                if is_answer {
+                    job.missing.retain(|experiment| plan.ask.key(experiment) != record.asked);
+                } else {
+                    why = Some(failed(&record));
+                }
+                let sent = tell.send(Told::Record(job.at, Box::new(entry), record.code));
+                gone = gone.is_ok().then_some(()).ok_or(Gone).and(sent.map_err(Gone::from));
+            }
+        },
+    });
+    gone?;
+    let is_whole = job.missing.is_empty();
+    let is_final = ended.as_ref().is_err_and(|error| error.is_final);
+    // What the node said of an experiment tells more than that its task failed.
+    let why = why.or(ended.err().map(|error| error.why));
+    if !is_whole && shared.is_over() {
+        return Ok(());
+    }
+    let why = if is_whole { None } else { why.or(Some("it gave no answer".to_owned())) };
+    if is_whole || is_final || job.attempt > plan.retries {
+        tell.send(Told::Ended { at: job.at, attempts: job.attempt, is_whole, why })?;
+        return Ok(());
+    }
+    tell.send(Told::Again(job.at, why.unwrap_or_default()))?;
+    job.attempt += 1;
+    job.not_before = Instant::now() + plan.retry_after;
+    shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);
+    Ok(())
+}
+
+fn failed(record: &Received) -> String {
+    let Received { asked, code, .. } = record;
+    match code {
+        4 => format!("{asked}: a byte was wrong"),
+        code => format!("{asked}: the measurement ended with {code}"),
+    }
+}
+
+/// What goes into the store of what came from a node.
+///
+/// # Errors
+///
+/// When it is no record.
+pub fn entry(fleet: &str, node: &str, record: &Received) -> Result<Entry, String> {
+    let origin = Origin {
+        machine: machine_id(fleet, node),
+        fleet: Some(fleet.to_owned()),
+        node: Some(node.to_owned()),
+        // One that failed is kept, and does not count as an answer.
+        asked: record.is_whole().then(|| record.asked.clone()),
+        dimms: record.facts.dimms.clone(),
+    };
+    Entry::parse(Path::new("its record"), record.raw.clone(), origin)
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,255 @@
+//! What a survey keeps of a record: the machine, and every ratio with its interval.
+//!
+//! A summary is a pure function of a record and of the node's facts. Its figures come from
+//! [`ntcopy_bench::stats`], so that they are those of `ntcopy report`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use ntcopy_bench::compare::identity;
+use ntcopy_bench::record::{Cell, Machine, Params, Record};
+use ntcopy_bench::stats::{self, P99, PER_CPU, THROUGHPUT, WALKS, versus};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What findings are by; the same as `ntcopy compare` goes by.
+const METRICS: [&str; 4] = [THROUGHPUT, WALKS, PER_CPU, P99];
+
+/// The parameters that are a cell's size, the one that its experiment is about first.
+const SIZES: [&str; 5] =
+    ["size_bytes", "in_flight_bytes", "hot_set_bytes", "asked_bytes", "object_bytes"];
+
+/// A record's id: unique, and the same wherever the record is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RecordId(pub String);
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A machine's id, 32 hexadecimal digits: a hash, from which the machine's name or its
+/// `/etc/machine-id` cannot be read. The same for every record of one machine.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MachineId(pub String);
+
+impl MachineId {
+    /// From what names the machine: its node's name with the cluster's before it, or the text of
+    /// `/etc/machine-id`. `kind` keeps the one apart from the other.
+    #[must_use]
+    pub fn of(kind: &str, name: &str) -> MachineId {
+        // machine-id(5) asks for a keyed hash of the program's own: the raw id must not leave.
+        let mut hasher = blake3::Hasher::new_derive_key("ntcopy survey 1: machine id");
+        hasher.update(kind.as_bytes()).update(&[0]).update(name.as_bytes());
+        MachineId(hasher.finalize().to_hex()[..32].to_owned())
+    }
+}
+
+impl fmt::Display for MachineId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The memory modules, as the firmware's tables list them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Dimms {
+    /// Slots.
+    pub slots: u32,
+    /// Those with a module in them.
+    pub populated: u32,
+    /// Speed that the modules are run at, million transfers per second; the slowest one's.
+    pub speed_mt_per_s: Option<u32>,
+}
+
+/// The machine that a record is of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MachineFacts {
+    /// Which machine.
+    pub id: MachineId,
+    /// The record's own machine line, without its list of hardware counters.
+    /// [`Machine::cpu_signature`] is the key of a CPU model.
+    pub machine: Machine,
+    /// Its memory modules; none where they are not known (the firmware's tables are root's alone).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimms: Option<Dimms>,
+}
+
+impl MachineFacts {
+    /// CPUID vendor, family, model and stepping: the key of a CPU model.
+    #[must_use]
+    pub fn cpu_signature(&self) -> &str {
+        &self.machine.cpu_signature
+    }
+
+    /// Logical CPUs that share the last-level cache, if known: the cache's share.
+    #[must_use]
+    pub fn llc_shared_by_cpus(&self) -> Option<u32> {
+        self.machine.caches.iter().max_by_key(|cache| cache.level)?.shared_by_cpus
+    }
+}
+
+/// What was asked: cells of different records with the same question can be held against each
+/// other.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Question {
+    /// The experiment, with `booted ` before it if it ran in a kernel that ntcopy booted.
+    pub experiment: String,
+    /// The mode.
+    pub mode: String,
+    /// The mode that it is compared with.
+    pub baseline: String,
+    /// `throughput`, `walks`, `bytes_per_cpu_s` or `p99_rate`; more is better in each.
+    pub metric: String,
+    /// The cell's other parameters, in one line: [`identity`] without the size.
+    pub about: String,
+    /// The size that the experiment is about: bytes of a call, or in flight; of a hot set where
+    /// there is none of these.
+    pub size_bytes: Option<u64>,
+}
+
+impl Question {
+    /// Experiment, modes and, unless it is throughput, metric: `memcpy ours/libc`, `retention
+    /// nt/copy walks`.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        let Question { experiment, mode, baseline, metric, .. } = self;
+        let metric = if metric == THROUGHPUT { String::new() } else { format!(" {metric}") };
+        format!("{experiment} {mode}/{baseline}{metric}")
+    }
+}
+
+/// One mode against another in one cell of one record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// What was asked; shared among the findings that answer it.
+    pub question: Arc<Question>,
+    /// Median of the pairs' ratios: above 1 the mode does more.
+    pub ratio: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Interleaved pairs that it rests on.
+    pub pairs: u32,
+}
+
+/// What a store keeps of a record, ready to hand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// The record.
+    pub record: RecordId,
+    /// Its experiment, as in `ntcopy bench NAME`.
+    pub experiment: String,
+    /// When it began: nanoseconds since 1970-01-01 UTC.
+    pub taken_unix_ns: u64,
+    /// The machine; shared among its summaries.
+    pub machine: Arc<MachineFacts>,
+    /// The node's name in its fleet, if it has one.
+    pub node: Option<String>,
+    /// Why the record does not count (no timing, a wrong byte), if it does not. It then has no
+    /// findings.
+    pub not_counted: Option<String>,
+    /// Its findings, by cell and mode.
+    pub findings: Vec<Finding>,
+}
+
+impl Summary {
+    /// A record's summary.
+    #[must_use]
+    pub fn of(record: &Record, id: MachineId, node: Option<String>, dimms: Option<Dimms>) -> Self {
+        let machine = Machine { hardware_counters: Vec::new(), ..record.machine.clone() };
+        let not_counted = not_counted(record);
+        Summary {
+            record: RecordId(record.header.id.clone()),
+            experiment: record.header.experiment.clone(),
+            taken_unix_ns: record.header.started_unix_ns,
+            machine: Arc::new(MachineFacts { id, machine, dimms }),
+            node,
+            findings: if not_counted.is_none() { findings(record) } else { Vec::new() },
+            not_counted,
+        }
+    }
+}
+
+fn not_counted(record: &Record) -> Option<String> {
+    if let Some(why) = &record.header.not_a_timing {
+        return Some(format!("it is not a timing ({why})"));
+    }
+    let wrong = record.errors.iter().any(|error| error.wrong_byte);
+    wrong.then(|| "a byte was wrong in it".to_owned())
+}
+
+fn findings(record: &Record) -> Vec<Finding> {
+    let mut seen = BTreeSet::new();
+    let all = questions(record).into_iter();
+    all.filter_map(|(cell, question)| finding(record, cell, question))
+        .filter(|finding| seen.insert(Arc::clone(&finding.question)))
+        .collect()
+}
+
+/// Every question that a record's samples may answer, cell by cell.
+pub(crate) fn questions(record: &Record) -> Vec<(&Cell, Question)> {
+    let modes = stats::modes(record);
+    // What the victim feels of copies is told against normal copies; alone it is slowed by none.
+    let has_idle_baseline = record.header.baseline == "idle" && modes.contains(&"copy");
+    let baseline = if has_idle_baseline { "copy" } else { record.header.baseline.as_str() };
+    let booted = if record.machine.kernel_kind == "host" { "" } else { "booted " };
+    let experiment = format!("{booted}{}", record.header.experiment);
+    // There the traffic is offered at a fixed rate, and tells nothing.
+    let metrics: &[&str] = if has_idle_baseline { &[WALKS] } else { &METRICS };
+    let mut questions = Vec::new();
+    for cell in &record.cells {
+        for &mode in modes.iter().filter(|mode| **mode != baseline && **mode != "idle") {
+            for metric in metrics {
+                questions.push((cell, question(&experiment, cell, mode, baseline, metric)));
+            }
+        }
+    }
+    questions
+}
+
+fn question(experiment: &str, cell: &Cell, mode: &str, baseline: &str, metric: &str) -> Question {
+    let (size, about) = split(&cell.params);
+    Question {
+        experiment: experiment.to_owned(),
+        mode: mode.to_owned(),
+        baseline: baseline.to_owned(),
+        metric: metric.to_owned(),
+        about,
+        size_bytes: size,
+    }
+}
+
+/// A cell's size, and what else was asked.
+fn split(params: &Params) -> (Option<u64>, String) {
+    let number = |name: &str| params.get(name).and_then(Value::as_u64);
+    let Some(name) = SIZES.into_iter().find(|name| number(name).is_some()) else {
+        return (None, identity(params));
+    };
+    let mut rest = params.clone();
+    rest.remove(name);
+    if name == "in_flight_bytes" {
+        // The bytes in flight are sockets x object: the number of sockets is the size again.
+        rest.remove("sockets");
+    }
+    (number(name), identity(&rest))
+}
+
+fn finding(record: &Record, cell: &Cell, question: Question) -> Option<Finding> {
+    let Question { mode, baseline, metric, .. } = &question;
+    let versus = versus(record, cell.cell, mode, baseline, metric)?;
+    let is_whole =
+        [versus.ratio, versus.ci.0, versus.ci.1].iter().all(|x| x.is_finite() && *x > 0.0);
+    is_whole.then(|| Finding {
+        ratio: versus.ratio,
+        low: versus.ci.0,
+        high: versus.ci.1,
+        pairs: u32::try_from(versus.ratios.len()).unwrap_or(u32::MAX),
+        question: Arc::new(question),
+    })
+}
