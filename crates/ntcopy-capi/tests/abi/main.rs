@@ -6,3 +6,4 @@ mod compilers;
 mod drift;
 mod installed;
 mod programs;
+mod released;
