@@ -7,7 +7,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
-.PHONY: demo test lint build library install bench report record clean help \
+.PHONY: demo test lint build library daemons install bench report record clean help \
 	dist test-dist test-kernels test-module upstream-tests soak soak-daemons fuzz mutations memory families free-when-unused \
 	guide check-page
 
@@ -33,15 +33,19 @@ library: ## libntcopy for C and C++, in release mode
 	@scripts/setup.sh build
 	@$(CARGO) build --release --locked -p ntcopy-capi
 
-install: build library ## C library, manual, program, completions: make install PREFIX=/usr/local DESTDIR=
+daemons: ## storaged and proxyd, in release mode
+	@scripts/setup.sh build
+	@$(CARGO) build --release --locked -p storaged -p proxyd
+
+install: build library daemons ## all of it: make install PREFIX=/usr/local DESTDIR=; docs/INSTALL.md
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh
 
-dist: ## out/dist/ntcopy-dkms_VERSION_all.deb: the module for DKMS; packaging/README.md
-	@scripts/setup.sh dist
+dist: ## out/dist/: Debian packages and a source tarball that builds offline; packaging/README.md
+	@scripts/setup.sh build dist
 	@scripts/dist.sh
 
-test-dist: ## that package in a Debian 12 made for it: built by DKMS, purged without a trace; root
-	@scripts/setup.sh dist
+test-dist: ## built twice, the same; in a Debian 12 of their own: used, purged without a trace; root
+	@scripts/setup.sh build dist
 	@scripts/test-dist.sh
 
 test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations; packages made and booted; an hour

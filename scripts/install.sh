@@ -2,18 +2,31 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Installs what cargo has built: the C library with its headers and pkg-config
-# file, the manual pages, the program, and the help that it gives: pages of those
-# commands that have none written by hand, and completions for bash, zsh and fish.
-# It builds nothing, so that root needn't run cargo.
+# file, the manual pages, the program, the help that it gives (pages of those
+# commands that have none written by hand, and completions for bash, zsh and
+# fish), the daemons with settings to begin with, and systemd units for them.
+# It builds nothing, so that root needn't run cargo. Settings that are there stay.
 #
 # usage: [PREFIX=/usr/local] [LIBDIR=PREFIX/lib] [DESTDIR=] [BUILD=target/release]
-#        scripts/install.sh [library|manual|program|help]...   default: all four
+#        [SYSCONFDIR=PREFIX/etc, or /etc] [UNITDIR=PREFIX/lib/systemd/system]
+#        [SYSUSERSDIR=PREFIX/lib/sysusers.d] [ZSHDIR=PREFIX/share/zsh/site-functions]
+#        scripts/install.sh [library|manual|program|help|daemons|units|dkms]...
+#                                             default: all but dkms
+#
+# dkms: the module's sources, below PREFIX/src as DKMS expects them
 set -eu
 cd "$(dirname "$0")/.."
 
 prefix=${PREFIX:-/usr/local}
 libdir=${LIBDIR:-$prefix/lib}
 includedir=$prefix/include
+case $prefix in
+/usr) sysconfdir=${SYSCONFDIR:-/etc} ;;
+*) sysconfdir=${SYSCONFDIR:-$prefix/etc} ;;
+esac
+unitdir=${UNITDIR:-$prefix/lib/systemd/system}
+sysusersdir=${SYSUSERSDIR:-$prefix/lib/sysusers.d}
+zshdir=${ZSHDIR:-$prefix/share/zsh/site-functions}
 destdir=${DESTDIR:-}
 build=${BUILD:-${CARGO_TARGET_DIR:-target}/release}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -88,15 +101,51 @@ install_help() {
 		"$build/ntcopy" completions "$shell" >"$work/$shell"
 	done
 	place 644 "$work/bash" "$prefix/share/bash-completion/completions" ntcopy
-	place 644 "$work/zsh" "$prefix/share/zsh/site-functions" _ntcopy
+	place 644 "$work/zsh" "$zshdir" _ntcopy
 	place 644 "$work/fish" "$prefix/share/fish/vendor_completions.d" ntcopy.fish
 }
 
-for path in "$prefix" "$libdir"; do
+install_daemons() {
+	for daemon in storaged proxyd; do
+		need "$build/$daemon" "cargo build --release -p $daemon"
+		place 755 "$build/$daemon" "$prefix/sbin"
+		if [ -e "$destdir$sysconfdir/$daemon/$daemon.toml" ]; then
+			echo "install: $destdir$sysconfdir/$daemon/$daemon.toml is there, and stays"
+		else
+			place 644 "packaging/etc/$daemon.toml" "$sysconfdir/$daemon"
+		fi
+	done
+	place 644 packaging/units/port-80.conf "$prefix/share/doc/ntcopy/examples"
+}
+
+install_units() {
+	for daemon in storaged proxyd; do
+		sed -e "s|@SBINDIR@|$prefix/sbin|" -e "s|@SYSCONFDIR@|$sysconfdir|" \
+			"packaging/units/$daemon.service" >"$work/$daemon.service"
+		place 644 "$work/$daemon.service" "$unitdir"
+	done
+	place 644 packaging/units/storaged.sysusers "$sysusersdir" storaged.conf
+}
+
+install_dkms() {
+	module=$(sed -n 's/^#define NTCOPY_VERSION[[:space:]]*"\(.*\)"/\1/p' kernel/module/module.h)
+	source=$prefix/src/ntcopy-$module
+	# What a build left in the source stays out.
+	(cd kernel/module && find . -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) \
+		! -name '*.mod.c' ! -path './.*/*') >"$work/sources"
+	while read -r name; do
+		place 644 "kernel/module/$name" "$source/$(dirname "${name#./}")"
+	done <"$work/sources"
+	place 644 uapi/ntcopy.h "$source"
+	sed "s/@VERSION@/$module/" kernel/module/dkms.conf >"$work/dkms.conf"
+	place 644 "$work/dkms.conf" "$source"
+}
+
+for path in "$prefix" "$libdir" "$sysconfdir" "$unitdir" "$sysusersdir" "$zshdir"; do
 	case $path in
 	/*) ;;
 	*)
-		echo "install: '$path' is not an absolute path; PREFIX and LIBDIR are, DESTDIR goes before" >&2
+		echo "install: '$path' is not an absolute path; PREFIX and the folders are, DESTDIR goes before" >&2
 		exit 2
 		;;
 	esac
@@ -107,12 +156,12 @@ for path in "$prefix" "$libdir"; do
 		;;
 	esac
 done
-[ $# -gt 0 ] || set -- library manual program help
+[ $# -gt 0 ] || set -- library manual program help daemons units
 for what; do
 	case $what in
-	library | manual | program | help) ;;
+	library | manual | program | help | daemons | units | dkms) ;;
 	*)
-		echo "install: '$what' is none of library, manual, program, help" >&2
+		echo "install: '$what' is none of library, manual, program, help, daemons, units, dkms" >&2
 		exit 2
 		;;
 	esac

@@ -118,10 +118,13 @@ need_upstream() {
 	need_header sys/capability.h libcap-dev
 }
 
-# The package for DKMS: to build it, to have it judged, to try it in a Debian of its own.
+# The Debian packages: to build them, to have them judged, to try them in a Debian of their own.
 need_dist() {
-	need dpkg-deb dpkg
+	need dpkg-buildpackage dpkg-dev
+	need dh debhelper
 	need git git
+	need xz xz-utils
+	need objdump binutils
 	need lintian lintian
 	need debootstrap debootstrap
 }

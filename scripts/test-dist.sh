@@ -1,15 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Installs the package of scripts/dist.sh into a Debian 12 of its own, below
-# $TMPDIR (else /var/tmp), beside the distribution's headers, and looks what
-# DKMS made of it. Needs root for chroot; the host's modules and DKMS are not
-# touched, and the folder is removed at the end.
+# Builds what `make dist` builds, twice, and tries it in a Debian 12 of its own
+# below $TMPDIR (else /var/tmp): installs it, uses it, runs the daemons within
+# their units' settings, looks what DKMS made of the module, and purges all of it
+# without a trace. Needs root for chroot; the host's modules, DKMS, users and
+# units are not touched, and the folder is removed at the end.
 #
-# usage: scripts/test-dist.sh
+# Also packs the library's crate, and builds it as it is packed.
+#
+# usage: scripts/test-dist.sh [DIR]
+#
+# DIR: try these packages, of `make dist`, and don't build any
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
+tests=$root/packaging/test
+# A tenth of what systemd thinks of a service without any of this is 9.6.
+exposure_max=20
 
 say() {
 	echo "test-dist: $*"
@@ -24,20 +32,12 @@ die() {
 	echo "test-dist: needs root, for debootstrap and chroot" >&2
 	exit 3
 }
-for tool in debootstrap dpkg-deb chroot; do
+for tool in cargo debootstrap dpkg-deb chroot unshare readelf; do
 	command -v "$tool" >/dev/null 2>&1 || {
 		echo "test-dist: $tool is missing: scripts/setup.sh dist" >&2
 		exit 3
 	}
 done
-
-# The mirror that apt uses here for Debian itself.
-mirror=$(apt-cache policy 2>/dev/null |
-	sed -n 's|.* \(https\{0,1\}://[^ ]*/debian\) [a-z]*/main .*|\1|p' | head -n 1)
-[ -n "$mirror" ] || {
-	echo "test-dist: apt has no list of a Debian mirror: run 'apt-get update', as root" >&2
-	exit 3
-}
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ntcopy-test-dist-XXXXXX")
 debian=$work/debian
@@ -53,7 +53,7 @@ trap 'exit 130' INT TERM HUP
 # inside COMMAND...: in that Debian, without a terminal or the host's locale.
 inside() {
 	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive \
-		LC_ALL=C "${inside_env:-A=}" chroot "$debian" "$@"
+		LC_ALL=C chroot "$debian" "$@"
 }
 
 # quietly LOG COMMAND...: shows the log if the command fails.
@@ -66,89 +66,155 @@ quietly() {
 	}
 }
 
-say "package"
-"$root/scripts/dist.sh" "$work/one" >"$work/dist.log" 2>&1 || {
-	cat "$work/dist.log" >&2
-	die "make dist failed"
+# Names, modes, owners, and what is in the files that somebody wrote; without what
+# apt, dpkg, ldconfig, depmod, man and passwd keep for themselves, what is gone at
+# the next boot, and the key that DKMS makes for the machine as it first builds.
+snapshot() {
+	(
+		cd "$debian"
+		find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./var/tmp -o -path ./run \
+			-o -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/apt \
+			-o -path ./root/packages -o -path './var/lib/dkms/mok.*' \) -prune -o -printf '%y %m %U:%G %p %l\n'
+		find ./etc ./usr ./var/lib/systemd ./var/lib/dkms -xdev -type f ! -name ld.so.cache \
+			! -path './etc/*-' ! -path './usr/lib/modules/*/modules.*' ! -path './var/lib/dkms/mok.*' -exec sha256sum {} +
+	) | LC_ALL=C sort
 }
-"$root/scripts/dist.sh" "$work/two" >/dev/null 2>&1
-deb=$(find "$work/one" -name '*.deb')
-cmp "$deb" "$work/two/$(basename "$deb")" || die "the package did not come out the same twice"
 
-say "a Debian 12 from $mirror"
-quietly debootstrap debootstrap --variant=minbase bookworm "$debian" "$mirror"
+check_binaries() {
+	for deb in "$packages"/*_amd64.deb; do
+		dpkg-deb -x "$deb" "$work/unpacked"
+	done
+	for file in usr/bin/ntcopy usr/sbin/storaged usr/sbin/proxyd usr/lib/ntcopy/libntcopy-preload.so \
+		usr/lib/x86_64-linux-gnu/libntcopy.so.0; do
+		about=$(readelf -Whld "$work/unpacked/$file")
+		case $about in
+		*DYN*GNU_RELRO*BIND_NOW* | *DYN*GNU_RELRO*"FLAGS_1"*NOW*) ;;
+		*) die "$file is not position-independent with full RELRO" ;;
+		esac
+		! readelf -WS "$work/unpacked/$file" | grep -q '\.symtab' || die "$file is not stripped"
+		! grep -q "${TMPDIR:-/tmp}/ntcopy" "$work/unpacked/$file" ||
+			die "$file has the path of the folder in which it was built"
+	done
+	rm -rf "$work/unpacked"
+}
+
+check_dkms() {
+	release=$(sed -n 1p "$base/../kernels")
+	old_release=$(sed -n 2p "$base/../kernels")
+	status=$(inside dkms status 2>/dev/null)
+	say "dkms status: $status"
+	case $status in
+	*"ntcopy/$version, $release, x86_64: installed"*) ;;
+	*)
+		cat "$work/install.log" "$debian/var/lib/dkms/ntcopy/$version/build/make.log" >&2 || true
+		die "DKMS did not build it for $release"
+		;;
+	esac
+	case $status in
+	*"$old_release"*) die "DKMS took it for $old_release, for which it is not" ;;
+	esac
+	module=$(find "$debian/lib/modules/$release/updates/dkms" -name 'ntcopy.ko*')
+	[ -n "$module" ] || die "there is no module below /lib/modules/$release/updates/dkms"
+	[ "$(inside modinfo -k "$release" -F version ntcopy)" = "$version" ] ||
+		die "modinfo of $release names another version than $version"
+	case $(inside modinfo -k "$release" -F vermagic ntcopy) in
+	"$release "*) ;;
+	*) die "the module is not for $release" ;;
+	esac
+}
+
+check_units() {
+	for unit in storaged proxyd; do
+		file=$(find "$debian/lib/systemd/system" "$debian/usr/lib/systemd/system" -name "$unit.service" |
+			head -n 1)
+		[ -n "$file" ] || die "there is no unit $unit.service"
+		file=${file#"$debian"}
+		quietly verify inside systemd-analyze verify --man=no "$file"
+		[ ! -s "$work/verify.log" ] || die "systemd on $unit.service: $(cat "$work/verify.log")"
+		quietly security inside systemd-analyze security --offline=yes --no-pager \
+			--threshold="$exposure_max" "$file"
+		say "$unit.service: $(grep -o 'Overall exposure.*[0-9]' "$work/security.log")"
+		[ ! -e "$debian/etc/systemd/system/multi-user.target.wants/$unit.service" ] ||
+			die "$unit.service was enabled though nobody asked for it"
+	done
+	inside getent passwd _storaged >/dev/null || die "there is no user _storaged"
+}
+
+check_settings_stay() {
+	echo '# changed by hand' >>"$debian/etc/storaged/storaged.toml"
+	quietly again inside sh -c 'apt-get install -yq --reinstall /root/packages/*.deb'
+	grep -q 'changed by hand' "$debian/etc/storaged/storaged.toml" ||
+		die "installed again, the settings of storaged were overwritten"
+	[ "$(inside dkms status 2>/dev/null)" = "$status" ] || die "after that: $(inside dkms status 2>/dev/null)"
+}
+
+check_purge() {
+	# State that nobody but the packages' programs has made.
+	[ -d "$debian/var/lib/storaged/objects" ] || die "the daemon has left no state to purge"
+	quietly purge inside apt-get purge -yq ntcopy ntcopy-dkms libntcopy-dev libntcopy0
+	left=$(inside dkms status 2>/dev/null)
+	[ -z "$left" ] || die "DKMS still has: $left"
+	# shellcheck disable=SC2016 # dpkg expands it
+	left=$(inside dpkg-query -W -f '${Package} ${Status}\n' | grep ntcopy || true)
+	[ -z "$left" ] || die "dpkg still has: $left"
+	snapshot >"$work/after"
+	if ! diff "$work/before" "$work/after" >"$work/difference"; then
+		cat "$work/difference" >&2
+		die "the purge left or changed these (before <, after >)"
+	fi
+	left=$(find "$debian/var/log" "$debian/var/cache" "$debian/var/lib" "$debian/tmp" "$debian/run" \
+		! -path '*/var/cache/apt/*' \( -name '*ntcopy*' -o -name '*storaged*' -o -name '*proxyd*' \))
+	[ -z "$left" ] || die "the purge left: $left"
+	! inside ldconfig -p | grep ntcopy >&2 || die "the loader still knows it"
+}
+
+say "the library's crate"
+quietly crate env -C "$root" cargo package -p ntcopy --locked --allow-dirty --target-dir "$work/crate"
+rm -rf "$work/crate"
+if [ $# -gt 0 ]; then
+	packages=$(cd "$1" && pwd)
+else
+	packages=$work/dist
+	"$root/scripts/check-reproducible.sh" "$packages"
+fi
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
+for name in "ntcopy_${version}_amd64.deb" "libntcopy0_${version}_amd64.deb" \
+	"libntcopy-dev_${version}_amd64.deb" "ntcopy-dkms_${version}_all.deb"; do
+	[ -s "$packages/$name" ] || die "there is no $packages/$name"
+done
+check_binaries
+
+base=$("$tests/debian-root.sh")
+say "a copy of $base"
+cp -a --reflink=auto "$base" "$debian"
 mount -t proc proc "$debian/proc"
 mount -t sysfs -o ro sysfs "$debian/sys"
-cp /etc/resolv.conf "$debian/etc/resolv.conf"
-[ ! -d /etc/apt/apt.conf.d ] || cp -r /etc/apt/apt.conf.d "$debian/etc/apt/"
-rm -f "$debian"/etc/apt/apt.conf.d/docker*
-[ ! -e /usr/local/share/ca-certificates ] ||
-	cp -r /usr/local/share/ca-certificates "$debian/usr/local/share/"
-{
-	echo "deb $mirror bookworm main"
-	echo "deb $mirror-security bookworm-security main"
-} >"$debian/etc/apt/sources.list"
-# No daemon of that Debian is started here.
-printf '#!/bin/sh\nexit 101\n' >"$debian/usr/sbin/policy-rc.d"
-chmod 755 "$debian/usr/sbin/policy-rc.d"
-quietly update inside apt-get update -q
+mkdir "$debian/root/packages"
+cp "$packages"/*.deb "$tests/use.sh" "$tests/use.c" "$tests/daemons.sh" "$debian/root/packages/"
+# Its systemd boots once before, so that what that leaves is not taken for ours.
+how=systemd
+"$tests/booted.sh" "$debian" || {
+	[ $? = 3 ] || die "systemd was booted, and failed"
+	how=util-linux
+}
+snapshot >"$work/before"
 
-# The kernel that the module is for, and Debian 12's first, that it is not for.
-newer=$(inside apt-cache pkgnames linux-headers-6.12. |
-	grep '^linux-headers-6\.12\.[0-9]*+deb12-cloud-amd64$' | sort -V | tail -n 1)
-older=$(inside apt-cache pkgnames linux-headers-6.1.0- |
-	grep '^linux-headers-6\.1\.0-[0-9]*-cloud-amd64$' | sort -V | tail -n 1)
-[ -n "$newer" ] || die "the mirror has no headers of 6.12"
-[ -n "$older" ] || die "the mirror has no headers of 6.1"
-say "dkms, $newer, $older"
-quietly headers inside apt-get install -yq --no-install-recommends dkms "$newer" "$older"
-
-find "$debian" -xdev -path "$debian/proc" -prune -o -print | sort >"$work/before"
-say "$(basename "$deb")"
-cp "$deb" "$debian/root/ntcopy-dkms.deb"
-echo "$debian/root/ntcopy-dkms.deb" >>"$work/before"
-sort -o "$work/before" "$work/before"
-quietly install inside apt-get install -yq --no-install-recommends /root/ntcopy-dkms.deb
-
-release=${newer#linux-headers-}
-old_release=${older#linux-headers-}
-version=$(dpkg-deb -f "$deb" Version)
-status=$(inside dkms status)
-say "dkms status: $status"
-case $status in
-*"ntcopy/$version, $release, x86_64: installed"*) ;;
-*)
-	cat "$work/install.log" "$debian/var/lib/dkms/ntcopy/$version/build/make.log" >&2 || true
-	die "DKMS did not build it for $release"
-	;;
-esac
-case $status in
-*"$old_release"*) die "DKMS took it for $old_release, for which it is not" ;;
-esac
-module=$(find "$debian/lib/modules/$release/updates/dkms" -name 'ntcopy.ko*')
-[ -n "$module" ] || die "there is no module below /lib/modules/$release/updates/dkms"
-[ "$(inside modinfo -k "$release" -F version ntcopy)" = "$version" ] ||
-	die "modinfo of $release names another version than $version"
-case $(inside modinfo -k "$release" -F vermagic ntcopy) in
-"$release "*) ;;
-*) die "the module is not for $release" ;;
-esac
-
-say "installed again, and an upgrade over itself"
-quietly again inside apt-get install -yq --reinstall /root/ntcopy-dkms.deb
-[ "$(inside dkms status)" = "$status" ] || die "after that: $(inside dkms status)"
-
-say "purge"
-quietly purge inside apt-get purge -yq ntcopy-dkms
-left=$(inside dkms status)
-[ -z "$left" ] || die "DKMS still has: $left"
-find "$debian" -xdev -path "$debian/proc" -prune -o -print | sort >"$work/after"
-# What apt, dpkg and depmod keep of any package that came and went.
-if comm -13 "$work/before" "$work/after" |
-	sed "s|^$debian||" |
-	grep -v -e '^/var/lib/dpkg/' -e '^/var/cache/apt/' -e '^/var/log/' -e '^/var/lib/apt/' >&2; then
-	die "the purge left these"
+say "install"
+quietly install inside sh -c 'apt-get install -yq --no-install-recommends /root/packages/*.deb'
+check_dkms
+check_units
+say "use"
+inside /root/packages/use.sh "$version" /root/packages/use.c
+say "daemons, each within its unit's settings"
+# Without systemd: strace names each system call, and none may be outside the filter.
+unshare --mount --net --propagation private "$tests/daemons.sh" "$debian" util-linux
+if [ "$how" = systemd ]; then
+	"$tests/booted.sh" "$debian" /root/packages/daemons.sh / systemd
+else
+	say "systemd can't be booted here: the units were not tried by it"
 fi
-grep -rlsi ntcopy "$debian/etc" "$debian/lib/modules" "$debian/var/lib/dkms" >&2 &&
-	die "the purge left its name there"
-say "done: built for $release, not for $old_release, purged without a trace"
+say "installed again"
+check_settings_stay
+say "purge"
+check_purge
+say "done: $version for $release, not for $old_release, purged without a trace"
