@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library daemons install bench report record clean help \
-	dist test-dist test-kernels test-module upstream-tests soak soak-daemons fuzz mutations memory families free-when-unused \
+	dist test-dist test-kernels test-module test-survey upstream-tests soak soak-daemons fuzz mutations memory families free-when-unused \
 	guide check-page
 
 help: ## what there is to make
@@ -73,6 +73,12 @@ fuzz: ## the daemons' fuzz targets, each for SECONDS=120
 test-module: build ## ntcopy.ko: sparse, checkpatch, the suite through it on stock kernels and with KASAN; an hour
 	@scripts/setup.sh kernels lint
 	@scripts/check-module.sh $(NTCOPY) $(KERNELS)
+
+test-survey: build ## a survey on real Slurm daemons into PostgreSQL, a Job by Kubernetes' published schemas; root
+	@scripts/setup.sh build survey
+	@NTCOPY_NEED_POSTGRES=1 $(CARGO) test --locked -p ntcopy-survey --test store
+	@$(CARGO) test --locked -p ntcopy-cli --test survey -- --ignored --test-threads 1
+	@scripts/check-kubernetes-schema.sh $(NTCOPY)
 
 mutations: build ## deliberate mistakes in the kernel change: would the suite notice?
 	@scripts/mutations.sh $(NTCOPY)
