@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library daemons install bench report record clean help \
-	dist test-dist test-kernels test-module test-survey upstream-tests soak soak-daemons fuzz mutations memory families free-when-unused \
+	dist test-dist test-kernels test-module test-survey survey-time upstream-tests soak soak-daemons fuzz mutations memory families free-when-unused \
 	guide check-page
 
 help: ## what there is to make
@@ -79,6 +79,9 @@ test-survey: build ## a survey on real Slurm daemons into PostgreSQL, a Job by K
 	@NTCOPY_NEED_POSTGRES=1 $(CARGO) test --locked -p ntcopy-survey --test store
 	@$(CARGO) test --locked -p ntcopy-cli --test survey -- --ignored --test-threads 1
 	@scripts/check-kubernetes-schema.sh $(NTCOPY)
+
+survey-time: build ## how long ntcopy survey report takes over 10,000 records, and how much memory
+	@scripts/survey-time.sh $(NTCOPY)
 
 mutations: build ## deliberate mistakes in the kernel change: would the suite notice?
 	@scripts/mutations.sh $(NTCOPY)
