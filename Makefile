@@ -25,7 +25,8 @@ build: ## the program and the library of `ntcopy run`, in release mode
 
 test: ## unit, property and end-to-end tests, the latter in booted kernels
 	@scripts/setup.sh build test kernels
-	@$(CARGO) run --locked -q -p ntcopy-cli -- kernel build
+	@$(CARGO) test --workspace --locked --no-run
+	@$(or $(CARGO_TARGET_DIR),target)/debug/ntcopy kernel build
 	@scripts/check-series.sh 7.3
 	@$(CARGO) test --workspace --locked --no-fail-fast
 
