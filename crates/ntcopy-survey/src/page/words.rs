@@ -290,7 +290,7 @@ mod tests {
     fn counts_and_sizes() {
         assert_eq!(count(1, "machine"), "1 machine");
         assert_eq!(count(2500, "machine"), "2,500 machines");
-        assert_eq!(rounded(3.14 * 1024.0 * 1024.0), "3.1 MiB");
+        assert_eq!(rounded(3.1 * 1024.0 * 1024.0), "3.1 MiB");
         assert_eq!(rounded(300.2 * 1024.0), "300 KiB");
         assert_eq!((place(0.0), place(f64::INFINITY)), ("below all".into(), "none".into()));
         assert_eq!(off(1.17), "17 %");

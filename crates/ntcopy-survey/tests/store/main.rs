@@ -131,8 +131,11 @@ fn is_safe_under_concurrent_writers(place: &Place) {
     }
 }
 
+/// What is asked of a store, by name.
+type Behaviour = (&'static str, fn(&Place));
+
 /// Every behaviour, each with an empty store.
-const ALL: [(&str, fn(&Place)); 5] = [
+const ALL: [Behaviour; 5] = [
     ("keeps", keeps_what_it_is_given),
     ("once", is_idempotent),
     ("bare", keeps_a_summary_alone),
