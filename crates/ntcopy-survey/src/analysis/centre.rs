@@ -2,7 +2,7 @@
 //!
 //! Medians and median absolute deviations, so that a few odd machines move neither. A model of few
 //! machines has a poor deviation of its own; it borrows from what is usual for questions of that
-//! kind over all models, as if that were known from [`BORROWED`] more machines.
+//! kind over all models, as if that were known from `BORROWED` more machines.
 
 use std::collections::HashMap;
 

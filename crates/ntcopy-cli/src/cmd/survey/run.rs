@@ -130,7 +130,7 @@ struct KubernetesArgs {
     /// Only nodes with this label
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     node_selector: Vec<(String, String)>,
-    /// A taint that does not keep a pod away: KEY[=VALUE][:EFFECT], or all
+    /// A taint that does not keep a pod away: KEY or KEY=VALUE, maybe with :EFFECT, or all
     #[arg(long, value_name = "TAINT")]
     toleration: Vec<Toleration>,
     /// Memory of a pod
