@@ -6,6 +6,7 @@ use ntcopy_bench::advice::{Advice, Decision, Gain, Judged, Source, Target, Value
 use ntcopy_bench::stats::Verdict;
 use serde_json::{Value as Json, json};
 
+use crate::table::hanging;
 use crate::text;
 
 /// Columns of the text.
@@ -246,20 +247,5 @@ pub fn object(all: &[Advice], target: &Target, sources: &[Source]) -> Json {
 
 /// Words in lines that begin so many columns in.
 fn wrapped(words: &str, indent: usize) -> String {
-    let mut out = " ".repeat(indent);
-    let mut column = indent;
-    for (index, word) in words.split_whitespace().enumerate() {
-        if index > 0 && column + 1 + word.len() > WIDTH {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if index > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += word.len();
-    }
-    out.push('\n');
-    out
+    hanging(&" ".repeat(indent), words, WIDTH)
 }

@@ -32,11 +32,28 @@ use crate::plot::PlotError;
 use crate::{hardware, table, text};
 
 /// The style of every page.
-pub const STYLE: &str = include_str!("page/style.css");
+const STYLE: &str = include_str!("page/style.css");
 
 /// Nothing may be loaded; the style is in the page.
-pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
+
+/// What stands before the body of every page: it asks for nothing, and has its style with it.
+#[must_use]
+pub fn head(title: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(POLICY);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (title) }
+            // Without one, a browser asks the server for /favicon.ico.
+            link rel="icon" href="data:,";
+            style { (PreEscaped(STYLE)) }
+        }
+    }
+}
 
 /// The page as HTML. `command` is the command line that made it, which the page states.
 ///
@@ -54,16 +71,7 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                // Without one, a browser asks the server for /favicon.ico.
-                link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
-            }
+            (head(&title))
             body {
                 (figure::points())
                 header { h1 { (title) } }

@@ -277,13 +277,22 @@ fn escaped(text: &str) -> String {
 /// Words in lines of at most 100 columns. Ends in a newline.
 #[must_use]
 pub fn wrapped(text: &str) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for word in text.split_whitespace() {
-        if column > 0 && column + 1 + word.len() > usize::from(WIDTH) {
+    hanging("", text, usize::from(WIDTH))
+}
+
+/// Words beside what leads them, in lines of at most `width` columns that all begin under the
+/// first word. Ends in a newline.
+#[must_use]
+pub fn hanging(lead: &str, words: &str, width: usize) -> String {
+    let indent = lead.len();
+    let mut out = lead.to_owned();
+    let mut column = indent;
+    for (index, word) in words.split_whitespace().enumerate() {
+        if index > 0 && column + 1 + word.len() > width {
             out.push('\n');
-            column = 0;
-        } else if column > 0 {
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if index > 0 {
             out.push(' ');
             column += 1;
         }

@@ -1,6 +1,7 @@
 //! What the kernel counted, held against what was sent.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use ntcopy::socket::{self, Counters};
 use ntcopy::uapi;
@@ -47,6 +48,33 @@ pub fn check(before: &Before, expected: Expected) -> Result<BTreeMap<String, u64
 /// Reads them; none on a kernel that does not count.
 pub fn read() -> Result<Option<Counters>, Failure> {
     socket::counters().map_err(|error| Failure::Counters(error.to_string()))
+}
+
+/// The counters of each network namespace that takes part; none where the kernel does not count.
+pub type All = Vec<Option<Counters>>;
+
+/// Reads those of this namespace, and those of the one that a process is in.
+pub fn read_all(apart: Option<u32>) -> Result<All, Failure> {
+    let mut all = vec![read()?];
+    if let Some(process) = apart {
+        let path = PathBuf::from(format!("/proc/{process}/net/ntcopy_stat"));
+        let theirs = socket::counters_in(&path);
+        all.push(theirs.map_err(|error| Failure::Counters(error.to_string()))?);
+    }
+    Ok(all)
+}
+
+/// By how much each counter rose, in all namespaces together.
+pub fn rose(before: &All, after: &All) -> Result<BTreeMap<String, u64>, Failure> {
+    let mut added = BTreeMap::new();
+    for (after, before) in after.iter().zip(before) {
+        let (Some(after), Some(before)) = (after, before) else { continue };
+        let rose = after.since(before).map_err(|error| Failure::Counters(error.to_string()))?;
+        for (name, count) in rose.into_map() {
+            *added.entry(name).or_insert(0) += count;
+        }
+    }
+    Ok(added)
 }
 
 fn fits(added: &BTreeMap<String, u64>, expected: Expected) -> Result<(), String> {

@@ -9,6 +9,7 @@
 mod ethtool;
 mod route;
 
+use std::fmt;
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -138,6 +139,25 @@ impl Namespaces {
             return Err(Failure::Limit(format!("{NOCACHE} of a device does not go {what}")));
         }
         Ok(())
+    }
+
+    /// An error if [`NOCACHE`] of a pair is not as a mode wants it.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Counters`], or the question could not be put.
+    pub fn check_nocache(
+        &self,
+        number: u8,
+        wants: bool,
+        mode: impl fmt::Display,
+    ) -> Result<(), Failure> {
+        let is_on = self.nocache(number)?;
+        if is_on == wants {
+            return Ok(());
+        }
+        let is = if is_on { "on" } else { "off" };
+        Err(Failure::Counters(format!("in mode {mode}, {NOCACHE} of the devices is {is}")))
     }
 
     /// Whether [`NOCACHE`] of both ends of a pair is on.

@@ -1,9 +1,9 @@
 //! A page that holds two sides against each other.
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, html};
 use ntcopy_bench::compare::{Comparison, sentences};
 
-use super::{POLICY, STYLE};
+use super::head;
 use crate::compare::{Side, machines, rows, sides};
 use crate::text;
 
@@ -18,15 +18,7 @@ pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison, command: &[Stri
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
-            }
+            (head(&title))
             body {
                 header {
                     h1 { (title) }

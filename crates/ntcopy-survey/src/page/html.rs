@@ -1,7 +1,7 @@
 //! The report as one self-contained page, in the style of `ntcopy report`'s.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use ntcopy_report::page::{POLICY, STYLE};
+use maud::{DOCTYPE, Markup, html};
+use ntcopy_report::page::head;
 use ntcopy_report::text;
 
 use super::{Report, models, words};
@@ -20,15 +20,7 @@ pub fn html(report: &Report<'_>, command: &[String]) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
-            }
+            (head(&title))
             body {
                 header { h1 { (title) } }
                 main {

@@ -1,6 +1,6 @@
 //! The report for a terminal.
 
-use ntcopy_report::table::{ascii_lines, wrapped};
+use ntcopy_report::table::{self, ascii_lines, wrapped};
 use ntcopy_report::text;
 
 use super::{Report, words};
@@ -53,23 +53,7 @@ fn unlike(analysis: &Analysis, one: &Unlike) -> String {
 
 /// Words beside a label, both four columns in.
 fn hanging(label: &str, said: &str) -> String {
-    let indent = 4 + label.len();
-    let mut out = format!("    {label}");
-    let mut column = indent;
-    for (index, word) in said.split_whitespace().enumerate() {
-        if index > 0 && column + 1 + word.len() > WIDTH {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if index > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += word.len();
-    }
-    out.push('\n');
-    out
+    table::hanging(&format!("    {label}"), said, WIDTH)
 }
 
 fn model(report: &Report<'_>, view: &ModelView) -> String {

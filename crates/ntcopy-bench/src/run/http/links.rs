@@ -6,7 +6,7 @@ use super::data::free_address;
 use crate::experiment::http::{HttpMode, Transport, Way};
 use crate::plan::http::HttpPlan;
 use crate::run::Failure;
-use crate::run::netns::{NOCACHE, Namespaces};
+use crate::run::netns::Namespaces;
 
 /// The devices of all ways. Dropped, they are gone.
 pub struct Links {
@@ -74,11 +74,6 @@ impl Link<'_> {
     ///
     /// [`Failure::Counters`], or the question could not be put.
     pub fn is_as(self, mode: HttpMode) -> Result<(), Failure> {
-        let is_on = self.namespaces.nocache(self.number)?;
-        if is_on == (mode == HttpMode::Nocache) {
-            return Ok(());
-        }
-        let is = if is_on { "on" } else { "off" };
-        Err(Failure::Counters(format!("in mode {mode}, {NOCACHE} of the devices is {is}")))
+        self.namespaces.check_nocache(self.number, mode == HttpMode::Nocache, mode)
     }
 }

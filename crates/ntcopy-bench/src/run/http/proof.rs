@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use ntcopy::uapi;
 
-use super::stack::{Counted, Running};
+use super::stack::Running;
 use crate::experiment::http::{HttpMode, Scheme, Stack, Way};
-use crate::run::Failure;
+use crate::run::{Failure, counters};
 
 /// The counters before a run.
 pub struct Proof {
-    before: Counted,
+    before: counters::All,
     way: Way,
     scheme: Scheme,
 }
@@ -32,15 +32,7 @@ impl Proof {
     ///
     /// [`Failure::Counters`]: the bytes did not go the way that the mode says.
     pub fn check(&self, running: &Running, bytes: u64) -> Result<BTreeMap<String, u64>, Failure> {
-        let mut added = BTreeMap::new();
-        for (after, before) in running.counters()?.into_iter().zip(&self.before) {
-            let (Some(after), Some(before)) = (after, before) else { continue };
-            let rose = after.since(before);
-            let rose = rose.map_err(|error| Failure::Counters(error.to_string()))?;
-            for (name, count) in rose.into_map() {
-                *added.entry(name).or_insert(0) += count;
-            }
-        }
+        let mut added = counters::rose(&self.before, &running.counters()?)?;
         fits(&added, self.way, self.scheme, bytes).map_err(Failure::Counters)?;
         added.retain(|_, count| *count > 0);
         Ok(added)

@@ -1,10 +1,8 @@
 //! A proxy and its backend, running.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-
-use ntcopy::socket;
 
 use super::daemon::{Daemon, Endpoint};
 use super::data::{Data, LOOPBACK, free_address};
@@ -60,9 +58,6 @@ impl Setup<'_> {
         }
     }
 }
-
-/// The kernel's counters in each network namespace that takes part; none where it has none.
-pub(super) type Counted = Vec<Option<socket::Counters>>;
 
 /// Why a way can't be had here, if so: a program is missing, or the kernel has no flag.
 ///
@@ -222,14 +217,8 @@ impl Running {
     }
 
     /// The kernel's counters, of all who send here.
-    pub(super) fn counters(&self) -> Result<Counted, Failure> {
-        let mut all = vec![counters::read()?];
-        if self.is_apart {
-            let path = PathBuf::from(format!("/proc/{}/net/ntcopy_stat", self.backend.id()));
-            let theirs = socket::counters_in(&path);
-            all.push(theirs.map_err(|error| Failure::Counters(error.to_string()))?);
-        }
-        Ok(all)
+    pub(super) fn counters(&self) -> Result<counters::All, Failure> {
+        counters::read_all(self.is_apart.then(|| self.backend.id()))
     }
 
     /// Names the daemon that is gone, if that was the cause.

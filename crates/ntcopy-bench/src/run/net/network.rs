@@ -4,15 +4,12 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-use ntcopy::socket::Counters;
 
 use crate::experiment::Family;
 use crate::experiment::net::NetMode;
 use crate::plan::net::{Between, NetPlan};
-use crate::run::netns::{NOCACHE, Namespaces};
+use crate::run::netns::Namespaces;
 use crate::run::{Failure, counters};
 
 /// IPv6 takes a moment until an address of a new device can be used.
@@ -65,12 +62,7 @@ impl Network {
     /// [`Failure::Counters`], or the question could not be put.
     pub fn is_as(&self, number: u8, mode: NetMode) -> Result<(), Failure> {
         let Network::Veth(namespaces) = self else { return Ok(()) };
-        let is_on = namespaces.nocache(number)?;
-        if is_on == (mode == NetMode::Nocache) {
-            return Ok(());
-        }
-        let is = if is_on { "on" } else { "off" };
-        Err(Failure::Counters(format!("in mode {mode}, {NOCACHE} of the devices is {is}")))
+        namespaces.check_nocache(number, mode == NetMode::Nocache, mode)
     }
 
     /// The kernel's counters of every namespace that takes part, by the server's process.
@@ -78,14 +70,8 @@ impl Network {
     /// # Errors
     ///
     /// They can't be read.
-    pub(super) fn counters(&self, server: u32) -> Result<Vec<Option<Counters>>, Failure> {
-        let mut all = vec![counters::read()?];
-        if let Network::Veth(_) = self {
-            let path = PathBuf::from(format!("/proc/{server}/net/ntcopy_stat"));
-            let theirs = ntcopy::socket::counters_in(&path);
-            all.push(theirs.map_err(|error| Failure::Counters(error.to_string()))?);
-        }
-        Ok(all)
+    pub(super) fn counters(&self, server: u32) -> Result<counters::All, Failure> {
+        counters::read_all(matches!(self, Network::Veth(_)).then_some(server))
     }
 
     /// A new connection over the devices of that number: the client's end and the server's.

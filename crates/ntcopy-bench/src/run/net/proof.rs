@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy::socket::Counters;
 use ntcopy::uapi;
 
 use super::network::Network;
 use crate::experiment::Mode;
-use crate::run::Failure;
+use crate::run::{Failure, counters};
 
 /// What both sides sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +33,7 @@ impl Sent {
 
 /// The counters of all namespaces that take part, before a run.
 pub struct Proof {
-    before: Vec<Option<Counters>>,
+    before: counters::All,
     server: u32,
 }
 
@@ -60,14 +59,7 @@ impl Proof {
         mode: Mode,
         sent: Sent,
     ) -> Result<BTreeMap<String, u64>, Failure> {
-        let mut added: BTreeMap<String, u64> = BTreeMap::new();
-        for (after, before) in network.counters(self.server)?.iter().zip(&self.before) {
-            let (Some(after), Some(before)) = (after, before) else { continue };
-            let rose = after.since(before).map_err(|e| Failure::Counters(e.to_string()))?;
-            for (name, count) in rose.into_map() {
-                *added.entry(name).or_default() += count;
-            }
-        }
+        let mut added = counters::rose(&self.before, &network.counters(self.server)?)?;
         let min_bytes = ntcopy::socket::sysctl().min_bytes.unwrap_or(0);
         fits(&added, mode, sent, min_bytes).map_err(Failure::Counters)?;
         added.retain(|_, count| *count > 0);
