@@ -27,7 +27,7 @@
 /*
  * Socket option at level SOL_SOCKET, an int (values below). A kernel without it
  * answers ENOPROTOOPT, which makes it the probe for MSG_NTCOPY too.
- * Accepted sockets of TCP and unix sockets inherit it from their listener.
+ * Accepted sockets inherit it from their listener: TCP, MPTCP, SCTP, vsock, unix.
  * The number is 'N' << 8 | 'T': far from the consecutive numbers that
  * asm-generic/socket.h hands out, and free on every architecture.
  */

@@ -574,7 +574,7 @@ bool nontemporal_choose(struct nontemporal_copy *copy, const void *to,
 	/* Less than a page tells nothing of where the bytes belong. */
 	if (bytes >= PAGE_SIZE) {
 		nontemporal_touch(s, (unsigned long)to, from, bytes);
-		if (!fixed && have_clock && !--s->until_timed)
+		if (!fixed && READ_ONCE(have_clock) && !--s->until_timed)
 			nontemporal_time(s, copy, bytes);
 	}
 	yes = fixed ? guess(s, fixed) : s->choice;
@@ -622,7 +622,8 @@ void nontemporal_learn_timed(const struct nontemporal_copy *copy, size_t bytes)
 /**
  * nontemporal_init - get ready, on first use
  *
- * May sleep.  A CPU for which there is no memory copies normally.
+ * May sleep.  A CPU for which there is no memory copies normally.  Two first
+ * users may come here at once.
  */
 void nontemporal_init(void)
 {
@@ -636,10 +637,10 @@ void nontemporal_init(void)
 	/* Where it only counts jiffies, this finds it standing still. */
 	start = local_clock();
 	ndelay(1000);
-	have_clock = local_clock() != start;
+	WRITE_ONCE(have_clock, local_clock() != start);
 
 	for_each_possible_cpu(cpu) {
-		if (per_cpu(nontemporal_cpu, cpu))
+		if (READ_ONCE(per_cpu(nontemporal_cpu, cpu)))
 			continue;
 		s = kvzalloc_node(sizeof(*s), GFP_KERNEL, cpu_to_node(cpu));
 		if (!s)
