@@ -3,14 +3,17 @@
 #
 # The suite in every kernel that looks for faults: built, booted in QEMU, run
 # with the hint's whole path under KASAN, lockdep, kmemleak and UBSAN, then under
-# KCSAN, then with user copies and allocations that fail. A failed test fails
-# this, and so does any report of a kernel about itself.
+# KCSAN, then with user copies and allocations that fail. The first hint patches
+# the kernel, once a boot: so each call that can be the first is it in a boot of
+# its own, under lockdep. Under KCSAN, random programs send while the sysctl
+# changes. A failed test fails this, and so does any report of a kernel about
+# itself.
 #
 # usage: scripts/check-kernels.sh NTCOPY [KERNEL...]
 #        default: x86 x86+kcsan x86:6.12 x86:6.12+kcsan
 #
 # What the guests print is kept in out/kernels (NTCOPY_OUT): KERNEL-suite.log,
-# KERNEL-faults.log and, with .err, what the host said of the boot.
+# KERNEL-faults.log and so on; with .err, what the host said of the boot.
 set -eu
 
 [ $# -gt 0 ] || {
@@ -60,6 +63,32 @@ boot() {
 	fi
 }
 
+# The first hint by each call, and one for which there is no memory.
+first_hints() {
+	calls=calls.tcp_obeyed
+	boot "$1" first-sendto "$work/bin/calls" -r $calls.send_sendto_sendmsg_sendmmsg
+	boot "$1" first-sendmsg "$work/bin/flags" -r more.tcp_obeyed.parts_of_one_send
+	boot "$1" first-setsockopt "$work/bin/calls" -r $calls.write_and_writev
+	boot "$1" first-sysctl "$work/bin/calls" -r calls.tcp_all.write_and_writev
+	boot "$1" first-uring-send "$work/bin/calls" -r $calls.io_uring
+	boot "$1" first-uring-send-zc "$work/bin/calls" -r $calls.io_uring_zerocopy
+	boot "$1" first-without-memory sh "$root/kernel/selftests/faults.sh" --first "$work/bin" 1 20
+}
+
+soak() {
+	log=$logs/$(echo "$1" | tr ':' '-')-soak.log
+	echo "check-kernels: $1: random programs run, the sysctl changes; their output: $log"
+	code=0
+	"$root/scripts/soak.sh" "$ntcopy" --kernel "$1" --cpus 2 --seed 1 --minutes 0 \
+		--programs 50 >"$log" 2>&1 || code=$?
+	[ $code -ne 130 ] || exit 130
+	tail -n 1 "$log"
+	[ $code -eq 0 ] || {
+		tail -n 100 "$log" >&2
+		failed=1
+	}
+}
+
 failed=
 "$root/scripts/selftests.sh" "$work/bin"
 for kernel; do
@@ -75,8 +104,12 @@ for kernel; do
 		done
 		exit $code' suite "$work/bin" $programs
 	case $kernel in
-	*kcsan | *plain) ;;
-	*) boot "$kernel" faults sh "$root/kernel/selftests/faults.sh" "$work/bin" 1 ;;
+	*plain) ;;
+	*kcsan) soak "$kernel" ;;
+	*)
+		boot "$kernel" faults sh "$root/kernel/selftests/faults.sh" "$work/bin" 1
+		first_hints "$kernel"
+		;;
 	esac
 done
 [ -z "$failed" ]

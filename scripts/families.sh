@@ -38,7 +38,11 @@ what `/proc/net/ntcopy_stat` counted.
   have nobody but the kernel to read what is sent, and are not hinted.
 - Here `net.core.ntcopy_min_bytes` is 0. By default, parts of less than a page are left alone, such as
   the 3776 bytes in the head of each 36 KiB of a unix stream: `too_small_bytes`.
+- UDP-Lite reads back what its checksum covers: all of it, or, in the rows "partial", the header
+  (`UDPLITE_SEND_CSCOV`).
 - "takes none": the call is refused, hinted or not.
+- Sockets that `accept()` returns have the `SO_NTCOPY` of the listening one: unix stream and seqpacket,
+  TCP, MPTCP, SCTP and vsock, each tried by `kernel/selftests/settings.c`.
 END
 for kernel; do
 	"$ntcopy" kernel build --kernel "$kernel"

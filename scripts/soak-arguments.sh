@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Sourced by soak*.sh, which set $minutes and, where they boot one, $kernel to what
-# holds without the options, and have a line of their comment for usage().
+# holds without the options, and have a line of their comment for usage(). One that
+# sets $programs takes --programs and --cpus, too.
 
 usage() {
-	sed -n 's/^# usage: /usage: /p' "$0" >&2
+	sed -n '/^# usage: /,/^[^#]/{ s/^# //p; }' "$0" >&2
 	exit 2
 }
 
-# read_soak_arguments "$@": --minutes, --seed and --kernel into $minutes, $seed
-# and $kernel. Without --seed it is a random one.
+# read_soak_arguments "$@": --minutes, --seed, --kernel, --programs and --cpus into
+# variables of these names. Without --seed it is a random one.
 read_soak_arguments() {
 	seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 	while [ $# -gt 1 ]; do
@@ -21,12 +22,16 @@ read_soak_arguments() {
 			[ -n "${kernel:-}" ] || usage
 			kernel=$2
 			;;
+		--programs | --cpus)
+			[ -n "${programs:-}" ] || usage
+			[ "$1" = --cpus ] && cpus=$2 || programs=$2
+			;;
 		*) usage ;;
 		esac
 		shift 2
 	done
 	[ $# -eq 0 ] || usage
-	for number in "$minutes" "$seed"; do
+	for number in "$minutes" "$seed" "${programs:-1}" "${cpus:-1}"; do
 		case $number in
 		'' | *[!0-9]*) usage ;;
 		esac

@@ -6,11 +6,17 @@
 # programs saw must be the same in all of them. Prints the seed; the first
 # difference ends it, with the lines that differ and how to see them again.
 #
-# usage: scripts/soak.sh NTCOPY [--minutes N] [--seed N] [--kernel KERNEL]
+# usage: scripts/soak.sh NTCOPY [--minutes N] [--seed N] [--kernel KERNEL] [--cpus N]
+#        [--programs N]
+#
+# --programs is for each boot, 200 if not said; with --minutes 0 each setting is
+# booted once. With --cpus 2 the setting changes on one CPU while another one sends,
+# which is for a kernel that looks for data races (--kernel x86+kcsan).
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-programs_a_boot=200
+programs=200
+cpus=
 minutes=10
 kernel=um
 # shellcheck source=scripts/soak-arguments.sh
@@ -33,7 +39,7 @@ boot() {
 	sysctl=$2
 	shift 2
 	code=0
-	"$ntcopy" kernel boot --kernel "$kernel" --timeout 1200 \
+	"$ntcopy" kernel boot --kernel "$kernel" ${cpus:+--cpus "$cpus"} --timeout 1200 \
 		--sysctl "net.core.ntcopy=$sysctl" -- "$work/bin/soak" "$@" \
 		>"$work/$name" 2>"$work/$name.err" || code=$?
 	[ $code -ne 130 ] || exit 130
@@ -63,21 +69,21 @@ show_difference() {
 echo "soak: seed $seed, $minutes minutes, kernel $kernel"
 begun=$(date +%s)
 batch=$seed
-programs=0
+played=0
 while :; do
-	boot 0 0 --seed "$batch" --count "$programs_a_boot"
-	boot 3 3 --seed "$batch" --count "$programs_a_boot"
-	boot 1 1 --seed "$batch" --count "$programs_a_boot"
-	boot flip 2 --seed "$batch" --count "$programs_a_boot" --flip
+	boot 0 0 --seed "$batch" --count "$programs"
+	boot 3 3 --seed "$batch" --count "$programs"
+	boot 1 1 --seed "$batch" --count "$programs"
+	boot flip 2 --seed "$batch" --count "$programs" --flip
 	for other in 3 1 flip; do
 		cmp -s "$work/0" "$work/$other" || show_difference "$other"
 	done
-	programs=$((programs + programs_a_boot))
+	played=$((played + programs))
 	seconds=$(($(date +%s) - begun))
-	echo "soak: seed $batch: $programs_a_boot programs the same in 4 boots ($seconds s)"
+	echo "soak: seed $batch: $programs programs the same in 4 boots ($seconds s)"
 	[ $seconds -lt $((minutes * 60)) ] || break
 	batch=$((batch + 1))
 done
 refused=$(grep -c ': [A-Z]' "$work/0" || true)
-echo "soak: $programs programs from seed $seed on, all the same;" \
-	"$refused of the last $programs_a_boot had a family that this kernel lacks"
+echo "soak: $played programs from seed $seed on, all the same;" \
+	"$refused of the last $programs had a family that this kernel lacks"

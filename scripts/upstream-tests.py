@@ -325,10 +325,19 @@ def escape(text):
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
+def where(kernels):
+    """In which kernels the tests ran; and whether x86 has seen any of it."""
+    text = "Run in " + ", ".join(f"`{kernel}`" for kernel in kernels) + "."
+    if not any(kernel.startswith("x86") for kernel in kernels):
+        text += (" All of that is user-mode Linux. **On x86 the list has not been run**, neither in"
+                 " QEMU nor on a machine; `scripts/upstream-tests.sh NTCOPY x86,plain` would.")
+    return text + "\n"
+
+
 def cmd_table(args):
     """Writes the tables of all kernels that have results between the marks of a document."""
     tests = read_list(args.list)
-    text = []
+    text = [where([spec.split("=", 2)[0] for spec in args.result])]
     for spec in args.result:
         kernel, tree, results = spec.split("=", 2)
         release = pathlib.Path(results).with_suffix(".release").read_text().strip()

@@ -44,6 +44,8 @@ FIXTURE_VARIANT_ADD(calls, udp6_adaptive) { VARIANT(udp6, adaptive) };
 FIXTURE_VARIANT_ADD(calls, udp6_obeyed) { VARIANT(udp6, obeyed) };
 FIXTURE_VARIANT_ADD(calls, udplite_adaptive) { VARIANT(udplite, adaptive) };
 FIXTURE_VARIANT_ADD(calls, udplite_obeyed) { VARIANT(udplite, obeyed) };
+FIXTURE_VARIANT_ADD(calls, udplite_partial_adaptive) { VARIANT(udplite_partial, adaptive) };
+FIXTURE_VARIANT_ADD(calls, udplite_partial_obeyed) { VARIANT(udplite_partial, obeyed) };
 FIXTURE_VARIANT_ADD(calls, mptcp_adaptive) { VARIANT(mptcp, adaptive) };
 FIXTURE_VARIANT_ADD(calls, mptcp_obeyed) { VARIANT(mptcp, obeyed) };
 FIXTURE_VARIANT_ADD(calls, sctp_stream_adaptive) { VARIANT(sctp_stream, adaptive) };
@@ -200,7 +202,7 @@ TEST_FAMILY(calls, sendfile)
 	identical(_metadata, scene_sendfile, variant->family, variant->mode);
 }
 
-static long ring_request(struct scene *scene, int op, const void *data, size_t len)
+static long ring_request(struct scene *scene, int op, const void *data, size_t len, int flags)
 {
 	struct io_uring_sqe request = {
 		.opcode = op, .fd = scene->pair.tx, .addr = (unsigned long)data, .len = len,
@@ -208,7 +210,7 @@ static long ring_request(struct scene *scene, int op, const void *data, size_t l
 	int ret;
 
 	if (op != IORING_OP_WRITE)
-		request.msg_flags = scene->mode->flag;
+		request.msg_flags = scene->mode->flag | flags;
 	ret = ring_submit(&request);
 	if (ret < 0) {
 		errno = -ret;
@@ -224,12 +226,12 @@ static void scene_uring(struct scene *scene)
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	long ret;
 
-	ret = ring_request(scene, IORING_OP_SEND, data, LENGTH);
+	ret = ring_request(scene, IORING_OP_SEND, data, LENGTH, 0);
 	scene_expect(scene, data, scene_account(scene, "uring send", LENGTH, ret));
-	ret = ring_request(scene, IORING_OP_SENDMSG, &msg, 1);
+	ret = ring_request(scene, IORING_OP_SENDMSG, &msg, 1, 0);
 	scene_expect(scene, data, scene_account(scene, "uring sendmsg", LENGTH, ret));
 	hint_socket(scene);
-	ret = ring_request(scene, IORING_OP_WRITE, data, LENGTH);
+	ret = ring_request(scene, IORING_OP_WRITE, data, LENGTH, 0);
 	scene_expect(scene, data, scene_account(scene, "uring write", LENGTH, ret));
 }
 
@@ -245,13 +247,61 @@ static void scene_uring_zerocopy(struct scene *scene)
 	long ret;
 
 	scene->transcript->mixed = true;
-	ret = ring_request(scene, IORING_OP_SEND_ZC, data, LENGTH);
+	ret = ring_request(scene, IORING_OP_SEND_ZC, data, LENGTH, 0);
 	scene_expect(scene, data, scene_account(scene, "uring send zc", LENGTH, ret));
 }
 
 TEST_FAMILY(calls, io_uring_zerocopy)
 {
 	identical(_metadata, scene_uring_zerocopy, variant->family, variant->mode);
+}
+
+/* The buffer is the caller's again: what arrives is what it held. */
+static void expect_copied(struct scene *scene, unsigned char *data, const unsigned char *held,
+			  const char *call, long ret)
+{
+	scene_account(scene, call, LENGTH, ret);
+	memset(data, 0xee, LENGTH);
+	scene_expect(scene, held, ret);
+	memcpy(data, held, LENGTH);
+}
+
+/*
+ * Flags that only the kernel may pass, as include/linux/socket.h has them.  The
+ * first would hand over the caller's pages, were it not taken out.
+ */
+static const int kernel_flags[] = {
+	0x8000000,	/* MSG_SPLICE_PAGES */
+	0x10000,	/* MSG_SENDPAGE_NOPOLICY */
+	0x100000,	/* MSG_SENDPAGE_DECRYPTED */
+};
+
+static void scene_kernel_flags(struct scene *scene)
+{
+	unsigned char *data = start(scene), *held = pages(LENGTH / 4096 + 1);
+	struct iovec iov = { data, LENGTH };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int fd = scene->pair.tx, flags;
+	size_t i;
+
+	memcpy(held, data, LENGTH);
+	for (i = 0; i < ARRAY_SIZE(kernel_flags); i++) {
+		flags = kernel_flags[i];
+		note(scene, "flags %#x", flags);
+		expect_copied(scene, data, held, "send",
+			      send(fd, data, LENGTH, scene->mode->flag | flags));
+		expect_copied(scene, data, held, "sendmsg",
+			      sendmsg(fd, &msg, scene->mode->flag | flags));
+		expect_copied(scene, data, held, "uring send",
+			      ring_request(scene, IORING_OP_SEND, data, LENGTH, flags));
+		expect_copied(scene, data, held, "uring sendmsg",
+			      ring_request(scene, IORING_OP_SENDMSG, &msg, 1, flags));
+	}
+}
+
+TEST_FAMILY(calls, flags_of_the_kernel)
+{
+	identical(_metadata, scene_kernel_flags, variant->family, variant->mode);
 }
 
 static void scene_aio(struct scene *scene)

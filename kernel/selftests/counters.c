@@ -268,6 +268,36 @@ TEST_F(counters, of_what_is_checksummed_while_copied)
 	close_pair(&pair);
 }
 
+/* As much of a datagram as UDP-Lite's checksum covers is read back. */
+TEST_F(counters, of_udplite_by_what_its_checksum_covers)
+{
+	static const struct {
+		int covered;
+		enum fate fate;
+	} rows[] = {
+		{ 0, FATE_CHECKSUMMED },	/* all, whatever the length */
+		{ 8, FATE_NONTEMPORAL },
+		{ 8 + 8999, FATE_NONTEMPORAL },
+		{ 8 + 9000, FATE_CHECKSUMMED },
+		{ 20000, FATE_CHECKSUMMED },
+	};
+	struct pair pair = { .tx = -1, .rx = -1 };
+	size_t i;
+	int ret;
+
+	ret = udplite.open(&udplite, &pair);
+	if (ret < 0)
+		SKIP(return, "udplite: %s", strerror(-ret));
+	if (!can_be_hinted(&udplite))
+		SKIP(return, "the module has no udplite");
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		ASSERT_EQ(set_coverage(pair.tx, rows[i].covered), 0);
+		EXPECT_EQ(send(pair.tx, self->data, 9000, MSG_NTCOPY), 9000);
+		EXPECT_FATE(rows[i].fate, 9000);
+	}
+	close_pair(&pair);
+}
+
 /* Nobody but the kernel reads what is sent there.  Ciphers are loaded first. */
 TEST_F_TIMEOUT(counters, of_sockets_that_the_kernel_reads, TIMEOUT_SECONDS)
 {

@@ -41,6 +41,8 @@ FIXTURE_VARIANT_ADD(faults, udp_gso_adaptive) { VARIANT(udp_gso, adaptive) };
 FIXTURE_VARIANT_ADD(faults, udp_gso_obeyed) { VARIANT(udp_gso, obeyed) };
 FIXTURE_VARIANT_ADD(faults, udplite_adaptive) { VARIANT(udplite, adaptive) };
 FIXTURE_VARIANT_ADD(faults, udplite_obeyed) { VARIANT(udplite, obeyed) };
+FIXTURE_VARIANT_ADD(faults, udplite_partial_adaptive) { VARIANT(udplite_partial, adaptive) };
+FIXTURE_VARIANT_ADD(faults, udplite_partial_obeyed) { VARIANT(udplite_partial, obeyed) };
 FIXTURE_VARIANT_ADD(faults, ping_adaptive) { VARIANT(ping, adaptive) };
 FIXTURE_VARIANT_ADD(faults, ping_obeyed) { VARIANT(ping, obeyed) };
 FIXTURE_VARIANT_ADD(faults, raw_adaptive) { VARIANT(raw, adaptive) };

@@ -2,6 +2,7 @@
 /* Connected pairs of sockets: unix sockets, and what runs over IP. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -16,6 +17,12 @@
 #endif
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT	103
+#endif
+#ifndef UDPLITE_SEND_CSCOV
+#define UDPLITE_SEND_CSCOV	10
+#endif
+#ifndef VMADDR_CID_LOCAL
+#define VMADDR_CID_LOCAL	1
 #endif
 #define SCTP_NODELAY	3	/* linux/sctp.h comes with no C library */
 
@@ -139,11 +146,17 @@ failed:
 
 socklen_t listening_address(const struct family *family, struct sockaddr_storage *addr)
 {
+	struct sockaddr_vm *vm = (void *)addr;
+
 	memset(addr, 0, sizeof(*addr));
 	addr->ss_family = family->domain;
 	if (family->domain == AF_UNIX)
 		return sizeof(sa_family_t);	/* the kernel chooses a name */
-	return loopback(family->domain, addr);
+	if (family->domain != AF_VSOCK)
+		return loopback(family->domain, addr);
+	vm->svm_port = VMADDR_PORT_ANY;
+	vm->svm_cid = VMADDR_CID_LOCAL;
+	return sizeof(*vm);
 }
 
 static int open_datagrams(const struct family *family, struct sockaddr_storage *addr,
@@ -205,6 +218,21 @@ static int open_gso(const struct family *family, struct pair *pair)
 		return ret;
 	return own_error(setsockopt(pair->tx, IPPROTO_UDP, UDP_SEGMENT, &segment,
 				    sizeof(segment)));
+}
+
+/* What the checksum of UDP-Lite covers is read back: from now on, so many bytes. */
+int set_coverage(int fd, int bytes)
+{
+	return own_error(setsockopt(fd, IPPROTO_UDPLITE, UDPLITE_SEND_CSCOV, &bytes,
+				    sizeof(bytes)));
+}
+
+/* Just the header: that is what UDP-Lite is for. */
+static int open_partial(const struct family *family, struct pair *pair)
+{
+	int ret = open_inet(family, pair);
+
+	return ret < 0 ? ret : set_coverage(pair->tx, sizeof(struct udphdr));
 }
 
 /* The socket that sends echo requests gets the replies. */
@@ -272,6 +300,18 @@ const struct family udplite = {
 const struct family udplite6 = {
 	INET("udplite6", AF_INET6, SOCK_DGRAM, IPPROTO_UDPLITE, SYNC | RECORDS | LOSSY),
 	.fate = FATE_CHECKSUMMED, .max = 65487,
+};
+
+const struct family udplite_partial = {
+	.name = "udplite partial", .domain = AF_INET, .type = SOCK_DGRAM,
+	.protocol = IPPROTO_UDPLITE, .traits = SYNC | HINTED | RECORDS | LOSSY,
+	.max = 65507, .open = open_partial,
+};
+
+const struct family udplite6_partial = {
+	.name = "udplite6 partial", .domain = AF_INET6, .type = SOCK_DGRAM,
+	.protocol = IPPROTO_UDPLITE, .traits = SYNC | HINTED | RECORDS | LOSSY,
+	.max = 65487, .open = open_partial,
 };
 
 const struct family sctp_stream = {

@@ -239,9 +239,10 @@ const struct family alg_skcipher = {
 
 const struct family * const all_families[] = {
 	&unix_stream, &unix_dgram, &unix_seqpacket, &tcp, &tcp6, &udp, &udp6, &udp_gso,
-	&udp6_gso, &udplite, &udplite6, &ping, &raw, &raw6, &raw_hdrincl, &packet_dgram,
-	&packet_raw, &mptcp, &mptcp6, &sctp_stream, &sctp_seqpacket, &sctp6_stream,
-	&vsock_stream, &vsock_seqpacket, &tls, &alg_hash, &alg_skcipher, &netlink,
+	&udp6_gso, &udplite, &udplite6, &udplite_partial, &udplite6_partial, &ping, &raw, &raw6,
+	&raw_hdrincl, &packet_dgram, &packet_raw, &mptcp, &mptcp6, &sctp_stream,
+	&sctp_seqpacket, &sctp6_stream, &vsock_stream, &vsock_seqpacket, &tls, &alg_hash,
+	&alg_skcipher, &netlink,
 };
 
 const size_t all_families_count = ARRAY_SIZE(all_families);

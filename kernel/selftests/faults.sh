@@ -6,21 +6,30 @@
 # byte may arrive that was not sent, none be counted wrongly, and the kernel
 # must not complain.
 #
-# usage: faults.sh DIR SEED [COUNT]     DIR holds the program soak
+# usage: faults.sh DIR SEED [COUNT]        DIR holds the program soak
+#        faults.sh --first DIR SEED [COUNT]   and the program counters
 #
+# --first, in a kernel in which nobody has hinted yet: the first hint, for which
+# there is no memory, and what becomes of those after it.
+#
+# With ntcopy.ko loaded, soak attaches its sockets, and it is the module that is tried.
 # Needs CONFIG_FAULT_INJECTION_DEBUG_FS, and debugfs; skips (4) without.
+first=
+if [ "$1" = --first ]; then
+	first=1
+	shift
+fi
 dir=$1
 seed=$2
 count=${3:-100}
 debugfs=/sys/kernel/debug
+sysctl=/proc/sys/net/core/ntcopy
 
 mountpoint -q $debugfs || mount -t debugfs debugfs $debugfs 2>/dev/null
 [ -e /proc/self/make-it-fail ] || {
 	echo "1..0 # SKIP no fault injection in this kernel"
 	exit 4
 }
-# Bytes can only be counted against what sends return if every send is hinted.
-echo 3 >/proc/sys/net/core/ntcopy || exit 1
 
 # one NAME PROBABILITY: lets that kind of call fail, in percent, in tasks that ask.
 one() {
@@ -34,6 +43,8 @@ one() {
 	echo 0 >"$folder/verbose"
 	# Allocations that may wait are the ones to try.
 	[ ! -e "$folder/ignore-gfp-wait" ] || echo N >"$folder/ignore-gfp-wait"
+	# A single page, too: without it whoever asked for several would get those.
+	[ ! -e "$folder/min-order" ] || echo 0 >"$folder/min-order"
 }
 
 off() {
@@ -45,34 +56,82 @@ splats() {
 	dmesg | grep -cE 'BUG:|WARNING:|KASAN|KCSAN|UBSAN|possible (circular|recursive)|Oops|unreferenced object'
 }
 
+# told NAME COMMAND...: whether it went well, as a line of TAP.
+told() {
+	name=$1
+	shift
+	number=$((number + 1))
+	if "$@"; then
+		echo "ok $number $name"
+	else
+		echo "not ok $number $name"
+		failed=1
+	fi
+}
+
+skipped() {
+	number=$((number + 1))
+	echo "ok $number $1 # SKIP no $2 in this kernel"
+}
+
+# shellcheck disable=SC2317 # told() calls it
+kernel_is_quiet() {
+	[ "$(splats)" -ne "$before" ] || return 0
+	dmesg | tail -n 100 | sed 's/^/# /'
+	return 1
+}
+
+# With 3, bytes are counted against what sends return; with 1, the kernel decides.
+while_calls_fail() {
+	for mode in 3 1; do
+		echo $mode >$sysctl || exit 1
+		for kind in fail_usercopy failslab fail_page_alloc; do
+			for probability in 1 10 50; do
+				name="net.core.ntcopy=$mode, $kind, $probability %"
+				if ! one $kind $probability; then
+					skipped "$name" $kind
+					continue
+				fi
+				told "$name" "$dir/soak" --seed $((seed + number)) \
+					--count "$count" --inject
+				off $kind
+			done
+		done
+	done
+}
+
+# A CPU without memory for what it would learn copies normally, also where
+# everything is said to be larger than the cache.
+# shellcheck disable=SC2317 # told() calls it
+knows_nothing() {
+	! "$dir/counters" -r counters.of_what_fits_a_cache_of_known_size >/dev/null
+}
+
+the_first_hint() {
+	echo 1 >$sysctl || exit 1
+	if ! one failslab 100 || ! one fail_page_alloc 100; then
+		skipped "the first hint" "failslab and fail_page_alloc"
+		return
+	fi
+	# All of them: small ones too, and those for which vmalloc() asks.
+	echo 0 >$debugfs/fail_page_alloc/min-order
+	echo N >$debugfs/fail_page_alloc/ignore-gfp-highmem
+	told "the first hint, without memory" "$dir/soak" --seed "$seed" --count 1 --inject
+	off failslab
+	off fail_page_alloc
+	told "what there was no memory for is not there" knows_nothing
+	told "hints after that" "$dir/soak" --seed "$seed" --count "$count"
+}
+
 before=$(splats)
 number=0
 failed=0
 echo "TAP version 13"
-for kind in fail_usercopy failslab fail_page_alloc; do
-	for probability in 1 10 50; do
-		number=$((number + 1))
-		name="$kind, $probability %"
-		if ! one $kind $probability; then
-			echo "ok $number $name # SKIP no $kind in this kernel"
-			continue
-		fi
-		if "$dir/soak" --seed $((seed + number)) --count "$count" --inject; then
-			echo "ok $number $name"
-		else
-			echo "not ok $number $name"
-			failed=1
-		fi
-		off $kind
-	done
-done
-number=$((number + 1))
-if [ "$(splats)" -eq "$before" ]; then
-	echo "ok $number the kernel does not complain"
+if [ -n "$first" ]; then
+	the_first_hint
 else
-	dmesg | tail -n 100 | sed 's/^/# /'
-	echo "not ok $number the kernel does not complain"
-	failed=1
+	while_calls_fail
 fi
+told "the kernel does not complain" kernel_is_quiet
 echo "1..$number"
 exit $failed

@@ -23,9 +23,7 @@
 /* Of every socket, in both directions: what is sent next need not block. */
 #define SOCKET_BUFFER	(8 * MIB)
 
-/* stat.c: settings, how sockets are hinted, and what the kernel counted */
-
-struct family;
+/* stat.c: settings, and what the kernel counted */
 
 enum fate {
 	FATE_NONTEMPORAL,
@@ -51,15 +49,20 @@ int set_in_first_namespace(const char *path, const char *text);
 struct counts read_counts(void);
 struct counts counts_since(const struct counts *before);
 long long counts_sum(const struct counts *counts);
+void own_namespace(void);
+
+/* hint.c: how sockets are hinted */
+
+struct family;
+
+extern bool attach_sockets;
+
 bool kernel_has_ntcopy(void);
 bool via_module(void);
-int module_device(void);
-extern bool attach_sockets;
 void made_socket(int fd);
 int set_hint(int fd, int value);
 int get_hint(int fd);
 bool can_be_hinted(const struct family *family);
-void own_namespace(void);
 
 /* family.c, family_other.c: connected pairs of sockets */
 
@@ -92,7 +95,8 @@ struct family {
 };
 
 extern const struct family unix_stream, unix_dgram, unix_seqpacket;
-extern const struct family tcp, tcp6, udp, udp6, udplite, udplite6;
+extern const struct family tcp, tcp6, udp, udp6;
+extern const struct family udplite, udplite6, udplite_partial, udplite6_partial;
 extern const struct family udp_gso, udp6_gso, mptcp, mptcp6;
 extern const struct family sctp_stream, sctp_seqpacket, sctp6_stream;
 extern const struct family raw, raw6, raw_hdrincl, ping, packet_dgram, packet_raw;
@@ -104,6 +108,7 @@ extern const size_t all_families_count;
 
 int own_error(int ret);
 int set_buffers(int fd);
+int set_coverage(int fd, int bytes);
 socklen_t loopback(int domain, struct sockaddr_storage *addr);
 int open_inet(const struct family *family, struct pair *pair);
 int open_listening(const struct family *family, struct sockaddr_storage *addr,

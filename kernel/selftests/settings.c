@@ -128,6 +128,8 @@ FIXTURE_VARIANT_ADD(inherited, mptcp) { .family = &mptcp };
 FIXTURE_VARIANT_ADD(inherited, mptcp6) { .family = &mptcp6 };
 FIXTURE_VARIANT_ADD(inherited, sctp_stream) { .family = &sctp_stream };
 FIXTURE_VARIANT_ADD(inherited, sctp6_stream) { .family = &sctp6_stream };
+FIXTURE_VARIANT_ADD(inherited, vsock_stream) { .family = &vsock_stream };
+FIXTURE_VARIANT_ADD(inherited, vsock_seqpacket) { .family = &vsock_seqpacket };
 
 FIXTURE_SETUP(inherited)
 {
@@ -151,7 +153,7 @@ TEST_F(inherited, by_accepted_sockets)
 	for (value = NTCOPY_SOCK_NONE; value <= NTCOPY_SOCK_OBEY; value++) {
 		len = listening_address(variant->family, &addr);
 		ret = open_listening(variant->family, &addr, len, &self->pair, value);
-		if (ret == -EPROTONOSUPPORT || ret == -ESOCKTNOSUPPORT)
+		if (ret == -EPROTONOSUPPORT || ret == -ESOCKTNOSUPPORT || ret == -EAFNOSUPPORT)
 			SKIP(return, "%s: %s", variant->family->name, strerror(-ret));
 		ASSERT_EQ(ret, 0);
 		EXPECT_EQ(get_hint(self->pair.rx), value);

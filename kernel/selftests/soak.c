@@ -3,7 +3,8 @@
  * Random send programs, one line for each: what it was, and a hash of all that
  * it saw.  The same seed prints the same lines on every kernel and with every
  * value of net.core.ntcopy; scripts/soak.sh compares them.  This program does
- * not set that value, unless told to flip it while sends are under way.
+ * not set that value, unless told to flip it while sends are under way.  Through
+ * ntcopy.ko, its sockets are attached, and only families are played that can be.
  *
  * Ends with 1 if a byte arrived that was not sent, a program did not come to
  * its end, or a byte was not counted.
@@ -29,6 +30,20 @@ struct options {
 };
 
 static const struct mode hinted = { "hinted", NULL, MSG_NTCOPY, 0 };
+
+/* Those that can be hinted: all of them, unless it is the module that does it. */
+static const struct family **families;
+static size_t families_count;
+
+static void choose_families(void)
+{
+	size_t i;
+
+	families = calloc(all_families_count, sizeof(*families));
+	for (i = 0; families && i < all_families_count; i++)
+		if (can_be_hinted(all_families[i]))
+			families[families_count++] = all_families[i];
+}
 
 static int print_usage(void)
 {
@@ -124,7 +139,7 @@ static bool judge(unsigned long long number, const struct outcome *outcome, bool
 static bool play_one(unsigned long long number, const struct options *options, bool counted)
 {
 	__u64 seed = options->seed * 1000003 + number;
-	const struct family *family = all_families[seed % all_families_count];
+	const struct family *family = families[seed % families_count];
 	struct outcome outcome;
 	bool good;
 
@@ -141,6 +156,16 @@ static bool play_one(unsigned long long number, const struct options *options, b
 	good = judge(number, &outcome, counted);
 	forget(&outcome);
 	return good;
+}
+
+/* What became of all bytes: that there were any to fail with. */
+static void print_fates(void)
+{
+	struct counts counts = read_counts();
+	int fate;
+
+	for (fate = 0; fate < FATES; fate++)
+		printf("# %s %lld\n", fate_names[fate], counts.bytes[fate]);
 }
 
 int main(int argc, char **argv)
@@ -164,6 +189,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "soak: cannot set %s\n", MODE_PATH);
 		return 1;
 	}
+	choose_families();
+	if (!families_count)
+		return 1;
 	counted = every_send_is_hinted() && !options.flip;
 	scene_inject = options.inject;
 	if (options.flip)
@@ -172,5 +200,7 @@ int main(int argc, char **argv)
 		bad += !play_one(i, &options, counted);
 	if (flipper)
 		kill(flipper, SIGKILL);
+	if (options.inject)
+		print_fates();
 	return bad ? 1 : 0;
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How sockets are hinted: by SO_NTCOPY, or through the module ntcopy.ko on a
+ * kernel that does not know it.  A kernel tree has hint_in_tree.c in its place.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "module_calls.h"
+#include "scene.h"
+
+static bool kernel_has_option(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), value, ret;
+	socklen_t len = sizeof(value);
+
+	ret = getsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, &len);
+	close(fd);
+	return !ret;
+}
+
+/* The module's device, or -1 where the kernel needs none, or has none. */
+int module_device(void)
+{
+	static int fd = -2;
+
+	if (fd == -2)
+		fd = kernel_has_option() ? -1 : open(NTCOPY_MODULE_PATH, O_RDWR | O_CLOEXEC);
+	return fd;
+}
+
+bool via_module(void)
+{
+	return module_device() >= 0;
+}
+
+bool kernel_has_ntcopy(void)
+{
+	return via_module() || kernel_has_option();
+}
+
+/* Unattached, a socket is what it is on a kernel without the module. */
+bool attach_sockets = true;
+
+/* A socket that was made: the module has to be told of it. */
+void made_socket(int fd)
+{
+	struct ntcopy_socket arg = { .fd = fd };
+
+	if (attach_sockets && via_module())
+		ioctl(module_device(), NTCOPY_IOC_ATTACH, &arg);
+}
+
+/* SO_NTCOPY, or what the module has for it.  Return: 0, or -1 and an errno. */
+int set_hint(int fd, int value)
+{
+	struct ntcopy_socket arg = { .fd = fd, .mode = value };
+
+	if (via_module())
+		return ioctl(module_device(), NTCOPY_IOC_ATTACH, &arg);
+	return setsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, sizeof(value));
+}
+
+/* Return: the value, or an error with its sign. */
+int get_hint(int fd)
+{
+	struct ntcopy_socket arg = { .fd = fd };
+	socklen_t len = sizeof(int);
+	int value, ret;
+
+	if (via_module()) {
+		ret = own_error(ioctl(module_device(), NTCOPY_IOC_QUERY, &arg));
+		return ret < 0 ? ret : (int)arg.mode;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, &len) < 0)
+		return -errno;
+	return len == sizeof(int) ? value : -EMSGSIZE;
+}
+
+/* Whether sends of such sockets can be hinted: with the module not all can. */
+bool can_be_hinted(const struct family *family)
+{
+	struct pair pair = { .tx = -1, .rx = -1 };
+	bool can;
+
+	if (!via_module())
+		return true;
+	can = family->open(family, &pair) < 0 || get_hint(pair.tx) != -EOPNOTSUPP;
+	close_pair(&pair);
+	return can;
+}

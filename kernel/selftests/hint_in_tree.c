@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How sockets are hinted: by SO_NTCOPY.  Outside of a kernel tree the tests also
+ * run where a module stands in for it; they ask via_module() about that.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "scene.h"
+
+bool attach_sockets;
+
+bool via_module(void)
+{
+	return false;
+}
+
+void made_socket(int fd)
+{
+	(void)fd;
+}
+
+bool can_be_hinted(const struct family *family)
+{
+	(void)family;
+	return true;
+}
+
+bool kernel_has_ntcopy(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), ret = get_hint(fd);
+
+	close(fd);
+	return ret >= 0;
+}
+
+/* Return: 0, or -1 and an errno. */
+int set_hint(int fd, int value)
+{
+	return setsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, sizeof(value));
+}
+
+/* Return: the value, or an error with its sign. */
+int get_hint(int fd)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, &len) < 0)
+		return -errno;
+	return len == sizeof(int) ? value : -EMSGSIZE;
+}
