@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Holds the kernel patches against the source that they are for: git am takes
-# each, checkpatch --strict has nothing to say, and with --build each compiles
-# by itself for x86-64, with W=1 and sparse, without a word about a file that
-# the series touches.
+# each, checkpatch --strict has nothing to say, and the last one has the selftests
+# as they are here. With --build each compiles by itself for x86-64, with W=1 and
+# sparse, without a word about a file that the series touches. After the last of
+# those for everybody, what single objects do not show: a kernel links, with
+# modules of protocols that copy through the iterator; so does a user-mode kernel,
+# which has no non-temporal copy then; the selftests compile in their place; and
+# perf's list of flags prints the new one.
 #
 # usage: scripts/check-series.sh [--build] [SERIES...]
 #
@@ -113,7 +117,7 @@ in_tree() {
 configure() {
 	make -s -C "$work/linux" O="$work/out" x86_64_defconfig
 	"$work/linux/scripts/config" --file "$work/out/.config" \
-		-d MODULES -e TLS -e MPTCP -e IP_DCCP -e IP_SCTP -e DEBUG_INFO_NONE \
+		-d MODULES -e TLS -e MPTCP -e IP_DCCP -e IP_SCTP -e VSOCKETS -e DEBUG_INFO_NONE \
 		-d DRM -d SOUND -d USB_SUPPORT -d WLAN
 	make -s -C "$work/linux" O="$work/out" olddefconfig prepare
 }
@@ -150,6 +154,94 @@ compile() {
 	sed -n -E "/(warning|error):/s#^.*\b(($names):)[0-9]+(:[0-9]+)?:#\1#p" "$log" | sort -u >"$work/warnings"
 }
 
+# make_whole NAME ARCH TARGET...: builds them of the configuration in $work/NAME.config.
+make_whole() {
+	whole=$work/$1
+	arch=$2
+	begun=$(date +%s)
+	shift 2
+	mkdir "$whole"
+	{
+		make -s -C "$work/linux" O="$whole" ARCH="$arch" SUBARCH=x86_64 \
+			KCONFIG_ALLCONFIG="$whole.config" allnoconfig &&
+			make -s -C "$work/linux" O="$whole" ARCH="$arch" SUBARCH=x86_64 \
+				-j"$(nproc)" "$@"
+	} >"$work/whole.log" 2>&1 || {
+		grep -m5 -E 'error:|ERROR:|undefined|\*\*\*' "$work/whole.log" >&2 || true
+		die "the series as a whole does not build for $arch: $*"
+	}
+	echo "check-series: $arch: $*: built in $(($(date +%s) - begun)) s"
+}
+
+# modpost finds what a module wants and nobody exports.
+link_modules() {
+	modules="TLS IP_SCTP VSOCKETS VSOCKETS_LOOPBACK PACKET_DIAG"
+	{
+		cat "$root/kernel/config/x86.config" "$root/kernel/config/6.12.config"
+		echo CONFIG_MODULES=y
+		for option in $modules; do
+			echo "CONFIG_$option=m"
+		done
+	} >"$work/modules.config"
+	make_whole modules x86_64 vmlinux modules
+	for module in net/tls/tls net/sctp/sctp net/vmw_vsock/vsock; do
+		[ -e "$work/modules/$module.ko" ] || die "$module.ko was not built as a module"
+	done
+}
+
+link_um() {
+	cat "$root/kernel/config/um.config" >"$work/um.config"
+	[ "$kind" != um:6.12 ] || cat "$root/kernel/config/um-6.12.config" >>"$work/um.config"
+	make_whole um um linux
+}
+
+# In the kernel's own place and by its own Makefile, on the headers that it exports.
+compile_selftests() {
+	folder=$work/linux/tools/testing/selftests/net/ntcopy
+	[ -d "$folder" ] || return 0
+	mkdir "$work/selftests"
+	{
+		make -s -C "$work/linux" O="$work/out" headers &&
+			make -s -C "$folder" OUTPUT="$work/selftests" USERCFLAGS=-Werror \
+				KHDR_INCLUDES="-isystem $work/out/usr/include"
+	} >"$work/selftests.log" 2>&1 || {
+		tail -n 20 "$work/selftests.log" >&2
+		die "the selftests do not compile in the source tree"
+	}
+	echo "check-series: selftests: $(find "$work/selftests" -type f -perm -100 | wc -l) programs"
+}
+
+# builtin-trace.c, which includes the list, wants libraries that nothing else here does.
+try_perf() {
+	tools=$work/linux/tools
+	grep -q MSG_NTCOPY "$tools/perf/trace/beauty/msg_flags.c" || return 0
+	cat >"$work/flags.c" <<-'END'
+		#include <stdio.h>
+		#include "trace/beauty/msg_flags.c"
+
+		int main(void)
+		{
+			struct syscall_arg arg = { .val = 0x1000000 | MSG_MORE };
+			char text[64];
+
+			syscall_arg__scnprintf_msg_flags(text, sizeof(text), &arg);
+			puts(text);
+			return 0;
+		}
+	END
+	"${CC:-cc}" -D_GNU_SOURCE -I"$tools/perf" -I"$tools/include" "$work/flags.c" \
+		"$tools/lib/vsprintf.c" -o "$work/flags" || die "perf's list of flags does not compile"
+	[ "$("$work/flags")" = "MORE|NTCOPY" ] || die "perf calls the flag $("$work/flags")"
+	echo "check-series: perf prints $("$work/flags")"
+}
+
+try_whole() {
+	link_modules
+	link_um
+	compile_selftests
+	try_perf
+}
+
 # Lines move, so a warning of the untouched source is known by its text.
 complain_about_new_warnings() {
 	grep -vxFf "$work/base-warnings" "$work/warnings" >"$work/new-warnings" || return 0
@@ -157,6 +249,9 @@ complain_about_new_warnings() {
 	die "$1: warnings from W=1 or sparse, above"
 }
 
+case $series in
+"$root"/kernel/series/*) "$root/scripts/series-selftests.sh" --check ;;
+esac
 fetch_source
 in_tree init -q
 in_tree add -Af .
@@ -169,8 +264,15 @@ if [ -n "$build" ]; then
 fi
 
 count=0
+tried=
 for patch in $patches; do
 	name=${patch#"$series"/}
+	case $name in
+	um/*)
+		[ -z "$build" ] || [ -n "$tried" ] || try_whole
+		tried=1
+		;;
+	esac
 	in_tree am -q "$patch" 2>"$work/am.log" || {
 		cat "$work/am.log" >&2
 		die "$name does not apply"
@@ -193,4 +295,5 @@ for patch in $patches; do
 	count=$((count + 1))
 	echo "check-series: $name"
 done
+[ -z "$build" ] || [ -n "$tried" ] || try_whole
 echo "check-series: $count patches apply${build:+, build} and are clean$sparse"

@@ -26,13 +26,17 @@ fn main() {
     fs::write(out.join("embedded.rs"), code).expect("writing embedded.rs");
 }
 
-/// A constant with the name and the bytes of each patch of a folder, in the order of the names.
+/// A constant with the name and the bytes of each patch of a folder, in the order of the names;
+/// less those that `series.rs` leaves out.
 fn embed(code: &mut String, constant: &str, folder: &Path) {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut patches: Vec<PathBuf> = fs::read_dir(folder)
         .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
         .unwrap_or_default();
     patches.retain(|path| path.extension().is_some_and(|extension| extension == "patch"));
+    patches.retain(|path| {
+        !path.file_name().is_some_and(|name| name.to_string_lossy().contains("-selftests-"))
+    });
     patches.sort();
     writeln!(code, "pub(crate) const {constant}: &[(&str, &[u8])] = &[").expect("memory");
     for path in &patches {

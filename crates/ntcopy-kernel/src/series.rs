@@ -18,6 +18,10 @@ pub const SERIES_VARIABLE: &str = "NTCOPY_SERIES";
 /// Before the names of the bench's own patches, which only um kernels get.
 const UM: &str = "um/";
 
+/// In the name of a patch that only adds tests to the source tree. No kernel is made of it, so that
+/// none has to be made anew when a test changes.
+const SELFTESTS: &str = "-selftests-";
+
 /// A patch as git format-patch writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
@@ -96,7 +100,8 @@ impl Series {
         Self { patches }
     }
 
-    /// A series in a folder: `*.patch` sorted by name, then `um/*.patch` sorted by name.
+    /// A series in a folder: `*.patch` sorted by name, then `um/*.patch` sorted by name. Those with
+    /// `-selftests-` in their names are left out: they change no kernel.
     ///
     /// # Errors
     ///
@@ -144,17 +149,22 @@ fn read_folder(folder: &Path, prefix: &str) -> Result<Vec<Patch>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder).doing("reading the series in", folder)? {
         let path = entry.doing("reading the series in", folder)?.path();
-        if path.extension() == Some(OsStr::new("patch")) && path.is_file() {
+        let is_patch = path.extension() == Some(OsStr::new("patch")) && path.is_file();
+        if is_patch && !name_of(&path).contains(SELFTESTS) {
             paths.push(path);
         }
     }
     paths.sort();
     let read = |path: &PathBuf| -> Result<Patch> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name_of(path);
         let content = fs::read(path).doing("reading", path)?;
         Ok(Patch { name: format!("{prefix}{name}"), content })
     };
     paths.iter().map(read).collect()
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Bytes as lower-case hexadecimal.
@@ -186,6 +196,7 @@ mod tests {
             ("um/0001-um.patch", "u"),
             ("0010-late.patch", "l"),
             ("0002-early.patch", "e"),
+            ("0011-selftests-net.patch", "no kernel is made of it"),
             ("README", "not a patch"),
         ]);
         let series = Series::from_folder(folder.path()).unwrap();
