@@ -5,8 +5,9 @@
 # is a copy of, the range of versions in the two files that state it, checkpatch,
 # and for each kernel W=1 and sparse. Then the module is loaded into the kernel, in
 # QEMU, and the selftests run: on kernels that nobody here built, and on ours with
-# KASAN, lockdep and kmemleak. What the guest's kernel says of itself fails this,
-# and so does a reference that is left when all sockets are closed.
+# KASAN, lockdep and kmemleak; on these also while allocations and user copies fail
+# in the middle of sends. What the guest's kernel says of itself fails this, and so
+# does a reference that is left when all sockets are closed.
 #
 # usage: scripts/check-module.sh NTCOPY [KERNEL...]
 #        default: stock stock:7.3 generic x86:6.12+module x86+module
@@ -26,7 +27,8 @@ shift
 [ $# -gt 0 ] || set -- stock stock:7.3 generic x86:6.12+module x86+module
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
 logs=${NTCOPY_OUT:-$root/out/module}
-programs=${PROGRAMS:-module module_life settings counters edges flags calls control gone bytes}
+own="module module_life module_memory module_races module_replace"
+programs=${PROGRAMS:-$own settings counters edges flags calls control gone bytes}
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-module-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
@@ -116,52 +118,80 @@ once_more() {
 		die "$1: the compiler or sparse complains, see $log"
 }
 
-# suite KERNEL KO: with the module loaded; then it goes, and nothing holds it.
-suite() {
-	log=$logs/$name-suite.log
-	echo "check-module: $1: the suite runs; its output: $log"
+# through KERNEL KO WHAT COMMAND...: the command with the module loaded; then it goes,
+# and nothing holds it. The guest's output into $log.
+through() {
+	kernel=$1
+	ko=$2
+	what=$3
+	shift 3
+	log=$logs/$name-$what.log
+	echo "check-module: $kernel: $what runs; its output: $log"
 	begun=$(date +%s)
 	code=0
-	# shellcheck disable=SC2016,SC2086 # the guest's shell expands these; a list of programs
-	NTCOPY_SELFTEST_BIG_MIB=4 "$ntcopy" kernel boot --kernel "$1" --cpus 2 --timeout 7200 -- sh -c '
+	# shellcheck disable=SC2016 # the guest's shell expands these
+	NTCOPY_SELFTEST_BIG_MIB=4 "$ntcopy" kernel boot --kernel "$kernel" --cpus 2 --timeout 7200 -- sh -c '
 		ntcopy=$1
-		bin=$3
 		"$ntcopy" module load "$2" || exit
-		shift 3
+		shift 2
 		code=0
-		for program; do
-			echo "# program $program"
-			"$bin/$program" 2>&1 || code=1
-		done
+		"$@" 2>&1 || code=1
 		echo "references left: $(cat /sys/module/ntcopy/refcnt)"
 		"$ntcopy" module unload || code=1
 		echo "taint: $(cat /proc/sys/kernel/tainted)"
-		exit $code' suite "$ntcopy" "$2" "$work/bin" $programs >"$log" 2>"$log.err" || code=$?
+		exit $code' through "$ntcopy" "$ko" "$@" >"$log" 2>"$log.err" || code=$?
 	[ $code -ne 130 ] || exit 130
+	judge
+}
+
+# What the last boot's output says.
+judge() {
 	passed=$(grep -c '^ok ' "$log" || true)
 	skipped=$(grep -c '^ok .*# SKIP' "$log" || true)
 	failed=$(grep -c '^not ok ' "$log" || true)
-	echo "check-module: $1: $((passed - skipped)) passed, $skipped skipped, $failed failed;" \
-		"exit code $code, $(($(date +%s) - begun)) s"
+	echo "check-module: $kernel: $what: $((passed - skipped)) passed, $skipped skipped," \
+		"$failed failed; exit code $code, $(($(date +%s) - begun)) s"
 	if [ $code -ne 0 ] || [ "$failed" -ne 0 ] || [ "$passed" -eq 0 ]; then
 		grep '^not ok ' "$log" >&2 || true
 		tail -n 100 "$log.err" >&2
-		die "$1: the suite failed"
+		die "$kernel: $what: failed"
 	fi
 	# Out of tree (12), and unsigned (13) where there are signatures; no other.
-	case $1 in stock* | generic) taint=$((4096 + 8192)) ;; *) taint=4096 ;; esac
-	grep -q "^taint: $taint\$" "$log" || die "$1: tainted: $(grep '^taint' "$log"), not $taint"
+	case $kernel in stock* | generic) taint=$((4096 + 8192)) ;; *) taint=4096 ;; esac
+	grep -q "^taint: $taint\$" "$log" ||
+		die "$kernel: $what: tainted: $(grep '^taint' "$log"), not $taint"
+}
+
+suite() {
+	# shellcheck disable=SC2016,SC2086 # the guest's shell expands these; a list of programs
+	through "$1" "$2" suite sh -c '
+		bin=$1
+		shift
+		code=0
+		for program; do
+			echo "# program $program"
+			"$bin/$program" || code=1
+		done
+		exit $code' suite "$work/bin" $programs
+}
+
+# Sends while what they need is refused. It says something if they were hinted.
+faults() {
+	through "$1" "$2" faults sh "$root/kernel/selftests/faults.sh" "$work/bin" 1
+	grep -q '^# nontemporal_bytes [1-9]' "$log" || die "$1: faults: nothing was hinted"
 }
 
 check_copies
 check_range
 check_style
 # shellcheck disable=SC2086 # a list
-"$root/scripts/selftests.sh" "$work/bin" $programs
+"$root/scripts/selftests.sh" "$work/bin" $programs soak
 for kernel; do
 	name=$(echo "$kernel" | tr ':+' '--')
 	ko=$("$ntcopy" module build --kernel "$kernel")
 	release=$(modinfo -F vermagic "$ko" | cut -d ' ' -f 1)
 	once_more "$kernel" "$(headers_of "$kernel")"
 	suite "$kernel" "$ko"
+	# Ours can make allocations and copies fail.
+	case $kernel in x86*+module) faults "$kernel" "$ko" ;; esac
 done

@@ -13,6 +13,8 @@
 
 #define REFCNT_PATH	"/sys/module/ntcopy/refcnt"
 
+int module_device(void);	/* hint.c */
+
 static inline int call(unsigned long request, int fd, unsigned int mode)
 {
 	struct ntcopy_socket arg = { .fd = fd, .mode = mode };

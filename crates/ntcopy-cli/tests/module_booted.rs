@@ -4,6 +4,7 @@
 //!
 //! Where QEMU is not installed, or the packages are not to be had, these print why and do nothing.
 
+mod preload;
 mod suite;
 
 use std::io::{Read, Write};
@@ -18,6 +19,7 @@ use ntcopy::Hint;
 use ntcopy::socket::{self, Errno, SendFlags, Sent, Setting, Support};
 use ntcopy::uapi::STAT_NONTEMPORAL;
 
+use preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises};
 use suite::Kernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ntcopy");
@@ -116,6 +118,41 @@ fn assert_it_served(said: &str) {
     assert!(said.contains("taints with       OE"), "{said}");
 }
 
+/// Programs that were never changed, under `ntcopy run`: without it, with it, obeyed, and where it
+/// is to leave their sockets alone. After each, what the module has counted so far.
+fn starts(sender: &Path) -> String {
+    let run = |more: &str| format!("\"$1\" run --library '{}' {more} --", library());
+    let begins = [String::new(), run("--stat"), run("--mode nt"), run("--tcp")];
+    let programs: String = begins
+        .iter()
+        .map(|begin| {
+            let sender = sender.display();
+            format!("says {begin} {PYTHON} '{sender}'\nsays \"$1\" stat --once --json\n")
+        })
+        .collect();
+    format!(
+        "echo unchanged programs\nsays \"$1\" module load \"$3\"\n{programs}says \"$1\" module unload\n"
+    )
+}
+
+/// The program that is started.
+fn sender() -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(SENDER.as_bytes()).expect("our file");
+    file
+}
+
+fn assert_it_hinted_what_was_started(said: &str) {
+    let at = said.find("unchanged programs\n").expect("it came so far");
+    let said = said[at..].split("refusals\n").next().unwrap_or_default();
+    assert_eq!(rises(said, hinted), [0, SENT_BYTES, SENT_BYTES, 0], "{said}");
+    let nontemporal = |object: &serde_json::Value| object["total_bytes"][STAT_NONTEMPORAL].as_u64();
+    // Of each piece, what is left over of whole pages stays normal.
+    assert!(rises(said, nontemporal)[2] > SENT_BYTES / 2, "the hint was to be obeyed: {said}");
+    assert!(!said.contains("= 1\n"), "{said}");
+    assert_in_order(said, &["loaded /", STAT_NONTEMPORAL, "unloaded\n= 0"]);
+}
+
 /// The module of another kernel, a file that is none, a user who may not; then a kernel that takes
 /// signed modules only, and one that is locked down. Neither of these can be taken back, so they
 /// come last.
@@ -153,15 +190,22 @@ fn assert_it_refused(said: &str) {
 #[test]
 fn the_module_serves_the_library_on_debian_s_kernel_6_12_or_says_why_not() {
     let (Some(module), Some(newer)) = (module("stock"), module("stock:7.3")) else { return };
-    let said = boot("stock", &[&module, &newer], &format!("{SERVES}{REFUSES}"));
+    let sender = sender();
+    let starts = starts(sender.path());
+    let said = boot("stock", &[&module, &newer], &format!("{SERVES}{starts}{REFUSES}"));
     assert_it_served(&said);
+    assert_it_hinted_what_was_started(&said);
     assert_it_refused(&said);
 }
 
 #[test]
 fn the_module_serves_the_library_on_debian_s_kernel_7_3() {
     let Some(module) = module("stock:7.3") else { return };
-    assert_it_served(&boot("stock:7.3", &[&module], SERVES));
+    let sender = sender();
+    let starts = starts(sender.path());
+    let said = boot("stock:7.3", &[&module], &format!("{SERVES}{starts}"));
+    assert_it_served(&said);
+    assert_it_hinted_what_was_started(&said);
 }
 
 /// Whether `kernel/selftests` knows the module: it would test nothing through it otherwise.
