@@ -2,36 +2,78 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # A full record of this machine: bench/record/<date>-<cpu>/PART. README's table is
-# made from the sweep. Wants a quiet machine and about an hour and a half; takes
-# the place of a record of the same day.
+# made from the sweep. Wants a quiet machine and about an hour and a half, three
+# kernels that are built at first among that; takes the place of a record of the
+# same day. What is not to be had here is told at the end, exit code 3.
 #
-# usage: scripts/record.sh NTCOPY [PART...]     all parts, or those that are named
+# usage: [KERNEL=um] scripts/record.sh NTCOPY [PART...]
+#        all parts, or those that are named
 #
-# In the kernel with the flag: sweep families phase retention unused published fork.
-# On this one, copies and fills in user space: memcpy memset order pages copies.
+# KERNEL is the one with the flag: um, which is built and booted as a process, or
+# host, this machine's own, if it is one with the patches, or has the module.
+#
+# Minutes, on two CPUs. In that kernel:
+#   sweep 8, families 6, http 10 (storaged and proxyd), net-veth 4 (root), net 4,
+#   published 3, fork 3, rounds 2, pingpong 2, phase, retention
+# in pairs of it and another one, not with KERNEL=host:
+#   module 2, unused 2
+# on this machine's kernel, without the flag:
+#   memcpy 12, copies 5, order 4, pages 4, memset 3, net-host 2 (root)
+# and, if it is named, beside nginx and HAProxy, which have to be installed:
+#   http-host 6
 set -eu
 
 ntcopy=$1
 shift
-[ $# -gt 0 ] || set -- sweep families phase retention unused published fork \
-	memcpy memset order pages copies
+flagged=${KERNEL:-um}
+if [ $# -eq 0 ]; then
+	set -- sweep families phase retention published rounds fork \
+		http net net-veth pingpong memcpy memset order pages copies net-host
+	[ "$flagged" = host ] || set -- "$@" unused module
+fi
 cpu=$("$ntcopy" probe --json | sed -n 's/.*"signature": "\([^"]*\)".*/\1/p' | head -n 1)
 place=bench/record/$(date -u +%F)-${cpu:?the CPU does not say what it is}
 
+die() {
+	echo "record.sh: $*" >&2
+	exit 2
+}
+
+case $flagged in
+host)
+	"$ntcopy" probe --json | grep -q '"msg_ntcopy": true' || {
+		echo "record.sh: KERNEL=host, and this kernel does not know MSG_NTCOPY:" \
+			"docs/guide/src/metal.md says how to get one that does" >&2
+		exit 3
+	}
+	;;
+um) ;;
+*) die "KERNEL=$flagged: say um or host" ;;
+esac
+
 mkdir -p "$place"
-"$ntcopy" kernel build
+[ "$flagged" = host ] || "$ntcopy" kernel build
+missing=
 for part; do
-	rm -rf "${place:?}/$part"
-	kernel="--kernel um"
+	kernel="--kernel $flagged"
 	case $part in
 	sweep) set -- unix --sweep ;;
+	rounds) set -- unix --sockets 1,2,4,8,16,32,64,128 --object 1MiB --dataset 1MiB,256MiB ;;
 	families) set -- unix --sweep --quick --family tcp,tcp6,udp,udp6,udplite ;;
 	# 256 MiB in flight: at 128, the neighbours decide from minute to minute.
 	phase) set -- phase --object 2MiB ;;
-	retention) set -- retention ;;
-	unused) set -- unix --against unpatched --pairs 25 ;;
 	published) set -- unix --published ;;
 	fork) set -- pages --form fork ;;
+	http) set -- http --modes nt,adaptive --connections 1,16,64,256 --sndbuf 4MiB ;;
+	net-veth) set -- net --veth ;;
+	net | pingpong) set -- "$part" ;;
+	# On a kernel that was not booted for it, it would be of copies.
+	retention) set -- retention --family unix ;;
+	unused | module)
+		[ "$flagged" != host ] || die "$part compares kernels that are booted in turns: KERNEL=um"
+		set -- unix --against module
+		[ "$part" = module ] || set -- unix --against unpatched --pairs 25
+		;;
 	memcpy | memset | order | pages)
 		set -- "$part"
 		kernel=
@@ -41,16 +83,32 @@ for part; do
 		set -- retention
 		kernel=
 		;;
-	*)
-		echo "record.sh: no part is called $part" >&2
-		exit 2
+	net-host)
+		set -- net --veth --modes nocache
+		kernel=
 		;;
+	http-host)
+		set -- http --stack haproxy+nginx,storaged+proxyd --modes copy,sendfile \
+			--object 64KiB,1MiB
+		kernel=
+		;;
+	*) die "no part is called $part" ;;
 	esac
+	rm -rf "${place:?}/$part"
+	echo "record: $part"
 	status=0
 	# shellcheck disable=SC2086 # an option and its value, or nothing
 	"$ntcopy" bench "$@" $kernel --out "$place/$part" || status=$?
+	case $status in
+	0) ;;
 	# A family that this kernel lacks is a row with its reason.
-	[ "$status" -eq 0 ] || [ "$part-$status" = families-3 ] || exit "$status"
-	[ "$part" != sweep ] || "$ntcopy" report "$place/$part" --splice README.md
+	3) [ -e "$place/$part/record.jsonl" ] || missing="$missing $part" ;;
+	*) exit "$status" ;;
+	esac
+	[ "$part-$status" != sweep-0 ] || "$ntcopy" report "$place/$part" --splice README.md
 done
 echo "record: $place"
+[ -z "$missing" ] || {
+	echo "record.sh: not to be had here, as was said above:$missing" >&2
+	exit 3
+}
