@@ -21,6 +21,7 @@ mod link;
 mod load;
 mod memory;
 mod message;
+mod meter;
 pub mod net;
 mod netns;
 mod pattern;

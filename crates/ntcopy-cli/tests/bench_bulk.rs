@@ -1,10 +1,12 @@
 //! `ntcopy bench memcpy`, `memset` and `order`, end to end at sizes that take no time. No test
 //! looks at a time.
 
+mod counted;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
-use ntcopy_bench::record::{Record, Sample};
+use ntcopy_bench::record::Record;
 
 fn run(args: &[&str], out: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ntcopy"))
@@ -95,11 +97,7 @@ fn fills_store_the_value_by_every_function() {
         }
         assert!(value == "0" || !has("clzero"), "CLZERO stores zeros only");
         assert!(record.cells[0].params["hardware_counters"].as_str().unwrap().contains("cycles"));
-        // Counted in every sample or in none, and then the record says why.
-        let cycles = record.machine.hardware_counters.iter().find(|one| one.name == "cycles");
-        let missing = cycles.expect("cycles are always spoken of").missing.is_some();
-        let counted = |sample: &Sample| sample.counters.contains_key("cycles");
-        assert!(record.samples.iter().all(|sample| counted(sample) != missing));
+        counted::every_sample_or_why_not(&record, &String::from_utf8_lossy(&output.stdout));
     }
 }
 

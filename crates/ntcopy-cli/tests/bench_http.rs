@@ -1,6 +1,8 @@
 //! `ntcopy bench http`, end to end on the kernel that runs the tests, at sizes that take no time.
 //! No test looks at a time.
 
+mod counted;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -84,6 +86,7 @@ fn bodies_go_through_both_daemons_and_every_sample_has_what_it_cost() {
     }
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("On a schedule") && text.contains("moves bodies faster"), "{text}");
+    counted::every_sample_or_why_not(&record, &text);
 }
 
 #[test]
@@ -117,6 +120,75 @@ fn over_tls_and_tcp_the_bytes_are_the_same() {
     let open = record.cells.iter().filter(|cell| cell.params["form"] == "open");
     assert!(open.clone().count() == 4);
     assert!(open.into_iter().all(|cell| cell.params["offered_requests_per_1000_s"] == 200_000));
+}
+
+#[test]
+fn over_http_3_the_bytes_are_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--scheme", "h3", "--modes", "copy", "--rate", "200"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["scheme"] == "h3"));
+    assert_eq!(record.samples.len(), 8 * 5);
+}
+
+#[test]
+fn by_the_kernel_s_tls_the_bytes_are_the_same_or_it_says_that_there_is_none() {
+    let args = ["--scheme", "ktls", "--modes", "copy", "--rate", "off"];
+    let args = [&TINY[..], &args].concat();
+    let place = tempfile::tempdir().unwrap();
+    let here = bench(&args, place.path()).output().unwrap();
+    match here.status.code() {
+        Some(0) => every_byte_went_by_ktls(place.path()),
+        code => {
+            assert_eq!(code, Some(3), "{}", stderr(&here));
+            assert!(stderr(&here).contains("no TLS (module tls)"), "{}", stderr(&here));
+            println!("not run on this kernel: {}", stderr(&here));
+        }
+    }
+    // The booted kernel has it.
+    kernel_built();
+    let place = tempfile::tempdir().unwrap();
+    let booted = [&args[..], &["--kernel", "um"]].concat();
+    let output = bench(&booted, place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    every_byte_went_by_ktls(place.path());
+}
+
+fn every_byte_went_by_ktls(place: &Path) {
+    let record = Record::read(place.join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["scheme"] == "ktls"));
+    assert_eq!(record.samples.len(), 4 * 5);
+}
+
+#[test]
+fn beside_the_backend_a_hot_set_is_walked_in_every_mode_and_while_nobody_asks() {
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--hot-set", "4KiB", "--modes", "sendfile", "--rate", "200"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["hot_set_bytes"] == 4096));
+    // The backend was kept where the victim is, and nobody else anywhere.
+    assert!(record.cells.iter().all(|cell| cell.params.contains_key("backend_cpu")));
+    assert!(!record.cells.iter().any(|cell| cell.params.contains_key("proxy_cpu")));
+    assert_eq!(record.samples.len(), 8 * 3 * 5);
+    for sample in &record.samples {
+        assert_eq!(sample.mode == "idle", sample.bytes == 0, "{sample:?}");
+        assert_eq!(sample.mode == "idle", sample.phases_ns.is_empty(), "{sample:?}");
+    }
+    // One sample may be too short for a walk on a machine that is busy; all of a mode are not.
+    for mode in ["copy", "sendfile", "idle"] {
+        let walks = record.samples.iter().filter(|sample| sample.mode == mode);
+        let walks = walks.filter_map(|sample| sample.series.get("walk_ns")).flatten().count();
+        assert!(walks > 0, "{mode}");
+    }
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("hot set, ns a line") && text.contains("idle"), "{text}");
 }
 
 #[test]
@@ -228,6 +300,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--modes", "nocache"], "say --transport veth too"),
         (&["--rate", "1.5"], "requests a second"),
         (&["--cpus", "0,0"], "client, proxy and backend"),
+        (&["--hot-set", "100"], "at least two cache lines"),
     ] {
         let output = bench(args, place.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
@@ -240,29 +313,36 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
 
 #[test]
 fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
-    let built = Command::new(program()).args(["kernel", "build"]).output().unwrap();
-    assert!(built.status.success(), "{}", stderr(&built));
-    // Behind devices the backend's bytes are counted in another network namespace.
-    for transport in ["unix", "veth"] {
-        every_sample_is_counted_as_its_mode_says(transport);
-    }
+    kernel_built();
+    // Behind devices the backend's bytes are counted in another network namespace. A victim sends
+    // nothing, so nothing of it is counted.
+    every_sample_is_counted_as_its_mode_says("unix", &["--hot-set", "64KiB"]);
+    every_sample_is_counted_as_its_mode_says("veth", &[]);
 }
 
-fn every_sample_is_counted_as_its_mode_says(transport: &str) {
+fn kernel_built() {
+    let built = Command::new(program()).args(["kernel", "build"]).output().unwrap();
+    assert!(built.status.success(), "{}", stderr(&built));
+}
+
+fn every_sample_is_counted_as_its_mode_says(transport: &str, more: &[&str]) {
     let place = tempfile::tempdir().unwrap();
     let args = ["--kernel", "um", "--object", "64KiB", "--data-set", "1MiB", "--connections", "4"];
-    let args = [&args[..], &["--transport", transport, "--rate", "off", "--json"]].concat();
+    let args = [&args[..], &["--transport", transport, "--rate", "off", "--json"], more].concat();
     let output = bench(&args, place.path()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let record = Record::read(place.path().join("record")).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
-    assert_eq!((record.machine.kernel_kind.as_str(), record.samples.len()), ("um", 4 * 5));
+    // A hot set shares the caches of one CPU with the kernel's copies, and adds the mode `idle`.
+    assert_eq!(record.machine.kernel_pin.is_some(), !more.is_empty());
+    let modes = if more.is_empty() { 4 } else { 5 };
+    assert_eq!((record.machine.kernel_kind.as_str(), record.samples.len()), ("um", modes * 5));
     for sample in &record.samples {
         let spliced = sample.counters.get("not_supported_bytes").copied().unwrap_or(0);
         let counted = sample.counters.values().sum::<u64>() - spliced;
         let bodies: u64 = sample.series.get("counted_bytes").into_iter().flatten().sum();
         match sample.mode.as_str() {
-            "copy" | "sendfile" | "nocache" => assert_eq!(counted, 0, "{sample:?}"),
+            "copy" | "sendfile" | "nocache" | "idle" => assert_eq!(counted, 0, "{sample:?}"),
             _ => assert!(counted >= bodies && bodies >= sample.bytes, "{sample:?}"),
         }
     }

@@ -1,6 +1,8 @@
 //! `ntcopy bench net` and `bench pingpong`, end to end on the kernel that runs the tests, at sizes
 //! that take no time. No test looks at a time.
 
+mod counted;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -53,6 +55,7 @@ fn requests_and_responses_go_both_ways_and_every_sample_has_what_it_cost() {
         let name = if params["form"] == "open" { "latency_ns" } else { "round_trip_ns" };
         assert!(sample.series[name].is_sorted() && total(sample.series.get("answers")) > 0);
     }
+    counted::every_sample_or_why_not(&record, &text);
     for words in ["Without a pause, tcp", "Round trips", "On a schedule", "over the loopback"] {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -118,6 +121,7 @@ fn a_message_is_told_as_sockperf_tells_it() {
         assert_eq!(sample.bytes, 2 * messages * bytes, "{sample:?}");
         assert!(messages > 0);
     }
+    counted::every_sample_or_why_not(&record, &text);
     for words in [
         "========= udp, 256-byte messages, mode copy",
         "Summary: Latency is ",

@@ -1,14 +1,14 @@
 //! Hardware counters: a table where something was counted, and why not where nothing was.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle, presets};
-use ntcopy_bench::hardware::{COUNTED_PERMILLE, is_mark};
-use ntcopy_bench::record::{Cell, HardwareCounter, Record, Sample};
+use ntcopy_bench::hardware::COUNTED_PERMILLE;
+use ntcopy_bench::record::{Cell, HardwareCounter, Params, Record, Sample};
 use ntcopy_bench::stats;
-use serde_json::Value;
 
 use crate::bulk::Grid;
 use crate::table::{ascii, wrapped};
-use crate::text;
+use crate::versus::{number, word};
+use crate::{net, text};
 
 /// Bytes of a cache line: what core events are counted by.
 const LINE_BYTES: f64 = 64.0;
@@ -18,11 +18,6 @@ const MOST_ROWS: usize = 40;
 
 /// Columns of a terminal.
 const WIDTH: u16 = 100;
-
-/// Whether a name among a sample's counters is the hardware's, and has its place here.
-pub(crate) fn is_ours(record: &Record, name: &str) -> bool {
-    is_mark(name) || record.machine.hardware_counters.iter().any(|counter| counter.name == name)
-}
 
 /// Core events, and memory traffic: a table each where something of it was counted.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
@@ -167,10 +162,33 @@ fn figure(counter: &HardwareCounter, samples: &[&Sample]) -> String {
 
 /// A cell in a few words.
 fn label(cell: &Cell) -> String {
-    let size = |name: &str| cell.params.get(name).and_then(Value::as_u64).map(text::size);
+    let params = &cell.params;
+    let size = |name: &str| number(params, name).map(text::size);
+    if params.contains_key("connections") {
+        return connections(params);
+    }
+    if let Some(message) = size("message_bytes") {
+        return join([word(params, "family").map(str::to_owned), Some(message)]);
+    }
     let hot_set = size("hot_set_bytes").map(|size| format!("hot set {size}"));
     hot_set
         .or_else(|| size("in_flight_bytes"))
         .or_else(|| size("size_bytes"))
         .unwrap_or_else(|| format!("cell {}", cell.cell))
+}
+
+/// Clients of a server or a proxy: how, what for what, how many.
+fn connections(params: &Params) -> String {
+    let size = |name: &str| number(params, name).map(text::size);
+    let exchange = size("request_bytes").zip(size("response_bytes"));
+    join([
+        word(params, "family").map(str::to_owned),
+        exchange.map(|(request, response)| format!("{request} for {response}")),
+        size("object_bytes"),
+        Some(net::label(params)),
+    ])
+}
+
+fn join<const N: usize>(words: [Option<String>; N]) -> String {
+    words.into_iter().flatten().collect::<Vec<String>>().join(", ")
 }

@@ -1,7 +1,9 @@
-//! Clients of a proxy: what went through, what it cost, how long answers took.
+//! Clients of a proxy: what went through, what it cost, how long answers took, and what was left of
+//! a hot set beside the backend.
 
 use ntcopy_bench::record::{Cell, Params, Record};
 use ntcopy_bench::stats::http::{Through, Waited, is_open, through, waited};
+use ntcopy_bench::stats::retention::{Felt, felt};
 use serde_json::{Value, json};
 
 use crate::bulk::Grid;
@@ -40,37 +42,80 @@ const WAITED: [&str; 10] = [
     "answers",
 ];
 
+/// What a victim beside the backend felt; the ratio is its speed by that beside the baseline.
+const KEPT: [&str; 6] = ["connections", "mode", "hot set, ns a line", "p99", "ratio", "verdict"];
+
+/// What a table is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Through,
+    Waited,
+    Kept,
+}
+
+impl Of {
+    /// Whether a cell has rows in such a table.
+    fn has(self, cell: &Cell) -> bool {
+        match self {
+            Of::Through => !is_open(cell),
+            Of::Waited => is_open(cell),
+            Of::Kept => number(&cell.params, "hot_set_bytes").is_some(),
+        }
+    }
+
+    fn header(self) -> Vec<String> {
+        match self {
+            Of::Through => THROUGH.map(str::to_owned).into(),
+            Of::Waited => WAITED.map(str::to_owned).into(),
+            Of::Kept => KEPT.map(str::to_owned).into(),
+        }
+    }
+
+    fn heading(self, params: &Params) -> String {
+        let units = match self {
+            Of::Through => "CPU s/GB of proxy, backend, client",
+            Of::Waited => "a ratio above 1 is shorter",
+            Of::Kept => "a ratio above 1 is faster",
+        };
+        format!("{}, {units}", common(params))
+    }
+
+    /// A row for each mode; the place only in the first.
+    fn rows(self, record: &Record, cell: &Cell) -> Vec<Vec<String>> {
+        let baseline = record.header.baseline.as_str();
+        let mut rows: Vec<Vec<String>> = match self {
+            Of::Through => {
+                through(record, cell).iter().map(|one| through_row(one, baseline)).collect()
+            }
+            Of::Waited => {
+                waited(record, cell).iter().map(|one| waited_row(one, baseline)).collect()
+            }
+            Of::Kept => felt(record, cell).iter().map(|one| kept_row(one, baseline)).collect(),
+        };
+        if let Some(first) = rows.first_mut() {
+            first[0] = label(&cell.params);
+        }
+        rows
+    }
+}
+
 /// The tables of a record: cells that differ only in their connections in one.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     let mut grids: Vec<Grid> = Vec::new();
-    for is_wanted in [false, true] {
-        for cell in record.cells.iter().filter(|cell| is_open(cell) == is_wanted) {
-            let heading = heading(&cell.params);
-            if grids.last().is_none_or(|grid| grid.heading != heading) {
-                let header = if is_wanted { WAITED } else { THROUGH };
-                let header = header.map(str::to_owned).into();
-                grids.push(Grid { heading, header, rows: Vec::new() });
-            }
-            if let Some(grid) = grids.last_mut() {
-                grid.rows.extend(rows(record, cell));
-            }
+    for of in [Of::Through, Of::Waited, Of::Kept] {
+        for cell in record.cells.iter().filter(|cell| of.has(cell)) {
+            let heading = of.heading(&cell.params);
+            let grid = match grids.iter().position(|grid| grid.heading == heading) {
+                Some(index) => &mut grids[index],
+                None => {
+                    grids.push(Grid { heading, header: of.header(), rows: Vec::new() });
+                    grids.last_mut().expect("one was put there")
+                }
+            };
+            grid.rows.extend(of.rows(record, cell));
         }
     }
     grids
-}
-
-/// A row for each mode; the place only in the first.
-fn rows(record: &Record, cell: &Cell) -> Vec<Vec<String>> {
-    let baseline = record.header.baseline.as_str();
-    let mut rows: Vec<Vec<String>> = if is_open(cell) {
-        waited(record, cell).iter().map(|waited| waited_row(waited, baseline)).collect()
-    } else {
-        through(record, cell).iter().map(|through| through_row(through, baseline)).collect()
-    };
-    if let Some(first) = rows.first_mut() {
-        first[0] = label(&cell.params);
-    }
-    rows
 }
 
 fn through_row(through: &Through, baseline: &str) -> Vec<String> {
@@ -113,15 +158,31 @@ fn waited_row(waited: &Waited, baseline: &str) -> Vec<String> {
     ]
 }
 
-/// What a chart of one cell is of.
-pub(crate) fn place(params: &Params) -> String {
-    let heading = heading(params);
-    let heading = heading.rsplit_once(", ").map_or(heading.as_str(), |(words, _)| words);
-    format!("{heading}, connections and rate {}", label(params))
+fn kept_row(felt: &Felt, baseline: &str) -> Vec<String> {
+    let versus = felt.against_baseline.as_ref();
+    vec![
+        String::new(),
+        felt.mode.clone(),
+        text::line_ns(felt.p50_ns, felt.ci),
+        format!("{:.1}", felt.p99_ns),
+        ratio(versus),
+        verdict(versus, felt.mode == baseline),
+    ]
 }
 
-/// What a table's rows have in common.
+/// What a chart of one cell is of.
+pub(crate) fn place(params: &Params) -> String {
+    format!("{}, connections and rate {}", common(params), label(params))
+}
+
+/// What a chart's cells have in common.
 pub(crate) fn heading(params: &Params) -> String {
+    let of = if word(params, "form") == Some("open") { Of::Waited } else { Of::Through };
+    of.heading(params)
+}
+
+/// What cells that differ only in their connections have in common.
+fn common(params: &Params) -> String {
     let is_on_schedule = word(params, "form") == Some("open");
     let how = if is_on_schedule { "On a schedule" } else { "Without a pause" };
     let mut words = vec![how.to_owned()];
@@ -148,15 +209,17 @@ pub(crate) fn heading(params: &Params) -> String {
     words.extend(
         number(params, "sndbuf_bytes").map(|b| format!("send buffers of {}", text::size(b))),
     );
-    let cpus = ["client_cpu", "proxy_cpu", "backend_cpu"].map(|name| number(params, name));
-    if let [Some(client), Some(proxy), Some(backend)] = cpus {
-        words.push(format!("client, proxy, backend on CPU {client}, {proxy}, {backend}"));
+    words.extend(
+        number(params, "hot_set_bytes")
+            .map(|b| format!("a hot set of {} on the backend's CPU", text::size(b))),
+    );
+    match ["client_cpu", "proxy_cpu", "backend_cpu"].map(|name| number(params, name)) {
+        [Some(client), Some(proxy), Some(backend)] => {
+            words.push(format!("client, proxy, backend on CPU {client}, {proxy}, {backend}"));
+        }
+        [_, _, Some(backend)] => words.push(format!("the backend on CPU {backend}")),
+        _ => {}
     }
-    words.push(if is_on_schedule {
-        "a ratio above 1 is shorter".to_owned()
-    } else {
-        "CPU s/GB of proxy, backend, client".to_owned()
-    });
     words.join(", ")
 }
 
@@ -199,7 +262,22 @@ pub(crate) fn json(record: &Record) -> Value {
                 "cpu_s_per_gb": cpu(waited.cpu_s_per_gb),
             })
         }));
-        json!({"params": cell.params, "modes": modes})
+        let mut told = json!({"params": cell.params, "modes": modes});
+        let kept = felt(record, cell);
+        if !kept.is_empty() {
+            told["hot_set"] = kept.iter().map(kept_json).collect();
+        }
+        told
     });
     cells.collect::<Vec<Value>>().into()
+}
+
+/// What a victim felt beside one mode: nanoseconds a line, and its speed by the baseline's.
+fn kept_json(felt: &Felt) -> Value {
+    json!({
+        "mode": felt.mode,
+        "line_ns": {"p50": felt.p50_ns, "p99": felt.p99_ns},
+        "walks": felt.walks,
+        "speed": compared(&felt.against_baseline),
+    })
 }

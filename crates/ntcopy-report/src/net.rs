@@ -175,7 +175,8 @@ fn heading(params: &Params, told: Told) -> String {
     words.join(", ")
 }
 
-fn label(params: &Params) -> String {
+/// How many connections, and the rate if there is one.
+pub(crate) fn label(params: &Params) -> String {
     let connections = number(params, "connections").map_or_else(String::new, |n| n.to_string());
     match number(params, "offered_requests_per_1000_s") {
         Some(offered) => format!("{connections}, {}/s", text::thousands(offered as f64 / 1000.0)),

@@ -8,9 +8,10 @@ use ntcopy_bench::stats::Versus;
 use ntcopy_bench::stats::retention::{Felt, felt};
 
 use crate::text;
+use crate::versus::number;
 
 /// What stands above the columns.
-pub(crate) const HEADER: [&str; 6] = [
+const HEADER: [&str; 6] = [
     "mode",
     "p50, ns a line",
     "p99",
@@ -20,7 +21,7 @@ pub(crate) const HEADER: [&str; 6] = [
 ];
 
 /// Each cell with a line that says what it is, and its rows.
-pub(crate) fn tables(record: &Record) -> Vec<(String, Vec<[String; 6]>)> {
+fn tables(record: &Record) -> Vec<(String, Vec<[String; 6]>)> {
     record
         .cells
         .iter()
@@ -28,28 +29,37 @@ pub(crate) fn tables(record: &Record) -> Vec<(String, Vec<[String; 6]>)> {
         .collect()
 }
 
+/// The sizes of a cell in words.
+pub(crate) struct Sends {
+    pub hot_set: String,
+    pub object: String,
+    pub dataset: String,
+    pub sockets: u64,
+}
+
+/// What the victim had, and what was sent beside it.
+pub(crate) fn sends(cell: &Cell) -> Sends {
+    let size = |name: &str| number(&cell.params, name).map_or_else(|| "?".to_owned(), text::size);
+    Sends {
+        hot_set: size("hot_set_bytes"),
+        object: size("object_bytes"),
+        dataset: size("dataset_bytes"),
+        sockets: number(&cell.params, "sockets").unwrap_or(1),
+    }
+}
+
 fn heading(cell: &Cell) -> String {
-    let size = |name: &str| {
-        let bytes = cell.params.get(name).and_then(serde_json::Value::as_u64);
-        bytes.map_or_else(|| "?".to_owned(), text::size)
-    };
-    let sockets = cell.params.get("sockets").and_then(serde_json::Value::as_u64).unwrap_or(1);
+    let Sends { hot_set, object, dataset, sockets } = sends(cell);
     let plural = if sockets == 1 { "" } else { "s" };
     format!(
-        "Hot set of {}, objects of {} on {sockets} socket{plural}, out of {}",
-        size("hot_set_bytes"),
-        size("object_bytes"),
-        size("dataset_bytes")
+        "Hot set of {hot_set}, objects of {object} on {sockets} socket{plural}, out of {dataset}"
     )
 }
 
 fn row(felt: &Felt) -> [String; 6] {
     [
         felt.mode.clone(),
-        felt.ci.map_or_else(
-            || format!("{:.1}", felt.p50_ns),
-            |(low, high)| format!("{:.1} ({low:.1}-{high:.1})", felt.p50_ns),
-        ),
+        text::line_ns(felt.p50_ns, felt.ci),
         format!("{:.1}", felt.p99_ns),
         versus(felt.against_baseline.as_ref()),
         format!("{:.0}", felt.whole_ns / 1e3),

@@ -26,6 +26,14 @@ pub(crate) fn mbit(bytes_per_s: f64) -> String {
     thousands(bytes_per_s * 8.0 / 1e6)
 }
 
+/// What a line of a hot set took, and the interval of that: `6.1 (6.0-6.3)`.
+pub(crate) fn line_ns(ns: f64, ci: Option<(f64, f64)>) -> String {
+    match ci {
+        Some((low, high)) => format!("{ns:.1} ({low:.1}-{high:.1})"),
+        None => format!("{ns:.1}"),
+    }
+}
+
 /// Gigabytes (10^9) per second from bytes per second: `15.3`.
 pub(crate) fn gigabytes(bytes_per_s: f64) -> String {
     format!("{:.1}", bytes_per_s / 1e9)

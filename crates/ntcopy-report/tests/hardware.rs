@@ -2,38 +2,13 @@
 
 mod common;
 
-use ntcopy_bench::record::{HardwareCounter, Record};
+use common::{EVENTS, TRAFFIC, with_hardware};
+use ntcopy_bench::record::Record;
 use ntcopy_report::{json, page, table};
-
-const EVENTS: [&str; 7] = [
-    "cycles",
-    "instructions",
-    "l1d-replacements",
-    "llc-loads",
-    "llc-misses",
-    "l2-load-misses",
-    "l3-load-misses",
-];
 
 /// SYNTHETIC rounds on a machine with these counters; the others are missing for that reason.
 fn rounds(counted: &[&str], why: &str) -> Record {
-    let mut record = common::synthetic_rounds();
-    let names = EVENTS.iter().chain(&["dram-read-bytes", "dram-write-bytes", "mbm-total-bytes"]);
-    record.machine.hardware_counters = names
-        .map(|name| HardwareCounter {
-            name: (*name).to_owned(),
-            source: "SYNTHETIC".to_owned(),
-            missing: (!counted.contains(name)).then(|| why.to_owned()),
-        })
-        .collect();
-    for sample in &mut record.samples {
-        for name in counted {
-            // A non-temporal copy reads no line of what it writes to.
-            let times = if sample.mode == "nt" { 1 } else { 2 };
-            sample.counters.insert((*name).to_owned(), sample.bytes * times);
-        }
-    }
-    record
+    with_hardware(common::synthetic_rounds(), counted, why)
 }
 
 fn html(record: &Record) -> String {
@@ -73,7 +48,7 @@ fn what_was_counted_has_a_column_and_what_was_not_says_why() {
 
 #[test]
 fn all_columns_fit_and_scaled_counts_are_marked() {
-    let all = [&EVENTS[..], &["dram-read-bytes", "dram-write-bytes", "mbm-total-bytes"]].concat();
+    let all = [&EVENTS[..], &TRAFFIC].concat();
     let mut record = rounds(&all, "");
     for sample in record.samples.iter_mut().filter(|sample| sample.mode == "nt") {
         sample.counters.insert("llc-loads:counted_permille".to_owned(), 500);

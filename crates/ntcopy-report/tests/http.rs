@@ -63,6 +63,54 @@ fn sample(cell: u32, (pair, position): (u32, u32), mode: &str, factor: f64, form
     }
 }
 
+/// SYNTHETIC: the same beside a hot set of 100 lines.
+fn with_hot_set() -> Record {
+    let mut record = synthetic();
+    for cell in &mut record.cells {
+        cell.params.insert("hot_set_bytes".into(), 6400.into());
+        cell.params.insert("backend_cpu".into(), 1.into());
+    }
+    let mut idle = Vec::new();
+    for sample in &mut record.samples {
+        let is_copy = sample.mode == "copy";
+        sample.series.insert("walk_ns".into(), vec![if is_copy { 1000 } else { 800 }; 20]);
+        if is_copy {
+            let series = [("walk_ns".to_owned(), vec![500; 20])].into();
+            idle.push(Sample { mode: "idle".into(), bytes: 0, series, ..sample.clone() });
+        }
+    }
+    record.samples.extend(idle);
+    record
+}
+
+#[test]
+fn a_hot_set_has_tables_of_its_own_with_the_walks_that_nobody_disturbed() {
+    let record = with_hot_set();
+    let text = table::terminal(&record);
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    assert_eq!(text.matches("hot set, ns a line").count(), 2, "{text}");
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        one_line.contains("a hot set of 6400 bytes on the backend's CPU, the backend on CPU 1")
+    );
+    let rows = |mode: &str| text.lines().filter(|line| line.contains(mode)).collect::<Vec<_>>();
+    let idle = rows("idle");
+    assert_eq!(idle.len(), 4, "a row in each cell's table of the hot set alone: {text}");
+    assert!(idle.iter().all(|row| row.contains("5.0") && row.contains("2.00x (2.00-2.00)")));
+    let adaptive = rows("adaptive");
+    assert!(adaptive[4].contains("8.0") && adaptive[4].contains("1.25x (1.25-1.25)"), "{text}");
+
+    let object = json::object(&record);
+    let kept = object["http"][0]["hot_set"].as_array().expect("modes");
+    assert_eq!(kept.len(), 3);
+    assert_eq!((&kept[0]["mode"], &kept[0]["line_ns"]["p50"]), (&"idle".into(), &5.0.into()));
+    let walks = object["results"].as_array().expect("results").iter();
+    assert_eq!(walks.filter(|result| result["metric"] == "walks").count(), 4 * 2);
+    let html = page::html(std::slice::from_ref(&record), &["ntcopy".to_owned()]).expect("a page");
+    assert!(html.contains("hot set, ns a line"), "{html}");
+    assert!(!table::terminal(&synthetic()).contains("hot set"));
+}
+
 #[test]
 fn the_terminal_has_a_table_without_a_pause_and_one_on_a_schedule() {
     let text = table::terminal(&synthetic());
@@ -114,6 +162,31 @@ fn the_page_and_the_markdown_have_the_tables_and_the_caveat() {
     assert!(said.contains("adaptive moves bodies faster than copy in 2"), "{said}");
 }
 
+/// The charts of a page with one record, each with its caption, legend and data.
+fn figures(record: &Record) -> Vec<String> {
+    let html = page::html(std::slice::from_ref(record), &["ntcopy".to_owned()]).expect("a page");
+    let all = html.split("<figure>").skip(1).filter_map(|rest| rest.split("</figure>").next());
+    all.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_published_chain_is_in_the_charts_of_plain_http_and_in_no_other() {
+    let mut record = synthetic();
+    let charts = figures(&record);
+    let (rates, cpu) = (&charts[0], &charts[1]);
+    // 170,000 and 245,000 Mbit/s.
+    for words in ["published: copy, CPU AMD EPYC (Zen 2)", "21.25", "30.6", "1.44x", "not stated"] {
+        assert!(rates.contains(words), "{words}: {rates}");
+    }
+    assert!(cpu.contains("CPU time of proxy and backend") && cpu.contains("CPU use falls too"));
+    assert!(!cpu.contains("published:"), "no figure was published: {cpu}");
+    for cell in &mut record.cells {
+        cell.params.insert("scheme".into(), "tls".into());
+    }
+    let charts = figures(&record).concat();
+    assert!(!charts.contains("ublished"), "{charts}");
+}
+
 #[test]
 fn an_experiment_that_is_not_known_is_shown_as_far_as_it_can_be() {
     let mut record = synthetic();
@@ -122,4 +195,18 @@ fn an_experiment_that_is_not_known_is_shown_as_far_as_it_can_be() {
     assert!(json::object(&record).get("http").is_none());
     assert!(page::html(std::slice::from_ref(&record), &["ntcopy".to_owned()]).is_ok());
     assert!(!verdict::sentences(&record).is_empty());
+}
+
+#[test]
+fn what_the_hardware_counted_of_client_proxy_and_backend_has_columns() {
+    let record = common::with_hardware(synthetic(), &["cycles", "dram-write-bytes"], "not allowed");
+    let text = table::terminal(&record);
+    assert!(text.lines().all(|line| line.is_ascii() && line.len() <= 100), "{text}");
+    for words in ["Hardware events a line", "memory traffic", "n/a (not allowed)", "1 MiB, 64"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // What was hinted is still what the kernel counted of it.
+    assert_eq!(json::object(&record)["http"][0]["modes"][1]["nontemporal_part"], 0.8);
+    let html = page::html(&[record], &["ntcopy".to_owned()]).expect("a page");
+    assert!(html.contains("DRAM written") && html.contains("128.00"), "{html}");
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{params, synthetic_empty};
+use common::{params, synthetic_empty, with_hardware};
 use ntcopy_bench::record::{Cell, Record, Sample};
 use ntcopy_bench::verdict;
 use ntcopy_report::{json, page, table};
@@ -159,6 +159,46 @@ fn json_has_all_that_the_tables_have() {
     assert_eq!(object["results"].as_array().expect("results").len(), 2);
 }
 
+/// The figures whose captions have these words, each with its legend, drawings and data.
+fn figures<'a>(html: &'a str, words: &str) -> Vec<&'a str> {
+    let all = html.split("<figure>").skip(1).filter_map(|rest| rest.split("</figure>").next());
+    all.filter(|figure| figure.contains(words)).collect()
+}
+
+#[test]
+fn every_chart_has_what_others_published_of_it() {
+    let html = page::html(&[synthetic(), pingpong()], &["ntcopy".to_owned()]).expect("a page");
+    let rates = figures(&html, "Transactions a second");
+    assert_eq!(rates.len(), 1, "{html}");
+    for words in ["79,571", "83,856", "published: nocache", "it is not stated where on the axis"] {
+        assert!(rates[0].contains(words), "{words}: {}", rates[0]);
+    }
+    assert_eq!(rates[0].matches("class=\"published m").count(), 4, "two lines, drawn twice");
+    let cpu = figures(&html, "CPU time of client and server");
+    assert!(cpu[0].contains("34.34 %") && cpu[0].contains("0.96x for a transaction"), "{}", cpu[0]);
+    assert!(!cpu[0].contains("class=\"published"), "no such time can be told");
+    let half = figures(&html, "Half a round trip over udp");
+    // p75, p90 and p99.99 with DDIO off.
+    for us in ["2.658", "2.687", "4.146"] {
+        assert!(half[0].contains(us), "{us}: {}", half[0]);
+    }
+    for (place, us) in [("p25", "2.556"), ("p75", "2.579"), ("p90", "2.598"), ("p99.99", "3.915")] {
+        assert!(html.contains(&format!("<th scope=\"col\">{place}")), "{place}");
+        assert!(html.contains(&format!("<td>{us}")), "{us}");
+    }
+}
+
+#[test]
+fn datagrams_have_no_published_transactions() {
+    let mut record = synthetic();
+    for cell in &mut record.cells {
+        cell.params.insert("family".into(), "udp".into());
+    }
+    let html = page::html(&[record], &["ntcopy".to_owned()]).expect("a page");
+    let rates = figures(&html, "Transactions a second");
+    assert!(!rates[0].contains("published:"), "{}", rates[0]);
+}
+
 #[test]
 fn the_page_has_the_tables_and_what_others_published() {
     let command = ["ntcopy".to_owned()];
@@ -172,4 +212,39 @@ fn the_page_has_the_tables_and_what_others_published() {
     assert!(said.contains("nocache makes more transactions than copy in 0"), "{said}");
     let markdown = table::markdown(&synthetic());
     assert_eq!(markdown.lines().filter(|line| line.starts_with('|')).count(), 3 * (2 + 6));
+}
+
+#[test]
+fn what_the_hardware_counted_of_client_and_server_has_columns() {
+    let counted = ["cycles", "instructions", "l3-load-misses", "dram-read-bytes"];
+    for (record, labels) in [
+        (synthetic(), &["tcp, 14000 bytes for 14000 bytes, 16", "128, 35,000/s"][..]),
+        (pingpong(), &["udp, 256 bytes"]),
+    ] {
+        let (modes, cells) = (record.samples.len() / record.cells.len() / 5, record.cells.len());
+        let record = with_hardware(record, &counted, "no PMU in this guest");
+        let text = table::terminal(&record);
+        assert!(text.lines().all(|line| line.is_ascii() && line.len() <= 100), "{text}");
+        for words in ["Hardware events a line of 64 bytes", "memory traffic, bytes a byte"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(text.contains("llc-misses") && text.contains("n/a (no PMU in this guest)"));
+        let markdown = table::markdown(&record);
+        let at = markdown.find("Hardware events").expect("a table");
+        let rows: Vec<&str> =
+            markdown[at..].lines().skip(2).take_while(|line| line.starts_with('|')).collect();
+        assert_eq!(rows.len(), 2 + modes * cells, "{markdown}");
+        assert!(rows[2].contains("128.00") && rows[2].contains("n/a"), "{markdown}");
+        for label in labels {
+            assert!(rows.iter().any(|row| row.contains(label)), "{label}: {markdown}");
+        }
+        let html = page::html(&[record], &["ntcopy".to_owned()]).expect("a page");
+        assert!(html.contains("L3 misses") && html.contains("DRAM read"));
+    }
+}
+
+#[test]
+fn the_part_that_went_past_the_caches_is_of_the_kernel_s_counters_alone() {
+    let record = with_hardware(synthetic(), &["cycles", "dram-read-bytes"], "");
+    assert_eq!(json::object(&record)["net"][0]["modes"][1]["nontemporal_part"], 0.8);
 }

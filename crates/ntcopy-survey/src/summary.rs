@@ -18,7 +18,7 @@ const METRICS: [&str; 4] = [THROUGHPUT, WALKS, PER_CPU, P99];
 
 /// The parameters that are a cell's size, the one that its experiment is about first.
 const SIZES: [&str; 5] =
-    ["size_bytes", "in_flight_bytes", "hot_set_bytes", "asked_bytes", "object_bytes"];
+    ["size_bytes", "in_flight_bytes", "asked_bytes", "hot_set_bytes", "object_bytes"];
 
 /// A record's id: unique, and the same wherever the record is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -162,7 +162,8 @@ impl Summary {
     /// A record's summary.
     #[must_use]
     pub fn of(record: &Record, id: MachineId, node: Option<String>, dimms: Option<Dimms>) -> Self {
-        let machine = Machine { hardware_counters: Vec::new(), ..record.machine.clone() };
+        let machine =
+            Machine { hardware_counters: Vec::new(), topology: None, ..record.machine.clone() };
         let not_counted = not_counted(record);
         Summary {
             record: RecordId(record.header.id.clone()),

@@ -176,6 +176,8 @@ pub struct Defaults {
     pub closed: Closed,
     /// Of the form that asks on a schedule.
     pub open: Open,
+    /// Of the victim beside the backend.
+    pub hot_set: HotSet,
 }
 
 /// The defaults of the closed form.
@@ -212,6 +214,14 @@ pub struct Open {
     pub quick_warm_up_ms: u64,
 }
 
+/// The defaults of the victim beside the backend.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HotSet {
+    /// How long it is from one walk's beginning to the next one's, in microseconds.
+    pub every_us: u64,
+}
+
 super::reads_defaults!("http");
 
 /// What a user asks for; what is left open comes from [`defaults`].
@@ -239,6 +249,8 @@ pub struct Settings {
     pub cpus: Vec<u32>,
     /// The backend's send buffers, in bytes.
     pub sndbuf_bytes: Option<u64>,
+    /// Size in bytes of a hot set on the backend's CPU; none: nobody is there.
+    pub hot_set_bytes: Option<u64>,
     /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer groups, shorter samples.

@@ -43,7 +43,8 @@ impl Needs {
     #[must_use]
     pub fn of_http(plan: &HttpPlan) -> Needs {
         let forms = plan.cells.iter().map(|cell| plan.times(cell.form));
-        let longest = of_load(forms, plan.pairs, plan.ways.len());
+        let width = usize::try_from(plan.width(plan.ways.len())).unwrap_or(usize::MAX);
+        let longest = of_load(forms, plan.pairs, width);
         Needs {
             samples: plan.samples(),
             memory_bytes: plan.memory_bytes(),

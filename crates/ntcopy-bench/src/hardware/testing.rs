@@ -1,8 +1,35 @@
 //! Recorded trees: what `/sys` and `/proc` of a machine hold, in one file each, below
-//! `tests/hardware/`.
+//! `tests/hardware/`. And events that need no PMU, to see whose are counted.
 
 use std::fs;
 use std::path::Path;
+
+use super::Hardware;
+use super::open::{Opened, Request, Scope};
+use super::pmu::Config;
+
+/// `PERF_TYPE_SOFTWARE`: the kernel's own events.
+const SOFTWARE: u32 = 1;
+/// Of these, two that rise wherever something runs, by their names in `perf list`.
+const TASK_CLOCK: u64 = 1;
+const PAGE_FAULTS: u64 = 2;
+
+impl Hardware {
+    /// The kernel's own events, opened as those of the cores are; none if even they are refused.
+    pub(crate) fn of_kernel() -> Option<Hardware> {
+        let mut sums = Vec::new();
+        for (name, event) in [("task-clock", TASK_CLOCK), ("page-faults", PAGE_FAULTS)] {
+            let request = Request {
+                kind: SOFTWARE,
+                config: Config([event, 0, 0]),
+                scope: Scope::ThreadAndStarted,
+                kernel: false,
+            };
+            sums.push((name, vec![Opened::new(&request, 1.0)?]));
+        }
+        Some(Hardware { sums, ..Hardware::default() })
+    }
+}
 
 /// A tree, laid out.
 pub struct Tree(tempfile::TempDir);

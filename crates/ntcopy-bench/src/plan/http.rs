@@ -1,5 +1,7 @@
 //! The plan of experiment `http`.
 
+mod places;
+
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,6 +14,7 @@ use crate::experiment::http::{
 };
 use crate::record::Params;
 use crate::units::Bytes;
+pub use places::{HotSetPlan, Places};
 
 /// More would measure the descriptor tables of three processes.
 const MOST_CONNECTIONS: u32 = 4096;
@@ -57,17 +60,6 @@ impl HttpCell {
     }
 }
 
-/// The CPUs that the three processes are kept on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Places {
-    /// The client's: this program's.
-    pub client: u32,
-    /// The proxy's.
-    pub proxy: u32,
-    /// The backend's.
-    pub backend: u32,
-}
-
 /// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpPlan {
@@ -85,8 +77,10 @@ pub struct HttpPlan {
     pub workers: u32,
     /// At which rate latencies are measured.
     pub rate: Rate,
-    /// Where the processes run; none: wherever the system likes.
-    pub places: Option<Places>,
+    /// Where the processes run.
+    pub places: Places,
+    /// The victim beside the backend, if there is one.
+    pub hot_set: Option<HotSetPlan>,
     /// The backend's send buffers, if they are not the system's.
     pub sndbuf_bytes: Option<u64>,
     /// Interleaved groups in each cell.
@@ -109,7 +103,13 @@ impl HttpPlan {
     /// Timed runs, if all goes well.
     #[must_use]
     pub fn samples(&self) -> u64 {
-        self.cells.len() as u64 * u64::from(self.pairs) * self.ways.len() as u64
+        self.cells.len() as u64 * u64::from(self.pairs) * self.width(self.ways.len())
+    }
+
+    /// Samples of one group with so many ways: one each, and one of a victim left alone.
+    #[must_use]
+    pub fn width(&self, ways: usize) -> u64 {
+        ways as u64 + u64::from(self.hot_set.is_some())
     }
 
     /// Connections of the cell that has the most.
@@ -166,10 +166,16 @@ impl HttpPlan {
         if let Some(offered) = offered_per_1000_s {
             put("offered_requests_per_1000_s", offered.into());
         }
-        if let Some(Places { client, proxy, backend }) = self.places {
-            put("client_cpu", client.into());
-            put("proxy_cpu", proxy.into());
-            put("backend_cpu", backend.into());
+        let Places { client, proxy, backend } = self.places;
+        for (name, cpu) in [("client_cpu", client), ("proxy_cpu", proxy), ("backend_cpu", backend)]
+        {
+            if let Some(cpu) = cpu {
+                put(name, cpu.into());
+            }
+        }
+        if let Some(hot_set) = self.hot_set {
+            put("hot_set_bytes", hot_set.bytes.into());
+            put("hot_set_every_us", (hot_set.every.as_micros() as u64).into());
         }
         if let Some(bytes) = self.sndbuf_bytes {
             put("sndbuf_bytes", bytes.into());
@@ -194,7 +200,8 @@ impl HttpPlan {
     pub fn memory_bytes(&self) -> u64 {
         let data = self.cells.iter().map(|cell| 2 * self.data_bytes(cell)).max().unwrap_or(0);
         let ways = self.ways.len() as u64 * WAY_BYTES;
-        data + 2 * self.in_buffers_bytes() + PROGRAMS_BYTES + ways
+        let hot_set = self.hot_set.map_or(0, |hot_set| hot_set.bytes);
+        data + 2 * self.in_buffers_bytes() + PROGRAMS_BYTES + ways + hot_set
     }
 
     /// What lies in the buffers of sockets at most.
@@ -235,6 +242,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     let scheme = settings.scheme.unwrap_or_else(|| defaults.scheme.parse().expect(word));
     let transport = settings.transport.unwrap_or_else(|| defaults.transport.parse().expect(word));
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
+    let places = places::places(settings, cpus)?;
     Ok(HttpPlan {
         cells: cells(settings, rate)?,
         ways: ways(settings, scheme, transport)?,
@@ -243,7 +251,8 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         scheme,
         workers,
         rate,
-        places: places(&settings.cpus, cpus)?,
+        places,
+        hot_set: places::hot_set(settings, places)?,
         sndbuf_bytes: settings.sndbuf_bytes,
         pairs,
         closed: Times {
@@ -340,18 +349,6 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
         }
     }
     Ok(cells)
-}
-
-fn places(asked: &[u32], cpus: &Cpus) -> Result<Option<Places>, PlanError> {
-    if let Some(cpu) = asked.iter().find(|cpu| !cpus.allowed.contains(cpu)) {
-        return Err(PlanError::NoSuchCpu { cpu: *cpu, allowed: cpus.allowed.clone() });
-    }
-    match *asked {
-        [] => Ok(None),
-        [all] => Ok(Some(Places { client: all, proxy: all, backend: all })),
-        [client, proxy, backend] => Ok(Some(Places { client, proxy, backend })),
-        _ => Err(PlanError::NotThreeCpus(asked.len())),
-    }
 }
 
 #[cfg(test)]

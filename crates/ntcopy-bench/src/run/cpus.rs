@@ -6,6 +6,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::Failure;
 use crate::plan::{CpuPair, Cpus};
+use crate::record::CpuList;
 
 /// The CPUs that this process may run on.
 ///
@@ -57,15 +58,10 @@ fn l2_neighbours(cpu: u32) -> Option<Vec<u32>> {
     })
 }
 
-/// Reads the kernel's form of a CPU list, `0-3,8`.
+/// Reads the kernel's form of a CPU list, `0-3,8`, that names at least one.
 pub(super) fn parse_list(text: &str) -> Option<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
+    let list: CpuList = text.parse().ok()?;
+    (!list.numbers().is_empty()).then(|| list.numbers().to_vec())
 }
 
 #[cfg(test)]

@@ -21,10 +21,12 @@ mod scratch;
 mod stack;
 mod theirs;
 mod tls;
+mod victim;
 mod wire;
 
 pub use super::cpu_clock::CpuClock;
 pub use super::latency::Answers;
+pub use super::meter::Events;
 pub use super::schedule::Schedule;
 pub use client::Look;
 pub use data::Data;
@@ -36,3 +38,4 @@ pub use proof::Proof;
 pub use scratch::Scratch;
 pub use stack::{Running, Setup, unavailable};
 pub use tls::Certificate;
+pub use victim::{Victim, Walking};

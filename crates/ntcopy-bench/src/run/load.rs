@@ -1,12 +1,13 @@
 //! Load: without a pause, or on a schedule, whatever it is that is asked.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use super::Failure;
 use super::latency::{Answers, gives_up_ns, histogram, precise_timers, take_answers};
+use super::meter::Meter;
 use super::schedule::Schedule;
 
 /// CPU time of the processes that take part, so far.
@@ -15,9 +16,6 @@ pub trait CpuTimes: Copy {
     #[must_use]
     fn since(self, before: Self) -> Self;
 }
-
-/// Reads the clocks.
-pub type Meter<'a, C> = &'a dyn Fn() -> Result<C, Failure>;
 
 /// What went through while the clock ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +26,8 @@ pub struct Window<C> {
     pub elapsed_ns: u64,
     /// CPU time meanwhile.
     pub cpu: C,
+    /// What the hardware counted meanwhile.
+    pub events: BTreeMap<String, u64>,
     /// Answers meanwhile.
     pub answered: u64,
     /// Bytes of the whole run, before and after the clock ran included: what the kernel's
@@ -37,13 +37,15 @@ pub struct Window<C> {
     pub answers: Option<Answers>,
 }
 
-/// Where a window began.
-#[derive(Debug, Clone, Copy)]
+/// Where a window began, or where it ended.
+#[derive(Debug, Clone)]
 pub struct Mark<C> {
     at_ns: u64,
     bytes: u64,
     answered: u64,
     cpu: C,
+    /// Since it began.
+    events: BTreeMap<String, u64>,
 }
 
 /// What has come so far.
@@ -54,8 +56,20 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn mark<C>(&self, at_ns: u64, meter: Meter<'_, C>) -> Result<Mark<C>, Failure> {
-        Ok(Mark { at_ns, bytes: self.bytes, answered: self.answered, cpu: meter()? })
+    /// The window begins; its clock is read when the counters are on.
+    pub fn begin<C>(
+        &self,
+        clock_ns: impl Fn() -> u64,
+        meter: Meter<'_, C>,
+    ) -> Result<Mark<C>, Failure> {
+        let (cpu, events) = (meter.start()?, BTreeMap::new());
+        Ok(Mark { at_ns: clock_ns(), bytes: self.bytes, answered: self.answered, cpu, events })
+    }
+
+    /// It has ended.
+    pub fn end<C>(&self, at_ns: u64, meter: Meter<'_, C>) -> Result<Mark<C>, Failure> {
+        let (cpu, events) = meter.stop()?;
+        Ok(Mark { at_ns, bytes: self.bytes, answered: self.answered, cpu, events })
     }
 
     pub fn window<C: CpuTimes>(
@@ -68,6 +82,7 @@ impl Tally {
             bytes: to.bytes - from.bytes,
             elapsed_ns: (to.at_ns - from.at_ns).max(1),
             cpu: to.cpu.since(from.cpu),
+            events: to.events,
             answered: to.answered - from.answered,
             all_bytes: self.bytes,
             answers,
@@ -156,9 +171,9 @@ pub fn closed<A: Asks, C: CpuTimes>(
             asks.heard(now);
         }
         if opened.is_none() && now >= opens_ns {
-            opened = Some(tally.mark(now, meter)?);
+            opened = Some(tally.begin(|| asks.ns(), meter)?);
         } else if closed.is_none() && now >= edge_ns {
-            closed = Some(tally.mark(now, meter)?);
+            closed = Some(tally.end(now, meter)?);
         }
     }
     let answers = latencies.map(|latencies| take_answers(&latencies, 0));
@@ -182,7 +197,7 @@ pub fn open<A: Asks, C: CpuTimes>(
     loop {
         let now = run.now();
         if opened.is_none() && now >= schedule.counted_from_ns {
-            opened = Some(run.tally.mark(now, meter)?);
+            opened = Some(run.tally.begin(|| run.now(), meter)?);
         }
         run.issue(now)?;
         if run.is_over() || now > gives_up_ns {
@@ -191,9 +206,9 @@ pub fn open<A: Asks, C: CpuTimes>(
         run.take(opened.is_none())?;
     }
     let now = run.now();
-    let closed = run.tally.mark(now, meter)?;
+    let closed = run.tally.end(now, meter)?;
     let answers = run.answers(now);
-    let opened = opened.unwrap_or(closed);
+    let opened = opened.unwrap_or_else(|| closed.clone());
     Ok(run.tally.window(opened, closed, Some(answers)))
 }
 

@@ -18,6 +18,7 @@ mod proof;
 mod server;
 
 pub use super::latency::Answers;
+pub use super::meter::Events;
 pub use super::schedule::Schedule;
 pub use client::{CpuNs, NetClient, Window};
 pub use lane::{Lane, Setup, Traffic, unavailable};

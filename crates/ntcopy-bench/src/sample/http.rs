@@ -7,7 +7,9 @@ use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::http::{Scheme, Stack, Way};
 use crate::plan::http::{HttpCell, HttpForm, HttpPlan};
 use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
-use crate::run::http::{self, Certificate, Client, Data, Links, Running, Scratch, Setup};
+use crate::run::http::{
+    self, Certificate, Client, Data, Events, Links, Running, Scratch, Setup, Victim,
+};
 use crate::run::{Failure, Stop, unix_now_ns};
 
 /// One way while it is measured: its daemons, and the client's connections to them.
@@ -27,6 +29,10 @@ struct Bench<'a> {
     open_files: u64,
     /// Devices between proxies and backends, where they are that.
     links: Option<Links>,
+    /// Walks through its hot set on the backends' CPU, if that is asked.
+    victim: Option<Victim>,
+    /// Hardware counters: opened before any daemon, they are of all of them.
+    events: Events,
     /// Requests per 1000 s that the baseline was answered in the last closed cell.
     baseline_rate: Option<u64>,
 }
@@ -51,6 +57,7 @@ pub fn measure(
     let (ways, missing) = available(plan).map_err(MeasureError::Start)?;
     http::place_client(plan).map_err(MeasureError::Start)?;
     let links = Links::make(plan, &ways).map_err(MeasureError::Start)?;
+    let victim = plan.hot_set.as_ref().map(Victim::new).transpose().map_err(MeasureError::Start)?;
     let header = header(plan.experiment(), plan.baseline(), options);
     let place = match &options.out {
         Some(out) => out.clone(),
@@ -62,8 +69,10 @@ pub fn measure(
     for line in missing {
         writer.line(&Line::Unavailable(line))?;
     }
-    progress.begin(plan.cells.len() as u64 * u64::from(plan.pairs) * ways.len() as u64);
-    let mut bench = Bench { plan, options, stop, open_files, links, baseline_rate: None };
+    progress.begin(plan.cells.len() as u64 * u64::from(plan.pairs) * plan.width(ways.len()));
+    let events = Events::open();
+    let baseline_rate = None;
+    let mut bench = Bench { plan, options, stop, open_files, links, victim, events, baseline_rate };
     let mut number = 0;
     while let Some(first) = plan.cells.get(number) {
         let alike = plan.cells[number..].iter().take_while(|cell| cell.has_data_of(first)).count();
@@ -144,7 +153,7 @@ impl Bench<'_> {
 
     /// Samples of the cells before this one.
     fn done(&self, number: usize, ways: &[Way]) -> u64 {
-        number as u64 * u64::from(self.plan.pairs) * ways.len() as u64
+        number as u64 * u64::from(self.plan.pairs) * self.plan.width(ways.len())
     }
 
     /// Starts every way's daemons: they all run at the same time, and the idle ones cost nothing.

@@ -7,7 +7,7 @@ use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::net::NetMode;
 use crate::plan::net::{LoadForm, NetPlan};
 use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
-use crate::run::net::{self, Lane, NetClient, Network, Setup};
+use crate::run::net::{self, Events, Lane, NetClient, Network, Setup};
 use crate::run::{Failure, Stop, place, unix_now_ns};
 
 /// Why TCP's own way says nothing of datagrams.
@@ -56,6 +56,7 @@ pub fn measure(
         server_args: &options.worker_args,
         network: &network,
         server_cpu: plan.places.map(|places| places.server),
+        events: &Events::open(),
         patience: options.patience,
         stop,
     };

@@ -10,7 +10,7 @@ use crate::experiment::net::NetMode;
 use crate::plan::group_order;
 use crate::plan::pingpong::{PingPongCell, PingPongPlan};
 use crate::record::{Cell, Line, Machine, Sample};
-use crate::run::net::{self, Lane, Network, PingPong, Pings, Setup, Traffic};
+use crate::run::net::{self, Events, Lane, Network, PingPong, Pings, Setup, Traffic};
 use crate::run::{Failure, Stop, place};
 use crate::units::Bytes;
 
@@ -56,6 +56,7 @@ pub fn measure(
         server_args: &options.worker_args,
         network: &Network::Loopback,
         server_cpu: plan.places.map(|places| places.server),
+        events: &Events::open(),
         patience: options.patience,
         stop,
     };
@@ -173,7 +174,7 @@ fn line(
     mode: NetMode,
     PingPongCell { message_bytes, .. }: &PingPongCell,
     pings: &Pings,
-    counters: BTreeMap<String, u64>,
+    mut counters: BTreeMap<String, u64>,
 ) -> Sample {
     let (ns, counts) = pings.latencies.latencies.iter().copied().unzip();
     let mut series = BTreeMap::from([
@@ -181,10 +182,12 @@ fn line(
         ("latency_ns".to_owned(), ns),
         ("answers".to_owned(), counts),
     ]);
+    // The kernel's are of the whole run, the hardware's of `bytes`.
     if !counters.is_empty() {
         let bytes = 2 * pings.all_messages * message_bytes;
         series.insert("counted_bytes".to_owned(), vec![bytes]);
     }
+    counters.extend(pings.events.clone());
     let phases = [("client_cpu", pings.cpu.client), ("server_cpu", pings.cpu.server)];
     Sample {
         cell,

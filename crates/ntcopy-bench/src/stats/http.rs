@@ -193,8 +193,10 @@ pub(super) fn nontemporal_part(record: &Record, cell: &Cell, mode: &str) -> Opti
     let (mut nontemporal, mut all) = (0, 0);
     for sample in samples(record, cell, mode) {
         nontemporal += sample.counters.get("nontemporal_bytes").copied().unwrap_or(0);
-        // What was only spliced was copied in no way.
-        let copied = sample.counters.iter().filter(|(name, _)| *name != "not_supported_bytes");
+        // What was only spliced was copied in no way; and the hardware counts beside the kernel.
+        let copied = sample.counters.iter().filter(|(name, _)| {
+            *name != "not_supported_bytes" && !record.machine.is_hardware_counter(name)
+        });
         all += copied.map(|(_, count)| count).sum::<u64>();
     }
     (all > 0).then(|| nontemporal as f64 / all as f64)
@@ -203,6 +205,7 @@ pub(super) fn nontemporal_part(record: &Record, cell: &Cell, mode: &str) -> Opti
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::record::HardwareCounter;
     use crate::record::testing::{Sketch, record};
 
     /// A closed and an open cell of two modes: (bytes per second, CPU nanoseconds a byte of each
@@ -256,6 +259,20 @@ pub(crate) mod tests {
         assert!((ratio(&through[1].per_cpu) - 2.0).abs() < 1e-6);
         assert!(through[0].throughput.is_none());
         assert!(waited(&record, &record.cells[0]).is_empty());
+    }
+
+    #[test]
+    fn what_the_hardware_counted_is_no_part_of_what_the_kernel_copied() {
+        let mut record = sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+        let (name, source) = ("dram-read-bytes".to_owned(), String::new());
+        record.machine.hardware_counters = vec![HardwareCounter { name, source, missing: None }];
+        for sample in &mut record.samples {
+            sample.counters.insert("dram-read-bytes".into(), 1 << 30);
+            sample.counters.insert("dram-read-bytes:counted_permille".into(), 900);
+        }
+        let through = through(&record, &record.cells[0]);
+        let parts = through.iter().map(|mode| mode.nontemporal_part);
+        assert_eq!(parts.collect::<Vec<_>>(), [None, Some(0.75)]);
     }
 
     #[test]

@@ -25,6 +25,11 @@ pub struct Felt {
     pub p99_ns: f64,
     /// Walks that make these figures.
     pub walks: usize,
+    /// The slow-down of the median walk, by groups: a walk by one of a victim that was left alone.
+    /// None of `idle` itself, and with too few groups.
+    pub slow_down: Option<copies::Ratio>,
+    /// p50 and p99 by those of `idle`; none of `idle` itself.
+    pub by_idle: Option<[f64; 2]>,
     /// The victim's speed against the baseline's: above 1 the victim is better off.
     pub against_baseline: Option<Versus>,
     /// The speed of all of it, sends and walks and drains, against the baseline's.
@@ -57,7 +62,19 @@ pub fn median_ns(sample: &Sample) -> Option<f64> {
 pub fn felt(record: &Record, cell: &Cell) -> Vec<Felt> {
     let mut names = modes(record);
     names.sort_by_key(|mode| *mode != IDLE);
-    names.into_iter().filter_map(|mode| one(record, cell, mode)).collect()
+    let mut felt: Vec<Felt> =
+        names.into_iter().filter_map(|mode| one(record, cell, mode)).collect();
+    let idle = felt.iter().find(|felt| felt.mode == IDLE).map(|idle| (idle.p50_ns, idle.p99_ns));
+    for felt in felt.iter_mut().filter(|felt| felt.mode != IDLE) {
+        felt.by_idle = idle.map(|(p50, p99)| [felt.p50_ns / p50, felt.p99_ns / p99]);
+    }
+    felt
+}
+
+/// Times by those of a victim that was left alone, from its speeds.
+fn slow_down(speed: &Versus) -> copies::Ratio {
+    let times: Vec<f64> = speed.ratios.iter().map(|ratio| 1.0 / ratio).collect();
+    copies::Ratio { ratio: median(&times), ci: interval(&times) }
 }
 
 fn one(record: &Record, cell: &Cell, mode: &str) -> Option<Felt> {
@@ -87,6 +104,11 @@ fn one(record: &Record, cell: &Cell, mode: &str) -> Option<Felt> {
         ci: (medians.len() >= super::MIN_PAIRS).then(|| interval(&medians)),
         p99_ns: quantile(&all, 0.99) / lines,
         walks: all.len(),
+        slow_down: (mode != IDLE)
+            .then(|| versus(record, cell.cell, mode, IDLE, WALKS))
+            .flatten()
+            .map(|speed| slow_down(&speed)),
+        by_idle: None,
         against_baseline: against(WALKS),
         whole_against_baseline: against(THROUGHPUT),
         whole_ns: median(&whole),
@@ -133,6 +155,9 @@ pub(crate) mod tests {
         assert!(close(felt[2].against_baseline.as_ref(), 1.25));
         assert!(close(felt[2].whole_against_baseline.as_ref(), 0.9));
         assert!(close(felt[0].against_baseline.as_ref(), 2.0));
+        let times = |felt: &Felt| felt.slow_down.map(|slow_down| (slow_down.ratio * 1e6).round());
+        assert_eq!([0, 1, 2].map(|at| times(&felt[at])), [None, Some(2e6), Some(1.6e6)]);
+        assert_eq!((felt[0].by_idle, felt[1].by_idle), (None, Some([2.0, 2.0])));
         assert_eq!(felt[0].whole_against_baseline, None, "without traffic there is no such rate");
     }
 }

@@ -4,7 +4,7 @@ use super::bulk::{count, figure, not_measured, number, word};
 use super::wins;
 use crate::record::{Cell, Params, Record};
 use crate::stats::http::is_open;
-use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Versus, versus};
+use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Versus, WALKS, versus};
 use crate::units::Bytes;
 
 const MIB: u64 = 1 << 20;
@@ -14,6 +14,7 @@ const MUCH_BYTES: u64 = 64 * MIB;
 const FASTER: &str = "moves bodies faster";
 const CHEAPER: &str = "takes less CPU time of proxy and backend for a byte";
 const SOONER: &str = "is answered sooner, at p99,";
+const KEPT: &str = "lets a hot set on the backend's CPU be walked faster";
 
 pub(super) fn sentences(record: &Record) -> Vec<String> {
     let baseline = record.header.baseline.as_str();
@@ -24,6 +25,7 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
                 tally(record, (mode, baseline), THROUGHPUT, FASTER),
                 tally(record, (mode, baseline), PER_CPU, CHEAPER),
                 tally(record, (mode, baseline), P99, SOONER),
+                tally(record, (mode, baseline), WALKS, KEPT),
             ]
             .into_iter()
             .flatten(),
@@ -47,7 +49,12 @@ fn everywhere<'a>(
     metric: &str,
 ) -> Vec<(&'a Cell, Versus)> {
     // CPU time is judged where as much as possible goes through; at an offered rate it is shown.
-    let wants_open = metric == P99;
+    // A hot set is judged where the traffic is the same in every mode, if that was measured.
+    let wants_open = match metric {
+        P99 => true,
+        WALKS => record.cells.iter().any(is_open),
+        _ => false,
+    };
     let cells = record.cells.iter().filter(|cell| is_open(cell) == wants_open);
     cells.filter_map(|cell| Some((cell, versus(record, cell.cell, mode, other, metric)?))).collect()
 }
@@ -71,8 +78,8 @@ fn against_own_copy(record: &Record) -> Vec<String> {
         let Some((stack, own)) = mode.split_once(':') else { continue };
         let copy = format!("{stack}:copy");
         if own != "copy" && copy != baseline {
-            let said = tally(record, (mode, &copy), THROUGHPUT, FASTER);
-            sentences.extend(said);
+            sentences.extend(tally(record, (mode, &copy), THROUGHPUT, FASTER));
+            sentences.extend(tally(record, (mode, &copy), WALKS, KEPT));
         }
     }
     sentences
@@ -174,6 +181,7 @@ fn place(params: &Params) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Sample;
     use crate::stats::http::tests::sketch;
 
     #[test]
@@ -211,7 +219,7 @@ mod tests {
                 if copy { "haproxy+nginx:copy" } else { "storaged+proxyd:copy" }.to_owned();
             if !copy {
                 let mode = "storaged+proxyd:adaptive".to_owned();
-                own.push(crate::record::Sample { mode, ..sample.clone() });
+                own.push(Sample { mode, ..sample.clone() });
             }
         }
         record.samples.extend(own);
@@ -221,6 +229,43 @@ mod tests {
         assert!(said.contains(words), "{said}");
         assert!(said.contains("Goal missed: objects of 64 KiB and 1 MiB, storaged"), "{said}");
         assert!(said.contains("Goal missed: p99 of these"), "{said}");
+    }
+
+    #[test]
+    fn a_hot_set_is_judged_where_the_traffic_is_the_same() {
+        let mut record = sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+        assert!(!sentences(&record).join("\n").contains("hot set"));
+        for sample in &mut record.samples {
+            let is_copy = sample.mode == "copy";
+            // Without a pause more traffic goes by, and the hot set is colder.
+            let ns = match (sample.cell, is_copy) {
+                (0, _) => 9000,
+                (_, true) => 3000,
+                (_, false) => 2000,
+            };
+            sample.series.insert("walk_ns".into(), vec![ns]);
+        }
+        let idle = record.samples.iter().filter(|sample| sample.mode == "copy").map(|sample| {
+            let series = [("walk_ns".to_owned(), vec![1000])].into();
+            Sample { mode: "idle".into(), bytes: 0, series, ..sample.clone() }
+        });
+        let idle: Vec<Sample> = idle.collect();
+        record.samples.extend(idle);
+        let said = sentences(&record).join("\n");
+        for words in [
+            "adaptive lets a hot set on the backend's CPU be walked faster than copy in 1",
+            "1.50x, interval 1.50-1.50",
+            "idle lets a hot set on the backend's CPU be walked faster than copy in 1",
+            "3.00x, interval 3.00-3.00",
+        ] {
+            assert!(said.contains(words), "{words} is missing:\n{said}");
+        }
+        assert!(!said.contains("idle moves") && !said.contains("idle takes"), "{said}");
+        // With nothing on a schedule, what there is.
+        record.cells.pop();
+        record.samples.retain(|sample| sample.cell == 0);
+        let said = sentences(&record).join("\n");
+        assert!(said.contains("idle lets a hot set on the backend's CPU be walked"), "{said}");
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
 ///
 /// The system refuses.
 pub fn place_client(plan: &HttpPlan) -> Result<(), Failure> {
-    plan.places.map_or(Ok(()), |places| cpus::pin(places.client))
+    cpus::place(plan.places.client)
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::client::{Look, SocketClient};
-use crate::run::Failure;
 use crate::run::load::{self, Asks, CpuTimes, Step};
 use crate::run::schedule::Schedule;
+use crate::run::{Failure, meter};
 
 /// CPU time of the processes so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,8 +28,8 @@ impl CpuTimes for CpuNs {
     }
 }
 
-/// Reads the clocks.
-pub type Meter<'a> = load::Meter<'a, CpuNs>;
+/// Reads the clocks, and has the hardware count.
+pub type Meter<'a> = meter::Meter<'a, CpuNs>;
 
 /// What went through while the clock ran; the bytes are those of bodies.
 pub type Window = load::Window<CpuNs>;

@@ -5,6 +5,7 @@ use std::thread;
 use super::super::conn::seed;
 use super::super::wire::Target;
 use super::*;
+use crate::run::meter::Events;
 use crate::run::{Stop, pattern};
 
 const LENGTH: u64 = 20_000;
@@ -44,8 +45,8 @@ fn client(connections: u32, answers: bool) -> SocketClient {
     SocketClient::to(server(answers), connections, (OBJECTS, LENGTH), &Stop::default()).unwrap()
 }
 
-fn meter() -> Result<CpuNs, Failure> {
-    Ok(CpuNs::default())
+fn meter() -> Meter<'static> {
+    Meter::new(&|| Ok(CpuNs::default()))
 }
 
 #[test]
@@ -53,13 +54,32 @@ fn without_a_pause_what_is_counted_is_a_part_of_what_came() {
     let mut client = client(3, true);
     for _ in 0..2 {
         let window =
-            client.closed(Duration::from_millis(5), Duration::from_millis(20), &meter).unwrap();
+            client.closed(Duration::from_millis(5), Duration::from_millis(20), meter()).unwrap();
         assert!(window.bytes <= window.all_bytes && window.elapsed_ns >= 20_000_000);
         // Every answer is complete in the end.
         assert_eq!(window.all_bytes % LENGTH, 0);
         assert!(window.all_bytes >= 3 * LENGTH && window.answers.is_none());
         assert!(client.conns.iter().all(|conn| conn.is_idle() && conn.wire.is_quiet()));
     }
+}
+
+#[test]
+fn while_the_clock_runs_the_events_of_all_who_take_part_are_counted() {
+    let Some(events) = Events::of_kernel() else {
+        println!("not run: perf_event_open is refused, even for the kernel's own events");
+        return;
+    };
+    let mut client = client(2, true);
+    let (warm_up, clocked) = (Duration::from_millis(1), Duration::from_millis(5));
+    let closed = client.closed(warm_up, clocked, meter().counting(&events)).unwrap();
+    let schedule = Schedule::new(1, 1_000_000, warm_up, Duration::from_millis(20));
+    let open = client.open(&schedule, meter().counting(&events)).unwrap();
+    let unseen = client.closed(warm_up, clocked, meter()).unwrap();
+    for window in [&closed, &open] {
+        assert_eq!(window.events.keys().collect::<Vec<_>>(), ["page-faults", "task-clock"]);
+        assert!(window.events["task-clock"] > 0);
+    }
+    assert!(unseen.events.is_empty());
 }
 
 #[test]
@@ -80,7 +100,7 @@ fn on_a_schedule_every_request_that_counts_has_a_latency() {
     let schedule = Schedule::new(1, 1_000_000, Duration::from_millis(10), sample);
     let counted = schedule.due_ns.iter().filter(|due| **due >= schedule.counted_from_ns).count();
     assert!(counted > 0 && counted < schedule.due_ns.len());
-    let window = client.open(&schedule, &meter).unwrap();
+    let window = client.open(&schedule, meter()).unwrap();
     let answers = window.answers.unwrap();
     let recorded: u64 = answers.latencies.iter().map(|(_, count)| count).sum();
     assert_eq!((recorded, answers.unanswered), (counted as u64, 0));
@@ -92,7 +112,7 @@ fn on_a_schedule_every_request_that_counts_has_a_latency() {
 fn what_is_never_answered_is_counted_as_late_and_not_left_out() {
     let mut client = client(2, false);
     let schedule = Schedule::new(1, 1_000_000, Duration::ZERO, Duration::from_millis(20));
-    let window = client.open(&schedule, &meter).unwrap();
+    let window = client.open(&schedule, meter()).unwrap();
     let answers = window.answers.unwrap();
     // Two went out and wait, the others found no connection that had nothing to do.
     assert_eq!(answers.unanswered, schedule.due_ns.len() as u64);
@@ -107,6 +127,6 @@ fn a_stop_ends_a_run() {
     let stop = Stop::default();
     let mut client = SocketClient::to(server(true), 1, (OBJECTS, LENGTH), &stop).unwrap();
     stop.ask(2);
-    let failure = client.closed(Duration::ZERO, Duration::from_secs(3600), &meter).unwrap_err();
+    let failure = client.closed(Duration::ZERO, Duration::from_secs(3600), meter()).unwrap_err();
     assert_eq!(failure, Failure::Stopped(2));
 }

@@ -50,7 +50,7 @@ impl Setup<'_> {
 
     /// Starts the backend, where it belongs.
     fn start_backend(&self, name: &'static str, command: Command) -> Result<Daemon, Failure> {
-        let cpu = self.plan.places.map(|places| places.backend);
+        let cpu = self.plan.places.backend;
         let start = || Daemon::start(name, command, self.folder, cpu);
         match self.link {
             Some(link) => link.at_backend(start)?,
@@ -156,7 +156,7 @@ impl Running {
             Program::Haproxy => theirs::haproxy(setup, &front, &between)?,
             _ => theirs::nginx_proxy(setup, &front, &between)?,
         };
-        let cpu = setup.plan.places.map(|places| places.proxy);
+        let cpu = setup.plan.places.proxy;
         let mut proxy = Daemon::start(proxy_name(proxy), command, setup.folder, cpu)?;
         if setup.plan.scheme != Scheme::H3 {
             proxy.wait_for(&front, setup.patience, stop)?;

@@ -14,6 +14,7 @@ use crate::experiment::Family;
 use crate::experiment::net::NetMode;
 use crate::run::cpu_clock::CpuClock;
 use crate::run::load;
+use crate::run::meter::{Events, Meter};
 use crate::run::process::Part as _;
 use crate::run::schedule::Schedule;
 use crate::run::{self, Failure, Stop, send};
@@ -35,6 +36,8 @@ pub struct Setup<'a> {
     pub network: &'a Network,
     /// The server's CPU, if it has one.
     pub server_cpu: Option<u32>,
+    /// Hardware counters: opened before any server, they are of all of them.
+    pub events: &'a Events,
     /// How long anything may take.
     pub patience: Duration,
     /// Whether to stop.
@@ -150,7 +153,7 @@ impl<'a> Lane<'a> {
     }
 
     /// CPU time of both processes so far.
-    fn meter(&self) -> Result<CpuNs, Failure> {
+    fn cpu(&self) -> Result<CpuNs, Failure> {
         let server = self.server.as_ref().map_or(Ok(0), ServerProcess::cpu_ns)?;
         Ok(CpuNs { client: self.ourselves.ns()?, server })
     }
@@ -213,7 +216,9 @@ impl<'a> Lane<'a> {
     ) -> Result<Window, Failure> {
         self.serving(false, |lane| {
             client.begin();
-            let window: Window = load::closed(client, (warm_up, clocked), true, &|| lane.meter())?;
+            let cpu = || lane.cpu();
+            let meter = Meter::new(&cpu).counting(lane.setup.events);
+            let window: Window = load::closed(client, (warm_up, clocked), true, meter)?;
             let answered = lane.messages(&window);
             Ok((window, answered))
         })
@@ -227,7 +232,9 @@ impl<'a> Lane<'a> {
     pub fn open(&mut self, client: &mut NetClient, schedule: &Schedule) -> Result<Window, Failure> {
         self.serving(false, |lane| {
             client.begin();
-            let window: Window = load::open(client, schedule, &|| lane.meter())?;
+            let cpu = || lane.cpu();
+            let meter = Meter::new(&cpu).counting(lane.setup.events);
+            let window: Window = load::open(client, schedule, meter)?;
             let answered = lane.messages(&window);
             Ok((window, answered))
         })
@@ -264,7 +271,9 @@ impl<'a> Lane<'a> {
         clocked: Duration,
     ) -> Result<Pings, Failure> {
         self.echoing(|lane| {
-            let pings = client.sample(warm_up, clocked, &|| lane.meter())?;
+            let cpu = || lane.cpu();
+            let meter = Meter::new(&cpu).counting(lane.setup.events);
+            let pings = client.sample(warm_up, clocked, meter)?;
             let answered = pings.all_messages;
             Ok((pings, answered))
         })

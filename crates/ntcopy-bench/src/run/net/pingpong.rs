@@ -1,6 +1,7 @@
 //! One message there and back, the next when it has come: as `sockperf ping-pong` does it, with
 //! calls that wait, one send and one receive on either side.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -13,7 +14,8 @@ use super::client::CpuNs;
 use super::end::flags;
 use super::message::Shape;
 use crate::run::latency::{Answers, histogram, take_answers};
-use crate::run::load::{CpuTimes as _, Meter};
+use crate::run::load::CpuTimes as _;
+use crate::run::meter::Meter;
 use crate::run::{Failure, Stop, pattern};
 
 /// The number of the last message, which ends the server's part.
@@ -102,6 +104,8 @@ pub struct Pings {
     pub elapsed_ns: u64,
     /// CPU time of both processes meanwhile.
     pub cpu: CpuNs,
+    /// What the hardware counted meanwhile.
+    pub events: BTreeMap<String, u64>,
     /// Messages of the whole run.
     pub all_messages: u64,
 }
@@ -206,7 +210,7 @@ impl PingPong {
         while begun.elapsed() < warm_up {
             self.go()?;
         }
-        let before = meter()?;
+        let before = meter.start()?;
         let opened = Instant::now();
         let (mut last, mut messages) = (opened, 0);
         loop {
@@ -220,11 +224,12 @@ impl PingPong {
                 break;
             }
         }
-        let cpu = meter()?.since(before);
+        let (after, events) = meter.stop()?;
+        let cpu = after.since(before);
         let elapsed_ns = u64::try_from((last - opened).as_nanos()).unwrap_or(u64::MAX);
         let all_messages = self.finish()?;
         let latencies = take_answers(&latencies, 0);
-        Ok(Pings { latencies, messages, elapsed_ns, cpu, all_messages })
+        Ok(Pings { latencies, messages, elapsed_ns, cpu, events, all_messages })
     }
 }
 
@@ -234,6 +239,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::run::meter::Events;
 
     fn shape(datagrams: bool) -> Shape {
         Shape { datagrams, request_bytes: 5000, response_bytes: 5000, hint: false }
@@ -256,15 +262,31 @@ mod tests {
     fn every_message_has_a_latency_and_the_server_counts_the_same() {
         for datagrams in [false, true] {
             let (mut client, server) = game(datagrams);
-            let meter = || Ok(CpuNs::default());
+            let meter = Meter::new(&|| Ok(CpuNs::default()));
             let pings =
-                client.sample(Duration::from_millis(1), Duration::from_millis(5), &meter).unwrap();
+                client.sample(Duration::from_millis(1), Duration::from_millis(5), meter).unwrap();
             assert_eq!(server.join().unwrap(), Ok(pings.all_messages));
             let counted: u64 = pings.latencies.latencies.iter().map(|(_, count)| count).sum();
             assert_eq!(counted, pings.messages);
             assert!(pings.messages > 0 && pings.all_messages > pings.messages);
             assert!(pings.elapsed_ns >= 5_000_000);
         }
+    }
+
+    #[test]
+    fn what_client_and_server_do_under_the_clock_is_counted() {
+        // Before the server is started, as the experiment does it.
+        let Some(events) = Events::of_kernel() else {
+            println!("not run: perf_event_open is refused, even for the kernel's own events");
+            return;
+        };
+        let (mut client, server) = game(false);
+        let cpu = || Ok(CpuNs::default());
+        let meter = Meter::new(&cpu).counting(&events);
+        let pings = client.sample(Duration::ZERO, Duration::from_millis(5), meter).unwrap();
+        assert_eq!(server.join().unwrap(), Ok(pings.all_messages));
+        assert_eq!(pings.events.keys().collect::<Vec<_>>(), ["page-faults", "task-clock"]);
+        assert!(pings.events["task-clock"] > 0);
     }
 
     #[test]

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Bench, Halt, Lane};
+use crate::experiment::Mode;
 use crate::experiment::http::{HttpMode, Way};
 use crate::plan::group_order;
 use crate::plan::http::{HttpCell, HttpForm};
 use crate::record::{Line, Sample};
 use crate::run::Failure;
-use crate::run::http::{Client, Look, Proof, Schedule, Window};
+use crate::run::http::{Client, Look, Meter, Proof, Running, Schedule, Walking, Window};
 use crate::sample::{Progress, Writer};
 use crate::units::Bytes;
 
@@ -55,7 +56,7 @@ impl<'a> CellRun<'a> {
         progress: &mut Progress,
     ) -> Result<(), Halt> {
         let plan = self.bench.plan;
-        let width = lanes.len() as u64;
+        let width = plan.width(lanes.len());
         let before = u64::from(self.number) * u64::from(plan.pairs) * width;
         let what = self.what();
         progress.at(&format!("{what}: checking every byte"), before);
@@ -65,11 +66,15 @@ impl<'a> CellRun<'a> {
                 self.alive.push(lane.way);
             }
         }
-        let order: Vec<usize> = (0..lanes.len()).collect();
+        // Behind the last lane: a victim with nobody at work beside it.
+        let order: Vec<usize> = (0..width as usize).collect();
         for pair in 0..plan.pairs {
             for (position, index) in (0..).zip(group_order(&order, pair)) {
-                let lane = &mut lanes[index];
                 progress.at(&what, before + u64::from(pair) * width + u64::from(position));
+                let Some(lane) = lanes.get_mut(index) else {
+                    self.idle((pair, position), writer)?;
+                    continue;
+                };
                 if !self.alive.contains(&lane.way) {
                     continue;
                 }
@@ -129,7 +134,7 @@ impl<'a> CellRun<'a> {
         client.check(objects, Look::comparing(bench.options.spoil))?;
         if lane.way.mode == HttpMode::Adaptive {
             let running = &lane.running;
-            client.closed(Duration::ZERO, bench.plan.learning, &|| running.cpu())?;
+            client.closed(Duration::ZERO, bench.plan.learning, Meter::new(&|| running.cpu()))?;
         }
         lane.client = Some(client);
         Ok(())
@@ -138,25 +143,23 @@ impl<'a> CellRun<'a> {
     /// One sample: the load, the kernel's counters held against the mode, one object compared.
     fn sample(&mut self, lane: &mut Lane, pair: u32, position: u32) -> Result<Sample, Failure> {
         let bench = self.bench;
-        let times = bench.plan.times(self.cell.form);
         let running = &lane.running;
         let gone = || Failure::Answer("the client is gone".to_owned());
         let client = lane.client.as_mut().ok_or_else(gone)?;
         let proof = Proof::begin(running, bench.plan.scheme)?;
-        let meter = || running.cpu();
-        let window = match self.offered {
-            None => client.closed(times.warm_up, times.sample, &meter)?,
-            Some(offered) => {
-                // Another one in each group, and the same in all of its modes.
-                let seed = (u64::from(self.number) << 32) | u64::from(pair);
-                let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
-                client.open(&schedule, &meter)?
+        let (window, walks) = match &bench.victim {
+            None => (self.load(client, running, pair, None)?, Vec::new()),
+            Some(victim) => {
+                victim.beside(|walking| self.load(client, running, pair, Some(walking)))?
             }
         };
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         // What was given up is nobody's to count.
-        let counters =
+        let mut counters =
             if is_whole { proof.check(running, window.all_bytes)? } else { BTreeMap::new() };
+        let series = series(&window, !counters.is_empty(), walks);
+        // Of what was clocked, given up or not.
+        counters.extend(window.events.clone());
         client.check(1, Look::comparing(false))?;
         if self.bench.plan.ways.first() == Some(&lane.way) {
             let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
@@ -170,10 +173,57 @@ impl<'a> CellRun<'a> {
             bytes: window.bytes,
             elapsed_ns: window.elapsed_ns,
             phases_ns: phases(&window),
-            series: series(&window, !counters.is_empty()),
+            series,
             counters,
         })
     }
+
+    /// What the clients ask in one sample, and what comes of it.
+    fn load(
+        &self,
+        client: &mut Client,
+        running: &Running,
+        pair: u32,
+        walking: Option<&Walking<'_>>,
+    ) -> Result<Window, Failure> {
+        let times = self.bench.plan.times(self.cell.form);
+        let cpu = || {
+            let cpu = running.cpu();
+            cpu.map(|cpu| walking.map_or(cpu, |walking| walking.read(cpu)))
+        };
+        let meter = Meter::new(&cpu).counting(&self.bench.events);
+        let Some(offered) = self.offered else {
+            return client.closed(times.warm_up, times.sample, meter);
+        };
+        // Another one in each group, and the same in all of its modes.
+        let seed = (u64::from(self.number) << 32) | u64::from(pair);
+        let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
+        client.open(&schedule, meter)
+    }
+
+    /// One sample of a victim that is left alone, if there is one.
+    fn idle(&self, (pair, position): (u32, u32), writer: &mut Writer) -> Result<(), Halt> {
+        let Some(victim) = &self.bench.victim else { return Ok(()) };
+        let times = self.bench.plan.times(self.cell.form);
+        let alone = victim.alone(times.warm_up, times.sample, self.bench.stop);
+        let (elapsed_ns, walks) = alone.map_err(|failure| self.bench.halt(failure))?;
+        Ok(writer.line(&Line::Sample(Sample {
+            cell: self.number,
+            pair,
+            position,
+            mode: Mode::Idle.to_string(),
+            bytes: 0,
+            elapsed_ns,
+            phases_ns: BTreeMap::new(),
+            counters: BTreeMap::new(),
+            series: walked(walks).into_iter().collect(),
+        }))?)
+    }
+}
+
+/// The victim's walks, if any lay in the window.
+fn walked(walks: Vec<u64>) -> Option<(String, Vec<u64>)> {
+    (!walks.is_empty()).then(|| ("walk_ns".to_owned(), walks))
 }
 
 /// CPU time of each process while the clock ran.
@@ -184,8 +234,9 @@ fn phases(window: &Window) -> BTreeMap<String, u64> {
         .into()
 }
 
-fn series(window: &Window, is_counted: bool) -> BTreeMap<String, Vec<u64>> {
+fn series(window: &Window, is_counted: bool, walks: Vec<u64>) -> BTreeMap<String, Vec<u64>> {
     let mut series = BTreeMap::from([("answered".to_owned(), vec![window.answered])]);
+    series.extend(walked(walks));
     if is_counted {
         series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
     }

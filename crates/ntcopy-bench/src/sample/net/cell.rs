@@ -153,7 +153,7 @@ impl<'a> CellRun<'a> {
             }
         };
         let whole = lane.whole(&window);
-        let counters = match whole {
+        let mut counters = match whole {
             Some(messages) => lane.check_proof(&proof, messages)?,
             // What was given up is nobody's to count.
             None => BTreeMap::new(),
@@ -165,6 +165,9 @@ impl<'a> CellRun<'a> {
             let per_1000_s = window.answered as f64 * 1e12 / window.elapsed_ns as f64;
             self.rates.push(per_1000_s as u64);
         }
+        let series = self.series(&window, !counters.is_empty());
+        // Of what was clocked, given up or not.
+        counters.extend(window.events.clone());
         let sample = Sample {
             cell: self.number,
             pair,
@@ -173,7 +176,7 @@ impl<'a> CellRun<'a> {
             bytes: window.bytes,
             elapsed_ns: window.elapsed_ns,
             phases_ns: phases(&window),
-            series: self.series(&window, !counters.is_empty()),
+            series,
             counters,
         };
         if whole.is_none() {

@@ -19,6 +19,7 @@ Examples:
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
   ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
+  ntcopy bench http --kernel um --hot-set 512KiB         what the backend leaves of the cache
 
 A client asks a proxy, which asks a backend. Each combination of objects and connections is \
 measured twice. Without a pause, every connection asks anew as soon as it is answered: how much \
@@ -35,6 +36,10 @@ With --transport veth there is also nocache: plain sends, and the feature tx-noc
 devices. Client and proxy are in one network namespace then, the backend in another, with a pair of
 devices for each mode. They have no names, and go with the program, however it ends; the namespace
 that it was started in is not touched. This takes root, or a system that lets users make namespaces.
+
+With --hot-set a victim on the backend's CPU walks through a hot set of that size every 2 ms, line \
+after line in random order, and times itself; idle is the walk while nobody asks. A booted kernel \
+is put on one CPU of the host then, so that the kernel's copies and the victim share its caches.
 
 With several stacks a mode is called STACK:MODE, and the first stack's copy is the baseline.
 
@@ -83,6 +88,10 @@ pub struct HttpArgs {
     /// The backend's send buffers [default: the system's]
     #[arg(long, value_name = "SIZE")]
     sndbuf: Option<Bytes>,
+    /// Size of a hot set that a victim on the backend's CPU walks through meanwhile; without
+    /// --cpus the backend is kept on the last CPU [default: none]
+    #[arg(long, value_name = "SIZE")]
+    hot_set: Option<Bytes>,
 }
 
 impl HttpArgs {
@@ -100,6 +109,7 @@ impl HttpArgs {
             rate: self.rate,
             cpus: self.cpus.clone(),
             sndbuf_bytes: self.sndbuf.map(|size| size.0),
+            hot_set_bytes: self.hot_set.map(|size| size.0),
             pairs: self.common.pairs,
             quick: self.common.quick,
         }
@@ -124,6 +134,8 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
         common: &args.common,
         name: NAME,
         kernel_cpus: KERNEL_CPUS,
+        // Else the kernel's copies and the victim may be on two.
+        on_one_cpu: args.hot_set.is_some(),
         worker_args: Vec::new(),
         plan: &|cpus| http::plan(&args.settings(), cpus),
         needs: Needs::of_http,

@@ -106,6 +106,7 @@ pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
         common: &args.common,
         name: NAME,
         kernel_cpus: KERNEL_CPUS,
+        on_one_cpu: false,
         worker_args: super::server_args(),
         plan: &|cpus| net::plan(&args.settings(), cpus),
         needs: Needs::of_net,

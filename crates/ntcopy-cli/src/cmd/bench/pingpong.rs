@@ -80,6 +80,7 @@ pub fn run(args: &PingPongArgs) -> anyhow::Result<ExitCode> {
         common: &args.common,
         name: NAME,
         kernel_cpus: KERNEL_CPUS,
+        on_one_cpu: false,
         worker_args: super::server_args(),
         plan: &|cpus| pingpong::plan(&args.settings(), cpus),
         needs: Needs::of_pingpong,

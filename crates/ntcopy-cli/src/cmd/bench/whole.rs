@@ -30,6 +30,8 @@ pub struct Whole<'a, P> {
     pub name: &'static str,
     /// CPUs of a booted kernel.
     pub kernel_cpus: u32,
+    /// Whether all of a booted kernel is put on one CPU of the host, if --pin does not say.
+    pub on_one_cpu: bool,
     /// The arguments of this program that lead to the other process, if it is this program.
     pub worker_args: Vec<String>,
     /// Makes the plan for a kernel with these CPUs.
@@ -111,7 +113,7 @@ impl<P> Whole<'_, P> {
         let request = Request {
             kernel,
             kernel_cpus: self.kernel_cpus,
-            pin: pin(self.common, false)?,
+            pin: pin(self.common, self.on_one_cpu)?,
             needs: (self.needs)(&plan),
             place: place.clone(),
             args: std::env::args_os().skip(1).collect(),

@@ -113,9 +113,9 @@ impl Drive {
         let shared = Rc::clone(&self.shared);
         let run = async {
             shared.pause(warm_up, &mut tasks).await?;
-            let opened = shared.tally().mark(shared.ns(), meter)?;
+            let opened = shared.tally().begin(|| shared.ns(), meter)?;
             shared.pause(clocked, &mut tasks).await?;
-            let closed = shared.tally().mark(shared.ns(), meter)?;
+            let closed = shared.tally().end(shared.ns(), meter)?;
             shared.is_closing.set(true);
             shared.ended(&mut tasks).await?;
             Ok(shared.tally().window(opened, closed, None))
@@ -142,7 +142,7 @@ impl Drive {
             shared.stop.check()?;
             let now = shared.ns();
             if opened.is_none() && now >= schedule.counted_from_ns {
-                opened = Some(shared.tally().mark(now, meter)?);
+                opened = Some(shared.tally().begin(|| shared.ns(), meter)?);
             }
             while let Some(&due) = schedule.due_ns.get(issued)
                 && due <= now
@@ -176,13 +176,14 @@ impl Drive {
             }
         }
         let now = shared.ns();
-        let closed = shared.tally().mark(now, meter)?;
+        let closed = shared.tally().end(now, meter)?;
         let mut late: Vec<u64> = under_way.into_iter().flatten().collect();
         late.extend(&schedule.due_ns[issued..]);
         late.retain(|due| *due >= schedule.counted_from_ns);
         late.iter().for_each(|due| record(&mut latencies, schedule, *due, now));
         let answers: Answers = take_answers(&latencies, late.len() as u64);
-        Ok(shared.tally().window(opened.unwrap_or(closed), closed, Some(answers)))
+        let opened = opened.unwrap_or_else(|| closed.clone());
+        Ok(shared.tally().window(opened, closed, Some(answers)))
     }
 }
 

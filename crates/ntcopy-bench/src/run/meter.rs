@@ -1,0 +1,135 @@
+//! What is read where a run's clock starts, and again where it stops.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::Failure;
+use crate::hardware::Hardware;
+
+/// Hardware counters of this thread and of all that it starts from then on, and the machine's.
+///
+/// Opened once, before the first server or daemon: a counter is handed on to whatever threads and
+/// processes they start later, and across exec. Those of other modes wait while a sample is taken,
+/// and whoever waits counts nothing.
+pub struct Events(RefCell<Hardware>);
+
+impl Events {
+    /// Opens them. What is missing is left out, as of [`Hardware`].
+    #[must_use]
+    pub fn open() -> Events {
+        Events(RefCell::new(Hardware::open()))
+    }
+
+    fn start(&self) {
+        self.0.borrow_mut().start();
+    }
+
+    fn stop(&self) -> BTreeMap<String, u64> {
+        self.0.borrow_mut().stop()
+    }
+
+    /// The kernel's own events in the place of the hardware's.
+    #[cfg(test)]
+    pub fn of_kernel() -> Option<Events> {
+        Hardware::of_kernel().map(|hardware| Events(RefCell::new(hardware)))
+    }
+}
+
+/// Reads CPU time, and has the hardware count in between.
+pub struct Meter<'a, C> {
+    cpu: &'a dyn Fn() -> Result<C, Failure>,
+    events: Option<&'a Events>,
+}
+
+// Not derived: that would ask the same of the CPU times.
+impl<C> Clone for Meter<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Meter<'_, C> {}
+
+impl<'a, C> Meter<'a, C> {
+    /// Of these clocks, and of no counter: for what is not recorded.
+    pub fn new(cpu: &'a dyn Fn() -> Result<C, Failure>) -> Meter<'a, C> {
+        Meter { cpu, events: None }
+    }
+
+    /// And of these counters.
+    #[must_use]
+    pub fn counting(self, events: &'a Events) -> Meter<'a, C> {
+        Meter { events: Some(events), ..self }
+    }
+
+    /// Right before the clock starts: switching counters on takes a while.
+    pub(super) fn start(&self) -> Result<C, Failure> {
+        if let Some(events) = self.events {
+            events.start();
+        }
+        (self.cpu)()
+    }
+
+    /// Right after it has stopped; gives what was counted as well.
+    pub(super) fn stop(&self) -> Result<(C, BTreeMap<String, u64>), Failure> {
+        let cpu = (self.cpu)()?;
+        Ok((cpu, self.events.map_or_else(BTreeMap::new, Events::stop)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// More programs than this process has page faults while it waits for a line.
+    const PROGRAMS: u64 = 40;
+
+    /// Waits for a line, runs programs, says so.
+    fn shell() -> Child {
+        let script = format!("read go; for i in $(seq {PROGRAMS}); do /bin/true; done; echo done");
+        Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    #[test]
+    fn what_another_process_and_its_children_do_is_in_the_sum() {
+        let Some(events) = Events::of_kernel() else {
+            println!("not run: perf_event_open is refused, even for the kernel's own events");
+            return;
+        };
+        let clock = || Ok(7);
+        let meter = Meter::new(&clock).counting(&events);
+        assert_eq!(meter.start(), Ok(7));
+        let (_, alone) = meter.stop().unwrap();
+        let mut child = shell();
+        assert_eq!(meter.start(), Ok(7));
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let (cpu, counted) = meter.stop().unwrap();
+        child.wait().unwrap();
+        assert_eq!((cpu, said.as_str()), (7, "done\n"));
+        assert_eq!(
+            counted.keys().collect::<Vec<_>>(),
+            ["page-faults", "task-clock"],
+            "as they were named, and without a mark: these take no turns"
+        );
+        // A program that is started has a page fault for its text, its data and its stack.
+        let least = alone["page-faults"] + 3 * PROGRAMS;
+        assert!(counted["page-faults"] > least, "{alone:?} {counted:?}");
+    }
+
+    #[test]
+    fn without_counters_only_the_clocks_are_read() {
+        let clock = || Ok(7);
+        assert_eq!(Meter::new(&clock).start(), Ok(7));
+        assert_eq!(Meter::new(&clock).stop(), Ok((7, BTreeMap::new())));
+    }
+}
