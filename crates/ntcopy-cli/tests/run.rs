@@ -1,37 +1,18 @@
 //! `ntcopy run` as a user sees it: what it refuses, what it passes on, and in a kernel that knows
 //! the flag, that programs that were never changed are hinted.
 
+mod preload;
+
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::{env, fs};
 
+use preload::{PYTHON, SENDER, SENT_BYTES, built, good, hinted, library, rises};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn program() -> &'static str {
     env!("CARGO_BIN_EXE_ntcopy")
-}
-
-/// The library, built and linked as `make build` does it.
-fn library() -> &'static str {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    let library = LIBRARY.get_or_init(|| {
-        let profile = Path::new(program()).parent().expect("a folder of the program");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "-q", "--locked", "-p", "ntcopy-preload", "--target-dir"]);
-        cargo.arg(profile.parent().expect("the target folder"));
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        good(&cargo.output().expect("cargo, which runs this test"));
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ntcopy-preload/link.sh");
-        let rust = profile.join("libntcopy_preload.a");
-        good(&Command::new(script).arg(rust).arg(&folder).output().expect("a shell"));
-        folder.join("libntcopy-preload.so")
-    });
-    library.to_str().expect("a target folder in UTF-8")
 }
 
 fn ntcopy_run(arguments: &[&str]) -> Command {
@@ -46,13 +27,6 @@ fn output(arguments: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The standard output of a run that must end well.
-fn good(output: &Output) -> String {
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{:?}\n{}\n{said}", output.status, text(&output.stdout));
-    text(&output.stdout)
 }
 
 fn this_kernel_knows() -> bool {
@@ -222,16 +196,31 @@ fn a_program_that_ends_at_once_is_not_missed() {
     }
 }
 
-/// Sends 8 MiB by `sendall`, which Python makes of send.
-const SENDER: &str = "import socket, threading\n\
-                      here, there = socket.socketpair()\n\
-                      def read():\n\
-                      \x20while there.recv(1 << 20): pass\n\
-                      reader = threading.Thread(target=read)\n\
-                      reader.start()\n\
-                      for _ in range(8): here.sendall(b'x' * (1 << 20))\n\
-                      here.close()\n\
-                      reader.join()\n";
+/// The timing program. All of the tests together have it built; this one alone builds it.
+fn run_overhead() -> PathBuf {
+    let example = Path::new(program()).with_file_name("examples").join("run_overhead");
+    if !example.exists() {
+        built(&["-p", "ntcopy-cli", "--example", "run_overhead"]);
+    }
+    example
+}
+
+#[test]
+fn what_it_costs_a_call_that_it_leaves_alone_can_be_measured() {
+    let example = run_overhead();
+    let timing = |library: &str| {
+        let mut timing = Command::new(&example);
+        timing.args(["--pairs", "5", "--calls", "20", library]);
+        timing.output().expect("the example starts")
+    };
+    let table = good(&timing(library()));
+    let rows: Vec<&str> = table.lines().skip(2).collect();
+    assert_eq!(rows.len(), 7, "{table}");
+    assert!(rows.iter().all(|row| row.split('|').count() == 6 && row.contains("x (")), "{table}");
+    // Without the library, nothing is measured.
+    let none = timing("/nonexistent.so");
+    assert!(!none.status.success() && none.stdout.is_empty(), "{none:?}");
+}
 
 /// The sum of all that a kernel counted under each of these command lines, in its own guest.
 fn hinted_bytes(lines: &[Vec<&str>]) -> Vec<u64> {
@@ -250,29 +239,17 @@ fn hinted_bytes(lines: &[Vec<&str>]) -> Vec<u64> {
         .args(["kernel", "boot", "--timeout", "120", "--", "sh", "-c", &script])
         .output()
         .expect("the program starts");
-    let lines = good(&booted);
-    let totals: Vec<u64> = lines
-        .lines()
-        .filter(|line| line.starts_with('{'))
-        .map(|line| {
-            let object: serde_json::Value = serde_json::from_str(line).expect("JSON");
-            object["hinted_total_bytes"].as_u64().expect("a number")
-        })
-        .collect();
-    let before = std::iter::once(0).chain(totals.iter().copied());
-    totals.iter().zip(before).map(|(total, before)| total - before).collect()
+    rises(&good(&booted), hinted)
 }
 
 #[test]
 fn in_a_kernel_that_knows_the_flag_unchanged_programs_are_hinted() {
-    let python = "/usr/bin/python3";
     let run = |more: &[&'static str]| {
         let start = vec![program(), "run", "--library", library()];
-        [&start, more, &["--", python, "SENDER"]].concat()
+        [&start, more, &["--", PYTHON, "SENDER"]].concat()
     };
-    let whole = 8 << 20;
     let counted = hinted_bytes(&[
-        vec![python, "SENDER"],
+        vec![PYTHON, "SENDER"],
         run(&[]),
         run(&["--unix"]),
         run(&["--tcp"]),
@@ -280,5 +257,5 @@ fn in_a_kernel_that_knows_the_flag_unchanged_programs_are_hinted() {
         run(&["--mode", "nt"]),
         run(&["--stat"]),
     ]);
-    assert_eq!(counted, [0, whole, whole, 0, 0, whole, whole]);
+    assert_eq!(counted, [0, SENT_BYTES, SENT_BYTES, 0, 0, SENT_BYTES, SENT_BYTES]);
 }
