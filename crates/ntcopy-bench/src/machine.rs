@@ -5,6 +5,7 @@
 //! passes that in, in the environment ([`FACTS_VARIABLE`]).
 
 mod debug;
+mod topology;
 
 use std::fs;
 
@@ -13,7 +14,7 @@ use ntcopy::libc::Libc;
 use serde::{Deserialize, Serialize};
 
 use crate::hardware;
-use crate::record::{Cache, Machine};
+use crate::record::{Cache, Machine, Topology};
 
 pub use debug::not_a_timing;
 
@@ -36,6 +37,9 @@ pub struct HostFacts {
     /// The one CPU that a booted kernel is put on, if so.
     #[serde(default)]
     pub kernel_pin: Option<u32>,
+    /// How the CPUs lie, if the kernel tells.
+    #[serde(default)]
+    pub topology: Option<Box<Topology>>,
 }
 
 impl HostFacts {
@@ -50,6 +54,7 @@ impl HostFacts {
                 .ok()
                 .map(|text| text.trim().to_owned()),
             kernel_pin: None,
+            topology: topology::detect().map(Box::new),
         }
     }
 
@@ -79,6 +84,7 @@ pub fn describe() -> Machine {
                 shared_by_cpus: cache.shared_by_cpus,
             })
             .collect(),
+        topology: host.topology,
         llc_bytes: cpu.llc_bytes(),
         memory_bytes: host.memory_bytes,
         kernel_kind: kernel_kind(),

@@ -8,6 +8,7 @@ mod compact;
 mod read;
 #[cfg(test)]
 pub(crate) mod testing;
+mod topology;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use read::{ReadError, Record};
+pub use topology::{CpuList, NoCpuList, NumaNode, SharedCaches, Topology};
 
 /// Version of the record format. A reader refuses a larger one. Version 2 packs the histograms
 /// among a sample's series; all else is as in version 1.
@@ -104,6 +106,10 @@ pub struct Machine {
     pub cpus: u32,
     /// Caches as CPUID reports them, innermost first.
     pub caches: Vec<Cache>,
+    /// How the host's CPUs lie; none in records from before it was noted, and where its kernel does
+    /// not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Box<Topology>>,
     /// Size in bytes of the last-level cache that one CPU sees.
     pub llc_bytes: u64,
     /// Bytes of memory.
@@ -133,6 +139,16 @@ pub struct Machine {
     /// The hardware counters; none in records from before there were any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hardware_counters: Vec<HardwareCounter>,
+}
+
+impl Machine {
+    /// Whether a name among a sample's counters is one of the hardware's, or a mark beside one
+    /// (`cycles:counted_permille`).
+    #[must_use]
+    pub fn is_hardware_counter(&self, name: &str) -> bool {
+        let name = name.split(':').next().unwrap_or(name);
+        self.hardware_counters.iter().any(|counter| counter.name == name)
+    }
 }
 
 /// A combination of parameters.

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use ntcopy_bench::record::Record;
+use ntcopy_bench::record::{NumaNode, Record, SharedCaches, Topology};
 use ntcopy_report::page;
 
 fn command() -> Vec<String> {
@@ -222,6 +222,39 @@ fn a_single_cell_has_a_table_and_no_plot() {
     assert!(!page.contains("class=\"wide\""));
     assert_eq!(page.matches("role=\"img\"").count(), 1, "the picture of the machine");
     assert!(words(&page).contains("1 MiB copy baseline 77,"), "{}", words(&page));
+}
+
+#[test]
+fn a_machine_whose_record_tells_how_its_cpus_lie_is_drawn_so() {
+    let older = common::synthetic_rounds();
+    let lists = |lists: &[&str]| lists.iter().map(|list| list.parse().unwrap()).collect();
+    let mut newer = common::synthetic_published();
+    newer.machine.topology = Some(Box::new(Topology {
+        packages: lists(&["0-1"]),
+        nodes: vec![NumaNode { node: 0, cpus: "0-1".parse().unwrap(), memory_bytes: 8 << 30 }],
+        cores: lists(&["0-1"]),
+        caches: vec![SharedCaches {
+            level: 3,
+            kind: "unified".into(),
+            size_bytes: 32 << 20,
+            cpus: lists(&["0-1"]),
+        }],
+    }));
+    // As before where no record tells, and once for both where one does.
+    let alone = words(&html(std::slice::from_ref(&older)));
+    assert!(alone.contains("spread over packages and cores is not in the record"), "{alone}");
+    let page = html(&[older, newer.clone()]);
+    let both = words(&page);
+    assert_eq!(page.matches("class=\"topology\"").count(), 1, "the same machine");
+    for name in ["Package 0", "NUMA node 0, 8 GiB", "L3 32 MiB", "Core 0", "CPU 1"] {
+        assert!(both.contains(name), "{name}: {both}");
+    }
+    assert!(both.contains("2 CPUs in 1 package, 1 NUMA node, 1 core"), "{both}");
+    assert!(!both.contains("is not in the record"), "{both}");
+    let mut other = newer.clone();
+    other.machine.topology.as_mut().unwrap().cores = lists(&["0", "1"]);
+    let page = html(&[newer, other]);
+    assert_eq!(page.matches("class=\"topology\"").count(), 2, "one has threads, one has cores");
 }
 
 #[test]

@@ -3,8 +3,10 @@
 //! what it looks like.
 //!
 //! ```sh
-//! cargo run -p ntcopy-survey --example generated_fleet -- STORE [SEED]
+//! cargo run -p ntcopy-survey --example generated_fleet -- STORE [SEED [small]]
 //! ```
+//!
+//! `small` is a fleet of 8 models, 120 machines and 4 such machines.
 
 #[path = "../tests/generated/mod.rs"]
 mod generated;
@@ -12,24 +14,28 @@ mod generated;
 use std::error::Error;
 use std::process::ExitCode;
 
-use generated::{Fleet, WHOLE};
+use generated::{Fleet, Size, WHOLE};
 use ntcopy_bench::record::{End, Line, Record};
 use ntcopy_survey::store::{Entry, Place, Store};
+
+/// Enough for every part of a report.
+const SMALL: Size = Size { models: 8, machines: 120, carriers: 4 };
 
 /// Records that go into the store at once.
 const BATCH: usize = 200;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (place, seed) = match arguments.as_slice() {
-        [place] => (place, 1),
-        [place, seed] => (place, seed.parse()?),
+    let (place, seed, size) = match arguments.as_slice() {
+        [place] => (place, 1, WHOLE),
+        [place, seed] => (place, seed.parse()?, WHOLE),
+        [place, seed, word] if word == "small" => (place, seed.parse()?, SMALL),
         _ => {
-            eprintln!("usage: generated_fleet STORE [SEED]");
+            eprintln!("usage: generated_fleet STORE [SEED [small]]");
             return Ok(ExitCode::from(2));
         }
     };
-    let fleet = Fleet::new(WHOLE, seed);
+    let fleet = Fleet::new(size, seed);
     let mut store = Store::open(&Place::parse(place)?)?;
     let numbers: Vec<usize> = (0..fleet.records()).collect();
     for batch in numbers.chunks(BATCH) {

@@ -3,6 +3,7 @@
 mod generated;
 
 use std::convert::Infallible;
+use std::path::Path;
 
 use generated::{Fleet, Size};
 use ntcopy_bench::advice::{Decision, Topic};
@@ -98,7 +99,9 @@ fn advice_becomes_drop_ins_and_is_on_every_form_of_the_report() {
     let report = Report { analysis: &analysis, advice: &all };
     let set = all.iter().flat_map(|model| &model.advice).filter(|one| one.value.is_some());
     assert!(set.count() > 0, "a fleet that wins somewhere wants something set");
-    let files: usize = all.iter().map(|model| dropins::files(&model.advice, "").len()).sum();
+    let program = Path::new("/usr/bin/ntcopy");
+    let files = all.iter().map(|model| dropins::files(&model.advice, "", program).len());
+    let files: usize = files.sum();
     assert!(files > 0);
     let said = text::terminal(&report);
     assert!(said.contains("Wants, over ") && said.contains("Wants, by the records of one machine"));

@@ -1,6 +1,6 @@
 //! In what two machines, kernels and programs differ.
 
-use crate::record::{Machine, Record};
+use crate::record::{Machine, Record, Topology};
 use crate::units::Bytes;
 
 /// One difference, both sides in words.
@@ -25,6 +25,10 @@ pub fn differences(a: &Record, b: &Record) -> Vec<Difference> {
             found.push(Difference { what, a, b });
         }
     };
+    if let (Some(_), Some(_)) = (&a.machine.topology, &b.machine.topology) {
+        // What an older record does not tell is no difference.
+        add("how its CPUs lie", &|r| or_none(r.machine.topology.as_deref().map(Topology::counts)));
+    }
     add("kernel", &|r| format!("{} ({})", r.machine.kernel_release, r.machine.kernel_kind));
     add("kernel's key", &|r| or_none(r.machine.kernel_key.as_deref()));
     add("kernel's CPUs", &|r| r.machine.kernel_cpus.to_string());

@@ -70,6 +70,7 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
             cpu_signature: "None-0-0-0".into(),
             cpus: 2,
             caches: vec![],
+            topology: None,
             llc_bytes: 32 << 20,
             memory_bytes: 1 << 30,
             kernel_kind: "host".into(),

@@ -1,8 +1,11 @@
 //! The machines of a page as pictures, in the manner of lstopo: caches as bars over the CPUs that
-//! share them.
+//! share them; in records that tell it, within their packages and NUMA nodes ([`drawn`], [`tree`]).
+
+mod drawn;
+mod tree;
 
 use maud::{Markup, html};
-use ntcopy_bench::record::{Cache, Machine, Record};
+use ntcopy_bench::record::{Cache, Machine, Record, Topology};
 
 use super::room::{Part, of_record, part};
 use super::scroll::scroll;
@@ -22,25 +25,30 @@ pub(super) fn section(records: &[Record]) -> Markup {
         @if !machines.is_empty() {
             section id="machines" {
                 h2 { "Machines" }
-                @for (index, (machine, of)) in machines.iter().enumerate() {
+                @for (index, found) in machines.iter().enumerate() {
                     // With the newest of its records it goes, where a page has no room.
-                    @let newest = of.iter().max_by_key(|(number, _)| {
+                    @let newest = found.records.iter().max_by_key(|(number, _)| {
                         (records[*number].header.started_unix_ns, *number)
                     });
-                    (of_record(newest.map_or(0, |(number, _)| *number), &one(index, machine, of)))
+                    (of_record(newest.map_or(0, |(number, _)| *number), &one(index, found)))
                 }
             }
         }
     }
 }
 
-fn one(index: usize, machine: &Machine, records: &[(usize, &str)]) -> Markup {
+fn one(index: usize, found: &Found<'_>) -> Markup {
     let id = format!("machine-{index}");
+    let Found { machine, topology, records } = found;
+    let (picture, words) = match topology {
+        Some(topology) => (placed(&id, machine, topology), describe_placed(machine, topology)),
+        None => (picture(&id, machine), describe(machine)),
+    };
     html! {
         section class="group" {
             h3 id=(id) { (machine.cpu_model) ", " code { (machine.cpu_signature) } }
-            (part(Part::Chart, &picture(&id, machine)))
-            p class="details" { (describe(machine)) }
+            (part(Part::Chart, &picture))
+            p class="details" { (words) }
             ul class="details ids" {
                 @for (number, name) in records {
                     @let link = html! { li { a href=(format!("#record-{number}")) { (name) } } };
@@ -52,29 +60,69 @@ fn one(index: usize, machine: &Machine, records: &[(usize, &str)]) -> Markup {
 }
 
 /// A machine, and the numbers and names of its records.
-type Of<'a> = (&'a Machine, Vec<(usize, &'a str)>);
+struct Found<'a> {
+    /// As the record with the most memory has it: a kernel of the bench has less than the machine
+    /// that it runs on.
+    machine: &'a Machine,
+    /// From the first record that tells it.
+    topology: Option<&'a Topology>,
+    records: Vec<(usize, &'a str)>,
+}
 
-/// Machines that differ in CPU or caches; a kernel of the bench has less memory than the machine
-/// that it runs on, so the one with the most stands for all.
-fn distinct(records: &[Record]) -> Vec<Of<'_>> {
-    let mut machines: Vec<Of<'_>> = Vec::new();
+/// Machines that differ in CPU, in caches, or in how their CPUs lie, where both sides tell that.
+fn distinct(records: &[Record]) -> Vec<Found<'_>> {
+    let mut machines: Vec<Found<'_>> = Vec::new();
     let key = |m: &Machine| {
         format!("{} {} {} {:?} {}", m.cpu_model, m.cpu_signature, m.cpus, m.caches, m.llc_bytes)
     };
     for (number, record) in records.iter().enumerate() {
         let machine = &record.machine;
+        let topology = machine.topology.as_deref();
         let entry = (number, record.header.id.as_str());
-        match machines.iter_mut().find(|(known, _)| key(known) == key(machine)) {
-            Some((known, numbers)) => {
-                numbers.push(entry);
-                if machine.memory_bytes > known.memory_bytes {
-                    *known = machine;
+        let is_same = |found: &&mut Found<'_>| {
+            let lie_alike = found.topology.zip(topology).is_none_or(|(one, other)| one == other);
+            lie_alike && key(found.machine) == key(machine)
+        };
+        match machines.iter_mut().find(is_same) {
+            Some(found) => {
+                found.records.push(entry);
+                found.topology = found.topology.or(topology);
+                if machine.memory_bytes > found.machine.memory_bytes {
+                    found.machine = machine;
                 }
             }
-            None => machines.push((machine, vec![entry])),
+            None => machines.push(Found { machine, topology, records: vec![entry] }),
         }
     }
     machines
+}
+
+/// The picture of a machine of which the record tells how its CPUs lie.
+fn placed(id: &str, machine: &Machine, topology: &Topology) -> Markup {
+    let memory = text::about_size(machine.memory_bytes);
+    let tree = tree::of(&format!("Machine, memory {memory}"), topology);
+    let name = format!("Packages, NUMA nodes, caches and cores of {}", machine.cpu_model);
+    scroll(id, &drawn::svg(&format!("{id}p"), &name, tree))
+}
+
+/// That picture in words.
+fn describe_placed(machine: &Machine, topology: &Topology) -> String {
+    let mut words = vec![format!(
+        "{} CPUs in {}, {} of memory",
+        machine.cpus,
+        topology.counts(),
+        text::about_size(machine.memory_bytes)
+    )];
+    for caches in topology.caches.iter().rev() {
+        let most = caches.cpus.iter().map(|cpus| cpus.numbers().len()).max().unwrap_or(1);
+        let shared = match most {
+            0 | 1 => "one CPU each".to_owned(),
+            most => format!("up to {most} CPUs each"),
+        };
+        let name = cache_name(caches.level, &caches.kind, caches.size_bytes);
+        words.push(format!("{} x {name}, {shared}", caches.cpus.len()));
+    }
+    format!("{}. All of it is as the host's kernel tells.", words.join("; "))
 }
 
 /// How many CPUs share a cache on this machine; CPUID counts reserved identifiers too.
@@ -90,12 +138,17 @@ fn caches(machine: &Machine) -> Vec<&Cache> {
 }
 
 fn name(cache: &Cache) -> String {
-    let kind = match cache.kind.as_str() {
+    cache_name(cache.level, &cache.kind, cache.size_bytes)
+}
+
+/// `L1d 48 KiB`.
+fn cache_name(level: u8, kind: &str, size_bytes: u64) -> String {
+    let kind = match kind {
         "data" => "d",
         "instruction" => "i",
         _ => "",
     };
-    format!("L{}{kind} {}", cache.level, text::about_size(cache.size_bytes))
+    format!("L{level}{kind} {}", text::about_size(size_bytes))
 }
 
 /// The picture in words.

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use ntcopy_bench::record::{
-    Cache, Cell, FORMAT, Header, Machine, Params, Record, RunError, Sample, Unavailable,
+    Cache, Cell, FORMAT, HardwareCounter, Header, Machine, Params, Record, RunError, Sample,
+    Unavailable,
 };
 use serde_json::json;
 
@@ -199,6 +200,36 @@ pub fn with_error(mut record: Record, cell: u32, mode: &str, what: &str, wrong: 
     record
 }
 
+/// The core events, and a machine's memory traffic.
+pub const EVENTS: [&str; 7] = [
+    "cycles",
+    "instructions",
+    "l1d-replacements",
+    "llc-loads",
+    "llc-misses",
+    "l2-load-misses",
+    "l3-load-misses",
+];
+pub const TRAFFIC: [&str; 3] = ["dram-read-bytes", "dram-write-bytes", "mbm-total-bytes"];
+
+/// As if the machine had these counters; the others are missing for that reason.
+pub fn with_hardware(mut record: Record, counted: &[&str], why: &str) -> Record {
+    let counter = |name: &&str| HardwareCounter {
+        name: (*name).to_owned(),
+        source: "SYNTHETIC".to_owned(),
+        missing: (!counted.contains(name)).then(|| why.to_owned()),
+    };
+    record.machine.hardware_counters = EVENTS.iter().chain(&TRAFFIC).map(counter).collect();
+    for sample in &mut record.samples {
+        for name in counted {
+            // A non-temporal copy reads no line of what it writes to.
+            let times = if sample.mode == "nt" { 1 } else { 2 };
+            sample.counters.insert((*name).to_owned(), sample.bytes * times);
+        }
+    }
+    record
+}
+
 fn machine() -> Machine {
     let cache = |level, kind: &str, size_bytes, cpus| Cache {
         level,
@@ -216,6 +247,7 @@ fn machine() -> Machine {
             cache(2, "unified", MIB, 2),
             cache(3, "unified", 32 * MIB, 16),
         ],
+        topology: None,
         llc_bytes: 32 * MIB,
         memory_bytes: 8_323_072_000,
         kernel_kind: "um".into(),

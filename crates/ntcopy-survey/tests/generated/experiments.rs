@@ -254,6 +254,7 @@ fn template(name: &str, modes: &[&str], cells: &[Value]) -> Record {
             cpu_signature: "None-0-0-0".into(),
             cpus: 1,
             caches: Vec::new(),
+            topology: None,
             llc_bytes: 0,
             memory_bytes: 0,
             kernel_kind: "host".into(),

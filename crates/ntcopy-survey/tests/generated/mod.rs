@@ -230,6 +230,7 @@ fn unit(models: &[Model], model: usize, number: usize, random: &mut Random) -> U
             cache(2, "unified", shape.l2_bytes, 2),
             cache(3, "unified", shape.llc_bytes, 64),
         ],
+        topology: None,
         llc_bytes: shape.llc_bytes,
         // What the firmware keeps is another amount on every machine.
         memory_bytes: memory - (random.below(1024) as u64) * MIB,

@@ -47,6 +47,7 @@ fn machine() -> Machine {
             size_bytes: 32 << 20,
             shared_by_cpus: Some(16),
         }],
+        topology: None,
         llc_bytes: 32 << 20,
         memory_bytes: 64 << 30,
         kernel_kind: "host".to_owned(),
