@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub(crate) use pages::is_fork;
 
 use crate::table::{ascii, wrapped};
-use crate::{hardware, http, net, text};
+use crate::{http, net, text};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_bulk(record: &Record) -> bool {
@@ -143,7 +143,7 @@ fn fine_interval((low, high): (f64, f64)) -> String {
 fn events(record: &Record) -> Vec<String> {
     let mut events: Vec<String> = Vec::new();
     for name in record.samples.iter().flat_map(|sample| sample.counters.keys()) {
-        let has_its_place = hardware::is_ours(record, name);
+        let has_its_place = record.machine.is_hardware_counter(name);
         if name != "nontemporal_bytes" && !has_its_place && !events.contains(name) {
             events.push(name.clone());
         }

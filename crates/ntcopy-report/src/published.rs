@@ -93,6 +93,22 @@ pub(crate) struct PublishedPages {
     /// stores, and the same with non-temporal stores.
     #[serde(rename = "rows_kib_slow_apn_apN_seconds")]
     pub rows: Vec<(u64, f64, f64, f64)>,
+    /// Buffer in KiB; seconds where pages were cleared with normal stores and copied with
+    /// non-temporal ones.
+    #[serde(rename = "rows_kib_mixed_seconds", default)]
+    pub mixed: Vec<(u64, f64)>,
+}
+
+impl PublishedPages {
+    /// Seconds with `rep` where a buffer of this size has them.
+    pub fn rep_s(&self, kib: u64) -> Option<f64> {
+        self.rows.iter().find(|row| row.0 == kib).map(|row| row.1)
+    }
+
+    /// The same where both kinds of stores were mixed.
+    pub fn mixed_s(&self, kib: u64) -> Option<f64> {
+        self.mixed.iter().find(|row| row.0 == kib).map(|row| row.1)
+    }
 }
 
 /// The published loops, in the file's order.
@@ -127,11 +143,39 @@ pub(crate) struct PublishedHalf {
     pub avg: f64,
     pub std: f64,
     pub min: f64,
+    pub p25: f64,
     pub p50: f64,
+    pub p75: f64,
+    pub p90: f64,
     pub p99: f64,
     pub p99_9: f64,
+    pub p99_99: f64,
     pub p99_999: f64,
     pub max: f64,
+}
+
+impl PublishedHalf {
+    /// Every percentile that was published, with its value.
+    pub fn percentiles(&self) -> [(f64, f64); 8] {
+        [
+            (25.0, self.p25),
+            (50.0, self.p50),
+            (75.0, self.p75),
+            (90.0, self.p90),
+            (99.0, self.p99),
+            (99.9, self.p99_9),
+            (99.99, self.p99_99),
+            (99.999, self.p99_999),
+        ]
+    }
+}
+
+impl PublishedNet {
+    /// CPU time for a transaction with non-temporal copies, by that with normal ones. How many CPUs
+    /// the percentages are of is not stated, so that there is no such time by itself.
+    pub fn cpu_ratio(&self) -> f64 {
+        (self.nt_cpu_percent / self.nt_tps) / (self.copy_cpu_percent / self.copy_tps)
+    }
 }
 
 /// Published messages there and back, with DDIO off and on.
@@ -204,6 +248,18 @@ mod tests {
             (pages[0].operation.as_str(), pages[0].rows[1]),
             ("zero", (32, 3.938, 3.798, 6.186))
         );
+        assert_eq!((pages[1].rep_s(64), pages[1].mixed_s(64)), (Some(5.894), Some(4.926)));
+        assert_eq!((pages[1].mixed_s(32), pages[0].mixed.len()), (None, 0), "not published");
+    }
+
+    #[test]
+    fn the_published_transactions_and_messages_are_whole() {
+        let net = net();
+        assert_eq!((net[0].copy_tps, net[0].nt_tps), (79_571.0, 83_856.0));
+        assert_eq!(format!("{:.3}", net[0].cpu_ratio()), "0.962");
+        let on = &pingpong()[0].ddio_on;
+        let expected = [2.556, 2.566, 2.579, 2.598, 2.666, 3.451, 3.915, 5.152];
+        assert_eq!(on.percentiles().map(|(_, us)| us), expected);
     }
 
     #[test]

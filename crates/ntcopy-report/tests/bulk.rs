@@ -113,6 +113,58 @@ fn fills_have_a_row_a_way_and_events_only_where_they_were_counted() {
     assert!(text.contains("cycles a line") && text.contains("3.00"), "{text}");
 }
 
+/// A page of one record.
+fn html(record: Record) -> String {
+    page::html(&[record], &["ntcopy".to_owned()]).expect("a page")
+}
+
+/// Fills of two sizes, so that there are charts.
+fn fills(threads: u64) -> Record {
+    let cell = |size: u64| json!({"size_bytes": size, "value": 0, "threads": threads, "cpus": "0"});
+    let rates = [("libc", 20.0), ("x86-64-stosb", 12.0), ("x86-64-movnt", 10.0), ("ours", 25.0)];
+    record("memset", &[cell(16 * MIB), cell(512 * MIB)], &rates)
+}
+
+#[test]
+fn fills_of_others_are_lines_beside_those_of_one_thread() {
+    let html = html(fills(1));
+    for words in [
+        "published: x86-64-stosq, AMD EPYC 7742 (Rome)",
+        "published: x86-64-movnt, Intel Xeon Platinum 8270CL (Skylake-X)",
+    ] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    // Broadwell's GB/s at 1 GiB with rep stosb; the tables have one digit.
+    assert!(html.contains("5.420") && html.contains("11.78"), "{html}");
+    assert!(!self::html(fills(2)).contains("published: x86-64-movnt,"), "by one thread");
+}
+
+#[test]
+fn walks_of_others_are_level_in_the_chart_of_sums() {
+    let cell = |task: &str, side: u64| json!({"size_bytes": 8 * side * side, "side": side, "task": task, "threads": 1, "cpus": "0"});
+    let cells = [cell("sum", 1000), cell("sum", 6000), cell("copy", 1000), cell("copy", 6000)];
+    let html = html(record("order", &cells, &[("row", 10.0), ("column", 5.0)]));
+    assert_eq!(html.matches(">published: column by row, CPU not stated<").count(), 2, "{html}");
+    assert!(html.contains("0.486") && html.contains("not stated where on the axis"), "{html}");
+}
+
+#[test]
+fn forks_have_the_loops_of_2004_beside_them_mixed_ones_too() {
+    let cell = |size: u64| {
+        json!({
+            "form": "fork", "size_bytes": size, "user": "parent", "use": "byte", "cpus": "0",
+            "pages": "small",
+        })
+    };
+    let cells = [cell(4096), cell(262_144)];
+    let html = html(record("pages", &cells, &[("temporal", 0.008), ("nt", 0.004)]));
+    let mixed = "published: NT copies and normal clears by rep, copy_page(), AMD Duron 1750 MHz";
+    assert_eq!(html.matches(mixed).count(), 2, "the legend and the data: {html}");
+    assert!(!html.contains("normal clears by rep, zero_page()"), "nobody published that");
+    // 5.894 s by 4.926 s with 64 KiB; nothing with 32.
+    assert!(html.contains("4.926") && html.contains("1.20x") && html.contains("<td>-"), "{html}");
+}
+
 #[test]
 fn a_cell_that_was_left_out_is_in_the_table_and_says_why() {
     let mut record = copies();

@@ -92,5 +92,36 @@ fn a_victims_table_has_its_own_speed_and_that_of_all_together() {
     let results = json::object(&record)["results"].as_array().unwrap().clone();
     let walks = results.iter().filter(|result| result["metric"] == "walks").count();
     assert_eq!(walks, 2, "idle and nt against copy");
-    assert!(html(record).contains("Hot set of 6400 bytes"));
+}
+
+#[test]
+fn the_page_shows_a_victim_of_sends_as_heat_maps_with_figures_in_every_field() {
+    let mut record = common::synthetic_retention();
+    let mut more = record.cells[0].clone();
+    more.cell = 1;
+    more.params.insert("hot_set_bytes".into(), 12_800.into());
+    record.cells.push(more);
+    let twice: Vec<_> = record
+        .samples
+        .iter()
+        .filter(|sample| sample.mode != "nt")
+        .map(|sample| ntcopy_bench::record::Sample { cell: 1, ..sample.clone() })
+        .collect();
+    record.samples.extend(twice);
+    let html = html(record);
+    // p50, p99, and the two speeds: the cells differ in their hot sets alone.
+    assert_eq!(html.matches("<table class=\"sweep\">").count(), 4);
+    for row in ["6400 bytes, 64 x 1 MiB", "12800 bytes, 64 x 1 MiB"] {
+        assert_eq!(html.matches(&format!("<th scope=\"row\">{row}")).count(), 4, "{row}");
+    }
+    // Beside copy 2.00x at both quantiles and in both cells, beside nt 1.60x in one.
+    assert_eq!(html.matches("<td class=\"down6\">2.00x").count(), 4, "{html}");
+    assert_eq!(html.matches("<td class=\"down6\">1.60x").count(), 2, "{html}");
+    assert!(html.contains("2.00-2.00") && html.contains("10.0 ns"), "{html}");
+    // The victim's own speed: idle is twice as fast as beside copy, nt 1.25 times.
+    assert_eq!(html.matches("<td class=\"up6\">2.00x").count(), 2, "{html}");
+    assert_eq!(html.matches("<td class=\"up5\">1.25x").count(), 1, "{html}");
+    // What was not measured in a cell says so.
+    assert_eq!(html.matches("<td class=\"gap\">-").count(), 4, "{html}");
+    assert!(!html.contains(" style="), "colours are classes");
 }

@@ -7,7 +7,11 @@ use super::room::{Part, part};
 use super::{figure, scroll};
 use crate::bulk::{self, Grid};
 use crate::plot::{self, PlotError};
+use crate::published::PublishedPages;
 use crate::{published, text};
+
+/// A published loop: KiB; seconds with `rep`, with MMX, with MMX past the cache.
+type Loop = (u64, f64, f64, f64);
 
 /// The charts and the tables.
 pub(super) fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
@@ -87,20 +91,21 @@ fn net() -> Vec<Grid> {
 fn pingpong() -> Vec<Grid> {
     let rows = published::pingpong().into_iter().map(|played| {
         let row = |name: &str, half: &published::PublishedHalf| {
-            let us = [half.avg, half.std, half.min, half.p50, half.p99, half.p99_9, half.p99_999];
+            let percentiles = half.percentiles().map(|(_, us)| us);
+            let us = [&[half.avg, half.std, half.min], &percentiles[..], &[half.max]].concat();
             let mut row = vec![name.to_owned()];
-            row.extend(us.iter().chain([&half.max]).map(|us| format!("{us:.3}")));
+            row.extend(us.iter().map(|us| format!("{us:.3}")));
             row
         };
+        let percentiles = played.ddio_off.percentiles().map(|(percent, _)| format!("p{percent}"));
+        let header = [&["", "mean", "deviation", "min"].map(str::to_owned)[..], &percentiles];
         Grid {
             heading: format!(
                 "Published: half a round trip of {} over a network, microseconds, {}",
                 text::size(played.message_bytes),
                 played.cpu
             ),
-            header: ["", "mean", "deviation", "min", "p50", "p99", "p99.9", "p99.999", "max"]
-                .map(str::to_owned)
-                .into(),
+            header: [&header.concat()[..], &["max".to_owned()]].concat(),
             rows: vec![row("DDIO off", &played.ddio_off), row("DDIO on", &played.ddio_on)],
         }
     });
@@ -114,26 +119,33 @@ fn pages() -> Vec<Grid> {
             "Published: the kernel's {}_page(), CPU {}, s",
             pages.operation, pages.cpu
         ),
-        header: ["buffer", "rep", "MMX", "ratio", "MMX, non-temporal", "ratio"]
-            .map(str::to_owned)
-            .into(),
-        rows: pages
-            .rows
-            .iter()
-            .map(|(kib, rep, temporal, nontemporal)| {
-                let seconds = |time: &f64| format!("{time:.3}");
-                vec![
-                    text::size(kib << 10),
-                    seconds(rep),
-                    seconds(temporal),
-                    text::ratio(rep / temporal),
-                    seconds(nontemporal),
-                    text::ratio(rep / nontemporal),
-                ]
-            })
-            .collect(),
+        header: page_header(!pages.mixed.is_empty()),
+        rows: pages.rows.iter().map(|row| page_row(&pages, *row)).collect(),
     });
     loops.collect()
+}
+
+/// Columns of a loop; the last two where normal clears and non-temporal copies were tried together.
+fn page_header(is_mixed: bool) -> Vec<String> {
+    let mut header = vec!["buffer", "rep", "MMX", "ratio", "MMX, non-temporal", "ratio"];
+    if is_mixed {
+        header.extend(["MMX, only copies non-temporal", "ratio"]);
+    }
+    header.into_iter().map(str::to_owned).collect()
+}
+
+fn page_row(pages: &PublishedPages, (kib, rep, temporal, nontemporal): Loop) -> Vec<String> {
+    let mut row = vec![text::size(kib << 10), format!("{rep:.3}")];
+    let mut add = |seconds: Option<f64>| {
+        row.push(seconds.map_or("-".to_owned(), |seconds| format!("{seconds:.3}")));
+        row.push(seconds.map_or("-".to_owned(), |seconds| text::ratio(rep / seconds)));
+    };
+    add(Some(temporal));
+    add(Some(nontemporal));
+    if !pages.mixed.is_empty() {
+        add(pages.mixed_s(kib));
+    }
+    row
 }
 
 /// The tables of a record; their ids begin with `ids`.

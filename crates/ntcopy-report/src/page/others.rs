@@ -16,14 +16,11 @@ pub(super) fn phases(index: usize, record: &Record) -> Markup {
 
 /// What the victim felt.
 pub(super) fn retention(index: usize, record: &Record) -> Markup {
-    if retention::is_of_copies(record) {
-        return part(Part::Table, &super::retention::section(index, record));
-    }
-    let tables = retention::tables(record);
-    let tables = tables.iter().enumerate().map(|(number, (heading, rows))| {
-        table(&format!("r{index}t{number}"), heading, &retention::HEADER, rows)
-    });
-    part(Part::Table, &html! { @for table in tables { (table) } })
+    let maps = match retention::is_of_copies(record) {
+        true => super::retention::section(index, record),
+        false => super::retention::sends::section(index, record),
+    };
+    part(Part::Table, &maps)
 }
 
 fn table<const N: usize>(

@@ -1,15 +1,17 @@
-//! What copies did to the victim, as heat maps: hot sets down, modes across.
+//! What copies did to the victim, as heat maps: hot sets down, modes across; sends in [`sends`].
+
+pub(super) mod sends;
 
 use maud::{Markup, html};
 use ntcopy_bench::record::{Cell, Record};
-use ntcopy_bench::stats::retention::copies::{Felt, number};
+use ntcopy_bench::stats::retention::copies::{Felt, Ratio, number};
 
 use super::scroll::scroll;
 use crate::retention::copies::{Group, groups, hot_set, legend};
 use crate::text;
 
 /// The modes across, as long as the record has them; others follow.
-const MODES: [&str; 4] = ["idle", "copy", "nt", "nt-both"];
+const MODES: [&str; 5] = ["idle", "copy", "nt", "nt-both", "adaptive"];
 /// Slow-downs from 1 in steps of this change the colour.
 const STEP: f64 = 0.08;
 /// Steps; further away the colour stays.
@@ -38,30 +40,33 @@ pub(super) fn section(record_index: usize, record: &Record) -> Markup {
 
 fn map(group: &Group<'_>, id: &str, name: &str, at: usize) -> Markup {
     let title = format!("Slow-down of the victim's passes at {name}");
-    frame(group, (id, &at.to_string()), &title, |_, felt| {
+    of_group(group, (id, &at.to_string()), &title, |_, felt| {
         let line = format!("{:.1} ns", felt.line_ns[at]);
         let by_groups = felt.slow_down.get(at).copied().flatten();
-        match (by_groups, felt.by_idle) {
-            (Some(ratio), _) => html! {
-                td class=[colour(ratio.ratio)] {
-                    (text::ratio(ratio.ratio)) " " small { (text::interval(ratio.ci)) } " "
-                    small { (line) }
-                }
-            },
-            (None, Some(by_idle)) => html! {
-                td class=[colour(by_idle[at])] {
-                    (text::ratio(by_idle[at])) " " small { (line) }
-                }
-            },
-            (None, None) => html! { td { (line) } },
-        }
+        slowed(by_groups, felt.by_idle.map(|by_idle| by_idle[at]), &line)
     })
+}
+
+/// A slow-down with its interval where there is one, else without; the time below it.
+fn slowed(by_groups: Option<Ratio>, by_idle: Option<f64>, line: &str) -> Markup {
+    match (by_groups, by_idle) {
+        (Some(ratio), _) => html! {
+            td class=[colour(ratio.ratio)] {
+                (text::ratio(ratio.ratio)) " " small { (text::interval(ratio.ci)) } " "
+                small { (line) }
+            }
+        },
+        (None, Some(by_idle)) => html! {
+            td class=[colour(by_idle)] { (text::ratio(by_idle)) " " small { (line) } }
+        },
+        (None, None) => html! { td { (line) } },
+    }
 }
 
 /// What was moved, and how fast the copies were: equal traffic has to show.
 fn traffic(group: &Group<'_>, id: &str) -> Markup {
     let title = "Traffic while the clock ran, and in it the copies' own speed";
-    frame(group, (id, "t"), title, |cell, felt| {
+    of_group(group, (id, "t"), title, |cell, felt| {
         let asked = number(cell, "asked_rate_bytes_per_s");
         html! {
             td {
@@ -79,36 +84,46 @@ fn traffic(group: &Group<'_>, id: &str) -> Markup {
     })
 }
 
-/// A table of the id of its section's heading and a letter.
-fn frame(
+/// The map of a group: a row a hot set.
+fn of_group(
     group: &Group<'_>,
-    (heading, letter): (&str, &str),
+    ids: (&str, &str),
     title: &str,
     field: impl Fn(&Cell, &Felt) -> Markup,
 ) -> Markup {
     let modes = modes(group);
+    let row = |(cell, felt, behind): &(&Cell, Vec<Felt>, Vec<&str>)| {
+        let field = |mode: &&str| match felt.iter().find(|felt| felt.mode == *mode) {
+            Some(felt) => field(cell, felt),
+            None if behind.contains(mode) => html! { td class="gap" { "behind" } },
+            None => html! { td class="gap" { "-" } },
+        };
+        (hot_set(cell), modes.iter().map(field).collect())
+    };
+    frame(ids, (title, "Hot set"), &modes, &group.cells.iter().map(row).collect::<Vec<_>>())
+}
+
+/// A table of the id of its section's heading and a letter: what stands in the first column, and
+/// its rows.
+fn frame(
+    (heading, letter): (&str, &str),
+    (title, corner): (&str, &str),
+    modes: &[&str],
+    rows: &[(String, Vec<Markup>)],
+) -> Markup {
     let id = format!("{heading}{letter}");
     let table = html! {
         table class="sweep" {
             caption id=(id) { (title) }
             thead {
                 tr {
-                    th scope="col" { "Hot set" }
-                    @for mode in &modes { th scope="col" { (mode) } }
+                    th scope="col" { (corner) }
+                    @for mode in modes { th scope="col" { (mode) } }
                 }
             }
             tbody {
-                @for (cell, felt, behind) in &group.cells {
-                    tr {
-                        th scope="row" { (hot_set(cell)) }
-                        @for mode in &modes {
-                            @match felt.iter().find(|felt| felt.mode == *mode) {
-                                Some(felt) => (field(cell, felt)),
-                                None if behind.contains(mode) => td class="gap" { "behind" },
-                                None => td class="gap" { "-" },
-                            }
-                        }
-                    }
+                @for (name, fields) in rows {
+                    tr { th scope="row" { (name) } @for field in fields { (field) } }
                 }
             }
         }
@@ -121,6 +136,11 @@ fn modes<'a>(group: &'a Group<'_>) -> Vec<&'a str> {
     let met = group.cells.iter().flat_map(|(_, felt, behind)| {
         felt.iter().map(|felt| felt.mode.as_str()).chain(behind.iter().copied())
     });
+    in_order(met)
+}
+
+/// Each mode once, in the order of the columns.
+fn in_order<'a>(met: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut modes: Vec<&str> = Vec::new();
     for mode in met {
         if !modes.contains(&mode) {

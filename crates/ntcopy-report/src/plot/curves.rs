@@ -6,7 +6,13 @@ use ntcopy_bench::record::{Cell, Record};
 use ntcopy_bench::stats::{self, THROUGHPUT};
 
 use super::chart::{self, Axis, Chart, Line, Point};
+use crate::versus::word;
 use crate::{bulk, http, net, published};
+
+/// What is said below a chart that has lines of others.
+const OF_OTHERS: &str = " Thin lines with hollow points are published figures, of other machines.";
+/// What is said where the place of such a line on the axis is not known.
+const LEVEL: &str = " They are level, since it is not stated where on the axis they lie.";
 
 /// A chart with the words above it.
 #[derive(Debug)]
@@ -56,6 +62,15 @@ fn theirs(name: String, slot: usize, points: impl Iterator<Item = (u64, f64)>) -
     Line { is_published: true, ..ours(name, slot, points.collect()) }
 }
 
+/// A figure that others published without its place on the axis: level over ours.
+fn level(name: String, slot: usize, value: f64, ours: &[Line]) -> Line {
+    let mut places: Vec<u64> =
+        ours.iter().flat_map(|line| &line.points).map(|point| point.at).collect();
+    places.sort_unstable();
+    places.dedup();
+    theirs(name, slot, places.into_iter().map(|at| (at, value)))
+}
+
 /// A chart around its points: from 0 where they lie close together, and logarithmic otherwise.
 fn fitted(
     (axis, y_label): (Axis, &'static str),
@@ -96,7 +111,10 @@ fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
         };
         ours(mode.to_owned(), index, cells.iter().filter_map(point).collect())
     };
-    let lines = stats::modes(record).into_iter().enumerate().map(line).collect();
+    let mut lines: Vec<Line> = stats::modes(record).into_iter().enumerate().map(line).collect();
+    let published = published_rates(record, cells, lines.len());
+    let also = if published.is_empty() { "" } else { OF_OTHERS };
+    lines.extend(published);
     let (what, unit) =
         if is_fork { ("Time of a fork", "us a fork") } else { ("Throughput", "GB/s") };
     let heading = heading.trim_end_matches(", GB/s");
@@ -106,7 +124,30 @@ fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
     } else {
         ""
     };
-    Some(Built { caption: format!("{what} against the size: {heading}.{twice}"), chart })
+    Some(Built { caption: format!("{what} against the size: {heading}.{twice}{also}"), chart })
+}
+
+/// Others' throughput: fills by one thread, with normal stores and past the cache.
+fn published_rates(record: &Record, cells: &[&Cell], from: usize) -> Vec<Line> {
+    let is_alone =
+        cells.iter().all(|cell| bulk::number(&cell.params, "threads").is_none_or(|n| n == 1));
+    if record.header.experiment != "memset" || !is_alone {
+        return Vec::new();
+    }
+    let lines = published::fills().into_iter().enumerate().flat_map(|(index, fills)| {
+        let line = |way: &str, slot, rates: Vec<(u64, f64)>| {
+            theirs(format!("published: {way}, {}", fills.cpu), slot, rates.into_iter())
+        };
+        let of = |rate: fn(&(u64, f64, f64)) -> f64| {
+            fills.rows.iter().map(|row| (row.0 << 20, rate(row))).collect()
+        };
+        let slot = from + 2 * index;
+        [
+            line(&fills.temporal, slot, of(|row| row.1)),
+            line("x86-64-movnt", slot + 1, of(|row| row.2)),
+        ]
+    });
+    lines.collect()
 }
 
 /// Which ways a chart of ratios sets against each other: the way, the other, and its look.
@@ -134,12 +175,7 @@ fn ratios(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
         ours(format!("{way} by {other}"), index, cells.iter().filter_map(point).collect())
     };
     let mut lines: Vec<Line> = pairs(record).into_iter().enumerate().map(line).collect();
-    let published = published_ratios(record, cells, lines.len());
-    let also = if published.is_empty() {
-        ""
-    } else {
-        " Thin lines with hollow points are published figures, of other machines."
-    };
+    let (published, also) = published_ratios(record, cells, &lines);
     lines.extend(published);
     let heading = heading.trim_end_matches(", GB/s");
     let chart = fitted(
@@ -153,31 +189,52 @@ fn ratios(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
     Some(Built { caption, chart })
 }
 
-fn published_ratios(record: &Record, cells: &[&Cell], from: usize) -> Vec<Line> {
+/// Others' ratios, and what has to be said of them.
+fn published_ratios(record: &Record, cells: &[&Cell], ours: &[Line]) -> (Vec<Line>, String) {
+    let from = ours.len();
     let is_fork = cells.iter().any(|cell| bulk::is_fork(&cell.params));
-    match record.header.experiment.as_str() {
-        "memset" => {
-            let fills = published::fills().into_iter().enumerate().map(|(index, fills)| {
-                let name = format!("published: movnt by {}, {}", fills.temporal, fills.cpu);
-                let points = fills.rows.iter().map(|(mib, normal, nt)| (mib << 20, nt / normal));
-                theirs(name, from + index, points)
-            });
-            fills.collect()
-        }
-        "pages" if is_fork => {
-            let pages = published::pages().into_iter().enumerate().map(|(index, pages)| {
-                let name =
-                    format!("published: NT by rep, {}_page(), {}", pages.operation, pages.cpu);
-                let mut rows = pages.rows;
-                rows.sort_by_key(|row| row.0);
-                theirs(
-                    name,
-                    from + index,
-                    rows.iter().map(|(kib, rep, _, nt)| (kib << 10, rep / nt)),
-                )
-            });
-            pages.collect()
-        }
-        _ => Vec::new(),
+    let is_sum = cells.iter().any(|cell| word(&cell.params, "task") == Some("sum"));
+    let (lines, level) = match record.header.experiment.as_str() {
+        "memset" => (published_fills(from), ""),
+        "pages" if is_fork => (published_loops(from), ""),
+        "order" if is_sum => (published_walks(ours), LEVEL),
+        _ => return (Vec::new(), String::new()),
+    };
+    (lines, format!("{OF_OTHERS}{level}"))
+}
+
+fn published_fills(from: usize) -> Vec<Line> {
+    let fills = published::fills().into_iter().enumerate().map(|(index, fills)| {
+        let name = format!("published: movnt by {}, {}", fills.temporal, fills.cpu);
+        let points = fills.rows.iter().map(|(mib, normal, nt)| (mib << 20, nt / normal));
+        theirs(name, from + index, points)
+    });
+    fills.collect()
+}
+
+/// A loop of 2004 with non-temporal stores by one with `rep`, and where there was a third, which
+/// copies past the cache and clears into it, that one too.
+fn published_loops(from: usize) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for pages in published::pages() {
+        let name =
+            |what: &str| format!("published: {what}, {}_page(), {}", pages.operation, pages.cpu);
+        let nt = pages.rows.iter().map(|(kib, rep, _, nt)| (kib << 10, rep / nt));
+        lines.push(theirs(name("NT by rep"), from + lines.len(), nt));
+        let mixed = pages
+            .mixed
+            .iter()
+            .filter_map(|(kib, mixed)| Some((kib << 10, pages.rep_s(*kib)? / mixed)));
+        lines.push(theirs(name("NT copies and normal clears by rep"), from + lines.len(), mixed));
     }
+    lines.retain(|line| !line.points.is_empty());
+    lines
+}
+
+fn published_walks(ours: &[Line]) -> Vec<Line> {
+    let walks = published::walks().into_iter().enumerate().map(|(index, walks)| {
+        let name = format!("published: column by row, CPU {}", walks.cpu);
+        level(name, ours.len() + index, walks.row_major_ms / walks.column_major_ms, ours)
+    });
+    walks.collect()
 }

@@ -6,9 +6,10 @@ use ntcopy_bench::stats::http::{is_open, through, waited};
 use ntcopy_bench::stats::net::exchanged;
 use ntcopy_bench::stats::pingpong::{PERCENTILES, played};
 
-use super::{Built, fitted, groups, ours, theirs};
+use super::{Built, LEVEL, OF_OTHERS, fitted, groups, level, ours, theirs};
 use crate::plot::chart::{Axis, Line, Point, rarity};
 use crate::plot::slot;
+use crate::versus::word;
 use crate::{bulk, http, net, published, text};
 
 /// The percentiles of an HTTP client's waits.
@@ -83,25 +84,98 @@ fn by_connections(
         (_, true) => ("GB/s", "Throughput"),
         (_, false) => ("a second", "Transactions a second"),
     };
+    let published = beside(record, cells, what, &lines);
+    lines.extend(published.lines);
     let axis = (Axis::Count("connections"), unit);
     let chart = fitted(axis, None, lines, Vec::new())?;
     let better = if what == "CPU" { "Lower is better." } else { "Higher is better." };
-    let published: Vec<String> = published::of(&record.header.experiment)
-        .into_iter()
-        .filter(|_| what != "CPU")
-        .map(|pair| {
-            format!(
-                " Published: {} to {} Mbit/s, {}, {} ({}).",
-                text::thousands(pair.copy_mbit_per_s),
-                text::thousands(pair.nt_mbit_per_s),
-                text::ratio(pair.ratio()),
-                pair.cpu,
-                pair.label
-            )
-        })
-        .collect();
-    let caption = format!("{words}: {heading}. {better}{}", published.concat());
+    let caption = format!("{words}: {heading}. {better}{}", published.words);
     Some(Built { caption, chart })
+}
+
+/// What others published of the same.
+#[derive(Default)]
+struct Beside {
+    /// Level over our places: it is not stated with how many connections.
+    lines: Vec<Line>,
+    /// What stands below the chart.
+    words: String,
+}
+
+/// What others published beside our lines, if it is of the kind that the cells are.
+fn beside(record: &Record, cells: &[&Cell], what: &str, ours: &[Line]) -> Beside {
+    let all = |name: &str, wanted: &str| {
+        cells.iter().all(|cell| word(&cell.params, name) == Some(wanted))
+    };
+    let is_cpu = what == "CPU";
+    match record.header.experiment.as_str() {
+        "http" if all("scheme", "plain") => proxied(is_cpu, ours),
+        "net" if all("family", "tcp") => exchanges(is_cpu, ours),
+        _ => Beside::default(),
+    }
+}
+
+/// A copying and a hinted line; the looks are those of other published lines.
+fn two(cpu: &str, values: [(&str, f64); 2], ours: &[Line]) -> Vec<Line> {
+    let line = |(slot, (mode, value)): (usize, (&str, f64))| {
+        level(format!("published: {mode}, CPU {cpu}"), slot, value, ours)
+    };
+    (6..).zip(values).map(line).collect()
+}
+
+/// The chain of proxy and backend.
+fn proxied(is_cpu: bool, ours: &[Line]) -> Beside {
+    let mut all = Beside::default();
+    for pair in published::of("http") {
+        let (copy, nt) = (pair.copy_mbit_per_s, pair.nt_mbit_per_s);
+        all.words.push_str(&format!(
+            " Published: {} to {} Mbit/s, {}, {} ({}).",
+            text::thousands(copy),
+            text::thousands(nt),
+            text::ratio(pair.ratio()),
+            pair.cpu,
+            pair.label
+        ));
+        if !is_cpu {
+            // Megabits (10^6) become gigabytes (10^9), the chart's unit.
+            let values = [("copy", copy / 8e3), ("nt", nt / 8e3)];
+            all.lines.extend(two(&pair.cpu, values, ours));
+        }
+    }
+    all.finished()
+}
+
+/// Requests and responses of 2011. The CPU time of a transaction cannot be told from a share of all
+/// CPUs whose number is not stated; how it changed can.
+fn exchanges(is_cpu: bool, ours: &[Line]) -> Beside {
+    let mut all = Beside::default();
+    for net in published::net() {
+        if is_cpu {
+            all.words.push_str(&format!(
+                " Published: {:.2} % of the machine's CPU time became {:.2} %, which is {} for a \
+                 transaction, CPU {} ({}); of how many CPUs is not stated.",
+                net.copy_cpu_percent,
+                net.nt_cpu_percent,
+                text::ratio(net.cpu_ratio()),
+                net.cpu,
+                net.label
+            ));
+        } else {
+            let values = [("copy", net.copy_tps), ("nocache", net.nt_tps)];
+            all.lines.extend(two(&net.cpu, values, ours));
+        }
+    }
+    all.finished()
+}
+
+impl Beside {
+    fn finished(mut self) -> Beside {
+        if !self.lines.is_empty() {
+            self.words.push_str(OF_OTHERS);
+            self.words.push_str(LEVEL);
+        }
+        self
+    }
 }
 
 /// How long answers took, by percentile.
@@ -140,11 +214,7 @@ fn latency(record: &Record, cell: &Cell) -> Option<Built> {
         })
         .collect();
     let published = published_latency(record);
-    let also = if published.is_empty() {
-        ""
-    } else {
-        " Thin lines with hollow points are published figures, of other machines."
-    };
+    let also = if published.is_empty() { "" } else { OF_OTHERS };
     lines.extend(published);
     let chart = fitted((Axis::Rarity, "us"), None, lines, Vec::new())?;
     Some(Built {
@@ -171,8 +241,9 @@ fn published_latency(record: &Record) -> Vec<Line> {
         "pingpong" => {
             let all = published::pingpong().into_iter().flat_map(|played| {
                 let line = |what: &str, slot, half: &published::PublishedHalf| {
-                    let us = [half.p50, half.p99, half.p99_9, half.p99_999];
-                    let points = [2, 100, 1000, 100_000].into_iter().zip(us);
+                    // The axis begins where half of the messages were faster.
+                    let points = half.percentiles().into_iter().filter(|(p, _)| *p >= 50.0);
+                    let points = points.map(|(percent, us)| (rarity(percent), us));
                     theirs(format!("published: {what}, {}", played.cpu), slot, points)
                 };
                 [line("DDIO off", 6, &played.ddio_off), line("DDIO on", 7, &played.ddio_on)]
