@@ -163,7 +163,9 @@ fn drop_ins_are_written_replaced_and_nobody_elses_are_touched() {
     assert!(text.contains("record synthetic-sweep"), "what it rests on: {text}");
     let unit = home.path().join("out/new/systemd/system/EXAMPLE.service.d/60-ntcopy.conf");
     let unit = fs::read_to_string(unit).unwrap();
-    assert!(unit.contains("#ExecStart=/usr/local/bin/ntcopy run --min-bytes 1MiB --anyway -- "));
+    let this = fs::canonicalize(env!("CARGO_BIN_EXE_ntcopy")).unwrap();
+    let command = format!("#ExecStart={} run --min-bytes 1MiB --anyway -- ", this.display());
+    assert!(unit.contains(&command), "{command}: {unit}");
     assert!(!unit.contains("GLIBC_TUNABLES"), "nothing was measured of it: {unit}");
     assert!(!home.path().join("out/new/environment.d").exists(), "no evidence, no file");
     let said = stdout(&output);

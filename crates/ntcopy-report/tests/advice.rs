@@ -2,11 +2,16 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{synthetic_rounds, synthetic_sweep};
 use ntcopy::libc::Tunables;
 use ntcopy_bench::advice::{Advice, Decision, Source, Target, Topic, Value, advise};
 use ntcopy_bench::record::Record;
 use ntcopy_report::advice::{dropins, object, terminal};
+
+/// Where the program is that a unit would start.
+const PROGRAM: &str = "/opt/ntcopy/bin/ntcopy";
 
 fn target(record: &Record) -> Target {
     Target {
@@ -108,7 +113,7 @@ fn tunables_keep_what_is_set_already_and_come_last() {
     let others = format!("glibc.malloc.check=1:{memcpy}=7");
     let expected = format!("glibc.malloc.check=1:{memcpy}=1048576:{memset}=2097152");
     assert_eq!(dropins::tunables(&all, &others), expected);
-    let files = dropins::files(&all, &others);
+    let files = dropins::files(&all, &others, Path::new(PROGRAM));
     let paths: Vec<&str> = files.iter().map(|file| file.path).collect();
     assert_eq!(paths, [dropins::ENVIRONMENT, dropins::EXAMPLE], "no sysctl without evidence");
     assert!(files[0].text.contains(&format!("\nGLIBC_TUNABLES={expected}\n")), "{}", files[0].text);
@@ -129,7 +134,7 @@ fn a_drop_in_is_a_comment_but_for_its_settings() {
         // What a record calls itself must not become a setting.
         advice.records = vec!["a\nkernel.panic = 1\nrecord".into()];
     }
-    for file in dropins::files(&all, "") {
+    for file in dropins::files(&all, "", Path::new(PROGRAM)) {
         assert!(file.text.starts_with(dropins::MARK) && file.text.ends_with('\n'));
         for line in file.text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
             let known = ["-net.core.ntcopy", "[Service]"];

@@ -1,5 +1,7 @@
 //! Drop-in files that carry advice, as text. Nothing is written here.
 
+use std::path::Path;
+
 use ntcopy_bench::advice::{Advice, Decision, Topic, Value};
 
 use crate::text;
@@ -30,9 +32,10 @@ pub struct DropIn {
 }
 
 /// The files that the advice gives; a file without evidence is none. `others` is what
-/// `GLIBC_TUNABLES` holds already, which is kept.
-pub fn files(all: &[Advice], others: &str) -> Vec<DropIn> {
-    [sysctl(all), environment(all, others), example(all, others)].into_iter().flatten().collect()
+/// `GLIBC_TUNABLES` holds already, which is kept; `program` is where ntcopy is.
+pub fn files(all: &[Advice], others: &str, program: &Path) -> Vec<DropIn> {
+    let files = [sysctl(all), environment(all, others), example(all, others, program)];
+    files.into_iter().flatten().collect()
 }
 
 /// Tunables as `GLIBC_TUNABLES` wants them: those that are not ours first, since of two glibc takes
@@ -98,7 +101,7 @@ fn environment(all: &[Advice], others: &str) -> Option<DropIn> {
     })
 }
 
-fn example(all: &[Advice], others: &str) -> Option<DropIn> {
+fn example(all: &[Advice], others: &str, program: &Path) -> Option<DropIn> {
     let with: Vec<&Advice> = all.iter().filter(has_tunable).collect();
     let run =
         all.iter().find(|advice| advice.topic == Topic::Run && advice.decision == Decision::Set);
@@ -119,14 +122,15 @@ fn example(all: &[Advice], others: &str) -> Option<DropIn> {
     if let Some(run) = run {
         text.push_str(&comment(run));
         let words = run.setting.as_deref().unwrap_or_default();
-        let command = words.trim_end_matches(" -- PROGRAM");
+        let command = words.trim_start_matches("ntcopy ").trim_end_matches(" -- PROGRAM");
         text.push_str(
             "# To hint the service's sends, take the # from both lines and put its own \
                        command in:\n",
         );
         text.push_str("#ExecStart=\n");
         text.push_str(&format!(
-            "#ExecStart=/usr/local/bin/{command} --anyway -- /usr/sbin/PROGRAM ARGUMENTS\n"
+            "#ExecStart={} {command} --anyway -- /usr/sbin/PROGRAM ARGUMENTS\n",
+            executable(program)
         ));
     }
     Some(DropIn {
@@ -135,6 +139,21 @@ fn example(all: &[Advice], others: &str) -> Option<DropIn> {
         then: "copy it to /etc/systemd/system/SERVICE.service.d, then: systemctl daemon-reload and \
                restart the service",
     })
+}
+
+/// A path as the first word of a command of systemd.service(5). One that it could not hold is the
+/// bare name, which systemd looks up in a path of its own.
+fn executable(program: &Path) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,=%".contains(c);
+    match program.to_str() {
+        // Every % begins a specifier of systemd, but for two of them.
+        Some(path) if path.chars().all(is_plain) => path.replace('%', "%%"),
+        Some(path) if !path.contains(|c: char| c.is_control() || c == '$') => {
+            let path = path.replace('%', "%%").replace('\\', "\\\\").replace('"', "\\\"");
+            format!("\"{path}\"")
+        }
+        _ => "ntcopy".to_owned(),
+    }
 }
 
 fn head(what: &str) -> String {
@@ -173,4 +192,22 @@ fn hashed(words: &str) -> String {
     }
     out.push('\n');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_named_as_a_unit_takes_it() {
+        for (path, word) in [
+            ("/usr/bin/ntcopy", "/usr/bin/ntcopy"),
+            ("/opt/50%/ntcopy", "/opt/50%%/ntcopy"),
+            ("/opt/my tools/nt\"copy", "\"/opt/my tools/nt\\\"copy\""),
+            ("/opt/$HOME/ntcopy", "ntcopy"),
+            ("/opt/a\nExecStart=/bin/evil", "ntcopy"),
+        ] {
+            assert_eq!(executable(Path::new(path)), word);
+        }
+    }
 }

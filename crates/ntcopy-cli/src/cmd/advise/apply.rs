@@ -75,7 +75,7 @@ impl Folder {
     ///
     /// As [`Folder::write`].
     pub fn write_beside(&self, all: &[Advice], others: &str) -> anyhow::Result<Applied> {
-        let files = dropins::files(all, others);
+        let files = dropins::files(all, others, &program(std::env::current_exe()));
         for file in &files {
             self.is_ours(file.path)?;
         }
@@ -156,6 +156,13 @@ impl Applied {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Where this program is, links followed: what a unit should start. A path that is not there any
+/// more, because an upgrade has replaced the program while it ran, is no use; then its name is.
+fn program(found: std::io::Result<PathBuf>) -> PathBuf {
+    let found = found.and_then(fs::canonicalize).ok();
+    found.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("ntcopy"))
 }
 
 /// The path without links, as far as it exists.
@@ -244,6 +251,19 @@ mod tests {
         std::os::unix::fs::symlink("/etc", own.path().join("sysctl.d")).unwrap();
         let why = folder.is_ours(dropins::SYSCTL).unwrap_err().to_string();
         assert!(why.contains("a folder of the system"), "{why}");
+    }
+
+    #[test]
+    fn the_program_is_where_it_runs_from_or_a_name() {
+        let own = tempfile::tempdir().unwrap();
+        let (file, link) = (own.path().join("ntcopy"), own.path().join("link"));
+        fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let file = fs::canonicalize(file).unwrap();
+        assert_eq!(program(Ok(link)), file);
+        let replaced = PathBuf::from(format!("{} (deleted)", file.display()));
+        assert_eq!(program(Ok(replaced)), PathBuf::from("ntcopy"));
+        assert_eq!(program(Err(std::io::ErrorKind::NotFound.into())), PathBuf::from("ntcopy"));
     }
 
     #[test]
