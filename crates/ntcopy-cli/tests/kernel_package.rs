@@ -132,6 +132,47 @@ fn a_dry_run_tells_it_all_and_leaves_nothing() {
     assert_eq!(plan["objects"], 2);
     assert_eq!(plan["changes"][0]["symbol"], "CONFIG_LOCALVERSION");
     assert!(plan["room"]["needed_bytes"].as_u64() > Some(1_000_000_000));
+    let time = &plan["time"];
+    assert!(time["seconds"].as_u64().is_some() && time["object_ms"].as_u64() > Some(0), "{time}");
+    assert!(time["basis"].as_str().unwrap().starts_with("no kernel was compiled here yet"));
+    assert!(plan["download"].is_null(), "the source is a tree: {plan}");
+    assert!(!house.path("cache").exists() && !house.path("out").exists());
+}
+
+/// What apt would say, by a script that takes its place.
+const APT_CACHE: &str = "#!/bin/sh
+case $1 in
+pkgnames) printf 'linux-source-7.2\\nlinux-source-7.3\\nlinux-source-7.3-doc\\n' ;;
+show) printf 'Package: %s\\nVersion: 7.3.9-1\\nArchitecture: all\\nSize: 123456789\\n\\n' linux-source-7.3 ;;
+esac
+";
+
+#[test]
+fn without_a_source_the_download_is_named_and_nothing_is_fetched() {
+    let house = workplace();
+    house.put("first/apt-cache", APT_CACHE);
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(house.path("first/apt-cache"), executable).unwrap();
+    let dry_run = |apt: &Path| {
+        let mut ntcopy = package(&house, &["--dry-run", "--json"]);
+        let path = std::env::var("PATH").unwrap();
+        let tools = house.path("tools");
+        ntcopy.env("PATH", format!("{}:{path}:{}", apt.display(), tools.display()));
+        let output = ntcopy.env_remove("NTCOPY_LINUX").output().unwrap();
+        json(&output)["plan"].clone()
+    };
+    let plan = dry_run(&house.path("first"));
+    assert!(plan["version"].is_null() && plan["objects"].is_null(), "{plan}");
+    assert!(plan["time"]["seconds"].is_null(), "there is nothing to count: {plan}");
+    let download = &plan["download"];
+    assert_eq!(download["name"], "linux-source-7.3", "{download}");
+    assert_eq!(download["version"], "7.3.9-1");
+    assert_eq!(download["size_bytes"], 123_456_789);
+    // One that knows nothing.
+    house.put("first/apt-cache", "#!/bin/sh\nexit 100\n");
+    let download = &dry_run(&house.path("first"))["download"];
+    assert_eq!(download["name"], "linux-source-7.*");
+    assert!(download["size_bytes"].is_null() && download["basis"].as_str().unwrap().contains("MB"));
     assert!(!house.path("cache").exists() && !house.path("out").exists());
 }
 

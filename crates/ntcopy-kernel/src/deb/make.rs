@@ -56,6 +56,7 @@ impl Making<'_> {
         });
         self.progress.end();
         self.shop.state.seconds += begun.elapsed().as_secs();
+        self.shop.state.jobs = self.options.jobs;
         self.shop.save()?;
         made
     }

@@ -6,12 +6,14 @@
 //! with.
 
 mod config;
+mod download;
 mod error;
 mod kconfig;
 mod make;
 mod next;
 mod objects;
 mod plan;
+mod time;
 mod workshop;
 
 use std::fs;
@@ -21,9 +23,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 pub use config::{Change, ConfigFrom};
+pub use download::Download;
 pub use error::DebError;
 pub use next::Next;
 pub use plan::{Plan, Room};
+pub use time::Time;
 
 use crate::build::{self, BuildOptions};
 use crate::cache::{Inputs, SourceId};
@@ -156,7 +160,7 @@ impl Asked {
 }
 
 /// Says what would be built, and what that would take. Downloads nothing, and leaves nothing: where
-/// no source is here yet, what depends on it is not known.
+/// no source is here yet, what depends on it is not known, and which download comes is told.
 ///
 /// # Errors
 ///
@@ -183,7 +187,10 @@ pub fn plan(options: &PackageOptions, progress: &mut dyn Progress) -> Result<Pla
                 let (version, id) = (source::version(&tree)?, package.id());
                 asked.plan(options, Some(&Found::new(&tree, version, id)))?
             }
-            None => asked.plan(options, None)?,
+            None => {
+                let download = Some(download::of(wanted, &interrupts)?);
+                Plan { download, ..asked.plan(options, None)? }
+            }
         }
     };
     check(options, &plan)?;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::config::{Change, Config};
+use super::download::Download;
 use super::error::DebError;
+use super::time::{self, Known, Time};
 use super::workshop::{self, Workshop};
 use super::{PackageOptions, kconfig, objects};
 use crate::cache::{Cache, SourceId};
@@ -55,6 +57,10 @@ pub struct Plan {
     pub compiled: u64,
     /// What is going to be needed on disk from now on.
     pub room: Room,
+    /// How long compiling is going to take.
+    pub time: Time,
+    /// What has to be downloaded first; nothing where the source is here.
+    pub download: Option<Download>,
     /// Where it is built.
     pub folder: PathBuf,
     /// Whether an earlier run is gone on with.
@@ -124,6 +130,8 @@ pub(super) fn make(basis: Basis<'_>, found: Option<&Found<'_>>) -> Result<Plan> 
         objects: None,
         compiled: 0,
         room: Room { needed_bytes: 0, free_bytes: free_bytes(cache)?, basis: String::new() },
+        time: Time::default(),
+        download: None,
         folder: cache.builds(),
         is_resumed: false,
         notes: notes(config),
@@ -141,7 +149,15 @@ pub(super) fn make(basis: Basis<'_>, found: Option<&Found<'_>>) -> Result<Plan> 
     }
     let earlier = workshop::all(cache)?;
     let source_bytes = if found.is_some_and(|found| found.is_unpacked) { 0 } else { SOURCE_BYTES };
-    room(&mut plan, source_bytes, config.has("CONFIG_DEBUG_INFO"), &earlier);
+    let has_debug_info = config.has("CONFIG_DEBUG_INFO");
+    room(&mut plan, source_bytes, has_debug_info, &earlier);
+    let known = Known {
+        begun: found.and_then(|found| found.begun),
+        earlier: &earlier,
+        kernels: &cache.built()?,
+        has_ccache: cache.compiled().is_dir(),
+    };
+    plan.time = time::of(&plan, has_debug_info, options.base.jobs, &known);
     Ok(plan)
 }
 
@@ -217,14 +233,15 @@ impl Plan {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::workshop::{Done, State};
     use super::*;
     use crate::cache::Inputs;
     use crate::kind::{Flavour, Kind, Release};
     use crate::series::Series;
 
-    fn plan(unknown: usize, on: usize) -> Plan {
+    /// Of a thousand objects.
+    pub fn plan(unknown: usize, on: usize) -> Plan {
         Plan {
             version: Some("7.3.4".into()),
             source: None,
@@ -237,6 +254,8 @@ mod tests {
             objects: Some(1000),
             compiled: 0,
             room: Room { needed_bytes: 0, free_bytes: 0, basis: String::new() },
+            time: Time::default(),
+            download: None,
             folder: "/nowhere/builds".into(),
             is_resumed: false,
             notes: Vec::new(),

@@ -34,6 +34,9 @@ pub(super) struct State {
     pub(super) is_configured: bool,
     /// Seconds that compiling took so far, all runs together.
     pub(super) seconds: u64,
+    /// Compilers that were at work in the last run; 0 where that was not noted.
+    #[serde(default)]
+    pub(super) jobs: usize,
     /// What it took, once it is done.
     pub(super) done: Option<Done>,
 }
@@ -68,6 +71,7 @@ impl State {
             has_debug_info,
             is_configured: false,
             seconds: 0,
+            jobs: 0,
             done: None,
         }
     }
@@ -155,7 +159,7 @@ pub(super) fn is_whole(folder: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::kind::{Flavour, Kind, Release};
     use crate::series::Series;
@@ -166,6 +170,12 @@ mod tests {
 
     fn package(version: &str) -> SourceId {
         SourceId::Package { name: "linux-source-7.3".into(), version: version.into() }
+    }
+
+    /// A build that is nowhere.
+    pub fn shop(has_debug_info: bool) -> Workshop {
+        let state = State::new(package("7.3.4"), "7.3.4".into(), &inputs("a"), has_debug_info);
+        Workshop { folder: "/nowhere".into(), state }
     }
 
     #[test]

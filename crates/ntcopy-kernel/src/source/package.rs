@@ -27,7 +27,7 @@ pub(crate) fn cached(cache: &Cache, wanted: Wanted) -> Result<Vec<Package>> {
     Ok(sorted(paths.iter().filter_map(|path| Package::from_file(path, wanted)).collect()))
 }
 
-fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
+pub(super) fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
     packages.sort_by_key(|p| (version_key(&p.name), version_key(&p.version)));
     packages.reverse();
     packages
@@ -280,7 +280,7 @@ fn conf_text(folder: &Path, dump: &str) -> String {
 }
 
 /// Reads what `apt-cache show` prints.
-fn parse_show(text: &str, architecture: &'static str) -> Vec<Package> {
+pub(super) fn parse_show(text: &str, architecture: &'static str) -> Vec<Package> {
     let mut packages = Vec::new();
     for stanza in text.split("\n\n") {
         let field = |name: &str| {

@@ -52,7 +52,7 @@ impl Wanted {
     }
 
     /// What the names begin with.
-    pub(super) fn prefix(self) -> &'static str {
+    pub(crate) fn prefix(self) -> &'static str {
         match (self.part, self.release) {
             (Part::Source, Release::Newest) => "linux-source-7.",
             (Part::Source, Release::V6_12) => "linux-source-6.12",

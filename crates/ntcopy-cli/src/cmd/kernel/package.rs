@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use ntcopy_kernel::deb::{self, ConfigFrom, PackageOptions, Packaged, Plan};
+use indicatif::HumanDuration;
+use ntcopy_kernel::deb::{self, ConfigFrom, Download, PackageOptions, Packaged, Plan, Time};
 use ntcopy_kernel::{Error, Release, progress};
 use serde_json::json;
 
@@ -145,6 +147,9 @@ fn plan_text(plan: &Plan, options: &PackageOptions) -> String {
             plan.modules
         ),
     );
+    if let Some(download) = &plan.download {
+        text += &row("download", &download_text(download));
+    }
     for change in &plan.changes {
         text += &row(
             "changed",
@@ -172,12 +177,33 @@ fn plan_text(plan: &Plan, options: &PackageOptions) -> String {
             room.basis
         ),
     );
-    text +=
-        &row("time", "not known before a hundred objects are compiled; then the progress tells");
+    text += &row("time", &time_text(&plan.time));
     for note in &plan.notes {
         text += &row("note", note);
     }
     text
+}
+
+/// What compiling takes, as far as it is known before it has begun.
+fn time_text(time: &Time) -> String {
+    let Time { seconds, object_ms, basis } = time;
+    match seconds {
+        Some(seconds) => {
+            let about = HumanDuration(Duration::from_secs(*seconds));
+            format!("about {about} of compiling, {object_ms} ms an object ({basis})")
+        }
+        None => {
+            format!("not known before the source is here; about {object_ms} ms an object ({basis})")
+        }
+    }
+}
+
+/// What has to come first.
+fn download_text(download: &Download) -> String {
+    let Download { name, version, size_bytes, basis } = download;
+    let version = version.as_ref().map_or(String::new(), |version| format!(" {version}"));
+    let bytes = size_bytes.map_or(String::new(), |bytes| format!(", {}", size(bytes)));
+    format!("{name}{version}{bytes} ({basis})")
 }
 
 /// What came of it, for people.
@@ -217,6 +243,28 @@ mod tests {
         let names: Vec<String> = (0..10).map(|n| format!("A{n}")).collect();
         assert_eq!(some(&names[..2]), "A0, A1");
         assert!(some(&names).ends_with("A7 and 2 more (--json has them)"));
+    }
+
+    #[test]
+    fn a_time_and_a_download_say_what_they_rest_on() {
+        let basis = "by a guess".to_owned();
+        let time = Time { seconds: Some(840), object_ms: 150, basis: basis.clone() };
+        assert_eq!(
+            time_text(&time),
+            "about 14 minutes of compiling, 150 ms an object (by a guess)"
+        );
+        let unknown = time_text(&Time { seconds: None, ..time });
+        assert!(unknown.starts_with("not known before the source is here; about 150 ms an object"));
+        let download = Download {
+            name: "linux-source-6.12".into(),
+            version: Some("6.12.117-1".into()),
+            size_bytes: Some(153_476_148),
+            basis,
+        };
+        let told = download_text(&download);
+        assert!(told.starts_with("linux-source-6.12 6.12.117-1, 1"), "{told}");
+        let unknown = Download { version: None, size_bytes: None, ..download };
+        assert_eq!(download_text(&unknown), "linux-source-6.12 (by a guess)");
     }
 
     #[test]
