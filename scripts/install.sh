@@ -94,8 +94,10 @@ by_hand() {
 install_help() {
 	need "$build/ntcopy" "cargo build --release -p ntcopy-cli"
 	"$build/ntcopy" man "$work/man"
-	for page in "$work"/man/*.1; do
-		by_hand "$(basename "$page" .1)" || place 644 "$page" "$prefix/share/man/man1"
+	for page in "$work"/man/*.[18]; do
+		name=$(basename "$page")
+		section=${name##*.}
+		by_hand "${name%.*}" || place 644 "$page" "$prefix/share/man/man$section"
 	done
 	for shell in bash zsh fish; do
 		"$build/ntcopy" completions "$shell" >"$work/$shell"

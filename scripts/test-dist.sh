@@ -169,8 +169,7 @@ check_purge() {
 }
 
 say "the library's crate"
-quietly crate env -C "$root" cargo package -p ntcopy --locked --allow-dirty --target-dir "$work/crate"
-rm -rf "$work/crate"
+"$root/scripts/check-crate.sh"
 if [ $# -gt 0 ]; then
 	packages=$(cd "$1" && pwd)
 else
@@ -191,6 +190,7 @@ mount -t proc proc "$debian/proc"
 mount -t sysfs -o ro sysfs "$debian/sys"
 mkdir "$debian/root/packages"
 cp "$packages"/*.deb "$tests/use.sh" "$tests/use.c" "$tests/daemons.sh" "$debian/root/packages/"
+(cd "$root/docs/man" && printf '%s\n' *.[1-8]) >"$debian/root/packages/pages"
 # Its systemd boots once before, so that what that leaves is not taken for ours.
 how=systemd
 "$tests/booted.sh" "$debian" || {
@@ -204,7 +204,7 @@ quietly install inside sh -c 'apt-get install -yq --no-install-recommends /root/
 check_dkms
 check_units
 say "use"
-inside /root/packages/use.sh "$version" /root/packages/use.c
+inside /root/packages/use.sh "$version" /root/packages/use.c /root/packages/pages
 say "daemons, each within its unit's settings"
 # Without systemd: strace names each system call, and none may be outside the filter.
 unshare --mount --net --propagation private "$tests/daemons.sh" "$debian" util-linux

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Makes a Debian 12 in which packages are tried: the base system, DKMS with the
-# headers of the newest 6.12 and of a 6.1, a C compiler, systemd, man, and little
-# else. It is made once, kept below the cache, and made anew after 30 days.
+# headers of the newest 6.12 and of a 6.1, a C compiler, systemd, man, the shells
+# that completions are for, and little else. It is made once, kept below the cache,
+# and made anew after 30 days.
 # Prints its folder. Needs root; the host is not changed.
 #
 # usage: packaging/test/debian-root.sh
@@ -11,7 +12,7 @@
 # NTCOPY_CACHE   where it is kept; default ~/.cache/ntcopy
 set -eu
 
-packages="dkms systemd man-db gcc libc6-dev pkgconf curl strace iproute2 ca-certificates"
+packages="dkms systemd man-db gcc libc6-dev pkgconf curl strace iproute2 ca-certificates zsh fish"
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/debian
 
 die() {

@@ -4,11 +4,14 @@
 # Inside the Debian of test-dist.sh, with the packages installed: the program, its
 # manual and completions, and the library as somebody who compiles against it.
 #
-# usage: packaging/test/use.sh VERSION USE.C
+# usage: packaging/test/use.sh VERSION USE.C PAGES
+#
+# PAGES: a file with the names of the manual pages that are written by hand
 set -eu
 
 version=$1
 program=$2
+by_hand=$3
 
 die() {
 	echo "use: $*" >&2
@@ -39,16 +42,55 @@ proxyd --check --config /etc/proxyd/proxyd.toml || die "proxyd refuses its own s
 # The kernel of the machine around this Debian may not know the flag.
 says /usr/lib/ntcopy/libntcopy-preload.so ntcopy run --anyway -- printenv LD_PRELOAD
 
-for page in ntcopy.1 ntcopy-bench-unix.1 ntcopy-run.1 ntcopy.3 msg_ntcopy.7 storaged.8 proxyd.8 \
-	ntcopy-module.8; do
-	name=${page%.*}
-	man -w "${page##*.}" "$name" >/dev/null || die "no manual page $page"
+# is_there PAGE: man finds it, in the section that it is of.
+is_there() {
+	man -w "${1##*.}" "${1%.*}" >/dev/null 2>&1
+}
+
+# told_of PAGE: whether a page by hand tells of a command, or of one that it is a part of.
+told_of() {
+	name=${1%.*}
+	while [ "$name" != ntcopy ]; do
+		! grep -q "^$name\.[18]\$" "$by_hand" || return 0
+		name=${name%-*}
+	done
+	return 1
+}
+
+# Each page by hand; and each that the program makes of its own help, if none by hand tells of it.
+pages=0
+while read -r page; do
+	is_there "$page" || die "no manual page $page"
+	pages=$((pages + 1))
+done <"$by_hand"
+ntcopy man "$work/man"
+for page in "$work"/man/*; do
+	page=$(basename "$page")
+	told_of "$page" || is_there "$page" || die "no manual page $page"
+	pages=$((pages + 1))
 done
+[ "$pages" -gt 40 ] || die "only $pages manual pages are known to look for"
+echo "use: $pages manual pages"
+
+# script_of SHELL FILE COMMAND...: the shell's completions are there and it can read them.
+script_of() {
+	shell=$1
+	file=$2
+	shift 2
+	[ -s "$file" ] || die "$shell learns no completion: no $file"
+	if ! command -v "$shell" >/dev/null; then
+		echo "use: $shell is not installed: its completions were not read"
+		return
+	fi
+	# What a shell keeps for its user stays out of this Debian.
+	if ! words=$(HOME=$work "$@" "$file" 2>&1) || [ -n "$words" ]; then
+		die "$shell on $file: $words"
+	fi
+}
 bash -c '. /usr/share/bash-completion/completions/ntcopy && complete -p ntcopy' >/dev/null ||
 	die "bash learns no completion"
-[ -s /usr/share/zsh/vendor-completions/_ntcopy ] || die "zsh learns no completion"
-[ -s /usr/share/fish/vendor_completions.d/ntcopy.fish ] || die "fish learns no completion"
-ldconfig -p | grep -q 'libntcopy\.so\.0 ' || die "the loader does not know libntcopy.so.0"
+script_of zsh /usr/share/zsh/vendor-completions/_ntcopy zsh -n
+script_of fish /usr/share/fish/vendor_completions.d/ntcopy.fish fish --no-execute
 
 says "$version" pkg-config --modversion ntcopy
 # shellcheck disable=SC2046 # options

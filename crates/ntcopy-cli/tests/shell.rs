@@ -97,6 +97,9 @@ fn pages(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Commands whose pages, with all below them, are those of administration.
+const OF_SYSTEM: [&str; 2] = ["ddio", "module"];
+
 #[test]
 fn every_command_has_its_page() {
     let folder = TempDir::new().expect("a folder");
@@ -104,13 +107,40 @@ fn every_command_has_its_page() {
     stdout(&ntcopy(&["man", folder.to_str().expect("UTF-8")]));
     let mut expected = vec!["ntcopy.1".to_string()];
     for command in listed(&[]) {
-        expected.push(format!("ntcopy-{command}.1"));
+        let section = if OF_SYSTEM.contains(&command.as_str()) { 8 } else { 1 };
+        expected.push(format!("ntcopy-{command}.{section}"));
         let below = listed(&[&command]);
-        expected.extend(below.iter().map(|below| format!("ntcopy-{command}-{below}.1")));
+        expected.extend(below.iter().map(|below| format!("ntcopy-{command}-{below}.{section}")));
     }
     expected.sort();
     assert!(expected.len() > 30, "{expected:?}");
     assert_eq!(pages(&folder), expected);
+}
+
+#[test]
+fn a_page_names_no_page_that_is_not_there() {
+    let folder = TempDir::new().expect("a folder");
+    stdout(&ntcopy(&["man", folder.path().to_str().expect("UTF-8")]));
+    let there = pages(folder.path());
+    let mut named = 0;
+    for page in &there {
+        let text = fs::read_to_string(folder.path().join(page)).expect("a page");
+        // A line of its own below .TP, as `ntcopy\-ddio(8)`.
+        let names = text.lines().filter_map(|line| {
+            let (name, section) = line.strip_suffix(')')?.split_once('(')?;
+            let is_name = name.starts_with("ntcopy") && !name.contains(' ');
+            is_name.then(|| format!("{}.{section}", name.replace("\\-", "-")))
+        });
+        for name in names {
+            assert!(there.contains(&name), "{page} names {name}");
+            named += 1;
+        }
+    }
+    assert!(named > 30, "{named} names");
+    let first = fs::read_to_string(folder.path().join("ntcopy.1")).expect("a page");
+    assert!(first.contains("\nntcopy\\-ddio(8)\n") && first.contains("\nntcopy\\-bench(1)\n"));
+    let ddio = fs::read_to_string(folder.path().join("ntcopy-ddio.8")).expect("a page");
+    assert!(ddio.contains(".TH ntcopy-ddio 8 ") && ddio.contains("ntcopy\\-ddio\\-status(8)"));
 }
 
 #[test]
@@ -178,10 +208,10 @@ fn what_is_installed_lies_where_shells_and_man_look() {
 #[test]
 fn a_page_written_by_hand_is_not_doubled() {
     let folder = installed();
-    let pages = pages(&folder.path().join("usr/share/man/man1"));
+    let man = folder.path().join("usr/share/man");
+    let pages = pages(&man.join("man1"));
     // ntcopy-run.1 and ntcopy-ddio.8, which tells of `ddio status` as well, lie in docs/man.
-    for name in ["ntcopy-run.1", "ntcopy-ddio.1", "ntcopy-ddio-status.1", "ntcopy-module-load.1"] {
-        assert!(!pages.iter().any(|page| page == name), "{name}");
-    }
+    assert!(!pages.iter().any(|page| page == "ntcopy-run.1"), "{pages:?}");
+    assert!(!man.join("man8").exists(), "all of section 8 is written by hand");
     assert!(pages.iter().any(|page| page == "ntcopy-kernel-boot.1"), "{pages:?}");
 }

@@ -12,6 +12,9 @@ use clap_mangen::Man;
 /// Stands in the pages' heads: when the pages, or these ones' shape, were last gone through.
 const DATE: &str = "2026-11-21";
 
+/// Commands, with all below them, that change the whole system and need root for it.
+const OF_SYSTEM: [&str; 2] = ["ntcopy-ddio", "ntcopy-module"];
+
 /// Write a manual page of every command into a directory, from what --help says.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -46,6 +49,7 @@ fn write_pages(command: &Command, directory: &Path) -> anyhow::Result<()> {
         write_pages(below, directory)?;
     }
     let page = Man::new(command.clone())
+        .section(section(&name(command)))
         .date(DATE)
         .source(concat!("ntcopy ", env!("CARGO_PKG_VERSION")))
         .manual("ntcopy");
@@ -55,6 +59,32 @@ fn write_pages(command: &Command, directory: &Path) -> anyhow::Result<()> {
     fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
+/// What a command's page is called: `ntcopy-bench-unix`.
+fn name(command: &Command) -> String {
+    command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
+}
+
+/// The section of a page: 8 for administration of the system, else 1.
+fn section(page: &str) -> &'static str {
+    let is_below = |command: &str| {
+        page.strip_prefix(command).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    if OF_SYSTEM.iter().any(|command| is_below(command)) { "8" } else { "1" }
+}
+
+/// The commands below one, each by its page. The crate has all of them in the section of that one.
+fn subcommands(command: &Command, page: &Man) -> io::Result<String> {
+    let mut text = Vec::new();
+    page.render_subcommands_section(&mut text)?;
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    let ours = section(&name(command));
+    for below in command.get_subcommands().map(name) {
+        let of = |section: &str| format!("\n{}({section})\n", escaped(&below));
+        text = text.replace(&of(ours), &of(section(&below)));
+    }
+    Ok(text)
+}
+
 fn render(command: &Command, page: &Man, out: &mut Vec<u8>) -> io::Result<()> {
     page.render_title(out)?;
     page.render_name_section(out)?;
@@ -62,7 +92,7 @@ fn render(command: &Command, page: &Man, out: &mut Vec<u8>) -> io::Result<()> {
     page.render_description_section(out)?;
     page.render_options_section(out)?;
     if command.get_subcommands().any(|below| !below.is_hide_set()) {
-        page.render_subcommands_section(out)?;
+        out.write_all(subcommands(command, page)?.as_bytes())?;
     }
     let notes = command.get_after_long_help().or(command.get_after_help());
     if let Some(notes) = notes {
@@ -110,6 +140,27 @@ fn escaped(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_changes_the_system_is_in_section_8() {
+        let pages = ["ntcopy-ddio", "ntcopy-ddio-ways", "ntcopy-module-load"];
+        assert_eq!(pages.map(section), ["8"; 3]);
+        let pages = ["ntcopy", "ntcopy-bench", "ntcopy-modules"];
+        assert_eq!(pages.map(section), ["1"; 3]);
+    }
+
+    #[test]
+    fn section_8_has_the_commands_whose_pages_by_hand_are_there() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/man");
+        let names = fs::read_dir(folder).expect("docs/man").flatten();
+        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        for (page, number) in names.filter_map(|name| {
+            let (page, number) = name.rsplit_once('.')?;
+            page.starts_with("ntcopy-").then(|| (page.to_owned(), number.to_owned()))
+        }) {
+            assert_eq!(section(&page), number, "{page}");
+        }
+    }
 
     fn text(of: &str) -> String {
         String::from_utf8(notes(of)).expect("UTF-8")
