@@ -8,8 +8,8 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library daemons install bench report record clean help \
-	dist test-dist test-kernels test-module test-survey survey-time upstream-tests soak soak-daemons fuzz mutations memory families free-when-unused \
-	guide check-page
+	dist test-dist test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons fuzz mutations memory families free-when-unused \
+	guide check-page check-sockperf
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -49,14 +49,18 @@ test-dist: ## built twice, the same; in a Debian 12 of their own: used, purged w
 	@scripts/setup.sh build dist
 	@scripts/test-dist.sh
 
-test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations; packages made and booted; an hour
+test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations: make test-kernels KERNELS=x86; packages made and booted; an hour
 	@scripts/setup.sh kernels
 	@scripts/check-kernels.sh $(NTCOPY) $(KERNELS)
 	@$(CARGO) test --locked -p ntcopy-cli --test kernel_qemu --test kernel_package -- --ignored --test-threads 1
 
-upstream-tests: build ## Linux's own network tests, hints ignored and every send hinted; docs/UPSTREAM-TESTS.md
+upstream-tests: build ## Linux's own network tests, hints ignored and every send hinted: make upstream-tests KERNELS=x86,plain; docs/UPSTREAM-TESTS.md
 	@scripts/setup.sh upstream
 	@scripts/upstream-tests.sh $(NTCOPY) $(KERNELS)
+
+programs: build ## redis, iperf3 and nginx as they are, without `ntcopy run` and under it, in a booted kernel
+	@scripts/setup.sh programs
+	@scripts/check-programs.sh $(NTCOPY) $(KERNELS)
 
 soak: soak-daemons build ## random send programs, compared between settings, races on the module, and soak-daemons: make soak MINUTES=10 SEED=1
 	@scripts/setup.sh kernels
@@ -71,7 +75,7 @@ fuzz: ## the daemons' fuzz targets, each for SECONDS=120
 	@scripts/setup.sh build
 	@scripts/fuzz.sh $(or $(SECONDS),120)
 
-test-module: build ## ntcopy.ko: sparse, checkpatch, the suite through it on stock kernels and with KASAN; an hour
+test-module: build ## ntcopy.ko: sparse, checkpatch, the suite through it on stock kernels and with KASAN: make test-module KERNELS="stock x86+module"; an hour
 	@scripts/setup.sh kernels lint
 	@scripts/check-module.sh $(NTCOPY) $(KERNELS)
 
@@ -81,7 +85,8 @@ test-survey: build ## a survey on real Slurm daemons into PostgreSQL, a Job by K
 	@$(CARGO) test --locked -p ntcopy-cli --test survey -- --ignored --test-threads 1
 	@scripts/check-kubernetes-schema.sh $(NTCOPY)
 
-survey-time: build ## how long ntcopy survey report takes over 10,000 records, and how much memory
+survey-time: build ## ntcopy survey report over 10,000 records: 5 s, 1 GiB, 11 of 12 named, or it fails
+	@scripts/setup.sh build survey-time
 	@scripts/survey-time.sh $(NTCOPY)
 
 mutations: build ## deliberate mistakes in the kernel change: would the suite notice?
@@ -90,7 +95,7 @@ mutations: build ## deliberate mistakes in the kernel change: would the suite no
 memory: ## the library under AddressSanitizer, valgrind and a fuzzer, and without std: make memory SECONDS=30
 	@crates/ntcopy/tests/memory.sh $(or $(SECONDS),30)
 
-families: build ## docs/FAMILIES.md: which sockets honour the hint, as the kernel counted it
+families: build ## docs/FAMILIES.md: which sockets honour the hint, as the kernel counted it: make families KERNELS="um um:6.12"
 	@scripts/families.sh $(NTCOPY) $(KERNELS)
 
 free-when-unused: ## the send path before and after the series, instruction by instruction
@@ -98,14 +103,21 @@ free-when-unused: ## the send path before and after the series, instruction by i
 	@scripts/free-when-unused.sh
 
 guide: ## docs/guide as pages for a browser, out/guide/book; wants mdbook, says how to get it
+	@scripts/setup.sh guide
 	@scripts/guide.sh
 
 lint: ## formatting, clippy, shell, links, header, man page, the kernel patches of both series
 	@scripts/setup.sh build lint
 	@scripts/lint.sh
 
-check-page: build ## a report of every experiment under axe-core, in Chromium; wants npm, for axe-core
+check-page: build ## report, comparison and survey, or FILE=page.html, under axe-core in Chromium, and by keyboard; axe-core comes by npm
+	@scripts/setup.sh build page
+	@NTCOPY_NEED_BROWSER=1 $(CARGO) test --locked -p ntcopy-report --test browser
 	@scripts/check-page.sh $(NTCOPY) $(FILE)
+
+check-sockperf: build ## ntcopy bench pingpong beside the distribution's sockperf: medians within 10 %; docs/PINGPONG.md
+	@scripts/setup.sh build sockperf
+	@scripts/check-sockperf.sh $(NTCOPY)
 
 bench: build ## make bench NAME=unix ARGS="--kernel um --sockets 1,64"
 	@$(NTCOPY) bench $(or $(NAME),unix) $(ARGS)
@@ -113,8 +125,8 @@ bench: build ## make bench NAME=unix ARGS="--kernel um --sockets 1,64"
 report: build ## make report RECORD=DIR: report.html from a record
 	@$(NTCOPY) report $(RECORD) --out report.html
 
-record: build ## a full record of this machine into bench/record/, and README's table from it
-	@scripts/record.sh $(NTCOPY)
+record: build daemons ## a full record of this machine into bench/record/, and README's table from it: make record PARTS="net pingpong" KERNEL=host; 90 minutes
+	@KERNEL="$(KERNEL)" scripts/record.sh $(NTCOPY) $(PARTS)
 
 clean: ## what was built here; the kernels stay: ntcopy kernel clean --all
 	@$(CARGO) clean

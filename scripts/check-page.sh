@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The report's page under axe-core, the checker of accessibility, in headless
-# Chromium: in both colour schemes, at a window's and at a phone's width, with
-# every folded part open. Ends with 1 where axe-core finds something serious or
-# critical; what it finds besides is listed.
+# The pages under axe-core, the checker of accessibility, in headless Chromium: a
+# report of every experiment, a comparison, a survey's report; in both colour
+# schemes, at a window's and at a phone's width, with every folded part open. And
+# each by keyboard alone. Ends with 1 where axe-core finds something serious or
+# critical, or where something cannot be reached; what it finds besides is listed.
 #
 # axe-core comes from the npm registry, by name, into the cache. Without npm or
 # Chromium this ends with 3.
 #
 # usage: scripts/check-page.sh NTCOPY [FILE.html]
-# Without a file it is a page of one record of each experiment in bench/record.
+# With a file, that page alone.
 set -eu
 cd "$(dirname "$0")/.."
 ntcopy=$1
@@ -18,12 +19,14 @@ package="axe-core@4"
 seen=
 
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/axe-core
-for tool in npm chromium; do
-	command -v "$tool" >/dev/null 2>&1 || {
-		echo "check-page: $tool is missing; on Debian: apt install npm chromium" >&2
-		exit 3
-	}
+chromium=
+for name in chromium chromium-browser google-chrome; do
+	[ -n "$chromium" ] || chromium=$(command -v "$name" || true)
 done
+if [ -z "$chromium" ] || ! command -v npm >/dev/null 2>&1; then
+	echo "check-page: npm and chromium are wanted; on Debian: scripts/setup.sh page" >&2
+	exit 3
+fi
 if [ ! -e "$cache/axe.min.js" ]; then
 	echo "check-page: fetching $package"
 	mkdir -p "$cache"
@@ -33,9 +36,8 @@ echo "check-page: $(sed -n 's/.*"version": *"\([^"]*\)".*/axe-core \1/p' "$cache
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-if [ $# -gt 1 ]; then
-	cp "$2" "$work/page.html"
-else
+# One record of each experiment that the repository keeps.
+every_experiment() {
 	set --
 	for record in bench/record/*/*/; do
 		experiment=$(sed -n '1s/.*"experiment":"\([^"]*\)".*/\1/p' "$record/record.jsonl")
@@ -43,16 +45,35 @@ else
 		seen="$seen $experiment"
 		set -- "$@" "$record"
 	done
-	echo "check-page: a page of$seen"
-	"$ntcopy" report "$@" --out "$work/page.html"
-fi
+	echo "check-page: a report of$seen"
+	"$ntcopy" report "$@" --out "$work/report.html"
+}
+
+# Two records of the same cells, held against each other.
+comparison() {
+	set -- bench/record/*/rounds/
+	[ $# -ge 2 ] || {
+		echo "check-page: bench/record has no two records of rounds to compare" >&2
+		exit 1
+	}
+	echo "check-page: a comparison of $1 and $2"
+	"$ntcopy" report --compare "$1" "$2" --out "$work/compare.html"
+}
+
+# A made-up fleet with machines unlike their model.
+survey() {
+	echo "check-page: a survey's report"
+	"${CARGO:-cargo}" run --release --locked -q -p ntcopy-survey --example generated_fleet -- \
+		"$work/survey.sqlite" 1 small >/dev/null
+	"$ntcopy" survey report --store "$work/survey.sqlite" --out "$work/survey.html"
+}
 
 # The page forbids scripts; the copy that is checked does not.
-{
-	sed 's/<meta http-equiv="Content-Security-Policy"[^>]*>//' "$work/page.html"
+with_checker() {
+	sed 's/<meta http-equiv="Content-Security-Policy"[^>]*>//' "$1"
 	printf '<script>'
 	cat "$cache/axe.min.js"
-	cat <<'EOF'
+	cat <<'END'
 </script><script>
 document.querySelectorAll('details').forEach(one => { one.open = true; });
 axe.run(document, { resultTypes: ['violations'] }).then(found => {
@@ -64,12 +85,12 @@ axe.run(document, { resultTypes: ['violations'] }).then(found => {
 	document.body.append(said);
 });
 </script>
-EOF
-} >"$work/checked.html"
+END
+}
 
 # checked NAME SCHEME WIDTH: what axe-core says; in Chromium's settings 0 is dark and 1 is light.
 checked() {
-	chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
+	"$chromium" --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
 		--disable-component-update --disable-sync --user-data-dir="$work/$1" \
 		--blink-settings=preferredColorScheme="$2" --window-size="$3,900" \
 		--virtual-time-budget=60000 --dump-dom "file://$work/checked.html" 2>/dev/null |
@@ -82,12 +103,32 @@ checked() {
 	cat "$work/said" >>"$work/all"
 }
 
-checked light 1 1200
-checked dark 0 1200
-checked phone 1 360
-checked phone-dark 0 360
+# page FILE: in every look, and by keyboard.
+page() {
+	name=$(basename "$1" .html)
+	with_checker "$1" >"$work/checked.html"
+	checked "$name-light" 1 1200
+	checked "$name-dark" 0 1200
+	checked "$name-phone" 1 360
+	checked "$name-phone-dark" 0 360
+	scripts/check-keyboard.py "$chromium" "$1" || failed=1
+}
+
+failed=0
+if [ $# -gt 1 ]; then
+	cp "$2" "$work/page.html"
+	page "$work/page.html"
+else
+	every_experiment
+	comparison
+	survey
+	for file in report compare survey; do
+		page "$work/$file.html"
+	done
+fi
 if grep -E '^(serious|critical) ' "$work/all" >/dev/null; then
 	echo "check-page: something serious was found" >&2
-	exit 1
+	failed=1
 fi
-echo "check-page: nothing serious"
+[ "$failed" = 0 ] || exit 1
+echo "check-page: nothing serious, and all of it by keyboard"

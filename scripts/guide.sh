@@ -15,7 +15,8 @@ cd "$(dirname "$0")/.."
 out=out/guide
 mdbook=$(command -v mdbook || true)
 [ -n "$mdbook" ] || {
-	echo "guide: mdbook is missing, and no Debian package; 'cargo install mdbook --locked' gets it" >&2
+	echo "guide: mdbook is missing, and apt has no package of it here (Debian 12 has none);" \
+		"'cargo install mdbook --locked' gets it" >&2
 	exit 3
 }
 

@@ -5,7 +5,8 @@
 # installed: as root it installs what is missing, by name; as anybody else it
 # prints the one command that does, and ends with 3.
 #
-# usage: scripts/setup.sh [build|test|lint|kernels|upstream|dist|survey]...     default: build
+# usage: scripts/setup.sh [GROUP]...     default: build
+# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -66,8 +67,29 @@ need_build() {
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
 }
 
-# The C library's tests: both compilers, C++, valgrind, pkg-config.
+# has_candidate PACKAGE: whether apt could install it.
+has_candidate() {
+	apt-cache policy "$1" 2>/dev/null | grep -q '^ *Candidate: [0-9]'
+}
+
+# Opens the pages of reports: as large as a compiler. Elsewhere it is no package of apt's
+# (Ubuntu), and what wants it says that it was not there.
+need_browser() {
+	for name in chromium chromium-browser google-chrome; do
+		if command -v "$name" >/dev/null 2>&1; then
+			return
+		fi
+	done
+	if has_candidate chromium; then
+		missing="$missing chromium"
+	else
+		echo "setup: apt knows no package chromium here: pages are not opened in a browser" >&2
+	fi
+}
+
+# The C library's tests: both compilers, C++, valgrind, pkg-config; and a browser for the pages.
 need_test() {
+	need_browser
 	need g++ g++
 	need clang clang
 	need pkg-config pkgconf
@@ -118,6 +140,15 @@ need_upstream() {
 	need_header sys/capability.h libcap-dev
 }
 
+# The programs that `ntcopy run` is tried with. Their packages start their services.
+need_programs() {
+	need redis-server redis-server
+	need redis-benchmark redis-tools
+	need iperf3 iperf3
+	# Where the search path of a user does not lead.
+	[ -x /usr/sbin/nginx ] || need nginx nginx-light
+}
+
 # The Debian packages: to build them, to have them judged, to try them in a Debian of their own.
 need_dist() {
 	need dpkg-buildpackage dpkg-dev
@@ -137,6 +168,31 @@ need_survey() {
 	need srun slurm-client
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 	python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"
+}
+
+# What holds the pages against a checker of accessibility, which comes by npm.
+need_page() {
+	need_browser
+	need npm npm
+	need python3 python3
+}
+
+# What makes pages of the guide; not every distribution has it, and scripts/guide.sh says what then.
+need_guide() {
+	if has_candidate mdbook; then
+		need mdbook mdbook
+	fi
+}
+
+# What says how long a report took, and how much memory.
+need_survey_time() {
+	[ -x /usr/bin/time ] || missing="$missing time"
+	need python3 python3
+}
+
+# What `ntcopy bench pingpong` is held against.
+need_sockperf() {
+	need sockperf sockperf
 }
 
 # Has apt look at the security updates too, this once: the system's lists stay as
@@ -179,9 +235,13 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | test | lint | kernels | upstream | dist | survey) "need_$what" ;;
+	build | test | lint | kernels | upstream | programs | dist | survey | guide | page | sockperf)
+		"need_$what"
+		;;
+	survey-time) need_survey_time ;;
 	*)
-		echo "setup: '$what' is none of build, test, lint, kernels, upstream, dist, survey" >&2
+		echo "setup: '$what' is none of build, test, lint, kernels, upstream, programs, dist, survey," \
+			"survey-time, guide, page, sockperf" >&2
 		exit 2
 		;;
 	esac
