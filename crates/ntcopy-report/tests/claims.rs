@@ -9,6 +9,25 @@ use toml::Value;
 const PARAMETERS: [&str; 6] =
     ["object_bytes", "iterations", "pipe_bytes", "sndbuf_bytes", "request_bytes", "response_bytes"];
 
+/// What a row waits for that can't be measured here. The command to run there stands in it.
+const HARDWARE: &str = "hardware that has not been seen";
+
+/// Why else something was not measured.
+const REASONS: [&str; 3] = [
+    "no routine here comes with its loop aligned and not",
+    "no experiment here has a victim beside them",
+    "no 64-bit kernel would use it",
+];
+
+/// The claims of which something is owed: any machine could measure it, and no record holds it.
+const OWED: [&str; 5] = [
+    "QUIC (UDP) among them",
+    "tx-nocache-copy does not help there",
+    "Where the proxy encrypts",
+    "raising the threshold",
+    "zero-over-zero",
+];
+
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
@@ -99,15 +118,14 @@ fn every_published_figure_has_a_row() {
     for result in published["result"].as_array().expect("results") {
         let result = result.as_table().expect("a table");
         let source = result["source"].as_str().expect("a source");
-        let document = &source[..3];
         let groups = groups(result);
         assert!(!groups.is_empty(), "{result:?} has no figures");
         for group in groups {
-            let found = rows.iter().filter(|(section, _)| section == document).any(|(_, row)| {
+            let found = rows.iter().filter(|(section, _)| section == source).any(|(_, row)| {
                 let has = numbers(row);
                 group.iter().all(|figure| has.contains(figure))
             });
-            assert!(found, "docs/CLAIMS.md has no row in '{document}' with all of {group:?}");
+            assert!(found, "docs/CLAIMS.md has no row in '{source}' with all of {group:?}");
         }
     }
 }
@@ -141,16 +159,81 @@ fn every_row_rests_on_something() {
     }
 }
 
+/// Whether a row that leaves something open says what it waits for. `known` tells whether a row
+/// before it in its section wanted hardware, whose runs "the same runs" are.
+fn waits_for_something(row: &str, known: bool) -> bool {
+    let has_command = row.contains("`ntcopy ") || row.contains("`sudo ntcopy ");
+    (row.contains(HARDWARE) && has_command)
+        || (row.contains("the same runs") && known)
+        || REASONS.iter().any(|reason| row.contains(reason))
+}
+
+fn leaves_open(row: &str) -> bool {
+    let row = row.to_lowercase();
+    ["has not been seen", "no record", "not measured", "not asked"]
+        .iter()
+        .any(|words| row.contains(words))
+}
+
 #[test]
-fn not_measured_comes_with_a_way_to_measure() {
+fn not_measured_comes_with_the_hardware_that_it_needs_or_a_reason() {
+    let mut wanted_hardware = Vec::new();
     for (section, row) in rows() {
-        let owes = ["has not been seen", "No record", "Not measured"]
-            .iter()
-            .any(|word| row.contains(word));
-        let pays = row.contains("`ntcopy ")
-            || row.contains("`sudo ntcopy ")
-            || row.contains("the same")
-            || row.contains("`perf stat`");
-        assert!(!owes || pays, "{section}: says that it was not measured, and no command: {row}");
+        let known = wanted_hardware.contains(&section);
+        assert!(
+            !leaves_open(&row) || waits_for_something(&row, known),
+            "{section}: says that it was not measured, and neither '{HARDWARE}' with a command nor \
+             one of the reasons that this test knows: {row}"
+        );
+        if row.contains(HARDWARE) {
+            wanted_hardware.push(section);
+        }
+    }
+}
+
+#[test]
+fn a_command_alone_is_no_reason_not_to_have_measured() {
+    let row = "| it gains | no figure | Not measured: `ntcopy bench memcpy` | - |";
+    assert!(leaves_open(row) && !waits_for_something(row, true));
+    let runs = "| it falls | 5 | Not measured: the same runs | - |";
+    assert!(waits_for_something(runs, true) && !waits_for_something(runs, false));
+    let seen = format!("| it gains | - | Needs {HARDWARE}: `ntcopy bench memset` | - |");
+    assert!(leaves_open(&seen) && waits_for_something(&seen, false));
+    assert!(!waits_for_something(&format!("| it gains | - | Needs {HARDWARE} | - |"), false));
+}
+
+#[test]
+fn what_any_machine_could_measure_is_owed_by_name() {
+    let owed: Vec<String> =
+        rows().into_iter().map(|(_, row)| row).filter(|row| row.contains("Owed")).collect();
+    for row in &owed {
+        let way = row.split("Owed").nth(1).is_some_and(|rest| rest.contains("`ntcopy bench "));
+        assert!(way, "owed, and no command: {row}");
+    }
+    let claims: Vec<&str> = owed.iter().map(|row| row.split(" | ").next().unwrap_or(row)).collect();
+    let missing = OWED.iter().filter(|claim| !claims.iter().any(|row| row.contains(*claim)));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new(), "paid: take it off the list");
+    assert_eq!(claims.len(), OWED.len(), "{claims:#?}");
+}
+
+#[test]
+fn every_document_is_named_with_its_place() {
+    let published: toml::Table = toml::from_str(&read("bench/published.toml")).expect("TOML");
+    let documents = published["document"].as_array().expect("documents");
+    let text = |value: &Value, key: &str| value[key].as_str().expect(key).to_owned();
+    let page = read("docs/CLAIMS.md");
+    for document in documents {
+        let (number, title) = (text(document, "number"), text(document, "title"));
+        let row = page.lines().find(|line| line.starts_with(&format!("| {number} | ")));
+        let row = row.unwrap_or_else(|| panic!("docs/CLAIMS.md does not name document {number}"));
+        for part in [&title, &text(document, "author"), &text(document, "at")] {
+            assert!(row.contains(part.as_str()), "document {number}: no '{part}' in {row}");
+        }
+        assert!(page.contains(&format!("\n## {number}: ")), "document {number} has no section");
+    }
+    let numbers: Vec<String> = documents.iter().map(|found| text(found, "number")).collect();
+    for result in published["result"].as_array().expect("results") {
+        let source = text(result, "source");
+        assert!(numbers.contains(&source), "no document {source}");
     }
 }
