@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use super::load::CpuNs;
 use crate::plan::http::HotSetPlan;
+use crate::run::cpu_clock::of_this_thread_ns;
 use crate::run::hot_set::HotSet;
 use crate::run::latency::precise_timers;
 use crate::run::{Failure, Stop, cpus};
@@ -126,9 +125,7 @@ impl Victim {
         while !shared.is_over.load(Ordering::Relaxed) {
             let begun = Instant::now();
             walks.push((begun, self.hot_set.walk()));
-            let time = clock_gettime(ClockId::ThreadCPUTime);
-            let ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-            shared.cpu_ns.store(ns, Ordering::Relaxed);
+            shared.cpu_ns.store(of_this_thread_ns(), Ordering::Relaxed);
             // What was missed is not made up for: a walk right after another finds the set warm.
             let now = Instant::now();
             while due <= now {
