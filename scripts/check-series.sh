@@ -8,7 +8,8 @@
 # those for everybody, what single objects do not show: a kernel links, with
 # modules of protocols that copy through the iterator; so does a user-mode kernel,
 # which has no non-temporal copy then; the selftests compile in their place; and
-# perf's list of flags prints the new one.
+# perf's list of flags prints the new one. These are two small kernels, a quarter
+# of an hour for a series on two CPUs; each says how long it took.
 #
 # usage: scripts/check-series.sh [--build] [SERIES...]
 #
@@ -217,6 +218,7 @@ try_perf() {
 	grep -q MSG_NTCOPY "$tools/perf/trace/beauty/msg_flags.c" || return 0
 	cat >"$work/flags.c" <<-'END'
 		#include <stdio.h>
+		#include "trace/beauty/beauty.h"
 		#include "trace/beauty/msg_flags.c"
 
 		int main(void)
