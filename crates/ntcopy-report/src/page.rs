@@ -118,7 +118,10 @@ fn title(records: &[Record]) -> String {
 
 fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, PlotError> {
     let header = &record.header;
-    let has_no_sweep = crate::http::is_of_http(record) || crate::net::is_of_net(record);
+    // Of the whole that a victim's record tells, its own heat maps have the figures.
+    let has_no_sweep = crate::http::is_of_http(record)
+        || crate::net::is_of_net(record)
+        || header.experiment == "retention";
     let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
     let has_map = sweep.is_some();
     let figures = match header.experiment.as_str() {

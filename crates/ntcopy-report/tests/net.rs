@@ -174,6 +174,11 @@ fn every_chart_has_what_others_published_of_it() {
         assert!(rates[0].contains(words), "{words}: {}", rates[0]);
     }
     assert_eq!(rates[0].matches("class=\"published m").count(), 4, "two lines, drawn twice");
+    // From 16 to 128 connections in one level step: nothing of what came on a schedule.
+    let path = rates[0].split("class=\"line m0\" d=\"").nth(1).expect("copy's line");
+    let path = path.split('"').next().expect("its steps");
+    let numbers = path.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+    assert_eq!(numbers.count(), 3, "{path}");
     let cpu = figures(&html, "CPU time of client and server");
     assert!(cpu[0].contains("34.34 %") && cpu[0].contains("0.96x for a transaction"), "{}", cpu[0]);
     assert!(!cpu[0].contains("class=\"published"), "no such time can be told");

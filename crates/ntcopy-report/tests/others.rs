@@ -117,10 +117,11 @@ fn the_page_shows_a_victim_of_sends_as_heat_maps_with_figures_in_every_field() {
     // Beside copy 2.00x at both quantiles and in both cells, beside nt 1.60x in one.
     assert_eq!(html.matches("<td class=\"down6\">2.00x").count(), 4, "{html}");
     assert_eq!(html.matches("<td class=\"down6\">1.60x").count(), 2, "{html}");
-    assert!(html.contains("2.00-2.00") && html.contains("10.0 ns"), "{html}");
+    assert!(html.contains("2.00-2.00") && html.contains("10.0\u{a0}ns"), "{html}");
     // The victim's own speed: idle is twice as fast as beside copy, nt 1.25 times.
     assert_eq!(html.matches("<td class=\"up6\">2.00x").count(), 2, "{html}");
     assert_eq!(html.matches("<td class=\"up5\">1.25x").count(), 1, "{html}");
+    assert!(!html.contains("Sweep:"), "a victim's record has its own maps");
     // What was not measured in a cell says so.
     assert_eq!(html.matches("<td class=\"gap\">-").count(), 4, "{html}");
     assert!(!html.contains(" style="), "colours are classes");

@@ -33,7 +33,7 @@ pub(in crate::page) fn section(record_index: usize, record: &Record) -> Markup {
                     speed(felt.against_baseline.as_ref(), &line(felt.p50_ns))
                 }))
                 (map(group, (&id, "t"), "Speed of sends and walks together by the baseline's", |felt| {
-                    let whole = format!("{:.0} us", felt.whole_ns / 1e3);
+                    let whole = format!("{:.0}\u{a0}us", felt.whole_ns / 1e3);
                     speed(felt.whole_against_baseline.as_ref(), &whole)
                 }))
             }
@@ -72,12 +72,13 @@ fn map(group: &Group, ids: (&str, &str), title: &str, field: impl Fn(&Felt) -> M
         let name = format!("{}, {} x {}", sends.hot_set, sends.sockets, sends.object);
         (name, modes.iter().map(field).collect())
     };
-    let corner = "Hot set, sockets x object";
+    let corner = "Hot set, sends";
     frame(ids, (title, corner), &modes, &group.cells.iter().map(row).collect::<Vec<_>>())
 }
 
 fn line(ns: f64) -> String {
-    format!("{ns:.1} ns")
+    // In one line, however narrow the column.
+    format!("{ns:.1}\u{a0}ns")
 }
 
 /// A speed by the baseline's, coloured as a sweep is; what it is of below it.

@@ -31,11 +31,11 @@ pub(super) fn of(record: &Record) -> Vec<Built> {
             net::through_heading(&cell.params)
         }
     };
-    for (heading, cells) in groups(record, heading) {
-        if cells.iter().any(|cell| !is_open(cell)) {
-            all.extend(by_connections(record, &heading, &cells, "throughput"));
-            all.extend(by_connections(record, &heading, &cells, "CPU"));
-        }
+    for (heading, mut cells) in groups(record, heading) {
+        // On a schedule the throughput is what was offered, and a second point at each place.
+        cells.retain(|cell| !is_open(cell));
+        all.extend(by_connections(record, &heading, &cells, "throughput"));
+        all.extend(by_connections(record, &heading, &cells, "CPU"));
     }
     all.extend(record.cells.iter().filter_map(|cell| latency(record, cell)));
     all
