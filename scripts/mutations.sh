@@ -6,6 +6,11 @@
 # that the test named beside the mistake fails.
 #
 # usage: scripts/mutations.sh NTCOPY [NAME...]     default: every mutation
+#
+# A kernel with a mistake is kept in the cache's folder mutants/, by the kernel
+# that it was made of (its source, series and configuration) and by its row of
+# kernel/selftests/mutations.txt: only what is new is built. The tests run anew
+# each time. Those of another series go when the first of this one is made.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,7 +30,7 @@ shift
 chosen="$*"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-mutations-XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work"; rm -f "$cache/mutants"/*/.partial-$$' EXIT
 trap 'exit 130' INT TERM
 
 table=$root/kernel/selftests/mutations.txt
@@ -36,22 +41,41 @@ field() {
 }
 
 # A cache of our own, so that no mutated kernel is ever taken for a good one.
-# Packages and compiled objects are those that are there already.
-prepare() {
-	mkdir -p "$work/cache"
+# Packages and the harness are those that are there already.
+own_cache() {
+	mkdir -p "$1/kernels"
 	for shared in packages selftests; do
 		mkdir -p "$cache/$shared"
-		ln -s "$cache/$shared" "$work/cache/$shared"
+		ln -s "$cache/$shared" "$1/$shared"
 	done
-	export CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
-	export NTCOPY_CACHE="$work/cache"
-	"$ntcopy" kernel build --kernel um --keep-source
-	source=$(find "$work/cache/sources" -mindepth 1 -maxdepth 1)
-	kernel=$(find "$work/cache/kernels" -mindepth 2 -maxdepth 2 -name linux)
-	if ! [ -d "$source" ] || ! [ -x "$kernel" ]; then
-		die "the build has left no source or no kernel"
-	fi
+}
+
+prepare() {
+	good=$("$ntcopy" kernel build --kernel um)
+	mutants=$cache/mutants/$(basename "$(dirname "$good")")
+	own_cache "$work/cache"
+	cp -r "$(dirname "$good")" "$work/cache/kernels/"
+	kernel=$work/cache/kernels/$(basename "$(dirname "$good")")/linux
+	[ -x "$kernel" ] || die "no kernel where one was expected, at $kernel"
 	"$root/scripts/selftests.sh" "$work/bin"
+}
+
+# mutant NAME: where it is kept.
+mutant() {
+	row=$(sed -n "/^name: $1\$/,/^\$/p" "$table" | sha256sum | cut -c 1-12)
+	echo "$mutants/$1-$row"
+}
+
+# Sources that can be changed, with all their objects; only for what is not kept.
+prepare_source() {
+	[ -z "$source" ] || return 0
+	own_cache "$work/build"
+	export CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
+	NTCOPY_CACHE="$work/build" "$ntcopy" kernel build --kernel um --keep-source >/dev/null
+	source=$(find "$work/build/sources" -mindepth 1 -maxdepth 1)
+	[ -d "$source" ] || die "the build has left no source"
+	find "$cache/mutants" -mindepth 1 -maxdepth 1 ! -path "$mutants" -exec rm -rf {} + 2>/dev/null || true
+	mkdir -p "$mutants"
 }
 
 # As ntcopy-kernel calls it, so that only what has changed is compiled.
@@ -69,7 +93,22 @@ make_kernel() {
 		grep -m5 -E 'error:|\*\*\*' "$work/make.log" >&2
 		return 1
 	}
-	cp "$source/linux" "$kernel"
+}
+
+# make_mutant NAME: puts the mistake in, compiles, and takes it out again.
+make_mutant() {
+	prepare_source
+	file=$source/$(field "$1" file)
+	change=$(field "$1" change)
+	cp -p "$file" "$work/original"
+	perl -0pi -e "$change" "$file"
+	cmp -s "$file" "$work/original" && die "$1 changes nothing in $file: the code has moved on"
+	make_kernel || die "$1 does not compile"
+	cp -p "$work/original" "$file"
+	touch "$file"
+	# Half of one must never be found there.
+	cp "$source/linux" "$mutants/.partial-$$"
+	mv "$mutants/.partial-$$" "$(mutant "$1")"
 }
 
 # Runs what the row names; prints what it said.
@@ -77,7 +116,7 @@ look() {
 	if [ "$1" = fences ]; then
 		"$root/scripts/check-fences.py" "$kernel" 2>&1
 	else
-		NTCOPY_SELFTEST_BIG_MIB=2 "$ntcopy" kernel boot --kernel um --timeout 300 \
+		NTCOPY_CACHE="$work/cache" NTCOPY_SELFTEST_BIG_MIB=2 "$ntcopy" kernel boot --kernel um --timeout 300 \
 			-- "$work/bin/$1" 2>&1
 	fi
 }
@@ -93,18 +132,12 @@ noticed() {
 
 try() {
 	what=$(field "$1" what)
-	file=$source/$(field "$1" file)
-	change=$(field "$1" change)
 	program=$(field "$1" test)
 	test=${program#* }
 	program=${program%% *}
-	cp -p "$file" "$work/original"
-	perl -0pi -e "$change" "$file"
-	cmp -s "$file" "$work/original" && die "$1 changes nothing in $file: the code has moved on"
-	make_kernel || die "$1 does not compile"
+	[ -x "$(mutant "$1")" ] || make_mutant "$1"
+	cp "$(mutant "$1")" "$kernel"
 	look "$program" >"$work/said" || true
-	cp -p "$work/original" "$file"
-	touch "$file"
 	if noticed "$program" "$test"; then
 		echo "mutations: $1 ($what): noticed by $program, $test"
 		return
@@ -119,6 +152,7 @@ names=${chosen:-$(sed -n 's/^name: //p' "$table")}
 for name in $names; do
 	[ -n "$(field "$name" test)" ] || die "there is no mutation '$name' in $table"
 done
+source=
 prepare
 "$root/scripts/check-fences.py" "$kernel"
 missed=
