@@ -124,6 +124,32 @@ fn packages_are_made_delivered_and_followed_by_what_to_type() {
 }
 
 #[test]
+fn what_is_missing_stands_in_the_plan_and_ends_the_build() {
+    let house = workplace();
+    let without = |arguments: &[&str]| {
+        let path = house.path("tools");
+        fs::remove_file(path.join("rsync")).ok();
+        // Of what is really here, gzip alone.
+        fs::copy("/bin/gzip", path.join("gzip")).unwrap();
+        package(&house, arguments).env("PATH", path).output().unwrap()
+    };
+    let plan = json(&without(&["--dry-run", "--json"]))["plan"].clone();
+    let missing = plan["missing"].as_array().expect("what is missing").clone();
+    assert!(missing.iter().any(|tool| tool["program"] == "rsync" && tool["package"] == "rsync"));
+    assert!(!missing.iter().any(|tool| tool["program"] == "gzip"), "{missing:?}");
+    assert_eq!(plan["objects"], 2, "the rest is told all the same");
+    let said = text(&without(&["--dry-run"]).stdout);
+    let line = said.lines().find(|line| line.starts_with("missing ")).expect("a line of it");
+    assert!(line.contains("; as root: apt-get install ") && line.contains("rsync"), "{line}");
+
+    let refused = without(&[]);
+    let told = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{told}");
+    assert!(told.contains("apt-get install") && told.contains("rsync"), "{told}");
+    assert!(builds(&house).is_empty(), "nothing was begun");
+}
+
+#[test]
 fn a_dry_run_tells_it_all_and_leaves_nothing() {
     let house = workplace();
     let plan = &json(&run(&house, &["--dry-run", "--json"]))["plan"];

@@ -39,3 +39,4 @@ pub use manage::{Cleaned, Entry, State, What, clean, list};
 pub use progress::Progress;
 pub use series::{Patch, SERIES_VARIABLE, Series};
 pub use source::SOURCE_VARIABLE;
+pub use tools::Tool;

@@ -5,14 +5,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde::Serialize;
+
 use crate::error::{Error, Result};
 use crate::kind::{Kind, Machine};
 
 /// A program, and the package of the distribution that has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tool {
-    pub(crate) program: &'static str,
-    pub(crate) package: &'static str,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Tool {
+    /// The program's name; of headers, whose they are.
+    pub program: &'static str,
+    /// Debian's package.
+    pub package: &'static str,
 }
 
 const fn tool(program: &'static str, package: &'static str) -> Tool {
@@ -104,8 +108,8 @@ impl fmt::Display for MissingTools {
     }
 }
 
-/// Checks that packages of a kernel can be built; `is_on` answers for a setting of it.
-pub(crate) fn check_packages(is_on: &dyn Fn(&str) -> bool, from_package: bool) -> Result<()> {
+/// What is missing for building packages of a kernel; `is_on` answers for a setting of it.
+pub(crate) fn missing_for_packages(is_on: &dyn Fn(&str) -> bool, from_package: bool) -> Vec<Tool> {
     let mut wanted: Vec<Tool> = [BUILD, X86, PACKING].concat();
     wanted.extend(from_package.then_some(PACKAGE).into_iter().flatten());
     let asked_for = FOR_SETTINGS.iter().filter(|(symbol, _)| is_on(symbol));
@@ -117,7 +121,18 @@ pub(crate) fn check_packages(is_on: &dyn Fn(&str) -> bool, from_package: bool) -
     wanted.extend(missing_headers.map(|(_, _, tool)| tool));
     wanted.sort_by_key(|tool| tool.program);
     wanted.dedup();
-    missing("building packages of this kernel", wanted)
+    wanted
+}
+
+/// Checks that packages of a kernel can be built; `is_on` answers for a setting of it.
+pub(crate) fn check_packages(is_on: &dyn Fn(&str) -> bool, from_package: bool) -> Result<()> {
+    missing("building packages of this kernel", missing_for_packages(is_on, from_package))
+}
+
+/// Checks that a package can be looked for and into.
+pub(crate) fn check_looking() -> Result<()> {
+    let missing_here = PACKAGE.iter().filter(|tool| find(tool.program).is_none());
+    missing("looking into a source package", missing_here.copied().collect())
 }
 
 fn exists(path: &str) -> bool {

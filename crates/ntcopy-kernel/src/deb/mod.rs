@@ -164,12 +164,14 @@ impl Asked {
 ///
 /// # Errors
 ///
-/// What [`package`] would refuse: a configuration that is of another kernel, a lack of room or of
-/// programs.
+/// What [`package`] would refuse: a configuration that is of another kernel, a lack of room. Programs
+/// that it would miss are in the plan.
 pub fn plan(options: &PackageOptions, progress: &mut dyn Progress) -> Result<Plan> {
     let interrupts = Interrupts::arm().doing("taking over signals for", "the plan")?;
     let asked = Asked::read(options, &interrupts)?;
-    tools::check_packages(&|symbol| asked.config.has(symbol), options.base.tree.is_none())?;
+    if options.base.tree.is_none() {
+        tools::check_looking()?;
+    }
     let plan = if let Some(begun) = asked.begun(options)? {
         asked.plan(options, Some(&Found::begun(&begun)))?
     } else if let (Some(tree), Some(id)) = (&options.base.tree, &asked.tree) {

@@ -14,6 +14,7 @@ use crate::cache::{Cache, SourceId};
 use crate::error::Result;
 use crate::module::{SecureBoot, Sysroot, secure_boot};
 use crate::room;
+use crate::tools::{self, Tool};
 
 /// More settings than this in a thousand that the source does not know: the configuration is of
 /// another kernel. Debian's of 6.12 for clouds, taken to 7.3.4, has 39 in a thousand (115 settings),
@@ -61,6 +62,8 @@ pub struct Plan {
     pub time: Time,
     /// What has to be downloaded first; nothing where the source is here.
     pub download: Option<Download>,
+    /// Programs and headers that it takes and that are not here.
+    pub missing: Vec<Tool>,
     /// Where it is built.
     pub folder: PathBuf,
     /// Whether an earlier run is gone on with.
@@ -132,6 +135,10 @@ pub(super) fn make(basis: Basis<'_>, found: Option<&Found<'_>>) -> Result<Plan> 
         room: Room { needed_bytes: 0, free_bytes: free_bytes(cache)?, basis: String::new() },
         time: Time::default(),
         download: None,
+        missing: tools::missing_for_packages(
+            &|symbol| config.has(symbol),
+            options.base.tree.is_none(),
+        ),
         folder: cache.builds(),
         is_resumed: false,
         notes: notes(config),
@@ -256,6 +263,7 @@ pub(super) mod tests {
             room: Room { needed_bytes: 0, free_bytes: 0, basis: String::new() },
             time: Time::default(),
             download: None,
+            missing: Vec::new(),
             folder: "/nowhere/builds".into(),
             is_resumed: false,
             notes: Vec::new(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use indicatif::HumanDuration;
 use ntcopy_kernel::deb::{self, ConfigFrom, Download, PackageOptions, Packaged, Plan, Time};
-use ntcopy_kernel::{Error, Release, progress};
+use ntcopy_kernel::{Error, Release, Tool, progress};
 use serde_json::json;
 
 use super::size;
@@ -26,7 +26,8 @@ The source is the distribution's linux-source package (or the tree that NTCOPY_L
 patches are those of `ntcopy kernel build`, and make bindeb-pkg packs it. It is built as any user,
 in the cache; nothing is installed, and what to type next is printed at the end.
 
-A configuration with BTF wants pahole (package dwarves); --no-debug-info does without both.
+A configuration with BTF wants pahole (package dwarves); --no-debug-info does without both. What is
+missing here stands in the plan of --dry-run.
 
 Ctrl-C ends it and loses nothing: the same command goes on. `ntcopy kernel clean` removes the
 build.
@@ -147,6 +148,9 @@ fn plan_text(plan: &Plan, options: &PackageOptions) -> String {
             plan.modules
         ),
     );
+    if !plan.missing.is_empty() {
+        text += &row("missing", &missing_text(&plan.missing));
+    }
     if let Some(download) = &plan.download {
         text += &row("download", &download_text(download));
     }
@@ -182,6 +186,15 @@ fn plan_text(plan: &Plan, options: &PackageOptions) -> String {
         text += &row("note", note);
     }
     text
+}
+
+/// What has to be installed first.
+fn missing_text(missing: &[Tool]) -> String {
+    let programs: Vec<&str> = missing.iter().map(|tool| tool.program).collect();
+    let mut packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    format!("{}; as root: apt-get install {}", programs.join(", "), packages.join(" "))
 }
 
 /// What compiling takes, as far as it is known before it has begun.
