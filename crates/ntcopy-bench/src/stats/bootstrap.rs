@@ -1,5 +1,7 @@
 //! Medians and the percentile bootstrap.
 
+use std::collections::BTreeMap;
+
 use crate::random::SplitMix64;
 
 /// Resamples that an interval is made from.
@@ -30,19 +32,84 @@ pub fn median(values: &[f64]) -> f64 {
 #[must_use]
 pub fn interval(values: &[f64]) -> (f64, f64) {
     let mut random = SplitMix64(SEED);
-    let mut drawn = vec![0.0; values.len()];
-    let mut medians: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            for slot in &mut drawn {
-                *slot = values[random.below(values.len())];
-            }
-            median_in_place(&mut drawn)
-        })
-        .collect();
-    medians.sort_unstable_by(f64::total_cmp);
+    let mut ranked = Ranked::new(values);
+    // Most of them are the same few values.
+    let mut medians: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for _ in 0..RESAMPLES {
+        *medians.entry(ranked.drawn_middle(&mut random)).or_default() += 1;
+    }
+    let mut medians: Vec<(f64, usize)> =
+        medians.into_iter().map(|(middle, count)| (ranked.median(middle), count)).collect();
+    medians.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    let at = |index: usize| {
+        let mut before = 0;
+        let holds = |(_, count): &&(f64, usize)| {
+            before += count;
+            before > index
+        };
+        medians.iter().find(holds).expect("as many medians as resamples").0
+    };
     // 2.5 % of the medians lie outside on either side.
     let outside = RESAMPLES / 40;
-    (medians[outside], medians[RESAMPLES - 1 - outside])
+    (at(outside), at(RESAMPLES - 1 - outside))
+}
+
+/// Values that medians of drawings are taken of. A drawing is counted by the places of what was
+/// drawn, and its median found by walking up to the middle: an interval takes ten thousand.
+struct Ranked {
+    sorted: Vec<f64>,
+    /// Of each value, its place among the sorted ones.
+    places: Vec<usize>,
+    /// How often each place was drawn.
+    counts: Vec<u32>,
+}
+
+impl Ranked {
+    fn new(values: &[f64]) -> Ranked {
+        assert!(!values.is_empty(), "the median of nothing");
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_by(|one, other| values[*one].total_cmp(&values[*other]));
+        let mut places = vec![0; values.len()];
+        for (place, value) in order.iter().enumerate() {
+            places[*value] = place;
+        }
+        let sorted = order.into_iter().map(|value| values[value]).collect();
+        Ranked { sorted, places, counts: vec![0; values.len()] }
+    }
+
+    /// Draws as many as there are, and gives the places of the two in the middle: the same one
+    /// twice of an odd number.
+    fn drawn_middle(&mut self, random: &mut SplitMix64) -> (usize, usize) {
+        let many = self.places.len();
+        self.counts.fill(0);
+        for _ in 0..many {
+            self.counts[self.places[random.below(many)]] += 1;
+        }
+        let (lower, upper) = ((many - 1) / 2, many / 2);
+        let (mut before, mut first) = (0, None);
+        for (place, count) in self.counts.iter().enumerate() {
+            before += *count as usize;
+            if before > lower && first.is_none() {
+                first = Some(place);
+            }
+            if before > upper {
+                return (first.unwrap_or(place), place);
+            }
+        }
+        unreachable!("as many are counted as were drawn")
+    }
+
+    fn median(&self, (lower, upper): (usize, usize)) -> f64 {
+        match lower == upper {
+            true => self.sorted[lower],
+            false => f64::midpoint(self.sorted[lower], self.sorted[upper]),
+        }
+    }
+
+    fn drawn_median(&mut self, random: &mut SplitMix64) -> f64 {
+        let middle = self.drawn_middle(random);
+        self.median(middle)
+    }
 }
 
 /// The 95 % percentile bootstrap interval of the geometric mean of the medians
@@ -57,14 +124,10 @@ pub fn interval_of_geomean(lists: &[Vec<f64>]) -> (f64, f64) {
     const RESAMPLES: usize = 1000;
     assert!(!lists.is_empty(), "the mean of nothing");
     let mut random = SplitMix64(SEED);
-    let mut drawn = Vec::new();
+    let mut ranked: Vec<Ranked> = lists.iter().map(|values| Ranked::new(values)).collect();
     let mut means: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
-            let logs = lists.iter().map(|values| {
-                drawn.clear();
-                drawn.extend((0..values.len()).map(|_| values[random.below(values.len())]));
-                median_in_place(&mut drawn).ln()
-            });
+            let logs = ranked.iter_mut().map(|values| values.drawn_median(&mut random).ln());
             (logs.sum::<f64>() / lists.len() as f64).exp()
         })
         .collect();
@@ -84,17 +147,16 @@ pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])]) -> (f64, f64) {
     const RESAMPLES: usize = 2000;
     assert!(!quotients.is_empty(), "the mean of nothing");
     let mut random = SplitMix64(SEED);
-    let mut drawn = Vec::new();
-    let mut log_of_median = |values: &[f64]| {
-        drawn.clear();
-        drawn.extend((0..values.len()).map(|_| values[random.below(values.len())]));
-        median_in_place(&mut drawn).ln()
-    };
+    let both = |(ours, theirs): &(&[f64], &[f64])| (Ranked::new(ours), Ranked::new(theirs));
+    let mut ranked: Vec<(Ranked, Ranked)> = quotients.iter().map(both).collect();
     let mut means: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
-            let logs: f64 = quotients
-                .iter()
-                .map(|(ours, theirs)| log_of_median(ours) - log_of_median(theirs))
+            let logs: f64 = ranked
+                .iter_mut()
+                .map(|(ours, theirs)| {
+                    let ours = ours.drawn_median(&mut random).ln();
+                    ours - theirs.drawn_median(&mut random).ln()
+                })
                 .sum();
             (logs / quotients.len() as f64).exp()
         })
@@ -150,7 +212,6 @@ fn median_in_place(values: &mut [f64]) -> f64 {
     assert!(!values.is_empty(), "the median of nothing");
     let middle = values.len() / 2;
     let is_odd = values.len() % 2 == 1;
-    // Not sorted but parted: an interval takes ten thousand medians.
     let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
     if is_odd {
         return *upper;
@@ -208,6 +269,27 @@ mod tests {
         assert!((low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "{low} {high}");
         let (low, high) = interval_of_quotients(&[(&noisy, &noisy)]);
         assert!(low < 0.9 && high > 1.1, "two lists, not one twice: {low} {high}");
+    }
+
+    /// The same by its definition.
+    fn plain_interval(values: &[f64]) -> (f64, f64) {
+        let mut random = SplitMix64(SEED);
+        let mut drawn = || -> Vec<f64> {
+            (0..values.len()).map(|_| values[random.below(values.len())]).collect()
+        };
+        let mut medians: Vec<f64> = (0..RESAMPLES).map(|_| median(&drawn())).collect();
+        medians.sort_unstable_by(f64::total_cmp);
+        (medians[RESAMPLES / 40], medians[RESAMPLES - 1 - RESAMPLES / 40])
+    }
+
+    #[test]
+    fn counting_gives_what_sorting_gives() {
+        let mut random = SplitMix64(7);
+        for many in [1, 2, 3, 4, 5, 6, 15, 16, 40] {
+            // Some of them equal.
+            let values: Vec<f64> = (0..many).map(|_| random.below(20) as f64 / 7.0).collect();
+            assert_eq!(interval(&values), plain_interval(&values), "{values:?}");
+        }
     }
 
     #[test]
