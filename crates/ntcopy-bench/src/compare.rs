@@ -24,7 +24,7 @@ pub use sentences::sentences;
 const METRICS: [&str; 4] = [THROUGHPUT, WALKS, PER_CPU, P99];
 
 /// Parameters that say where and by what a cell was measured, and not what was.
-const NOT_ASKED: [&str; 13] = [
+const NOT_ASKED: [&str; 14] = [
     "cpus",
     "hardware_counters",
     "note",
@@ -36,6 +36,7 @@ const NOT_ASKED: [&str; 13] = [
     "pipe_bytes",
     "sndbuf_bytes",
     "pass_bytes",
+    "starts",
     "offered_requests_per_1000_s",
     "asked_rate_bytes_per_s",
 ];

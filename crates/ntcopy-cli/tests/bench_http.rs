@@ -3,6 +3,7 @@
 
 mod counted;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -87,6 +88,41 @@ fn bodies_go_through_both_daemons_and_every_sample_has_what_it_cost() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("On a schedule") && text.contains("moves bodies faster"), "{text}");
     counted::every_sample_or_why_not(&record, &text);
+}
+
+/// A program in a folder of its own that notes that it was started, and becomes the one of its
+/// name; nothing where that is not installed.
+fn noting(program: &str, place: &Path) -> Option<(PathBuf, PathBuf)> {
+    let folders = ["/usr/sbin", "/usr/bin"].map(|folder| Path::new(folder).join(program));
+    let real = folders.into_iter().find(|path| path.is_file())?;
+    let (folder, note) = (place.join("bin"), place.join("started"));
+    fs::create_dir(&folder).unwrap();
+    let script = format!("#!/bin/sh\necho >> {}\nexec {} \"$@\"\n", note.display(), real.display());
+    fs::write(folder.join(program), script).unwrap();
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.join(program), executable).unwrap();
+    Some((folder, note))
+}
+
+#[test]
+fn proxies_and_backends_are_started_anew_as_often_as_was_asked() {
+    let place = tempfile::tempdir().unwrap();
+    let Some((folder, note)) = noting("nginx", place.path()) else {
+        println!("not run: nginx is not installed");
+        return;
+    };
+    let args = ["--stack", "nginx+nginx", "--modes", "sendfile", "--rate", "off", "--starts", "3"];
+    let one = ["--object", "20000", "--data-set", "100KiB", "--connections", "3"];
+    let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
+    let output = bench(&[&one[..], &args].concat(), place.path()).env("PATH", path).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["starts"] == 3));
+    assert_eq!((record.cells.len(), record.samples.len()), (1, 2 * 5));
+    // Proxy and backend of two modes, three times.
+    assert_eq!(fs::read_to_string(note).unwrap().lines().count(), 2 * 2 * 3);
 }
 
 #[test]

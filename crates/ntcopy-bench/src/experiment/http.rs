@@ -253,6 +253,9 @@ pub struct Settings {
     pub hot_set_bytes: Option<u64>,
     /// Interleaved groups.
     pub pairs: Option<u32>,
+    /// How often proxies and backends are started anew in a cell; none: for each group, or once if
+    /// it is to be quick.
+    pub starts: Option<u32>,
     /// Fewer groups, shorter samples.
     pub quick: bool,
 }

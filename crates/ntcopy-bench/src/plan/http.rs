@@ -85,6 +85,8 @@ pub struct HttpPlan {
     pub sndbuf_bytes: Option<u64>,
     /// Interleaved groups in each cell.
     pub pairs: u32,
+    /// How often proxies and backends are started anew in each cell, at most once a group.
+    pub starts: u32,
     /// Of closed samples.
     pub closed: Times,
     /// Of open ones.
@@ -116,6 +118,13 @@ impl HttpPlan {
     #[must_use]
     pub fn most_connections(&self) -> u32 {
         self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0)
+    }
+
+    /// Whether proxies and backends are started anew for this group of a cell.
+    #[must_use]
+    pub fn starts_at(&self, pair: u32) -> bool {
+        let start = |pair: u32| u64::from(pair) * u64::from(self.starts) / u64::from(self.pairs);
+        pair == 0 || start(pair) != start(pair - 1)
     }
 
     /// A way's name in the record: the mode, and the stack before it where there are several.
@@ -156,6 +165,7 @@ impl HttpPlan {
         }
         put("scheme", self.scheme.as_str().into());
         put("workers", self.workers.into());
+        put("starts", self.starts.into());
         let mut stacks: Vec<&str> = Vec::new();
         for way in &self.ways {
             if !stacks.contains(&way.stack.as_str()) {
@@ -234,6 +244,10 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     if pairs < 5 {
         return Err(PlanError::TooFewPairs(pairs));
     }
+    let starts = settings.starts.unwrap_or(if settings.quick { 1 } else { pairs }).min(pairs);
+    if starts == 0 {
+        return Err(PlanError::Zero("starts"));
+    }
     let workers = settings.workers.unwrap_or(defaults.workers);
     if workers == 0 {
         return Err(PlanError::Zero("workers"));
@@ -255,6 +269,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         hot_set: places::hot_set(settings, places)?,
         sndbuf_bytes: settings.sndbuf_bytes,
         pairs,
+        starts,
         closed: Times {
             sample: ms(closed.sample_ms, closed.quick_sample_ms),
             warm_up: ms(closed.warm_up_ms, closed.quick_warm_up_ms),

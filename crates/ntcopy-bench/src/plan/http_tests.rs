@@ -26,6 +26,24 @@ fn a_plan_of_nothing_asked_is_the_defaults() {
 }
 
 #[test]
+fn daemons_are_started_for_each_group_or_as_often_as_was_asked() {
+    let starts = |settings: &Settings| {
+        let plan = made(settings);
+        (0..plan.pairs).filter(|pair| plan.starts_at(*pair)).collect::<Vec<u32>>()
+    };
+    let pairs = |pairs: u32| Settings { pairs: Some(pairs), ..Settings::default() };
+    assert_eq!(starts(&pairs(6)), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(starts(&Settings { quick: true, ..pairs(6) }), [0]);
+    assert_eq!(starts(&Settings { starts: Some(3), ..pairs(6) }), [0, 2, 4]);
+    assert_eq!(starts(&Settings { starts: Some(2), ..pairs(5) }), [0, 3]);
+    let many = Settings { starts: Some(100), ..pairs(5) };
+    assert_eq!(starts(&many), [0, 1, 2, 3, 4]);
+    assert_eq!(made(&many).params(&made(&many).cells[0], None)["starts"], 5);
+    let none = Settings { starts: Some(0), ..Settings::default() };
+    assert_eq!(plan(&none, &cpus()), Err(PlanError::Zero("starts")));
+}
+
+#[test]
 fn the_first_stack_is_the_baseline_and_a_mode_is_where_a_stack_has_it() {
     let settings = Settings {
         stacks: vec![HaproxyNginx, StoragedProxyd],

@@ -2,6 +2,8 @@
 
 mod cell;
 
+use std::path::Path;
+
 use super::bulk::{Options, header};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::http::{Scheme, Stack, Way};
@@ -20,6 +22,15 @@ struct Lane {
     /// Goes first: a proxy that ends does not wait for it.
     client: Option<Client>,
     running: Running,
+}
+
+/// What daemons are started with, for as long as cells ask for the same data.
+struct Served<'a> {
+    /// The ways that can be had here.
+    ways: &'a [Way],
+    scratch: &'a Scratch,
+    data: &'a Data,
+    certificate: Option<Certificate>,
 }
 
 struct Bench<'a> {
@@ -125,7 +136,7 @@ fn available(plan: &HttpPlan) -> Result<(Vec<Way>, Vec<Unavailable>), Failure> {
 }
 
 impl Bench<'_> {
-    /// Cells that share a data set, and the daemons that serve it.
+    /// Cells that share a data set.
     fn group(
         &mut self,
         cells: std::ops::Range<usize>,
@@ -141,12 +152,14 @@ impl Bench<'_> {
         let patience = (self.options.patience, self.stop);
         let data =
             Data::make(first, &scratch, &stacks, patience).map_err(|failure| self.halt(failure))?;
-        progress.at("starting proxies and backends", self.done(cells.start, ways));
-        let mut lanes =
-            self.start(first, ways, &scratch, &data).map_err(|failure| self.halt(failure))?;
+        let certificate = match self.plan.scheme {
+            Scheme::Plain => None,
+            _ => Some(Certificate::make(scratch.path()).map_err(|failure| self.halt(failure))?),
+        };
+        let served = Served { ways, scratch: &scratch, data: &data, certificate };
         for number in cells.clone() {
             let is_first = number == cells.start;
-            self.cell(number, is_first, &mut lanes, writer, progress)?;
+            self.cell(number, is_first, &served, writer, progress)?;
         }
         Ok(())
     }
@@ -156,37 +169,30 @@ impl Bench<'_> {
         number as u64 * u64::from(self.plan.pairs) * self.plan.width(ways.len())
     }
 
-    /// Starts every way's daemons: they all run at the same time, and the idle ones cost nothing.
+    /// Starts a way's daemons, in a folder of their own.
     fn start(
         &self,
         cell: &HttpCell,
-        ways: &[Way],
-        scratch: &Scratch,
-        data: &Data,
-    ) -> Result<Vec<Lane>, Failure> {
-        let certificate = match self.plan.scheme {
-            Scheme::Plain => None,
-            _ => Some(Certificate::make(scratch.path())?),
+        served: &Served<'_>,
+        number: usize,
+        folder: &Path,
+    ) -> Result<Lane, Failure> {
+        let way = served.ways[number];
+        let number = u8::try_from(number).unwrap_or(u8::MAX);
+        std::fs::create_dir(folder)
+            .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
+        let setup = Setup {
+            plan: self.plan,
+            cell,
+            way,
+            folder,
+            certificate: served.certificate.as_ref(),
+            open_files: self.open_files,
+            patience: self.options.patience,
+            link: self.links.as_ref().map(|links| links.of(number)),
         };
-        let mut lanes = Vec::new();
-        for (number, way) in (0..).zip(ways) {
-            let folder = scratch.path().join(format!("way{number}"));
-            std::fs::create_dir(&folder)
-                .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
-            let setup = Setup {
-                plan: self.plan,
-                cell,
-                way: *way,
-                folder: &folder,
-                certificate: certificate.as_ref(),
-                open_files: self.open_files,
-                patience: self.options.patience,
-                link: self.links.as_ref().map(|links| links.of(number)),
-            };
-            let running = Running::start(&setup, data, self.stop)?;
-            lanes.push(Lane { way: *way, number, client: None, running });
-        }
-        Ok(lanes)
+        let running = Running::start(&setup, served.data, self.stop)?;
+        Ok(Lane { way, number, client: None, running })
     }
 
     /// One error row.
@@ -203,7 +209,7 @@ impl Bench<'_> {
         &mut self,
         number: usize,
         is_first: bool,
-        lanes: &mut [Lane],
+        served: &Served<'_>,
         writer: &mut Writer,
         progress: &mut Progress,
     ) -> Result<(), Halt> {
@@ -216,15 +222,15 @@ impl Bench<'_> {
         let offered = match offered {
             Ok(offered) => offered,
             Err(why) => {
-                return lanes.iter().try_for_each(|lane| {
-                    let (mode, why) = (plan.name(lane.way), why.clone());
+                return served.ways.iter().try_for_each(|way| {
+                    let (mode, why) = (plan.name(*way), why.clone());
                     let line = Unavailable { mode, why, cell: Some(index) };
                     Ok(writer.line(&Line::Unavailable(line))?)
                 });
             }
         };
         let mut run = cell::CellRun::new(self, index, cell, offered, is_first);
-        run.all(lanes, writer, progress)?;
+        run.all(served, writer, progress)?;
         let rate = run.baseline_rate();
         if cell.form == HttpForm::Closed {
             self.baseline_rate = rate;

@@ -98,7 +98,11 @@ impl Bench<'_> {
         }
         let order: Vec<usize> = (0..lanes.len()).collect();
         for pair in 0..plan.pairs {
-            for (position, lane) in (0..).zip(group_order(&order, pair)) {
+            let order = group_order(&order, pair);
+            if pair > 0 {
+                self.renew(index, lanes, &order, writer)?;
+            }
+            for (position, lane) in (0..).zip(order) {
                 let lined = &mut lanes[lane];
                 progress.at(&what, before + u64::from(pair) * width + u64::from(position));
                 if lined.client.is_none() {
@@ -114,6 +118,30 @@ impl Bench<'_> {
         }
         // The next cell has other connections.
         lanes.iter_mut().for_each(|lined| lined.client = None);
+        Ok(())
+    }
+
+    /// Another server and another connection for each mode that has not failed. Which memory they
+    /// got makes them faster or slower for as long as they live.
+    fn renew(
+        &self,
+        number: u32,
+        lanes: &mut [Lined<'_>],
+        order: &[usize],
+        writer: &mut Writer,
+    ) -> Result<(), Halt> {
+        let is_alive = |index: &usize| lanes[*index].client.is_some();
+        let alive: Vec<usize> = order.iter().copied().filter(is_alive).collect();
+        // All go before the first one comes: it must not get what another one had.
+        for index in &alive {
+            lanes[*index].client = None;
+            lanes[*index].lane.reset();
+        }
+        for index in alive {
+            let lined = &mut lanes[index];
+            let ready = self.prepare(&self.plan.cells[number as usize], lined);
+            self.keep(number, lined, ready, writer)?;
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Bench, Halt, Lane};
+use super::{Bench, Halt, Lane, Served};
 use crate::experiment::Mode;
 use crate::experiment::http::{HttpMode, Way};
 use crate::plan::group_order;
@@ -21,7 +21,7 @@ pub struct CellRun<'a> {
     cell: &'a HttpCell,
     /// Requests per 1000 s, of an open cell.
     offered: Option<u64>,
-    /// Whether its data set is new: then every byte of it is compared.
+    /// Whether its data set is new: then nothing was started yet.
     is_first: bool,
     /// Ways that have not failed.
     alive: Vec<Way>,
@@ -48,36 +48,38 @@ impl<'a> CellRun<'a> {
         rates.get(rates.len() / 2).copied()
     }
 
-    /// Checks every way, lets the adaptive ones learn, and takes the samples.
+    /// Starts the daemons, and takes the samples, as often as the plan says.
     pub fn all(
         &mut self,
-        lanes: &mut [Lane],
+        served: &Served<'_>,
         writer: &mut Writer,
         progress: &mut Progress,
     ) -> Result<(), Halt> {
         let plan = self.bench.plan;
-        let width = plan.width(lanes.len());
+        let width = plan.width(served.ways.len());
         let before = u64::from(self.number) * u64::from(plan.pairs) * width;
         let what = self.what();
-        progress.at(&format!("{what}: checking every byte"), before);
-        for lane in lanes.iter_mut() {
-            let ready = self.prepare(lane);
-            if self.keep(lane, ready, writer)?.is_some() {
-                self.alive.push(lane.way);
-            }
-        }
-        // Behind the last lane: a victim with nobody at work beside it.
+        // Behind the last way: a victim with nobody at work beside it.
         let order: Vec<usize> = (0..width as usize).collect();
+        self.alive = served.ways.to_vec();
+        let mut lanes: Vec<Lane> = Vec::new();
         for pair in 0..plan.pairs {
-            for (position, index) in (0..).zip(group_order(&order, pair)) {
-                progress.at(&what, before + u64::from(pair) * width + u64::from(position));
-                let Some(lane) = lanes.get_mut(index) else {
+            let order = group_order(&order, pair);
+            let done = before + u64::from(pair) * width;
+            if plan.starts_at(pair) {
+                progress.at(&format!("{what}: starting, checking every byte"), done);
+                self.start(&mut lanes, served, (pair, &order), writer)?;
+            }
+            for (position, index) in (0..).zip(order) {
+                progress.at(&what, done + u64::from(position));
+                if index == served.ways.len() {
                     self.idle((pair, position), writer)?;
                     continue;
-                };
-                if !self.alive.contains(&lane.way) {
-                    continue;
                 }
+                let lane = lanes.iter_mut().find(|lane| usize::from(lane.number) == index);
+                let Some(lane) = lane.filter(|lane| self.alive.contains(&lane.way)) else {
+                    continue;
+                };
                 let sample = self.sample(lane, pair, position);
                 match self.keep(lane, sample, writer)? {
                     Some(sample) => writer.line(&Line::Sample(sample))?,
@@ -85,8 +87,48 @@ impl<'a> CellRun<'a> {
                 }
             }
         }
-        // The next cell has other connections.
-        lanes.iter_mut().for_each(|lane| lane.client = None);
+        Ok(())
+    }
+
+    /// Ends the daemons that there are and starts those of every way that has not failed: which
+    /// pages and addresses a process got makes it some hundredths faster or slower for as long as
+    /// it lives. Then every way is checked, and the adaptive ones learn.
+    fn start(
+        &mut self,
+        lanes: &mut Vec<Lane>,
+        served: &Served<'_>,
+        (pair, order): (u32, &[usize]),
+        writer: &mut Writer,
+    ) -> Result<(), Halt> {
+        lanes.clear();
+        let folder = |number: usize| served.scratch.path().join(format!("way{number}"));
+        for number in 0..served.ways.len() {
+            // What is not there need not go.
+            let _ = std::fs::remove_dir_all(folder(number));
+        }
+        let numbers = order.iter().copied().filter(|number| *number < served.ways.len());
+        for number in numbers {
+            let way = served.ways[number];
+            if !self.alive.contains(&way) {
+                continue;
+            }
+            match self.bench.start(self.cell, served, number, &folder(number)) {
+                Ok(lane) => lanes.push(lane),
+                // Nothing was measured yet, and nothing is going to be.
+                Err(failure) if self.is_first && pair == 0 => return Err(self.bench.halt(failure)),
+                Err(_) if self.bench.stop.signal().is_some() => return Err(Halt::Stopped),
+                Err(failure) => {
+                    writer.line(&self.bench.failed(self.number, way, &failure))?;
+                    self.alive.retain(|alive| *alive != way);
+                }
+            }
+        }
+        for lane in lanes {
+            let ready = self.prepare(lane);
+            if self.keep(lane, ready, writer)?.is_none() {
+                self.alive.retain(|way| *way != lane.way);
+            }
+        }
         Ok(())
     }
 
@@ -129,8 +171,8 @@ impl<'a> CellRun<'a> {
         }
         let mut client = Client::connect(&lane.running, self.cell, bench.stop)?;
         let connections = u64::from(self.cell.connections);
-        let objects =
-            if self.is_first { self.cell.objects().max(connections) } else { connections };
+        // storaged verifies an object when it reads it first: no sample is to hold that.
+        let objects = self.cell.objects().max(connections);
         client.check(objects, Look::comparing(bench.options.spoil))?;
         if lane.way.mode == HttpMode::Adaptive {
             let running = &lane.running;

@@ -64,6 +64,7 @@ impl<'a> CellRun<'a> {
             self.keep(lined, ready, writer)?;
         }
         for pair in 0..plan.pairs {
+            self.renew(lanes, measured, pair, writer)?;
             for (position, index) in (0..).zip(group_order(measured, pair)) {
                 let lined = &mut lanes[index];
                 progress.at(&what, before + u64::from(pair) * width + u64::from(position));
@@ -78,6 +79,34 @@ impl<'a> CellRun<'a> {
         }
         // The next cell has other connections.
         lanes.iter_mut().for_each(|lined| lined.client = None);
+        Ok(())
+    }
+
+    /// Before each group but the first: another server and other connections for each mode. Which
+    /// memory they got makes them faster or slower for as long as they live.
+    fn renew(
+        &self,
+        lanes: &mut [Lined<'_>],
+        measured: &[usize],
+        pair: u32,
+        writer: &mut Writer,
+    ) -> Result<(), Halt> {
+        if pair == 0 {
+            return Ok(());
+        }
+        let order = group_order(measured, pair);
+        let is_alive = |index: &usize| lanes[*index].client.is_some();
+        let alive: Vec<usize> = order.into_iter().filter(is_alive).collect();
+        // All go before the first one comes: it must not get what another one had.
+        for index in &alive {
+            lanes[*index].client = None;
+            lanes[*index].lane.reset();
+        }
+        for index in alive {
+            let lined = &mut lanes[index];
+            let ready = self.prepare(lined);
+            self.keep(lined, ready, writer)?;
+        }
         Ok(())
     }
 

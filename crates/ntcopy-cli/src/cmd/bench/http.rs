@@ -41,6 +41,9 @@ With --hot-set a victim on the backend's CPU walks through a hot set of that siz
 after line in random order, and times itself; idle is the walk while nobody asks. A booted kernel \
 is put on one CPU of the host then, so that the kernel's copies and the victim share its caches.
 
+Proxies and backends are started anew for each pair: which memory a process got makes it some \
+hundredths faster or slower for as long as it lives, whatever its mode.
+
 With several stacks a mode is called STACK:MODE, and the first stack's copy is the baseline.
 
 Sizes take KiB, MiB or GiB; lists are separated by commas.
@@ -92,6 +95,10 @@ pub struct HttpArgs {
     /// --cpus the backend is kept on the last CPU [default: none]
     #[arg(long, value_name = "SIZE")]
     hot_set: Option<Bytes>,
+    /// How often proxies and backends are started anew in each cell [default: for each pair; with
+    /// --quick once]
+    #[arg(long, value_name = "N")]
+    starts: Option<u32>,
 }
 
 impl HttpArgs {
@@ -111,6 +118,7 @@ impl HttpArgs {
             sndbuf_bytes: self.sndbuf.map(|size| size.0),
             hot_set_bytes: self.hot_set.map(|size| size.0),
             pairs: self.common.pairs,
+            starts: self.starts,
             quick: self.common.quick,
         }
     }
