@@ -28,7 +28,7 @@ test: ## unit, property and end-to-end tests, the latter in booted kernels
 	@$(CARGO) test --workspace --locked --no-run
 	@$(or $(CARGO_TARGET_DIR),target)/debug/ntcopy kernel build
 	@scripts/check-series.sh 7.3
-	@$(CARGO) test --workspace --locked --no-fail-fast
+	@CARGO=$(CARGO) scripts/test.sh
 
 library: ## libntcopy for C and C++, in release mode
 	@scripts/setup.sh build
