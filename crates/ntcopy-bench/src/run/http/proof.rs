@@ -63,15 +63,15 @@ fn fits(added: &BTreeMap<String, u64>, way: Way, scheme: Scheme, bytes: u64) -> 
     let (right, due) = match way.mode {
         // Ours chooses, and may choose the hint.
         HttpMode::Auto => (true, String::new()),
-        // The other ways' QUIC connections stay open, and are not silent: acknowledgements and probes
-        // of the path leave their hinted sockets whenever a timer says so, a packet each.
-        HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice | HttpMode::Nocache
-            if scheme == Scheme::H3 =>
-        {
-            (all == count(uapi::STAT_TOO_SMALL), "none but small packets".to_owned())
-        }
         HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice | HttpMode::Nocache => {
-            (all == 0, "no byte at all".to_owned())
+            match scheme {
+                // The other ways' QUIC connections stay open, and are not silent: acknowledgements
+                // and probes of the path leave their hinted sockets whenever a timer says so.
+                Scheme::H3 => {
+                    (all == count(uapi::STAT_TOO_SMALL), "none but small packets".to_owned())
+                }
+                _ => (all == 0, "no byte at all".to_owned()),
+            }
         }
         HttpMode::Adaptive => (copied >= least, format!("at least {least} as copied in some way")),
         // Heads of buffers are too small: of 32 KiB less than a page, and of small bodies more.
