@@ -1,6 +1,9 @@
 //! Measuring a plan of requests and responses.
 
 mod cell;
+mod lined;
+
+pub(super) use self::lined::{Lined, end_all};
 
 use super::bulk::{Options, header};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
@@ -12,13 +15,6 @@ use crate::run::{Failure, Stop, place, unix_now_ns};
 
 /// Why TCP's own way says nothing of datagrams.
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
-
-/// A mode and its connections.
-struct Lined<'a> {
-    lane: Lane<'a>,
-    /// Gone after a failure.
-    client: Option<NetClient>,
-}
 
 struct Bench<'a> {
     plan: &'a NetPlan,
@@ -125,11 +121,9 @@ fn lanes<'a>(
     setup: &'a Setup<'a>,
     planned: &[NetMode],
     here: &[NetMode],
-) -> Result<Vec<Lined<'a>>, Failure> {
+) -> Result<Vec<Lined<'a, NetClient>>, Failure> {
     let numbered = (0..).zip(planned).filter(|(_, mode)| here.contains(mode));
-    numbered
-        .map(|(number, mode)| Ok(Lined { lane: Lane::new(setup, *mode, number)?, client: None }))
-        .collect()
+    numbered.map(|(number, mode)| Ok(Lined::new(Lane::new(setup, *mode, number)?))).collect()
 }
 
 /// Why a cell cannot go on at all.
@@ -159,7 +153,7 @@ impl Bench<'_> {
     fn cell(
         &mut self,
         number: usize,
-        lanes: &mut [Lined<'_>],
+        lanes: &mut [Lined<'_, NetClient>],
         writer: &mut Writer,
         progress: &mut Progress,
     ) -> Result<(), Halt> {

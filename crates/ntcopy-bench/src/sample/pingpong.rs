@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bulk::Options;
-use super::net::{Halt, available, begin, end, failed};
+use super::net::{Halt, Lined, available, begin, end, end_all};
 use super::{MeasureError, Outcome, Progress, Writer};
 use crate::experiment::net::NetMode;
 use crate::plan::group_order;
@@ -16,13 +16,6 @@ use crate::units::Bytes;
 
 /// Before anything is timed, so many messages are compared.
 const CHECKED_MESSAGES: u32 = 20;
-
-/// A mode and its connection.
-struct Lined<'a> {
-    lane: Lane<'a>,
-    /// Gone after a failure.
-    client: Option<PingPong>,
-}
 
 struct Bench<'a> {
     plan: &'a PingPongPlan,
@@ -60,10 +53,10 @@ pub fn measure(
         patience: options.patience,
         stop,
     };
-    let lanes = (0..)
-        .zip(&modes)
-        .map(|(number, mode)| Ok(Lined { lane: Lane::new(&setup, *mode, number)?, client: None }));
-    let mut lanes: Vec<Lined<'_>> = lanes.collect::<Result<_, Failure>>().map_err(start)?;
+    let lanes =
+        (0..).zip(&modes).map(|(number, mode)| Ok(Lined::new(Lane::new(&setup, *mode, number)?)));
+    let mut lanes: Vec<Lined<'_, PingPong>> =
+        lanes.collect::<Result<_, Failure>>().map_err(start)?;
     let bench = Bench { plan, options, stop };
     for number in 0..plan.cells.len() {
         match bench.cell(number, &mut lanes, &mut writer, progress) {
@@ -80,7 +73,7 @@ impl Bench<'_> {
     fn cell(
         &self,
         number: usize,
-        lanes: &mut [Lined<'_>],
+        lanes: &mut [Lined<'_, PingPong>],
         writer: &mut Writer,
         progress: &mut Progress,
     ) -> Result<(), Halt> {
@@ -92,15 +85,13 @@ impl Bench<'_> {
         let before = number as u64 * u64::from(plan.pairs) * width;
         let what = format!("{}, messages of {}", cell.family, Bytes(cell.message_bytes));
         progress.at(&format!("{what}: checking every byte"), before);
-        for lined in lanes.iter_mut() {
-            let ready = self.prepare(cell, lined);
-            self.keep(index, lined, ready, writer)?;
-        }
-        let order: Vec<usize> = (0..lanes.len()).collect();
+        let all: Vec<usize> = (0..lanes.len()).collect();
+        self.connect(index, lanes, &all, writer)?;
         for pair in 0..plan.pairs {
-            let order = group_order(&order, pair);
+            let order = group_order(&all, pair);
             if pair > 0 {
-                self.renew(index, lanes, &order, writer)?;
+                let alive = end_all(lanes, order.clone());
+                self.connect(index, lanes, &alive, writer)?;
             }
             for (position, lane) in (0..).zip(order) {
                 let lined = &mut lanes[lane];
@@ -109,7 +100,8 @@ impl Bench<'_> {
                     continue;
                 }
                 let pings = self.sample(lined);
-                if let Some((pings, counters)) = self.keep(index, lined, pings, writer)? {
+                let kept = lined.keep(index, pings, self.stop, writer)?;
+                if let Some((pings, counters)) = kept {
                     let mode = lined.lane.mode();
                     let place = (index, pair, position);
                     writer.line(&Line::Sample(line(place, mode, cell, &pings, counters)))?;
@@ -121,53 +113,24 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Another server and another connection for each mode that has not failed. Which memory they
-    /// got makes them faster or slower for as long as they live.
-    fn renew(
+    /// Each of these modes is connected and checked, or fails.
+    fn connect(
         &self,
         number: u32,
-        lanes: &mut [Lined<'_>],
-        order: &[usize],
+        lanes: &mut [Lined<'_, PingPong>],
+        which: &[usize],
         writer: &mut Writer,
     ) -> Result<(), Halt> {
-        let is_alive = |index: &usize| lanes[*index].client.is_some();
-        let alive: Vec<usize> = order.iter().copied().filter(is_alive).collect();
-        // All go before the first one comes: it must not get what another one had.
-        for index in &alive {
-            lanes[*index].client = None;
-            lanes[*index].lane.reset();
-        }
-        for index in alive {
-            let lined = &mut lanes[index];
+        for index in which {
+            let lined = &mut lanes[*index];
             let ready = self.prepare(&self.plan.cells[number as usize], lined);
-            self.keep(number, lined, ready, writer)?;
+            lined.keep(number, ready, self.stop, writer)?;
         }
         Ok(())
     }
 
-    /// A failure becomes an error row, and nothing is left of the mode in this cell.
-    fn keep<T>(
-        &self,
-        cell: u32,
-        lined: &mut Lined<'_>,
-        result: Result<T, Failure>,
-        writer: &mut Writer,
-    ) -> Result<Option<T>, Halt> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            // Calls that wait are interrupted by a signal, and then fail.
-            Err(_) if self.stop.signal().is_some() => Err(Halt::Stopped),
-            Err(failure) => {
-                lined.client = None;
-                lined.lane.reset();
-                writer.line(&failed(cell, lined.lane.mode(), &failure))?;
-                Ok(None)
-            }
-        }
-    }
-
     /// Connects, compares bytes, warms what a new cell has to find warm.
-    fn prepare(&self, cell: &PingPongCell, lined: &mut Lined<'_>) -> Result<(), Failure> {
+    fn prepare(&self, cell: &PingPongCell, lined: &mut Lined<'_, PingPong>) -> Result<(), Failure> {
         let PingPongCell { family, message_bytes } = *cell;
         let traffic = Traffic {
             family,
@@ -185,7 +148,10 @@ impl Bench<'_> {
     }
 
     /// One sample, the kernel's counters held against the mode, one message compared.
-    fn sample(&self, lined: &mut Lined<'_>) -> Result<(Pings, BTreeMap<String, u64>), Failure> {
+    fn sample(
+        &self,
+        lined: &mut Lined<'_, PingPong>,
+    ) -> Result<(Pings, BTreeMap<String, u64>), Failure> {
         let Lined { lane, client } = lined;
         let gone = || Failure::Answer("the client is gone".to_owned());
         let client = client.as_mut().ok_or_else(gone)?;

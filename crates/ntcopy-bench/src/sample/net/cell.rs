@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Bench, Halt, Lined, failed};
+use super::{Bench, Halt, Lined, end_all};
 use crate::experiment::net::NetMode;
 use crate::plan::group_order;
 use crate::plan::net::{LoadForm, NetCell};
 use crate::record::{Line, Sample};
 use crate::run::Failure;
-use crate::run::net::{Schedule, Traffic, Window};
+use crate::run::net::{NetClient, Schedule, Traffic, Window};
 use crate::sample::{Progress, Writer};
 use crate::units::Bytes;
 
@@ -48,7 +48,7 @@ impl<'a> CellRun<'a> {
     /// Connects and checks every mode, lets the adaptive one learn, and takes the samples.
     pub fn all(
         &mut self,
-        lanes: &mut [Lined<'_>],
+        lanes: &mut [Lined<'_, NetClient>],
         measured: &[usize],
         writer: &mut Writer,
         progress: &mut Progress,
@@ -58,21 +58,22 @@ impl<'a> CellRun<'a> {
         let before = u64::from(self.number) * u64::from(plan.pairs) * width;
         let what = self.what();
         progress.at(&format!("{what}: checking every byte"), before);
-        for position in measured {
-            let lined = &mut lanes[*position];
-            let ready = self.prepare(lined);
-            self.keep(lined, ready, writer)?;
-        }
+        self.connect(lanes, measured, writer)?;
         for pair in 0..plan.pairs {
-            self.renew(lanes, measured, pair, writer)?;
-            for (position, index) in (0..).zip(group_order(measured, pair)) {
+            let order = group_order(measured, pair);
+            if pair > 0 {
+                let alive = end_all(lanes, order.clone());
+                self.connect(lanes, &alive, writer)?;
+            }
+            for (position, index) in (0..).zip(order) {
                 let lined = &mut lanes[index];
                 progress.at(&what, before + u64::from(pair) * width + u64::from(position));
                 if lined.client.is_none() {
                     continue;
                 }
                 let sample = self.sample(lined, pair, position);
-                if let Some(sample) = self.keep(lined, sample, writer)? {
+                let kept = lined.keep(self.number, sample, self.bench.stop, writer)?;
+                if let Some(sample) = kept {
                     writer.line(&Line::Sample(sample))?;
                 }
             }
@@ -82,30 +83,17 @@ impl<'a> CellRun<'a> {
         Ok(())
     }
 
-    /// Before each group but the first: another server and other connections for each mode. Which
-    /// memory they got makes them faster or slower for as long as they live.
-    fn renew(
+    /// Each of these modes is connected and checked, or fails.
+    fn connect(
         &self,
-        lanes: &mut [Lined<'_>],
-        measured: &[usize],
-        pair: u32,
+        lanes: &mut [Lined<'_, NetClient>],
+        which: &[usize],
         writer: &mut Writer,
     ) -> Result<(), Halt> {
-        if pair == 0 {
-            return Ok(());
-        }
-        let order = group_order(measured, pair);
-        let is_alive = |index: &usize| lanes[*index].client.is_some();
-        let alive: Vec<usize> = order.into_iter().filter(is_alive).collect();
-        // All go before the first one comes: it must not get what another one had.
-        for index in &alive {
-            lanes[*index].client = None;
-            lanes[*index].lane.reset();
-        }
-        for index in alive {
-            let lined = &mut lanes[index];
+        for index in which {
+            let lined = &mut lanes[*index];
             let ready = self.prepare(lined);
-            self.keep(lined, ready, writer)?;
+            lined.keep(self.number, ready, self.bench.stop, writer)?;
         }
         Ok(())
     }
@@ -121,28 +109,8 @@ impl<'a> CellRun<'a> {
         format!("{family}, {request} for {response}, {connections} connections {asks}")
     }
 
-    /// A failure becomes an error row, and nothing is left of the mode in this cell.
-    fn keep<T>(
-        &self,
-        lined: &mut Lined<'_>,
-        result: Result<T, Failure>,
-        writer: &mut Writer,
-    ) -> Result<Option<T>, Halt> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            // Calls that wait are interrupted by a signal, and then fail.
-            Err(_) if self.bench.stop.signal().is_some() => Err(Halt::Stopped),
-            Err(failure) => {
-                lined.client = None;
-                lined.lane.reset();
-                writer.line(&failed(self.number, lined.lane.mode(), &failure))?;
-                Ok(None)
-            }
-        }
-    }
-
     /// Connects, compares bytes, warms what a new cell has to find warm.
-    fn prepare(&self, lined: &mut Lined<'_>) -> Result<(), Failure> {
+    fn prepare(&self, lined: &mut Lined<'_, NetClient>) -> Result<(), Failure> {
         let Lined { lane, client } = lined;
         let traffic = Traffic {
             family: self.cell.family,
@@ -163,7 +131,7 @@ impl<'a> CellRun<'a> {
     /// connection compared.
     fn sample(
         &mut self,
-        lined: &mut Lined<'_>,
+        lined: &mut Lined<'_, NetClient>,
         pair: u32,
         position: u32,
     ) -> Result<Sample, Failure> {
