@@ -231,6 +231,7 @@ static inline bool plain_does_so_too(scene_fn fn, const struct family *family,
 {
 	static struct replay replay, lines;
 	struct outcome plain;
+	const char *who = "plain";
 	int i, left = 1;
 	bool uneven;
 
@@ -251,11 +252,12 @@ static inline bool plain_does_so_too(scene_fn fn, const struct family *family,
 	if (left && left < REPLAY_LINES && !uneven && is_any_amount(family)) {
 		lines = replay;
 		uneven = is_hinted_uneven(fn, family, mode, &lines, hinted);
+		who = "hinted";
 	}
 	if (left && left < REPLAY_LINES && uneven)
 		left = take_amounts(&replay, hinted->text);
 	if (!left)
-		printf("#   plain sends did so, too, when played again %d times\n", i);
+		printf("#   %s sends differ so among themselves, played %d times\n", who, i);
 	return !left;
 }
 
