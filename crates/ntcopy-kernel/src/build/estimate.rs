@@ -7,21 +7,40 @@
 use std::time::{Duration, Instant};
 
 use crate::cache::Meta;
-use crate::kind::{Kind, Machine};
+use crate::kind::{Flavour, Kind, Machine};
 
 /// Parts of the time of a build.
 const PARTS: usize = 20;
 
-/// First builds, before there is one to learn from: Linux 7.3.4 with the fragments as they are
-/// today, on two CPUs.
-const FIRST_UM: (u64, [u64; PARTS]) = (
+/// A first build, before there is one to learn from: seconds on two CPUs with nothing beside it,
+/// and the lines after each part of them.
+type First = (u64, [u64; PARTS]);
+
+/// Linux 7.3.4 as it is built for user mode.
+const FIRST_UM: First = (
     145,
     [
         196, 272, 319, 348, 383, 425, 487, 507, 544, 606, 633, 749, 833, 1083, 1104, 1129, 1159,
         1181, 1204, 1259,
     ],
 );
-const FIRST_X86: (u64, [u64; PARTS]) = FIRST_UM;
+/// For x86, with nothing that looks for faults. The seconds are what it took beside other work
+/// (537), by what that work made of a user-mode build (213 became 363).
+const FIRST_PLAIN: First = (
+    315,
+    [
+        209, 282, 360, 414, 507, 556, 653, 727, 836, 994, 1202, 1372, 1538, 1627, 1868, 1929, 1971,
+        2063, 2105, 2224,
+    ],
+);
+/// With KASAN, whose 959 s were beside the same work.
+const FIRST_CHECKED: First = (
+    563,
+    [
+        342, 545, 613, 680, 796, 956, 1205, 1229, 1229, 1350, 1541, 1671, 1966, 2022, 2022, 2022,
+        2022, 2022, 2136, 2292,
+    ],
+);
 
 /// What is expected of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,16 +50,18 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// What the last build of this kind took, else what a first one takes.
-    pub(super) fn from_last<'a>(kind: Kind, like: impl Iterator<Item = &'a Meta>) -> Self {
-        let usable = like.filter(|meta| meta.profile.len() == PARTS && meta.seconds > 0);
-        match usable.max_by_key(|meta| meta.built_unix_s) {
-            Some(meta) => Self { seconds: meta.seconds, profile: meta.profile.clone() },
+    /// What the last build of this kind took; else of one that is compiled like it; else what a
+    /// first one takes.
+    pub(super) fn from_last<'a>(kind: Kind, built: impl Iterator<Item = (Kind, &'a Meta)>) -> Self {
+        let usable = built.filter(|(other, meta)| {
+            Effort::of(*other) == Effort::of(kind)
+                && meta.profile.len() == PARTS
+                && meta.seconds > 0
+        });
+        match usable.max_by_key(|(other, meta)| (*other == kind, meta.built_unix_s)) {
+            Some((_, meta)) => Self { seconds: meta.seconds, profile: meta.profile.clone() },
             None => {
-                let (seconds, profile) = match kind.machine() {
-                    Machine::Um => FIRST_UM,
-                    Machine::Qemu => FIRST_X86,
-                };
+                let (seconds, profile) = Effort::of(kind).first();
                 Self { seconds, profile: profile.to_vec() }
             }
         }
@@ -58,6 +79,35 @@ impl Estimate {
             before = after;
         }
         1000
+    }
+}
+
+/// What the time of a build depends on, whatever its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effort {
+    Um,
+    Plain,
+    /// Every access is followed by a check, in code that the compiler adds.
+    Checked,
+}
+
+impl Effort {
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::X86(_, Flavour::Plain) => Self::Plain,
+            Kind::X86(..) => Self::Checked,
+            _ if kind.machine() == Machine::Um => Self::Um,
+            // Fetched, and never compiled here.
+            _ => Self::Plain,
+        }
+    }
+
+    fn first(self) -> First {
+        match self {
+            Self::Um => FIRST_UM,
+            Self::Plain => FIRST_PLAIN,
+            Self::Checked => FIRST_CHECKED,
+        }
     }
 }
 
@@ -98,6 +148,7 @@ fn profile(seen: &[Duration], all: Duration) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::SourceId;
 
     #[test]
     fn progress_follows_the_time_and_not_the_lines() {
@@ -110,6 +161,43 @@ mod tests {
         assert_eq!(estimate.per_mille(100), 50);
         assert_eq!(estimate.per_mille(200), 1000);
         assert_eq!(estimate.per_mille(900), 1000);
+    }
+
+    fn meta(kind: Kind, seconds: u64, built_unix_s: u64) -> (Kind, Meta) {
+        let meta = Meta {
+            recipe: 1,
+            kind: kind.name().to_owned(),
+            version: "7.3.4".to_owned(),
+            release: "7.3.4".to_owned(),
+            source: SourceId::Tree { path: String::new(), digest: String::new() },
+            series: String::new(),
+            patches: Vec::new(),
+            config: String::new(),
+            compiler: String::new(),
+            seconds,
+            profile: vec![seconds; PARTS],
+            built_unix_s,
+        };
+        (kind, meta)
+    }
+
+    #[test]
+    fn a_build_is_expected_to_take_what_the_last_one_like_it_took() {
+        let kind = |name| Kind::parse(name).unwrap();
+        let built = [
+            meta(kind("x86:6.12"), 700, 1),
+            meta(kind("x86"), 800, 2),
+            meta(kind("x86+module"), 900, 3),
+            meta(kind("x86+plain"), 300, 4),
+        ];
+        let expected = |name| {
+            let built = built.iter().map(|(kind, meta)| (*kind, meta));
+            Estimate::from_last(kind(name), built).seconds
+        };
+        assert_eq!(expected("x86:6.12"), 700, "its own, though others are newer");
+        assert_eq!(expected("x86:6.12+kcsan"), 900, "the newest that has checks");
+        assert_eq!(expected("x86:6.12+plain"), 300);
+        assert_eq!(expected("um:6.12"), FIRST_UM.0, "nothing in QEMU is like it");
     }
 
     #[test]

@@ -65,8 +65,8 @@ impl Work<'_> {
     pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<(u64, Vec<u64>)> {
         let built = self.options.cache.built()?;
         let kind = self.options.kind;
-        let like = built.iter().filter(|built| built.kind == kind).map(|built| &built.meta);
-        let estimate = Estimate::from_last(kind, like);
+        let built = built.iter().map(|built| (built.kind, &built.meta));
+        let estimate = Estimate::from_last(kind, built);
         let step = format!("compiling Linux {}", prepared.version);
         self.progress.begin(&step, Some(1000), Some(estimate.seconds));
         let mut make = self.command(prepared);
