@@ -102,7 +102,7 @@ free-when-unused: ## the send path before and after the series, instruction by i
 	@scripts/setup.sh build kernels
 	@scripts/free-when-unused.sh
 
-guide: ## docs/guide as pages for a browser, out/guide/book; wants mdbook, says how to get it
+guide: ## docs/guide as pages for a browser, out/guide/book; without mdbook, compiles one into the cache, once
 	@scripts/setup.sh guide
 	@scripts/guide.sh
 

@@ -6,18 +6,29 @@
 # to each other become the book's, and those to other files lead into this
 # repository.
 #
+# Where there is no mdbook (Debian 12 has no package of it), it is compiled once by
+# cargo, into the cache: some minutes. Nothing else is installed.
+#
 # usage: scripts/guide.sh      out/guide/book/index.html
+#
+# NTCOPY_CACHE   where that mdbook is kept; default ~/.cache/ntcopy
 # Exit code: 3 mdbook is not to be had here.
 set -eu
 cd "$(dirname "$0")/.."
 
 # As deep as docs/guide/src, whose links to files of the repository begin with ../../../.
 out=out/guide
-mdbook=$(command -v mdbook || true)
-[ -n "$mdbook" ] || {
-	echo "guide: mdbook is missing, and apt has no package of it here (Debian 12 has none);" \
-		"'cargo install mdbook --locked' gets it" >&2
-	exit 3
+version=0.5.4
+kept=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/mdbook-$version
+mdbook=$(command -v mdbook || echo "$kept/bin/mdbook")
+[ -x "$mdbook" ] || {
+	echo "guide: mdbook is missing: cargo compiles mdbook $version into $kept"
+	# Without what serves and watches a book.
+	cargo install mdbook --version $version --locked --no-default-features --features search \
+		--root "$kept" || {
+		echo "guide: mdbook $version could not be compiled; install an mdbook, and run this again" >&2
+		exit 3
+	}
 }
 
 rm -rf "${out:?}/src" "${out:?}/book"

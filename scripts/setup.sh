@@ -177,10 +177,12 @@ need_page() {
 	need python3 python3
 }
 
-# What makes pages of the guide; not every distribution has it, and scripts/guide.sh says what then.
+# What makes pages of the guide; where a distribution has none, scripts/guide.sh compiles it.
 need_guide() {
 	if has_candidate mdbook; then
 		need mdbook mdbook
+	else
+		need_build
 	fi
 }
 
