@@ -39,11 +39,12 @@ trap 'rm -rf "$work"' EXIT
 # One record of each experiment that the repository keeps.
 every_experiment() {
 	set --
-	for record in bench/record/*/*/; do
-		experiment=$(sed -n '1s/.*"experiment":"\([^"]*\)".*/\1/p' "$record/record.jsonl")
+	# What `ntcopy advise --check` found is kept there, too, and is no record of this kind.
+	for record in bench/record/*/*/record.jsonl; do
+		experiment=$(sed -n '1s/.*"experiment":"\([^"]*\)".*/\1/p' "$record")
 		case " $seen " in *" $experiment "*) continue ;; esac
 		seen="$seen $experiment"
-		set -- "$@" "$record"
+		set -- "$@" "${record%record.jsonl}"
 	done
 	echo "check-page: a report of$seen"
 	"$ntcopy" report "$@" --out "$work/report.html"
