@@ -3,9 +3,10 @@
 #
 # Builds what `make dist` builds, twice, and tries it in a Debian 12 of its own
 # below $TMPDIR (else /var/tmp): installs it, uses it, runs the daemons within
-# their units' settings, looks what DKMS made of the module, and purges all of it
-# without a trace. Needs root for chroot; the host's modules, DKMS, users and
-# units are not touched, and the folder is removed at the end.
+# their units' settings, looks what DKMS made of the module, purges all of it
+# without a trace, and does so after an upgrade of an earlier version, too. Needs
+# root for chroot; the host's modules, DKMS, users and units are not touched, and
+# the folder is removed at the end.
 #
 # Also packs the library's crate, and builds it as it is packed.
 #
@@ -18,6 +19,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 tests=$root/packaging/test
 # A tenth of what systemd thinks of a service without any of this is 9.6.
 exposure_max=20
+# What the packages are an upgrade of.
+earlier=0.0.9
 
 say() {
 	echo "test-dist: $*"
@@ -148,6 +151,46 @@ check_settings_stay() {
 	[ "$(inside dkms status 2>/dev/null)" = "$status" ] || die "after that: $(inside dkms status 2>/dev/null)"
 }
 
+# The packages as an earlier version would have been: its number, also of the module.
+make_earlier() {
+	mkdir "$debian/root/packages/earlier"
+	pattern=$(echo "$version" | sed 's/\./\\./g')
+	for deb in "$packages"/*.deb; do
+		rm -rf "$work/repacked"
+		dpkg-deb -R "$deb" "$work/repacked"
+		rm "$work/repacked/DEBIAN/md5sums"
+		sources=$work/repacked/usr/src/ntcopy
+		[ ! -d "$sources-$version" ] || {
+			mv "$sources-$version" "$sources-$earlier"
+			sed -i "s/$pattern/$earlier/" "$sources-$earlier/dkms.conf" "$sources-$earlier/module.h" \
+				"$work/repacked/DEBIAN/postinst" "$work/repacked/DEBIAN/prerm"
+		}
+		sed -i "s/$pattern/$earlier/" "$work/repacked/DEBIAN/control"
+		dpkg-deb -b "$work/repacked" "$debian/root/packages/earlier/$(basename "$deb")" >/dev/null
+	done
+	rm -rf "$work/repacked"
+}
+
+check_upgrade() {
+	make_earlier
+	quietly earlier inside sh -c 'apt-get install -yq --no-install-recommends /root/packages/earlier/*.deb'
+	case $(inside dkms status 2>/dev/null) in
+	*"ntcopy/$earlier, $release, x86_64: installed"*) ;;
+	*) die "the earlier version was not built: $(inside dkms status 2>/dev/null)" ;;
+	esac
+	# shellcheck disable=SC2016 # the other shell expands it
+	set -- sh -c 'exec /root/packages/upgrade.sh "$1" /root/packages/*.deb' upgrade
+	if [ "$how" = systemd ]; then
+		"$tests/booted.sh" "$debian" "$@" systemd
+	else
+		inside "$@" chroot
+		mkdir "$debian/var/lib/storaged/objects"
+	fi
+	check_dkms
+	[ -z "$(find "$debian/usr/src" "$debian/var/lib/dkms" -path "*$earlier*")" ] ||
+		die "of the earlier module there is left: $(find "$debian/usr/src" "$debian/var/lib/dkms" -path "*$earlier*")"
+}
+
 check_purge() {
 	# State that nobody but the packages' programs has made.
 	[ -d "$debian/var/lib/storaged/objects" ] || die "the daemon has left no state to purge"
@@ -189,7 +232,8 @@ cp -a --reflink=auto "$base" "$debian"
 mount -t proc proc "$debian/proc"
 mount -t sysfs -o ro sysfs "$debian/sys"
 mkdir "$debian/root/packages"
-cp "$packages"/*.deb "$tests/use.sh" "$tests/use.c" "$tests/daemons.sh" "$debian/root/packages/"
+cp "$packages"/*.deb "$tests/use.sh" "$tests/use.c" "$tests/daemons.sh" \
+	"$tests/descriptors.sh" "$tests/upgrade.sh" "$debian/root/packages/"
 (cd "$root/docs/man" && printf '%s\n' *.[1-8]) >"$debian/root/packages/pages"
 # Its systemd boots once before, so that what that leaves is not taken for ours.
 how=systemd
@@ -216,5 +260,8 @@ fi
 say "installed again"
 check_settings_stay
 say "purge"
+check_purge
+say "an earlier version, upgraded, and purged"
+check_upgrade
 check_purge
 say "done: $version for $release, not for $old_release, purged without a trace"

@@ -14,6 +14,8 @@ set -eu
 root=$1
 how=$2
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=packaging/test/descriptors.sh
+. "$here/descriptors.sh"
 socket=/run/storaged/storaged.sock
 storaged=
 proxyd=
@@ -57,18 +59,6 @@ answers() {
 	storaged) inside "$gid" curl -so /dev/null --unix-socket "$socket" http://storaged/ ;;
 	proxyd) inside 65534 curl -so /dev/null http://127.0.0.1:8080/ ;;
 	esac
-}
-
-# allow_descriptors NAME: where this machine gives nobody as many as the unit asks for
-# (no CAP_SYS_RESOURCE), as many as it gives.
-allow_descriptors() {
-	most=$(prlimit --noheadings --output HARD --nofile | tr -d " ")
-	if ! prlimit --nofile="$(systemctl show -P LimitNOFILE "$1")" true 2>/dev/null; then
-		echo "daemons: this machine allows $most descriptors; $1's LimitNOFILE= is that, for this once"
-		mkdir -p "/run/systemd/system/$1.service.d"
-		printf '[Service]\nLimitNOFILE=%s\n' "$most" >"/run/systemd/system/$1.service.d/limit.conf"
-		systemctl daemon-reload
-	fi
 }
 
 # start NAME: within its unit's settings, until it listens. Its process is $daemon.
