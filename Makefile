@@ -45,7 +45,7 @@ dist: ## out/dist/: Debian packages and a source tarball that builds offline; pa
 	@scripts/setup.sh build dist
 	@scripts/dist.sh
 
-test-dist: ## built twice, the same; in a Debian 12 of their own: used, purged without a trace; root
+test-dist: ## built twice, the same; in a Debian 12 of their own: used, upgraded, purged without a trace; root
 	@scripts/setup.sh build dist
 	@scripts/test-dist.sh
 
