@@ -35,7 +35,7 @@ pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison, command: &[Stri
                             p { "The machines are the same, with the same kernel, C library and \
                                  program." }
                         } @else {
-                            div class="scroll" role="region" aria-label="What differs" tabindex="0" {
+                            div class="scroll" role="group" aria-label="What differs" tabindex="0" {
                                 table class="facts" {
                                     thead { tr { th scope="col" { "what" } th scope="col" { "A" } th scope="col" { "B" } } }
                                     tbody {
@@ -58,7 +58,7 @@ pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison, command: &[Stri
                             interleaved on its own side, with 95 % intervals. B / A is the ratio of \
                             these ratios; its interval draws the pairs of both sides anew."
                         }
-                        div class="scroll" role="region" aria-label="Cells" tabindex="0" {
+                        div class="scroll" role="group" aria-label="Cells" tabindex="0" {
                             table {
                                 thead { tr { @for name in &header { th scope="col" { (name) } } } }
                                 tbody {

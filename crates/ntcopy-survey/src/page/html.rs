@@ -46,7 +46,7 @@ fn unlike(analysis: &Analysis) -> Markup {
             h2 id="unlike-name" { "Machines unlike their model" }
             @if analysis.unlike.is_empty() { p { "None." } }
             @else {
-                div class="scroll" role="region" aria-label="Machines unlike their model"
+                div class="scroll" role="group" aria-label="Machines unlike their model"
                     tabindex="0" {
                     table class="facts" {
                         thead {
@@ -103,7 +103,7 @@ fn overview(analysis: &Analysis) -> Markup {
                 "By CPUID: vendor, family, model, stepping. A label may lie; two labels may be one \
                 CPU."
             }
-            div class="scroll" role="region" aria-label="CPU models" tabindex="0" {
+            div class="scroll" role="group" aria-label="CPU models" tabindex="0" {
                 table {
                     thead {
                         tr {

@@ -65,7 +65,7 @@ fn wants(advice: &ModelAdvice) -> Markup {
 /// A row a series: from which size on it wins, and by how much.
 fn gains(view: &ModelView) -> Markup {
     html! {
-        div class="scroll" role="region" aria-label=(format!("Gains of {}", view.signature))
+        div class="scroll" role="group" aria-label=(format!("Gains of {}", view.signature))
             tabindex="0" {
             table {
                 thead {
@@ -127,7 +127,7 @@ fn by_size(view: &ModelView, experiment: &str) -> Markup {
         .collect();
     let title = format!("{experiment} on {}", view.signature);
     html! {
-        div class="scroll wide" role="region" aria-label=(title) tabindex="0" {
+        div class="scroll wide" role="group" aria-label=(title) tabindex="0" {
             table class="sweep" {
                 caption { (experiment) }
                 thead {
