@@ -231,6 +231,8 @@ pub struct Settings {
     pub stacks: Vec<Stack>,
     /// The modes; the baseline is always among them.
     pub modes: Vec<HttpMode>,
+    /// What the others are compared with, of the first stack.
+    pub baseline: Option<HttpMode>,
     /// Between proxy and backend.
     pub transport: Option<Transport>,
     /// Between client and proxy.

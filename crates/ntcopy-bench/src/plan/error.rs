@@ -111,6 +111,14 @@ pub enum PlanError {
         /// The mode.
         mode: HttpMode,
     },
+    /// A baseline that the first stack has not.
+    #[error("--baseline {mode}: {stack}, the first stack, does not send like that")]
+    NoSuchBaseline {
+        /// The mode.
+        mode: HttpMode,
+        /// The stack.
+        stack: Stack,
+    },
     /// A hot set that is no set.
     #[error("--hot-set: at least two cache lines, 128 bytes")]
     HotSetTooSmall,

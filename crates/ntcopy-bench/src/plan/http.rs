@@ -299,16 +299,21 @@ fn ways(settings: &Settings, scheme: Scheme, transport: Transport) -> Result<Vec
     let usual = if has_devices { &defaults().veth_modes } else { &defaults().modes };
     let asked: Vec<HttpMode> =
         if settings.modes.is_empty() { parsed(usual) } else { settings.modes.clone() };
-    if asked.contains(&HttpMode::Nocache) && !has_devices {
+    let baseline = settings.baseline.unwrap_or_else(|| defaults().baseline.parse().expect(word));
+    if (baseline == HttpMode::Nocache || asked.contains(&HttpMode::Nocache)) && !has_devices {
         return Err(PlanError::NoDevice { say: WITH_VETH });
     }
     let has = |mode: &HttpMode| stacks.iter().any(|stack| stack.modes().contains(mode));
     if let Some(mode) = asked.iter().copied().find(|mode| !has(mode)) {
         return Err(PlanError::NoSuchMode { mode });
     }
+    if let Some(stack) = stacks.first().copied().filter(|stack| !stack.modes().contains(&baseline))
+    {
+        return Err(PlanError::NoSuchBaseline { mode: baseline, stack });
+    }
     let mut ways: Vec<Way> = Vec::new();
     for stack in stacks {
-        for mode in std::iter::once(HttpMode::Copy).chain(asked.iter().copied()) {
+        for mode in std::iter::once(baseline).chain(asked.iter().copied()) {
             let way = Way { stack, mode };
             if stack.modes().contains(&mode) && !ways.contains(&way) {
                 ways.push(way);

@@ -65,6 +65,27 @@ fn the_first_stack_is_the_baseline_and_a_mode_is_where_a_stack_has_it() {
 }
 
 #[test]
+fn another_baseline_stands_first_and_copy_is_there_if_it_was_asked_for() {
+    let settings = Settings {
+        stacks: vec![HaproxyNginx, StoragedProxyd],
+        modes: vec![Sendfile],
+        baseline: Some(Sendfile),
+        ..Settings::default()
+    };
+    let plan = made(&settings);
+    let names: Vec<String> = plan.ways.iter().map(|way| plan.name(*way)).collect();
+    assert_eq!(names, ["haproxy+nginx:sendfile", "storaged+proxyd:sendfile"]);
+    assert_eq!(plan.baseline(), "haproxy+nginx:sendfile");
+    let with_copy = made(&Settings { modes: vec![Copy, Sendfile], ..settings.clone() });
+    assert_eq!((with_copy.ways.len(), with_copy.baseline()), (4, plan.baseline()));
+    let not_theirs = Settings { baseline: Some(Vmsplice), ..settings };
+    let error = PlanError::NoSuchBaseline { mode: Vmsplice, stack: HaproxyNginx };
+    assert_eq!(super::plan(&not_theirs, &cpus()), Err(error));
+    let no_device = Settings { baseline: Some(Nocache), ..Settings::default() };
+    assert_eq!(super::plan(&no_device, &cpus()), Err(PlanError::NoDevice { say: WITH_VETH }));
+}
+
+#[test]
 fn the_kernel_s_own_alternative_takes_devices() {
     let nocache = Settings { modes: vec![Nocache], ..Settings::default() };
     assert_eq!(plan(&nocache, &cpus()), Err(PlanError::NoDevice { say: WITH_VETH }));

@@ -17,6 +17,7 @@ Examples:
   ntcopy bench http --kernel um                   storaged and proxyd, in the kernel with the flag
   ntcopy bench http --quick                       on this kernel, in a minute
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
+  ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
   ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
   ntcopy bench http --kernel um --hot-set 512KiB         what the backend leaves of the cache
@@ -44,7 +45,8 @@ is put on one CPU of the host then, so that the kernel's copies and the victim s
 Proxies and backends are started anew for each pair: which memory a process got makes it some \
 hundredths faster or slower for as long as it lives, whatever its mode.
 
-With several stacks a mode is called STACK:MODE, and the first stack's copy is the baseline.
+With several stacks a mode is called STACK:MODE, and the first stack's copy is the baseline, or \
+what --baseline says: what is offered on a schedule is a part of what that does without a pause.
 
 Sizes take KiB, MiB or GiB; lists are separated by commas.
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
@@ -58,10 +60,13 @@ pub struct HttpArgs {
     /// Proxy and backend: storaged+proxyd, haproxy+nginx, nginx+nginx [default: storaged+proxyd]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     stack: Vec<Stack>,
-    /// Modes to compare with copy [default: nt,adaptive,sendfile; with --transport veth
+    /// Modes to compare with the baseline [default: nt,adaptive,sendfile; with --transport veth
     /// nt,adaptive,nocache]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<HttpMode>,
+    /// Mode of the first stack that all are compared with, and whose rate counts [default: copy]
+    #[arg(long, value_name = "MODE")]
+    baseline: Option<HttpMode>,
     /// Between proxy and backend: unix; tcp, over the loopback; veth, TCP through a pair of devices
     /// between two network namespaces [default: unix]
     #[arg(long, value_name = "HOW")]
@@ -107,6 +112,7 @@ impl HttpArgs {
         Settings {
             stacks: self.stack.clone(),
             modes: self.modes.clone(),
+            baseline: self.baseline,
             transport: self.transport,
             scheme: self.scheme,
             object_bytes: sizes(&self.object),
@@ -134,7 +140,7 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
         let (stack, mode) = line.mode.rsplit_once(':').unwrap_or(("", &line.mode));
         let names_mode = args.modes.iter().any(|asked| asked.as_str() == mode);
         let names_stack = args.modes.is_empty()
-            && mode == HttpMode::Copy.as_str()
+            && mode == args.baseline.unwrap_or(HttpMode::Copy).as_str()
             && args.stack.iter().any(|asked| asked.as_str() == stack);
         names_mode || names_stack
     };
