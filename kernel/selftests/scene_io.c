@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What scenes are made of: sends and receives that go into the transcript. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -134,16 +135,24 @@ long scene_account(struct scene *scene, const char *call, size_t len, long ret)
 
 bool scene_inject;
 
-/* Turning it off may itself be made to fail. */
+/*
+ * Lets this task's calls fail, or not.  What turns it off is opened before: where
+ * every allocation fails, no file can be opened.  The write may itself be made to
+ * fail, as any copy from a user.
+ */
 static void inject(bool on)
 {
-	int saved = errno, ret;
+	static int fd;
+	int saved = errno;
 
 	if (!scene_inject)
 		return;
-	do {
-		ret = write_file("/proc/thread-self/make-it-fail", on ? "1" : "0");
-	} while (!on && (ret == -EFAULT || ret == -ENOMEM));
+	if (on)
+		fd = open("/proc/thread-self/make-it-fail", O_WRONLY | O_CLOEXEC);
+	while (pwrite(fd, on ? "1" : "0", 1, 0) < 0 && !on && errno == EFAULT)
+		;
+	if (!on)
+		close(fd);
 	errno = saved;
 }
 
