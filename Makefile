@@ -38,7 +38,7 @@ daemons: ## storaged and proxyd, in release mode
 	@scripts/setup.sh build
 	@$(CARGO) build --release --locked -p storaged -p proxyd
 
-install: build library daemons ## all of it: make install PREFIX=/usr/local DESTDIR=; docs/INSTALL.md
+install: build library daemons ## all of it: make install PREFIX=/usr/local DESTDIR=; docs/INSTALLING.md
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh
 
 dist: ## out/dist/: Debian packages and a source tarball that builds offline; packaging/README.md
