@@ -184,7 +184,8 @@ check_upgrade() {
 		"$tests/booted.sh" "$debian" "$@" systemd
 	else
 		inside "$@" chroot
-		mkdir "$debian/var/lib/storaged/objects"
+		# What the daemon would have made.
+		mkdir -p "$debian/var/lib/storaged/objects"
 	fi
 	check_dkms
 	[ -z "$(find "$debian/usr/src" "$debian/var/lib/dkms" -path "*$earlier*")" ] ||
