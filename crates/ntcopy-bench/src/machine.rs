@@ -25,6 +25,9 @@ pub const KEY_VARIABLE: &str = "NTCOPY_KERNEL_KEY";
 /// Environment: [`HostFacts`] as JSON.
 pub const FACTS_VARIABLE: &str = "NTCOPY_HOST_FACTS";
 
+/// TCP's congestion control for connections that don't choose, of a thread's network namespace.
+pub const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
 /// What only the host can tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
@@ -97,6 +100,9 @@ pub fn describe() -> Machine {
         libc_memset_nt_threshold_bytes: libc.memset_nt_threshold_bytes,
         governor: host.governor,
         hypervisor: cpu.hypervisor,
+        tcp_congestion_control: fs::read_to_string(CONGESTION_CONTROL)
+            .ok()
+            .map(|text| text.trim().to_owned()),
         hardware_counters: hardware::offered(),
     }
 }

@@ -136,6 +136,10 @@ pub struct Machine {
     pub governor: Option<String>,
     /// The hypervisor's CPUID signature, if this is a guest.
     pub hypervisor: Option<String>,
+    /// TCP's congestion control where it was started, for connections that don't choose; none in
+    /// records from before it was noted, and in a kernel without TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_congestion_control: Option<String>,
     /// The hardware counters; none in records from before there were any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hardware_counters: Vec<HardwareCounter>,

@@ -249,6 +249,34 @@ fn behind_devices_their_own_way_is_measured_and_nothing_is_left() {
 }
 
 #[test]
+fn a_congestion_control_is_set_where_nobody_else_is() {
+    let place = tempfile::tempdir().unwrap();
+    let here = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let before = fs::read_to_string(here).unwrap();
+    let args = ["--congestion", "reno", "--modes", "sendfile", "--rate", "off"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert_eq!(fs::read_to_string(here).unwrap(), before, "this system's is as it was");
+    if output.status.code() == Some(3) {
+        assert!(stderr(&output).contains("not available"), "{}", stderr(&output));
+        println!("not run: {}", stderr(&output));
+        return;
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("congestion control reno") && !text.contains("paces"), "{text}");
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["congestion"] == "reno"));
+    assert_eq!(record.machine.tcp_congestion_control.as_deref(), Some(before.trim()));
+
+    fs::remove_dir_all(place.path().join("record")).unwrap();
+    let args = ["--congestion", "no-such-one", "--rate", "off"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no-such-one"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
     let place = tempfile::tempdir().unwrap();
     let args = ["--modes", "copy", "--rate", "off", "--inject", "wrong-byte"];
@@ -335,6 +363,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--stack", "nginx+nginx", "--modes", "auto"], "storaged+proxyd does"),
         (&["--modes", "nocache"], "say --transport veth too"),
         (&["--rate", "1.5"], "requests a second"),
+        (&["--congestion", "not one"], "reno or cubic"),
         (&["--cpus", "0,0"], "client, proxy and backend"),
         (&["--hot-set", "100"], "at least two cache lines"),
     ] {

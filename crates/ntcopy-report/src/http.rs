@@ -198,6 +198,7 @@ fn common(params: &Params) -> String {
         Some(mtu) => format!("TCP to a backend behind devices ({how}, packets of {mtu} bytes)"),
         None => format!("{how} sockets to the backend"),
     }));
+    words.extend(word(params, "congestion").map(|name| format!("congestion control {name}")));
     let (object, data) = (number(params, "object_bytes"), number(params, "dataset_bytes"));
     if let (Some(object), Some(data)) = (object, data) {
         words.push(format!("objects of {} out of {}", text::size(object), text::size(data)));

@@ -237,6 +237,8 @@ pub struct Settings {
     pub transport: Option<Transport>,
     /// Between client and proxy.
     pub scheme: Option<Scheme>,
+    /// TCP's congestion control; none: the system's.
+    pub congestion: Option<String>,
     /// Sizes of the objects in bytes.
     pub object_bytes: Vec<u64>,
     /// Connections of the client.

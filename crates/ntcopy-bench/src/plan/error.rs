@@ -20,6 +20,11 @@ pub enum PlanError {
     /// Too few groups for an interval.
     #[error("--pairs {0}: a 95 % interval needs at least 5 pairs")]
     TooFewPairs(u32),
+    /// What no congestion control can be called.
+    #[error(
+        "--congestion {0:?}: a name such as reno or cubic, at most 15 letters, digits, - and _"
+    )]
+    NoCongestionName(String),
     /// A size or count of nothing.
     #[error("--{0} 0: must be at least 1")]
     Zero(&'static str),

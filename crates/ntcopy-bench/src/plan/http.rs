@@ -24,6 +24,8 @@ const TCP_BUFFERS_BYTES: u64 = 10 << 20;
 const PROGRAMS_BYTES: u64 = 192 << 20;
 /// The way to a device.
 const WITH_VETH: &str = "say --transport veth too";
+/// TCP_CA_NAME_MAX, without the byte that ends it.
+const LONGEST_CONGESTION_NAME: usize = 15;
 /// And all the daemons of one way.
 const WAY_BYTES: u64 = 32 << 20;
 
@@ -73,6 +75,8 @@ pub struct HttpPlan {
     pub mtu_bytes: u32,
     /// Between client and proxy.
     pub scheme: Scheme,
+    /// TCP's congestion control, if it is not the system's.
+    pub congestion: Option<String>,
     /// Threads of the proxy, and of the backend.
     pub workers: u32,
     /// At which rate latencies are measured.
@@ -164,6 +168,9 @@ impl HttpPlan {
             put("mtu_bytes", self.mtu_bytes.into());
         }
         put("scheme", self.scheme.as_str().into());
+        if let Some(name) = &self.congestion {
+            put("congestion", name.as_str().into());
+        }
         put("workers", self.workers.into());
         put("starts", self.starts.into());
         let mut stacks: Vec<&str> = Vec::new();
@@ -263,6 +270,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         transport,
         mtu_bytes: defaults.mtu_bytes,
         scheme,
+        congestion: settings.congestion.as_deref().map(congestion).transpose()?,
         workers,
         rate,
         places,
@@ -280,6 +288,16 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         },
         learning: ms(closed.learning_ms, closed.quick_learning_ms),
     })
+}
+
+/// A name that can be one.
+fn congestion(name: &str) -> Result<String, PlanError> {
+    let is_of_one = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if (1..=LONGEST_CONGESTION_NAME).contains(&name.len()) && name.chars().all(is_of_one) {
+        Ok(name.to_owned())
+    } else {
+        Err(PlanError::NoCongestionName(name.to_owned()))
+    }
 }
 
 /// Every stack in every mode that it has, the first stack's baseline first.

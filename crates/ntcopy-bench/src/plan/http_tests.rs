@@ -153,6 +153,19 @@ fn params_say_where_and_how_and_what_was_offered() {
 }
 
 #[test]
+fn a_congestion_control_is_a_name_and_in_the_params_if_it_was_asked_for() {
+    let asked = |name: &str| Settings { congestion: Some(name.into()), ..Settings::default() };
+    let plan = made(&asked("reno"));
+    assert_eq!(plan.params(&plan.cells[0], None)["congestion"], "reno");
+    let usual = made(&Settings::default());
+    assert!(!usual.params(&usual.cells[0], None).contains_key("congestion"));
+    for name in ["", "a/b", "reno\n", "sixteen-letters-"] {
+        let error = PlanError::NoCongestionName(name.into());
+        assert_eq!(super::plan(&asked(name), &cpus()), Err(error));
+    }
+}
+
+#[test]
 fn a_backend_beside_a_hot_set_stays_on_one_cpu() {
     let settings = Settings { hot_set_bytes: Some(1000), modes: vec![Nt], ..Settings::default() };
     let plan = made(&settings);

@@ -83,6 +83,7 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
             libc_memset_nt_threshold_bytes: None,
             governor: None,
             hypervisor: None,
+            tcp_congestion_control: None,
             hardware_counters: vec![],
         },
         cells: (0..).zip(cells).map(|(cell, p)| Cell { cell, params: params(p) }).collect(),

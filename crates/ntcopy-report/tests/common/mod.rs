@@ -260,6 +260,7 @@ fn machine() -> Machine {
         libc_memset_nt_threshold_bytes: None,
         governor: None,
         hypervisor: Some("KVMKVMKVM".into()),
+        tcp_congestion_control: None,
         hardware_counters: vec![],
     }
 }

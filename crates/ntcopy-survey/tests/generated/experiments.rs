@@ -267,6 +267,7 @@ fn template(name: &str, modes: &[&str], cells: &[Value]) -> Record {
             libc_memset_nt_threshold_bytes: None,
             governor: None,
             hypervisor: None,
+            tcp_congestion_control: None,
             hardware_counters: Vec::new(),
         },
         cells: (0..).zip(cells).map(|(cell, p)| Cell { cell, params: params(p) }).collect(),

@@ -244,6 +244,7 @@ fn unit(models: &[Model], model: usize, number: usize, random: &mut Random) -> U
         libc_memset_nt_threshold_bytes: memset,
         governor: Some("performance".into()),
         hypervisor: None,
+        tcp_congestion_control: None,
         hardware_counters: Vec::new(),
     };
     if random.part() < 0.01 {

@@ -60,6 +60,7 @@ fn machine() -> Machine {
         libc_memset_nt_threshold_bytes: None,
         governor: None,
         hypervisor: None,
+        tcp_congestion_control: None,
         hardware_counters: Vec::new(),
     }
 }

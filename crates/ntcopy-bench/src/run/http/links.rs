@@ -6,7 +6,7 @@ use super::data::free_address;
 use crate::experiment::http::{HttpMode, Transport, Way};
 use crate::plan::http::HttpPlan;
 use crate::run::Failure;
-use crate::run::netns::Namespaces;
+use crate::run::netns::{self, Namespaces};
 
 /// The devices of all ways. Dropped, they are gone.
 pub struct Links {
@@ -15,16 +15,24 @@ pub struct Links {
 
 impl Links {
     /// Makes what the plan wants, if it wants any. From then on this thread, and what it starts,
-    /// is in another network namespace than before: the clients' and proxies'.
+    /// is in another network namespace than before: the clients' and proxies'. So it is where the
+    /// plan names a congestion control, for that is a namespace's.
     ///
     /// # Errors
     ///
     /// [`Failure::Limit`]: it is not to be had here.
     pub fn make(plan: &HttpPlan, ways: &[Way]) -> Result<Option<Links>, Failure> {
         if plan.transport != Transport::Veth {
+            if let Some(name) = &plan.congestion {
+                netns::go_alone()?;
+                netns::set_congestion(name)?;
+            }
             return Ok(None);
         }
         let links = Links { namespaces: Namespaces::make()? };
+        if let Some(name) = &plan.congestion {
+            links.namespaces.set_congestion(name)?;
+        }
         for (number, way) in (0..).zip(ways) {
             links.namespaces.join(number, plan.mtu_bytes, false)?;
             if way.mode == HttpMode::Nocache {

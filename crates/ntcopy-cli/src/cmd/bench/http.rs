@@ -18,6 +18,7 @@ Examples:
   ntcopy bench http --quick                       on this kernel, in a minute
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
+  ntcopy bench http --congestion reno             where this system's is BBR
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
   ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
   ntcopy bench http --kernel um --hot-set 512KiB         what the backend leaves of the cache
@@ -37,6 +38,10 @@ With --transport veth there is also nocache: plain sends, and the feature tx-noc
 devices. Client and proxy are in one network namespace then, the backend in another, with a pair of
 devices for each mode. They have no names, and go with the program, however it ends; the namespace
 that it was started in is not touched. This takes root, or a system that lets users make namespaces.
+
+--congestion sets TCP's congestion control where nobody else is: client, proxy and backend are in a
+network namespace of their own then, as nameless, with the same right to it. BBR paces, and over a
+loopback its estimate decides more than what is compared does: with it, compare under reno.
 
 With --hot-set a victim on the backend's CPU walks through a hot set of that size every 2 ms, line \
 after line in random order, and times itself; idle is the walk while nobody asks. A booted kernel \
@@ -74,6 +79,10 @@ pub struct HttpArgs {
     /// Between client and proxy: plain, tls, ktls, h3 [default: plain]
     #[arg(long, value_name = "HOW")]
     scheme: Option<Scheme>,
+    /// TCP's congestion control, in a network namespace of its own: reno, cubic, … [default: the
+    /// system's]
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
     /// Object sizes [default: 64KiB,1MiB,4MiB; with --quick 1MiB]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     object: Vec<Bytes>,
@@ -115,6 +124,7 @@ impl HttpArgs {
             baseline: self.baseline,
             transport: self.transport,
             scheme: self.scheme,
+            congestion: self.congestion.clone(),
             object_bytes: sizes(&self.object),
             connections: self.connections.clone(),
             dataset_bytes: sizes(&self.data_set),
