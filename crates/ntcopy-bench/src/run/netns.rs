@@ -211,7 +211,7 @@ pub fn set_congestion(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let why = set.err().map_or_else(|| format!("it is {}", is.trim()), |error| error.to_string());
-    // Of a namespace, that list is what it may choose from; the first one's is of the kernel.
+    // Root of the first namespace may choose any; users, and other namespaces, one of these.
     let allowed = fs::read_to_string(ALLOWED_CONGESTION_CONTROL).unwrap_or_default();
     let allowed = allowed.split_whitespace().collect::<Vec<_>>().join(", ");
     Err(Failure::Limit(format!(
