@@ -89,7 +89,7 @@ for part; do
 		;;
 	http-host)
 		set -- http --stack haproxy+nginx,storaged+proxyd --modes copy,sendfile \
-			--object 64KiB,1MiB
+			--object 64KiB,1MiB --congestion reno
 		kernel=
 		;;
 	*) die "no part is called $part" ;;

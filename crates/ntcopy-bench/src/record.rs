@@ -5,6 +5,7 @@
 //! them into text.
 
 mod compact;
+mod congestion;
 mod read;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -136,8 +137,8 @@ pub struct Machine {
     pub governor: Option<String>,
     /// The hypervisor's CPUID signature, if this is a guest.
     pub hypervisor: Option<String>,
-    /// TCP's congestion control where it was started, for connections that don't choose; none in
-    /// records from before it was noted, and in a kernel without TCP.
+    /// TCP's congestion control for connections that don't choose, in the network namespace that was
+    /// measured in; none in records from before it was noted, and in a kernel without TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_congestion_control: Option<String>,
     /// The hardware counters; none in records from before there were any.

@@ -4,6 +4,7 @@ mod bulk;
 mod crossover;
 mod http;
 mod net;
+mod pacing;
 mod pages;
 mod phase;
 mod retention;
@@ -35,6 +36,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         "pingpong" => net::pingpong(record),
         _ => comparison(record),
     };
+    sentences.extend(pacing::sentence(record));
     sentences.extend(trouble(record));
     sentences
 }

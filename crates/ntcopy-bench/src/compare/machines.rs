@@ -37,10 +37,9 @@ pub fn differences(a: &Record, b: &Record) -> Vec<Difference> {
     add("its memcpy non-temporal from", &|r| {
         or_none(r.machine.libc_nt_threshold_bytes.map(|bytes| Bytes(bytes).to_string()))
     });
-    if let (Some(_), Some(_)) =
-        (&a.machine.tcp_congestion_control, &b.machine.tcp_congestion_control)
-    {
-        add("TCP's congestion control", &|r| or_none(r.machine.tcp_congestion_control.as_deref()));
+    let congestion = |r: &Record| r.tcp_congestion_controls().join(", ");
+    if !congestion(a).is_empty() && !congestion(b).is_empty() {
+        add("TCP's congestion control", &congestion);
     }
     add("frequency governor", &|r| or_none(r.machine.governor.as_deref()));
     add("ntcopy", &|r| r.header.ntcopy.clone());

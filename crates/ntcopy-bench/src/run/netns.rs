@@ -213,10 +213,14 @@ pub fn set_congestion(name: &str) -> Result<(), Failure> {
     let why = set.err().map_or_else(|| format!("it is {}", is.trim()), |error| error.to_string());
     // Root of the first namespace may choose any; users, and other namespaces, one of these.
     let allowed = fs::read_to_string(ALLOWED_CONGESTION_CONTROL).unwrap_or_default();
-    let allowed = allowed.split_whitespace().collect::<Vec<_>>().join(", ");
+    let allowed: Vec<&str> = allowed.split_whitespace().collect();
+    let rest = match allowed.contains(&name) {
+        // Such as a /proc/sys that is read-only, in a container.
+        true => format!("though this kernel would let it: {CONGESTION_CONTROL} can't be written"),
+        false => format!("this kernel lets it have: {}", allowed.join(", ")),
+    };
     Err(Failure::Limit(format!(
-        "a network namespace can't have congestion control {name} here ({why}); this kernel lets \
-         it have: {allowed}"
+        "a network namespace can't have congestion control {name} here ({why}); {rest}"
     )))
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::bulk::{Options, header};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::http::{Scheme, Stack, Way};
+use crate::machine;
 use crate::plan::http::{HttpCell, HttpForm, HttpPlan};
 use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
 use crate::run::http::{
@@ -76,7 +77,9 @@ pub fn measure(
     };
     let mut writer = Writer::create(&place)?;
     writer.line(&Line::Header(header))?;
-    writer.line(&Line::Machine(machine))?;
+    // A network namespace of the measurement's own may have another one than its maker's.
+    let tcp_congestion_control = machine::tcp_congestion_control();
+    writer.line(&Line::Machine(Machine { tcp_congestion_control, ..machine }))?;
     for line in missing {
         writer.line(&Line::Unavailable(line))?;
     }

@@ -8,6 +8,7 @@ pub(super) use self::lined::{Lined, end_all};
 use super::bulk::{Options, header};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::net::NetMode;
+use crate::machine;
 use crate::plan::net::{LoadForm, NetPlan};
 use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
 use crate::run::net::{self, Events, Lane, NetClient, Network, Setup};
@@ -83,7 +84,9 @@ pub(super) fn begin(
     };
     let mut writer = Writer::create(&place)?;
     writer.line(&Line::Header(header))?;
-    writer.line(&Line::Machine(machine))?;
+    // A network namespace of the measurement's own may have another one than its maker's.
+    let tcp_congestion_control = machine::tcp_congestion_control();
+    writer.line(&Line::Machine(Machine { tcp_congestion_control, ..machine }))?;
     for line in missing {
         writer.line(&Line::Unavailable(line))?;
     }

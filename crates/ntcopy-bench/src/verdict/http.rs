@@ -34,31 +34,11 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
     sentences.extend(against_own_copy(record));
     sentences.extend(goals(record));
     sentences.extend(behind(record));
-    sentences.extend(paced(record));
     sentences.extend(not_measured(record));
     if sentences.is_empty() {
         sentences.push(format!("Nothing was compared with {baseline}."));
     }
     sentences
-}
-
-/// A warning where TCP between client and proxy spread its packets over time.
-///
-/// Over the loopback an acknowledgement takes about a microsecond, and what BBR makes of that is
-/// up to whether the reader happened to be awake: a timer for each packet, or none.
-fn paced(record: &Record) -> Option<String> {
-    let of_system = record.machine.tcp_congestion_control.as_deref();
-    let name = record
-        .cells
-        .iter()
-        .filter(|cell| word(&cell.params, "scheme") != Some("h3"))
-        .filter_map(|cell| word(&cell.params, "congestion").or(of_system))
-        .find(|name| name.starts_with("bbr"))?;
-    Some(format!(
-        "TCP's congestion control was {name}, which paces: over the loopback its estimate of the \
-         bandwidth decides what goes through and what a proxy costs, and differs by chance from \
-         one connection to the next. With --congestion reno it does not."
-    ))
 }
 
 /// A mode against another in every cell that has both.
@@ -301,23 +281,5 @@ mod tests {
         record.samples.last_mut().unwrap().series.insert("unanswered".into(), vec![3]);
         let said = sentences(&record).join("\n");
         assert!(said.contains("3 requests of adaptive were not answered"), "{said}");
-    }
-
-    #[test]
-    fn pacing_is_told_where_tcp_did_it() {
-        let mut record = crate::record::testing::record(&["copy", "sendfile"], &[&[], &[]]);
-        assert_eq!(paced(&record), None, "an old record does not say");
-        record.machine.tcp_congestion_control = Some("cubic".into());
-        assert_eq!(paced(&record), None);
-        record.machine.tcp_congestion_control = Some("bbr".into());
-        assert!(paced(&record).is_some_and(|told| told.contains("bbr, which paces")));
-        for cell in &mut record.cells {
-            cell.params.insert("congestion".into(), "reno".into());
-        }
-        assert_eq!(paced(&record), None, "it was not what was used");
-        record.cells[1].params.insert("congestion".into(), "bbr".into());
-        assert!(paced(&record).is_some());
-        record.cells[1].params.insert("scheme".into(), "h3".into());
-        assert_eq!(paced(&record), None, "QUIC has its own");
     }
 }
