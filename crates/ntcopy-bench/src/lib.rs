@@ -19,5 +19,6 @@ pub mod record;
 pub mod run;
 pub mod sample;
 pub mod stats;
+mod tcp;
 pub mod units;
 pub mod verdict;

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hardware;
 use crate::record::{Cache, Machine, Topology};
+use crate::tcp;
 
 pub use debug::not_a_timing;
 
@@ -24,9 +25,6 @@ pub const KIND_VARIABLE: &str = "NTCOPY_KERNEL_KIND";
 pub const KEY_VARIABLE: &str = "NTCOPY_KERNEL_KEY";
 /// Environment: [`HostFacts`] as JSON.
 pub const FACTS_VARIABLE: &str = "NTCOPY_HOST_FACTS";
-
-/// Where [`tcp_congestion_control`] is, and is set.
-pub const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// What only the host can tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,16 +98,9 @@ pub fn describe() -> Machine {
         libc_memset_nt_threshold_bytes: libc.memset_nt_threshold_bytes,
         governor: host.governor,
         hypervisor: cpu.hypervisor,
-        tcp_congestion_control: tcp_congestion_control(),
+        tcp_congestion_control: tcp::congestion_control(),
         hardware_counters: hardware::offered(),
     }
-}
-
-/// TCP's congestion control for connections that don't choose, in this thread's network namespace;
-/// none in a kernel without TCP.
-#[must_use]
-pub fn tcp_congestion_control() -> Option<String> {
-    Some(fs::read_to_string(CONGESTION_CONTROL).ok()?.trim().to_owned())
 }
 
 /// What the environment says, and `um` in a user-mode kernel that was booted

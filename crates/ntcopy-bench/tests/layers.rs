@@ -9,13 +9,14 @@ use std::process::Command;
 const MODULES: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("random", &[]),
+    ("tcp", &[]),
     ("record", &[]),
     ("hardware", &["record"]),
-    ("machine", &["record", "hardware"]),
+    ("machine", &["tcp", "record", "hardware"]),
     ("experiment", &["units"]),
     ("plan", &["units", "record", "experiment"]),
-    ("run", &["units", "random", "record", "hardware", "experiment", "plan"]),
-    ("sample", &["units", "record", "experiment", "plan", "run"]),
+    ("run", &["units", "random", "tcp", "record", "hardware", "experiment", "plan"]),
+    ("sample", &["units", "tcp", "record", "experiment", "plan", "run"]),
     // Pure functions of records: they see nothing of how one was measured.
     ("stats", &["random", "record"]),
     ("verdict", &["units", "record", "stats"]),

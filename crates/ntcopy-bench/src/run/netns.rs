@@ -21,13 +21,10 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 use self::route::Route;
 use super::Failure;
-use crate::machine::CONGESTION_CONTROL;
+use crate::tcp::{ALLOWED_CONGESTION_CONTROL, CONGESTION_CONTROL};
 
 /// The feature of a device with which TCP copies past the caches what it sends through it.
 pub const NOCACHE: &str = "tx-nocache-copy";
-
-/// What a network namespace may choose from.
-const ALLOWED_CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
 /// One of the namespaces, and how things are asked of it.
 struct Place {
@@ -211,7 +208,6 @@ pub fn set_congestion(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let why = set.err().map_or_else(|| format!("it is {}", is.trim()), |error| error.to_string());
-    // Root of the first namespace may choose any; users, and other namespaces, one of these.
     let allowed = fs::read_to_string(ALLOWED_CONGESTION_CONTROL).unwrap_or_default();
     let allowed: Vec<&str> = allowed.split_whitespace().collect();
     let rest = match allowed.contains(&name) {

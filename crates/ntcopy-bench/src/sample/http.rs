@@ -7,13 +7,13 @@ use std::path::Path;
 use super::bulk::{Options, header};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::http::{Scheme, Stack, Way};
-use crate::machine;
 use crate::plan::http::{HttpCell, HttpForm, HttpPlan};
 use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
 use crate::run::http::{
     self, Certificate, Client, Data, Events, Links, Running, Scratch, Setup, Victim,
 };
 use crate::run::{Failure, Stop, unix_now_ns};
+use crate::tcp;
 
 /// One way while it is measured: its daemons, and the client's connections to them.
 struct Lane {
@@ -78,7 +78,7 @@ pub fn measure(
     let mut writer = Writer::create(&place)?;
     writer.line(&Line::Header(header))?;
     // A network namespace of the measurement's own may have another one than its maker's.
-    let tcp_congestion_control = machine::tcp_congestion_control();
+    let tcp_congestion_control = tcp::congestion_control();
     writer.line(&Line::Machine(Machine { tcp_congestion_control, ..machine }))?;
     for line in missing {
         writer.line(&Line::Unavailable(line))?;

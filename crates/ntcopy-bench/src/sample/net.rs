@@ -8,11 +8,11 @@ pub(super) use self::lined::{Lined, end_all};
 use super::bulk::{Options, header};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::net::NetMode;
-use crate::machine;
 use crate::plan::net::{LoadForm, NetPlan};
 use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
 use crate::run::net::{self, Events, Lane, NetClient, Network, Setup};
 use crate::run::{Failure, Stop, place, unix_now_ns};
+use crate::tcp;
 
 /// Why TCP's own way says nothing of datagrams.
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
@@ -85,7 +85,7 @@ pub(super) fn begin(
     let mut writer = Writer::create(&place)?;
     writer.line(&Line::Header(header))?;
     // A network namespace of the measurement's own may have another one than its maker's.
-    let tcp_congestion_control = machine::tcp_congestion_control();
+    let tcp_congestion_control = tcp::congestion_control();
     writer.line(&Line::Machine(Machine { tcp_congestion_control, ..machine }))?;
     for line in missing {
         writer.line(&Line::Unavailable(line))?;

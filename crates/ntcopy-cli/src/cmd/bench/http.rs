@@ -79,7 +79,7 @@ pub struct HttpArgs {
     /// Between client and proxy: plain, tls, ktls, h3 [default: plain]
     #[arg(long, value_name = "HOW")]
     scheme: Option<Scheme>,
-    /// TCP's congestion control, in a network namespace of its own: reno, cubic, … [default: the
+    /// TCP's congestion control, in a network namespace of its own: reno, cubic [default: the
     /// system's]
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
