@@ -156,6 +156,11 @@ impl Machine {
     }
 }
 
+/// A parameter that is a word, if it is there.
+pub(crate) fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
+    params.get(name).and_then(serde_json::Value::as_str)
+}
+
 /// A combination of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {

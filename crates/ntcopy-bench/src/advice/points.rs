@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::compare::identity;
+pub(super) use crate::record::word;
 use crate::record::{Cell, Params, Record};
 use crate::stats::{Verdict, Versus, interval_of_geomean, versus};
 use crate::units::Bytes;
@@ -176,10 +177,6 @@ pub fn figure(ratio: f64, (low, high): (f64, f64)) -> String {
 
 pub fn number(params: &Params, name: &str) -> Option<u64> {
     params.get(name).and_then(Value::as_u64)
-}
-
-pub fn word<'p>(params: &'p Params, name: &str) -> Option<&'p str> {
-    params.get(name).and_then(Value::as_str)
 }
 
 /// `1 cell`, `7 cells`.

@@ -22,12 +22,12 @@ const MOST_CONNECTIONS: u32 = 4096;
 const TCP_BUFFERS_BYTES: u64 = 10 << 20;
 /// What the daemons take beside their data: code, stacks, pipes, tables.
 const PROGRAMS_BYTES: u64 = 192 << 20;
+/// And all the daemons of one way.
+const WAY_BYTES: u64 = 32 << 20;
 /// The way to a device.
 const WITH_VETH: &str = "say --transport veth too";
 /// TCP_CA_NAME_MAX, without the byte that ends it.
 const LONGEST_CONGESTION_NAME: usize = 15;
-/// And all the daemons of one way.
-const WAY_BYTES: u64 = 32 << 20;
 
 /// One combination of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! TCP's congestion control where TCP was measured.
 
-use serde_json::Value;
-
-use super::{Params, Record};
+use super::{Params, Record, word};
 
 impl Record {
     /// The congestion controls of the cells whose bytes went over TCP, each once. A cell's own goes
@@ -20,10 +18,6 @@ impl Record {
         names.dedup();
         names
     }
-}
-
-fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
-    params.get(name).and_then(Value::as_str)
 }
 
 fn has_tcp(params: &Params) -> bool {

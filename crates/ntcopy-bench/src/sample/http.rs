@@ -4,16 +4,16 @@ mod cell;
 
 use std::path::Path;
 
-use super::bulk::{Options, header};
-use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
+use super::bulk::Options;
+use super::net::{begin, end};
+use super::{MeasureError, Outcome, Progress, WriteError, Writer};
 use crate::experiment::http::{Scheme, Stack, Way};
 use crate::plan::http::{HttpCell, HttpForm, HttpPlan};
-use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
+use crate::record::{Cell, Line, Machine, RunError, Unavailable};
 use crate::run::http::{
     self, Certificate, Client, Data, Events, Links, Running, Scratch, Setup, Victim,
 };
-use crate::run::{Failure, Stop, unix_now_ns};
-use crate::tcp;
+use crate::run::{Failure, Stop};
 
 /// One way while it is measured: its daemons, and the client's connections to them.
 struct Lane {
@@ -70,19 +70,8 @@ pub fn measure(
     http::place_client(plan).map_err(MeasureError::Start)?;
     let links = Links::make(plan, &ways).map_err(MeasureError::Start)?;
     let victim = plan.hot_set.as_ref().map(Victim::new).transpose().map_err(MeasureError::Start)?;
-    let header = header(plan.experiment(), plan.baseline(), options);
-    let place = match &options.out {
-        Some(out) => out.clone(),
-        None => default_place(&header.id).ok_or(WriteError::NoHome)?,
-    };
-    let mut writer = Writer::create(&place)?;
-    writer.line(&Line::Header(header))?;
-    // A network namespace of the measurement's own may have another one than its maker's.
-    let tcp_congestion_control = tcp::congestion_control();
-    writer.line(&Line::Machine(Machine { tcp_congestion_control, ..machine }))?;
-    for line in missing {
-        writer.line(&Line::Unavailable(line))?;
-    }
+    let names = (plan.experiment(), plan.baseline());
+    let (place, mut writer) = begin(names, machine, missing, options)?;
     progress.begin(plan.cells.len() as u64 * u64::from(plan.pairs) * plan.width(ways.len()));
     let events = Events::open();
     let baseline_rate = None;
@@ -99,12 +88,7 @@ pub fn measure(
         number += alike;
     }
     progress.end();
-    let stopped = stop.signal();
-    if stopped.is_none() {
-        let end = End { samples: writer.samples(), ended_unix_ns: unix_now_ns() };
-        writer.line(&Line::End(end))?;
-    }
-    Ok(Outcome { place, stopped })
+    end(place, writer, stop)
 }
 
 /// Why a group of cells cannot go on at all.

@@ -46,7 +46,7 @@ pub fn measure(
     place(plan.places.map(|places| places.client)).map_err(start)?;
     let network = Network::make(plan).map_err(start)?;
     let (modes, missing) = available(&plan.modes).map_err(start)?;
-    let names = (plan.experiment(), plan.baseline());
+    let names = (plan.experiment(), plan.baseline().to_string());
     let (place, mut writer) = begin(names, machine, missing, options)?;
     progress.begin(plan.cells.len() as u64 * u64::from(plan.pairs) * modes.len() as u64);
     let setup = Setup {
@@ -72,12 +72,12 @@ pub fn measure(
 
 /// The first lines of a record, and where it is.
 pub(super) fn begin(
-    (experiment, baseline): (&str, NetMode),
+    (experiment, baseline): (&str, String),
     machine: Machine,
     missing: Vec<Unavailable>,
     options: &Options,
 ) -> Result<(std::path::PathBuf, Writer), MeasureError> {
-    let header = header(experiment, baseline.to_string(), options);
+    let header = header(experiment, baseline, options);
     let place = match &options.out {
         Some(out) => out.clone(),
         None => default_place(&header.id).ok_or(WriteError::NoHome)?,

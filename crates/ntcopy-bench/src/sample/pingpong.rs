@@ -42,7 +42,7 @@ pub fn measure(
     net::allow_files(1, plan.modes.len()).map_err(start)?;
     place(plan.places.map(|places| places.client)).map_err(start)?;
     let (modes, missing) = available(&plan.modes).map_err(start)?;
-    let names = (plan.experiment(), plan.baseline());
+    let names = (plan.experiment(), plan.baseline().to_string());
     let (place, mut writer) = begin(names, machine, missing, options)?;
     progress.begin(plan.cells.len() as u64 * u64::from(plan.pairs) * modes.len() as u64);
     let setup = Setup {

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+pub(super) use crate::record::word;
 use crate::record::{Cell, Params, Record};
 use crate::stats::peers::{AgainstBest, OURS, STREAM, against_best, geomean};
 use crate::stats::{self, THROUGHPUT, Verdict, Versus, versus};
@@ -190,10 +191,6 @@ pub(super) fn count(cells: usize) -> String {
 
 fn cell_place(record: &Record, cell: u32) -> String {
     record.cell(cell).map_or_else(String::new, |cell| place(&cell.params))
-}
-
-pub(super) fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
-    params.get(name).and_then(Value::as_str)
 }
 
 pub(super) fn number(params: &Params, name: &str) -> Option<u64> {
