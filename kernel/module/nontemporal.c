@@ -101,9 +101,14 @@
 #define SETTLE_MAX	(256 << 20)
 #define ROUND_MAX	(128 << 20)
 
-/* A trial goes on until two rounds in a row were not cheaper by 1/32. */
+/*
+ * A trial goes on until two rounds in a row were not cheaper by 1/32.  That of
+ * non-temporal copies ends as soon as they are dearer by an eighth: it is normal
+ * ones that caches are slow to get used to.
+ */
 #define TRIAL_ROUNDS	2
 #define TRIAL_GAIN	5
+#define TRIAL_HOPELESS	3
 #define CHEAPER		6
 /*
  * A splice() that finds the bytes in memory, and an allocator that finds the
@@ -112,13 +117,18 @@
  */
 #define AFTERMATH	4
 /*
- * It comes again after 8 times its length where there is a reason, or else
- * after 16 times, and less each time that it confirms what was known.
+ * It comes again after 16 times its length, and later each time that it confirms
+ * what was known or has no time to end; and not before what it lost is 1/512 of
+ * the time since.  Where there is a reason it comes four times as soon, between
+ * 8 and 64 times its length.
  */
 #define TRIAL_SECOND	1
-#define TRIAL_EARLY	3
 #define TRIAL_SHIFT	4
 #define TRIAL_BACKOFF	6
+#define TRIAL_LOSS	9
+#define TRIAL_REASON	2
+#define TRIAL_EARLY	3
+#define TRIAL_EARLY_MAX	6
 #define TRIAL_MAX	(512 << 20)
 
 enum { TEMPORAL, NONTEMPORAL, CHOICES };
@@ -341,9 +351,17 @@ static u32 round_bytes(const struct nontemporal_cpu *s)
 static void next_trial(struct nontemporal_cpu *s, int shift)
 {
 	u64 length = min(s->clock - s->trial, TRIAL_MAX);
+	int early = clamp(shift - TRIAL_REASON, TRIAL_EARLY, TRIAL_EARLY_MAX);
 
-	s->cost->early_trial = s->clock + (length << TRIAL_EARLY);
+	s->cost->early_trial = s->clock + (length << early);
 	s->cost->next_trial = s->clock + (length << shift);
+}
+
+/* The next trial has to wait longer than this one had to. */
+static void back_off(struct cost *cost)
+{
+	if (cost->backoff < TRIAL_BACKOFF)
+		cost->backoff++;
 }
 
 /* Another working set: take what is known about it. */
@@ -353,8 +371,10 @@ static void enter(struct nontemporal_cpu *s)
 				     [s->from.octave - OCTAVE_MIN];
 
 	/* A trial that had no time to end is not tried again at once. */
-	if (s->trial)
-		next_trial(s, TRIAL_EARLY);
+	if (s->trial) {
+		next_trial(s, TRIAL_EARLY + s->cost->backoff);
+		back_off(s->cost);
+	}
 	s->trial = 0;
 	s->entered = s->clock;
 	s->cost = cost;
@@ -411,19 +431,32 @@ static u8 cheaper(const struct cost *cost)
 	return other + (other >> CHEAPER) < now ? !cost->choice : cost->choice;
 }
 
+/* After how many times its length a trial has lost next to nothing, as a shift. */
+static int pays_off(const struct cost *cost)
+{
+	u32 now = whole_cost(cost, cost->choice);
+	u32 other = whole_cost(cost, !cost->choice);
+
+	if (other <= now)
+		return 0;
+	return order_base_2(div_u64((u64)(other - now) << TRIAL_LOSS, now) + 1);
+}
+
 static void end_trial(struct nontemporal_cpu *s)
 {
 	struct cost *cost = s->cost;
 	u8 choice = cheaper(cost);
-	int shift = TRIAL_SHIFT + cost->backoff;
+	int shift;
 
 	if (choice != cost->choice) {
 		/* The other one may just have been unsettled. */
 		cost->choice = choice;
 		cost->backoff = 0;
 		shift = TRIAL_SECOND;
-	} else if (cost->backoff < TRIAL_BACKOFF) {
-		cost->backoff++;
+	} else {
+		shift = clamp(pays_off(cost), TRIAL_SHIFT + cost->backoff,
+			      TRIAL_SHIFT + TRIAL_BACKOFF);
+		back_off(cost);
 	}
 	next_trial(s, shift);
 	s->trial = 0;
@@ -432,6 +465,15 @@ static void end_trial(struct nontemporal_cpu *s)
 		new_block(s);
 	else
 		choose(s, choice);
+}
+
+/* Both sets came round, so non-temporal copies won't get much cheaper. */
+static bool is_hopeless(const struct nontemporal_cpu *s)
+{
+	u32 now = whole_cost(s->cost, !s->choice);
+
+	return s->choice == NONTEMPORAL && s->clock - s->trial >= s->to.bytes &&
+	       whole_cost(s->cost, s->choice) > now + (now >> TRIAL_HOPELESS);
 }
 
 /* The working set came round once more in a trial. */
@@ -445,7 +487,8 @@ static void trial_round(struct nontemporal_cpu *s, u32 ns)
 		s->trial_rounds = 0;
 	}
 	cost->ns[s->choice] = ns;
-	if (cheaper(cost) == s->choice || s->trial_rounds >= TRIAL_ROUNDS)
+	if (cheaper(cost) == s->choice || s->trial_rounds >= TRIAL_ROUNDS ||
+	    is_hopeless(s))
 		end_trial(s);
 	else
 		new_block(s);
