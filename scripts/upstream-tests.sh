@@ -174,7 +174,7 @@ run_kernel() {
 	say "$1: $(cat "${file%.jsonl}.release")"
 	boots=0
 	while :; do
-		todo=$(python todo --tree "$net" --results "$file" --factor "$factor" | head -n 1)
+		todo=$(python todo --tree "$net" --results "$file" --factor "$factor" | sed -n 1p)
 		[ -n "$todo" ] || break
 		boots=$((boots + 1))
 		[ "$boots" -le "$most_boots" ] || die "$1: $most_boots boots, and still not done"
