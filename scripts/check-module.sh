@@ -111,9 +111,7 @@ once_more() {
 	# Beside headers of a newer system lies their compiler.
 	compiler=${2%/usr/src/*}/bin/gcc
 	[ -x "$compiler" ] || compiler=${CC:-gcc}
-	# sparse 0.6.4 knows neither of these; MODULE_INFO() of 7.3 asserts the length of a literal.
-	check="sparse -D__typeof_unqual__=__typeof__ '-D__builtin_strlen(text)=(sizeof(text)-1)'"
-	make -C "$2" M="$out" CC="$compiler" W=1 C=1 CHECK="$check" modules >"$log" 2>&1 ||
+	make -C "$2" M="$out" CC="$compiler" W=1 C=1 CHECK="$root/scripts/sparse.sh" modules >"$log" 2>&1 ||
 		die "$1: does not compile, see $log"
 	! grep -E 'ntcopy.*(warning|error)|^[a-z_/]+\.[ch]:[0-9]+' "$log" ||
 		die "$1: the compiler or sparse complains, see $log"

@@ -37,8 +37,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 series=${1:-7.3}
 [ -d "$series" ] || series=$root/kernel/series/$series
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
-# sparse 0.6.4 knows neither of these; MODULE_INFO() of 7.3 asserts the length of a literal.
-CHECK=${CHECK:-"sparse -D__typeof_unqual__=__typeof__ '-D__builtin_strlen(text)=(sizeof(text)-1)'"}
+CHECK=${CHECK:-$root/scripts/sparse.sh}
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-series-XXXXXX")
 trap 'rm -rf "$work"' EXIT
