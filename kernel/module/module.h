@@ -69,6 +69,7 @@ struct ntcopy_send {
 	const struct ntcopy_set		*set;
 	struct msghdr			*msg;
 	bool				adaptive;	/* only where it pays */
+	bool				timed;		/* its time is taken, to learn where */
 	bool				small;		/* no copy is too small */
 	size_t				bytes[NTCOPY_FATES];
 };
@@ -123,8 +124,8 @@ struct ntcopy_pages {
 	struct bio_vec			bv[NTCOPY_PAGES_MAX];
 };
 
-bool ntcopy_pays(const struct ntcopy_send *send, struct nontemporal_copy *copy,
-		 const void *to, size_t bytes);
+bool ntcopy_pays(const struct ntcopy_send *send, const void *to, size_t bytes);
+void ntcopy_copied(const struct ntcopy_send *send, int ret);
 bool ntcopy_fill(struct ntcopy_pages *pages, const struct ntcopy_send *send, size_t bytes);
 int ntcopy_send_pages(struct ntcopy_send *send, struct ntcopy_pages *pages, size_t bytes,
 		      unsigned int flags);

@@ -15,17 +15,18 @@
  *   with the first pages that come back sooner, or don't come back.
  *
  * - For each combination of both working sets, in octaves, what a byte costs
- *   by either copy.  The cost of a choice only shows after the whole working
- *   set went through it, so the cheaper choice is kept, and the other one gets
- *   a trial that is long enough, rarely, and more rarely each time that it
- *   confirms what was known.
+ *   by either copy: not the copy alone but the send that it is part of, which
+ *   has its own data in the caches that a copy can drive out.  The cost of a
+ *   choice only shows after the whole working set went through it, so the
+ *   cheaper choice is kept, and the other one gets a trial that is long enough,
+ *   rarely, and more rarely each time that it confirms what was known.
  *
  * Until both costs are known, and where there is no clock that could time a
- * copy, the working set is compared with the size of the last-level cache.
+ * send, the working set is compared with the size of the last-level cache.
  *
  * Everything is per CPU and owned by whoever runs there with preemption off.
- * A copy itself may sleep: one that ends on another CPU, or after another
- * choice was made, teaches nothing.
+ * A send may sleep: what it did up to its last copy before that counts.  What it
+ * does on another CPU, or began before another choice was made, teaches nothing.
  */
 
 #include <linux/bvec.h>
@@ -76,16 +77,23 @@
 /* For a granule that was not seen before, or that the table forgot. */
 #define FAR		BIT(OCTAVE_MAX + 1)
 
-/* Copies that are timed before a cost is believed. */
+/* Copies and bytes of timed sends before a cost is believed. */
 #define BLOCK_COPIES	48
+#define BLOCK_BYTES	(1 << 20)
 /*
- * Where there are enough of them, one of so many is timed.  Odd, lest it always
- * be the same one of each send.
+ * Where there are enough of them, as many sends are timed as have one copy of so
+ * many.  Odd, lest it always be those of the same socket.
  */
 #define TIMED_EVERY	31
 #define TIMED_ALL_BYTES	(32 << 20)
-/* A copy that takes so many times the mean was interrupted. */
+/* A long send is timed in stretches of about as many bytes. */
+#define STRETCH_BYTES	(64 << 10)
+/*
+ * A stretch that takes so many times the mean was interrupted.  What a send costs
+ * besides its bytes is at most what so many of them do.
+ */
 #define OUTLIER		4
+#define SEND_BYTES	(16 << 10)
 /* A larger one is no copy of a working set. */
 #define TIMED_MAX	(16 << 20)
 
@@ -94,28 +102,29 @@
 
 /*
  * Caches with an adaptive insertion policy need a working set to come round
- * several times before they keep it.  Where pauses come sooner, half of what is
- * copied between two of them has to do.
+ * several times before they keep it.  Non-temporal copies are dear as long as
+ * their destination is in the cache from before, and an allocator doesn't give
+ * back each page in its turn.
  */
 #define SETTLE_ROUNDS	8
 #define SETTLE_MAX	(256 << 20)
+#define OVERWRITE_MAX	(64 << 20)
 #define ROUND_MAX	(128 << 20)
 
 /*
- * A trial goes on until two rounds in a row were not cheaper by 1/32.  That of
- * non-temporal copies ends as soon as they are dearer by an eighth: it is normal
- * ones that caches are slow to get used to.
+ * A trial goes on for as long, and until two rounds in a row were not cheaper by
+ * 1/32, or non-temporal copies are dearer by an eighth.
  */
 #define TRIAL_ROUNDS	2
 #define TRIAL_GAIN	5
 #define TRIAL_HOPELESS	3
 #define CHEAPER		6
 /*
- * A splice() that finds the bytes in memory, and an allocator that finds the
- * pages there, take longer.  Nothing here times them: a non-temporal copy has to
- * be cheaper by this part, a sixteenth, to be called as cheap.
+ * A splice() that finds the bytes in memory takes longer.  Nothing here times
+ * that: sends with non-temporal copies have to be cheaper by this part, 1/32, to
+ * be called as cheap.
  */
-#define AFTERMATH	4
+#define AFTERMATH	5
 /*
  * It comes again after 16 times its length, and later each time that it confirms
  * what was known or has no time to end; and not before what it lost is 1/512 of
@@ -127,6 +136,7 @@
 #define TRIAL_BACKOFF	6
 #define TRIAL_LOSS	9
 #define TRIAL_REASON	2
+#define OTHER_WORK	2
 #define TRIAL_EARLY	3
 #define TRIAL_EARLY_MAX	6
 #define TRIAL_MAX	(512 << 20)
@@ -147,10 +157,25 @@ struct recency {
 
 struct cost {
 	u32		ns[CHOICES];	/* for 16 KiB; 0 is unknown */
+	u32		tried_at;	/* the choice's, when the other was tried */
 	u8		choice;
 	u8		backoff;
 	u64		next_trial;	/* on the clock of copied bytes */
 	u64		early_trial;	/* the same, if there is a reason */
+};
+
+/*
+ * A part of a send: from where a copy may begin to where another one may, or to
+ * the end of the send, or to the end of a copy, if the task then slept.
+ */
+struct stretch {
+	const struct iov_iter	*from;		/* whose send it is */
+	unsigned long		switches;	/* of the task, at its start */
+	u32			run;		/* which run of the same choice */
+	u32			copies;		/* that are done */
+	u64			start;		/* in ns; 0 if it has not begun */
+	u64			ns;		/* from there to the last mark */
+	u64			bytes;		/* copied up to there */
 };
 
 struct nontemporal_cpu {
@@ -164,9 +189,9 @@ struct nontemporal_cpu {
 	unsigned long	from_last;
 	u32		copies;
 	u32		run;		/* counts changes of what is timed */
-	u8		choice;
+	u32		until_timed;	/* copies */
 	u8		timed_every;
-	u8		until_timed;	/* copies */
+	u8		choice;
 
 	u64		entered;	/* clock of the last change of the sets */
 	u64		since;		/* the same of the choice, or a pause */
@@ -177,7 +202,9 @@ struct nontemporal_cpu {
 	u32		trial_rounds;	/* since that one */
 	struct cost	*cost;
 
-	/* The block of timed copies under way. */
+	/* The send that is being timed, and the block that it counts for. */
+	const struct task_struct *sender;
+	struct stretch	stretch;
 	u64		block_start;	/* clock */
 	u32		block_copies;
 	u32		block_outliers;
@@ -194,7 +221,7 @@ static DEFINE_PER_CPU_READ_MOSTLY(struct nontemporal_cpu *, nontemporal_cpu);
 /* 0: the last-level cache's size is a first guess, and costs decide. */
 unsigned long nontemporal_cache_bytes;
 
-/* Whether the scheduler's clock ticks often enough to time a copy. */
+/* Whether the scheduler's clock ticks often enough to time a send. */
 static bool have_clock __read_mostly;
 
 /*
@@ -327,7 +354,7 @@ static void new_block(struct nontemporal_cpu *s)
 static void time_every(struct nontemporal_cpu *s, u8 copies)
 {
 	s->timed_every = copies;
-	s->until_timed = copies;
+	s->until_timed = copies - 1;
 }
 
 static void choose(struct nontemporal_cpu *s, u8 choice)
@@ -337,14 +364,10 @@ static void choose(struct nontemporal_cpu *s, u8 choice)
 	new_block(s);
 }
 
-/* Bytes until the working set of the present choice has come round. */
+/* Bytes until both working sets have come round. */
 static u32 round_bytes(const struct nontemporal_cpu *s)
 {
-	u32 bytes = s->from.bytes;
-
-	if (s->choice == TEMPORAL)
-		bytes = max(bytes, s->to.bytes);
-	return min(bytes, ROUND_MAX);
+	return min(max(s->from.bytes, s->to.bytes), ROUND_MAX);
 }
 
 /* The end of a trial is the time to say when there may be another one. */
@@ -353,6 +376,7 @@ static void next_trial(struct nontemporal_cpu *s, int shift)
 	u64 length = min(s->clock - s->trial, TRIAL_MAX);
 	int early = clamp(shift - TRIAL_REASON, TRIAL_EARLY, TRIAL_EARLY_MAX);
 
+	s->cost->tried_at = s->cost->ns[s->cost->choice];
 	s->cost->early_trial = s->clock + (length << early);
 	s->cost->next_trial = s->clock + (length << shift);
 }
@@ -385,16 +409,26 @@ static void enter(struct nontemporal_cpu *s)
 }
 
 /*
- * Whether copies cost by now what they always will if the choice stays.  What
- * was copied the other way before is in the cache, or not, because of that.
- * The first look at a working set need not wait: it is corrected later.
+ * Bytes until copies cost what they always will if the choice stays.  What was
+ * copied the other way before is in the cache, or not, because of that.
  */
-static bool settled(const struct nontemporal_cpu *s)
+static u64 settle_bytes(const struct nontemporal_cpu *s)
 {
-	u64 bytes = min(SETTLE_ROUNDS * (u64)round_bytes(s), SETTLE_MAX);
+	if (s->choice == TEMPORAL)
+		return min(SETTLE_ROUNDS * (u64)round_bytes(s), (u64)SETTLE_MAX);
+	return min(SETTLE_ROUNDS * (u64)s->to.bytes,
+		   (u64)s->to.bytes + OVERWRITE_MAX);
+}
 
+/*
+ * Where pauses come sooner, half of what is copied between two of them has to do.
+ * In a trial costs say how that goes, and the first look at a working set need
+ * not wait: it is corrected later.
+ */
+static bool is_worth_timing(const struct nontemporal_cpu *s)
+{
 	return s->trial || !s->cost->ns[s->choice] ||
-	       s->clock - s->since >= min(bytes, s->burst / 2);
+	       s->clock - s->since >= min(settle_bytes(s), s->burst / 2);
 }
 
 /*
@@ -442,12 +476,26 @@ static int pays_off(const struct cost *cost)
 	return order_base_2(div_u64((u64)(other - now) << TRIAL_LOSS, now) + 1);
 }
 
+/*
+ * Sends of several kinds have working sets of the same size.  What was found out
+ * with some need not hold for others, which are those that cost a quarter more,
+ * or less.
+ */
+static bool is_other_work(const struct cost *cost)
+{
+	u32 now = cost->ns[cost->choice];
+
+	return abs((s32)(now - cost->tried_at)) > cost->tried_at >> OTHER_WORK;
+}
+
 static void end_trial(struct nontemporal_cpu *s)
 {
 	struct cost *cost = s->cost;
 	u8 choice = cheaper(cost);
 	int shift;
 
+	if (is_other_work(cost))
+		cost->backoff = 0;
 	if (choice != cost->choice) {
 		/* The other one may just have been unsettled. */
 		cost->choice = choice;
@@ -467,12 +515,23 @@ static void end_trial(struct nontemporal_cpu *s)
 		choose(s, choice);
 }
 
-/* Both sets came round, so non-temporal copies won't get much cheaper. */
+/* Whether copies may yet get cheaper in this trial, however slowly. */
+static bool is_young(const struct nontemporal_cpu *s)
+{
+	u64 bytes = settle_bytes(s);
+
+	/* Where the set barely fits, caches take twice as long to see that. */
+	if (s->choice == TEMPORAL)
+		bytes *= 2;
+	return s->clock - s->trial < bytes;
+}
+
+/* Non-temporal copies won't get much cheaper any more. */
 static bool is_hopeless(const struct nontemporal_cpu *s)
 {
 	u32 now = whole_cost(s->cost, !s->choice);
 
-	return s->choice == NONTEMPORAL && s->clock - s->trial >= s->to.bytes &&
+	return s->choice == NONTEMPORAL &&
 	       whole_cost(s->cost, s->choice) > now + (now >> TRIAL_HOPELESS);
 }
 
@@ -482,13 +541,13 @@ static void trial_round(struct nontemporal_cpu *s, u32 ns)
 	struct cost *cost = s->cost;
 
 	s->trial_rounds++;
-	if (ns < s->trial_ns - (s->trial_ns >> TRIAL_GAIN)) {
+	if (ns < s->trial_ns - (s->trial_ns >> TRIAL_GAIN) || is_young(s)) {
 		s->trial_ns = ns;
 		s->trial_rounds = 0;
 	}
 	cost->ns[s->choice] = ns;
 	if (cheaper(cost) == s->choice || s->trial_rounds >= TRIAL_ROUNDS ||
-	    is_hopeless(s))
+	    (is_hopeless(s) && !is_young(s)))
 		end_trial(s);
 	else
 		new_block(s);
@@ -501,7 +560,7 @@ static void end_block(struct nontemporal_cpu *s)
 			 1, S32_MAX);
 	struct cost *cost = s->cost;
 	u32 *known = &cost->ns[s->choice];
-	bool surprised;
+	bool early;
 
 	if (s->trial) {
 		trial_round(s, ns);
@@ -510,22 +569,53 @@ static void end_block(struct nontemporal_cpu *s)
 
 	*known = *known ? *known - *known / 4 + ns / 4 : ns;
 	new_block(s);
-	/* It got dearer than the other choice was: look at that one again. */
-	surprised = cost->ns[!s->choice] && cheaper(cost) != s->choice;
-	if (is_steady(s) &&
-	    s->clock >= (surprised ? cost->early_trial : cost->next_trial))
+	/* Is there a reason to try the other one before its time? */
+	early = cost->ns[!s->choice] && s->clock >= cost->early_trial &&
+		(cheaper(cost) != s->choice || is_other_work(cost));
+	if (is_steady(s) && (early || s->clock >= cost->next_trial))
 		start_trial(s);
 }
 
 static bool block_ends(const struct nontemporal_cpu *s)
 {
-	return s->block_copies >= BLOCK_COPIES &&
+	return s->block_copies >= BLOCK_COPIES && s->block_bytes >= BLOCK_BYTES &&
 	       (!s->trial || s->clock - s->block_start >= round_bytes(s));
+}
+
+static void add_stretch(struct nontemporal_cpu *s, const struct stretch *part)
+{
+	u64 ns = part->ns;
+
+	/* Interrupts are few; if outliers are not, something has changed. */
+	if (ns > NSEC_PER_SEC ||
+	    (s->block_copies >= 8 && ns * s->block_bytes > OUTLIER *
+				     s->block_ns * (part->bytes + SEND_BYTES))) {
+		s->block_outliers += part->copies;
+		if (s->block_outliers > s->block_copies)
+			new_block(s);
+		return;
+	}
+	s->block_ns += ns;
+	s->block_bytes += part->bytes;
+	s->block_copies += part->copies;
+	if (block_ends(s))
+		end_block(s);
+}
+
+/* What it has counts, also if its sender sleeps and another one is timed. */
+static void end_stretch(struct nontemporal_cpu *s)
+{
+	struct stretch *part = &s->stretch;
+
+	if (part->start && part->bytes && part->run == s->run)
+		add_stretch(s, part);
+	part->start = 0;
 }
 
 /* After a pause: what others did meanwhile tells nothing about a choice. */
 static void resume(struct nontemporal_cpu *s)
 {
+	end_stretch(s);
 	s->burst = s->clock - s->resumed;
 	s->resumed = s->clock;
 	s->since = s->clock;
@@ -573,32 +663,96 @@ static void nontemporal_touch(struct nontemporal_cpu *s, unsigned long to,
 		nontemporal_look(s, to, look_to, addr, look_from, from);
 }
 
-/* Time the copy that comes: it is its turn. */
-static noinline void nontemporal_time(struct nontemporal_cpu *s,
-				      struct nontemporal_copy *copy,
-				      size_t bytes)
+static unsigned long task_switches(void)
+{
+	return current->nvcsw + current->nivcsw;
+}
+
+/* Whether the send is the one that is being timed on this CPU, if any can be. */
+static bool is_timed(const struct nontemporal_cpu *s, const struct iov_iter *from)
+{
+	return s && s->sender == current && s->stretch.from == from;
+}
+
+/* The stretch lasts until now, if nothing came between. */
+static bool mark(struct nontemporal_cpu *s)
+{
+	struct stretch *part = &s->stretch;
+	u64 now = local_clock();
+
+	if (!part->start || part->run != s->run || now < part->start ||
+	    part->switches != task_switches())
+		return false;
+	part->ns = now - part->start;
+	return true;
+}
+
+static void start_stretch(struct nontemporal_cpu *s)
+{
+	struct stretch *part = &s->stretch;
+
+	part->start = 0;
+	if (!is_worth_timing(s))
+		return;
+	part->switches = task_switches();
+	part->run = s->run;
+	part->copies = 0;
+	part->bytes = 0;
+	part->start = local_clock();
+}
+
+/* Another copy of the send that is being timed is about to begin. */
+static noinline void next_copy(struct nontemporal_cpu *s, size_t bytes)
 {
 	check_pause(s);
-	s->until_timed = s->timed_every;
-	if (bytes > TIMED_MAX || !settled(s))
+	s->until_timed = min(s->until_timed + s->timed_every - 1,
+			     BLOCK_COPIES * TIMED_EVERY);
+	if (mark(s) && s->stretch.bytes < STRETCH_BYTES && bytes <= TIMED_MAX)
 		return;
-	copy->switches = current->nvcsw + current->nivcsw;
-	copy->run = s->run;
-	copy->cpu = smp_processor_id();
-	copy->start = local_clock();
+	end_stretch(s);
+	if (bytes <= TIMED_MAX)
+		start_stretch(s);
+}
+
+/**
+ * nontemporal_begin - a send begins that may have non-temporal copies
+ * @from: The source, the same for all of the send
+ *
+ * Return: true if it is timed: nontemporal_choose() is to be told, and
+ * nontemporal_end() to be called.
+ */
+bool nontemporal_begin(const struct iov_iter *from)
+{
+	struct nontemporal_cpu *s;
+	bool timed;
+
+	preempt_disable();
+	s = this_cpu_read(nontemporal_cpu);
+	timed = s && in_task() && !s->until_timed && READ_ONCE(have_clock) &&
+		!READ_ONCE(nontemporal_cache_bytes) &&
+		iov_iter_count(from) >= PAGE_SIZE;
+	if (timed) {
+		end_stretch(s);
+		s->sender = current;
+		s->stretch.from = from;
+		start_stretch(s);
+	}
+	preempt_enable();
+	return timed;
 }
 
 /**
  * nontemporal_choose - whether the next copy is to be a non-temporal one
- * @copy: Its start is 0.  Kept for nontemporal_learn().
+ * @timed: What nontemporal_begin() said.  If it did, nontemporal_copied() is to be
+ *	   called when the copy is done.
  * @to: The destination
  * @from: The source
  * @bytes: How many bytes are to be copied
  *
  * Return: true for a non-temporal copy.
  */
-bool nontemporal_choose(struct nontemporal_copy *copy, const void *to,
-			const struct iov_iter *from, size_t bytes)
+bool nontemporal_choose(bool timed, const void *to, const struct iov_iter *from,
+			size_t bytes)
 {
 	unsigned long fixed = READ_ONCE(nontemporal_cache_bytes);
 	struct nontemporal_cpu *s;
@@ -617,47 +771,51 @@ bool nontemporal_choose(struct nontemporal_copy *copy, const void *to,
 	/* Less than a page tells nothing of where the bytes belong. */
 	if (bytes >= PAGE_SIZE) {
 		nontemporal_touch(s, (unsigned long)to, from, bytes);
-		if (!fixed && READ_ONCE(have_clock) && !--s->until_timed)
-			nontemporal_time(s, copy, bytes);
+		s->until_timed -= !!s->until_timed;
+		if (timed && is_timed(s, from)) {
+			if (fixed)
+				s->sender = NULL;
+			else
+				next_copy(s, bytes);
+		}
 	}
 	yes = fixed ? guess(s, fixed) : s->choice;
 	preempt_enable();
 	return yes;
 }
 
-static void add_copy(struct nontemporal_cpu *s, u64 ns, size_t bytes)
-{
-	/* Interrupts are few; if outliers are not, something has changed. */
-	if (ns > NSEC_PER_SEC ||
-	    (s->block_copies >= 8 && ns * s->block_bytes > OUTLIER *
-				     s->block_ns * (bytes + PAGE_SIZE))) {
-		if (++s->block_outliers > s->block_copies)
-			new_block(s);
-		return;
-	}
-	s->block_ns += ns;
-	s->block_bytes += bytes;
-	s->block_copies++;
-	if (block_ends(s))
-		end_block(s);
-}
-
-/* A copy that was timed is done.  See nontemporal_learn(). */
-void nontemporal_learn_timed(const struct nontemporal_copy *copy, size_t bytes)
+/**
+ * nontemporal_copied - a copy of a send that is timed is done
+ * @from: The source
+ * @bytes: How many bytes were copied
+ */
+void nontemporal_copied(const struct iov_iter *from, size_t bytes)
 {
 	struct nontemporal_cpu *s;
-	u64 ns;
-
-	if (!bytes)
-		return;
 
 	preempt_disable();
 	s = this_cpu_read(nontemporal_cpu);
-	if (copy->cpu == smp_processor_id() && copy->run == s->run &&
-	    copy->switches == current->nvcsw + current->nivcsw) {
-		ns = local_clock() - copy->start;
-		if ((s64)ns >= 0)
-			add_copy(s, ns, bytes);
+	if (is_timed(s, from) && mark(s)) {
+		s->stretch.bytes += bytes;
+		s->stretch.copies++;
+	}
+	preempt_enable();
+}
+
+/**
+ * nontemporal_end - a send that is timed is done
+ * @from: The source
+ */
+void nontemporal_end(const struct iov_iter *from)
+{
+	struct nontemporal_cpu *s;
+
+	preempt_disable();
+	s = this_cpu_read(nontemporal_cpu);
+	if (is_timed(s, from)) {
+		mark(s);
+		end_stretch(s);
+		s->sender = NULL;
 	}
 	preempt_enable();
 }

@@ -51,19 +51,27 @@ static void *next_page(const struct sock *sk, size_t bytes)
 /**
  * ntcopy_pays - whether the next bytes of a send are to be copied non-temporally
  * @send: The send
- * @copy: For nontemporal_learn()
  * @to: Where they go to, or NULL: to the page that the allocator gives next
  * @bytes: How many are copied at once
  */
-bool ntcopy_pays(const struct ntcopy_send *send, struct nontemporal_copy *copy,
-		 const void *to, size_t bytes)
+bool ntcopy_pays(const struct ntcopy_send *send, const void *to, size_t bytes)
 {
-	copy->start = 0;
 	if (!send->adaptive)
 		return true;
 	if (!to)
 		to = next_page(send->sock->sk, bytes);
-	return nontemporal_choose(copy, to, &send->msg->msg_iter, bytes);
+	return nontemporal_choose(send->timed, to, &send->msg->msg_iter, bytes);
+}
+
+/**
+ * ntcopy_copied - what ntcopy_pays() was asked about is done
+ * @send: The send
+ * @ret: The bytes that were accepted, or an error
+ */
+void ntcopy_copied(const struct ntcopy_send *send, int ret)
+{
+	if (send->timed && ret > 0)
+		nontemporal_copied(&send->msg->msg_iter, ret);
 }
 
 /* A whole page, or a larger one. */

@@ -35,15 +35,8 @@ static bool can_be_nontemporal(const struct msghdr *msg)
 	       !(msg->msg_flags & (MSG_SPLICE_PAGES | MSG_ZEROCOPY));
 }
 
-static int send_hinted(struct ntcopy_send *send, size_t len, unsigned int min_bytes)
+static int send_on_path(struct ntcopy_send *send, size_t len)
 {
-	struct msghdr *msg = send->msg;
-
-	if (len < min_bytes)
-		return ntcopy_send_plain(send, msg, len, NTCOPY_TOO_SMALL);
-	if (!len || !can_be_nontemporal(msg))
-		return ntcopy_send_plain(send, msg, len, NTCOPY_NOT_SUPPORTED);
-
 	switch (send->set->path) {
 	case NTCOPY_PATH_UNIX:
 		return ntcopy_send_unix(send, len);
@@ -52,7 +45,24 @@ static int send_hinted(struct ntcopy_send *send, size_t len, unsigned int min_by
 	case NTCOPY_PATH_UDP:
 		return ntcopy_send_udp(send, len);
 	}
-	return ntcopy_send_plain(send, msg, len, NTCOPY_NOT_SUPPORTED);
+	return ntcopy_send_plain(send, send->msg, len, NTCOPY_NOT_SUPPORTED);
+}
+
+static int send_hinted(struct ntcopy_send *send, size_t len, unsigned int min_bytes)
+{
+	struct msghdr *msg = send->msg;
+	int ret;
+
+	if (len < min_bytes)
+		return ntcopy_send_plain(send, msg, len, NTCOPY_TOO_SMALL);
+	if (!len || !can_be_nontemporal(msg))
+		return ntcopy_send_plain(send, msg, len, NTCOPY_NOT_SUPPORTED);
+
+	send->timed = send->adaptive && nontemporal_begin(&msg->msg_iter);
+	ret = send_on_path(send, len);
+	if (send->timed)
+		nontemporal_end(&msg->msg_iter);
+	return ret;
 }
 
 static bool is_hinted(const struct ntcopy_ops *table, u8 mode, bool flag)

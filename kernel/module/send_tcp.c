@@ -63,17 +63,16 @@ static int send_nontemporal(struct ntcopy_send *send, struct sock *sk, size_t le
 
 static int send_locked(struct ntcopy_send *send, struct sock *sk, size_t len)
 {
-	struct nontemporal_copy copy;
 	int ret;
 
-	if (ntcopy_pays(send, &copy, destination(sk), len)) {
+	if (ntcopy_pays(send, destination(sk), len)) {
 		ret = send_nontemporal(send, sk, len);
 	} else {
 		ret = send->set->orig->sendmsg_locked(sk, send->msg, len);
 		if (ret > 0)
 			send->bytes[NTCOPY_FITS_CACHE] += ret;
 	}
-	nontemporal_learn(&copy, ret > 0 ? ret : 0);
+	ntcopy_copied(send, ret);
 	return ret;
 }
 

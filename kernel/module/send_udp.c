@@ -115,7 +115,6 @@ static enum ntcopy_fate fate_of(const struct sock *sk, struct msghdr *msg, size_
 int ntcopy_send_udp(struct ntcopy_send *send, size_t len)
 {
 	enum ntcopy_fate fate = fate_of(send->sock->sk, send->msg, len);
-	struct nontemporal_copy copy;
 	struct ntcopy_pages pages;
 	int ret;
 
@@ -124,7 +123,7 @@ int ntcopy_send_udp(struct ntcopy_send *send, size_t len)
 	/* It is one copy: the rest of a page is none of its own. */
 	send->small = true;
 
-	if (!ntcopy_pays(send, &copy, NULL, len)) {
+	if (!ntcopy_pays(send, NULL, len)) {
 		ret = ntcopy_send_plain(send, send->msg, len, NTCOPY_FITS_CACHE);
 	} else if (ntcopy_fill(&pages, send, len)) {
 		ret = ntcopy_send_pages(send, &pages, len, 0);
@@ -132,6 +131,6 @@ int ntcopy_send_udp(struct ntcopy_send *send, size_t len)
 		ntcopy_free_pages(&pages);
 		return ntcopy_send_plain(send, send->msg, len, NTCOPY_NOT_SUPPORTED);
 	}
-	nontemporal_learn(&copy, ret > 0 ? ret : 0);
+	ntcopy_copied(send, ret);
 	return ret;
 }

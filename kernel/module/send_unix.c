@@ -86,14 +86,13 @@ static int send_pieces(struct ntcopy_send *send, size_t len, unsigned int flags)
 
 static int send_decided(struct ntcopy_send *send, size_t len, unsigned int flags)
 {
-	struct nontemporal_copy copy;
 	int ret;
 
-	if (ntcopy_pays(send, &copy, NULL, len))
+	if (ntcopy_pays(send, NULL, len))
 		ret = send_pieces(send, len, flags);
 	else
 		ret = send_part(send, len, flags, NTCOPY_FITS_CACHE);
-	nontemporal_learn(&copy, ret > 0 ? ret : 0);
+	ntcopy_copied(send, ret);
 	return ret;
 }
 

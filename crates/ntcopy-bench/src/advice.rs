@@ -34,7 +34,7 @@ pub enum Topic {
     HintSysctl,
     /// `net.core.ntcopy_min_bytes`: sends below it are not hinted.
     MinBytesSysctl,
-    /// `net.core.ntcopy_cache_bytes`: decide by size instead of by what copies cost.
+    /// `net.core.ntcopy_cache_bytes`: decide by size instead of by what sends cost.
     CacheBytesSysctl,
     /// `ethtool -K DEV tx-nocache-copy`.
     NocacheCopy,
