@@ -29,17 +29,19 @@ COUNTERS = pathlib.Path("/proc/net/ntcopy_stat")
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
 
-def read_list(path, quick=False, only=(), factor=1):
+def read_list(path, quick=False, only=(), factor=1, emulated=False):
     """The tests of the list, as dictionaries with every key set; time limits times a factor."""
     tests = []
     for test in tomllib.loads(pathlib.Path(path).read_text())["test"]:
         name = test["name"]
-        unknown = set(test) - {"name", "run", "build", "quick", "timeout", "why", "broken"}
+        unknown = set(test) - {"name", "run", "build", "quick", "timeout", "why", "broken",
+                               "emulated"}
         if unknown:
             sys.exit(f"upstream-tests: {path}: {name}: unknown keys {sorted(unknown)}")
         test.setdefault("build", [name])
         test.setdefault("run", "./" + os.path.basename(name))
         test["timeout"] = factor * test.get("timeout", DEFAULT_TIMEOUT_S)
+        test["too_slow"] = test.get("emulated") if emulated and not only else None
         if quick and isinstance(test.get("quick"), str):
             test["run"] = test["quick"]
         if (test.get("quick") or not quick) and (not only or name in only):
@@ -50,12 +52,13 @@ def read_list(path, quick=False, only=(), factor=1):
 
 
 def absent(tree, test):
-    """Why this source does not have the test, or has it in a form that does not compile."""
+    """Why the test is not run: this source does not have it, or not in a form that compiles, or
+    an emulated CPU does not get to its end."""
     for version, why in test.get("broken", {}).items():
         if f"linux-source-{version}_" in str(tree):
             return why
     if (tree / test["name"]).exists() or (tree / (test["name"] + ".c")).exists():
-        return None
+        return test["too_slow"]
     return "not in this source"
 
 
@@ -219,14 +222,14 @@ def wanted(tests, tree, runs):
 
 def cmd_programs(args):
     """The programs to build, one a line, of the tests that this source has."""
-    tests = read_list(args.list, args.quick, args.only)
+    tests = read_list(args.list, args.quick, args.only, emulated=args.emulated)
     names = {program for test in tests if not absent(args.tree, test) for program in test["build"]}
     print("\n".join(sorted(names)))
 
 
 def cmd_todo(args):
     """The modes in which something is still to be run, and the seconds that it may take."""
-    tests = read_list(args.list, args.quick, args.only, args.factor)
+    tests = read_list(args.list, args.quick, args.only, args.factor, args.emulated)
     todo = wanted(tests, args.tree, read_results(args.results))
     for mode in MODES:
         limits = [test["timeout"] + 10 for test, test_mode in todo if test_mode == mode]
@@ -246,7 +249,7 @@ def cmd_run(args):
     mode = pathlib.Path("/proc/sys/net/core/ntcopy").read_text().strip()
     if mode != args.mode:
         sys.exit(f"upstream-tests: net.core.ntcopy is {mode} in the guest, not {args.mode}")
-    tests = read_list(args.list, args.quick, args.only, args.factor)
+    tests = read_list(args.list, args.quick, args.only, args.factor, args.emulated)
     temporary_files(args)
     for test, test_mode in wanted(tests, args.tree, read_results(args.results)):
         if test_mode != mode:
@@ -300,7 +303,7 @@ def rows(tests, tree, runs):
 
 def cmd_judge(args):
     """Prints what there is; ends with 1 where 0 and 3 differ."""
-    tests = read_list(args.list, args.quick, args.only)
+    tests = read_list(args.list, args.quick, args.only, emulated=args.emulated)
     runs = read_results(args.results)
     found = rows(tests, args.tree, runs)
     passed = sum(cells[1].startswith("pass") for cells in found)
@@ -336,10 +339,10 @@ def where(kernels):
 
 def cmd_table(args):
     """Writes the tables of all kernels that have results between the marks of a document."""
-    tests = read_list(args.list)
     text = [where([spec.split("=", 2)[0] for spec in args.result])]
     for spec in args.result:
         kernel, tree, results = spec.split("=", 2)
+        tests = read_list(args.list, emulated=kernel.startswith("x86"))
         release = pathlib.Path(results).with_suffix(".release").read_text().strip()
         runs = read_results(pathlib.Path(results))
         text.append(f"## `{kernel}`: {release}\n\n| test | with 0 | with 3 | |\n|---|---|---|---|")
@@ -366,6 +369,7 @@ def main():
         verb.add_argument("--kernel")
         verb.add_argument("--mode")
         verb.add_argument("--factor", type=int, default=1)
+        verb.add_argument("--emulated", action="store_true")
         verb.add_argument("--quick", action="store_true")
         verb.add_argument("--only", action="append", default=[])
     table = verbs.add_parser("table")

@@ -58,7 +58,7 @@ python() {
 	verb=$1
 	shift
 	# shellcheck disable=SC2086 # options
-	python3 "$root/scripts/upstream-tests.py" "$verb" --list "$list" $quick $only "$@"
+	python3 "$root/scripts/upstream-tests.py" "$verb" --list "$list" $emulated $quick $only "$@"
 }
 
 # Everything that the tests call, by the package that brings it.
@@ -146,18 +146,21 @@ boot() {
 	PATH=$tree/bin:$PATH LC_ALL=C TERM=dumb "$ntcopy" kernel boot $(of_kernel "$1") --cpus "$cpus" \
 		--sysctl "net.core.ntcopy=$2" --sysctl net.core.ntcopy_min_bytes=0 --timeout "$3" --console "$console" -- \
 		python3 "$root/scripts/upstream-tests.py" run --list "$list" --tree "$net" \
-		--results "$file" --mode "$2" --factor "$factor" $quick $only
+		--results "$file" --mode "$2" --factor "$factor" $emulated $quick $only
 }
 
 # $1: the kernel. Sets $tree and $file for the table.
 run_kernel() {
 	# shellcheck disable=SC2046 # options
 	kernel_path=$("$ntcopy" kernel build $(of_kernel "$1"))
+	emulated=
+	[ "${1#x86}" = "$1" ] || emulated=--emulated
 	prepare_tree "$1"
 	build_programs
 	name=$(echo "$1" | tr :, --)
-	# An emulated CPU under KASAN is slow.
+	# An emulated CPU is slow, and under KASAN slower.
 	case $1 in
+	x86*,plain) factor=3 ;;
 	x86*) factor=8 ;;
 	*) factor=1 ;;
 	esac
