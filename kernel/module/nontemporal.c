@@ -113,10 +113,12 @@
 
 /*
  * A trial goes on for as long, and until two rounds in a row were not cheaper by
- * 1/32, or non-temporal copies are dearer by an eighth.
+ * 1/32, or non-temporal copies are dearer by an eighth.  That of normal ones goes
+ * on for twice as long where they have got cheaper by a sixteenth.
  */
 #define TRIAL_ROUNDS	2
 #define TRIAL_GAIN	5
+#define TRIAL_SLOW	4
 #define TRIAL_HOPELESS	3
 #define CHEAPER		6
 /*
@@ -200,6 +202,7 @@ struct nontemporal_cpu {
 	u64		trial;		/* clock of its start; 0 if there is none */
 	u32		trial_ns;	/* cost in its cheapest round */
 	u32		trial_rounds;	/* since that one */
+	u32		trial_first_ns;	/* cost in its first one */
 	struct cost	*cost;
 
 	/* The send that is being timed, and the block that it counts for. */
@@ -444,6 +447,7 @@ static void start_trial(struct nontemporal_cpu *s)
 {
 	s->trial = s->clock;
 	s->trial_ns = U32_MAX;
+	s->trial_first_ns = 0;
 	choose(s, !s->choice);
 	time_every(s, round_bytes(s) < TIMED_ALL_BYTES ? 1 : TIMED_EVERY);
 }
@@ -515,13 +519,16 @@ static void end_trial(struct nontemporal_cpu *s)
 		choose(s, choice);
 }
 
-/* Whether copies may yet get cheaper in this trial, however slowly. */
-static bool is_young(const struct nontemporal_cpu *s)
+/*
+ * Whether copies may yet get cheaper in this trial, however slowly: normal ones of
+ * a set that barely fits the cache get there in twice the time.
+ */
+static bool is_young(const struct nontemporal_cpu *s, u32 ns)
 {
 	u64 bytes = settle_bytes(s);
 
-	/* Where the set barely fits, caches take twice as long to see that. */
-	if (s->choice == TEMPORAL)
+	if (s->choice == TEMPORAL &&
+	    ns < s->trial_first_ns - (s->trial_first_ns >> TRIAL_SLOW))
 		bytes *= 2;
 	return s->clock - s->trial < bytes;
 }
@@ -540,14 +547,17 @@ static void trial_round(struct nontemporal_cpu *s, u32 ns)
 {
 	struct cost *cost = s->cost;
 
+	if (!s->trial_first_ns)
+		s->trial_first_ns = ns;
 	s->trial_rounds++;
-	if (ns < s->trial_ns - (s->trial_ns >> TRIAL_GAIN) || is_young(s)) {
+	if (ns < s->trial_ns - (s->trial_ns >> TRIAL_GAIN)) {
 		s->trial_ns = ns;
 		s->trial_rounds = 0;
 	}
 	cost->ns[s->choice] = ns;
-	if (cheaper(cost) == s->choice || s->trial_rounds >= TRIAL_ROUNDS ||
-	    (is_hopeless(s) && !is_young(s)))
+	if (cheaper(cost) == s->choice ||
+	    (!is_young(s, ns) &&
+	     (s->trial_rounds >= TRIAL_ROUNDS || is_hopeless(s))))
 		end_trial(s);
 	else
 		new_block(s);
