@@ -79,7 +79,7 @@
 
 /* Copies and bytes of timed sends before a cost is believed. */
 #define BLOCK_COPIES	48
-#define BLOCK_BYTES	(1 << 20)
+#define BLOCK_BYTES	BIT(20)
 /*
  * Where there are enough of them, as many sends are timed as have one copy of so
  * many.  Odd, lest it always be those of the same socket.
