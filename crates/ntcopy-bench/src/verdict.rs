@@ -15,6 +15,8 @@ use crate::record::{Params, Record};
 use crate::stats::{self, CellResult, THROUGHPUT, Verdict};
 use crate::units::Bytes;
 
+pub use sweep::below_aim;
+
 /// What the record says, in a few sentences: one for each mode that was compared
 /// with the baseline or should have been (the hint gets one a data set, if there
 /// are two), and one for what went wrong.

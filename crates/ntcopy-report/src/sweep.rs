@@ -2,7 +2,8 @@
 //! data sets across.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use ntcopy_bench::stats::sweep::{Sweep, SweepCell};
+use ntcopy_bench::stats::sweep::{AIM, Sweep, SweepCell};
+use ntcopy_bench::verdict;
 
 use crate::text;
 
@@ -170,11 +171,12 @@ pub(crate) fn markdown(sweep: &Sweep<'_>) -> String {
     out.push_str(&format!(
         "`nt` and `adaptive` are throughputs by that of `copy`; `of better` is adaptive by the \
          better of the two. Over {} cells: geometric mean {mean:.3} ({low:.3}-{high:.3}), worst \
-         {:.2} ({:.2}-{:.2}).\n\n",
+         {:.2} ({:.2}-{:.2}). {}\n\n",
         sweep.cells.len(),
         worst.against_better.ratio,
         worst.against_better.ci.0,
         worst.against_better.ci.1,
+        verdict::below_aim(sweep),
     ));
     out
 }
@@ -183,6 +185,7 @@ pub(crate) fn markdown(sweep: &Sweep<'_>) -> String {
 pub(crate) fn json(sweep: &Sweep<'_>) -> serde_json::Value {
     let (mean, (low, high)) = sweep.geomean();
     let worst = sweep.worst();
+    let (least, most) = sweep.below_aim_by_chance();
     let cells: Vec<serde_json::Value> = sweep
         .cells
         .iter()
@@ -206,6 +209,9 @@ pub(crate) fn json(sweep: &Sweep<'_>) -> serde_json::Value {
         "geomean_ci": [low, high],
         "worst": worst.against_better.ratio,
         "worst_cell": worst.cell.params,
+        "aim": AIM,
+        "below_aim": sweep.below_aim(),
+        "below_aim_by_chance": [least, most],
         "cells": cells,
     })
 }

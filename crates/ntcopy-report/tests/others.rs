@@ -39,6 +39,7 @@ fn a_sweep_fits_a_readme_as_a_grid_an_object() {
     assert!(rows.iter().all(|row| columns(row) == 12), "{markdown}");
     assert!(markdown.contains("Objects of 1 MiB, unix sockets; by size of the data set:"));
     assert!(markdown.contains("Over 30 cells: geometric mean 0.98"), "{markdown}");
+    assert!(markdown.contains("No cell is below 0.97."), "{markdown}");
     assert!(markdown.contains("Record `synthetic-sweep`"), "{markdown}");
 }
 
@@ -49,7 +50,10 @@ fn a_small_sweep_keeps_the_ordinary_table() {
     record.samples.retain(|sample| sample.cell < 10);
     let text = table::terminal(&record);
     assert!(text.contains("verdict") && text.contains("adaptive"), "{text}");
-    assert_eq!(json::object(&record)["sweep"]["cells"].as_array().map(Vec::len), Some(10));
+    let sweep = &json::object(&record)["sweep"];
+    assert_eq!(sweep["cells"].as_array().map(Vec::len), Some(10));
+    assert_eq!((&sweep["aim"], &sweep["below_aim"]), (&0.97.into(), &0.into()));
+    assert_eq!(sweep["below_aim_by_chance"], serde_json::json!([0, 0]));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::bootstrap::count_by_chance;
 use super::{THROUGHPUT, Versus, interval_of_geomean, median, mode_median, versus};
 use crate::record::{Cell, Record, Sample};
 
@@ -10,6 +11,9 @@ const NT: &str = "nt";
 const ADAPTIVE: &str = "adaptive";
 /// The counter whose share of the bytes is the adaptive mode's decision.
 const NONTEMPORAL: &str = "nontemporal_bytes";
+
+/// What every cell is expected to reach of the better mode.
+pub const AIM: f64 = 0.97;
 
 /// One cell of a sweep.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +94,24 @@ impl<'a> Sweep<'a> {
         let lists: Vec<Vec<f64>> =
             self.cells.iter().map(|cell| cell.against_better.ratios.clone()).collect();
         ((logs / self.cells.len() as f64).exp(), interval_of_geomean(&lists))
+    }
+
+    /// How many cells stay below [`AIM`].
+    #[must_use]
+    pub fn below_aim(&self) -> usize {
+        self.cells.iter().filter(|cell| cell.against_better.ratio < AIM).count()
+    }
+
+    /// How many would by chance alone, if `adaptive` were as good as the better mode in every
+    /// cell: least and most of 95 in 100 such sweeps, as noisy as this one.
+    ///
+    /// That the better mode's median is a little too good is not allowed for, so this is a little
+    /// too low.
+    #[must_use]
+    pub fn below_aim_by_chance(&self) -> (usize, usize) {
+        let lists: Vec<&[f64]> =
+            self.cells.iter().map(|cell| &cell.against_better.ratios[..]).collect();
+        count_by_chance(&lists, AIM)
     }
 
     /// The cells with at least so many bytes in flight.
@@ -177,6 +199,20 @@ mod tests {
         assert!(close(mean, (0.99_f64 * 0.96).sqrt()) && close(low, mean) && close(high, mean));
         assert_eq!(sweep.beyond(64 << 20).count(), 1);
         assert!(close(sweep.cells[0].send_share, 0.5));
+    }
+
+    #[test]
+    fn what_noise_puts_below_the_aim_is_told_from_what_is_there() {
+        let record = sketch(&[[1000, 800, 960], [1000, 1250, 1200], [1000, 900, 1000]]);
+        let sweep = Sweep::of(&record).unwrap();
+        assert_eq!((sweep.below_aim(), sweep.below_aim_by_chance()), (2, (0, 0)));
+        let mut record = record;
+        for sample in record.samples.iter_mut().filter(|sample| sample.mode == ADAPTIVE) {
+            sample.elapsed_ns =
+                sample.elapsed_ns / 100 * [80, 120, 90, 110, 100][sample.pair as usize];
+        }
+        let (least, most) = Sweep::of(&record).unwrap().below_aim_by_chance();
+        assert!(least == 0 && most == 3, "{least} {most}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a sweep comes to.
 
 use crate::record::Record;
-use crate::stats::sweep::{Sweep, SweepCell};
+use crate::stats::sweep::{AIM, Sweep, SweepCell};
 use crate::units::Bytes;
 
 /// From so many bytes in flight on, the adaptive hint is expected to gain.
@@ -23,6 +23,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         worst.against_better.ci.1,
         place(worst),
     )];
+    sentences.push(below_aim(&sweep));
     let gains: Vec<&SweepCell<'_>> = sweep.beyond(LARGE_BYTES).collect();
     let by_gain =
         |a: &&&SweepCell<'_>, b: &&&SweepCell<'_>| a.adaptive.ratio.total_cmp(&b.adaptive.ratio);
@@ -38,6 +39,21 @@ pub fn sentences(record: &Record) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// How many cells are below the [aim](AIM), and how many noise alone would put there: a sentence.
+#[must_use]
+pub fn below_aim(sweep: &Sweep<'_>) -> String {
+    let is = match sweep.below_aim() {
+        0 => return format!("No cell is below {AIM}."),
+        1 => "1 cell is".to_owned(),
+        count => format!("{count} cells are"),
+    };
+    let (least, most) = sweep.below_aim_by_chance();
+    format!(
+        "{is} below {AIM}; were the hint as good as the better one in every cell, noise alone would \
+         put {least} to {most} there.",
+    )
 }
 
 fn cells(count: usize) -> String {

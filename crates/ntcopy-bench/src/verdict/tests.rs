@@ -241,14 +241,30 @@ fn a_sweep_says_how_far_behind_the_better_mode_it_stays() {
     }
     let said = sentences(&sketch.record());
     assert_eq!(
-        said[..2],
+        said[..3],
         [
             "Over 2 cells the adaptive hint reaches 0.985 of the better of copy and nt in the \
              geometric mean (interval 0.985-0.985); the worst is 0.97 (interval 0.97-0.97; 1 x \
              1 MiB).",
+            "No cell is below 0.97.",
             "With 64 MiB or more in flight (1 cell) it is at 1.25x to 1.25x of copy; the least \
              is 64 x 1 MiB.",
         ]
     );
-    assert!(said[3].starts_with("The adaptive hint wins from 64 MiB in flight on"), "{said:?}");
+    assert!(said[4].starts_with("The adaptive hint wins from 64 MiB in flight on"), "{said:?}");
+}
+
+#[test]
+fn a_sweep_says_how_many_cells_are_low_and_how_many_noise_would_make() {
+    let cells: [&[(&str, u64)]; 2] = [&[("sockets", 1)], &[("sockets", 2)]];
+    let modes = ["copy", "nt", "adaptive"];
+    let mut sketch = Sketch::of(&modes, record(&modes, &cells));
+    for (pair, adaptive) in (0..).zip([950, 800, 1200, 960, 900]) {
+        sketch.pair(0, pair, &[1000, 800, adaptive]);
+        sketch.pair(1, pair, &[1000, 900, 950]);
+    }
+    let said = &sentences(&sketch.record())[1];
+    let expected = "2 cells are below 0.97; were the hint as good as the better one in every cell, \
+                    noise alone would put 0 to 1 there.";
+    assert_eq!(said, expected);
 }
