@@ -21,7 +21,7 @@
  *   cheaper choice is kept, and the other one gets a trial that is long enough,
  *   rarely, and more rarely each time that it confirms what was known.
  *
- * Until both costs are known, and where there is no clock that could time a
+ * Until one of both is known, and where there is no clock that could time a
  * send, the working set is compared with the size of the last-level cache.
  *
  * Everything is per CPU and owned by whoever runs there with preemption off.
@@ -33,7 +33,6 @@
 #include <linux/cache.h>
 #include <linux/cacheinfo.h>
 #include <linux/delay.h>
-#include <linux/export.h>
 #include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
@@ -97,7 +96,7 @@
 /* A larger one is no copy of a working set. */
 #define TIMED_MAX	(16 << 20)
 
-/* After so many jiffies without a copy, others have used the caches. */
+/* After so many jiffies in which no copy was looked at, others used the caches. */
 #define PAUSE		(HZ / 100 + 1)
 
 /*
@@ -142,6 +141,8 @@
 #define TRIAL_EARLY	3
 #define TRIAL_EARLY_MAX	6
 #define TRIAL_MAX	(512 << 20)
+/* A trial in which nothing can be timed any more ends after so many bytes. */
+#define TRIAL_LONGEST	BIT(30)
 
 enum { TEMPORAL, NONTEMPORAL, CHOICES };
 
@@ -186,7 +187,7 @@ struct nontemporal_cpu {
 	 * in the caches next to the CPU.
 	 */
 	u64		clock;		/* bytes copied */
-	unsigned long	seen;		/* jiffies of the last copy */
+	unsigned long	seen;		/* jiffies of the last one looked at */
 	unsigned long	to_last;	/* where it went to: recency_touch() */
 	unsigned long	from_last;
 	u32		copies;
@@ -222,7 +223,7 @@ struct nontemporal_cpu {
 static DEFINE_PER_CPU_READ_MOSTLY(struct nontemporal_cpu *, nontemporal_cpu);
 
 /* 0: the last-level cache's size is a first guess, and costs decide. */
-unsigned long nontemporal_cache_bytes;
+unsigned long nontemporal_cache_bytes __read_mostly;
 
 /* Whether the scheduler's clock ticks often enough to time a send. */
 static bool have_clock __read_mostly;
@@ -391,19 +392,19 @@ static void back_off(struct cost *cost)
 		cost->backoff++;
 }
 
-/* Another working set: take what is known about it. */
-static void enter(struct nontemporal_cpu *s)
+/* One that had no time to end is not tried again at once. */
+static void abandon_trial(struct nontemporal_cpu *s)
 {
-	struct cost *cost = &s->costs[s->to.octave - OCTAVE_MIN]
-				     [s->from.octave - OCTAVE_MIN];
-
-	/* A trial that had no time to end is not tried again at once. */
-	if (s->trial) {
-		next_trial(s, TRIAL_EARLY + s->cost->backoff);
-		back_off(s->cost);
-	}
+	next_trial(s, TRIAL_EARLY + s->cost->backoff);
+	back_off(s->cost);
 	s->trial = 0;
-	s->entered = s->clock;
+}
+
+/* A working set, and what is known about it. */
+static void enter(struct nontemporal_cpu *s, struct cost *cost)
+{
+	if (s->trial)
+		abandon_trial(s);
 	s->cost = cost;
 	time_every(s, cost->ns[cost->choice] ? TIMED_EVERY : 1);
 	if (!cost->ns[TEMPORAL] && !cost->ns[NONTEMPORAL])
@@ -654,7 +655,10 @@ static noinline void nontemporal_look(struct nontemporal_cpu *s,
 					   s->clock) :
 			     recency_pass(&s->from, s->clock);
 	if (moved)
-		enter(s);
+		s->entered = s->clock;
+	if (moved || (s->trial && s->clock - s->trial > TRIAL_LONGEST))
+		enter(s, &s->costs[s->to.octave - OCTAVE_MIN]
+				  [s->from.octave - OCTAVE_MIN]);
 }
 
 /* Most copies touch nothing that is looked up, and one line of cache here. */
@@ -830,6 +834,41 @@ void nontemporal_end(const struct iov_iter *from)
 	preempt_enable();
 }
 
+#ifdef copy_to_nontemporal_unfenced
+/* One that only counts jiffies stands still most of the time. */
+static bool clock_ticks(void)
+{
+	u64 start;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		start = local_clock();
+		ndelay(1000);
+		if (local_clock() == start)
+			return false;
+	}
+	return true;
+}
+
+static void init_cpu(int cpu)
+{
+	struct nontemporal_cpu *s;
+
+	s = kvzalloc_node(sizeof(*s), GFP_KERNEL, cpu_to_node(cpu));
+	if (!s)
+		return;
+	s->to.bytes = FIRST_GUESS;
+	s->to.octave = ilog2(FIRST_GUESS);
+	s->from.bytes = FIRST_GUESS;
+	s->from.octave = ilog2(FIRST_GUESS);
+	s->cost = &s->costs[s->to.octave - OCTAVE_MIN]
+			   [s->from.octave - OCTAVE_MIN];
+	s->burst = U64_MAX;
+	time_every(s, 1);
+	if (cmpxchg(&per_cpu(nontemporal_cpu, cpu), NULL, s))
+		kvfree(s);
+}
+
 /**
  * nontemporal_init - get ready, on first use
  *
@@ -838,33 +877,16 @@ void nontemporal_end(const struct iov_iter *from)
  */
 void nontemporal_init(void)
 {
-	struct nontemporal_cpu *s;
-	u64 start;
 	int cpu;
 
-#ifndef copy_to_nontemporal_unfenced
-	return;
-#endif
-	/* Where it only counts jiffies, this finds it standing still. */
-	start = local_clock();
-	ndelay(1000);
-	WRITE_ONCE(have_clock, local_clock() != start);
-
-	for_each_possible_cpu(cpu) {
-		if (READ_ONCE(per_cpu(nontemporal_cpu, cpu)))
-			continue;
-		s = kvzalloc_node(sizeof(*s), GFP_KERNEL, cpu_to_node(cpu));
-		if (!s)
-			continue;
-		s->to.bytes = FIRST_GUESS;
-		s->to.octave = ilog2(FIRST_GUESS);
-		s->from.bytes = FIRST_GUESS;
-		s->from.octave = ilog2(FIRST_GUESS);
-		s->cost = &s->costs[s->to.octave - OCTAVE_MIN]
-				   [s->from.octave - OCTAVE_MIN];
-		s->burst = U64_MAX;
-		time_every(s, 1);
-		if (cmpxchg(&per_cpu(nontemporal_cpu, cpu), NULL, s))
-			kvfree(s);
-	}
+	WRITE_ONCE(have_clock, clock_ticks());
+	for_each_possible_cpu(cpu)
+		if (!READ_ONCE(per_cpu(nontemporal_cpu, cpu)))
+			init_cpu(cpu);
 }
+#else
+/* There is no such copy on this architecture. */
+void nontemporal_init(void)
+{
+}
+#endif

@@ -281,12 +281,14 @@ static size_t biggest(void)
 
 static void scene_big(struct scene *scene)
 {
-	size_t most = biggest(), len;
+	const size_t most = biggest(), lens[] = { 2 * MIB, most };
 	unsigned char *data;
+	size_t i, len;
 
 	data = pages(most / 4096 + 2);
 	fill(data, most + 8192, 23);
-	for (len = 2 * MIB; len <= most; len *= 32) {
+	for (i = most > lens[0] ? 0 : 1; i < ARRAY_SIZE(lens); i++) {
+		len = lens[i];
 		scene_open(scene);
 		scene_stream(scene, data + 1, len - 1);
 		scene_close(scene);

@@ -244,11 +244,15 @@ TEST_FAMILY(calls, io_uring)
 static void scene_uring_zerocopy(struct scene *scene)
 {
 	unsigned char *data = start(scene);
+	struct iovec iov[2] = { { data, 1001 }, { data + 1001, LENGTH - 1001 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	long ret;
 
 	scene->transcript->mixed = true;
 	ret = ring_request(scene, IORING_OP_SEND_ZC, data, LENGTH, 0);
 	scene_expect(scene, data, scene_account(scene, "uring send zc", LENGTH, ret));
+	ret = ring_request(scene, IORING_OP_SENDMSG_ZC, &msg, 1, 0);
+	scene_expect(scene, data, scene_account(scene, "uring sendmsg zc", LENGTH, ret));
 }
 
 TEST_FAMILY(calls, io_uring_zerocopy)

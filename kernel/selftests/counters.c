@@ -117,6 +117,24 @@ TEST_F(counters, of_the_heads_of_a_streams_buffers)
 	EXPECT_EQ(memcmp(received, self->data, MIB), 0);
 }
 
+/* The same of what is left over at a stream's end, which is not in a head. */
+TEST_F(counters, of_a_last_piece_below_a_page)
+{
+	/* The first buffer takes 48832 bytes; a head has at most 3776. */
+	const long len = 48832 + 3900;
+	struct counts counts;
+
+	if (via_module())
+		SKIP(return, "the module's buffers have other sizes");
+	ASSERT_EQ(set_min_bytes("4096"), 0);
+	EXPECT_EQ(send(self->pair.tx, self->data, len, MSG_NTCOPY), len);
+	counts = counts_since(&self->before);
+	EXPECT_EQ(counts_sum(&counts), len);
+	EXPECT_GE(counts.bytes[FATE_TOO_SMALL], 3900);
+	EXPECT_LT(counts.bytes[FATE_TOO_SMALL], 2 * 4096);
+	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL], len - counts.bytes[FATE_TOO_SMALL]);
+}
+
 TEST_F(counters, follow_the_sysctl)
 {
 	int fd = self->pair.tx;
