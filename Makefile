@@ -90,6 +90,7 @@ survey-time: build ## ntcopy survey report over 10,000 records: 5 s, 1 GiB, 11 o
 	@scripts/survey-time.sh $(NTCOPY)
 
 mutations: build ## deliberate mistakes in the kernel change: would the suite notice?
+	@OUT=$(CURDIR)/out/policy $(MAKE) --no-print-directory -C kernel/policy mutations
 	@scripts/mutations.sh $(NTCOPY)
 
 memory: ## the library under AddressSanitizer, valgrind and a fuzzer, and without std: make memory SECONDS=30
