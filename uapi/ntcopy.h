@@ -52,7 +52,7 @@
 #define NTCOPY_STAT_PATH		"/proc/net/ntcopy_stat"
 #define NTCOPY_STAT_NONTEMPORAL		"nontemporal_bytes"
 /* Hinted, but copied normally, because: */
-#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* the bytes in flight fit the cache */
+#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* cheaper copied normally */
 #define NTCOPY_STAT_TOO_SMALL		"too_small_bytes"	/* below net.core.ntcopy_min_bytes, or a page */
 #define NTCOPY_STAT_CHECKSUMMED		"checksummed_bytes"	/* checksummed while copied */
 #define NTCOPY_STAT_SOFTWARE_TLS	"software_tls_bytes"	/* encrypted right away by the CPU */

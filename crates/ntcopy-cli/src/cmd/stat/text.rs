@@ -9,7 +9,7 @@ use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
 
 /// Name in the kernel, head of the column, and what it means.
 const REASONS: [(&str, &str, &str); 5] = [
-    (uapi::STAT_FITS_CACHE, "fits", "the bytes in flight fit the cache"),
+    (uapi::STAT_FITS_CACHE, "fits", "cheaper copied normally, by size or cost"),
     (uapi::STAT_TOO_SMALL, "small", "below net.core.ntcopy_min_bytes, or a page"),
     (uapi::STAT_CHECKSUMMED, "checksum", "checksummed while copied"),
     (uapi::STAT_SOFTWARE_TLS, "TLS", "encrypted by the CPU right away"),
