@@ -222,14 +222,14 @@ def wanted(tests, tree, runs):
 
 def cmd_programs(args):
     """The programs to build, one a line, of the tests that this source has."""
-    tests = read_list(args.list, args.quick, args.only, emulated=args.emulated)
+    tests = read_list(args.list, args.quick, args.only, emulated=is_emulated(args.kernel))
     names = {program for test in tests if not absent(args.tree, test) for program in test["build"]}
     print("\n".join(sorted(names)))
 
 
 def cmd_todo(args):
     """The modes in which something is still to be run, and the seconds that it may take."""
-    tests = read_list(args.list, args.quick, args.only, args.factor, args.emulated)
+    tests = read_list(args.list, args.quick, args.only, args.factor, is_emulated(args.kernel))
     todo = wanted(tests, args.tree, read_results(args.results))
     for mode in MODES:
         limits = [test["timeout"] + 10 for test, test_mode in todo if test_mode == mode]
@@ -249,7 +249,7 @@ def cmd_run(args):
     mode = pathlib.Path("/proc/sys/net/core/ntcopy").read_text().strip()
     if mode != args.mode:
         sys.exit(f"upstream-tests: net.core.ntcopy is {mode} in the guest, not {args.mode}")
-    tests = read_list(args.list, args.quick, args.only, args.factor, args.emulated)
+    tests = read_list(args.list, args.quick, args.only, args.factor, is_emulated(args.kernel))
     temporary_files(args)
     for test, test_mode in wanted(tests, args.tree, read_results(args.results)):
         if test_mode != mode:
@@ -303,7 +303,7 @@ def rows(tests, tree, runs):
 
 def cmd_judge(args):
     """Prints what there is; ends with 1 where 0 and 3 differ."""
-    tests = read_list(args.list, args.quick, args.only, emulated=args.emulated)
+    tests = read_list(args.list, args.quick, args.only, emulated=is_emulated(args.kernel))
     runs = read_results(args.results)
     found = rows(tests, args.tree, runs)
     passed = sum(cells[1].startswith("pass") for cells in found)
@@ -328,32 +328,50 @@ def escape(text):
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
+def is_emulated(kernel):
+    """Whether QEMU emulates the CPU that it runs on."""
+    return kernel.startswith("x86")
+
+
+def kept(tables, kernels):
+    """Of the tables that a document has, those of other kernels, in its order."""
+    sections = re.split(r"^(?=## `)", tables, flags=re.M)[1:]
+    named = [(re.match(r"## `([^`]+)`", section)[1], section) for section in sections]
+    return [(kernel, section.rstrip()) for kernel, section in named if kernel not in kernels]
+
+
 def where(kernels):
     """In which kernels the tests ran; and whether x86 has seen any of it."""
     text = "Run in " + ", ".join(f"`{kernel}`" for kernel in kernels) + "."
-    if not any(kernel.startswith("x86") for kernel in kernels):
+    if not any(is_emulated(kernel) for kernel in kernels):
         text += (" All of that is user-mode Linux. **On x86 the list has not been run**, neither in"
                  " QEMU nor on a machine; `scripts/upstream-tests.sh NTCOPY x86,plain` would.")
     return text + "\n"
 
 
+def table_of(args, spec):
+    """A kernel's table, from KERNEL=TREE=RESULTS."""
+    kernel, tree, results = spec.split("=", 2)
+    tests = read_list(args.list, emulated=is_emulated(kernel))
+    release = pathlib.Path(results).with_suffix(".release").read_text().strip()
+    runs = read_results(pathlib.Path(results))
+    lines = [f"## `{kernel}`: {release}\n\n| test | with 0 | with 3 | |\n|---|---|---|---|"]
+    lines += [f"| {name} | {off} | {on} | {escape(remark)} |"
+              for name, off, on, remark, _ in rows(tests, pathlib.Path(tree), runs)]
+    return kernel, "\n".join(lines)
+
+
 def cmd_table(args):
-    """Writes the tables of all kernels that have results between the marks of a document."""
-    text = [where([spec.split("=", 2)[0] for spec in args.result])]
-    for spec in args.result:
-        kernel, tree, results = spec.split("=", 2)
-        tests = read_list(args.list, emulated=kernel.startswith("x86"))
-        release = pathlib.Path(results).with_suffix(".release").read_text().strip()
-        runs = read_results(pathlib.Path(results))
-        text.append(f"## `{kernel}`: {release}\n\n| test | with 0 | with 3 | |\n|---|---|---|---|")
-        text += [f"| {name} | {off} | {on} | {escape(remark)} |"
-                 for name, off, on, remark, _ in rows(tests, pathlib.Path(tree), runs)]
-        text.append("")
+    """Writes the tables of the kernels that have results between the marks of a document. Those
+    of others, that are there already, stay."""
     document = args.document.read_text(encoding="utf-8")
     head, rest = document.split(BEGIN, 1)
-    _, tail = rest.split(END, 1)
-    new = head + BEGIN + "\n\n" + "\n".join(text) + "\n" + END + tail
-    args.document.write_text(new, encoding="utf-8")
+    before, tail = rest.split(END, 1)
+    new = dict(table_of(args, spec) for spec in args.result)
+    tables = kept(before, new) + list(new.items())
+    text = "\n".join([where([kernel for kernel, _ in tables])]
+                     + [f"{table}\n" for _, table in tables])
+    args.document.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{tail}", encoding="utf-8")
 
 
 def main():
@@ -369,7 +387,6 @@ def main():
         verb.add_argument("--kernel")
         verb.add_argument("--mode")
         verb.add_argument("--factor", type=int, default=1)
-        verb.add_argument("--emulated", action="store_true")
         verb.add_argument("--quick", action="store_true")
         verb.add_argument("--only", action="append", default=[])
     table = verbs.add_parser("table")

@@ -58,7 +58,7 @@ python() {
 	verb=$1
 	shift
 	# shellcheck disable=SC2086 # options
-	python3 "$root/scripts/upstream-tests.py" "$verb" --list "$list" $emulated $quick $only "$@"
+	python3 "$root/scripts/upstream-tests.py" "$verb" --list "$list" --kernel "$kernel" $quick $only "$@"
 }
 
 # Everything that the tests call, by the package that brings it.
@@ -146,15 +146,13 @@ boot() {
 	PATH=$tree/bin:$PATH LC_ALL=C TERM=dumb "$ntcopy" kernel boot $(of_kernel "$1") --cpus "$cpus" \
 		--sysctl "net.core.ntcopy=$2" --sysctl net.core.ntcopy_min_bytes=0 --timeout "$3" --console "$console" -- \
 		python3 "$root/scripts/upstream-tests.py" run --list "$list" --tree "$net" \
-		--results "$file" --mode "$2" --factor "$factor" $emulated $quick $only
+		--results "$file" --mode "$2" --factor "$factor" --kernel "$1" $quick $only
 }
 
 # $1: the kernel. Sets $tree and $file for the table.
 run_kernel() {
 	# shellcheck disable=SC2046 # options
 	kernel_path=$("$ntcopy" kernel build $(of_kernel "$1"))
-	emulated=
-	[ "${1#x86}" = "$1" ] || emulated=--emulated
 	prepare_tree "$1"
 	build_programs
 	name=$(echo "$1" | tr :, --)
@@ -187,7 +185,7 @@ run_kernel() {
 			die "$1: the kernel complained, above; all of it: $console"
 		fi
 	done
-	python judge --tree "$net" --results "$file" --kernel "$1" || failed=1
+	python judge --tree "$net" --results "$file" || failed=1
 }
 
 check_tools
