@@ -3,6 +3,9 @@
 //! Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong; 5 done in part
 //! (a survey, of which some nodes failed).
 
+#[macro_use]
+mod say;
+
 mod cmd;
 #[cfg(test)]
 mod documented;

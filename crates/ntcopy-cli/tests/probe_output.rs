@@ -75,3 +75,32 @@ fn a_chosen_threshold_is_seen_and_not_warned_of() {
 fn an_unknown_option_is_a_usage_error() {
     assert_eq!(probe(&["--nonsense"]).status.code(), Some(2));
 }
+
+/// A pager that was closed, `| head`: no panic, and nothing said about it.
+#[test]
+fn a_reader_that_has_gone_is_no_failure() {
+    for arguments in [&["kernel", "list"][..], &["probe"], &["completions", "bash"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+            .args(arguments)
+            .stdout(writer)
+            .output()
+            .expect("ntcopy starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_says_so() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .args(["kernel", "list"])
+        .stdout(full)
+        .output()
+        .expect("ntcopy starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write to standard output: No space left"), "{said}");
+}

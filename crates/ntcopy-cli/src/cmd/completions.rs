@@ -1,6 +1,5 @@
 //! `ntcopy completions`: what a shell wants to know of the command line.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -37,6 +36,6 @@ pub fn run(args: Args, mut command: Command) -> anyhow::Result<ExitCode> {
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "ntcopy", &mut script);
-    io::stdout().write_all(&script).context("the script cannot be written to standard output")?;
+    print!("{}", String::from_utf8(script).context("the script is not UTF-8")?);
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,31 @@
+//! Standard output whose reader may have gone.
+//!
+//! The standard library's `println!` panics then, and on a full disk. Here a reader that has seen
+//! enough is none of the program's business: what it does, such as removing kernels, it does to
+//! the end. A full disk is an error.
+
+use std::fmt::Arguments;
+use std::io::{ErrorKind, Write as _, stdout};
+
+/// As the standard library's, but for a reader that has gone.
+macro_rules! print {
+    ($($what:tt)*) => { $crate::say::write(format_args!($($what)*), "") };
+}
+
+/// As the standard library's, but for a reader that has gone.
+macro_rules! println {
+    () => { $crate::say::write(format_args!(""), "\n") };
+    ($($what:tt)*) => { $crate::say::write(format_args!($($what)*), "\n") };
+}
+
+/// Writes to standard output; the program ends with 1 where that is impossible.
+pub(crate) fn write(what: Arguments<'_>, end: &str) {
+    let mut out = stdout().lock();
+    match out.write_fmt(what).and_then(|()| out.write_all(end.as_bytes())) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("ntcopy: cannot write to standard output: {error}");
+            std::process::exit(1);
+        }
+        _ => {}
+    }
+}
