@@ -141,7 +141,7 @@ TEST_F(counters, of_a_last_piece_below_a_page)
 	long long one, other;
 
 	if (via_module())
-		SKIP(return, "the module's buffers have other sizes");
+		SKIP(return, "the module has no such buffers");
 	ASSERT_EQ(set_min_bytes("4096"), 0);
 	one = too_small_of(_metadata, &self->pair, self->data, 3776 + 32768 + 3900);
 	other = too_small_of(_metadata, &self->pair, self->data, 48832 + 3900);
