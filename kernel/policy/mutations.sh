@@ -7,7 +7,7 @@
 set -eu
 
 cd "$(dirname "$0")"
-out=${OUT:-out}
+out=${OUT:-../../out/policy}
 mkdir -p "$out"
 caught=0
 missed=0
