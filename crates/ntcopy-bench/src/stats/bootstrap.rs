@@ -203,12 +203,13 @@ pub(super) fn count_by_chance(lists: &[&[f64]], bound: f64) -> (usize, usize) {
     const DRAWINGS: usize = 1000;
     let mut random = SplitMix64(SEED);
     let spreads: Vec<Vec<f64>> = lists.iter().map(|ratios| spread(ratios)).collect();
+    let bound = bound.ln();
     let mut counts: Vec<usize> = (0..DRAWINGS)
         .map(|_| {
             let mut turned = |logs: &Vec<f64>| -> Vec<f64> {
                 logs.iter().map(|log| if random.below(2) == 0 { *log } else { -log }).collect()
             };
-            spreads.iter().filter(|logs| median_in_place(&mut turned(logs)) < bound.ln()).count()
+            spreads.iter().filter(|logs| median_in_place(&mut turned(logs)) < bound).count()
         })
         .collect();
     counts.sort_unstable();
