@@ -82,7 +82,7 @@ pub fn measure(request: &Request) -> Result<Inside, Error> {
         false => (ntcopy_kernel::build(&options, &mut *progress::for_stderr())?, None),
     };
     let watch = watch::Watch::start(&request.place, request.needs.samples);
-    let inside = boot(request, &built, module.as_deref());
+    let inside = boot(request, &built, module.as_deref(), &[]);
     drop(watch);
     inside
 }
@@ -105,8 +105,14 @@ fn with_module(kernel: &BuildOptions) -> Result<(Built, PathBuf), Error> {
     Ok((built, module))
 }
 
-/// Boots a kernel, with the module if it is built for that, and measures inside.
-fn boot(request: &Request, built: &Built, module: Option<&Path>) -> Result<Inside, Error> {
+/// Boots a kernel, with the module if it is built for that, and measures inside; `sysctls` are set
+/// after those that the plan needs.
+fn boot(
+    request: &Request,
+    built: &Built,
+    module: Option<&Path>,
+    sysctls: &[(&str, &str)],
+) -> Result<Inside, Error> {
     let program = std::env::current_exe().map_err(|source| Error::Io {
         doing: "finding",
         path: "this program".into(),
@@ -124,6 +130,9 @@ fn boot(request: &Request, built: &Built, module: Option<&Path>) -> Result<Insid
         .env(COMMAND_VARIABLE, json(&request.command));
     for sysctl in &request.needs.sysctls {
         boot = boot.sysctl(sysctl.name, sysctl.value());
+    }
+    for &(name, value) in sysctls {
+        boot = boot.sysctl(name, value);
     }
     if let Some(cpu) = request.pin {
         boot = boot.pin(cpu);

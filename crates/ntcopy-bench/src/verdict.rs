@@ -65,6 +65,7 @@ fn name(mode: &str) -> &str {
         "nt" => "MSG_NTCOPY",
         "adaptive" => "The adaptive hint",
         "patched" => "The patched kernel, unhinted,",
+        "hinted-once" => "The patched kernel, once hinted,",
         "module" => "The module",
         other => other,
     }

@@ -194,11 +194,12 @@ fn heading(params: &Params) -> (String, String) {
     let mut words = Vec::new();
     words.extend(match take("form") {
         Some(form) if form == "rounds" => Some("every socket filled, then all drained".to_owned()),
-        Some(form) if form == "boots" || form == "hinted-boots" => Some(format!(
-            "{} sends; two kernels booted in turns; every socket filled, then all drained",
-            if form == "boots" { "plain" } else { "hinted" }
-        )),
-        Some(form) => Some(plain(&form)),
+        Some(form) => Some(match form.as_str().and_then(sends_of_boots) {
+            Some(sends) => format!(
+                "{sends}; two kernels booted in turns; every socket filled, then all drained"
+            ),
+            None => plain(&form),
+        }),
         None => None,
     });
     words.extend(take("family").map(|family| format!("{} sockets", plain(&family))));
@@ -226,6 +227,16 @@ fn heading(params: &Params) -> (String, String) {
     words.extend(rest.iter().map(|(name, value)| format!("{name} {}", plain(value))));
     words.extend(note.as_ref().map(plain));
     (heading, words.join(", "))
+}
+
+/// What was sent, where two kernels were compared.
+fn sends_of_boots(form: &str) -> Option<&'static str> {
+    match form {
+        "boots" => Some("plain sends"),
+        "boots-after-hint" => Some("plain sends once somebody has hinted"),
+        "hinted-boots" => Some("hinted sends"),
+        _ => None,
+    }
 }
 
 fn plain(value: &Value) -> String {

@@ -17,6 +17,8 @@ use crate::sample::{WriteError, Writer};
 
 /// The mode of plain sends in a kernel with the patches.
 pub const PATCHED: &str = "patched";
+/// The mode of plain sends in a kernel with the patches that was hinted once since boot.
+pub const HINTED_ONCE: &str = "hinted-once";
 /// The mode of plain sends in a kernel without them: the baseline.
 pub const UNPATCHED: &str = "unpatched";
 /// The mode of hinted sends that the module takes, in a kernel without the patches.
@@ -24,11 +26,16 @@ pub const MODULE: &str = "module";
 /// The mode of hinted sends in a kernel with the patches: the baseline of [`MODULE`].
 pub const SERIES: &str = "series";
 
+/// Throws the switch as the first hint does, and leaves the default: with 3 every send is one.
+const FIRST_HINT: [(&str, &str); 2] = [("net.core.ntcopy", "3"), ("net.core.ntcopy", "1")];
+
 /// Which two kernels are compared, and what is sent in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
-    /// Plain sends, with the patches and without.
+    /// Plain sends, with the patches and without. Nobody has hinted since boot.
     Unpatched,
+    /// The same, where the first hint has thrown the switch of the kernel with the patches.
+    UnpatchedAfterHint,
     /// Hinted sends that are obeyed, by the module and by the patches.
     Module,
 }
@@ -38,7 +45,7 @@ impl Against {
     #[must_use]
     pub fn measured(self) -> Mode {
         match self {
-            Against::Unpatched => Mode::Copy,
+            Against::Unpatched | Against::UnpatchedAfterHint => Mode::Copy,
             Against::Module => Mode::Nt,
         }
     }
@@ -47,6 +54,7 @@ impl Against {
     fn form(self) -> &'static str {
         match self {
             Against::Unpatched => "boots",
+            Against::UnpatchedAfterHint => "boots-after-hint",
             Against::Module => "hinted-boots",
         }
     }
@@ -55,6 +63,7 @@ impl Against {
     fn names(self) -> [&'static str; 2] {
         match self {
             Against::Unpatched => [UNPATCHED, PATCHED],
+            Against::UnpatchedAfterHint => [UNPATCHED, HINTED_ONCE],
             Against::Module => [SERIES, MODULE],
         }
     }
@@ -67,6 +76,8 @@ struct Side {
     kernel: Built,
     /// To be loaded before anything is measured.
     module: Option<PathBuf>,
+    /// To be set before anything is measured, in this order.
+    sysctls: &'static [(&'static str, &'static str)],
 }
 
 /// Why there is no comparison, or only a part of one.
@@ -144,12 +155,16 @@ fn sides(request: &Request, against: Against) -> Result<[Side; 2], Error> {
     let options = BuildOptions::from_env(request.kernel)?;
     let build =
         |options: &BuildOptions| ntcopy_kernel::build(options, &mut *progress::for_stderr());
-    let side = |mode, kernel, module| Side { mode, kernel, module };
+    let side = |mode, kernel, module| Side { mode, kernel, module, sysctls: &[] };
     Ok(match against {
-        Against::Unpatched => {
+        Against::Unpatched | Against::UnpatchedAfterHint => {
             let series = options.series.clone().neutral();
             let unpatched = build(&BuildOptions { series, ..options.clone() })?;
-            [side(baseline, unpatched, None), side(other, build(&options)?, None)]
+            let mut patched = side(other, build(&options)?, None);
+            if against == Against::UnpatchedAfterHint {
+                patched.sysctls = &FIRST_HINT;
+            }
+            [side(baseline, unpatched, None), patched]
         }
         Against::Module => {
             let kind = request.kernel.with_flavour(Flavour::Module)?;
@@ -162,7 +177,7 @@ fn sides(request: &Request, against: Against) -> Result<[Side; 2], Error> {
 fn boot(request: &Request, side: &Side, place: &Path) -> Result<Inside, Error> {
     let request =
         Request { kernel: side.kernel.kind, place: place.to_path_buf(), ..request.clone() };
-    super::boot(&request, &side.kernel, side.module.as_deref())
+    super::boot(&request, &side.kernel, side.module.as_deref(), side.sysctls)
 }
 
 fn check(record: &Record, code: u8, boot: u32, kernel: &'static str) -> Result<(), AgainstError> {

@@ -73,6 +73,7 @@ Examples:
   ntcopy bench unix --kernel um --sweep --quick --family tcp,udp
   ntcopy bench unix --kernel um --published           the three published configurations
   ntcopy bench unix --kernel um --against unpatched   does the hint cost those who do not use it?
+  ntcopy bench unix --kernel um --against unpatched-after-hint     and once somebody has?
   ntcopy bench unix --kernel um --against module      is ntcopy.ko as fast as the patches?
   ntcopy bench unix --sockets 1,8 --quick --json      on this kernel, quickly, for programs
 
@@ -130,9 +131,11 @@ pub struct UnixArgs {
     /// Every combination of the sweep's sockets, data sets and objects (see --list)
     #[arg(long, conflicts_with_all = ["published", "iterations"])]
     sweep: bool,
-    /// Compare, boot by boot, this kernel with one without the patches: plain sends (unpatched),
-    /// or hinted ones that the module takes there (module)
-    #[arg(long, value_name = "KERNEL", value_parser = ["unpatched", "module"],
+    /// Compare, boot by boot, this kernel with one without the patches: plain sends where nobody
+    /// has hinted since boot (unpatched) or somebody has (unpatched-after-hint), or hinted ones
+    /// that the module takes there (module)
+    #[arg(long, value_name = "KERNEL",
+          value_parser = ["unpatched", "unpatched-after-hint", "module"],
           conflicts_with_all = ["published", "modes"])]
     against: Option<String>,
 }
@@ -151,6 +154,7 @@ impl UnixArgs {
     pub fn against(&self) -> Option<Against> {
         self.against.as_deref().map(|kernel| match kernel {
             "module" => Against::Module,
+            "unpatched-after-hint" => Against::UnpatchedAfterHint,
             _ => Against::Unpatched,
         })
     }
@@ -193,7 +197,9 @@ impl UnixArgs {
 /// What one boot measures of two that are compared, briefly.
 fn one_boot(mut settings: unix::Settings, against: Against) -> unix::Settings {
     let (sockets, object_bytes) = match against {
-        Against::Unpatched => (vec![1, 16], vec![4 << 10, 64 << 10, 1 << 20]),
+        Against::Unpatched | Against::UnpatchedAfterHint => {
+            (vec![1, 16], vec![4 << 10, 64 << 10, 1 << 20])
+        }
         Against::Module => (vec![1, 32, 128], vec![1 << 20]),
     };
     settings.modes = vec![against.measured()];
