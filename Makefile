@@ -9,7 +9,7 @@ NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library daemons install bench report record clean help \
 	dist test-dist test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons fuzz mutations memory families free-when-unused \
-	guide check-page check-sockperf
+	guide check-page check-sockperf copy-share
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -98,6 +98,10 @@ memory: ## the library under AddressSanitizer, valgrind and a fuzzer, and withou
 
 families: build ## docs/FAMILIES.md: which sockets honour the hint, as the kernel counted it: make families KERNELS="um um:6.12"
 	@scripts/families.sh $(NTCOPY) $(KERNELS)
+
+copy-share: build ## how much of a plain send is the copy: perf's samples of a user-mode kernel; make copy-share ARGS="--family tcp"
+	@scripts/setup.sh build perf
+	@scripts/copy-share.py $(NTCOPY) $(ARGS)
 
 free-when-unused: ## the send path before and after the series, instruction by instruction
 	@scripts/setup.sh build kernels

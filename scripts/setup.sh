@@ -6,7 +6,7 @@
 # prints the one command that does, and ends with 3.
 #
 # usage: scripts/setup.sh [GROUP]...     default: build
-# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf
+# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf perf
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -197,6 +197,12 @@ need_sockperf() {
 	need sockperf sockperf
 }
 
+# What says where a user-mode kernel's time goes.
+need_perf() {
+	need perf linux-perf
+	need python3 python3
+}
+
 # Has apt look at the security updates too, this once: the system's lists stay as
 # they are.
 add_security() {
@@ -237,13 +243,13 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | test | lint | kernels | upstream | programs | dist | survey | guide | page | sockperf)
+	build | test | lint | kernels | upstream | programs | dist | survey | guide | page | sockperf | perf)
 		"need_$what"
 		;;
 	survey-time) need_survey_time ;;
 	*)
 		echo "setup: '$what' is none of build, test, lint, kernels, upstream, programs, dist, survey," \
-			"survey-time, guide, page, sockperf" >&2
+			"survey-time, guide, page, sockperf, perf" >&2
 		exit 2
 		;;
 	esac
