@@ -116,8 +116,9 @@ static int new_socket(const struct family *family)
  * Connects to a listening socket at the address, with SO_NTCOPY as asked for,
  * and accepts.  The buffers are set first: what a peer offers depends on them.
  */
-int open_listening(const struct family *family, struct sockaddr_storage *addr,
-		   socklen_t len, struct pair *pair, int option)
+int open_listening(const struct family *family, const struct family *sender,
+		   struct sockaddr_storage *addr, socklen_t len, struct pair *pair,
+		   int option)
 {
 	int server = new_socket(family), ret;
 
@@ -130,7 +131,7 @@ int open_listening(const struct family *family, struct sockaddr_storage *addr,
 	len = sizeof(*addr);
 	if (getsockname(server, (void *)addr, &len) < 0)
 		goto failed;
-	pair->tx = new_socket(family);
+	pair->tx = new_socket(sender);
 	if (pair->tx < 0 || connect(pair->tx, (void *)addr, len) < 0)
 		goto failed;
 	pair->rx = accept(server, NULL, NULL);
@@ -182,7 +183,7 @@ int open_inet(const struct family *family, struct pair *pair)
 
 	if (!(family->traits & LISTENS))
 		return open_datagrams(family, &addr, len, pair);
-	ret = open_listening(family, &addr, len, pair, 0);
+	ret = open_listening(family, family, &addr, len, pair, 0);
 	if (!ret)
 		set_nodelay(family, pair->tx);
 	return ret;

@@ -111,8 +111,9 @@ int set_buffers(int fd);
 int set_coverage(int fd, int bytes);
 socklen_t loopback(int domain, struct sockaddr_storage *addr);
 int open_inet(const struct family *family, struct pair *pair);
-int open_listening(const struct family *family, struct sockaddr_storage *addr,
-		   socklen_t len, struct pair *pair, int option);
+int open_listening(const struct family *family, const struct family *sender,
+		   struct sockaddr_storage *addr, socklen_t len, struct pair *pair,
+		   int option);
 socklen_t listening_address(const struct family *family, struct sockaddr_storage *addr);
 void close_pair(struct pair *pair);
 

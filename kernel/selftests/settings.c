@@ -118,6 +118,8 @@ FIXTURE(inherited)
 FIXTURE_VARIANT(inherited)
 {
 	const struct family *family;
+	/* that connects, if it is another one */
+	const struct family *sender;
 };
 
 FIXTURE_VARIANT_ADD(inherited, unix_stream) { .family = &unix_stream };
@@ -126,6 +128,8 @@ FIXTURE_VARIANT_ADD(inherited, tcp) { .family = &tcp };
 FIXTURE_VARIANT_ADD(inherited, tcp6) { .family = &tcp6 };
 FIXTURE_VARIANT_ADD(inherited, mptcp) { .family = &mptcp };
 FIXTURE_VARIANT_ADD(inherited, mptcp6) { .family = &mptcp6 };
+FIXTURE_VARIANT_ADD(inherited, mptcp_from_tcp) { .family = &mptcp, .sender = &tcp };
+FIXTURE_VARIANT_ADD(inherited, mptcp6_from_tcp6) { .family = &mptcp6, .sender = &tcp6 };
 FIXTURE_VARIANT_ADD(inherited, sctp_stream) { .family = &sctp_stream };
 FIXTURE_VARIANT_ADD(inherited, sctp6_stream) { .family = &sctp6_stream };
 FIXTURE_VARIANT_ADD(inherited, vsock_stream) { .family = &vsock_stream };
@@ -144,6 +148,7 @@ FIXTURE_TEARDOWN(inherited)
 
 TEST_F(inherited, by_accepted_sockets)
 {
+	const struct family *sender = variant->sender ?: variant->family;
 	struct sockaddr_storage addr;
 	socklen_t len;
 	int value, ret;
@@ -152,7 +157,8 @@ TEST_F(inherited, by_accepted_sockets)
 		SKIP(return, "the module has no %s", variant->family->name);
 	for (value = NTCOPY_SOCK_NONE; value <= NTCOPY_SOCK_OBEY; value++) {
 		len = listening_address(variant->family, &addr);
-		ret = open_listening(variant->family, &addr, len, &self->pair, value);
+		ret = open_listening(variant->family, sender, &addr, len, &self->pair,
+				     value);
 		if (ret == -EPROTONOSUPPORT || ret == -ESOCKTNOSUPPORT || ret == -EAFNOSUPPORT)
 			SKIP(return, "%s: %s", variant->family->name, strerror(-ret));
 		ASSERT_EQ(ret, 0);
