@@ -23,11 +23,18 @@ pub(crate) fn markdown(record: &Record) -> String {
 }
 
 /// What stands above the columns.
-pub(crate) const HEADER: [&str; 6] =
-    ["phase", "non-temporal", "settled after, ms", "95 % interval", "longest", "astray then"];
+pub(crate) const HEADER: [&str; 7] = [
+    "phase",
+    "non-temporal",
+    "settled after, ms",
+    "95 % interval",
+    "longest",
+    "not settled",
+    "astray then",
+];
 
 /// A row.
-pub(crate) fn row(phase: &Phase) -> [String; 6] {
+pub(crate) fn row(phase: &Phase) -> [String; 7] {
     let ms = |ns: f64| format!("{:.0}", ns / 1e6);
     let sockets = if phase.sockets == 1 { "socket" } else { "sockets" };
     [
@@ -36,6 +43,7 @@ pub(crate) fn row(phase: &Phase) -> [String; 6] {
         ms(phase.settled_ns),
         format!("{}-{}", ms(phase.ci.0), ms(phase.ci.1)),
         ms(phase.longest_ns),
+        format!("{} of {}", phase.unsettled, phase.repetitions),
         format!("{:.1} %", phase.astray * 100.0),
     ]
 }
@@ -67,6 +75,8 @@ pub(crate) fn results(record: &Record) -> Vec<Value> {
                 "median": phase.settled_ns.round() as u64,
                 "ci": [phase.ci.0, phase.ci.1],
                 "longest": phase.longest_ns.round() as u64,
+                "unsettled": phase.unsettled,
+                "repetitions": phase.repetitions,
                 "astray": phase.astray,
             })
         };

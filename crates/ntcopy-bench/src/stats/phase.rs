@@ -17,15 +17,18 @@ pub struct Phase {
     pub sockets: u64,
     /// Median share of non-temporal bytes in its last quarter, from 0 to 1.
     pub share: f64,
-    /// Median nanoseconds until the share had settled.
+    /// Median nanoseconds until the share had settled. A repetition in which it had not before the
+    /// phase ended counts as long as its phase, which is less than it would have taken.
     pub settled_ns: f64,
     /// 95 % interval of that median.
     pub ci: (f64, f64),
-    /// The longest that it took.
+    /// The longest that it took where it settled; 0 if it never did.
     pub longest_ns: f64,
     /// Median part of the bytes after that which went the other way, from 0 to 1: what the kernel
     /// spent on trying, or on changing its mind.
     pub astray: f64,
+    /// Repetitions in which it had not settled when the phase ended.
+    pub unsettled: usize,
     /// Repetitions.
     pub repetitions: usize,
 }
@@ -69,38 +72,38 @@ pub fn windows(sample: &Sample) -> Vec<Window> {
     numbers.zip(bytes).map(window).collect()
 }
 
-/// What became of a phase.
+/// Where a phase ended up: the share of the bytes in the last quarter of its time. None without
+/// windows.
+#[must_use]
+pub fn end_share(windows: &[Window]) -> Option<f64> {
+    let end_ns = windows.last()?.at_ns;
+    let late: Vec<&Window> =
+        windows.iter().filter(|window| window.at_ns > end_ns / 4 * 3).collect();
+    let of = |bytes: fn(&&Window) -> u64| late.iter().map(bytes).sum();
+    Some(share(of(|window| window.nontemporal_bytes), of(|window| window.bytes)))
+}
+
+/// How a phase got to a share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settled {
-    /// Where it ended up: the share of the bytes in the last quarter of its time.
-    pub share: f64,
-    /// When it first got there: the beginning of [`IN_A_ROW`] windows in a row that are no further
-    /// away than [`TOLERANCE`]; its end if there are none.
+    /// When it first got there, in nanoseconds: the beginning of [`IN_A_ROW`] windows in a row
+    /// that are no further away than [`TOLERANCE`].
     pub at_ns: u64,
     /// Part of the bytes after that which went the other way.
     pub astray: f64,
 }
 
-/// Where a phase ended up, and when it got there; none without windows.
+/// When a phase got to a share; none if it ended before that.
 #[must_use]
-pub fn settled(windows: &[Window]) -> Option<Settled> {
-    let end_ns = windows.last()?.at_ns;
-    let late: Vec<&Window> =
-        windows.iter().filter(|window| window.at_ns > end_ns / 4 * 3).collect();
-    let of = |bytes: fn(&&Window) -> u64| late.iter().map(bytes).sum();
-    let share = share(of(|window| window.nontemporal_bytes), of(|window| window.bytes));
-    let is_there = |window: &Window| (window.share() - share).abs() <= TOLERANCE;
-    let first = windows.windows(IN_A_ROW).position(|some| some.iter().all(is_there));
-    let at_ns = match first {
-        Some(0) => 0,
-        Some(first) => windows[first - 1].at_ns,
-        None => end_ns,
-    };
-    let after = &windows[first.unwrap_or(windows.len())..];
+pub fn settled(windows: &[Window], at: f64) -> Option<Settled> {
+    let is_there = |window: &Window| (window.share() - at).abs() <= TOLERANCE;
+    let first = windows.windows(IN_A_ROW).position(|some| some.iter().all(is_there))?;
+    let at_ns = first.checked_sub(1).map_or(0, |before| windows[before].at_ns);
+    let after = &windows[first..];
     let bytes: u64 = after.iter().map(|window| window.bytes).sum();
-    let off: f64 = after.iter().map(|w| (w.share() - share.round()).abs() * w.bytes as f64).sum();
+    let off: f64 = after.iter().map(|w| (w.share() - at.round()).abs() * w.bytes as f64).sum();
     let astray = if bytes == 0 { 0.0 } else { off / bytes as f64 };
-    Some(Settled { share, at_ns, astray })
+    Some(Settled { at_ns, astray })
 }
 
 /// The phases of a cell, in order. Fewer than [`MIN_PAIRS`] repetitions make none.
@@ -121,23 +124,33 @@ pub fn phases(record: &Record, cell: &Cell) -> Vec<Phase> {
     (0..).zip(sockets).filter_map(|(number, sockets)| one(&samples, number, sockets)).collect()
 }
 
+/// Where a phase ends up is for all repetitions to say: by its own end, one that was never followed
+/// would have been there from the beginning.
 fn one(samples: &[Vec<Window>], number: usize, sockets: u64) -> Option<Phase> {
-    let (mut shares, mut times, mut astray) = (Vec::new(), Vec::new(), Vec::new());
-    for windows in samples {
-        let ours: Vec<Window> = windows.iter().filter(|w| w.phase == number).copied().collect();
-        let settled = settled(&ours)?;
-        shares.push(settled.share);
-        times.push(settled.at_ns as f64);
-        astray.push(settled.astray);
-    }
+    let of_phase = |windows: &Vec<Window>| -> Vec<Window> {
+        windows.iter().filter(|window| window.phase == number).copied().collect()
+    };
+    let ours: Vec<Vec<Window>> = samples.iter().map(of_phase).collect();
+    let shares: Vec<f64> = ours.iter().map(|windows| end_share(windows)).collect::<Option<_>>()?;
+    let share = median(&shares);
+    let settled: Vec<Option<Settled>> = ours.iter().map(|all| settled(all, share)).collect();
+    let ends = ours.iter().filter_map(|windows| windows.last()).map(|window| window.at_ns);
+    let times: Vec<f64> = settled
+        .iter()
+        .zip(ends)
+        .map(|(settled, end_ns)| settled.map_or(end_ns, |settled| settled.at_ns) as f64)
+        .collect();
+    let there: Vec<Settled> = settled.iter().copied().flatten().collect();
+    let astray: Vec<f64> = there.iter().map(|settled| settled.astray).collect();
     Some(Phase {
         number,
         sockets,
-        share: median(&shares),
+        share,
         settled_ns: median(&times),
         ci: interval(&times),
-        longest_ns: times.iter().copied().fold(0.0, f64::max),
-        astray: median(&astray),
+        longest_ns: there.iter().map(|settled| settled.at_ns).max().unwrap_or(0) as f64,
+        astray: if astray.is_empty() { 0.0 } else { median(&astray) },
+        unsettled: times.len() - there.len(),
         repetitions: times.len(),
     })
 }
@@ -180,20 +193,24 @@ pub(crate) mod tests {
 
     #[test]
     fn a_phase_has_settled_when_it_stays_for_three_windows() {
-        let steps = |shares: &[u64]| -> Settled {
-            let windows = (1..).zip(shares).map(|(n, percent)| window(5 * n, *percent));
-            settled(&windows.collect::<Vec<_>>()).unwrap()
+        let steps = |shares: &[u64]| {
+            let windows: Vec<Window> =
+                (1..).zip(shares).map(|(n, percent)| window(5 * n, *percent)).collect();
+            let share = end_share(&windows).unwrap();
+            (share, settled(&windows, share))
         };
-        let rising = steps(&[0, 40, 100, 100, 100, 100]);
-        assert_eq!((rising.share, rising.at_ns, rising.astray), (1.0, 10_000_000, 0.0));
+        let at_ns = |shares: &[u64]| steps(shares).1.map(|settled| settled.at_ns);
+        let settled_at = |at_ns| Some(Settled { at_ns, astray: 0.0 });
+        assert_eq!(steps(&[0, 40, 100, 100, 100, 100]), (1.0, settled_at(10_000_000)));
         // An excursion after that is astray; one that comes before three in a row delays.
-        let tried = steps(&[0, 100, 100, 100, 100, 100, 60, 100, 100, 100]);
-        assert_eq!((tried.at_ns, tried.share), (5_000_000, 1.0));
+        let (share, tried) = steps(&[0, 100, 100, 100, 100, 100, 60, 100, 100, 100]);
+        let tried = tried.unwrap();
+        assert_eq!((tried.at_ns, share), (5_000_000, 1.0));
         assert!((tried.astray - 0.4 / 9.0).abs() < 1e-9, "{tried:?}");
-        assert_eq!(steps(&[0, 100, 0, 100, 100, 100, 100]).at_ns, 15_000_000);
-        assert_eq!(steps(&[3, 0, 0, 0]).at_ns, 0);
-        assert_eq!(steps(&[0, 100, 0, 100]).at_ns, 20_000_000, "never");
-        assert_eq!(settled(&[]), None);
+        assert_eq!(at_ns(&[0, 100, 0, 100, 100, 100, 100]), Some(15_000_000));
+        assert_eq!(at_ns(&[3, 0, 0, 0]), Some(0));
+        assert_eq!(at_ns(&[0, 100, 0, 100]), None, "never");
+        assert_eq!(end_share(&[]), None);
     }
 
     #[test]
@@ -203,7 +220,17 @@ pub(crate) mod tests {
         let sockets: Vec<u64> = phases.iter().map(|phase| phase.sockets).collect();
         assert_eq!(sockets, [1, 128, 1]);
         assert_eq!((phases[1].settled_ns, phases[1].longest_ns), (10e6, 60e6));
+        assert_eq!(phases[1].unsettled, 0);
         assert_eq!((phases[0].share, phases[1].share, phases[2].share), (0.0, 1.0, 0.0));
         assert_eq!(phases[2].settled_ns, 0.0);
+    }
+
+    #[test]
+    fn what_was_never_followed_has_not_settled() {
+        let record = sketch([10, 20, 10, 1000, 95]);
+        let phase = &phases(&record, &record.cells[0])[1];
+        assert_eq!((phase.share, phase.unsettled, phase.repetitions), (1.0, 2, 5));
+        assert_eq!((phase.settled_ns, phase.longest_ns), (20e6, 20e6));
+        assert_eq!(phase.ci.1, 100e6, "as long as the phase");
     }
 }

@@ -27,14 +27,21 @@ fn sentence(from: &Phase, to: &Phase) -> String {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let what = format!("From {} to {}", sockets(from.sockets), sockets(to.sockets));
     let (before, after) = (percent(from.share), percent(to.share));
-    if to.settled_ns == 0.0 && to.longest_ns == 0.0 {
+    if to.settled_ns == 0.0 && to.longest_ns == 0.0 && to.unsettled == 0 {
         return format!(
             "{what} the non-temporal share goes from {before} to {after} within the first window."
         );
     }
+    let unsettled = match to.unsettled {
+        0 => String::new(),
+        some => format!(
+            "; in {some} it had not settled when the phase ended, and counts as long as the phase"
+        ),
+    };
     format!(
         "{what} the non-temporal share goes from {before} to {after} within {} ms (interval \
-         {}-{}; the longest of {} took {}), and after that {:.1} % of the bytes go the other way.",
+         {}-{}; the longest of {} took {}{unsettled}), and after that {:.1} % of the bytes go the \
+         other way.",
         ms(to.settled_ns),
         ms(to.ci.0),
         ms(to.ci.1),
@@ -65,6 +72,12 @@ mod tests {
                  within the first window.",
             ]
         );
+    }
+
+    #[test]
+    fn what_was_not_followed_is_said() {
+        let up = &sentences(&sketch([10, 20, 10, 10, 1000]))[0];
+        assert!(up.contains("the longest of 5 took 20; in 1 it had not settled"), "{up}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{phase, retention};
 
 /// How soon the adaptive hint followed.
 pub(super) fn phases(index: usize, record: &Record) -> Markup {
-    let rows: Vec<[String; 6]> = phase::all(record).iter().map(phase::row).collect();
+    let rows: Vec<[String; 7]> = phase::all(record).iter().map(phase::row).collect();
     let title = "How soon the share of non-temporal bytes has settled";
     part(Part::Table, &table(&format!("r{index}t"), title, &phase::HEADER, &rows))
 }
