@@ -19,7 +19,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 suite=$root/kernel/selftests
 folder=tools/testing/selftests/net/ntcopy
 # Beside the programs that the Makefile names.
-common="config settings Makefile scene.c scene_io.c stat.c family.c family_other.c ring.c
+common="config settings Makefile scene.c scene_io.c stat.c family.c family_other.c device.c ring.c
 	identical.h page_area.h ring.h scene.h"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-series-selftests-XXXXXX")

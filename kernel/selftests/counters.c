@@ -379,6 +379,31 @@ static long through_a_pipe(int fd, unsigned char *data, size_t len, bool by_refe
 	return ret;
 }
 
+/* In pieces of less than a page, too, and where a normal copy would be cheaper. */
+TEST_F(counters, of_a_device_that_has_all_copied_so)
+{
+	static const char * const modes[] = { "2", "1" };
+	struct pair pair = { .tx = -1, .rx = -1 };
+	int ret, i, j;
+
+	if (via_module())
+		SKIP(return, "the module has no test over a device");
+	ret = open_over_device("tx-nocache-copy", &pair);
+	if (ret < 0)
+		SKIP(return, "veth: %s", strerror(-ret));
+	ASSERT_EQ(set_min_bytes("4096"), 0);
+	for (i = 0; i < (int)ARRAY_SIZE(modes); i++) {
+		ASSERT_EQ(set_mode(modes[i]), 0);
+		self->before = read_counts();
+		for (j = 0; j < 40; j++) {
+			EXPECT_EQ(send(pair.tx, self->data, 4100, MSG_NTCOPY), 4100);
+			EXPECT_EQ(recv(pair.rx, self->data, 4100, MSG_WAITALL), 4100);
+		}
+		EXPECT_FATE(FATE_NONTEMPORAL, 40 * 4100);
+	}
+	close_pair(&pair);
+}
+
 TEST_F(counters, of_pages_that_are_not_copied)
 {
 	EXPECT_EQ(through_a_pipe(self->pair.tx, self->data, 60000, false), 60000);

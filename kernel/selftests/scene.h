@@ -115,6 +115,7 @@ int open_listening(const struct family *family, const struct family *sender,
 		   struct sockaddr_storage *addr, socklen_t len, struct pair *pair,
 		   int option);
 socklen_t listening_address(const struct family *family, struct sockaddr_storage *addr);
+int open_over_device(const char *feature, struct pair *pair);
 void close_pair(struct pair *pair);
 
 /* scene.c: playing */
