@@ -65,10 +65,6 @@ static int send_locked(struct ntcopy_send *send, struct sock *sk, size_t len)
 {
 	int ret;
 
-	/* The device has it so for everybody: there is nothing to decide. */
-	if (sk->sk_route_caps & NETIF_F_NOCACHE_COPY)
-		return send_nontemporal(send, sk, len);
-
 	if (ntcopy_pays(send, destination(sk), len)) {
 		ret = send_nontemporal(send, sk, len);
 	} else {

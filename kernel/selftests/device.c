@@ -63,7 +63,9 @@ static int ask_kernel(const struct request *request)
 	if (ret >= 0)
 		ret = own_error(recv(fd, &answer, sizeof(answer), 0));
 	close(fd);
-	return ret < 0 ? ret : answer.error.error;
+	if (ret < 0)
+		return ret;
+	return answer.head.nlmsg_type == NLMSG_ERROR ? answer.error.error : -EPROTO;
 }
 
 /* Here, with the other end in another network namespace. */
@@ -123,6 +125,7 @@ static int set_feature(int fd, const char *name, const char *feature)
 	} set = { .head = { .cmd = ETHTOOL_SFEATURES } };
 	struct ifreq request = { 0 };
 	unsigned int i;
+	int ret;
 
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	request.ifr_data = (void *)&names;
@@ -138,7 +141,8 @@ static int set_feature(int fd, const char *name, const char *feature)
 	set.head.features[i / 32].valid = 1U << i % 32;
 	set.head.features[i / 32].requested = 1U << i % 32;
 	request.ifr_data = (void *)&set;
-	return own_error(ioctl(fd, SIOCETHTOOL, &request));
+	ret = own_error(ioctl(fd, SIOCETHTOOL, &request));
+	return ret > 0 ? -EINVAL : ret;	/* what it did not do as asked */
 }
 
 static int connect_over(int ours, int theirs, const char *feature, struct pair *pair)
@@ -181,8 +185,11 @@ int open_over_device(const char *feature, struct pair *pair)
 	if (unshare(CLONE_NEWNET))
 		return -errno;
 	theirs = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (unshare(CLONE_NEWNET))
-		return -errno;
+	if (unshare(CLONE_NEWNET)) {
+		ret = -errno;
+		close(theirs);
+		return ret;
+	}
 	ours = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	ret = make_veth(theirs);
 	if (!ret)
