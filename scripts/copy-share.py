@@ -42,12 +42,14 @@ def main():
         for boot in range(args.boots):
             print(f"copy-share: {family}, {sockets} x {size}: cell {number} of {len(cells)}, "
                   f"boot {boot + 1} of {args.boots}", file=sys.stderr)
-            shares.append(share(args, family, size, sockets))
+            parts, release = share(args, family, size, sockets)
+            shares.append(parts)
         results.append({"family": family, "object": size, "sockets": sockets, "boots": shares})
     if args.json:
-        json.dump({"kernel": args.kernel, "dataset": args.dataset, "cpu": cpu_name(),
-                   "hertz": HERTZ, "cells": results}, sys.stdout, indent=1)
-        print()
+        head = {"kernel": f"{release} ({args.kernel})", "dataset": args.dataset,
+                "cpu": cpu_name(), "hertz": HERTZ}
+        cells = ",\n".join(json.dumps(cell) for cell in results)
+        print(f'{json.dumps(head)[:-1]}, "cells": [\n{cells}\n]}}')
     else:
         table(results)
 
@@ -71,7 +73,8 @@ def arguments():
 
 
 def share(args, family, size, sockets):
-    """Samples by part, of one boot."""
+    """Samples by part, of one boot, and the kernel's release."""
+    refuse_others()
     with tempfile.TemporaryDirectory(prefix="ntcopy-share-") as folder:
         # More pairs than it gets to; it is told to stop.
         command = [args.ntcopy, "bench", "unix", "--kernel", args.kernel, "--family", family,
@@ -82,15 +85,35 @@ def share(args, family, size, sockets):
             try:
                 wait_for_samples(bench, f"{folder}/record/record.jsonl", said)
                 data = f"{folder}/perf.data"
+                release = release_of(f"{folder}/record/record.jsonl")
                 run("perf", "record", "-q", "-a", "-e", "cpu-clock", "-F", str(HERTZ), "-o", data,
                     "--", "sleep", str(args.seconds))
                 if bench.poll() is not None:
                     said.seek(0)
                     fail(1, f"ntcopy ended too early:\n{said.read()}")
             finally:
-                bench.send_signal(signal.SIGINT)
-                bench.wait()
-        return count(run("perf", "script", "-i", data, "-F", "comm,ip,sym,dso"))
+                stop(bench)
+        return count(run("perf", "script", "-i", data, "-F", "comm,ip,sym,dso")), release
+
+
+def stop(bench):
+    bench.send_signal(signal.SIGINT)
+    try:
+        bench.wait(60)
+    except subprocess.TimeoutExpired:
+        bench.kill()
+        bench.wait()
+
+
+def refuse_others():
+    """Samples are told apart by the names of processes, which others have as well."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as name:
+                if name.read().strip() in COMMANDS:
+                    fail(1, f"another user-mode kernel runs here, process {pid}: wait for it to end")
+        except OSError:
+            continue  # It has ended.
 
 
 def wait_for_samples(bench, record, said):
@@ -108,6 +131,12 @@ def wait_for_samples(bench, record, said):
             pass
         time.sleep(0.2)
     fail(1, "ntcopy measured nothing within an hour")
+
+
+def release_of(record):
+    with open(record, encoding="utf-8") as lines:
+        machines = (json.loads(line) for line in lines if line.startswith('{"type":"machine"'))
+        return next(machines)["kernel_release"]
 
 
 def count(script):

@@ -16,7 +16,7 @@
 #   sweep 8, families 6, http 10 (storaged and proxyd), net-veth 4 (root), net 4,
 #   published 3, fork 3, rounds 2, pingpong 2, phase, retention
 # in pairs of it and another one, not with KERNEL=host:
-#   module 2, unused 2
+#   module 2, unused 2, unused-after-hint 2
 # on this machine's kernel, without the flag:
 #   memcpy 12, copies 5, order 4, pages 4, memset 3, net-host 2 (root)
 # and, if it is named, beside nginx and HAProxy, which have to be installed:
@@ -29,7 +29,7 @@ flagged=${KERNEL:-um}
 if [ $# -eq 0 ]; then
 	set -- sweep families phase retention published rounds fork \
 		http net net-veth pingpong memcpy memset order pages copies net-host
-	[ "$flagged" = host ] || set -- "$@" unused module
+	[ "$flagged" = host ] || set -- "$@" unused unused-after-hint module
 fi
 cpu=$("$ntcopy" probe --json | sed -n 's/.*"signature": "\([^"]*\)".*/\1/p' | head -n 1)
 place=bench/record/$(date -u +%F)-${cpu:?the CPU does not say what it is}
@@ -69,10 +69,13 @@ for part; do
 	net | pingpong) set -- "$part" ;;
 	# On a kernel that was not booted for it, it would be of copies.
 	retention) set -- retention --family unix ;;
-	unused | module)
+	unused | unused-after-hint | module)
 		[ "$flagged" != host ] || die "$part compares kernels that are booted in turns: KERNEL=um"
-		set -- unix --against module
-		[ "$part" = module ] || set -- unix --against unpatched --pairs 25
+		case $part in
+		unused) set -- unix --against unpatched --pairs 25 ;;
+		unused-after-hint) set -- unix --against unpatched-after-hint --pairs 25 ;;
+		module) set -- unix --against module ;;
+		esac
 		;;
 	memcpy | memset | order | pages)
 		set -- "$part"

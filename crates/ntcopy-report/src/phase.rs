@@ -37,14 +37,18 @@ pub(crate) const HEADER: [&str; 7] = [
 pub(crate) fn row(phase: &Phase) -> [String; 7] {
     let ms = |ns: f64| format!("{:.0}", ns / 1e6);
     let sockets = if phase.sockets == 1 { "socket" } else { "sockets" };
+    let of_settled = |figure: String| match phase.unsettled == phase.repetitions {
+        true => "-".to_owned(),
+        false => figure,
+    };
     [
         format!("{}: {} {sockets}", phase.number + 1, phase.sockets),
         text::percent(phase.share),
         ms(phase.settled_ns),
         format!("{}-{}", ms(phase.ci.0), ms(phase.ci.1)),
-        ms(phase.longest_ns),
+        of_settled(ms(phase.longest_ns)),
         format!("{} of {}", phase.unsettled, phase.repetitions),
-        format!("{:.1} %", phase.astray * 100.0),
+        of_settled(format!("{:.1} %", phase.astray * 100.0)),
     ]
 }
 

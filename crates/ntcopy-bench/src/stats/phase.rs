@@ -233,4 +233,11 @@ pub(crate) mod tests {
         assert_eq!((phase.settled_ns, phase.longest_ns), (20e6, 20e6));
         assert_eq!(phase.ci.1, 100e6, "as long as the phase");
     }
+
+    #[test]
+    fn where_most_stay_is_where_a_phase_ends_up() {
+        let record = sketch([1000, 1000, 1000, 10, 10]);
+        let phase = &phases(&record, &record.cells[0])[1];
+        assert_eq!((phase.share, phase.settled_ns, phase.unsettled), (0.0, 0.0, 2));
+    }
 }

@@ -32,21 +32,28 @@ fn sentence(from: &Phase, to: &Phase) -> String {
             "{what} the non-temporal share goes from {before} to {after} within the first window."
         );
     }
-    let unsettled = match to.unsettled {
-        0 => String::new(),
+    let settled = to.repetitions - to.unsettled;
+    if settled == 0 {
+        return format!(
+            "{what} the non-temporal share had not settled when the phase ended, in any of {} \
+             repetitions.",
+            to.repetitions,
+        );
+    }
+    let longest = match to.unsettled {
+        0 => format!("the longest of {settled} took {}", ms(to.longest_ns)),
         some => format!(
-            "; in {some} it had not settled when the phase ended, and counts as long as the phase"
+            "the longest of the {settled} that settled took {}; in {some} it had not when the phase \
+             ended, and counts as long as the phase",
+            ms(to.longest_ns),
         ),
     };
     format!(
         "{what} the non-temporal share goes from {before} to {after} within {} ms (interval \
-         {}-{}; the longest of {} took {}{unsettled}), and after that {:.1} % of the bytes go the \
-         other way.",
+         {}-{}; {longest}), and after that {:.1} % of the bytes go the other way.",
         ms(to.settled_ns),
         ms(to.ci.0),
         ms(to.ci.1),
-        to.repetitions,
-        ms(to.longest_ns),
         to.astray * 100.0,
     )
 }
@@ -77,7 +84,7 @@ mod tests {
     #[test]
     fn what_was_not_followed_is_said() {
         let up = &sentences(&sketch([10, 20, 10, 10, 1000]))[0];
-        assert!(up.contains("the longest of 5 took 20; in 1 it had not settled"), "{up}");
+        assert!(up.contains("the longest of the 4 that settled took 20; in 1 it had not"), "{up}");
     }
 
     #[test]
