@@ -42,12 +42,12 @@ def main():
         for boot in range(args.boots):
             print(f"copy-share: {family}, {sockets} x {size}: cell {number} of {len(cells)}, "
                   f"boot {boot + 1} of {args.boots}", file=sys.stderr)
-            parts, release = share(args, family, size, sockets)
+            parts, machine = share(args, family, size, sockets)
             shares.append(parts)
         results.append({"family": family, "object": size, "sockets": sockets, "boots": shares})
     if args.json:
-        head = {"kernel": f"{release} ({args.kernel})", "dataset": args.dataset,
-                "cpu": cpu_name(), "hertz": HERTZ}
+        head = {"kernel": f"{machine['kernel_release']} ({args.kernel})", "dataset": args.dataset,
+                "cpu": machine["cpu_signature"], "hertz": HERTZ}
         cells = ",\n".join(json.dumps(cell) for cell in results)
         print(f'{json.dumps(head)[:-1]}, "cells": [\n{cells}\n]}}')
     else:
@@ -73,7 +73,7 @@ def arguments():
 
 
 def share(args, family, size, sockets):
-    """Samples by part, of one boot, and the kernel's release."""
+    """Samples by part, of one boot, and the machine as its record has it."""
     refuse_others()
     with tempfile.TemporaryDirectory(prefix="ntcopy-share-") as folder:
         # More pairs than it gets to; it is told to stop.
@@ -85,7 +85,7 @@ def share(args, family, size, sockets):
             try:
                 wait_for_samples(bench, f"{folder}/record/record.jsonl", said)
                 data = f"{folder}/perf.data"
-                release = release_of(f"{folder}/record/record.jsonl")
+                machine = machine_of(f"{folder}/record/record.jsonl")
                 run("perf", "record", "-q", "-a", "-e", "cpu-clock", "-F", str(HERTZ), "-o", data,
                     "--", "sleep", str(args.seconds))
                 if bench.poll() is not None:
@@ -93,7 +93,7 @@ def share(args, family, size, sockets):
                     fail(1, f"ntcopy ended too early:\n{said.read()}")
             finally:
                 stop(bench)
-        return count(run("perf", "script", "-i", data, "-F", "comm,ip,sym,dso")), release
+        return count(run("perf", "script", "-i", data, "-F", "comm,ip,sym,dso")), machine
 
 
 def stop(bench):
@@ -106,14 +106,25 @@ def stop(bench):
 
 
 def refuse_others():
-    """Samples are told apart by the names of processes, which others have as well."""
+    """Samples are told apart by the names of processes, which others have as well. What the boot
+    before leaves behind is given time to end."""
+    deadline = time.monotonic() + 30
+    while pid := a_kernels_process():
+        if time.monotonic() > deadline:
+            fail(1, f"another user-mode kernel runs here, process {pid}: wait for its end")
+        time.sleep(0.2)
+
+
+def a_kernels_process():
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/comm", encoding="utf-8") as name:
                 if name.read().strip() in COMMANDS:
-                    fail(1, f"another user-mode kernel runs here, process {pid}: wait for it to end")
+                    os.readlink(f"/proc/{pid}/exe")
+                    return pid
         except OSError:
-            continue  # It has ended.
+            continue  # It has ended; if nobody has waited for it yet, the second one says so.
+    return None
 
 
 def wait_for_samples(bench, record, said):
@@ -133,10 +144,9 @@ def wait_for_samples(bench, record, said):
     fail(1, "ntcopy measured nothing within an hour")
 
 
-def release_of(record):
+def machine_of(record):
     with open(record, encoding="utf-8") as lines:
-        machines = (json.loads(line) for line in lines if line.startswith('{"type":"machine"'))
-        return next(machines)["kernel_release"]
+        return next(json.loads(line) for line in lines if line.startswith('{"type":"machine"'))
 
 
 def count(script):
@@ -177,13 +187,6 @@ def table(results):
 
 def figure(shares):
     return f"{statistics.median(shares):.0f} % ({min(shares):.0f}-{max(shares):.0f})"
-
-
-def cpu_name():
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        fields = dict(line.split(":", 1) for line in lines if ":" in line)
-    fields = {name.strip(): value.strip() for name, value in fields.items()}
-    return "-".join(fields.get(name, "?") for name in ("vendor_id", "cpu family", "model"))
 
 
 def fail(code, why):
