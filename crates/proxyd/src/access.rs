@@ -71,11 +71,10 @@ impl AccessLog {
             Some(client) => write!(out, "{client}"),
             None => write!(out, "unix"),
         };
-        // A target has no blanks and no control characters; a quote is all that needs care.
         let _ = write!(
             out,
             " \"{}\" {} {} {}us {} {}",
-            line.request.replace('"', "%22"),
+            escape(line.request),
             line.status,
             line.body_bytes,
             line.took.as_micros(),
@@ -83,7 +82,7 @@ impl AccessLog {
             if line.spliced { "spliced" } else { "copied" },
         );
         let _ = match line.error {
-            Some(error) => writeln!(out, " ({error})"),
+            Some(error) => writeln!(out, " ({})", escape(&error.to_string())),
             None => writeln!(out),
         };
         if out.len() >= GATHER_BYTES {
@@ -105,6 +104,21 @@ impl AccessLog {
     }
 }
 
+/// A text in which nothing ends the line or the quotes, and no terminal finds an order: whatever
+/// is not visible ASCII or a blank is percent-encoded, and so are quotes and backslashes.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' | 0..0x20 | 0x7f.. => {
+                let _ = std::fmt::Write::write_fmt(&mut out, format_args!("%{byte:02X}"));
+            }
+            plain => out.push(char::from(plain)),
+        }
+    }
+    out
+}
+
 impl Drop for AccessLog {
     fn drop(&mut self) {
         self.flush();
@@ -122,7 +136,7 @@ mod tests {
         let mut log = AccessLog::open(Some(&path)).unwrap();
         log.write(&Line {
             client: Some("192.0.2.1".parse().unwrap()),
-            request: "GET /a\"b",
+            request: "GET /a\"b\\\n\u{85}\u{9b}\u{2028}\u{1b}",
             status: 200,
             body_bytes: 5,
             took: Duration::from_micros(12),
@@ -134,6 +148,9 @@ mod tests {
         drop(log);
         let text = std::fs::read_to_string(&path).unwrap();
         let (_time, rest) = text.split_once(' ').unwrap();
-        assert_eq!(rest, "192.0.2.1 \"GET /a%22b\" 200 5 12us unix:/b spliced\n");
+        assert_eq!(
+            rest,
+            "192.0.2.1 \"GET /a%22b%5C%0A%C2%85%C2%9B%E2%80%A8%1B\" 200 5 12us unix:/b spliced\n"
+        );
     }
 }

@@ -30,6 +30,10 @@ pub enum Kind {
     Malformed,
     /// What the peer sent is larger than the limits allow.
     TooLarge,
+    /// There is no room for it now.
+    Busy,
+    /// A listener does not let it in.
+    NotPublic,
     /// A system call failed.
     System,
 }
@@ -43,6 +47,8 @@ impl Kind {
             Kind::Closed => "closed too early",
             Kind::Malformed => "malformed",
             Kind::TooLarge => "too large",
+            Kind::Busy => "busy",
+            Kind::NotPublic => "not public",
             Kind::System => "system call failed",
         }
     }
@@ -55,8 +61,8 @@ pub struct Error {
     pub kind: Kind,
     /// On whose side.
     pub source: Source,
-    /// Whether the same request may be given to another connection: nothing of it can have been
-    /// acted upon twice, and nothing of an answer has reached the client.
+    /// Whether another connection could fare better; whether the request may be given to one is
+    /// for the exchange to say, which knows how much of it is gone.
     pub retryable: bool,
     /// What the kernel said, where it was asked.
     pub cause: Option<Errno>,
@@ -93,6 +99,7 @@ impl Error {
             (Source::Upstream, Kind::Timeout) => 504,
             (Source::Upstream, Kind::Connect) => 503,
             (Source::Upstream, _) => 502,
+            (Source::Internal, Kind::Busy) => 503,
             (Source::Internal, _) => 500,
         }
     }

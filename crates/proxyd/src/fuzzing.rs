@@ -58,7 +58,7 @@ fn passed_on(head: &[u8], limits: &Limits) {
 
 /// What the client gets of a response is the response that was understood.
 fn response(head: &[u8], limits: &Limits) {
-    for method in [Method::Idempotent, Method::Head] {
+    for method in [Method::Safe, Method::Head] {
         let Ok(response) = parse_response(head, method, limits) else { continue };
         let mut out = Vec::new();
         write_response(&response, 1, true, &mut out);

@@ -27,8 +27,10 @@ pub mod http;
 pub mod metrics;
 pub mod net;
 pub mod pipe;
+pub mod policy;
 #[cfg(feature = "quic")]
 pub mod quic;
+mod retry;
 pub mod server;
 pub mod splice;
 pub mod tls;

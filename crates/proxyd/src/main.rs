@@ -89,8 +89,25 @@ fn run(cli: &Cli) -> Result<(), StartError> {
     Ok(())
 }
 
+/// systemd copies credentials when it starts a service, and not again: what was renewed since is
+/// not in them.
+fn say_if_copied(certificate: Option<&std::path::Path>) {
+    let folder = std::env::var_os("CREDENTIALS_DIRECTORY");
+    if let (Some(folder), Some(certificate)) = (folder, certificate)
+        && certificate.starts_with(folder)
+    {
+        tracing::warn!(
+            certificate = %certificate.display(),
+            "the certificate is systemd's copy from the start of the service: restart it to take up \
+             a renewed one, or name the original in the settings"
+        );
+    }
+}
+
 fn reload(cli: &Cli, server: &mut Server) {
-    match cli.settings().and_then(|config| server.reload(config)) {
+    let settings =
+        cli.settings().inspect(|config| say_if_copied(config.tls.certificate.as_deref()));
+    match settings.and_then(|config| server.reload(config)) {
         Ok(unchanged) if unchanged.is_empty() => tracing::info!("reloaded"),
         Ok(unchanged) => tracing::warn!(?unchanged, "reloaded; these need a restart"),
         Err(error) => tracing::error!(%error, "not reloaded: the old settings stay"),

@@ -29,6 +29,7 @@ counters! {
     connections_accepted, "counter", "Client connections accepted.";
     connections_open, "gauge", "Client connections open.";
     connections_refused, "counter", "Client connections that a limit closed unserved.";
+    connections_evicted, "counter", "Idle client connections closed to make room for others.";
     handshakes_failed, "counter", "TLS handshakes that failed.";
     requests, "counter", "Requests whose head was read.";
     requests_refused, "counter", "Requests that the proxy answered with a 4xx or 501 itself.";

@@ -11,6 +11,7 @@ use crate::config::{Config, ConfigError, Live, TlsBy};
 use crate::http::Scheme;
 use crate::metrics::Counters;
 use crate::net::{Address, ListenError, SocketFile, bind_tcp, bind_unix};
+use crate::policy::Edges;
 use crate::splice;
 use crate::worker::{Door, Shared, Stop, Worker};
 
@@ -86,13 +87,14 @@ impl Server {
         let shared = Arc::new(Shared::new(live, log, mode, splice, kernel_tls));
         let mut addresses = Addresses::default();
         let mut doors = vec![Vec::new(); workers];
+        let edges = config.edges()?;
         let mut files = Vec::new();
         for (list, scheme, known) in [
             (&config.listen, Scheme::Http, &mut addresses.plain),
             (&config.tls_listen, Scheme::Https, &mut addresses.tls),
         ] {
             for address in list {
-                known.push(open_door(address, scheme, &mut doors, &mut files)?);
+                known.push(open_door(address, scheme, &edges, &mut doors, &mut files)?);
             }
         }
         // One each, and one for HTTP/3.
@@ -260,20 +262,22 @@ fn announce(config: &Config, mode: &crate::net::Applied, splice: bool, kernel_tl
 fn open_door(
     address: &Address,
     scheme: Scheme,
+    edges: &Edges,
     doors: &mut [Vec<Door>],
     files: &mut Vec<SocketFile>,
 ) -> Result<Address, ListenError> {
     let listeners = match address {
         Address::Tcp(at) => bind_tcp(*at, doors.len())?,
         Address::Unix(path) => {
-            let (listener, file) = bind_unix(path)?;
+            let (mode, group) = edges.socket(address);
+            let (listener, file) = bind_unix(path, mode, group.as_deref())?;
             files.push(file);
             vec![listener; doors.len()]
         }
     };
     let bound = listeners.first().map_or_else(|| address.clone(), |first| first.address.clone());
     for (doors, listener) in doors.iter_mut().zip(listeners) {
-        doors.push(Door { listener, scheme });
+        doors.push(Door { listener, asked: address.clone(), scheme });
     }
     Ok(bound)
 }

@@ -35,11 +35,11 @@ pub enum Moved {
 /// From a socket into the pipe, at most `limit` bytes, which must not be 0.
 ///
 /// EAGAIN has two readings: the socket is empty, or the pipe is full. Bytes alone don't tell:
-/// a pipe is full when its slots are taken, and a slot may hold a single byte. So the caller may
-/// only call with an empty pipe, and `Blocked` then means one thing: the socket has nothing now.
+/// a pipe is full when its slots are taken, and a slot may hold a single byte. With an empty pipe
+/// `Blocked` means one thing: the socket has nothing now. With another the caller has to ask.
 pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<Moved, Errno> {
-    debug_assert!(pipe.held == 0 && limit > 0);
-    let limit = limit.min(pipe.capacity);
+    debug_assert!(pipe.held < pipe.capacity && limit > 0);
+    let limit = limit.min(pipe.capacity - pipe.held);
     let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
     let moved =
         rustix::io::retry_on_intr(|| splice(&socket, None, &pipe.write, None, limit, flags));

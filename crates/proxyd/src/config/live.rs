@@ -8,6 +8,7 @@ use rustls::ServerConfig;
 use super::{Config, ConfigError, Limits, Timeouts, TlsBy};
 use crate::backend::{Backend, HealthRule};
 use crate::http;
+use crate::policy::{Edges, Place, Policy};
 use crate::tls::server_config;
 
 /// What TLS and QUIC clients are offered.
@@ -32,8 +33,10 @@ pub struct Live {
     pub limits: Limits,
     /// Those that concern heads and bodies.
     pub http: http::Limits,
-    /// Whether clients are believed what they say about those before them.
-    pub trust_forwarded: bool,
+    /// What listeners let in.
+    pub edges: Edges,
+    /// What that of HTTP/3 does.
+    pub quic: Policy,
     /// Present if TLS or QUIC is offered.
     pub tls: Option<TlsPair>,
 }
@@ -53,7 +56,10 @@ impl Live {
             }),
             _ => None,
         };
+        let edges = config.edges()?;
         Ok(Live {
+            quic: edges.policy(&Place::Quic),
+            edges,
             backends: config
                 .backends
                 .iter()
@@ -67,7 +73,6 @@ impl Live {
             timeouts: config.timeouts,
             limits: config.limits,
             http: config.limits.http(),
-            trust_forwarded: config.trust_forwarded,
             tls,
         })
     }

@@ -2,6 +2,7 @@
 
 mod live;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use serde::Deserialize;
 pub use self::live::{Live, TlsPair};
 use crate::http;
 use crate::net::{Address, Mode};
+use crate::policy::{Edge, Edges};
 
 /// Why the proxy can't be set up.
 #[derive(Debug, thiserror::Error)]
@@ -62,8 +64,10 @@ pub struct Config {
     /// Where exchanges are logged: a file, or `-` for standard output. It is opened again on
     /// SIGHUP.
     pub access_log: Option<PathBuf>,
-    /// Whether clients are believed what they say about those before them.
-    pub trust_forwarded: bool,
+    /// What listeners let in.
+    pub edge: Edge,
+    /// What one of them does, by its address or `quic`.
+    pub listener: BTreeMap<String, Edge>,
     /// TLS.
     pub tls: Tls,
     /// How long each phase may take.
@@ -86,7 +90,8 @@ impl Default for Config {
             splice: true,
             metrics: None,
             access_log: None,
-            trust_forwarded: false,
+            edge: Edge::default(),
+            listener: BTreeMap::new(),
             tls: Tls::default(),
             timeouts: Timeouts::default(),
             limits: Limits::default(),
@@ -172,6 +177,12 @@ settings! {
         body_bytes: u64 = 0,
         /// Client connections a worker.
         connections: usize = 8192,
+        /// And of one address, or of one /64; 0: no limit. Listeners that are trusted don't count.
+        connections_per_client: usize = 1024,
+        /// Connections to one backend a worker; what comes beyond waits. 0: no limit.
+        backend_connections: usize = 1024,
+        /// Bytes that all connections of HTTP/3 together may make this process hold.
+        quic_bytes: u64 = 1 << 30,
         /// Idle connections to backends a worker.
         backend_idle: usize = 256,
         /// Connections an exchange is tried on.
@@ -264,10 +275,32 @@ impl Config {
         if self.health.failures == 0 {
             return wrong("health.failures must not be 0");
         }
+        self.edges()?;
         if matches!(self.metrics, Some(Address::Unix(_))) {
             return wrong("metrics must be a TCP address");
         }
         Ok(())
+    }
+
+    /// Mode and group of every socket that has a path.
+    fn sockets(&self) -> Vec<(Option<u32>, Option<String>)> {
+        let edges = self.edges().unwrap_or_default();
+        self.listen.iter().chain(&self.tls_listen).map(|at| edges.socket(at)).collect()
+    }
+
+    /// What each listener lets in.
+    ///
+    /// # Errors
+    ///
+    /// A table's name is no address that is listened on, or a value makes no sense.
+    pub fn edges(&self) -> Result<Edges, ConfigError> {
+        let edges = Edges::new(&self.edge, &self.listener).map_err(ConfigError::Value)?;
+        let known = |at: &&Address| !self.listen.contains(at) && !self.tls_listen.contains(at);
+        if let Some(at) = edges.addresses().find(known) {
+            let text = format!("listener: nothing listens on {at}");
+            return Err(ConfigError::Value(text));
+        }
+        Ok(edges)
     }
 
     /// Names of the settings that differ and need a restart.
@@ -282,6 +315,7 @@ impl Config {
             ("splice", self.splice != new.splice),
             ("metrics", self.metrics != new.metrics),
             ("tls.by", self.tls.by != new.tls.by),
+            ("mode and group of sockets", self.sockets() != new.sockets()),
             ("limits of a worker", pipes(&self.limits) != pipes(&new.limits)),
         ]
         .into_iter()

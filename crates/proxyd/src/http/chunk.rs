@@ -10,7 +10,7 @@ const MAX_DIGITS: usize = 15;
 /// Why a chunked body is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkError {
-    /// The size line is not 1 to 15 hexadecimal digits, perhaps with an extension, and CR LF.
+    /// The size line is not 1 to 15 hexadecimal digits, perhaps with extensions, and CR LF.
     #[error("not a chunk size line")]
     Size,
     /// The chunk's bytes are not followed by CR LF.
@@ -112,7 +112,7 @@ impl Chunks {
         };
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let extension = &line[digits..];
-        if digits == 0 || digits > MAX_DIGITS || !matches!(extension.first(), None | Some(b';')) {
+        if digits == 0 || digits > MAX_DIGITS || !is_extension(extension) {
             return Err(ChunkError::Size);
         }
         self.inside = line[..digits].iter().fold(0, |size, digit| {
@@ -151,6 +151,44 @@ impl Chunks {
     }
 }
 
+/// Whether that is nothing, or `;name`, `;name=token`, `;name="text"`, any number of them. An open
+/// quote would let another reader look for its end behind the line's.
+fn is_extension(mut text: &[u8]) -> bool {
+    let token = |text: &[u8]| text.iter().take_while(|byte| is_token(**byte)).count();
+    while let [b';', rest @ ..] = text {
+        let name = token(rest);
+        if name == 0 {
+            return false;
+        }
+        text = &rest[name..];
+        if let [b'=', value @ ..] = text {
+            let len = match value {
+                [b'"', quoted @ ..] => closing_quote(quoted).map_or(0, |end| end + 2),
+                value => token(value),
+            };
+            if len == 0 {
+                return false;
+            }
+            text = &value[len..];
+        }
+    }
+    text.is_empty()
+}
+
+/// Where the quote ends that has begun; a backslash quotes the next byte.
+fn closing_quote(text: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    text.iter().position(|byte| {
+        let end = *byte == b'"' && !escaped;
+        escaped = *byte == b'\\' && !escaped;
+        end
+    })
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
 /// The first line without its CR LF, and its length with it; `None` while it is incomplete.
 fn line(input: &[u8], limit: usize) -> Result<Option<(&[u8], usize)>, ()> {
     let printable = |byte: &u8| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f);
@@ -186,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_body_is_the_same_in_pieces_of_any_size() {
-        let body = b"5\r\nhello\r\nA;name=\"v\"\r\n0123456789\r\n0\r\nX: y\r\n\r\n";
+        let body = b"5\r\nhello\r\nA;name=\"v;\\\" \";b;c=d\r\n0123456789\r\n0\r\nX: y\r\n\r\n";
         for step in 1..=body.len() {
             let got = decode(body, step).unwrap().unwrap();
             assert_eq!(got, (b"hello0123456789".to_vec(), 0), "{step}");
@@ -197,7 +235,7 @@ mod tests {
 
     #[test]
     fn tricks_with_the_size_line_are_refused() {
-        let bad: [&[u8]; 13] = [
+        let bad: [&[u8]; 22] = [
             b"\r\n",
             b"+5\r\nhello",
             b"-1\r\n",
@@ -211,6 +249,15 @@ mod tests {
             b"5;\x01\r\nhello",
             b"1000000000000000\r\n",
             b"5_0\r\n",
+            b"5;a=\"b\r\nhello",
+            b"5;a=\"b\\\"\r\nhello",
+            b"5;a=\"b\"c\r\nhello",
+            b"5;\"a\"\r\nhello",
+            b"5;\r\nhello",
+            b"5;;a\r\nhello",
+            b"5;a=\r\nhello",
+            b"5;a b\r\nhello",
+            b"5;a=b c\r\nhello",
         ];
         for body in bad {
             assert_eq!(decode(body, 64), Err(ChunkError::Size), "{}", body.escape_ascii());

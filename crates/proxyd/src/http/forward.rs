@@ -60,16 +60,36 @@ pub struct Facts {
 const PROXY: &str = "proxyd";
 
 /// Lines of a request that the proxy writes itself.
-fn is_replaced(name: &str, facts: &Facts) -> bool {
-    let is = |other: &str| name.eq_ignore_ascii_case(other);
-    let forwarded = is("forwarded")
-        || is("x-forwarded-for")
-        || is("x-forwarded-host")
-        || is("x-forwarded-proto");
-    is("host")
-        || is("content-length")
-        || is("ntcopy-reader")
-        || (forwarded && !facts.trust_forwarded)
+const OWN: [&str; 3] = ["host", "content-length", "ntcopy-reader"];
+/// Lines by which a proxy says who its client is, or what it really asked for: only one that is
+/// trusted may. Those that begin with `x-forwarded-` are meant as well.
+const IDENTITY: [&str; 16] = [
+    "cf-connecting-ip",
+    "client-ip",
+    "fastly-client-ip",
+    "forwarded",
+    "true-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-host",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-host",
+    "x-original-url",
+    "x-real-ip",
+    "x-remote-user",
+    "x-rewrite-url",
+];
+
+/// Whether a line stays here. CGI makes an underscore of a hyphen, so that a name with one is read
+/// as another line by whoever is behind; and `Proxy` as `HTTP_PROXY`, which programs obey.
+fn is_kept_back(name: &str, facts: &Facts) -> bool {
+    let is = |other: &&str| name.eq_ignore_ascii_case(other);
+    let begins =
+        |with: &str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    let said = IDENTITY.iter().any(is) || begins("x-forwarded-");
+    OWN.iter().any(is) || is(&"proxy") || name.contains('_') || (said && !facts.trust_forwarded)
 }
 
 /// Appends the head of the request that the backend gets.
@@ -80,7 +100,7 @@ pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
     line(out, &["Host: ", host]);
     for (name, value) in request.headers.iter() {
         let unwaited = request.minor == 0 && name.eq_ignore_ascii_case("expect");
-        if !is_replaced(name, facts) && !unwaited && !request.headers.is_hop_by_hop(name) {
+        if !is_kept_back(name, facts) && !unwaited && !request.headers.is_hop_by_hop(name) {
             header(out, name, value);
         }
     }
@@ -189,7 +209,9 @@ mod tests {
         let got = passed_on(
             "PUT http://real/x HTTP/1.1\r\nHost: fake\r\nConnection: X-A, content-length\r\nX-A: 1\r\n\
              X-B: 2\r\nUpgrade: h2c\r\nTE: trailers\r\nContent-Length: 3\r\nNtcopy-Reader: cpu\r\n\
-             X-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nVia: 1.1 first\r\n\r\n",
+             X-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nVia: 1.1 first\r\n\
+             X_Forwarded_For: 6.6.6.6\r\nX-REAL-IP: 6.6.6.6\r\nTrue-Client-IP: 6.6.6.6\r\n\
+             x-forwarded-prefix: /a\r\nProxy: http://6.6.6.6\r\nX-Original-URL: /_/\r\nX_B: 1\r\n\r\n",
             &FACTS,
         );
         assert_eq!(
@@ -205,7 +227,7 @@ mod tests {
     fn a_trusted_client_is_believed_about_those_before_it() {
         let facts = Facts { trust_forwarded: true, client: Some("::1".parse().unwrap()), ..FACTS };
         let got = passed_on(
-            "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Proto: https\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nX-Real-IP: 5.5.5.5\r\nProxy: p\r\nX_Real_IP: 6.6.6.6\r\n\r\n",
             &facts,
         );
         assert!(
@@ -213,6 +235,8 @@ mod tests {
                 && got.contains("X-Forwarded-For: ::1\r\n")
         );
         assert_eq!(got.matches("X-Forwarded-Proto").count(), 1, "{got}");
+        assert!(got.contains("X-Real-IP: 5.5.5.5\r\n") && !got.contains("Proxy: p"), "{got}");
+        assert!(!got.contains("X_Real_IP"), "{got}");
         assert!(got.contains("Forwarded: for=\"[::1]\";host=\"a\";proto=http\r\n"), "{got}");
     }
 
@@ -228,11 +252,11 @@ mod tests {
         let head =
             "HTTP/1.1 200 OK\r\nDate: D\r\nKeep-Alive: 5\r\nTransfer-Encoding: chunked\r\n\r\n";
         assert_eq!(
-            answered(head, Method::Idempotent, 1, true),
+            answered(head, Method::Safe, 1, true),
             "HTTP/1.1 200 OK\r\nDate: D\r\nTransfer-Encoding: chunked\r\nVia: 1.1 proxyd\r\n\r\n"
         );
         assert_eq!(
-            answered(head, Method::Idempotent, 0, false),
+            answered(head, Method::Safe, 0, false),
             "HTTP/1.1 200 OK\r\nDate: D\r\nVia: 1.1 proxyd\r\nConnection: close\r\n\r\n"
         );
         let head = "HTTP/1.1 200\r\nDate: D\r\nContent-Length: 5\r\n\r\n";

@@ -14,6 +14,7 @@ pub fn reason(status: u16) -> &'static str {
         206 => "Partial Content",
         304 => "Not Modified",
         400 => "Bad Request",
+        403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
         408 => "Request Timeout",
@@ -32,12 +33,9 @@ pub fn reason(status: u16) -> &'static str {
 }
 
 /// Appends a whole answer of a line of text, after which the connection is closed. `with_body` is
-/// false for HEAD.
-pub fn write_reply(status: u16, text: &str, with_body: bool, out: &mut Vec<u8>) {
-    let allow = match status {
-        405 => "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n",
-        _ => "",
-    };
+/// false for HEAD. `allow` is for a 405: the methods that would be passed on.
+pub fn write_reply(status: u16, text: &str, allow: &str, with_body: bool, out: &mut Vec<u8>) {
+    let allow = if status == 405 { format!("Allow: {allow}\r\n") } else { String::new() };
     let _ = write!(
         out,
         "HTTP/1.1 {status} {}\r\nDate: {}\r\nContent-Type: text/plain\r\n{allow}\
@@ -60,9 +58,9 @@ mod tests {
     fn a_reply_is_a_response_of_its_declared_length() {
         for (status, with_body) in [(502, true), (405, false)] {
             let mut out = Vec::new();
-            write_reply(status, "why", with_body, &mut out);
+            write_reply(status, "why", "GET", with_body, &mut out);
             let head = out.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
-            let method = if with_body { Method::Idempotent } else { Method::Head };
+            let method = if with_body { Method::Safe } else { Method::Head };
             let response = parse_response(&out[..head], method, &Limits::default()).unwrap();
             assert_eq!((response.status, response.reason), (status, reason(status)));
             assert_eq!(response.declared, Framing::Length(4));

@@ -10,15 +10,16 @@ use super::{Framing, HeadError, Headers, Limits, MAX_HEADERS};
 pub enum Method {
     /// Its answer has no body.
     Head,
-    /// Doing it twice is the same as doing it once: GET, PUT, DELETE, OPTIONS.
-    Idempotent,
+    /// It changes nothing, so that a second time does no harm: GET, OPTIONS.
+    Safe,
     /// All others.
     Other,
 }
 
 impl Method {
-    /// Whether a second try does no harm.
-    pub fn is_idempotent(self) -> bool {
+    /// Whether it changes nothing. A DELETE that was done and is done again is no harm to the
+    /// backend, but the client would be told 404 of its own object.
+    pub fn is_safe(self) -> bool {
         self != Method::Other
     }
 }
@@ -80,6 +81,13 @@ pub struct Request<'b> {
     pub expects_continue: bool,
 }
 
+impl Request<'_> {
+    /// Method and target, for the log.
+    pub fn name(&self) -> String {
+        format!("{} {}{}", self.method, self.target.path, self.target.query)
+    }
+}
+
 /// Parses a complete head, as [`Scanner`](super::Scanner) has found it.
 ///
 /// # Errors
@@ -116,7 +124,7 @@ pub fn parse_request<'b>(head: &'b [u8], limits: &Limits) -> Result<Request<'b>,
 fn kind(method: &str) -> Result<Method, Refusal> {
     match method {
         "HEAD" => Ok(Method::Head),
-        "GET" | "PUT" | "DELETE" | "OPTIONS" => Ok(Method::Idempotent),
+        "GET" | "OPTIONS" => Ok(Method::Safe),
         "CONNECT" | "TRACE" => Err(refuse(405, "CONNECT and TRACE are not passed on")),
         _ => Ok(Method::Other),
     }
@@ -212,7 +220,7 @@ mod tests {
     fn a_plain_request_is_understood() {
         let request =
             parse("PUT /a?b HTTP/1.1\r\nHost: h:80\r\nContent-Length: 3\r\n\r\n").unwrap();
-        assert_eq!((request.method, request.kind), ("PUT", Method::Idempotent));
+        assert_eq!((request.method, request.kind), ("PUT", Method::Other));
         assert_eq!(request.target, Target { path: "/a?b", query: "", authority: Some("h:80") });
         assert_eq!(request.framing, Framing::Length(3));
         assert!(request.keep_alive && !request.expects_continue);

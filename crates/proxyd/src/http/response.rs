@@ -92,7 +92,7 @@ mod tests {
     fn the_framing_follows_status_and_method() {
         let framing = |head, method| parse(head, method).unwrap().framing;
         let length = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-        assert_eq!(framing(length, Method::Idempotent), Framing::Length(5));
+        assert_eq!(framing(length, Method::Safe), Framing::Length(5));
         assert_eq!(framing(length, Method::Head), Framing::None);
         assert_eq!(parse(length, Method::Head).unwrap().declared, Framing::Length(5));
         let until = "HTTP/1.1 200 OK\r\n\r\n";
@@ -101,8 +101,8 @@ mod tests {
         for bodiless in
             ["HTTP/1.1 204 \r\n\r\n", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"]
         {
-            assert_eq!(framing(bodiless, Method::Idempotent), Framing::None, "{bodiless}");
-            assert!(parse(bodiless, Method::Idempotent).unwrap().keep_alive);
+            assert_eq!(framing(bodiless, Method::Safe), Framing::None, "{bodiless}");
+            assert!(parse(bodiless, Method::Safe).unwrap().keep_alive);
         }
         assert!(parse("HTTP/1.1 100 Continue\r\n\r\n", Method::Other).unwrap().is_interim());
         assert!(!parse("HTTP/1.0 204 No\r\n\r\n", Method::Other).unwrap().keep_alive);
@@ -121,7 +121,7 @@ mod tests {
             "HTTP/2 200 OK\r\n\r\n",
             "hello\r\n\r\n",
         ] {
-            assert!(parse(bad, Method::Idempotent).is_err(), "{bad:?}");
+            assert!(parse(bad, Method::Safe).is_err(), "{bad:?}");
         }
     }
 }

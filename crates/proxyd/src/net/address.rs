@@ -1,7 +1,7 @@
 //! Where to listen and where the backends are.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -61,6 +61,14 @@ impl fmt::Display for Address {
             Address::Tcp(address) => write!(f, "tcp:{address}"),
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
         }
+    }
+}
+
+/// Who counts as one client: an address, or the half of one that a site has to itself.
+pub(crate) fn origin(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V4(_) => peer,
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
     }
 }
 

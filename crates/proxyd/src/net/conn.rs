@@ -226,8 +226,12 @@ impl Conn {
         if !self.readable {
             return Ok(Moved::Blocked);
         }
+        let was_empty = pipe.held() == 0;
         let moved = splice::to_pipe(&self.fd, pipe, limit)?;
-        self.readable &= moved != Moved::Blocked;
+        // A pipe that holds something may be full, with the socket's bytes still to come.
+        if moved == Moved::Blocked && (was_empty || self.is_silent()) {
+            self.readable = false;
+        }
         Ok(moved)
     }
 
@@ -239,6 +243,17 @@ impl Conn {
         let moved = splice::from_pipe(pipe, &self.fd, more)?;
         self.writable &= moved != Moved::Blocked;
         Ok(moved)
+    }
+
+    /// Bytes that were sent and that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        kernel::unacknowledged(&self.fd).unwrap_or(0)
+    }
+
+    /// Has the next write tried, whatever the last event said: a socket calls only once a good
+    /// part of it is free, which takes a slow reader minutes.
+    pub fn try_writing(&mut self) {
+        self.writable = true;
     }
 
     /// Says that nothing more will be sent, once everything before it is with TCP.

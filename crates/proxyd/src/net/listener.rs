@@ -128,12 +128,17 @@ impl Drop for SocketFile {
     }
 }
 
-/// A socket in the file system. A stale one, on which nobody answers, is replaced.
+/// A socket in the file system. A stale one, on which nobody answers, is replaced. Without a mode
+/// it has what the umask leaves.
 ///
 /// # Errors
 ///
 /// Somebody answers on it, the path is not a socket, or the kernel refuses.
-pub fn bind_unix(path: &Path) -> Result<(Listener, SocketFile), ListenError> {
+pub fn bind_unix(
+    path: &Path,
+    mode: Option<u32>,
+    group: Option<&str>,
+) -> Result<(Listener, SocketFile), ListenError> {
     let address = Address::Unix(path.to_owned());
     remove_stale(path, &address)?;
     let socket = open(&address, AddressFamily::UNIX)?;
@@ -143,8 +148,52 @@ pub fn bind_unix(path: &Path) -> Result<(Listener, SocketFile), ListenError> {
     let file = rustix::fs::open(path, flags, Mode::empty())
         .map_err(refused(&address, "look at the socket"))?;
     let file = SocketFile { path: path.to_owned(), file };
+    // Before anybody can connect: that begins with the listening.
+    if let Some(group) = group {
+        give_to(&file.file, group).map_err(refused(&address, "give the socket to its group"))?;
+    }
+    if let Some(bits) = mode {
+        let mode = Mode::from_raw_mode(bits);
+        rustix::fs::chmod(path, mode).map_err(refused(&address, "set the socket's mode"))?;
+    }
     rustix::net::listen(&socket, BACKLOG).map_err(refused(&address, "listen"))?;
     Ok((Listener { address, socket: Arc::new(socket) }, file))
+}
+
+/// Changes the group of a file, by the group's name or number.
+fn give_to(file: &OwnedFd, group: &str) -> Result<(), Errno> {
+    let number = match group.parse() {
+        Ok(number) => number,
+        Err(_) => group_number(group)?,
+    };
+    let gid = rustix::fs::Gid::from_raw(number);
+    rustix::fs::chownat(file, "", None, Some(gid), rustix::fs::AtFlags::EMPTY_PATH)
+}
+
+/// The number of a group that the system knows by name.
+fn group_number(name: &str) -> Result<u32, Errno> {
+    let name = std::ffi::CString::new(name).map_err(|_| Errno::INVAL)?;
+    let mut buffer = vec![0_u8; 64 << 10];
+    // SAFETY: all zeroes is a group whose pointers are null; it is only read if one was found.
+    let mut found: libc::group = unsafe { std::mem::zeroed() };
+    let mut result = std::ptr::null_mut();
+    // SAFETY: the name ends in NUL, the buffer is as long as is said, and both outlive the call,
+    // which writes to `found`, `buffer` and `result` alone.
+    let error = unsafe {
+        libc::getgrnam_r(
+            name.as_ptr(),
+            &raw mut found,
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            &raw mut result,
+        )
+    };
+    match (error, result.is_null()) {
+        (0, false) => Ok(found.gr_gid),
+        // No such group.
+        (0, true) => Err(Errno::NOENT),
+        (error, _) => Err(Errno::from_raw_os_error(error)),
+    }
 }
 
 fn remove_stale(path: &Path, address: &Address) -> Result<(), ListenError> {
@@ -173,16 +222,31 @@ mod tests {
     fn a_stale_socket_is_replaced_and_a_live_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p.sock");
-        let (first, file) = bind_unix(&path).unwrap();
-        assert!(matches!(bind_unix(&path), Err(ListenError::Live(_))));
+        let (first, file) = bind_unix(&path, None, None).unwrap();
+        assert!(matches!(bind_unix(&path, None, None), Err(ListenError::Live(_))));
         drop(first);
-        let (second, replaced) = bind_unix(&path).unwrap();
+        let (second, replaced) = bind_unix(&path, None, None).unwrap();
         drop(file);
         assert!(path.exists(), "the second's file is not the first's to remove");
         drop((second, replaced));
         assert!(!path.exists());
         fs::write(&path, "").unwrap();
-        assert!(matches!(bind_unix(&path), Err(ListenError::NotASocket(_))));
+        assert!(matches!(bind_unix(&path, None, None), Err(ListenError::NotASocket(_))));
+    }
+
+    #[test]
+    fn a_socket_has_the_mode_and_the_group_that_it_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.sock");
+        let own = rustix::process::getgid().as_raw().to_string();
+        let (_listener, _file) = bind_unix(&path, Some(0o620), Some(&own)).unwrap();
+        let data = fs::symlink_metadata(&path).unwrap();
+        assert_eq!((data.mode() & 0o777, data.gid().to_string()), (0o620, own));
+        assert_eq!(group_number("root"), Ok(0));
+        let other = folder.path().join("q.sock");
+        let error = bind_unix(&other, None, Some("no such group")).unwrap_err().to_string();
+        assert!(error.contains("group"), "{error}");
+        assert!(!other.exists());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod conn;
 mod listener;
 mod mode;
 
+pub(crate) use address::origin;
 pub use address::{Address, BadAddress};
 pub(crate) use conn::Raw;
 #[cfg(feature = "quic")]

@@ -14,7 +14,7 @@ pub enum Mode {
     Copy,
     /// Hinted, and the kernel obeys.
     Nt,
-    /// Hinted, and the kernel decides.
+    /// Hinted, and the kernel's rule decides.
     #[default]
     Adaptive,
 }

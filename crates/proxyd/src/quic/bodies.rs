@@ -1,7 +1,7 @@
 //! The two directions of an exchange that came by HTTP/3.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::StreamError;
@@ -22,9 +22,10 @@ use crate::http::{
     parse_response,
 };
 use crate::metrics::add;
+use crate::worker::LEAST_BYTES;
 
-/// What is read from a backend, and sent as one DATA frame.
-const PIECE_BYTES: usize = 64 << 10;
+/// What is read from a backend at a time.
+pub(super) const PIECE_BYTES: usize = 64 << 10;
 
 pub(super) type Sending = RequestStream<SendStream<Bytes>, Bytes>;
 pub(super) type Receiving = RequestStream<RecvStream, Bytes>;
@@ -44,16 +45,61 @@ pub(super) fn upstream(kind: Kind, why: impl Into<Cow<'static, str>>) -> Failure
     failure(Error::new(Source::Upstream, kind, why))
 }
 
-/// The next piece of the request's body; `None` at its end.
-pub(super) async fn piece(
-    receiving: &mut Receiving,
-    timeouts: &Timeouts,
-) -> Result<Option<Bytes>, Failure> {
-    match timeout(Timeouts::of(timeouts.body_idle_ms), receiving.recv_data()).await {
-        Err(_) => Err(downstream(Kind::Timeout, "the request's body makes no progress")),
-        Ok(Err(_)) => Err(downstream(Kind::Closed, "it is gone")),
-        Ok(Ok(None)) => Ok(None),
-        Ok(Ok(Some(mut data))) => Ok(Some(data.copy_to_bytes(data.remaining()))),
+/// The body of a request, with a count of what is gone of it. That no more of it is wanted is said
+/// to the client when this is dropped: asked to say it, h3-quinn 0.0.10 panics if it is reading.
+pub(super) struct Body {
+    receiving: Receiving,
+    /// What was looked at, and is still there for a backend.
+    first: Option<Bytes>,
+    consumed: u64,
+    /// What has come since the client's time began anew, and how long it was waited for since.
+    came: u64,
+    waited: Duration,
+}
+
+impl Body {
+    pub(super) fn new(receiving: Receiving) -> Body {
+        Body { receiving, first: None, consumed: 0, came: 0, waited: Duration::ZERO }
+    }
+
+    /// Bytes that went to a backend, or were about to: none of them can be had a second time.
+    pub(super) fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Waits for the first piece, and keeps it; false if there is no body.
+    pub(super) async fn look(&mut self, timeouts: &Timeouts) -> Result<bool, Failure> {
+        self.first = self.receive(timeouts).await?;
+        Ok(self.first.is_some())
+    }
+
+    /// The next piece; `None` at its end.
+    async fn piece(&mut self, timeouts: &Timeouts) -> Result<Option<Bytes>, Failure> {
+        let piece = match self.first.take() {
+            Some(first) => Some(first),
+            None => self.receive(timeouts).await?,
+        };
+        self.consumed += piece.as_ref().map_or(0, |piece| piece.len() as u64);
+        Ok(piece)
+    }
+
+    async fn receive(&mut self, timeouts: &Timeouts) -> Result<Option<Bytes>, Failure> {
+        let left = Timeouts::of(timeouts.body_idle_ms).saturating_sub(self.waited);
+        let began = Instant::now();
+        let received = timeout(left, self.receiving.recv_data()).await;
+        self.waited += began.elapsed();
+        match received {
+            Err(_) => Err(downstream(Kind::Timeout, "the request's body makes no progress")),
+            Ok(Err(_)) => Err(downstream(Kind::Closed, "it is gone")),
+            Ok(Ok(None)) => Ok(None),
+            Ok(Ok(Some(mut data))) => {
+                self.came += data.remaining() as u64;
+                if self.came >= LEAST_BYTES {
+                    (self.came, self.waited) = (0, Duration::ZERO);
+                }
+                Ok(Some(data.copy_to_bytes(data.remaining())))
+            }
+        }
     }
 }
 
@@ -62,13 +108,13 @@ pub(super) async fn piece(
 pub(super) async fn pass_request(
     write: &mut (impl AsyncWriteExt + Unpin),
     ready: &Ready,
-    mut first: Option<Bytes>,
-    receiving: &mut Receiving,
+    wrote: &mut bool,
+    body: &mut Body,
     live: &Live,
     context: &Context,
 ) -> Result<bool, Failure> {
     let idle = Timeouts::of(live.timeouts.body_idle_ms);
-    if !put(write, &[&ready.head], idle).await? {
+    if !put(write, &[&ready.head], wrote, idle).await? {
         return Ok(false);
     }
     let declared = match ready.framing {
@@ -82,11 +128,7 @@ pub(super) async fn pass_request(
     });
     let mut body_bytes = 0;
     loop {
-        let data = match first.take() {
-            Some(data) => Some(data),
-            None => piece(receiving, &live.timeouts).await?,
-        };
-        let Some(data) = data else { break };
+        let Some(data) = body.piece(&live.timeouts).await? else { break };
         body_bytes += data.len() as u64;
         if body_bytes > limit {
             return Err(downstream(Kind::TooLarge, "the body is longer than said or allowed"));
@@ -97,7 +139,7 @@ pub(super) async fn pass_request(
         let size = format!("{:x}\r\n", data.len());
         let chunk = [size.as_bytes(), &data, b"\r\n"];
         let parts = if declared.is_none() { &chunk[..] } else { &chunk[1..2] };
-        if !put(write, parts, idle).await? {
+        if !put(write, parts, wrote, idle).await? {
             return Ok(false);
         }
         add(&context.counters.request_body_bytes, data.len() as u64);
@@ -107,19 +149,27 @@ pub(super) async fn pass_request(
     }
     match declared {
         Some(_) => Ok(true),
-        None => put(write, &[b"0\r\n\r\n"], idle).await,
+        None => put(write, &[b"0\r\n\r\n"], wrote, idle).await,
     }
 }
 
-/// Writes these parts; false if the backend takes no more.
+/// Writes these parts; false if the backend takes no more. `wrote` says whether it took any.
 async fn put(
     write: &mut (impl AsyncWriteExt + Unpin),
     parts: &[&[u8]],
+    wrote: &mut bool,
     within: Duration,
 ) -> Result<bool, Failure> {
     let writing = async {
         for part in parts {
-            write.write_all(part).await?;
+            let mut part = *part;
+            while !part.is_empty() {
+                match write.write(part).await? {
+                    0 => return Err(std::io::ErrorKind::WriteZero.into()),
+                    bytes => part = &part[bytes..],
+                }
+                *wrote = true;
+            }
         }
         std::io::Result::Ok(())
     };
@@ -223,7 +273,11 @@ async fn pass_body(
                 if framing != Framing::Chunked {
                     left -= take as u64;
                 }
-                taken(timeout(idle, sending.send_data(data.freeze())).await)?;
+                let mut data = data.freeze();
+                while !data.is_empty() {
+                    let piece = data.split_to(data.len().min(LEAST_BYTES as usize));
+                    taken(timeout(idle, sending.send_data(piece)).await)?;
+                }
             }
             Event::More => {
                 let reading = more(read, input, "in the middle of the body");

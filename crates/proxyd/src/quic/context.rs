@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use tokio::sync::Semaphore;
+
 use super::upstream::Idle;
 use crate::access::{AccessLog, Line};
 use crate::backend::{Backend, pick};
@@ -18,13 +20,40 @@ pub(super) struct Context {
     pub(super) idle: Idle,
     log: Mutex<AccessLog>,
     turn: AtomicUsize,
+    gates: Mutex<Vec<(Arc<Backend>, Arc<Gate>)>>,
+}
+
+/// Connections to one backend.
+pub(super) struct Gate {
+    /// One permit for each that there may be.
+    pub(super) room: Arc<Semaphore>,
+    /// Held by the one who asks a full queue again and again.
+    pub(super) asking: tokio::sync::Mutex<()>,
 }
 
 impl Context {
     pub(super) fn new(shared: Arc<Shared>, counters: Arc<Counters>) -> std::io::Result<Context> {
         let log = AccessLog::open(shared.live().1.as_deref())?;
         let (log, turn) = (Mutex::new(log), AtomicUsize::new(0));
-        Ok(Context { shared, counters, idle: Idle::default(), log, turn })
+        let (idle, gates) = (Idle::default(), Mutex::default());
+        Ok(Context { shared, counters, idle, log, turn, gates })
+    }
+
+    /// The gate of that backend; those of backends that a reload took away go.
+    pub(super) fn gate(&self, live: &Live, backend: &Arc<Backend>) -> Arc<Gate> {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, gate)) = gates.iter().find(|(other, _)| Arc::ptr_eq(other, backend)) {
+            return Arc::clone(gate);
+        }
+        gates.retain(|(other, _)| live.backends.iter().any(|one| Arc::ptr_eq(one, other)));
+        let most = match live.limits.backend_connections {
+            0 => Semaphore::MAX_PERMITS,
+            most => most.min(Semaphore::MAX_PERMITS),
+        };
+        let room = Arc::new(Semaphore::new(most));
+        let gate = Arc::new(Gate { room, asking: tokio::sync::Mutex::new(()) });
+        gates.push((Arc::clone(backend), Arc::clone(&gate)));
+        gate
     }
 
     /// The backend for the next try.

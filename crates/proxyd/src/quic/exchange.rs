@@ -12,7 +12,7 @@ use h3_quinn::BidiStream;
 use tokio::time::{sleep, timeout};
 
 use super::bodies::{
-    Failure, Receiving, Sending, failure, pass_request, pass_response, piece, read_answer, upstream,
+    Body, Failure, Sending, failure, pass_request, pass_response, read_answer, upstream,
 };
 use super::context::Context;
 use super::message::{as_lines, own};
@@ -21,14 +21,13 @@ use crate::config::{Live, Timeouts};
 use crate::error::{Error, Kind, Source};
 use crate::http::{Facts, Framing, Method, Reader, Scheme, parse_request, write_request};
 use crate::metrics::add;
+use crate::retry::Attempt;
 
 /// A request that is ready for a backend.
 pub(super) struct Ready {
     pub(super) head: Vec<u8>,
     pub(super) method: Method,
     pub(super) framing: Framing,
-    /// What has come of the body.
-    first: Option<Bytes>,
     name: String,
 }
 
@@ -50,7 +49,8 @@ pub(super) async fn serve(
     context: Arc<Context>,
 ) {
     let started = Instant::now();
-    let (mut sending, mut receiving) = stream.split();
+    let (mut sending, receiving) = stream.split();
+    let mut receiving = Body::new(receiving);
     add(&context.counters.requests, 1);
     let (live, _) = context.shared.live();
     let mut told = Told::default();
@@ -71,12 +71,15 @@ pub(super) async fn serve(
             told.status = *status;
             let text = (!is_head).then(|| format!("{error}\n"));
             let within = Timeouts::of(live.timeouts.body_idle_ms);
-            if timeout(within, answer(&mut sending, *status, text)).await.is_err() {
+            if timeout(within, answer(&mut sending, *status, &live.quic.allow(), text))
+                .await
+                .is_err()
+            {
                 sending.stop_stream(Code::H3_REQUEST_CANCELLED);
             }
-            receiving.stop_sending(Code::H3_NO_ERROR);
         }
     }
+    drop(receiving);
     let took = started.elapsed();
     context.counters.answered(told.status, took);
     add(&context.counters.response_body_bytes, told.body_bytes);
@@ -94,8 +97,8 @@ pub(super) async fn serve(
 }
 
 /// The proxy's own answer, as far as the client takes it.
-async fn answer(sending: &mut Sending, status: u16, text: Option<String>) {
-    let _ = sending.send_response(own(status)).await;
+async fn answer(sending: &mut Sending, status: u16, allow: &str, text: Option<String>) {
+    let _ = sending.send_response(own(status, allow)).await;
     if let Some(text) = text {
         let _ = sending.send_data(Bytes::from(text)).await;
     }
@@ -105,38 +108,41 @@ async fn answer(sending: &mut Sending, status: u16, text: Option<String>) {
 /// Waits for the first piece of a body whose length is not told, to know whether there is one.
 async fn prepare(
     request: &http::Request<()>,
-    receiving: &mut Receiving,
+    receiving: &mut Body,
     client: IpAddr,
     live: &Live,
 ) -> Result<Ready, Failure> {
     let told = request.headers().contains_key(http::header::CONTENT_LENGTH);
-    let first = if told { None } else { piece(receiving, &live.timeouts).await? };
+    let has_body = told || receiving.look(&live.timeouts).await?;
     let refused = |refusal: crate::http::Refusal| {
-        let error = Error::new(Source::Downstream, Kind::Malformed, refusal.reason);
+        let kind =
+            if matches!(refusal.status, 403 | 405) { Kind::NotPublic } else { Kind::Malformed };
+        let error = Error::new(Source::Downstream, kind, refusal.reason);
         (refusal.status, error)
     };
-    let lines = as_lines(request, first.is_some()).map_err(refused)?;
+    let lines = as_lines(request, has_body && !told).map_err(refused)?;
     if lines.len() > live.http.head_bytes {
         return Err((431, Error::new(Source::Downstream, Kind::TooLarge, "the head")));
     }
     let parsed = parse_request(&lines, &live.http).map_err(refused)?;
+    live.quic.admit(parsed.method, parsed.target.path).map_err(refused)?;
     let facts = Facts {
         client: Some(client),
         scheme: Scheme::Https,
-        trust_forwarded: live.trust_forwarded,
+        trust_forwarded: live.quic.trust_forwarded,
         // It is read into this process and encrypted here.
         reader: Reader::Cpu,
     };
     let mut head = Vec::with_capacity(lines.len() + 256);
     write_request(&parsed, &facts, &mut head);
     let name = format!("{} {}", parsed.method, parsed.target.path);
-    Ok(Ready { head, method: parsed.kind, framing: parsed.framing, first, name })
+    Ok(Ready { head, method: parsed.kind, framing: parsed.framing, name })
 }
 
 async fn exchange(
-    mut ready: Ready,
+    ready: Ready,
     sending: &mut Sending,
-    receiving: &mut Receiving,
+    receiving: &mut Body,
     live: &Live,
     context: &Context,
     told: &mut Told,
@@ -150,7 +156,11 @@ async fn exchange(
         let reusable = if fresh_only { None } else { context.idle.take(&backend, idle) };
         let connected = match reusable {
             Some(upstream) => Ok(upstream),
-            None => connect(&backend, Timeouts::of(live.timeouts.connect_ms)).await,
+            None => {
+                let gate = context.gate(live, &backend);
+                let within = Timeouts::of(live.timeouts.connect_ms);
+                connect(&backend, &gate, &context.idle, within).await
+            }
         };
         told.backend = backend.address.to_string();
         let failed = match connected {
@@ -165,19 +175,18 @@ async fn exchange(
                     },
                     1,
                 );
-                match on_connection(to, &mut ready, sending, receiving, live, context, told).await {
+                match on_connection(to, &ready, sending, receiving, live, context, told).await {
                     Ok(()) => {
                         backend.answered();
                         return Ok(());
                     }
                     Err((status, error)) => {
-                        // As with HTTP/1.1: a connection that may have been closed under the
-                        // request, and a request that does no harm twice.
-                        let stale = error.kind == Kind::Closed && reused;
-                        if !stale {
+                        let closed = error.kind == Kind::Closed;
+                        if !closed || !reused {
                             blame(&error, &backend, live, context);
                         }
-                        if !stale || !error.retryable || told.begun {
+                        let left = tries < live.limits.tries || (reused && tries == 1);
+                        if !closed || !left || !error.retryable {
                             return Err((status, error));
                         }
                         fresh_only = true;
@@ -188,7 +197,7 @@ async fn exchange(
             }
         };
         blame(&failed, &backend, live, context);
-        if tries >= live.limits.tries {
+        if tries >= live.limits.tries || !failed.retryable {
             return Err(failure(failed));
         }
         add(&context.counters.backend_retries, 1);
@@ -236,19 +245,19 @@ async fn beside<T>(
 /// Both directions at once, on one connection.
 async fn on_connection(
     to: Upstream,
-    ready: &mut Ready,
+    ready: &Ready,
     sending: &mut Sending,
-    receiving: &mut Receiving,
+    receiving: &mut Body,
     live: &Live,
     context: &Context,
     told: &mut Told,
 ) -> Result<(), Failure> {
-    let Upstream { stream, mut input, backend, .. } = to;
+    let Upstream { stream, mut input, backend, reused, permit, .. } = to;
     let (mut read, mut write) = tokio::io::split(stream);
-    let first = ready.first.take();
+    let mut wrote = false;
     let (mut sent, mut interims) = (None, 0);
     let result = {
-        let request = pass_request(&mut write, ready, first, receiving, live, context);
+        let request = pass_request(&mut write, ready, &mut wrote, receiving, live, context);
         tokio::pin!(request);
         let within = Timeouts::of(live.timeouts.backend_header_ms);
         let head = read_answer(&mut read, &mut input, &mut interims, ready.method, live);
@@ -263,17 +272,21 @@ async fn on_connection(
     match result {
         Ok(keep) => {
             if keep && sent == Some(true) && input.is_empty() {
-                context.idle.keep(read.unsplit(write), backend, live.limits.backend_idle);
-            } else if sent.is_none() {
-                receiving.stop_sending(Code::H3_NO_ERROR);
+                let stream = (read.unsplit(write), permit);
+                context.idle.keep(stream, backend, live.limits.backend_idle);
             }
             Ok(())
         }
         Err((status, error)) => {
-            let replayable = ready.framing == Framing::None && ready.method.is_idempotent();
-            let unheard = input.is_empty() && interims == 0;
-            let silent = unheard && error.source == Source::Upstream && !told.begun;
-            Err((status, error.retryable(replayable && silent)))
+            let attempt = Attempt {
+                consumed: receiving.consumed(),
+                sent: wrote,
+                heard: !input.is_empty() || interims > 0 || told.begun,
+                reused,
+                safe: ready.method.is_safe(),
+            };
+            let retryable = error.source == Source::Upstream && attempt.may_repeat();
+            Err((status, error.retryable(retryable)))
         }
     }
 }

@@ -76,12 +76,15 @@ pub(super) fn as_fields(response: &Response<'_>) -> Option<http::Response<()>> {
     Some(fields)
 }
 
-/// The proxy's own answer, and its text.
-pub(super) fn own(status: u16) -> http::Response<()> {
+/// The head of the proxy's own answer; `allow` is for a 405.
+pub(super) fn own(status: u16, allow: &str) -> http::Response<()> {
     let mut fields = http::Response::new(());
     *fields.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
     let text = HeaderValue::from_static("text/plain");
     fields.headers_mut().insert(http::header::CONTENT_TYPE, text);
+    if let (405, Ok(allow)) = (status, HeaderValue::from_str(allow)) {
+        fields.headers_mut().insert(http::header::ALLOW, allow);
+    }
     fields
 }
 
@@ -123,8 +126,7 @@ mod tests {
     fn a_response_loses_what_concerns_the_connection() {
         let head =
             "HTTP/1.1 200 OK\r\nConnection: X-A\r\nX-A: 1\r\nX-B: 2\r\nContent-Length: 5\r\n\r\n";
-        let parsed =
-            parse_response(head.as_bytes(), Method::Idempotent, &Limits::default()).unwrap();
+        let parsed = parse_response(head.as_bytes(), Method::Safe, &Limits::default()).unwrap();
         let fields = as_fields(&parsed).unwrap();
         let names: Vec<_> = fields.headers().keys().map(HeaderName::as_str).collect();
         assert_eq!(names.len(), 3, "{names:?}");

@@ -8,8 +8,10 @@ use bytes::BytesMut;
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use super::context::Gate;
 use crate::backend::Backend;
 use crate::error::{Error, Kind, Source};
 use crate::net::{Address, is_silent};
@@ -28,6 +30,8 @@ pub(super) struct Upstream {
     pub(super) backend: Arc<Backend>,
     /// Whether it had served before.
     pub(super) reused: bool,
+    /// Its place among the connections to its backend.
+    pub(super) permit: OwnedSemaphorePermit,
     idle_since: Instant,
 }
 
@@ -51,21 +55,48 @@ impl Idle {
     }
 
     /// Keeps a connection; beyond `limit` the oldest goes.
-    pub(super) fn keep(&self, stream: Box<dyn Socket>, backend: Arc<Backend>, limit: usize) {
+    pub(super) fn keep(
+        &self,
+        (stream, permit): (Box<dyn Socket>, OwnedSemaphorePermit),
+        backend: Arc<Backend>,
+        limit: usize,
+    ) {
         let (input, idle_since) = (BytesMut::new(), Instant::now());
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        list.push(Upstream { stream, input, backend, reused: true, idle_since });
+        list.push(Upstream { stream, input, backend, reused: true, permit, idle_since });
         while list.len() > limit {
             list.remove(0);
         }
     }
 }
 
-/// A new connection.
-pub(super) async fn connect(backend: &Arc<Backend>, within: Duration) -> Result<Upstream, Error> {
+impl Idle {
+    /// Closes the connection to that backend that has been idle longest, for another's sake.
+    fn drop_oldest(&self, backend: &Arc<Backend>) {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = list.iter().position(|one| Arc::ptr_eq(&one.backend, backend)) {
+            list.remove(at);
+        }
+    }
+}
+
+/// A new connection, once there may be another.
+pub(super) async fn connect(
+    backend: &Arc<Backend>,
+    gate: &Gate,
+    idle: &Idle,
+    within: Duration,
+) -> Result<Upstream, Error> {
+    if gate.room.available_permits() == 0 {
+        idle.drop_oldest(backend);
+    }
+    let Ok(Ok(permit)) = timeout(within, Arc::clone(&gate.room).acquire_owned()).await else {
+        let why = "every connection to a backend is taken, and none became free in time";
+        return Err(Error::new(Source::Internal, Kind::Busy, why));
+    };
     let connecting = async {
         let stream: Box<dyn Socket> = match &backend.address {
-            Address::Unix(path) => Box::new(connect_unix(path).await?),
+            Address::Unix(path) => Box::new(connect_unix(path, gate).await?),
             Address::Tcp(address) => {
                 let stream = TcpStream::connect(address).await?;
                 stream.set_nodelay(true)?;
@@ -81,6 +112,7 @@ pub(super) async fn connect(backend: &Arc<Backend>, within: Duration) -> Result<
             input: BytesMut::new(),
             backend: Arc::clone(backend),
             reused: false,
+            permit,
             idle_since: Instant::now(),
         }),
         Ok(Err(cause)) => {
@@ -91,12 +123,16 @@ pub(super) async fn connect(backend: &Arc<Backend>, within: Duration) -> Result<
     }
 }
 
-/// A unix backend whose queue is full says EAGAIN, and no event says when it is not: asked again.
-async fn connect_unix(path: &std::path::Path) -> std::io::Result<UnixStream> {
+/// A unix backend whose queue is full says EAGAIN, and no event says when it is not: asked again,
+/// by one of those who wait, and ever more seldom.
+async fn connect_unix(path: &std::path::Path, gate: &Gate) -> std::io::Result<UnixStream> {
+    let _alone = gate.asking.lock().await;
+    let mut pause = Duration::from_millis(2);
     loop {
         match UnixStream::connect(path).await {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                tokio::time::sleep(Duration::from_millis(2)).await;
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_millis(32));
             }
             result => return result,
         }

@@ -12,9 +12,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use libc::{c_int, c_void, cmsghdr, iovec, msghdr};
 use rustix::io::Errno;
 use rustls::{ConnectionTrafficSecrets, ExtractedSecrets, ProtocolVersion};
+use zeroize::Zeroizing;
 
 use crate::net::{Io, Raw};
 
+/// More than any `struct tls12_crypto_info_…` has.
+const INFO_BYTES: usize = 64;
 const ALERT: u8 = 21;
 const APPLICATION_DATA: u8 = 23;
 const CLOSE_NOTIFY: u8 = 0;
@@ -80,8 +83,13 @@ pub(crate) fn hand_over(
 }
 
 /// `struct tls12_crypto_info_…` of `<linux/tls.h>`, field by field: version, cipher, iv, key,
-/// salt, sequence number. The first four bytes of a GCM nonce are its salt.
-fn crypto_info(version: u16, sequence: u64, keys: &ConnectionTrafficSecrets) -> Option<Vec<u8>> {
+/// salt, sequence number. The first four bytes of a GCM nonce are its salt. It is wiped when it is
+/// dropped; rustls wipes its own.
+fn crypto_info(
+    version: u16,
+    sequence: u64,
+    keys: &ConnectionTrafficSecrets,
+) -> Option<Zeroizing<Vec<u8>>> {
     let (cipher, key, iv, salt_bytes) = match keys {
         ConnectionTrafficSecrets::Aes128Gcm { key, iv } => {
             (libc::TLS_CIPHER_AES_GCM_128, key, iv, 4)
@@ -95,7 +103,8 @@ fn crypto_info(version: u16, sequence: u64, keys: &ConnectionTrafficSecrets) -> 
         _ => return None,
     };
     let (salt, iv) = iv.as_ref().split_at(salt_bytes);
-    let mut info = Vec::with_capacity(64);
+    // Room for all of it: what grows leaves a copy behind that nobody wipes.
+    let mut info = Zeroizing::new(Vec::with_capacity(INFO_BYTES));
     info.extend_from_slice(&version.to_ne_bytes());
     info.extend_from_slice(&cipher.to_ne_bytes());
     for part in [iv, key.as_ref(), salt, &sequence.to_be_bytes()] {
@@ -156,13 +165,16 @@ pub(crate) fn recv(socket: &mut Raw<'_>, into: &mut [u8]) -> Result<Io, Errno> {
 /// which for small records is up to twice their bytes; then the half that is left holds a record
 /// of 16 KiB also in the smallest buffer that TCP gives a connection by itself, of ten packets.
 pub(crate) fn held_up(socket: &OwnedFd) -> Option<u64> {
-    let mut unacknowledged: c_int = 0;
-    // SAFETY: SIOCOUTQ, which is TIOCOUTQ, writes one int to the pointer; the descriptor is open.
-    let asked =
-        unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut unacknowledged) };
     let buffer = rustix::net::sockopt::socket_send_buffer_size(socket).unwrap_or(0) as u64;
-    let unacknowledged = u64::try_from(unacknowledged).unwrap_or(0);
-    (asked == 0 && unacknowledged > buffer / 4).then_some(unacknowledged)
+    unacknowledged(socket).filter(|bytes| *bytes > buffer / 4)
+}
+
+/// Bytes that were sent and not acknowledged yet.
+pub(crate) fn unacknowledged(socket: &OwnedFd) -> Option<u64> {
+    let mut bytes: c_int = 0;
+    // SAFETY: SIOCOUTQ, which is TIOCOUTQ, writes one int to the pointer; the descriptor is open.
+    let asked = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    u64::try_from(bytes).ok().filter(|_| asked == 0)
 }
 
 /// Says goodbye; false if the socket doesn't take it yet. Only without anything
@@ -271,6 +283,7 @@ mod tests {
             let info = crypto_info(libc::TLS_1_3_VERSION, 0x0102, keys).unwrap();
             assert_eq!(info.len(), size);
             assert_eq!(info[..2], libc::TLS_1_3_VERSION.to_ne_bytes());
+            assert_eq!(info.capacity(), INFO_BYTES, "it has not grown");
             assert_eq!(info[info.len() - nonce..], [0, 0, 0, 0, 0, 0, 1, 2]);
         }
         let gcm = crypto_info(libc::TLS_1_3_VERSION, 0, all[1].as_ref().unwrap()).unwrap();

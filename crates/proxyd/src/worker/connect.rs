@@ -1,17 +1,14 @@
 //! How an exchange gets its connection to a backend.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::io::Errno;
 
 use super::context::Context;
+use super::exchange::Waits;
 use super::session::{Phase, Session, Step};
 use super::upstreams::Opened;
 use crate::error::{Error, Kind, Source};
-
-/// How soon a unix backend whose queue is full is asked again.
-const QUEUE_RETRY: Duration = Duration::from_millis(2);
 
 impl Session {
     /// Gets a connection to a backend.
@@ -23,12 +20,17 @@ impl Session {
         if exchange.up.is_some() {
             return self.connecting(context);
         }
-        if exchange.retry_at.is_some_and(|retry| retry > context.now) {
-            return Step::Wait;
-        }
-        let backend = match (&exchange.tried, exchange.retry_at.take()) {
-            (Some(backend), Some(_)) => Arc::clone(backend),
-            (tried, _) => {
+        let again = match std::mem::replace(&mut exchange.waits, Waits::No) {
+            Waits::Yes => {
+                exchange.waits = Waits::Yes;
+                return Step::Wait;
+            }
+            Waits::Called => true,
+            Waits::No => false,
+        };
+        let backend = match &exchange.tried {
+            Some(backend) if again => Arc::clone(backend),
+            tried => {
                 let tried = tried.clone();
                 exchange.tries += 1;
                 context.pick(tried.as_ref())
@@ -43,7 +45,8 @@ impl Session {
             exchange.up = Some(upstream);
             return self.connected(context);
         }
-        match context.upstreams.open(&context.poll, &backend, self.key, context.now) {
+        let limit = (context.live.limits.backend_connections, again);
+        match context.upstreams.open(&context.poll, &backend, self.key, limit, context.now) {
             Ok(Opened::Ready(upstream)) => {
                 exchange.up = Some(upstream);
                 self.connected(context)
@@ -52,16 +55,14 @@ impl Session {
                 exchange.up = Some(upstream);
                 Step::Wait
             }
-            Ok(Opened::QueueFull) => {
-                exchange.retry_at = Some(context.now + QUEUE_RETRY);
-                if self.since + Duration::from_millis(context.live.timeouts.connect_ms)
-                    > context.now
-                {
-                    return Step::Wait;
-                }
-                self.connect_failed(Errno::AGAIN, context)
+            Ok(Opened::Busy) => {
+                exchange.waits = Waits::Yes;
+                Step::Wait
             }
-            Err(errno) => self.connect_failed(errno, context),
+            Err(errno) => {
+                context.upstreams.gates.call(&backend);
+                self.connect_failed(errno, context)
+            }
         }
     }
 

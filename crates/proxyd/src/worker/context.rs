@@ -11,8 +11,9 @@ use crate::access::AccessLog;
 use crate::backend::{Backend, pick};
 use crate::config::Live;
 use crate::metrics::Counters;
-use crate::net::Applied;
+use crate::net::{Address, Applied};
 use crate::pipe::Pool;
+use crate::policy::{Place, Policy};
 
 /// What is asked of the workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,9 +98,17 @@ pub(super) struct Context {
     pub(super) now: Instant,
     pub(super) draining: bool,
     pub(super) turn: usize,
+    /// What each door lets in.
+    pub(super) policies: Vec<Policy>,
 }
 
 impl Context {
+    /// Takes up what the present settings let in at each door.
+    pub(super) fn take_policies(&mut self, doors: &[Address]) {
+        let edges = &self.live.edges;
+        self.policies = doors.iter().map(|at| edges.policy(&Place::At(at))).collect();
+    }
+
     /// The backend for the next try.
     pub(super) fn pick(&mut self, tried: Option<&Arc<Backend>>) -> Arc<Backend> {
         Arc::clone(pick(&self.live.backends, &mut self.turn, tried, self.now))

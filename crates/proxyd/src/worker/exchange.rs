@@ -12,6 +12,21 @@ use crate::config::Timeouts;
 use crate::http::{
     Framing, INTERIMS_MAX, Method, Request, Response, Scanner, TOO_MANY_INTERIMS, write_response,
 };
+use crate::retry::Attempt;
+
+/// What a client must send of a body, or take of one, in each `timeouts.body_idle_ms`.
+pub(crate) const LEAST_BYTES: u64 = 16 << 10;
+
+/// Whether an exchange waits until there may be another connection to its backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// It doesn't.
+    No,
+    /// It is in the queue.
+    Yes,
+    /// It is its turn.
+    Called,
+}
 
 /// One request and its response.
 #[derive(Debug)]
@@ -26,8 +41,12 @@ pub(super) struct Exchange {
     /// The head for the backend, kept for another try.
     head: Vec<u8>,
     pub(super) started: Instant,
-    /// When a byte last moved.
+    /// When enough bytes had last moved.
     pub(super) last: Instant,
+    /// Bytes of the client's side then.
+    mark: u64,
+    /// Bytes of the response that the client had acknowledged when that was last looked at.
+    acknowledged: u64,
     pub(super) request: Flow,
     pub(super) response: Flow,
     pub(super) up: Option<Upstream>,
@@ -36,8 +55,8 @@ pub(super) struct Exchange {
     pub(super) tries: u32,
     /// Whether the connection had served before.
     pub(super) reused: bool,
-    /// When a full queue is to be asked again.
-    pub(super) retry_at: Option<Instant>,
+    /// Whether it waits for others' connections.
+    pub(super) waits: Waits,
     /// When the request was sent, or given up.
     pub(super) sent_at: Option<Instant>,
     /// The backend takes no more of the request, but may still answer.
@@ -69,13 +88,15 @@ impl Exchange {
             head,
             started,
             last: now,
+            mark: 0,
+            acknowledged: 0,
             request: Flow::new(),
             response: Flow::new(),
             up: None,
             tried: None,
             tries: 0,
             reused: false,
-            retry_at: None,
+            waits: Waits::No,
             sent_at: None,
             broken: false,
             scanner: Scanner::default(),
@@ -92,15 +113,9 @@ impl Exchange {
         self.keep_client
     }
 
-    /// Whether a full queue is to be asked again, now that the timer came.
-    pub(super) fn wants_retry(&mut self) -> bool {
-        self.retry_at.is_some()
-    }
-
     pub(super) fn deadline(&self, phase: Phase, since: Instant, timeouts: &Timeouts) -> Instant {
         if phase == Phase::Connect {
-            let end = since + Duration::from_millis(timeouts.connect_ms);
-            return self.retry_at.map_or(end, |retry| retry.min(end));
+            return since + Duration::from_millis(timeouts.connect_ms);
         }
         match self.sent_at {
             Some(sent) if self.status.is_none() => {
@@ -110,8 +125,10 @@ impl Exchange {
         }
     }
 
-    /// Another try begins: nothing has been sent, as far as the flows know.
+    /// Another try begins: nothing has been sent, as far as the flows know, and nothing of the
+    /// body consumed, or its rest would be taken for its beginning.
     pub(super) fn rewind(&mut self, body_limit: u64, may_splice: bool) {
+        debug_assert_eq!(self.request.consumed, 0, "a request is not begun again in its middle");
         self.request = Flow::new();
         self.request.out.push(&self.head);
         self.request.start(self.framing, coding(self.framing), may_splice, body_limit);
@@ -119,6 +136,45 @@ impl Exchange {
         self.interims = 0;
         self.sent_at = None;
         self.broken = false;
+    }
+
+    /// Bytes have moved; `taken` of the response are with the client's socket. Who is waited for
+    /// begins his time anew: a backend with any byte, for it may be at work on the next; a client
+    /// with no fewer than the least.
+    pub(super) fn progressed(&mut self, taken: u64, now: Instant) {
+        let (waits_for_client, bytes) = match self.sent_at {
+            None => (self.request.is_drained(), self.request.consumed),
+            Some(_) => (!self.response.is_drained(), taken),
+        };
+        if !waits_for_client || bytes.abs_diff(self.mark) >= LEAST_BYTES {
+            self.last = now;
+            self.mark = bytes;
+        }
+    }
+
+    /// Whether the client has taken enough out of its socket since this was last asked, though
+    /// the socket had no room for more.
+    pub(super) fn drips(&mut self, taken: u64, unacknowledged: u64, now: Instant) -> bool {
+        let acknowledged = taken.saturating_sub(unacknowledged);
+        let enough = acknowledged >= self.acknowledged + LEAST_BYTES;
+        self.acknowledged = acknowledged;
+        if enough {
+            self.last = now;
+        }
+        enough
+    }
+
+    /// How far the request got on the present connection.
+    pub(super) fn attempt(&self) -> Attempt {
+        Attempt {
+            consumed: self.request.consumed,
+            sent: self.request.sent > 0,
+            heard: self.interims > 0
+                || self.status.is_some()
+                || self.up.as_ref().is_some_and(|up| !up.input.is_empty()),
+            reused: self.reused,
+            safe: self.method.is_safe(),
+        }
     }
 
     /// Rises with every byte that goes anywhere.

@@ -2,7 +2,7 @@
 //! between, if the bytes are spliced.
 //!
 //! Order is kept by one rule: what waits in `out` goes before what is in the pipe, and while the
-//! pipe holds bytes nothing is added to either.
+//! pipe holds bytes nothing is added to `out`.
 //!
 //! Chunked bodies are spliced too. Their framing has to be read, and what is read past it has to
 //! be copied; a peek would cost a second look at the same bytes and a second call. So reads near
@@ -21,6 +21,10 @@ use crate::splice::Moved;
 const OUT_BYTES: usize = 64 << 10;
 /// A read that looks for framing, where what follows can be spliced.
 const FRAMING_READ_BYTES: usize = 512;
+
+/// A pipe that a slow sink draws from is filled again once so much of it is free, so that the source
+/// sees how fast the sink is, and not how slowly a whole pipe empties.
+const REFILL_BYTES: usize = 64 << 10;
 
 /// How the other side is told where the body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +90,9 @@ pub(super) struct Flow {
     may_splice: bool,
     /// Bytes that the sink took, framing included.
     pub(super) sent: u64,
+    /// Bytes of the source's stream that are gone from it, framing included: none of them can be
+    /// had a second time.
+    pub(super) consumed: u64,
     /// Bytes of the body that came through a pipe.
     pub(super) spliced: u64,
     /// Bytes of the body that came through a buffer.
@@ -104,6 +111,7 @@ impl Flow {
             pipe: None,
             may_splice: false,
             sent: 0,
+            consumed: 0,
             spliced: 0,
             copied: 0,
             limit: u64::MAX,
@@ -140,6 +148,19 @@ impl Flow {
         }
     }
 
+    /// Whether nothing of what was read waits for the sink.
+    pub(super) fn is_drained(&self) -> bool {
+        self.out.is_empty() && self.held() == 0
+    }
+
+    /// Whether the pipe holds something, and takes more of the same. A chunked body's does not:
+    /// what follows a chunk is framing, and goes another way.
+    fn may_refill(&self) -> bool {
+        let plain = matches!(self.left, Left::Bytes(_) | Left::UntilClose);
+        let room = |pipe: &Pipe| pipe.held() > 0 && pipe.held() + REFILL_BYTES <= pipe.capacity;
+        plain && self.out.is_empty() && self.pipe.as_ref().is_some_and(room)
+    }
+
     fn held(&self) -> usize {
         self.pipe.as_ref().map_or(0, Pipe::held)
     }
@@ -154,7 +175,7 @@ impl Flow {
     ) -> Result<Pump, FlowError> {
         loop {
             let before = self.body_bytes();
-            let filled = self.held() == 0
+            let filled = (self.held() == 0 || self.may_refill())
                 && self.out.len() < OUT_BYTES
                 && self.fill(source, input, tools)?;
             let flushed = self.flush(sink)?;
@@ -198,7 +219,23 @@ impl Flow {
         Ok(self.sent > sent_before)
     }
 
-    /// Reads once; true if there was anything. The pipe is empty.
+    /// Adds to a pipe that holds something. An end or an error of the source is left for when what
+    /// came before it is gone.
+    fn refill(&mut self, source: &mut Conn, left: u64) -> Result<bool, FlowError> {
+        let Some(pipe) = self.pipe.as_mut() else { return Ok(false) };
+        let limit = usize::try_from(left).unwrap_or(usize::MAX);
+        match source.splice_into(pipe, limit) {
+            Ok(Moved::Bytes(bytes)) => {
+                self.spliced += bytes as u64;
+                self.took(bytes as u64);
+                self.check_limit()?;
+                Ok(true)
+            }
+            Ok(Moved::Blocked | Moved::End | Moved::Unsupported) | Err(_) => Ok(false),
+        }
+    }
+
+    /// Reads once; true if there was anything. The pipe is empty, or takes more of the same.
     fn fill(
         &mut self,
         source: &mut Conn,
@@ -211,6 +248,9 @@ impl Flow {
             Left::UntilClose => u64::MAX,
             Left::Chunks(_) => return self.fill_chunked(source, input, tools),
         };
+        if self.held() > 0 {
+            return self.refill(source, left);
+        }
         if !input.is_empty() {
             self.take_buffered(input, left);
             return Ok(true);
@@ -249,6 +289,7 @@ impl Flow {
     }
 
     fn took(&mut self, bytes: u64) {
+        self.consumed += bytes;
         match &mut self.left {
             Left::Bytes(left) => {
                 *left -= bytes;
@@ -357,6 +398,7 @@ impl Flow {
                 _ => {}
             }
             any |= used > 0;
+            self.consumed += used as u64;
             input.consume(used);
             match event {
                 Event::More => break,

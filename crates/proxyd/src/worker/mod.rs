@@ -5,6 +5,7 @@ mod connect;
 mod context;
 mod exchange;
 mod flow;
+mod gates;
 mod goodbye;
 mod outcome;
 mod pass;
@@ -16,6 +17,7 @@ mod upstreams;
 use rustix::event::epoll::{EventData, EventFlags};
 
 pub use self::context::{Shared, Stop};
+pub(crate) use self::exchange::LEAST_BYTES;
 pub use self::run::{Door, Worker};
 
 /// What every connection is registered for, once.

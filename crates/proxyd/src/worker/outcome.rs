@@ -3,6 +3,8 @@
 use rustix::io::Errno;
 
 use super::context::Context;
+use super::exchange::Waits;
+use super::flow::Flow;
 use super::session::{Phase, Session, Step};
 use crate::access::Line;
 use crate::error::{Error, Kind, Source};
@@ -41,6 +43,9 @@ impl Session {
         if let Some(upstream) = exchange.up.take() {
             context.upstreams.close(upstream);
         }
+        if let (Waits::Yes, Some(backend)) = (exchange.waits, &exchange.tried) {
+            context.upstreams.gates.leave(backend, self.key);
+        }
         exchange.request.release(&mut context.pipes);
         exchange.response.release(&mut context.pipes);
         let counters = &context.counters;
@@ -75,15 +80,17 @@ impl Session {
         tracing::debug!(%error, "exchange failed");
         self.blame(&error, context);
         let Some(exchange) = self.exchange.as_mut() else { return Step::Close };
-        let untold = exchange.response.sent == 0;
-        let again = error.retryable && untold && exchange.tries < context.live.limits.tries;
         // A connection that had served and is found closed says nothing about its backend, so it
         // takes no try away; there is at most one such in an exchange.
-        if again || (error.retryable && untold && exchange.reused && exchange.tries == 1) {
+        let left =
+            exchange.tries < context.live.limits.tries || (exchange.reused && exchange.tries == 1);
+        if error.retryable && left && exchange.attempt().may_repeat() {
             if let Some(upstream) = exchange.up.take() {
                 context.upstreams.close(upstream);
             }
             exchange.request.release(&mut context.pipes);
+            exchange.request = Flow::new();
+            exchange.waits = Waits::No;
             add(&context.counters.backend_retries, 1);
             self.enter(Phase::Connect, context.now);
             return Step::Again;
@@ -129,17 +136,9 @@ impl Session {
     /// The backend closed before it answered.
     pub(super) fn no_answer(&mut self, cause: Option<Errno>, context: &mut Context) -> Step {
         let Some(exchange) = self.exchange.as_ref() else { return Step::Close };
-        let silent =
-            exchange.up.as_ref().is_some_and(|up| up.input.is_empty()) && !exchange.interim;
-        // Unsent, or sent on a connection that may have been closed under it; and in both cases
-        // nothing of the body is gone that the next backend would need.
-        let unsent = exchange.request.sent == 0;
-        let replayable = exchange.request.body_bytes() == 0;
-        let retryable = silent
-            && replayable
-            && (unsent || (exchange.reused && exchange.method.is_idempotent()));
-        let context_text = if silent { "before it answered" } else { "in the middle of a head" };
-        let error = Error::new(Source::Upstream, Kind::Closed, context_text).retryable(retryable);
+        let heard = exchange.attempt().heard;
+        let context_text = if heard { "in the middle of its answer" } else { "before it answered" };
+        let error = Error::new(Source::Upstream, Kind::Closed, context_text).retryable(true);
         let error = match cause {
             Some(errno) => error.because(errno),
             None => error,
@@ -157,7 +156,11 @@ impl Session {
     pub(super) fn timed_out(&mut self, context: &mut Context) -> Step {
         let Some(exchange) = self.exchange.as_ref() else { return Step::Close };
         let timeout = |source, what: &'static str| Error::new(source, Kind::Timeout, what);
-        let error = if self.phase == Phase::Connect {
+        let error = if exchange.waits != Waits::No {
+            // Its health is not in doubt: it has enough to do.
+            let why = "every connection to a backend is taken, and none became free in time";
+            Error::new(Source::Internal, Kind::Busy, why)
+        } else if self.phase == Phase::Connect {
             timeout(Source::Upstream, "connecting").retryable(true)
         } else if exchange.sent_at.is_none() {
             let taking = exchange.up.as_ref().is_some_and(|up| up.conn.is_writable());

@@ -23,10 +23,10 @@ impl Session {
             Ok(_) => self.pass_response(context, budget),
             Err(step) => return step,
         };
-        let now = context.now;
         let progress = self.moved() != before;
+        let taken = self.taken();
         if let Some(exchange) = self.exchange.as_mut().filter(|_| progress) {
-            exchange.last = now;
+            exchange.progressed(taken, context.now);
         }
         match (request, response) {
             (_, Err(step)) => step,
@@ -41,6 +41,13 @@ impl Session {
     /// byte of the body was taken.
     fn moved(&self) -> u64 {
         self.conn.written() + self.exchange.as_ref().map_or(0, |exchange| exchange.moved())
+    }
+
+    /// Bytes of the response that its socket took.
+    pub(super) fn taken(&self) -> u64 {
+        let spliced = self.conn.can_splice_to();
+        let sent = self.exchange.as_ref().map_or(0, |exchange| exchange.response.sent);
+        if spliced { sent } else { self.conn.written() }
     }
 
     /// Client to backend. `Err` is the step that a failure led to.

@@ -1,13 +1,15 @@
 //! The loop of a worker.
 
-use std::net::SocketAddr;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use slab::Slab;
@@ -20,7 +22,7 @@ use super::{EVENTS, GENERATIONS, Key, Token};
 use crate::access::AccessLog;
 use crate::http::Scheme;
 use crate::metrics::{Counters, add, set};
-use crate::net::{BACKLOG, Conn, Layer, Listener};
+use crate::net::{Address, BACKLOG, Conn, Layer, Listener, origin};
 use crate::pipe::Pool;
 use crate::tls::Session as Tls;
 
@@ -33,11 +35,19 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What has no deadline of its own, the log and idle connections, is looked after so often.
 const TICK: Duration = Duration::from_secs(1);
 
+/// Whether somebody waits to be accepted.
+fn is_waited_at(listener: &Listener) -> bool {
+    let mut asked = [PollFd::new(listener, PollFlags::IN)];
+    rustix::event::poll(&mut asked, Some(&Timespec::default())) == Ok(1)
+}
+
 /// Where clients come in.
 #[derive(Debug, Clone)]
 pub struct Door {
     /// The socket.
     pub listener: Listener,
+    /// Where it was asked to listen.
+    pub asked: Address,
     /// What they speak.
     pub scheme: Scheme,
 }
@@ -49,11 +59,15 @@ pub struct Worker {
     timers: Timers,
     later: Vec<Key>,
     doors: Vec<Door>,
+    /// Where each was asked to listen; they stay when the doors are closed for good.
+    asked: Vec<Address>,
     /// Whether the doors are watched, and when they will be again if not.
     doors_open: bool,
     reopen_at: Option<Instant>,
     wake: Arc<OwnedFd>,
     generation: u32,
+    /// Connections by client.
+    origins: HashMap<IpAddr, usize>,
     live_generation: u64,
     ticked: Instant,
     /// When a graceful stop becomes a hard one.
@@ -76,7 +90,7 @@ impl Worker {
         epoll::add(&poll, &wake, Token::Wake.data(), EventFlags::IN)?;
         let live_generation = shared.generation();
         let (live, log) = shared.live();
-        let context = Context {
+        let mut context = Context {
             poll,
             upstreams: Upstreams::new(Arc::clone(&counters)),
             pipes: Pool::new(live.limits.pipes, live.limits.pipe_bytes),
@@ -87,7 +101,10 @@ impl Worker {
             now: Instant::now(),
             draining: false,
             turn: 0,
+            policies: Vec::new(),
         };
+        let asked: Vec<Address> = doors.iter().map(|door| door.asked.clone()).collect();
+        context.take_policies(&asked);
         let mut worker = Worker {
             ticked: context.now,
             context,
@@ -95,10 +112,12 @@ impl Worker {
             timers: Timers::default(),
             later: Vec::new(),
             doors,
+            asked,
             doors_open: false,
             reopen_at: None,
             wake,
             generation: 0,
+            origins: HashMap::new(),
             live_generation,
             stop_at: None,
         };
@@ -138,6 +157,7 @@ impl Worker {
                     session.drive(context)
                 });
             }
+            self.call_waiting();
             while let Some((at, key)) = self.timers.pop(self.context.now) {
                 self.drive(key, |session, context| {
                     if session.timer != Some(at) {
@@ -162,10 +182,30 @@ impl Worker {
         let until = |at: Option<Instant>| at.map(|at| at.saturating_duration_since(now));
         let busy = self.context.log.has_lines() || self.context.upstreams.has_idle();
         let tick = busy.then_some(TICK);
-        [self.timers.wait(now), until(self.reopen_at), until(self.stop_at), tick]
+        let called = self.context.upstreams.gates.wait_until(now);
+        [self.timers.wait(now), until(called), until(self.reopen_at), until(self.stop_at), tick]
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// Those whose turn it is for a connection to a backend. One that is gone leaves it to the next.
+    fn call_waiting(&mut self) {
+        loop {
+            let called = self.context.upstreams.gates.called(self.context.now);
+            if called.is_empty() {
+                return;
+            }
+            for (key, backend) in called {
+                let session = self.sessions.get_mut(key.index as usize);
+                let session = session.filter(|session| session.key == key);
+                if session.is_some_and(|session| session.called(&backend)) {
+                    self.drive(key, Session::drive);
+                } else {
+                    self.context.upstreams.gates.call(&backend);
+                }
+            }
+        }
     }
 
     fn on_event(&mut self, token: Token, flags: EventFlags) {
@@ -198,6 +238,7 @@ impl Worker {
         match work(session, &mut self.context) {
             Next::Close => {
                 let session = self.sessions.remove(index);
+                self.forget(session.origin);
                 session.dispose(&mut self.context);
                 self.open_doors_if_room();
             }
@@ -215,10 +256,45 @@ impl Worker {
         }
     }
 
+    /// One connection fewer of that client.
+    fn forget(&mut self, origin: Option<IpAddr>) {
+        let Some(origin) = origin else { return };
+        if let Entry::Occupied(mut held) = self.origins.entry(origin) {
+            *held.get_mut() -= 1;
+            if *held.get() == 0 {
+                held.remove();
+            }
+        }
+    }
+
+    /// Closes the clients that have been idle longest, some at a time, so that looking for them
+    /// does not cost more than it brings.
+    fn make_room(&mut self) {
+        let idle = self.sessions.iter().filter(|(_, session)| session.is_between());
+        let mut idle: Vec<_> = idle.map(|(_, session)| (session.since, session.key)).collect();
+        let some = self.sessions.len() / 64 + 1;
+        if idle.len() > some {
+            idle.select_nth_unstable(some);
+            idle.truncate(some);
+        }
+        for (_, key) in &idle {
+            add(&self.context.counters.connections_evicted, 1);
+            self.drive(*key, |session, context| session.evict(context.now));
+        }
+    }
+
     fn accept(&mut self, index: usize, at_most: usize) {
         for _ in 0..at_most {
-            if self.sessions.len() >= self.context.live.limits.connections {
-                return self.close_doors(None);
+            let limit = self.context.live.limits.connections;
+            if self.sessions.len() >= limit {
+                // Nobody is closed for one who isn't there.
+                if !self.doors.get(index).is_some_and(|door| is_waited_at(&door.listener)) {
+                    return;
+                }
+                self.make_room();
+                if self.sessions.len() >= limit {
+                    return self.close_doors(None);
+                }
             }
             let Some(door) = self.doors.get(index) else { return };
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -226,7 +302,7 @@ impl Worker {
             match rustix::net::acceptfrom_with(&door.listener, flags) {
                 Ok((fd, peer)) => {
                     let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-                    if let Err(error) = self.admit(fd, peer, scheme, tcp) {
+                    if let Err(error) = self.admit(fd, peer, scheme, tcp, index) {
                         add(&self.context.counters.connections_refused, 1);
                         tracing::debug!(%error, "a connection is closed unserved");
                     }
@@ -248,11 +324,19 @@ impl Worker {
         peer: Option<SocketAddr>,
         scheme: Scheme,
         tcp: bool,
+        door: usize,
     ) -> Result<(), Box<dyn std::error::Error>> {
         if tcp {
             rustix::net::sockopt::set_tcp_nodelay(&fd, true)?;
         }
         self.context.shared.mode.mark(&fd)?;
+        let peer = peer.map(|peer| peer.ip().to_canonical());
+        let most = self.context.live.limits.connections_per_client;
+        let origin = peer.filter(|_| !self.context.policies[door].trust_forwarded).map(origin);
+        let held = origin.and_then(|origin| self.origins.get(&origin)).copied().unwrap_or(0);
+        if most > 0 && held >= most {
+            return Err("its client has as many as it may".into());
+        }
         let layer = match (scheme, &self.context.live.tls) {
             (Scheme::Http, _) => Layer::Plain,
             (Scheme::Https, Some(tls)) => {
@@ -266,8 +350,10 @@ impl Worker {
         let key = Key { index: entry.key() as u32, generation: self.generation };
         epoll::add(&self.context.poll, &fd, Token::Client(key).data(), EVENTS)?;
         let conn = Conn::new(fd, layer);
-        let peer = peer.map(|peer| peer.ip().to_canonical());
-        entry.insert(Session::new(key, conn, peer, scheme, self.context.now));
+        entry.insert(Session::new(key, conn, (peer, scheme, door), origin, self.context.now));
+        if let Some(origin) = origin {
+            *self.origins.entry(origin).or_insert(0) += 1;
+        }
         add(&self.context.counters.connections_accepted, 1);
         self.context.counters.connections_open.fetch_add(1, Ordering::Relaxed);
         self.drive(key, Session::drive);
@@ -316,6 +402,7 @@ impl Worker {
             let (live, log) = self.context.shared.live();
             self.context.upstreams.retain(&live.backends);
             self.context.live = live;
+            self.context.take_policies(&self.asked);
             match AccessLog::open(log.as_deref()) {
                 Ok(log) => self.context.log = log,
                 Err(error) => tracing::error!(%error, "access log: the old one stays"),

@@ -2,12 +2,14 @@
 //! in order. While one is under way the next is not read: that is the client's back-pressure.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Key;
 use super::context::Context;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Waits};
+use crate::backend::Backend;
 use crate::buffer::Buffer;
 use crate::config::Timeouts;
 use crate::error::{Error, Kind, Source};
@@ -72,7 +74,11 @@ pub(super) struct Session {
     pub(super) conn: Conn,
     pub(super) input: Buffer,
     pub(super) peer: Option<IpAddr>,
+    /// The client that its connection is counted for.
+    pub(super) origin: Option<IpAddr>,
     pub(super) scheme: Scheme,
+    /// The door by which it came.
+    door: usize,
     pub(super) phase: Phase,
     /// When the phase began.
     pub(super) since: Instant,
@@ -95,8 +101,8 @@ impl Session {
     pub(super) fn new(
         key: Key,
         conn: Conn,
-        peer: Option<IpAddr>,
-        scheme: Scheme,
+        (peer, scheme, door): (Option<IpAddr>, Scheme, usize),
+        origin: Option<IpAddr>,
         now: Instant,
     ) -> Session {
         Session {
@@ -104,7 +110,9 @@ impl Session {
             conn,
             input: Buffer::default(),
             peer,
+            origin,
             scheme,
+            door,
             phase: Phase::Handshake,
             since: now,
             scanner: Scanner::default(),
@@ -216,11 +224,16 @@ impl Session {
             Ok(request) => request,
             Err(refusal) => return self.refuse(refusal, context),
         };
+        let policy = &context.policies[self.door];
+        if let Err(refusal) = policy.admit(request.method, request.target.path) {
+            let name = context.log.is_on().then(|| request.name());
+            return self.refuse_by(refusal, name.as_deref(), context);
+        }
         let splice = context.shared.splice && self.conn.can_splice_to();
         let facts = Facts {
             client: self.peer,
             scheme: self.scheme,
-            trust_forwarded: context.live.trust_forwarded,
+            trust_forwarded: policy.trust_forwarded,
             // What is spliced to the kernel's TLS is read by it at once.
             reader: if splice && !self.conn.is_encrypted() { Reader::Splice } else { Reader::Cpu },
         };
@@ -228,8 +241,7 @@ impl Session {
         write_request(&request, &facts, &mut passed_on);
         let mut exchange = Exchange::new(&request, passed_on, self.since, context.now);
         if context.log.is_on() {
-            exchange.name =
-                format!("{} {}{}", request.method, request.target.path, request.target.query);
+            exchange.name = request.name();
         }
         self.exchange = Some(Box::new(exchange));
         self.input.consume(end);
@@ -240,16 +252,22 @@ impl Session {
     /// Answers what can't be passed on; the connection ends with it, since where the next request
     /// would begin is anybody's guess.
     fn refuse(&mut self, refusal: Refusal, context: &mut Context) -> Step {
+        self.refuse_by(refusal, None, context)
+    }
+
+    /// The same for a request that was understood, by its name.
+    fn refuse_by(&mut self, refusal: Refusal, name: Option<&str>, context: &mut Context) -> Step {
         add(&context.counters.requests_refused, 1);
         let kind = match refusal.status {
             408 => Kind::Timeout,
             413 | 414 | 431 => Kind::TooLarge,
+            403 | 405 => Kind::NotPublic,
             _ => Kind::Malformed,
         };
         let error = Error::new(Source::Downstream, kind, refusal.reason);
         context.log.write(&crate::access::Line {
             client: self.peer,
-            request: "-",
+            request: name.unwrap_or("-"),
             status: refusal.status,
             body_bytes: 0,
             took: context.now.saturating_duration_since(self.since),
@@ -272,7 +290,8 @@ impl Session {
         context: &mut Context,
     ) -> Step {
         self.reply.clear();
-        self.reply.push_with(|out| write_reply(status, text, with_body, out));
+        let allow = if status == 405 { context.policies[self.door].allow() } else { String::new() };
+        self.reply.push_with(|out| write_reply(status, text, &allow, with_body, out));
         self.enter(Phase::Reply, context.now);
         Step::Again
     }
@@ -322,12 +341,37 @@ impl Session {
         self.since + Duration::from_millis(millis)
     }
 
+    /// It is its turn for a connection to that backend; false if it has no use for one any more.
+    pub(super) fn called(&mut self, backend: &Arc<Backend>) -> bool {
+        let waits = |exchange: &&mut Box<Exchange>| {
+            exchange.waits == Waits::Yes
+                && exchange.tried.as_ref().is_some_and(|tried| Arc::ptr_eq(tried, backend))
+        };
+        match self.exchange.as_mut().filter(waits) {
+            Some(exchange) if self.phase == Phase::Connect => {
+                exchange.waits = Waits::Called;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a client of whom no event came takes enough of a response all the same.
+    fn is_dripping(&mut self, now: Instant) -> bool {
+        let (taken, left) = (self.taken(), self.conn.unacknowledged());
+        let Some(exchange) = self.exchange.as_mut() else { return false };
+        exchange.status.is_some()
+            && !exchange.response.is_drained()
+            && exchange.drips(taken, left, now)
+    }
+
     /// The timer came. It may be early: the deadline moves while bytes do.
     pub(super) fn on_timer(&mut self, context: &mut Context) -> Next {
         if self.deadline(&context.live.timeouts) > context.now {
             return Next::Wait;
         }
-        if self.phase == Phase::Connect && self.exchange.as_mut().is_some_and(|e| e.wants_retry()) {
+        if self.is_dripping(context.now) {
+            self.conn.try_writing();
             return self.drive(context);
         }
         let body_idle = Duration::from_millis(context.live.timeouts.body_idle_ms);
@@ -354,6 +398,23 @@ impl Session {
         self.abandon(context);
         let open: &AtomicU64 = &context.counters.connections_open;
         open.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether it has nothing to do, and nothing of a request has come, as far as is known.
+    pub(super) fn is_between(&self) -> bool {
+        self.phase == Phase::Idle && !self.conn.is_readable()
+    }
+
+    /// Ends a connection that is idle, for another's sake; one on which a request has come since
+    /// is answered.
+    pub(super) fn evict(&mut self, now: Instant) -> Next {
+        if !self.conn.is_silent() {
+            return Next::Later;
+        }
+        match self.leave(now) {
+            Step::Close => Next::Close,
+            _ => Next::Later,
+        }
     }
 
     /// Whether nothing of a request is there.

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use slab::Slab;
 
+use super::gates::Gates;
 use super::{EVENTS, GENERATIONS, Key, Token};
 use crate::backend::Backend;
 use crate::buffer::Buffer;
@@ -44,6 +45,7 @@ enum State {
 #[derive(Debug)]
 struct Slot {
     generation: u32,
+    backend: Arc<Backend>,
     state: State,
 }
 
@@ -54,6 +56,7 @@ pub(super) struct Upstreams {
     /// Slots of idle connections, the one that was used last at the end.
     idle: Vec<u32>,
     generation: u32,
+    pub(super) gates: Gates,
     counters: Arc<Counters>,
 }
 
@@ -63,13 +66,15 @@ pub(super) enum Opened {
     Ready(Upstream),
     /// An event will say.
     Pending(Upstream),
-    /// A unix backend's queue is full, and no event will say when it is not: ask again.
-    QueueFull,
+    /// There are as many as there may be, or a unix backend's queue is full, of which no event
+    /// says when it is not: the session waits, and is called.
+    Busy,
 }
 
 impl Upstreams {
     pub(super) fn new(counters: Arc<Counters>) -> Upstreams {
-        Upstreams { slots: Slab::new(), idle: Vec::new(), generation: 0, counters }
+        let (slots, idle, gates) = (Slab::new(), Vec::new(), Gates::default());
+        Upstreams { slots, idle, generation: 0, gates, counters }
     }
 
     /// An idle connection to that backend, the one that was used last. One on which the backend
@@ -88,8 +93,8 @@ impl Upstreams {
                     add(&self.counters.backend_reuses, 1);
                     return Some(upstream);
                 }
-                _ => self.slots.remove(index),
-            };
+                _ => self.remove(index),
+            }
         }
     }
 
@@ -99,18 +104,31 @@ impl Upstreams {
         poll: &OwnedFd,
         backend: &Arc<Backend>,
         session: Key,
+        (limit, again): (usize, bool),
         now: Instant,
     ) -> Result<Opened, Errno> {
+        if limit > 0 && self.gates.open(backend) >= limit && !self.drop_oldest(backend) {
+            self.gates.wait(backend, session, again);
+            return Ok(Opened::Busy);
+        }
+        if !again && self.gates.is_full(backend) {
+            self.gates.wait(backend, session, false);
+            return Ok(Opened::Busy);
+        }
         let (fd, connected) = connect(&backend.address)?;
         let Some((fd, ready)) = connected.map(|ready| (fd, ready)) else {
-            return Ok(Opened::QueueFull);
+            self.gates.full(backend, now);
+            self.gates.wait(backend, session, again);
+            return Ok(Opened::Busy);
         };
         self.generation = self.generation.wrapping_add(1) & GENERATIONS;
         let generation = self.generation;
-        let index = self.slots.insert(Slot { generation, state: State::Lent(session) });
+        let (state, to) = (State::Lent(session), Arc::clone(backend));
+        let index = self.slots.insert(Slot { generation, backend: to, state });
+        self.gates.opened(backend);
         let slot = Key { index: index as u32, generation };
         if let Err(errno) = epoll::add(poll, &fd, Token::Upstream(slot).data(), EVENTS) {
-            self.slots.remove(index);
+            self.remove(index);
             return Err(errno);
         }
         add(&self.counters.backend_connections, 1);
@@ -128,18 +146,38 @@ impl Upstreams {
         }
         upstream.input.release();
         upstream.idle_since = now;
+        let backend = Arc::clone(&upstream.backend);
         let index = upstream.slot.index;
         self.slots[index as usize].state = State::Idle(upstream);
         self.idle.push(index);
         if self.idle.len() > limit {
-            self.slots.remove(self.idle.remove(0) as usize);
+            let oldest = self.idle.remove(0);
+            self.remove(oldest as usize);
         }
         self.count_idle();
+        self.gates.call(&backend);
     }
 
     /// Closes a connection that was lent.
     pub(super) fn close(&mut self, upstream: Upstream) {
-        self.slots.remove(upstream.slot.index as usize);
+        self.remove(upstream.slot.index as usize);
+    }
+
+    fn remove(&mut self, index: usize) {
+        let slot = self.slots.remove(index);
+        self.gates.closed(&slot.backend);
+    }
+
+    /// Closes the connection to that backend that has been idle longest; false if there is none.
+    fn drop_oldest(&mut self, backend: &Arc<Backend>) -> bool {
+        let slots = &self.slots;
+        let at =
+            self.idle.iter().position(|slot| Arc::ptr_eq(&slots[*slot as usize].backend, backend));
+        let Some(at) = at else { return false };
+        let index = self.idle.remove(at);
+        self.remove(index as usize);
+        self.count_idle();
+        true
     }
 
     /// The session that an event is for. An idle connection with one is closed: the backend has
@@ -172,6 +210,7 @@ impl Upstreams {
         self.drop_idle(|_, upstream| {
             !backends.iter().any(|backend| Arc::ptr_eq(backend, &upstream.backend))
         });
+        self.gates.retain(backends);
     }
 
     pub(super) fn has_idle(&self) -> bool {
@@ -179,14 +218,14 @@ impl Upstreams {
     }
 
     fn drop_idle(&mut self, gone: impl Fn(u32, &Upstream) -> bool) {
-        let slots = &mut self.slots;
+        let (slots, gates) = (&mut self.slots, &mut self.gates);
         self.idle.retain(|index| {
             let drop = match &slots[*index as usize].state {
                 State::Idle(upstream) => gone(*index, upstream),
                 State::Lent(_) => true,
             };
             if drop {
-                slots.remove(*index as usize);
+                gates.closed(&slots.remove(*index as usize).backend);
             }
             !drop
         });

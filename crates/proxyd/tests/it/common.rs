@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use proxyd::config::{Config, Timeouts};
 use proxyd::net::{Address, Mode};
+use proxyd::policy::Edge;
 use proxyd::server::Server;
 use tempfile::TempDir;
 
@@ -305,6 +306,7 @@ pub fn config(backend: &Backend) -> Config {
     Config {
         listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
         backends: vec![backend.address.clone()],
+        edge: Edge { lists: Some(true), ..Edge::default() },
         workers: 1,
         mode: Mode::Copy,
         timeouts: Timeouts {

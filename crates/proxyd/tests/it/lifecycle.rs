@@ -268,7 +268,7 @@ fn a_second_signal_stops_at_once() {
     let mut program = Program(child);
     eventually("it listens", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
     let mut client = Peer::new(std::os::unix::net::UnixStream::connect(&socket).unwrap());
-    client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    client.send("GET /a HTTP/1.1\r\nHost: t\r\n\r\n");
     eventually("it is in flight", || backend.connections() == 1);
     program.signal(Signal::TERM);
     std::thread::sleep(Duration::from_millis(200));

@@ -146,14 +146,21 @@ fn idle_connections_are_closed_on_both_sides() {
 fn beyond_the_limit_connections_wait_to_be_accepted() {
     let backend = Backend::standard();
     let server = proxy(&backend, |config| config.limits.connections = 2);
-    let (mut one, mut two, mut three) = (connect(&server), connect(&server), connect(&server));
-    assert_eq!(one.get("/length/1").body, pattern(1));
-    assert_eq!(two.get("/length/2").body, pattern(2));
+    let (mut one, mut two) = (connect(&server), connect(&server));
+    // Not idle: nobody who is in the middle of something makes room.
+    one.send("GET /length/1");
+    two.send("GET /length/2");
+    let accepted = || counters(&server)["proxyd_connections_accepted_total"];
+    eventually("both are in", || accepted() == 2);
+    std::thread::sleep(Duration::from_millis(100));
+    let mut three = connect(&server);
     three.send("GET /length/3 HTTP/1.1\r\nHost: t\r\n\r\n");
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(counters(&server)["proxyd_connections_accepted_total"], 2);
     drop(one);
     assert_eq!(three.answer().unwrap().body, pattern(3));
+    two.send(" HTTP/1.1\r\nHost: t\r\n\r\n");
+    assert_eq!(two.answer().unwrap().body, pattern(2));
 }
 
 #[test]
@@ -169,4 +176,67 @@ fn idle_backend_connections_are_bounded() {
         assert!(client.answer().unwrap().body == pattern(2_000_000));
     }
     eventually("three are kept", || counters(&server)["proxyd_backend_idle"] == 3);
+}
+
+/// A byte now and then is no progress, however steadily it comes.
+#[test]
+fn a_body_that_drips_in_is_cut_off() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |config| config.timeouts.body_idle_ms = 500);
+    for (at, framing) in ["Content-Length: 1000", "Transfer-Encoding: chunked"].iter().enumerate() {
+        let mut client = connect(&server);
+        client.send(format!("PUT /echo HTTP/1.1\r\nHost: t\r\n{framing}\r\n\r\n"));
+        let mut cut = false;
+        for _ in 0..1000 {
+            let piece = if framing.starts_with('C') { "x" } else { "1\r\nx\r\n" };
+            cut = !client.try_send(piece) || counters(&server)["proxyd_timeouts_total"] > at as u64;
+            if cut {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(cut, "{framing}: it went on for ever");
+    }
+    eventually("both are counted", || counters(&server)["proxyd_timeouts_total"] == 2);
+}
+
+/// A reader that is slow, but not too slow, gets all of it, though no event ever says that its
+/// socket has much room; and the backend, which wants to see progress, sees some.
+#[test]
+fn a_slow_reader_gets_all_of_it_and_the_backend_sees_that_it_reads() {
+    const BYTES: usize = 6 << 20;
+    let stuck = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let longest = std::sync::Arc::clone(&stuck);
+    let backend = Backend::new(move |peer, _| {
+        peer.head().unwrap();
+        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\n\r\n"));
+        for piece in pattern(BYTES).chunks(16 << 10) {
+            let began = std::time::Instant::now();
+            if !peer.try_send(piece) {
+                return;
+            }
+            let took = began.elapsed().as_millis() as u64;
+            longest.fetch_max(took, std::sync::atomic::Ordering::SeqCst);
+        }
+        peer.rest();
+    });
+    for splice in [true, false] {
+        let server = proxy(&backend, |config| {
+            config.splice = splice;
+            config.timeouts.body_idle_ms = 1000;
+        });
+        let mut client = connect(&server);
+        client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+        let head = client.head().unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        let mut got = Vec::new();
+        // 200 KB/s, in pieces, for some seconds; then the rest.
+        while got.len() < 2 << 20 {
+            got.extend(client.bytes(20 << 10));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        got.extend(client.bytes(BYTES - got.len()));
+        assert!(got == pattern(BYTES), "{} bytes", got.len());
+        println!("the backend was stuck for {stuck:?} ms at most");
+    }
 }

@@ -13,6 +13,7 @@ use proxyd::server::Server;
 use proxyd::worker::Stop;
 use quinn::crypto::rustls::QuicClientConfig;
 
+use crate::closing::{Act, Answered, Cut, Cutter, PAYLOAD, said};
 use crate::common::{Backend, Peer, config, counters, pattern};
 use crate::tls::Pair;
 
@@ -377,5 +378,210 @@ fn interim_answers_have_an_end() {
     run(async {
         let client = Client::new(&server, &pair).await;
         assert_eq!(client.get("/").await.unwrap().0.status, 502);
+    });
+}
+
+/// How a body comes: with its length or without, in one piece or in several.
+#[derive(Debug, Clone, Copy)]
+enum Coming {
+    None,
+    EmptyLength,
+    Length,
+    Pieces,
+}
+
+/// The model of `closing`, for HTTP/3: right or an error, never another's bytes, never twice.
+#[test]
+fn a_backend_may_close_at_every_byte() {
+    let (cutter, pair, unused) = (Cutter::new(), Pair::new(), Backend::standard());
+    let server = |idle| {
+        let mut settings = settings(&unused, &pair);
+        settings.backends = vec![cutter.address.clone()];
+        settings.limits.backend_idle = idle;
+        settings.health.failures = u32::MAX;
+        Server::start(settings).unwrap()
+    };
+    let servers = [(true, server(1)), (false, server(0))];
+    let mut counts = [0; 2];
+    for (kept, server) in &servers {
+        run(async {
+            let client = Client::new(server, &pair).await;
+            for (method, coming) in [
+                ("GET", Coming::None),
+                ("DELETE", Coming::None),
+                ("PUT", Coming::EmptyLength),
+                ("PUT", Coming::Length),
+                ("POST", Coming::Pieces),
+                ("GET", Coming::Pieces),
+            ] {
+                let cuts = (0..420).map(Cut::Request).chain((0..60).map(Cut::Answer));
+                for cut in cuts.chain([Cut::Accept]) {
+                    let right = cut_case(&client, &cutter, *kept, method, coming, cut).await;
+                    counts[usize::from(right)] += 1;
+                }
+            }
+        });
+    }
+    println!("HTTP/3: {} errors, {} right", counts[0], counts[1]);
+    assert!(counts[0] > 0 && counts[1] > 0);
+}
+
+/// Whether the answer was the right one, and not an error.
+async fn cut_case(
+    client: &Client,
+    cutter: &Cutter,
+    kept: bool,
+    method: &str,
+    coming: Coming,
+    cut: Cut,
+) -> bool {
+    let what = format!("{method} {coming:?} {cut:?} {kept}");
+    let desk = &cutter.desk;
+    if kept {
+        assert_eq!(client.get("/warm").await.unwrap().0.status, 200, "{what}");
+        desk.acts();
+    }
+    desk.order(cut, Answered::Length);
+    let mut request = request(method, "/case");
+    let (length, payload) = match coming {
+        Coming::None => (None, ""),
+        Coming::EmptyLength => (Some(0), ""),
+        Coming::Length => (Some(PAYLOAD.len()), PAYLOAD),
+        Coming::Pieces => (None, PAYLOAD),
+    };
+    if let Some(length) = length {
+        request.headers_mut().insert("content-length", length.into());
+    }
+    let got = async {
+        let mut stream = client.send.clone().send_request(request).await.ok()?;
+        for piece in payload.as_bytes().chunks(30) {
+            if stream.send_data(Bytes::copy_from_slice(piece)).await.is_err() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        let _ = stream.finish().await;
+        let status = stream.recv_response().await.ok()?.status().as_u16();
+        let mut got = Vec::new();
+        while let Some(mut data) = stream.recv_data().await.ok()? {
+            got.extend_from_slice(&data.copy_to_bytes(data.remaining()));
+        }
+        Some((status, got))
+    };
+    let got = got.await;
+    desk.clear();
+    let acts = desk.acts();
+    let whole = Act {
+        method: method.to_owned(),
+        path: "/case".to_owned(),
+        body: payload.as_bytes().to_vec(),
+    };
+    assert!(acts.iter().all(|act| *act == whole), "{what}: {acts:?}");
+    assert!(acts.len() <= if method == "GET" && kept { 2 } else { 1 }, "{what}: {acts:?}");
+    match got {
+        // The stream was reset: an error that says so.
+        None => false,
+        Some((502 | 503, _)) => false,
+        Some((status, body)) => {
+            assert_eq!(status, 200, "{what}");
+            assert_eq!(body, said(method, "/case", payload.as_bytes()).as_bytes(), "{what}");
+            assert!(!acts.is_empty(), "{what}");
+            true
+        }
+    }
+}
+
+/// A request as lines of a field section, by hand: the client's crate would not send it.
+async fn by_hand(client: &Client, lines: &[&[u8]]) -> Result<Option<usize>, quinn::ReadError> {
+    let section = [&b"\0\0"[..], &lines.concat()].concat();
+    let (mut send, mut receive) = client.connection.open_bi().await.unwrap();
+    send.write_all(&[&[1, section.len() as u8], &section[..]].concat()).await.unwrap();
+    send.finish().unwrap();
+    receive.read(&mut [0; 64]).await
+}
+
+#[test]
+fn a_request_that_says_something_twice_reaches_nobody() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let server = Server::start(settings(&backend, &pair)).unwrap();
+    // GET, https, and h as the authority.
+    let head: [&[u8]; 3] = [b"\xd1", b"\xd7", b"\x50\x01h"];
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        let whole = [&head[..], &[b"\x51\x02/a"]].concat();
+        assert!(matches!(by_hand(&client, &whole).await, Ok(Some(_))));
+        for second in [&b"\x51\x02/b"[..], b"\xc1", b"\xd4", b"\xd6", b"\x50\x01i"] {
+            match by_hand(&client, &[&whole[..], &[second]].concat()).await {
+                Err(quinn::ReadError::Reset(code)) => assert_eq!(code.into_inner(), 0x10e),
+                other => panic!("{second:x?}: {other:?}"),
+            }
+        }
+    });
+    assert_eq!(backend.heads().len(), 1);
+    assert_eq!(counters(&server)["proxyd_requests_refused_total"], 5);
+}
+
+#[test]
+fn what_is_not_public_is_not_so_here_either_and_no_byte_of_a_path_upsets_the_log() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let mut settings = settings(&backend, &pair);
+    settings.edge = proxyd::policy::Edge::default();
+    settings.access_log = Some(log.clone());
+    let server = Server::start(settings).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        assert_eq!(client.get("/_/stat").await.unwrap().0.status, 403);
+        assert_eq!(client.get("/").await.unwrap().0.status, 403);
+        let (head, _) = client.exchange(request("PROPFIND", "/a"), None).await.unwrap();
+        assert_eq!(head.status, 405);
+        assert!(head.headers["allow"].to_str().unwrap().starts_with("GET, HEAD"));
+        // U+0085, U+2028 and a C1 control in the path.
+        let path = [&b"\x51\x08/"[..], "\u{85}\u{9b}\u{2028}".as_bytes()].concat();
+        let _ = by_hand(&client, &[b"\xd1", b"\xd7", b"\x50\x01h", &path]).await;
+    });
+    drop(server);
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.bytes().all(|byte| byte == b'\n' || (b' '..0x7f).contains(&byte)), "{text:?}");
+    assert!(text.lines().count() >= 3 && backend.heads().is_empty(), "{text}");
+}
+
+/// A client that asks for much and a backend that reads nothing: what the client could send is
+/// what its windows allow, not one window for each of a hundred streams.
+#[test]
+fn one_connection_holds_no_more_than_its_share() {
+    let pair = Pair::new();
+    let backend = Backend::new(|peer, _| {
+        peer.head().unwrap();
+        std::thread::park();
+    });
+    let mut settings = settings(&backend, &pair);
+    settings.limits.quic_bytes = 256 << 20;
+    let server = Server::start(settings).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        let taken = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        for _ in 0..100 {
+            let (mut send, taken) = (client.send.clone(), Arc::clone(&taken));
+            tokio::spawn(async move {
+                let mut stream = send.send_request(request("PUT", "/a")).await.unwrap();
+                loop {
+                    let piece = Bytes::from(vec![0; 16 << 10]);
+                    if stream.send_data(piece).await.is_err() {
+                        return;
+                    }
+                    taken.fetch_add(16 << 10, std::sync::atomic::Ordering::SeqCst);
+                }
+            });
+        }
+        let mut last = usize::MAX;
+        while last != taken.load(std::sync::atomic::Ordering::SeqCst) {
+            last = taken.load(std::sync::atomic::Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        println!("one connection: {last} bytes were taken of it");
+        // The client's own window for sending is in it, and what the backends' sockets hold.
+        assert!(last < 24 << 20, "{last}");
     });
 }

@@ -80,6 +80,9 @@ fn tricks_with_chunks_end_the_exchange() {
         "\r\n0\r\n\r\n",
         "0\r\nX\r\n\r\n",
         "0\r\n X: y\r\n\r\n",
+        "5;a=\"b\r\nhello\r\n0\r\n\r\n",
+        "5;a=\"\\\"\r\nhello\r\n0\r\n\r\n",
+        "5; a\r\nhello\r\n0\r\n\r\n",
     ] {
         let mut client = connect(&server);
         client.send(format!(

@@ -342,6 +342,7 @@ fn settings(folder: &Path, backends: &[String], splice_min: u64, tries: usize) -
          backend_header_ms = 5000\nbackend_idle_ms = 500\nlinger_ms = 300\n\
          [limits]\npipes = {PIPES}\npipe_bytes = 262144\nsplice_min_bytes = {splice_min}\n\
          tries = {tries}\n\
+         [edge]\nlists = true\n\
          [health]\ndown_ms = 100\n"
     )
 }

@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use proxyd::config::{Config, Timeouts};
 use proxyd::net::{Address, Mode};
+use proxyd::policy::Edge;
 use proxyd::server::Server;
 
 use double::{Double, Fault};
@@ -76,6 +77,7 @@ fn before(fault: Fault, objects: u64) -> Result<u64, String> {
         backends: vec![Address::Unix(double.socket.clone())],
         workers: 2,
         mode: Mode::Copy,
+        edge: Edge { lists: Some(true), ..Edge::default() },
         timeouts: Timeouts { header_ms: 2_000, ..Timeouts::default() },
         ..Config::default()
     };

@@ -1,12 +1,20 @@
 //! Clients that write. Each owned key has one, which knows what was acknowledged.
 
+use std::io;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use crate::content::{Object, path};
 use crate::model::{State, Ticket};
 use crate::random::Random;
 use crate::storm::{OWNED, Shared, Trouble, WRITERS};
 use crate::wire::Wire;
+
+/// A head and the line of a chunk's size are shorter.
+const FRAMING_BYTES: usize = 200;
+/// The longest pause within a request, in milliseconds.
+const PAUSE_MS: usize = 300;
 
 /// One of the writers.
 pub struct Writer {
@@ -34,6 +42,7 @@ impl Writer {
             5..=8 => ("PUT in chunks", owned),
             9..=10 => ("PUT when asked to go on", owned),
             11 => ("PUT broken off", owned),
+            12..=14 => ("PUT in two parts", owned),
             _ => ("PUT", owned),
         };
         let mut wire = match self.wire.take() {
@@ -124,14 +133,15 @@ fn put(
     let (object, ticket) = shared.model.put(key);
     let sent = match part {
         "PUT in chunks" => wire.send(&in_chunks(object, random)),
+        "PUT in two parts" => {
+            let all = with_length_or_chunks(object, random);
+            send_in_two_parts(wire, random, &all)
+        }
         "PUT when asked to go on" => {
             let head = head(object, &format!("Content-Length: {}", object.size()), true);
             wire.send(head.as_bytes())
         }
-        _ => {
-            let head = head(object, &format!("Content-Length: {}", object.size()), false);
-            wire.send(&[head.into_bytes(), object.bytes()].concat())
-        }
+        _ => wire.send(&with_length(object)),
     };
     // Who doesn't take all of it may still have answered.
     if sent.is_ok() && part == "PUT when asked to go on" {
@@ -157,6 +167,28 @@ fn head(object: Object, length: &str, expect: bool) -> String {
     format!("PUT {} HTTP/1.1\r\nHost: soak\r\n{length}\r\n{expect}\r\n", path(object.key))
 }
 
+fn with_length(object: Object) -> Vec<u8> {
+    let head = head(object, &format!("Content-Length: {}", object.size()), false);
+    [head.into_bytes(), object.bytes()].concat()
+}
+
+fn with_length_or_chunks(object: Object, random: &mut Random) -> Vec<u8> {
+    match random.once_in(2) {
+        true => in_chunks(object, random),
+        false => with_length(object),
+    }
+}
+
+/// A request whose second part comes later: meanwhile a backend may die.
+fn send_in_two_parts(wire: &mut Wire, random: &mut Random, all: &[u8]) -> io::Result<()> {
+    // Half of the cuts fall where the framing is: into the head and the first chunk's size.
+    let within = if random.once_in(2) { all.len().min(FRAMING_BYTES) } else { all.len() };
+    let cut = random.below(within);
+    wire.send(&all[..cut])?;
+    thread::sleep(Duration::from_millis(random.below(PAUSE_MS) as u64));
+    wire.send(&all[cut..])
+}
+
 fn in_chunks(object: Object, random: &mut Random) -> Vec<u8> {
     let mut all = head(object, "Transfer-Encoding: chunked", false).into_bytes();
     let bytes = object.bytes();
@@ -180,13 +212,7 @@ fn broken_off(
     key: u16,
 ) -> Result<(), Trouble> {
     let object = shared.model.never(key);
-    let all = match random.once_in(2) {
-        true => in_chunks(object, random),
-        false => {
-            let head = head(object, &format!("Content-Length: {}", object.size()), false);
-            [head.into_bytes(), object.bytes()].concat()
-        }
-    };
+    let all = with_length_or_chunks(object, random);
     // The last bytes of a chunked body are its end, not its content.
     let part = random.below(all.len() - 2);
     let _ = wire.send(&all[..part]);
