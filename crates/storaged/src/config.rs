@@ -152,7 +152,7 @@ pub struct Options {
     /// Seconds for each 16 KiB of a body to arrive [default: 30]
     #[arg(long, value_name = "SECONDS")]
     pub body_timeout: Option<Seconds>,
-    /// Seconds for each 16 KiB of a response to leave [default: 30]
+    /// Seconds for each 16 KiB of a response to leave [default: 300]
     #[arg(long, value_name = "SECONDS")]
     pub send_timeout: Option<Seconds>,
     /// Seconds for what is in flight when the daemon is told to end [default: 10]
@@ -340,7 +340,7 @@ impl Options {
                 head_timeout: seconds(self.head_timeout, 10),
                 idle_timeout: seconds(self.idle_timeout, 60),
                 body_timeout: seconds(self.body_timeout, 30),
-                send_timeout: seconds(self.send_timeout, 30),
+                send_timeout: seconds(self.send_timeout, 300),
             },
             listen: self.listen,
         })

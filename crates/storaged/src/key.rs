@@ -7,6 +7,8 @@ use std::str::FromStr;
 pub const KEY_BYTES_MAX: usize = 1024;
 /// Longest segment of a key: a file name of 255 bytes, less the two that say what it is.
 pub const SEGMENT_BYTES_MAX: usize = 253;
+/// Most segments of a key: each but the last is a folder, which a PUT has to make durable.
+pub const SEGMENTS_MAX: usize = 32;
 /// First segment that no object has: the daemon's own pages are there.
 pub const RESERVED: &str = "_";
 
@@ -33,6 +35,9 @@ pub enum BadKey {
     /// A segment of more than [`SEGMENT_BYTES_MAX`].
     #[error("a segment of the key is longer than {SEGMENT_BYTES_MAX} bytes")]
     SegmentTooLong,
+    /// More than [`SEGMENTS_MAX`] segments.
+    #[error("the key has more than {SEGMENTS_MAX} segments")]
+    TooDeep,
     /// Two slashes in a row, or one at either end.
     #[error("a segment of the key is empty")]
     EmptySegment,
@@ -114,6 +119,9 @@ impl FromStr for Key {
         if text.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
             return Err(BadKey::Forbidden);
         }
+        if text.split('/').count() > SEGMENTS_MAX {
+            return Err(BadKey::TooDeep);
+        }
         for segment in text.split('/') {
             match segment {
                 "" => return Err(BadKey::EmptySegment),
@@ -193,6 +201,8 @@ mod tests {
         let longer = format!("{long}x");
         let longest = format!("/{}", vec!["y".repeat(204); 5].join("/"));
         let too_long = format!("{longest}y");
+        let deepest = format!("/{}", ["s"; SEGMENTS_MAX].join("/"));
+        let too_deep = format!("{deepest}/s");
         let table: &[(&str, Result<&str, BadKey>)] = &[
             ("/a", Ok("a")),
             ("/a/b%20c", Ok("a/b c")),
@@ -224,6 +234,8 @@ mod tests {
             ("/%é", Err(BadKey::BadPercent)),
             ("/_/stat", Err(BadKey::Reserved)),
             ("/%5f/stat", Err(BadKey::Reserved)),
+            (&deepest, Ok(&deepest[1..])),
+            (&too_deep, Err(BadKey::TooDeep)),
             (&longer, Err(BadKey::SegmentTooLong)),
             (&too_long, Err(BadKey::TooLong)),
         ];

@@ -113,12 +113,13 @@ fn non_null(start: *mut std::ffi::c_void) -> Result<NonNull<u8>, Errno> {
 pub struct Budget {
     limit_bytes: u64,
     used_bytes: AtomicU64,
+    refusals: AtomicU64,
 }
 
 impl Budget {
     /// A budget of so many bytes.
     pub fn new(limit_bytes: u64) -> Arc<Budget> {
-        Arc::new(Budget { limit_bytes, used_bytes: AtomicU64::new(0) })
+        Arc::new(Budget { limit_bytes, used_bytes: AtomicU64::new(0), refusals: AtomicU64::new(0) })
     }
 
     /// Takes `bytes`, if they are left, until the allowance is dropped.
@@ -126,8 +127,16 @@ impl Budget {
         let room = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit_bytes);
         self.used_bytes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
+            .inspect_err(|_| {
+                self.refusals.fetch_add(1, Ordering::Relaxed);
+            })
             .ok()
             .map(|_| Allowance { budget: Arc::clone(self), bytes })
+    }
+
+    /// How often somebody wanted more than was left.
+    pub fn refusals(&self) -> u64 {
+        self.refusals.load(Ordering::Relaxed)
     }
 
     /// Bytes that are taken.

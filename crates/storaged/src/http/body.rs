@@ -32,6 +32,8 @@ pub enum Chunks {
         value: u64,
         /// Bytes of extension so far.
         bytes: usize,
+        /// Whether they end within quotes.
+        quote: Quote,
     },
     /// Before the line feed of a size line.
     SizeEnd(u64),
@@ -52,6 +54,29 @@ pub enum Chunks {
     },
     /// Past the end.
     Done,
+}
+
+/// Where in a quoted text an extension stands. A quote that is open at the line's end would let
+/// another reader look for its end behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quote {
+    /// Outside.
+    None,
+    /// Inside.
+    Open,
+    /// Inside, behind a backslash.
+    Escaped,
+}
+
+impl Quote {
+    fn after(self, byte: u8) -> Quote {
+        match (self, byte) {
+            (Quote::None, b'"') | (Quote::Escaped, _) => Quote::Open,
+            (Quote::Open, b'\\') => Quote::Escaped,
+            (Quote::Open, b'"') => Quote::None,
+            (quote, _) => quote,
+        }
+    }
 }
 
 /// What [`Framing::next`] made of some bytes.
@@ -77,6 +102,16 @@ impl Framing {
     /// Nothing more belongs to the body.
     pub fn is_done(&self) -> bool {
         matches!(self, Framing::Length(0) | Framing::Chunked(Chunks::Done))
+    }
+
+    /// Bytes of content that can come before the next framing.
+    pub fn next_bytes(&self) -> usize {
+        match self {
+            Framing::Length(left) | Framing::Chunked(Chunks::Data(left)) => {
+                usize::try_from(*left).unwrap_or(usize::MAX)
+            }
+            Framing::Chunked(_) => 0,
+        }
     }
 
     /// Takes bytes of the body: some content, or some of what is around it. With input left and
@@ -125,14 +160,20 @@ fn step(chunks: &Chunks, byte: u8) -> Option<Chunks> {
                 .then_some(Chunks::Size { value: value << 4 | u64::from(digit), digits })?
         }
         (Chunks::Size { digits: 0, .. }, _) => return None,
-        (Chunks::Size { value, .. } | Chunks::Extension { value, .. }, b'\r') => {
-            Chunks::SizeEnd(*value)
+        (
+            Chunks::Size { value, .. } | Chunks::Extension { value, quote: Quote::None, .. },
+            b'\r',
+        ) => Chunks::SizeEnd(*value),
+        (Chunks::Size { value, .. }, b';') => {
+            Chunks::Extension { value: *value, bytes: 1, quote: Quote::None }
         }
-        (Chunks::Size { value, .. }, b';') => Chunks::Extension { value: *value, bytes: 1 },
-        (Chunks::Extension { value, bytes }, byte) => {
+        (Chunks::Extension { value, bytes, quote }, byte) => {
             let text = byte == b'\t' || (byte >= 0x20 && byte != 0x7f);
-            (text && *bytes < EXTENSION_BYTES_MAX)
-                .then_some(Chunks::Extension { value: *value, bytes: bytes + 1 })?
+            (text && *bytes < EXTENSION_BYTES_MAX).then_some(Chunks::Extension {
+                value: *value,
+                bytes: bytes + 1,
+                quote: quote.after(byte),
+            })?
         }
         (Chunks::SizeEnd(0), b'\n') => Chunks::Trailer { bytes: 0, empty: true, returned: false },
         (Chunks::SizeEnd(value), b'\n') => Chunks::Data(*value),
@@ -183,6 +224,9 @@ mod tests {
             ("1\r\na\r\n0\r\nTrailer: x\r\nOther: y\r\n\r\nnext", Ok(("a", Some(33)))),
             ("3\r\nab", Ok(("ab", None))),
             ("3\r\nabc\r\n0\r\n", Ok(("abc", None))),
+            ("3;x=\";\\\" \"\r\nabc\r\n0\r\n\r\n", Ok(("abc", Some(22)))),
+            ("3;x=\"y\r\nabc\r\n", Err(BadChunk)),
+            ("3;x=\"y\\\"\r\nabc\r\n", Err(BadChunk)),
             ("3\nabc\r\n", Err(BadChunk)),
             ("3\r\nabcd\r\n", Err(BadChunk)),
             ("3\r\nabc\n0\r\n\r\n", Err(BadChunk)),

@@ -48,7 +48,7 @@ pub enum Setting {
     Copy,
     /// Sends that are hinted, and obeyed.
     Nt,
-    /// Sends that are hinted; the kernel decides.
+    /// Sends that are hinted; the kernel's rule decides.
     Adaptive,
     /// `sendfile`, and `vmsplice` for what is not in a file.
     Sendfile,

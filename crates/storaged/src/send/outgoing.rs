@@ -32,6 +32,11 @@ pub enum Body {
 }
 
 impl Body {
+    /// Whether it is in memory of its own.
+    pub fn is_memory(&self) -> bool {
+        matches!(self, Body::Memory(..))
+    }
+
     /// What is left of it.
     pub fn left(&self) -> u64 {
         match self {

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags, acceptfrom_with, send, sockopt};
 
@@ -20,24 +19,13 @@ pub struct Door {
     pub admin: bool,
 }
 
-/// A descriptor that is given up so that a client can be told that there are no more.
-#[derive(Debug)]
-pub struct Reserve(Option<OwnedFd>);
-
-impl Reserve {
-    /// Takes one.
-    pub fn new() -> Reserve {
-        Reserve(openat(CWD, "/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok())
-    }
-}
-
 /// What came of it.
 #[derive(Debug)]
 pub enum Accepted {
     /// A connection, and its peer's address if it has one.
     Connection(OwnedFd, Option<SocketAddr>),
-    /// A client was told that there is no room.
-    TurnedAway,
+    /// There is no descriptor for whoever waits.
+    NoDescriptor,
     /// Nobody is there any more.
     Nobody,
 }
@@ -54,7 +42,7 @@ impl Door {
     }
 
     /// Accepts one connection.
-    pub fn accept(&self, store: &Store, reserve: &mut Reserve, sndbuf: Option<usize>) -> Accepted {
+    pub fn accept(&self, store: &Store, sndbuf: Option<usize>) -> Accepted {
         let result = match self.take() {
             Err(Errno::MFILE | Errno::NFILE) => {
                 store.give_up_some();
@@ -72,7 +60,9 @@ impl Door {
                 }
                 Accepted::Connection(socket, peer)
             }
-            Err(Errno::MFILE | Errno::NFILE) => self.turn_away(reserve),
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                Accepted::NoDescriptor
+            }
             Err(Errno::AGAIN) => Accepted::Nobody,
             Err(errno) => {
                 tracing::error!(%errno, "cannot accept a connection");
@@ -93,18 +83,6 @@ impl Door {
                 Err(errno) => return Err(errno),
             }
         }
-    }
-
-    /// Left in the queue, the client would wait, and the worker would spin.
-    fn turn_away(&self, reserve: &mut Reserve) -> Accepted {
-        reserve.0 = None;
-        let result = self.take();
-        let turned_away = result.is_ok();
-        if let Ok((socket, _)) = result {
-            say_no_room(&socket);
-        }
-        *reserve = Reserve::new();
-        if turned_away { Accepted::TurnedAway } else { Accepted::Nobody }
     }
 }
 

@@ -16,7 +16,7 @@ use super::shared::Shared;
 use super::slab::Id;
 use super::upload::{BodyError, Incoming};
 use crate::config::Tunables;
-use crate::http::{Clock, Method, Parsed, Reader, Refusal, parse};
+use crate::http::{Clock, HEAD_BYTES_MAX, Method, Parsed, Reader, Refusal, parse};
 use crate::send::Sender;
 
 /// Bytes that one connection moves before the others get their turn.
@@ -152,7 +152,7 @@ impl Connection {
                 Phase::Head => self.head(ctx),
                 Phase::Upload(_) => self.body(ctx),
                 Phase::Send(_) => self.send(ctx),
-                Phase::Linger => self.read(ctx).map(|bytes| bytes as u64),
+                Phase::Linger => self.read(ctx, usize::MAX).map(|bytes| bytes as u64),
             };
             match moved {
                 Ok(bytes) => {
@@ -165,8 +165,24 @@ impl Connection {
         }
     }
 
+    /// Since when it has had an object in memory that it was decoded to.
+    pub fn decoded_since(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Send(sending) => sending.decoded_since(),
+            _ => None,
+        }
+    }
+
     /// Its time is up.
     pub fn expire(&mut self, ctx: &mut Context<'_>) -> Fate {
+        if let Phase::Send(sending) = &mut self.phase
+            && sending.drips(&self.socket, PROGRESS_BYTES)
+        {
+            self.moved = 0;
+            self.deadline = Some(ctx.now + ctx.tunables.send_timeout);
+            self.writable = true;
+            return self.run(ctx);
+        }
         let busy = !matches!(self.phase, Phase::Linger) && !self.is_idle();
         if busy {
             ctx.counters.timeouts.up();
@@ -210,7 +226,9 @@ impl Connection {
             }
         }
         let first = self.input.is_empty();
-        match self.read(ctx) {
+        // What comes behind a head waits in the socket: a client that sends and never reads has
+        // one head here, and no more.
+        match self.read(ctx, HEAD_BYTES_MAX + 1 - self.input.len().min(HEAD_BYTES_MAX)) {
             Ok(bytes) => {
                 self.input.extend_from_slice(&ctx.scratch[..bytes]);
                 if first {
@@ -220,13 +238,21 @@ impl Connection {
             }
             // Asked of the kernel, since the event of a request may not have come yet.
             Err(Stop::Wait) if ctx.draining && first && self.is_silent() => Err(Stop::Close),
-            Err(stop) => Err(stop),
+            Err(stop) => {
+                if first {
+                    self.input = Vec::new();
+                }
+                Err(stop)
+            }
         }
     }
 
     fn body(&mut self, ctx: &mut Context<'_>) -> Result<u64, Stop> {
         let from_input = !self.input.is_empty();
-        let read = if from_input { 0 } else { self.read(ctx)? };
+        let Phase::Upload(incoming) = &self.phase else { return Ok(0) };
+        // Little of what follows the body.
+        let most = incoming.next_bytes().saturating_add(HEAD_BYTES_MAX);
+        let read = if from_input { 0 } else { self.read(ctx, most)? };
         let Phase::Upload(incoming) = &mut self.phase else { return Ok(0) };
         let before = incoming.bytes();
         let result = match from_input {
@@ -294,18 +320,19 @@ impl Connection {
         self.answer(answer, ctx);
     }
 
-    /// Reads into the scratch room; at least a byte.
-    fn read(&mut self, ctx: &mut Context<'_>) -> Result<usize, Stop> {
+    /// Reads into the scratch room; at least a byte, at most so many.
+    fn read(&mut self, ctx: &mut Context<'_>, most: usize) -> Result<usize, Stop> {
         if !self.readable {
             return Err(Stop::Wait);
         }
         loop {
-            match recv(&self.socket, &mut *ctx.scratch, RecvFlags::empty()) {
+            let room = most.min(ctx.scratch.len());
+            match recv(&self.socket, &mut ctx.scratch[..room], RecvFlags::empty()) {
                 Ok((_, 0)) => return Err(Stop::Close),
                 Ok((_, bytes)) => {
                     // A short read has emptied the socket, and what comes later is a new event;
                     // an end of the stream that has been announced is not.
-                    self.readable = bytes == ctx.scratch.len() || self.hung_up;
+                    self.readable = bytes == room || self.hung_up;
                     return Ok(bytes);
                 }
                 Err(Errno::INTR) => {}

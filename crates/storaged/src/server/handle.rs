@@ -6,7 +6,7 @@ use super::admin;
 use super::connection::{Connection, Context, InFlight};
 use super::plan::{Plan, plan};
 use super::respond;
-use super::shared::Outcome;
+use super::shared::{Outcome, Work};
 use super::upload::Incoming;
 use crate::condition::etag;
 use crate::http::{Framing, Method, Request, response::http_date};
@@ -39,6 +39,10 @@ impl Connection {
             _ if self.admin => return self.refuse(404, "here are /metrics and /_/stat", ctx),
             "/" if read => return self.list(&request, ctx),
             _ => {}
+        }
+        // Part of an upload, a list of versions: elsewhere a query says what is to be changed.
+        if !read && request.query.is_some() {
+            return self.refuse(400, "a PUT or a DELETE here has no query", ctx);
         }
         match Key::from_target(&request.path) {
             Err(error) => self.refuse(400, &error.to_string(), ctx),
@@ -93,7 +97,7 @@ impl Connection {
         ctx.counters.misses.up();
         let (store, shared) = (Arc::clone(&ctx.shared.store), ctx.shared);
         let decoded = Arc::clone(&shared.decoded);
-        shared.submit(ctx.worker, ctx.id, move || {
+        shared.submit((Work::Read, ctx.worker), ctx.id, move || {
             let result = store.get(&key).and_then(|object| {
                 let plan = plan(&request, object.meta());
                 let region = make_ready(&plan, &object, request.method, verify, |bytes| {
@@ -115,7 +119,7 @@ impl Connection {
             return self.refuse(413, "the object is too large (see --object-max)", ctx);
         }
         let store = Arc::clone(&ctx.shared.store);
-        ctx.shared.submit(ctx.worker, ctx.id, move || {
+        ctx.shared.submit((Work::Read, ctx.worker), ctx.id, move || {
             let Request { framing, conditions, content_type, .. } = request;
             // Looked at again when the object gets its name; this saves sending a body in vain.
             let upload = match conditions.is_empty() {
@@ -135,7 +139,8 @@ impl Connection {
     /// The body is here; what is left takes the disk's time.
     pub(super) fn commit(&mut self, incoming: Incoming, ctx: &mut Context<'_>) {
         self.wait_for_job();
-        ctx.shared.submit(ctx.worker, ctx.id, move || {
+        let kind = if incoming.makes_folders() { Work::Folders } else { Work::Sync };
+        ctx.shared.submit((kind, ctx.worker), ctx.id, move || {
             let (upload, conditions) = incoming.into_parts();
             Outcome::Stored(upload.commit(&conditions))
         });
@@ -143,7 +148,7 @@ impl Connection {
 
     fn delete(&mut self, key: Key, request: Request, ctx: &mut Context<'_>) {
         let store = Arc::clone(&ctx.shared.store);
-        ctx.shared.submit(ctx.worker, ctx.id, move || {
+        ctx.shared.submit((Work::Sync, ctx.worker), ctx.id, move || {
             Outcome::Deleted(store.delete(&key, &request.conditions))
         });
     }
@@ -154,7 +159,9 @@ impl Connection {
             Err(why) => return self.refuse(400, why, ctx),
         };
         let store = Arc::clone(&ctx.shared.store);
-        ctx.shared.submit(ctx.worker, ctx.id, move || Outcome::Listed(list_page(&store, &query)));
+        ctx.shared.submit((Work::Read, ctx.worker), ctx.id, move || {
+            Outcome::Listed(list_page(&store, &query))
+        });
     }
 
     fn object(

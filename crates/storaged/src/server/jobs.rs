@@ -73,12 +73,12 @@ impl Jobs {
     /// # Errors
     ///
     /// A thread could not be started.
-    pub fn start(threads: usize) -> std::io::Result<Jobs> {
+    pub fn start(name: &str, threads: usize) -> std::io::Result<Jobs> {
         let queue = Arc::new((Mutex::new(Queue::default()), Condvar::new()));
         let threads = (0..threads.max(1))
             .map(|at| {
                 let queue = Arc::clone(&queue);
-                thread::Builder::new().name(format!("disk-{at}")).spawn(move || work(&queue))
+                thread::Builder::new().name(format!("{name}-{at}")).spawn(move || work(&queue))
             })
             .collect::<Result<_, _>>()?;
         Ok(Jobs { queue, threads })

@@ -89,6 +89,8 @@ counters! {
     open "gauge" "connections" "Open connections.",
     /// Connections that were accepted.
     accepted "counter" "accepted_total" "Accepted connections.",
+    /// Times that a worker stopped accepting for want of descriptors.
+    shut "counter" "accept_paused_total" "Times that accepting paused for want of descriptors.",
     /// Connections that were turned away.
     turned_away "counter" "turned_away_total" "Connections answered 503 for want of room.",
     /// Body bytes that came in.

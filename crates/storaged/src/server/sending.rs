@@ -1,9 +1,9 @@
 //! The sending half of a connection.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ntcopy::socket::Support;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
@@ -24,6 +24,25 @@ pub(super) struct Sending {
     way: Option<(Mode, Reason)>,
     in_head: u64,
     body_bytes: u64,
+    /// Since when it has had decoded content in memory.
+    decoded_since: Option<Instant>,
+    /// Bytes that the peer had taken out of the socket when that was last looked at.
+    taken: u64,
+}
+
+impl Sending {
+    /// Whether the peer has taken so many bytes since this was last asked, though the socket had no
+    /// room for more: it says so only once a good part of it is free.
+    pub(super) fn drips(&mut self, socket: &OwnedFd, least: u64) -> bool {
+        let sent = self.body_bytes - self.outgoing.left();
+        let taken = sent.saturating_sub(unread(socket));
+        let before = std::mem::replace(&mut self.taken, taken);
+        taken >= before + least
+    }
+
+    pub(super) fn decoded_since(&self) -> Option<Instant> {
+        self.decoded_since
+    }
 }
 
 impl Connection {
@@ -41,6 +60,7 @@ impl Connection {
             0 => Choice { mode: Mode::Copy, reason: Reason::Small },
             _ => choose(ctx.tunables.mode, &facts),
         };
+        let decoded_since = answer.body.is_memory().then_some(ctx.now);
         let mut outgoing = Outgoing::new(answer.head, answer.body, mode);
         let mut way = None;
         if body_bytes > 0 {
@@ -54,6 +74,8 @@ impl Connection {
             way,
             in_head: answer.in_head as u64,
             body_bytes,
+            decoded_since,
+            taken: 0,
         }));
         self.deadline = Some(ctx.now + ctx.tunables.send_timeout);
         self.moved = 0;
@@ -127,4 +149,12 @@ impl Connection {
             ctx.lines.push(&line, log);
         }
     }
+}
+
+/// Bytes that were sent and that the peer has not read or acknowledged, as the kernel counts them.
+fn unread(socket: &OwnedFd) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ, which is TIOCOUTQ, writes one int to the pointer; the descriptor is open.
+    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    u64::try_from(bytes).ok().filter(|_| asked == 0).unwrap_or(0)
 }

@@ -18,6 +18,9 @@ use crate::http::Request;
 use crate::region::{Budget, Region};
 use crate::store::{Object, Store, StoreError, Stored};
 
+/// Threads that make folders: a client that wants many of them waits for itself.
+const FOLDER_THREADS: usize = 2;
+
 /// What a job found out for a connection.
 pub enum Outcome {
     /// The object, ready to be sent; its content, if it had to be decoded.
@@ -34,6 +37,17 @@ pub enum Outcome {
     Broken,
 }
 
+/// What a job waits for. Each kind has threads of its own, so that none waits for another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Reading: opening, verifying, decoding, listing; and the creation of a temporary file.
+    Read,
+    /// Making one change durable.
+    Sync,
+    /// The same, after folders are made, each durably.
+    Folders,
+}
+
 /// What all workers share.
 pub struct Shared {
     /// The configuration that it began with.
@@ -41,7 +55,7 @@ pub struct Shared {
     /// The objects.
     pub store: Arc<Store>,
     /// Threads that wait for the disk.
-    pub jobs: Jobs,
+    jobs: [Jobs; 3],
     /// Memory for decoded objects.
     pub decoded: Arc<Budget>,
     /// Log of requests.
@@ -72,7 +86,11 @@ impl Shared {
             (0..config.workers).map(|_| Mailbox::new().map(Arc::new)).collect();
         Ok(Shared {
             store: Arc::new(store),
-            jobs: Jobs::start(config.disk_threads)?,
+            jobs: [
+                Jobs::start("read", config.disk_threads)?,
+                Jobs::start("sync", config.disk_threads)?,
+                Jobs::start("folders", config.disk_threads.min(FOLDER_THREADS))?,
+            ],
             decoded: Budget::new(config.decoded_max),
             access_log: config.access_log.as_deref().map(AccessLog::open).transpose()?,
             counters: (0..config.workers).map(|_| Counters::default()).collect(),
@@ -129,9 +147,14 @@ impl Shared {
     }
 
     /// Has `work` done elsewhere; what it returns comes to the worker's mailbox.
-    pub fn submit(&self, worker: usize, id: Id, work: impl FnOnce() -> Outcome + Send + 'static) {
+    pub fn submit(
+        &self,
+        (kind, worker): (Work, usize),
+        id: Id,
+        work: impl FnOnce() -> Outcome + Send + 'static,
+    ) {
         let mailbox = Arc::clone(&self.mailboxes[worker]);
-        self.jobs.submit(move || {
+        self.jobs[kind as usize].submit(move || {
             // The connection gets an answer whatever happens; nothing that `work` has is used
             // after a panic.
             let outcome = panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or(Outcome::Broken);

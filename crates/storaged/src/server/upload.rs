@@ -58,6 +58,16 @@ impl Incoming {
         Ok(at)
     }
 
+    /// Whether folders are to be made for it.
+    pub fn makes_folders(&self) -> bool {
+        self.upload.makes_folders()
+    }
+
+    /// Bytes that can come before the next framing.
+    pub fn next_bytes(&self) -> usize {
+        self.framing.next_bytes()
+    }
+
     /// Bytes of content that are here.
     pub fn bytes(&self) -> u64 {
         self.upload.bytes()

@@ -8,7 +8,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::accept::{Accepted, Door, Reserve, say_no_room};
+use super::accept::{Accepted, Door, say_no_room};
 use super::connection::{Connection, Context, Fate};
 use super::listen::BACKLOG;
 use super::log::Lines;
@@ -20,6 +20,9 @@ use crate::send::Sender;
 
 /// How often time-outs are looked at.
 const TICK: Duration = Duration::from_millis(250);
+/// The part of the time of a response's 16 KiB for which decoded content is left to a reader when
+/// others want the memory.
+const HOLD_PART: u32 = 10;
 /// What is read at once.
 const SCRATCH_BYTES: usize = 256 << 10;
 /// Events that are taken at once.
@@ -37,7 +40,11 @@ pub struct Worker {
     connections: Slab<Connection>,
     /// Those with more to do.
     again: Vec<Id>,
-    reserve: Reserve,
+    /// The doors are not watched, since there is no descriptor for who comes: left watched, they
+    /// would wake this worker without end.
+    shut: bool,
+    /// Of the memory for decoded objects, as far as they were looked at.
+    refusals: u64,
     scratch: Vec<u8>,
     clock: Clock,
     sender: Sender,
@@ -57,10 +64,7 @@ impl Worker {
         let bell = shared.mailboxes[number].bell();
         epoll::add(&epoll, bell, epoll::EventData::new_u64(MAILBOX), epoll::EventFlags::IN)?;
         for (at, door) in doors.iter().enumerate() {
-            // One worker a connection, where several listen on one socket.
-            let flags = epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE;
-            let data = epoll::EventData::new_u64(MAILBOX - 1 - at as u64);
-            epoll::add(&epoll, door.socket(), data, flags)?;
+            watch(&epoll, at, door)?;
         }
         let (tuned, tunables) = shared.tunables();
         Ok(Worker {
@@ -70,7 +74,8 @@ impl Worker {
             doors,
             connections: Slab::new(),
             again: Vec::new(),
-            reserve: Reserve::new(),
+            shut: false,
+            refusals: 0,
             scratch: vec![0; SCRATCH_BYTES],
             clock: Clock::new(),
             sender: Sender::default(),
@@ -118,8 +123,8 @@ impl Worker {
     fn wait(&mut self, events: &mut Vec<epoll::Event>) {
         let timeout = match (self.again.is_empty(), self.connections.len()) {
             (false, _) => Some(Duration::ZERO),
-            (true, 0) => None,
-            (true, _) => Some(TICK),
+            (true, 0) if !self.shut => None,
+            _ => Some(TICK),
         };
         let timeout = timeout.map(|time| Timespec::try_from(time).expect("a quarter of a second"));
         events.clear();
@@ -166,11 +171,11 @@ impl Worker {
         let counters = &shared.counters[self.number];
         let door = &self.doors[door];
         let sndbuf = shared.config.sndbuf;
-        let (socket, peer) = match door.accept(&shared.store, &mut self.reserve, sndbuf) {
+        let (socket, peer) = match door.accept(&shared.store, sndbuf) {
             Accepted::Connection(socket, peer) => (socket, peer),
-            Accepted::TurnedAway => {
-                counters.turned_away.up();
-                return true;
+            Accepted::NoDescriptor => {
+                self.shut_doors();
+                return false;
             }
             Accepted::Nobody => return false,
         };
@@ -241,7 +246,53 @@ impl Worker {
         shared.counters[self.number].rescued.add(rescued);
     }
 
+    /// Where memory for decoded objects was wanted and not to be had, those who have had some for
+    /// longest are cut off, however steadily they read: others would wait for them without end.
+    fn take_back_memory(&mut self, now: Instant) {
+        let refusals = self.shared.decoded.refusals();
+        if std::mem::replace(&mut self.refusals, refusals) == refusals {
+            return;
+        }
+        let hold = self.tunables.send_timeout / HOLD_PART;
+        for id in self.connections.ids() {
+            let over =
+                |one: &mut Connection| one.decoded_since().is_some_and(|at| at + hold <= now);
+            if self.connections.get_mut(id).is_some_and(over) {
+                tracing::warn!(
+                    "a slow reader of a decoded object is cut off: others want the memory"
+                );
+                self.shared.counters[self.number].timeouts.up();
+                self.turn(id, now, |_, _| Fate::Close);
+            }
+        }
+    }
+
+    /// Clients wait in the queue until there is a descriptor again.
+    fn shut_doors(&mut self) {
+        if std::mem::replace(&mut self.shut, true) {
+            return;
+        }
+        self.shared.counters[self.number].shut.up();
+        tracing::warn!("out of descriptors: nobody is accepted until there are some again");
+        for door in &self.doors {
+            let _ = epoll::delete(&self.epoll, door.socket());
+        }
+    }
+
+    fn open_doors(&mut self) {
+        self.shut = false;
+        for (at, door) in self.doors.iter().enumerate() {
+            if let Err(errno) = watch(&self.epoll, at, door) {
+                tracing::error!(%errno, "cannot watch a listening socket");
+            }
+        }
+    }
+
     fn tick(&mut self, now: Instant) {
+        if self.shut {
+            self.open_doors();
+        }
+        self.take_back_memory(now);
         for id in self.connections.ids() {
             let due = |connection: &mut Connection| connection.deadline().is_some_and(|d| d <= now);
             if self.connections.get_mut(id).is_some_and(due) {
@@ -272,4 +323,10 @@ impl Worker {
         }
         self.connections.len() == 0
     }
+}
+
+/// One worker a connection, where several listen on one socket.
+fn watch(epoll: &OwnedFd, at: usize, door: &Door) -> Result<(), Errno> {
+    let flags = epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE;
+    epoll::add(epoll, door.socket(), epoll::EventData::new_u64(MAILBOX - 1 - at as u64), flags)
 }

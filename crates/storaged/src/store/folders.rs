@@ -1,10 +1,10 @@
 //! The folders of the tree: opened without following links, made durably.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, ResolveFlags, fsync, mkdirat, openat2};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, fsync, mkdirat, openat2, unlinkat};
 use rustix::io::Errno;
 
 use super::error::StoreError;
@@ -24,12 +24,15 @@ pub struct Folders {
     /// A folder that is merely there is not enough: another PUT may have made it a moment ago
     /// and not yet have synced its parent, or a process that died before it could.
     durable: Mutex<HashSet<String>>,
+    /// Held by those who make folders, and alone by who takes one away: what is remembered as
+    /// durable is there.
+    changing: RwLock<()>,
 }
 
 impl Folders {
     /// The tree below `root`.
     pub fn new(root: OwnedFd) -> Folders {
-        Folders { root, durable: Mutex::default() }
+        Folders { root, durable: Mutex::default(), changing: RwLock::default() }
     }
 
     /// The folder of all objects.
@@ -68,6 +71,7 @@ impl Folders {
     ///
     /// Which call failed, and for what.
     pub fn ensure(&self, path: &str) -> Result<OwnedFd, StoreError> {
+        let _there = self.changing.read().unwrap_or_else(PoisonError::into_inner);
         let open = |path: &str| {
             self.open_folder(path).map_err(|errno| StoreError::os("open folder", path, errno))
         };
@@ -89,6 +93,34 @@ impl Folders {
             self.remember(folder);
         }
         open(path)
+    }
+
+    /// Whether a folder, and with it those above it, is known to be there, durably.
+    pub fn is_known(&self, path: &str) -> bool {
+        path.is_empty() || self.is_durable(path)
+    }
+
+    /// Takes a folder away that has nothing in it any more, and those above it likewise. That they
+    /// are gone need not be durable: an empty folder is no object. Who has it open to put
+    /// something there is told that it is gone, and makes it anew.
+    pub fn prune(&self, mut path: &str) {
+        while !path.is_empty() && self.is_empty(path) {
+            let _alone = self.changing.write().unwrap_or_else(PoisonError::into_inner);
+            let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let Ok(parent) = self.open_folder(above) else { return };
+            self.durable.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+            if unlinkat(&parent, name, AtFlags::REMOVEDIR).is_err() {
+                return;
+            }
+            path = above;
+        }
+    }
+
+    fn is_empty(&self, path: &str) -> bool {
+        let Ok(mut entries) = self.open_folder(path).and_then(Dir::new) else { return false };
+        entries.all(|entry| {
+            entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
+        })
     }
 
     fn is_durable(&self, folder: &str) -> bool {

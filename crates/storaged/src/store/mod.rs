@@ -157,6 +157,7 @@ impl Store {
         point(Step::DeleteSyncFolder)
             .and_then(|()| fsync(&folder))
             .map_err(|errno| os("sync the folder of", errno))?;
+        self.folders.prune(&path);
         point(Step::DeleteAnswer).map_err(|errno| os("answer for", errno))
     }
 

@@ -5,9 +5,10 @@ use std::time::SystemTime;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    AtFlags, FallocateFlags, Mode, OFlags, fallocate, fsync, openat, renameat, unlinkat,
+    AtFlags, FallocateFlags, Mode, OFlags, fallocate, fstatvfs, fsync, openat, renameat, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
 
 use super::Store;
@@ -17,6 +18,13 @@ use super::format::{self, Coding, Hash, Meta};
 use crate::condition::{Conditions, Current};
 use crate::fault::{Step, point};
 use crate::key::Key;
+
+/// What is reserved for a body before it comes: enough for large extents, and little to be had for
+/// a promise.
+const RESERVE_BYTES: u64 = 8 << 20;
+
+/// How often an object's folder may be taken away under it, by deletes of the last in it.
+const PLACE_TRIES: u32 = 16;
 
 /// What a PUT did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +43,9 @@ pub struct Upload {
     file: OwnedFd,
     /// Its name in the folder of temporary files; `None` once it has another.
     temporary: Option<String>,
+    /// Bytes that the disk has reserved for it, and that it shall have in the end.
+    reserved: u64,
+    length: u64,
     /// The content's blocks.
     content: Blocks,
     /// The frame that is being made, and its blocks.
@@ -63,6 +74,8 @@ impl Upload {
             content_type,
             file,
             temporary: Some(temporary),
+            reserved: 0,
+            length: 0,
             content: Blocks::default(),
             packed: None,
         };
@@ -72,20 +85,43 @@ impl Upload {
             encoder.set_pledged_src_size(length).map_err(failed)?;
             upload.packed = Some((encoder, Blocks::default()));
         } else if let Some(length) = length.filter(|length| *length > 0) {
-            upload.reserve(length)?;
+            upload.length = length;
+            upload.check_room()?;
+            upload.reserve(0)?;
         }
         Ok(upload)
     }
 
-    /// A full disk is said before the body is sent, not at its end.
-    fn reserve(&self, length: u64) -> Result<(), StoreError> {
-        let reserved = point(Step::PutReserve)
-            .and_then(|()| fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, length));
-        match reserved {
-            // Not every file system can.
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(self.os("reserve room for", errno)),
+    /// A full disk is said before the body is sent, not at its end. Nothing is taken for that: a
+    /// head alone makes no disk full.
+    fn check_room(&self) -> Result<(), StoreError> {
+        let Ok(disk) = fstatvfs(&self.file) else { return Ok(()) };
+        if disk.f_bavail.saturating_mul(disk.f_frsize) < self.length {
+            return Err(self.os("find room for", Errno::NOSPC));
         }
+        let limit = getrlimit(Resource::Fsize).current;
+        if limit.is_some_and(|most| most < self.length) {
+            return Err(self.os("find room for", Errno::FBIG));
+        }
+        Ok(())
+    }
+
+    /// Reserves room for `bytes` and for some of what follows, in steps.
+    fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
+        if self.reserved >= self.length || bytes < self.reserved {
+            return Ok(());
+        }
+        let until = (bytes + RESERVE_BYTES).min(self.length);
+        let (from, len) = (self.reserved, until - self.reserved);
+        let result = point(Step::PutReserve)
+            .and_then(|()| fallocate(&self.file, FallocateFlags::KEEP_SIZE, from, len));
+        match result {
+            Ok(()) => self.reserved = until,
+            // Not every file system can.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.reserved = self.length,
+            Err(errno) => return Err(self.os("reserve room for", errno)),
+        }
+        Ok(())
     }
 
     /// Takes more of the content.
@@ -94,6 +130,7 @@ impl Upload {
     ///
     /// A write failed; the upload is of no use then.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.reserve(self.content.bytes() + bytes.len() as u64)?;
         let Upload { content, packed, file, .. } = self;
         let result = match packed {
             None => content.push(bytes, |block| write_all(file, block, Step::PutWrite)),
@@ -120,19 +157,41 @@ impl Upload {
     pub fn commit(mut self, conditions: &Conditions) -> Result<Stored, StoreError> {
         let digest = self.finish_file()?;
         let (path, name) = self.key.place();
-        let folder = match self.store.folders.ensure(&path) {
-            Err(error) if error.kind() == ErrorKind::Busy => {
-                self.store.give_up_some();
-                self.store.folders.ensure(&path)?
-            }
-            result => result?,
-        };
-        let created = self.rename(&folder, &name, conditions)?;
+        let (folder, created) = self.place(&path, &name, conditions).inspect_err(|_| {
+            self.store.folders.prune(&path);
+        })?;
         point(Step::PutSyncFolder)
             .and_then(|()| fsync(&folder))
             .map_err(|errno| self.os("sync the folder of", errno))?;
         point(Step::PutAnswer).map_err(|errno| self.os("answer for", errno))?;
         Ok(Stored { created, digest })
+    }
+
+    /// Whether its folder is still to be made, a sync for each that is missing.
+    pub fn makes_folders(&self) -> bool {
+        !self.store.folders.is_known(&self.key.place().0)
+    }
+
+    /// Gives it its name, in its folder.
+    fn place(
+        &mut self,
+        path: &str,
+        name: &str,
+        conditions: &Conditions,
+    ) -> Result<(OwnedFd, bool), StoreError> {
+        for _ in 0..PLACE_TRIES {
+            let folder = match self.store.folders.ensure(path) {
+                Err(error) if error.kind() == ErrorKind::Busy => {
+                    self.store.give_up_some();
+                    self.store.folders.ensure(path)?
+                }
+                result => result?,
+            };
+            if let Some(created) = self.rename(&folder, name, conditions)? {
+                return Ok((folder, created));
+            }
+        }
+        Err(self.os("find the folder of", Errno::NOENT))
     }
 
     /// Writes the rest, and makes the file durable.
@@ -164,22 +223,27 @@ impl Upload {
         Ok(meta.digest)
     }
 
+    /// Whether there was no object of that name; `None` if the folder has been taken away.
     fn rename(
         &mut self,
         folder: &OwnedFd,
         name: &str,
         conditions: &Conditions,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Option<bool>, StoreError> {
         let store = Arc::clone(&self.store);
         let _alone = store.lock(&self.key);
         let current = store.check(&self.key, conditions)?;
         let temporary = self.temporary.as_deref().expect("not renamed yet");
-        point(Step::PutRename)
-            .and_then(|()| renameat(&store.temporaries, temporary, folder, name))
-            .map_err(|errno| self.os("rename into place", errno))?;
+        let renamed = point(Step::PutRename)
+            .and_then(|()| renameat(&store.temporaries, temporary, folder, name));
+        match renamed {
+            // The last object in it was deleted after it was opened, and it with it.
+            Err(Errno::NOENT) => return Ok(None),
+            result => result.map_err(|errno| self.os("rename into place", errno))?,
+        }
         self.temporary = None;
         store.cache.forget(&self.key);
-        Ok(current == Current::Absent)
+        Ok(Some(current == Current::Absent))
     }
 
     fn os(&self, doing: &'static str, errno: Errno) -> StoreError {

@@ -79,6 +79,13 @@ impl Daemon {
         daemon
     }
 
+    /// Memory that it has now.
+    pub fn resident_bytes(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = text.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    }
+
     pub fn client(&self) -> Client {
         Client::unix(&self.unix)
     }

@@ -240,6 +240,12 @@ fn limits() {
     assert_eq!(client.response("GET").unwrap().status, 431);
     assert_eq!(daemon.client().get(&format!("/{}", "k".repeat(254))).status, 400);
     assert_eq!(daemon.client().get("/big").status, 404);
+    for (method, path) in [("PUT", "/q?uploads"), ("PUT", "/q?"), ("DELETE", "/ok?versionId=1")] {
+        let body: &[u8] = if method == "PUT" { b"x" } else { b"" };
+        assert_eq!(daemon.client().request(method, path, "", body).status, 400, "{method} {path}");
+    }
+    assert_eq!(daemon.client().get("/q").status, 404, "not stored as something else");
+    assert_eq!(daemon.client().get("/ok?x").status, 200);
     assert_eq!(daemon.fsck().0["summary"]["whole"], 1);
 }
 
