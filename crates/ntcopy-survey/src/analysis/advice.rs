@@ -164,7 +164,7 @@ pub fn of_model(analysis: &Analysis, view: &ModelView, records: &[Record]) -> Op
     let target = Target {
         tunables: Tunables::of_release(&machine.libc),
         profile: None,
-        sysctls: [None; 3],
+        sysctls: [None; 2],
         devices: Vec::new(),
         machine,
     };
