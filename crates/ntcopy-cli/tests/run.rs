@@ -6,6 +6,7 @@ mod preload;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::{env, fs};
 
 use preload::{PYTHON, SENDER, SENT_BYTES, built, good, hinted, library, rises};
@@ -171,11 +172,13 @@ fn the_environment_is_the_programs_own_and_the_library() {
     let mut lines: Vec<&str> = environment.lines().collect();
     lines.sort_unstable();
     let preload = format!("LD_PRELOAD={}", library());
+    let filters = format!("NTCOPY_PRELOAD_FILTERS={}", filters());
     assert_eq!(
         lines,
         [
             preload.as_str(),
             "NTCOPY_PRELOAD_FAMILIES=udp",
+            filters.as_str(),
             "NTCOPY_PRELOAD_MIN_BYTES=65536",
             "NTCOPY_PRELOAD_MODE=nt",
             "OWN=kept",
@@ -187,6 +190,91 @@ fn the_environment_is_the_programs_own_and_the_library() {
     let output = command.output().expect("it starts");
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(text(&output.stderr).contains("/nonexistent.so"), "{output:?}");
+}
+
+/// How many filters of system calls these tests are under themselves, as in a container.
+fn filters() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").expect("/proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    line.map_or(0, |count| count.trim().parse().expect("a number"))
+}
+
+/// The program of the library's own tests that installs a filter, or sends; made once.
+fn filtered() -> &'static str {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("filtered");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-pthread", "-D_GNU_SOURCE", "-I"]).arg(root.join("uapi"));
+        compiler.arg(root.join("crates/ntcopy-preload/tests/c/filtered.c")).arg("-o").arg(&made);
+        good(&compiler.arg("-ldl").output().expect("cc"));
+        made
+    });
+    program.to_str().expect("a target folder in UTF-8")
+}
+
+/// What happens to a system call, and to which.
+type Filter = Option<[&'static str; 2]>;
+
+/// `ntcopy run` of what writes 1 MiB into sockets and holds what arrives against it, under one filter
+/// before `ntcopy run`, and one between it and the program. The library believes that the kernel has
+/// the flag.
+fn sends_under(before: Filter, options: &[&'static str], between: Filter) -> Output {
+    let filter = |filter: Filter| match filter {
+        Some([what, call]) => vec![filtered(), "filter", what, call],
+        None => Vec::new(),
+    };
+    let start = [&[program(), "run", "--library", library()], options, &["--"]].concat();
+    let line = [filter(before), start, filter(between), vec![filtered(), "send"]].concat();
+    let mut command = Command::new(line[0]);
+    command.args(&line[1..]).env("NTCOPY_PRELOAD_ASSUME", "kernel").stdin(Stdio::null());
+    command.output().expect("it starts")
+}
+
+#[test]
+fn no_program_dies_of_a_filter_that_it_was_started_under() {
+    for call in ["sendto", "sendmsg", "getsockopt", "setsockopt", "rt_sigprocmask", "socketpair"] {
+        for what in ["kill", "refuse"] {
+            let filter = Some([what, call]);
+            let is_as_without_a_flag = call == "socketpair" && what == "refuse";
+            // The program needs some of them itself.
+            let sends = !matches!(call, "socketpair" | "setsockopt" | "rt_sigprocmask");
+            let refused = sends_under(filter, &[], None);
+            assert_eq!(refused.status.code(), Some(3), "{filter:?}: {refused:?}");
+            if !is_as_without_a_flag {
+                assert!(text(&refused.stderr).contains(call), "{filter:?}: {refused:?}");
+            }
+            if sends {
+                for options in [&["--anyway"][..], &["--anyway", "--stat"]] {
+                    good(&sends_under(filter, options, None));
+                }
+                // `ntcopy run` knows nothing of one that comes later.
+                good(&sends_under(None, &["--anyway"], filter));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_allows_what_the_library_does_is_no_obstacle() {
+    let allow = Some(["allow", "sendto"]);
+    good(&sends_under(allow, &["--anyway"], None));
+    // That they are hinted there can be seen by one that allows small ones: a write, the library not
+    // being there, it doesn't touch.
+    let refuse_large = Some(["refuse-large", "sendto"]);
+    let refused = sends_under(refuse_large, &["--anyway"], None);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(text(&refused.stderr).contains("errno 1)"), "{refused:?}");
+    good(&sends_under(allow, &["--anyway"], refuse_large));
+
+    let mut explained = Command::new(filtered());
+    explained.args(["filter", "allow", "sendto", program(), "run", "--library", library()]);
+    let said =
+        text(&explained.args(["--explain", "--", "cat"]).output().expect("it starts").stdout);
+    let count = filters() + 1;
+    assert!(said.contains(&format!("NTCOPY_PRELOAD_FILTERS={count}")), "{said}");
+    assert!(said.contains(&format!("filters   {count} in force here")), "{said}");
 }
 
 #[test]

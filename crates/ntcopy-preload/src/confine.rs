@@ -1,5 +1,6 @@
 //! A program that confines itself by seccomp allows itself its own system calls, not ours: a
-//! `write` that becomes a `sendto` could be its end. From then on this library leaves all alone.
+//! `write` that becomes a `sendto` could be its end. From then on this library leaves all alone. What
+//! it starts is under that filter from the beginning: `filter.rs`.
 
 use core::ffi::{c_int, c_long, c_ulong};
 

@@ -13,8 +13,9 @@
 //!   kernel are bare system calls (`sys.rs`), which are no cancellation points and leave `errno`
 //!   alone.
 //! - Inactive is the state before the constructor has run, after a setting that is not understood,
-//!   in a program with more rights than its user, and on a kernel that doesn't know the hint. Then
-//!   each is a comparison and a jump to the original.
+//!   in a program with more rights than its user, under a filter of system calls that nobody has
+//!   tried (`filter.rs`), and on a kernel that doesn't know the hint. Then each is a comparison and a
+//!   jump to the original.
 
 // Copies are non-temporal on x86-64 only; elsewhere this is a library without functions.
 // Its functions are not exported into the unit tests, which would get them for their own.
@@ -25,6 +26,7 @@ mod active;
 mod confine;
 mod descriptors;
 mod enable;
+mod filter;
 mod message;
 mod original;
 mod send;

@@ -55,33 +55,33 @@ fn read<T: Copy>(at: *const T) -> Option<T> {
     Some(unsafe { at.read_unaligned() })
 }
 
-/// Whether these slices are so many bytes together, or more.
+/// Whether one of these slices is of so many bytes, or more: each is copied by itself, so that many
+/// small ones are no large send.
 ///
 /// Not where the kernel would not look at them: none, too many, or out of reach.
 #[inline(never)]
 pub fn vector_reaches(vector: *const iovec, count: usize, min_bytes: usize) -> bool {
-    if count > MOST {
+    // At once, since all of them are looked at where all are small.
+    if !(1..=MOST).contains(&count)
+        || !is_readable(vector as usize, count * mem::size_of::<iovec>())
+    {
         return false;
     }
-    let mut total_bytes = 0_usize;
-    for at in 0..count {
-        let Some(slice) = read(vector.wrapping_add(at)) else { return false };
-        total_bytes = total_bytes.saturating_add(slice.iov_len);
-        if total_bytes >= min_bytes {
-            return true;
-        }
-    }
-    false
+    (0..count).any(|at| {
+        // SAFETY: the memory is there, as `read` wants it.
+        let slice = unsafe { vector.wrapping_add(at).read_unaligned() };
+        slice.iov_len >= min_bytes
+    })
 }
 
-/// Whether a message is of so many bytes, or more.
+/// Whether a message has a slice of so many bytes, or more.
 #[inline(never)]
 pub fn message_reaches(message: *const msghdr, min_bytes: usize) -> bool {
     read(message)
         .is_some_and(|message| vector_reaches(message.msg_iov, message.msg_iovlen, min_bytes))
 }
 
-/// Whether one of these messages is of so many bytes, or more.
+/// Whether one of these messages has a slice of so many bytes, or more.
 #[inline(never)]
 pub fn any_message_reaches(messages: *const mmsghdr, count: c_uint, min_bytes: usize) -> bool {
     let count = (count as usize).min(MOST);
@@ -121,8 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn sizes_add_up() {
-        let mut vector = slices(&[0, 4000, 95, 1]);
+    fn one_large_slice_is_enough_and_small_ones_do_not_add_up() {
+        let mut vector = slices(&[0, 4000, 95, 4096]);
         for (min_bytes, reaches) in [(1, true), (4096, true), (4097, false), (usize::MAX, false)] {
             assert_eq!(vector_reaches(vector.as_ptr(), 4, min_bytes), reaches, "{min_bytes}");
             assert_eq!(writev_reaches(vector.as_ptr(), 4, min_bytes), reaches, "{min_bytes}");
@@ -130,10 +130,11 @@ mod tests {
             assert_eq!(message_reaches(&message, min_bytes), reaches, "{min_bytes}");
         }
         assert!(!writev_reaches(vector.as_ptr(), 3, 4096) && !writev_reaches(ptr::null(), -1, 0));
-        let overflowing = slices(&[usize::MAX, usize::MAX]);
-        assert!(vector_reaches(overflowing.as_ptr(), 2, usize::MAX));
+        let huge = slices(&[usize::MAX, usize::MAX]);
+        assert!(vector_reaches(huge.as_ptr(), 2, usize::MAX));
         let many = slices(&[1; MOST + 1]);
-        assert!(vector_reaches(many.as_ptr(), MOST, MOST));
+        assert!(vector_reaches(many.as_ptr(), MOST, 1));
+        assert!(!vector_reaches(many.as_ptr(), MOST, 2));
         assert!(!vector_reaches(many.as_ptr(), MOST + 1, 1));
     }
 
@@ -144,7 +145,7 @@ mod tests {
             [&mut small, &mut large].map(|vector| mmsghdr { msg_hdr: message(vector), msg_len: 0 });
         assert!(any_message_reaches(messages.as_ptr(), 2, 4096));
         assert!(!any_message_reaches(messages.as_ptr(), 1, 4096));
-        assert!(!any_message_reaches(messages.as_ptr(), 2, 5011));
+        assert!(!any_message_reaches(messages.as_ptr(), 2, 5001));
         assert!(!any_message_reaches(messages.as_ptr(), 0, 1));
     }
 

@@ -1,7 +1,7 @@
 //! The calls that send.
 //!
 //! Each asks first how large the send is, since that costs nothing: the hint is for large ones,
-//! and most are not. Then what the descriptor is. Only then is the call changed: `MSG_NTCOPY` is
+//! and most are not. One that gathers is as large as its largest piece. Then what the descriptor is. Only then is the call changed: `MSG_NTCOPY` is
 //! added to its flags, and `write` and `writev`, which have none, become the `send` and `sendmsg`
 //! that are the same on a socket.
 
@@ -219,8 +219,8 @@ pub unsafe extern "C-unwind" fn sendmsg(
     }
 }
 
-/// Stands in for sendmmsg(2). The flags are those of all messages: one that is large gets all of
-/// them the hint, and the kernel copies the small ones normally.
+/// Stands in for sendmmsg(2). The flags are those of all messages: one with a large piece
+/// gets all of them the hint, and the kernel copies the small ones normally.
 ///
 /// # Safety
 ///

@@ -8,6 +8,8 @@ pub const MIN_BYTES: &CStr = c"NTCOPY_PRELOAD_MIN_BYTES";
 pub const FAMILIES: &CStr = c"NTCOPY_PRELOAD_FAMILIES";
 /// `adaptive` or `nt`.
 pub const MODE: &CStr = c"NTCOPY_PRELOAD_MODE";
+/// The number of filters of system calls under which what this library does was tried.
+pub const FILTERS: &CStr = c"NTCOPY_PRELOAD_FILTERS";
 /// `kernel`: the kernel is taken to know the flag, and not asked. For tests.
 pub const ASSUME: &CStr = c"NTCOPY_PRELOAD_ASSUME";
 
@@ -50,16 +52,19 @@ pub struct Settings {
     pub min_bytes: usize,
     pub families: Families,
     pub mode: Mode,
+    /// So many filters of system calls allow what this library does.
+    pub allowing_filters: usize,
     pub assume_kernel: bool,
 }
 
 impl Settings {
     /// What holds where nothing is said.
     pub const DEFAULT: Settings = Settings {
-        // The kernel's own default of net.core.ntcopy_min_bytes.
+        // A page: the kernel copies smaller pieces normally.
         min_bytes: 4096,
         families: Families(Families::UNIX.0 | Families::TCP.0),
         mode: Mode::Adaptive,
+        allowing_filters: 0,
         assume_kernel: false,
     };
 }
@@ -95,6 +100,11 @@ pub fn parse<'a>(value: impl Fn(&CStr) -> Option<&'a [u8]>) -> Result<Settings, 
             _ => return Err(Bad { variable: MODE, value, wanted: "adaptive or nt" }),
         };
     }
+    if let Some(value) = value(FILTERS) {
+        let wanted = "a number of filters";
+        settings.allowing_filters =
+            number(value).ok_or(Bad { variable: FILTERS, value, wanted })?;
+    }
     if let Some(value) = value(ASSUME) {
         if value != b"kernel" {
             return Err(Bad { variable: ASSUME, value, wanted: "kernel" });
@@ -104,7 +114,8 @@ pub fn parse<'a>(value: impl Fn(&CStr) -> Option<&'a [u8]>) -> Result<Settings, 
     Ok(settings)
 }
 
-fn number(text: &[u8]) -> Option<usize> {
+/// A number in decimal digits, and nothing else.
+pub fn number(text: &[u8]) -> Option<usize> {
     if text.is_empty() {
         return None;
     }
@@ -179,11 +190,13 @@ mod tests {
         assert_eq!(one(FAMILIES, "unix,tcp,udp").unwrap().families.bits(), 7);
         assert_eq!(one(MODE, "nt").unwrap().mode, Mode::Nt);
         assert_eq!(one(MODE, "adaptive").unwrap().mode, Mode::Adaptive);
+        assert_eq!(one(FILTERS, "3").unwrap().allowing_filters, 3);
         assert!(one(ASSUME, "kernel").unwrap().assume_kernel);
         for (name, texts) in [
             (MIN_BYTES, &["", "-1", "4k", " 1", "18446744073709551616", "0x10"][..]),
             (FAMILIES, &["", "unix,", "tcp udp", "inet", "TCP"]),
             (MODE, &["", "obey", "NT"]),
+            (FILTERS, &["", "-1", "all"]),
             (ASSUME, &["", "module", "1"]),
         ] {
             for text in texts {

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int};
 
 use crate::settings::{self, Bad};
-use crate::{active, enable, original, sockets, sys};
+use crate::{active, enable, filter, original, sockets, sys};
 
 /// What the loader calls when this library has been loaded. Named, for link.sh to ask for it.
 #[cfg(not(test))]
@@ -37,7 +37,8 @@ unsafe extern "C" fn start(
     // SAFETY: the loader's promise; nobody changes the environment before `main`.
     let settings = settings::parse(|name| unsafe { settings::variable(environment, name) });
     match settings {
-        Ok(settings) => apply(settings),
+        Ok(settings) if filter::allows(settings.allowing_filters) => apply(settings),
+        Ok(_) => {}
         Err(bad) => complain(&bad),
     }
 }

@@ -16,11 +16,12 @@ static struct iovec slices[2] = {
 /* What is large, on a socket that is hinted; flags that a write adds. */
 static void hinted(int fd, int peer, size_t size, int of_write)
 {
-	struct iovec half[2] = {
-		{ .iov_base = bytes, .iov_len = size / 2 },
-		{ .iov_base = bytes + size / 2, .iov_len = size - size / 2 },
+	/* One large piece is enough, wherever it is. */
+	struct iovec two[2] = {
+		{ .iov_base = bytes, .iov_len = SMALL },
+		{ .iov_base = bytes + SMALL, .iov_len = size - SMALL },
 	};
-	struct msghdr message = { .msg_iov = half, .msg_iovlen = 2 };
+	struct msghdr message = { .msg_iov = two, .msg_iovlen = 2 };
 	struct mmsghdr messages[2] = { { .msg_hdr = message }, { .msg_hdr = message } };
 	ssize_t whole = (ssize_t)size;
 
@@ -30,7 +31,7 @@ static void hinted(int fd, int peer, size_t size, int of_write)
 	CHECK(__write(fd, bytes, size) == whole);
 	SEEN("send", MSG_NTCOPY | of_write);
 	drain(peer, size);
-	CHECK(writev(fd, half, 2) == whole);
+	CHECK(writev(fd, two, 2) == whole);
 	SEEN("sendmsg", MSG_NTCOPY | of_write);
 	drain(peer, size);
 	CHECK(send(fd, bytes, size, MSG_NOSIGNAL) == whole);
@@ -52,6 +53,35 @@ static void hinted(int fd, int peer, size_t size, int of_write)
 	CHECK(send(fd, bytes, size, MSG_NTCOPY) == whole);
 	SEEN("send", MSG_NTCOPY);
 	drain(peer, size);
+}
+
+/* Pieces that are all small are no large send, however many they are. */
+static void gathered(int fd, int peer, int of_large)
+{
+	enum { COUNT = 2, PIECE = 2700, SUM = COUNT * PIECE };
+	struct iovec large = { .iov_base = bytes + SUM, .iov_len = LARGE - SUM };
+	struct iovec pieces[COUNT];
+	struct msghdr message = { .msg_iov = pieces, .msg_iovlen = COUNT };
+	struct mmsghdr messages[2] = {
+		{ .msg_hdr = message },
+		{ .msg_hdr = { .msg_iov = &large, .msg_iovlen = 1 } },
+	};
+
+	for (int at = 0; at < COUNT; at++)
+		pieces[at] = (struct iovec){ .iov_base = bytes + at * PIECE, .iov_len = PIECE };
+	CHECK(writev(fd, pieces, COUNT) == SUM);
+	SEEN("writev", -1);
+	drain(peer, SUM);
+	CHECK(sendmsg(fd, &message, 0) == SUM);
+	SEEN("sendmsg", 0);
+	drain(peer, SUM);
+	CHECK(sendmmsg(fd, messages, 1, 0) == 1);
+	SEEN("sendmmsg", 0);
+	drain(peer, SUM);
+	/* Of several messages, one that has a large piece is enough. */
+	CHECK(sendmmsg(fd, messages, 2, 0) == 2);
+	SEEN("sendmmsg", of_large);
+	drain(peer, LARGE);
 }
 
 /* What stays as it is. */
@@ -126,10 +156,13 @@ int main(int count, char **arguments)
 	for (size_t at = 0; at < sizeof(kinds) / sizeof(kinds[0]); at++) {
 		pair_of(kinds[at].family, kinds[at].type, pair);
 		left_alone(pair[0], pair[1], SMALL);
-		if (strstr(families, kinds[at].name))
+		if (strstr(families, kinds[at].name)) {
 			hinted(pair[0], pair[1], kinds[at].size, kinds[at].of_write);
-		else
+			gathered(pair[0], pair[1], MSG_NTCOPY);
+		} else {
 			left_alone(pair[0], pair[1], kinds[at].size);
+			gathered(pair[0], pair[1], 0);
+		}
 		left_alone(pair[0], pair[1], SMALL);
 		close_pair(pair);
 	}

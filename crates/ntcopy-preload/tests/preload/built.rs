@@ -39,26 +39,23 @@ pub fn good(command: &Command, output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// The library, linked of what cargo has built for this test program.
+/// The library, linked of what cargo builds of the sources as they are, as this program was built.
 ///
-/// Where `cargo build` would put it, `cargo test` leaves an older one. Its own is beside this
-/// program, under a name with a hash, and no other build of older source is newer.
+/// `cargo test` alone may leave an older one, or none: nothing links a static library.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let program = env::current_exe().expect("a path of this program");
-        let beside = program.parent().expect("a folder of this program");
-        let newest = beside
-            .read_dir()
-            .expect("a folder of this program")
-            .map(|entry| entry.expect("an entry").path())
-            .filter(|path| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                name.starts_with("libntcopy_preload") && name.ends_with(".a")
-            })
-            .max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok())
-            .expect("cargo builds the static library with its tests");
-        run(Command::new(crate_dir().join("link.sh")).arg(newest).arg(scratch()));
+        let profile = program.ancestors().nth(2).expect("a folder of the profile");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "-q", "--locked", "-p", "ntcopy-preload", "--target-dir"]);
+        cargo.arg(profile.parent().expect("the target folder")).current_dir(crate_dir());
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        run(&mut cargo);
+        let rust = profile.join("libntcopy_preload.a");
+        run(Command::new(crate_dir().join("link.sh")).arg(rust).arg(scratch()));
         scratch().join("libntcopy-preload.so")
     })
 }
@@ -101,8 +98,16 @@ pub fn alone(path: &Path, preloads: &[&Path]) -> Command {
     command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C");
     if !names.is_empty() {
         command.env("LD_PRELOAD", names.join(" "));
+        command.env("NTCOPY_PRELOAD_FILTERS", filters().to_string());
     }
     command
+}
+
+/// How many filters of system calls these tests are under themselves, as in a container.
+pub fn filters() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").expect("/proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    line.map_or(0, |count| count.trim().parse().expect("a number"))
 }
 
 /// A program under the library, which takes it that the kernel knows the flag.

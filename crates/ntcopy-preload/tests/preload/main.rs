@@ -8,6 +8,7 @@
 
 mod built;
 mod errors;
+mod filtered;
 mod library;
 mod life;
 mod programs;

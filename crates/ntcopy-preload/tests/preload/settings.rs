@@ -12,6 +12,7 @@ fn a_bad_setting_is_named_once_and_makes_it_inactive() {
         ("NTCOPY_PRELOAD_MIN_BYTES", "4k"),
         ("NTCOPY_PRELOAD_FAMILIES", "inet"),
         ("NTCOPY_PRELOAD_MODE", ""),
+        ("NTCOPY_PRELOAD_FILTERS", "some"),
         ("NTCOPY_PRELOAD_ASSUME", "module"),
     ] {
         let mut command = watched(&calls);

@@ -13,7 +13,7 @@ use super::{Mode, Settings};
 pub fn print(
     program: &Program,
     settings: &Settings,
-    support: Support,
+    support: Option<Support>,
     library: Option<&Path>,
     obstacles: &[String],
 ) -> io::Result<()> {
@@ -25,6 +25,14 @@ pub fn print(
     writeln!(out, "{:<10}{}", "kernel", taker(support))?;
     if let Some(library) = library {
         writeln!(out, "{:<10}{}", "library", library.display())?;
+    }
+    if settings.filters > 0 {
+        let count = settings.filters;
+        writeln!(
+            out,
+            "{:<10}{count} in force here (seccomp), which allow what is done",
+            "filters"
+        )?;
     }
     for (name, value) in settings.environment() {
         writeln!(out, "{:<10}{name}={value}", "setting")?;
@@ -49,11 +57,12 @@ fn describe(step: &Step) -> String {
     }
 }
 
-fn taker(support: Support) -> &'static str {
+fn taker(support: Option<Support>) -> &'static str {
     match support {
-        Support::Kernel => "knows MSG_NTCOPY",
-        Support::Module => "has the module that knows MSG_NTCOPY",
-        Support::None => "does not know MSG_NTCOPY",
+        Some(Support::Kernel) => "knows MSG_NTCOPY",
+        Some(Support::Module) => "has the module that knows MSG_NTCOPY, on unix streams and UDP",
+        Some(Support::None) => "does not know MSG_NTCOPY",
+        None => "was not asked",
     }
 }
 
@@ -61,7 +70,7 @@ fn outcome(settings: &Settings, is_hinted: bool) -> String {
     if !is_hinted {
         return "nothing would be hinted, and the program is not started without --anyway".into();
     }
-    let Settings { min_bytes, families, mode } = settings;
+    let Settings { min_bytes, families, mode, .. } = settings;
     match mode {
         Mode::Adaptive => format!(
             "sends of {min_bytes} bytes or more on {families} sockets would carry MSG_NTCOPY"
