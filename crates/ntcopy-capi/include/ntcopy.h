@@ -63,7 +63,7 @@ const char *ntcopy_version(void);
 
 /*
  * Reads the settings: the environment (NTCOPY_ISA, NTCOPY_THRESHOLD,
- * NTCOPY_PROFILE), this machine's profile if `ntcopy calibrate` has written
+ * NTCOPY_TURNS, NTCOPY_PROFILE), this machine's profile if `ntcopy calibrate` has written
  * one, and what CPUID says. They are read once in a process: here, or at the
  * first copy, which then prints what is wrong on standard error since nothing
  * else could tell.
@@ -102,9 +102,9 @@ int ntcopy_init(const char **message);
 typedef uint32_t ntcopy_path;
 
 /*
- * "libc", "avx512-nt", "movnti+t0+interleaved", ...: the instructions, how the
- * source was prefetched, and whether four pages were copied at once. The text is
- * static. NULL for a number that is no path.
+ * "libc", "avx512-nt", "movnti+t0+4x64", ...: the instructions, how the source
+ * was prefetched, and how many pages were taken in turn, by how many bytes. The
+ * text is static. NULL for a number that is no path.
  */
 const char *ntcopy_path_name(ntcopy_path path);
 

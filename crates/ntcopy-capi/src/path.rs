@@ -2,10 +2,11 @@
 
 use std::ffi::{c_char, c_int};
 
-use ntcopy::{Method, Path, Prefetch};
+use ntcopy::{Method, Path, Prefetch, Turns};
 
 const METHODS: usize = Method::ALL.len();
 const PREFETCHES: usize = Prefetch::ALL.len();
+const TURNS: usize = Turns::ALL.len();
 /// Room for the longest name and its NUL; a constant that were too small would not compile.
 const NAME_BYTES: usize = 40;
 
@@ -14,25 +15,26 @@ const NAME_BYTES: usize = 40;
 pub(crate) fn encode(path: Path) -> u32 {
     let method = path.method as u32;
     let prefetch = path.prefetch as u32;
-    (method * PREFETCHES as u32 + prefetch) * 2 + u32::from(path.interleaved)
+    let turns = Turns::ALL.iter().position(|turns| *turns == path.turns).unwrap_or_default();
+    (method * PREFETCHES as u32 + prefetch) * TURNS as u32 + turns as u32
 }
 
 /// The path of a number, if it is one.
 const fn decode(code: u32) -> Option<Path> {
     let code = code as usize;
-    let (shape, interleaved) = (code / 2, code % 2 == 1);
+    let (shape, turns) = (code / TURNS, Turns::ALL[code % TURNS]);
     if shape / PREFETCHES >= METHODS {
         return None;
     }
     let method = Method::ALL[shape / PREFETCHES];
-    Some(Path { method, prefetch: Prefetch::ALL[shape % PREFETCHES], interleaved })
+    Some(Path { method, prefetch: Prefetch::ALL[shape % PREFETCHES], turns })
 }
 
 /// Every path's name with its NUL, so that a caller may keep the pointer for ever.
-static NAMES: [[u8; NAME_BYTES]; METHODS * PREFETCHES * 2] = names();
+static NAMES: [[u8; NAME_BYTES]; METHODS * PREFETCHES * TURNS] = names();
 
-const fn names() -> [[u8; NAME_BYTES]; METHODS * PREFETCHES * 2] {
-    let mut names = [[0; NAME_BYTES]; METHODS * PREFETCHES * 2];
+const fn names() -> [[u8; NAME_BYTES]; METHODS * PREFETCHES * TURNS] {
+    let mut names = [[0; NAME_BYTES]; METHODS * PREFETCHES * TURNS];
     let mut code = 0;
     while code < names.len() {
         let Some(path) = decode(code as u32) else { panic!("a table longer than the paths") };
@@ -41,8 +43,9 @@ const fn names() -> [[u8; NAME_BYTES]; METHODS * PREFETCHES * 2] {
             at = append(&mut names[code], at, "+");
             at = append(&mut names[code], at, path.prefetch.name());
         }
-        if path.interleaved {
-            append(&mut names[code], at, "+interleaved");
+        if !path.turns.is_none() {
+            at = append(&mut names[code], at, "+");
+            append(&mut names[code], at, path.turns.name());
         }
         code += 1;
     }
@@ -91,9 +94,9 @@ mod tests {
 
     fn all() -> impl Iterator<Item = Path> {
         Method::ALL.into_iter().flat_map(|method| {
-            Prefetch::ALL.into_iter().flat_map(move |prefetch| {
-                [false, true].map(|interleaved| Path { method, prefetch, interleaved })
-            })
+            Prefetch::ALL
+                .into_iter()
+                .flat_map(move |prefetch| Turns::ALL.map(|turns| Path { method, prefetch, turns }))
         })
     }
 

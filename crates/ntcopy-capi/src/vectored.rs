@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint};
 use std::slice;
 
 use libc::iovec;
-use ntcopy::Stream;
+use ntcopy::copy_scattered;
 
 use crate::boundary::{Errno, answer, write_out};
 use crate::stream::ntcopy_moved;
@@ -35,10 +35,11 @@ pub unsafe extern "C" fn ntcopy_copyv(
         let (dst, src) = unsafe { (pieces(dst, dst_count)?, pieces(src, src_count)?) };
         let total_bytes = sum_bytes(dst)?.min(sum_bytes(src)?);
         check_apart(dst, src)?;
-        let mut stream = Stream::known(total_bytes as u64, hints);
-        // SAFETY: the caller guarantees the pieces, and they don't overlap; `finish` fences.
-        unsafe { copy_all(&mut stream, dst, src) };
-        let all = stream.finish();
+        let to = dst.iter().map(|piece| (piece.iov_base.cast::<u8>(), piece.iov_len));
+        let from =
+            src.iter().map(|piece| (piece.iov_base.cast_const().cast::<u8>(), piece.iov_len));
+        // SAFETY: the caller guarantees the pieces, and no destination overlaps anything.
+        let all = unsafe { copy_scattered(total_bytes as u64, to, from, hints) };
         // SAFETY: the caller guarantees that `moved` is NULL or can be written.
         unsafe { write_out(moved, all.into()) };
         Ok(0)
@@ -97,32 +98,6 @@ fn check_apart(dst: &[iovec], src: &[iovec]) -> Result<(), Errno> {
         }
     }
     Ok(())
-}
-
-/// # Safety
-///
-/// - The pieces are valid, for writes and for reads, and no destination overlaps anything.
-/// - The caller fences through the stream before any other access to the destinations.
-unsafe fn copy_all(stream: &mut Stream, dst: &[iovec], src: &[iovec]) {
-    let mut sources = src.iter();
-    let (mut from, mut from_bytes) = (std::ptr::null::<u8>(), 0);
-    for piece in dst {
-        let (mut to, mut to_bytes) = (piece.iov_base.cast::<u8>(), piece.iov_len);
-        while to_bytes > 0 {
-            while from_bytes == 0 {
-                let Some(next) = sources.next() else { return };
-                (from, from_bytes) = (next.iov_base.cast_const().cast(), next.iov_len);
-            }
-            let len_bytes = to_bytes.min(from_bytes);
-            // SAFETY: both pieces have at least as many bytes left; the caller guarantees the
-            // memory and the fence.
-            unsafe {
-                stream.copy_unfenced(to, from, len_bytes);
-                (to, from) = (to.add(len_bytes), from.add(len_bytes));
-            }
-            (to_bytes, from_bytes) = (to_bytes - len_bytes, from_bytes - len_bytes);
-        }
-    }
 }
 
 #[cfg(test)]

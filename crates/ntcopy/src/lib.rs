@@ -78,11 +78,14 @@ pub use copy::{copy, copy_unfenced};
 pub use fence::fence;
 pub use fill::{fill, fill_unfenced};
 pub use hint::{Hint, Hints};
-pub use path::{Method, Path, Prefetch};
+pub use path::{Method, Path, Prefetch, Turns};
 pub use policy::Policy;
 #[cfg(feature = "std")]
 pub use settings::{
-    BadVariable, ISA_VARIABLE, Origin, Overrides, Settings, SettingsError, THRESHOLD_VARIABLE, init,
+    BadVariable, ISA_VARIABLE, Origin, Overrides, Settings, SettingsError, THRESHOLD_VARIABLE,
+    TURNS_VARIABLE, init,
 };
 pub use stream::{Moved, Stream};
+#[doc(hidden)]
+pub use vectored::copy_scattered;
 pub use vectored::copy_vectored;

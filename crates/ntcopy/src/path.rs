@@ -13,10 +13,12 @@ pub enum Method {
     RepStosb,
     /// `rep stosq`. Fills only.
     RepStosq,
-    /// Temporal stores of 16 bytes, for a source that is prefetched with PREFETCHNTA. Copies only.
+    /// Temporal stores of 16 bytes. Copies only.
     Sse2,
-    /// Temporal stores of 32 bytes, for a source that is prefetched with PREFETCHNTA. Copies only.
+    /// Temporal stores of 32 bytes. Copies only.
     Avx2,
+    /// Temporal stores of 64 bytes. Copies only.
+    Avx512,
     /// Non-temporal stores of 8 bytes.
     Movnti,
     /// Non-temporal stores of 16 bytes.
@@ -33,13 +35,14 @@ pub enum Method {
 
 impl Method {
     /// Every method, temporal ones first.
-    pub const ALL: [Method; 12] = [
+    pub const ALL: [Method; 13] = [
         Method::Libc,
         Method::RepMovsb,
         Method::RepStosb,
         Method::RepStosq,
         Method::Sse2,
         Method::Avx2,
+        Method::Avx512,
         Method::Movnti,
         Method::Sse2Nt,
         Method::Avx2Nt,
@@ -57,6 +60,7 @@ impl Method {
             Method::RepStosq => "rep-stosq",
             Method::Sse2 => "sse2",
             Method::Avx2 => "avx2",
+            Method::Avx512 => "avx512",
             Method::Movnti => "movnti",
             Method::Sse2Nt => "sse2-nt",
             Method::Avx2Nt => "avx2-nt",
@@ -75,7 +79,7 @@ impl Method {
     pub const fn is_nontemporal(self) -> bool {
         match self {
             Method::Libc | Method::RepMovsb | Method::RepStosb | Method::RepStosq => false,
-            Method::Sse2 | Method::Avx2 => false,
+            Method::Sse2 | Method::Avx2 | Method::Avx512 => false,
             Method::Movnti | Method::Sse2Nt | Method::Avx2Nt | Method::Avx512Nt => true,
             Method::Movdir64b | Method::Clzero => true,
         }
@@ -108,6 +112,76 @@ impl Prefetch {
     }
 }
 
+/// How many pages a copy takes in turn, and how many bytes of each at a time; or one byte after the
+/// other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Turns {
+    pages: u8,
+    bytes: u16,
+}
+
+impl Turns {
+    /// One byte after the other.
+    pub const NONE: Turns = Turns { pages: 0, bytes: 0 };
+
+    /// Every way. A turn takes four lines at least, which is what the copies move at once.
+    pub const ALL: [Turns; 9] = [
+        Turns::NONE,
+        Turns::of(4, 64),
+        Turns::of(8, 64),
+        Turns::of(2, 128),
+        Turns::of(4, 128),
+        Turns::of(8, 128),
+        Turns::of(2, 256),
+        Turns::of(4, 256),
+        Turns::of(8, 256),
+    ];
+
+    pub(crate) const fn of(pages: u8, bytes: u16) -> Turns {
+        Turns { pages, bytes }
+    }
+
+    /// Pages that are taken in turn; 0 for [`Turns::NONE`].
+    pub const fn pages(self) -> usize {
+        self.pages as usize
+    }
+
+    /// Bytes of a page at a time; 0 for [`Turns::NONE`].
+    pub const fn bytes(self) -> usize {
+        self.bytes as usize
+    }
+
+    /// Bytes of all pages together, which is what a copy has to have for one round.
+    pub const fn group_bytes(self) -> u64 {
+        self.pages as u64 * 4096
+    }
+
+    /// Whether it is [`Turns::NONE`].
+    pub const fn is_none(self) -> bool {
+        self.pages == 0
+    }
+
+    /// Pages and bytes, `4x128`; `none`.
+    pub const fn name(self) -> &'static str {
+        match (self.pages, self.bytes) {
+            (4, 64) => "4x64",
+            (8, 64) => "8x64",
+            (2, 128) => "2x128",
+            (4, 128) => "4x128",
+            (8, 128) => "8x128",
+            (2, 256) => "2x256",
+            (4, 256) => "4x256",
+            (8, 256) => "8x256",
+            _ => "none",
+        }
+    }
+
+    /// The turns of a name.
+    pub fn from_name(name: &str) -> Option<Turns> {
+        Turns::ALL.into_iter().find(|turns| turns.name() == name)
+    }
+}
+
 /// Which way a copy or a fill went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path {
@@ -117,17 +191,17 @@ pub struct Path {
     /// How the source was read ahead. Methods that the library didn't write (`libc`,
     /// `rep-movsb`) and fills have [`Prefetch::None`].
     pub prefetch: Prefetch,
-    /// Whether four pages were copied at once.
-    pub interleaved: bool,
+    /// Which pages were taken in turn.
+    pub turns: Turns,
 }
 
 impl Path {
     /// The C library.
     pub const LIBC: Path = Path::of(Method::Libc);
 
-    /// A method, without prefetch or interleaving.
+    /// A method, without prefetch and one byte after the other.
     pub const fn of(method: Method) -> Path {
-        Path { method, prefetch: Prefetch::None, interleaved: false }
+        Path { method, prefetch: Prefetch::None, turns: Turns::NONE }
     }
 
     /// [`Method::name`].
@@ -146,16 +220,13 @@ impl Path {
     }
 }
 
-/// `avx512-nt`, `avx512-nt+nta`, `movnti+t0+interleaved`.
+/// `avx512-nt`, `avx512-nt+nta`, `movnti+t0+4x128`.
 impl fmt::Display for Path {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name())?;
         if self.prefetch != Prefetch::None {
             write!(out, "+{}", self.prefetch.name())?;
         }
-        if self.interleaved {
-            out.write_str("+interleaved")?;
-        }
-        Ok(())
+        if self.turns.is_none() { Ok(()) } else { write!(out, "+{}", self.turns.name()) }
     }
 }

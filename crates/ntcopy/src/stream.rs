@@ -2,11 +2,13 @@
 
 use core::fmt;
 
+use crate::arch::Piece;
 use crate::copy::{copy_part, copy_part_unfenced};
-use crate::fence;
 use crate::fill::{fill_part, fill_part_unfenced};
 use crate::hint::Hints;
-use crate::path::Path;
+use crate::path::{Path, Turns};
+use crate::settings::is_plain_copy;
+use crate::{arch, fence, settings};
 
 /// A transfer in pieces, each of which is treated as a part of the whole.
 ///
@@ -116,6 +118,43 @@ impl Stream {
         let path = unsafe { fill_part_unfenced(destination, value, len_bytes, total_bytes, hint) };
         self.is_unfenced |= path.is_nontemporal();
         self.count(len_bytes, path)
+    }
+
+    /// Which pages pieces of this stream take in turn; none where they are copied normally.
+    pub(crate) fn turns(&self) -> Turns {
+        if is_plain_copy(self.known_bytes, self.hints) {
+            return Turns::NONE;
+        }
+        let policy = settings::policy();
+        let turns = policy.turns;
+        let group = policy.choose_copy(turns.group_bytes() as usize, self.known_bytes, self.hints);
+        if group.is_nontemporal() { turns } else { Turns::NONE }
+    }
+
+    /// Copies several pieces without a fence, a part of each in turn.
+    ///
+    /// # Safety
+    ///
+    /// As [`Stream::copy_unfenced`], for each; and no destination overlaps a source or another
+    /// destination.
+    pub(crate) unsafe fn copy_together(&mut self, pieces: &[Piece]) {
+        let bytes = pieces.iter().map(|piece| piece.len_bytes).sum();
+        let path = settings::policy().choose_copy(bytes, self.total_with(bytes), self.hints);
+        let in_turn = arch::copy_backend(path.method).and_then(|backend| backend.copy_pieces);
+        // SAFETY: the caller guarantees the memory and the fence; `settings` lets no policy in
+        // whose methods the CPU doesn't have.
+        unsafe {
+            match in_turn {
+                Some(copy_pieces) if pieces.len() > 1 && path.is_nontemporal() => {
+                    copy_pieces(pieces, path);
+                    self.is_unfenced = true;
+                    self.count(bytes, path);
+                }
+                _ => pieces.iter().for_each(|piece| {
+                    self.copy_unfenced(piece.to, piece.from, piece.len_bytes);
+                }),
+            }
+        }
     }
 
     /// Fences, where something is unfenced. The stream may go on afterwards.

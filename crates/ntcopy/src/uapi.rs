@@ -18,7 +18,7 @@ pub const SOCK_OBEY: c_int = 2;
 
 /// `net.core.ntcopy`: hints are ignored.
 pub const SYSCTL_OFF: u8 = 0;
-/// `net.core.ntcopy`: the kernel decides per fragment.
+/// `net.core.ntcopy`: the rule decides.
 pub const SYSCTL_ADAPTIVE: u8 = 1;
 /// `net.core.ntcopy`: every hint is obeyed.
 pub const SYSCTL_OBEY: u8 = 2;
@@ -31,7 +31,7 @@ pub const STAT_PATH: &str = "/proc/net/ntcopy_stat";
 pub const STAT_NONTEMPORAL: &str = "nontemporal_bytes";
 /// Copied normally: the bytes in flight fit the cache.
 pub const STAT_FITS_CACHE: &str = "fits_cache_bytes";
-/// Copied normally: the send was below `net.core.ntcopy_min_bytes`.
+/// Copied normally: in pieces below a page.
 pub const STAT_TOO_SMALL: &str = "too_small_bytes";
 /// Copied normally: checksummed while copied.
 pub const STAT_CHECKSUMMED: &str = "checksummed_bytes";

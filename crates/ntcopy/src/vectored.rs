@@ -1,7 +1,9 @@
 //! Scatter and gather: many slices into many slices.
 
 use core::ops::{Deref, DerefMut};
+use core::ptr;
 
+use crate::arch::Piece;
 use crate::hint::Hints;
 use crate::stream::{Moved, Stream};
 
@@ -9,7 +11,8 @@ use crate::stream::{Moved, Stream};
 /// other, until either runs out; fences; and says how much that was.
 ///
 /// The slices on the two sides need not correspond: `IoSlice` and `IoSliceMut` of any lengths,
-/// empty ones among them, or plain slices. The policy sees the sum of the bytes.
+/// empty ones among them, or plain slices. The policy sees the sum of the bytes, and pieces of about
+/// a page are copied several in turn, as the pages of one long copy are.
 ///
 /// ```
 /// use ntcopy::{Hints, copy_vectored};
@@ -27,26 +30,98 @@ where
     let add = |sum: u64, len_bytes: usize| sum.saturating_add(len_bytes as u64);
     let room_bytes = destinations.iter().map(|slice| slice.len()).fold(0, add);
     let there_bytes = sources.iter().map(|slice| slice.len()).fold(0, add);
-    let mut stream = Stream::known(room_bytes.min(there_bytes), hints);
-    let mut sources = sources.iter().map(|slice| &**slice);
-    let mut from: &[u8] = &[];
-    'full: for destination in destinations {
-        let mut to: &mut [u8] = destination;
-        while !to.is_empty() {
-            while from.is_empty() {
+    let total_bytes = room_bytes.min(there_bytes);
+    let to = destinations.iter_mut().map(|slice| (slice.as_mut_ptr(), slice.len()));
+    let from = sources.iter().map(|slice| (slice.as_ptr(), slice.len()));
+    // SAFETY: slices, those written to borrowed for writing, so that they overlap nothing.
+    unsafe { copy_scattered(total_bytes, to, from, hints) }
+}
+
+/// [`copy_vectored`] of what need not be slices.
+///
+/// # Safety
+///
+/// - Pieces are valid for writes, and for reads, of their lengths.
+/// - No destination overlaps a source or another destination.
+#[doc(hidden)]
+pub unsafe fn copy_scattered(
+    total_bytes: u64,
+    destinations: impl Iterator<Item = (*mut u8, usize)>,
+    mut sources: impl Iterator<Item = (*const u8, usize)>,
+    hints: Hints,
+) -> Moved {
+    let mut stream = Stream::known(total_bytes, hints);
+    let mut together = Together::new();
+    let (mut from, mut there_bytes) = (ptr::null(), 0);
+    'full: for (mut to, mut room_bytes) in destinations {
+        while room_bytes > 0 {
+            while there_bytes == 0 {
                 let Some(next) = sources.next() else { break 'full };
-                from = next;
+                (from, there_bytes) = next;
             }
-            let len_bytes = to.len().min(from.len());
-            let (to_now, to_later) = to.split_at_mut(len_bytes);
-            let (from_now, from_later) = from.split_at(len_bytes);
-            // SAFETY: two slices of the length, one of them borrowed for writing; nothing touches
-            // the destination again before `finish` has fenced, since it stays borrowed.
+            let len_bytes = room_bytes.min(there_bytes);
+            // SAFETY: the caller guarantees the pieces, and this is within both; nothing touches
+            // the destination before `finish` has fenced.
             unsafe {
-                stream.copy_unfenced(to_now.as_mut_ptr(), from_now.as_ptr(), len_bytes);
+                together.copy(&mut stream, Piece { to, from, len_bytes });
+                (to, from) = (to.add(len_bytes), from.add(len_bytes));
             }
-            (to, from) = (to_later, from_later);
+            (room_bytes, there_bytes) = (room_bytes - len_bytes, there_bytes - len_bytes);
         }
     }
+    // SAFETY: as above.
+    unsafe { together.flush(&mut stream) }
     stream.finish()
+}
+
+/// In a shorter piece there are hardly any whole lines.
+const LEAST_BYTES: usize = 1024;
+/// The pages of the longest turn.
+const MOST_PIECES: usize = 8;
+
+/// Pieces that are too short to have turns of their own, and so wait for others to take turns with.
+struct Together {
+    pieces: [Piece; MOST_PIECES],
+    count: usize,
+}
+
+impl Together {
+    fn new() -> Together {
+        let none = Piece { to: ptr::null_mut(), from: ptr::null(), len_bytes: 0 };
+        Together { pieces: [none; MOST_PIECES], count: 0 }
+    }
+
+    /// Copies a piece, at once or with others.
+    ///
+    /// # Safety
+    ///
+    /// - Both sides stay valid until [`Together::flush`]; nothing touches the destination before the
+    ///   stream is fenced after that.
+    /// - No destination overlaps a source or another destination.
+    unsafe fn copy(&mut self, stream: &mut Stream, piece: Piece) {
+        let turns = stream.turns();
+        // SAFETY: the caller guarantees the memory and the fence.
+        unsafe {
+            if !(LEAST_BYTES as u64..turns.group_bytes()).contains(&(piece.len_bytes as u64)) {
+                stream.copy_unfenced(piece.to, piece.from, piece.len_bytes);
+                return;
+            }
+            self.pieces[self.count] = piece;
+            self.count += 1;
+            if self.count == turns.pages().min(MOST_PIECES) {
+                self.flush(stream);
+            }
+        }
+    }
+
+    /// Copies what waits.
+    ///
+    /// # Safety
+    ///
+    /// As [`Together::copy`].
+    unsafe fn flush(&mut self, stream: &mut Stream) {
+        // SAFETY: the caller guarantees the memory and the fence.
+        unsafe { stream.copy_together(&self.pieces[..self.count]) }
+        self.count = 0;
+    }
 }

@@ -14,8 +14,8 @@ use ntcopy::Path;
 use ntcopy::arch::{CopyBackend, FillBackend};
 
 const MAX_BYTES: usize = 16 << 10;
-/// Interleaved copies take groups of four pages, after up to one page to the first.
-const MAX_INTERLEAVED_BYTES: usize = 64 << 10;
+/// Two groups of eight pages, and more than half a page.
+const MAX_TURNS_BYTES: usize = 2 * 8 * 4096 + 4096;
 
 /// 0..=1024 one by one, and steps to 16 KiB that are no multiple of anything.
 fn all_lengths() -> impl Iterator<Item = usize> {
@@ -73,7 +73,8 @@ fn pairs_of_offsets() -> impl Iterator<Item = (usize, usize)> {
 fn copies_of_every_length_at_chosen_offsets() {
     let mut copies = Copies::new(MAX_BYTES);
     for backend in copy_backends() {
-        for path in backend.paths() {
+        // Below a group of pages, turns change nothing.
+        for path in backend.paths().filter(|path| path.turns.is_none()) {
             for len_bytes in all_lengths() {
                 for offsets in CHOSEN_OFFSETS {
                     copies.check(backend, path, offsets, len_bytes);
@@ -97,13 +98,15 @@ fn copies_of_chosen_lengths_at_every_pair_of_offsets() {
     }
 }
 
+/// Lengths around one group of pages and two, where pages of both sides begin anywhere.
 #[test]
-fn interleaved_copies_around_whole_groups_of_pages() {
-    let mut copies = Copies::new(MAX_INTERLEAVED_BYTES);
+fn copies_in_turn_around_whole_groups_of_pages() {
+    let mut copies = Copies::new(MAX_TURNS_BYTES);
     for backend in copy_backends() {
-        for path in backend.paths().filter(|path| path.interleaved) {
-            for pages in [4, 5, 8, 9, 13, 15] {
-                for len_bytes in [pages * 4096 - 1, pages * 4096, pages * 4096 + 65] {
+        for path in backend.paths().filter(|path| !path.turns.is_none()) {
+            let group_bytes = path.turns.pages() * 4096;
+            for whole_bytes in [group_bytes, 2 * group_bytes, 2 * group_bytes + 2048] {
+                for len_bytes in [whole_bytes - 1, whole_bytes, whole_bytes + 65] {
                     for offsets in CHOSEN_OFFSETS {
                         copies.check(backend, path, offsets, len_bytes);
                     }

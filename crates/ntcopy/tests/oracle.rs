@@ -7,8 +7,8 @@ use std::process::Command;
 
 use common::pattern;
 use ntcopy::{
-    Hint, Hints, ISA_VARIABLE, Path, Stream, THRESHOLD_VARIABLE, copy, copy_unfenced,
-    copy_vectored, fence, fill,
+    Hint, Hints, ISA_VARIABLE, Path, Stream, THRESHOLD_VARIABLE, TURNS_VARIABLE, Turns, copy,
+    copy_unfenced, copy_vectored, fence, fill,
 };
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn any_hints() -> impl Strategy<Value = Hints> {
     (any_hint(), any_hint()).prop_map(|(source, destination)| Hints::new(source, destination))
 }
 
-/// Small ones often, and large enough for four pages at once.
+/// Small ones often, and large enough for eight pages in turn.
 fn any_length() -> impl Strategy<Value = usize> {
     prop_oneof![0..700_usize, 0..8192_usize, 0..ROOM_BYTES - 8192]
 }
@@ -131,7 +131,7 @@ proptest! {
 }
 
 /// Once more in a process of its own for each instruction set that this CPU has, with a threshold
-/// that lets whole calls of a few pages stream by themselves.
+/// that lets whole calls of a few pages stream by themselves, and with other pages in turn.
 #[test]
 fn the_same_under_every_instruction_set() {
     let this = std::env::current_exe().expect("this test has a path");
@@ -140,10 +140,11 @@ fn the_same_under_every_instruction_set() {
     sets.sort_unstable();
     sets.dedup();
     assert!(sets.contains(&"libc"), "{sets:?}");
-    for isa in sets {
+    for (isa, turns) in sets.into_iter().zip(Turns::ALL.iter().cycle().skip(1)) {
         let output = Command::new(&this)
             .args(["--skip", "the_same_under_every_instruction_set"])
             .envs([(ISA_VARIABLE, isa), (THRESHOLD_VARIABLE, "16KiB")])
+            .env(TURNS_VARIABLE, turns.name())
             .output()
             .expect("this test can be run");
         let said = String::from_utf8_lossy(&output.stdout);

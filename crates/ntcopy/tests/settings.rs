@@ -9,7 +9,7 @@ use ntcopy::{Hints, Method, Policy, Settings, copy, init};
 fn run(what: &str, environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["child", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
-    for name in ["NTCOPY_ISA", "NTCOPY_THRESHOLD", "NTCOPY_PROFILE"] {
+    for name in ["NTCOPY_ISA", "NTCOPY_THRESHOLD", "NTCOPY_TURNS", "NTCOPY_PROFILE"] {
         command.env_remove(name);
     }
     command.env("NTCOPY_PROFILE", "none").env("CHILD_DOES", what);

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::{Hint, Hints, Stream, copy_unfenced, copy_vectored, fence, fill};
 
-/// Enough for four pages at once at any alignment, and little enough to be compared often.
+/// Enough for eight pages in turn at any alignment, and little enough to be compared often.
 const ROOM_BYTES: usize = 40 << 10;
 
 #[derive(Arbitrary, Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ enum Operation {
     /// Out of the pristine source, in pieces.
     Pieces { at: u16, total: u64, pieces: Vec<u16>, hint: AnyHint },
     /// Out of the pristine source, scattered.
-    Vectored { to: Vec<u8>, from: Vec<u8>, hint: AnyHint },
+    Vectored { to: Vec<u16>, from: Vec<u16>, hint: AnyHint },
 }
 
 impl From<AnyHint> for Hint {
@@ -109,7 +109,7 @@ fn run(operation: &Operation, source: &[u8], memory: &mut [u8], expected: &mut [
                 sources.push(slice);
                 rest = later;
             }
-            let sum = |lens: &[u8]| lens.iter().map(|len| usize::from(*len)).sum::<usize>();
+            let sum = |lens: &[u16]| lens.iter().map(|len| usize::from(*len)).sum::<usize>();
             let moved = copy_vectored(
                 &mut destinations,
                 &sources,

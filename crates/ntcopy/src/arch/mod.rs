@@ -10,6 +10,7 @@ mod tables;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;
 
+pub(crate) use self::tables::Piece;
 pub use self::tables::{CopyBackend, FillBackend};
 use crate::path::Method;
 #[cfg(not(target_arch = "x86_64"))]

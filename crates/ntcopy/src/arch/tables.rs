@@ -1,7 +1,7 @@
 //! A row of either table.
 
 use crate::fence;
-use crate::path::{Method, Path, Prefetch};
+use crate::path::{Method, Path, Prefetch, Turns};
 
 /// The whole of one copy.
 ///
@@ -12,6 +12,22 @@ use crate::path::{Method, Path, Prefetch};
 ///   overlap, except where the row says that it moves.
 /// - If the method is non-temporal, the caller fences before any other access to the destination.
 pub(crate) type CopyFn = unsafe fn(*mut u8, *const u8, usize, Path);
+
+/// One of several copies that belong together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) to: *mut u8,
+    pub(crate) from: *const u8,
+    pub(crate) len_bytes: usize,
+}
+
+/// Several copies, 256 bytes of each in turn: what are pages of one copy elsewhere are those of
+/// several here.
+///
+/// # Safety
+///
+/// As [`CopyFn`], for each piece; and no piece's destination overlaps another's source.
+pub(crate) type CopyPiecesFn = unsafe fn(&[Piece], Path);
 
 /// The whole of one fill.
 ///
@@ -32,10 +48,10 @@ pub struct CopyBackend {
     pub isa: &'static str,
     /// The ways in which it can read ahead.
     pub prefetches: &'static [Prefetch],
-    /// Whether it can copy four pages at once.
-    pub interleaves: bool,
     pub(crate) available: fn() -> bool,
     pub(crate) copy: CopyFn,
+    /// None where it can't take turns.
+    pub(crate) copy_pieces: Option<CopyPiecesFn>,
 }
 
 /// A way to fill.
@@ -62,23 +78,29 @@ impl CopyBackend {
         (self.available)()
     }
 
-    /// Every path that it has: its methods of reading ahead, linear and interleaved.
+    /// Whether it can take pages in turn.
+    pub fn takes_turns(&self) -> bool {
+        self.copy_pieces.is_some()
+    }
+
+    /// Every path that it has: its methods of reading ahead, each with all turns.
     pub fn paths(&self) -> impl Iterator<Item = Path> + '_ {
-        let shapes = if self.interleaves { &[false, true][..] } else { &[false][..] };
+        let turns = if self.takes_turns() { &Turns::ALL[..] } else { &Turns::ALL[..1] };
         self.prefetches.iter().flat_map(move |prefetch| {
-            shapes.iter().map(move |interleaved| Path {
+            turns.iter().map(move |turns| Path {
                 method: self.method,
                 prefetch: *prefetch,
-                interleaved: *interleaved,
+                turns: *turns,
             })
         })
     }
 
     /// The path of this backend that is nearest to what is asked for.
-    pub(crate) fn nearest(&self, prefetch: Prefetch, interleaved: bool) -> Path {
+    pub(crate) fn nearest(&self, prefetch: Prefetch, turns: Turns) -> Path {
         let prefetch =
             if self.prefetches.contains(&prefetch) { prefetch } else { self.prefetches[0] };
-        Path { method: self.method, prefetch, interleaved: interleaved && self.interleaves }
+        let turns = if self.takes_turns() { turns } else { Turns::NONE };
+        Path { method: self.method, prefetch, turns }
     }
 
     /// Copies all of `source` by one of [`CopyBackend::paths`], and fences. `false`, and nothing

@@ -48,32 +48,14 @@ pub const FEATURES: &[Feature] = &[
 /// Names of the features that the CPU has and the operating system lets programs use.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn detect() -> Vec<&'static str> {
-    use std::arch::is_x86_feature_detected as detected;
-    // The vector sets need registers that the operating system saves: std asks XGETBV too.
-    let mut has = Vec::new();
-    for (name, present) in [
-        ("sse2", detected!("sse2")),
-        ("sse4.1", detected!("sse4.1")),
-        ("avx", detected!("avx")),
-        ("avx512f", detected!("avx512f")),
-    ] {
-        if present {
-            has.push(name);
-        }
-    }
-    has.extend(super::x86::bit_features(&raw_cpuid::CpuIdReaderNative));
-    in_order(&has)
+    let found = crate::arch::x86_64::cpuid::Features::detect();
+    FEATURES.iter().map(|feature| feature.name).filter(|name| found.has(name)).collect()
 }
 
 /// Nothing is known about the instructions of other architectures.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn detect() -> Vec<&'static str> {
     Vec::new()
-}
-
-#[cfg(target_arch = "x86_64")]
-fn in_order(has: &[&str]) -> Vec<&'static str> {
-    FEATURES.iter().map(|feature| feature.name).filter(|name| has.contains(name)).collect()
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -1,8 +1,9 @@
 //! CPUID, through a reader that tests can replace.
 
-use raw_cpuid::{CacheType, CpuId, CpuIdReader};
+use raw_cpuid::{CpuId, CpuIdReader};
 
 use super::{Cache, CacheKind, Cpu, LegacyL3, legacy};
+use crate::arch::x86_64::cpuid;
 
 /// Everything but the vector features and sysfs, which are not CPUID's to tell.
 pub(super) fn read<R: CpuIdReader>(reader: R) -> Cpu {
@@ -22,39 +23,32 @@ pub(super) fn read<R: CpuIdReader>(reader: R) -> Cpu {
         model: id.as_ref().map_or(0, |id| id.model_id().into()),
         stepping: id.as_ref().map_or(0, |id| id.stepping_id().into()),
         hypervisor: is_guest.then(|| hypervisor(&reader)),
-        caches: caches(&cpuid),
+        caches: caches(&reader),
         sysfs_caches: Vec::new(),
         legacy_l3: legacy_l3(&cpuid),
         features: Vec::new(),
     }
 }
 
-/// The modern leaf: Intel 4, AMD `0x8000_001D`; both have the same layout.
-fn caches<R: CpuIdReader>(cpuid: &CpuId<R>) -> Vec<Cache> {
-    let mut caches: Vec<Cache> = cpuid
-        .get_cache_parameters()
-        .into_iter()
-        .flatten()
+/// The caches of the modern leaf, innermost first.
+fn caches<R: CpuIdReader>(reader: &R) -> Vec<Cache> {
+    let mut caches: Vec<Cache> = cpuid::caches(reader)
         .filter_map(|found| {
-            let kind = match found.cache_type() {
-                CacheType::Data => CacheKind::Data,
-                CacheType::Instruction => CacheKind::Instruction,
-                CacheType::Unified => CacheKind::Unified,
-                CacheType::Null | CacheType::Reserved => return None,
+            let kind = match found.kind {
+                1 => CacheKind::Data,
+                cpuid::CODE => CacheKind::Instruction,
+                3 => CacheKind::Unified,
+                _ => return None,
             };
-            let size = found.associativity() as u64
-                * found.physical_line_partitions() as u64
-                * found.coherency_line_size() as u64
-                * found.sets() as u64;
             Some(Cache {
-                level: found.level(),
+                level: u8::try_from(found.level).ok()?,
                 kind,
-                size_bytes: size,
-                ways: found.associativity() as u32,
-                line_bytes: found.coherency_line_size() as u32,
-                sets: found.sets() as u32,
-                shared_by_cpus: Some(found.max_cores_for_cache() as u32),
-                inclusive: Some(found.is_inclusive()),
+                size_bytes: found.bytes(),
+                ways: found.ways,
+                line_bytes: found.line_bytes,
+                sets: found.sets,
+                shared_by_cpus: Some(found.shared_by_cpus),
+                inclusive: Some(found.is_inclusive),
             })
         })
         .collect();
@@ -88,41 +82,6 @@ fn hypervisor<R: CpuIdReader>(reader: &R) -> String {
         .collect();
     let text = text.trim();
     if text.is_empty() { "unnamed".to_owned() } else { text.to_owned() }
-}
-
-/// Where CPUID announces a feature that needs nothing from the operating system.
-struct Bit {
-    name: &'static str,
-    leaf: u32,
-    register: fn(raw_cpuid::CpuIdResult) -> u32,
-    bit: u32,
-}
-
-// Intel's manual, volume 2, CPUID; AMD's manual, volume 3, appendix E.
-const BITS: &[Bit] = &[
-    Bit { name: "erms", leaf: 7, register: |r| r.ebx, bit: 9 },
-    Bit { name: "clflushopt", leaf: 7, register: |r| r.ebx, bit: 23 },
-    Bit { name: "clwb", leaf: 7, register: |r| r.ebx, bit: 24 },
-    Bit { name: "cldemote", leaf: 7, register: |r| r.ecx, bit: 25 },
-    Bit { name: "movdiri", leaf: 7, register: |r| r.ecx, bit: 27 },
-    Bit { name: "movdir64b", leaf: 7, register: |r| r.ecx, bit: 28 },
-    Bit { name: "fsrm", leaf: 7, register: |r| r.edx, bit: 4 },
-    Bit { name: "prefetchw", leaf: 0x8000_0001, register: |r| r.ecx, bit: 8 },
-    Bit { name: "clzero", leaf: 0x8000_0008, register: |r| r.ebx, bit: 0 },
-];
-
-/// The features of [`BITS`] that are announced.
-pub(super) fn bit_features<R: CpuIdReader>(reader: &R) -> Vec<&'static str> {
-    let last_basic = reader.cpuid1(0).eax;
-    let last_extended = reader.cpuid1(0x8000_0000).eax;
-    BITS.iter()
-        .filter(|bit| {
-            // Beyond the last leaf an Intel CPU answers with the data of another one.
-            let last = if bit.leaf < 0x8000_0000 { last_basic } else { last_extended };
-            bit.leaf <= last && (bit.register)(reader.cpuid2(bit.leaf, 0)) >> bit.bit & 1 == 1
-        })
-        .map(|bit| bit.name)
-        .collect()
 }
 
 #[cfg(test)]

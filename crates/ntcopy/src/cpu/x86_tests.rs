@@ -1,6 +1,8 @@
 use raw_cpuid::CpuIdResult;
 
 use super::*;
+use crate::arch::x86_64::cpuid::{Features, read_facts};
+use crate::policy::Vendor;
 
 /// Leaves of a CPU as (leaf, subleaf, eax, ebx, ecx, edx); all others are zero.
 type Leaves = &'static [(u32, u32, [u32; 4])];
@@ -54,11 +56,20 @@ fn zen5s_modern_and_legacy_leaves_differ_by_twelve() {
 
 #[test]
 fn feature_bits_are_found_where_the_leaf_exists() {
-    let found = bit_features(&reader(ZEN5));
+    let found = Features::read(&reader(ZEN5), || 0);
     for name in ["erms", "clflushopt", "clwb", "movdiri", "movdir64b", "fsrm", "clzero"] {
-        assert!(found.contains(&name), "{name} of {found:?}");
+        assert!(found.has(name), "{name}");
     }
-    assert!(!found.contains(&"cldemote"));
+    assert!(!found.has("cldemote"));
+}
+
+#[test]
+fn the_policy_sees_the_same_caches() {
+    let facts = read_facts(&reader(ZEN5), Features::read(&reader(ZEN5), || 0));
+    assert_eq!((facts.vendor, facts.is_guest), (Vendor::Amd, true));
+    assert_eq!((facts.l1d_bytes, facts.l2_bytes, facts.l3_bytes), (48 << 10, 1 << 20, 32 << 20));
+    assert_eq!((facts.l2_shared_by_cpus, facts.l3_shared_by_cpus), (1, 16));
+    assert!(facts.has_clzero && facts.has_movdir64b && !facts.has_avx512);
 }
 
 /// The same bits in leaf 7 of a CPU whose last basic leaf is 4 mean nothing.
@@ -75,7 +86,9 @@ fn an_old_intel_cpu_speaks_by_descriptors() {
     assert_eq!(cpu.signature(), "GenuineIntel-6-15-6");
     assert_eq!(cpu.legacy_l3, Some(LegacyL3 { size_bytes: 24 << 20, leaf: 2 }));
     assert_eq!((cpu.caches.len(), cpu.hypervisor), (0, None));
-    assert_eq!(bit_features(&reader(OLD)), Vec::<&str>::new());
+    let features = Features::read(&reader(OLD), || 0);
+    assert!(["erms", "movdir64b", "fsrm"].iter().all(|name| !features.has(name)));
+    assert_eq!(read_facts(&reader(OLD), features).l3_bytes, 0);
 }
 
 /// An emulator, by its signature.

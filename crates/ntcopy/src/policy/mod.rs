@@ -3,18 +3,18 @@
 //! The size that decides is that of the whole stream, not of one call: a gigabyte that is copied
 //! in pieces of 64 KiB leaves as much behind in the caches as one call would
 //! ([`Stream`](crate::Stream) carries it). What one call's length decides is only whether there
-//! is enough of it to stream at all, and whether to take four pages at once.
+//! is enough of it to stream at all, and whether to take pages in turn.
 //!
 //! A [`Policy`] is what was measured on this machine (a profile, see
 //! [`profile`](crate::profile)), or what [`Policy::for_facts`] makes of CPUID.
 
-mod defaults;
+pub(crate) mod defaults;
 #[cfg(test)]
 mod tests;
 
 use crate::arch;
 use crate::hint::{Hint, Hints};
-use crate::path::{Method, Path, Prefetch};
+use crate::path::{Method, Path, Prefetch, Turns};
 
 /// Calls below this many bytes are never streamed, whatever the hint: there are hardly any whole
 /// lines in them, and the fence costs more than they do.
@@ -100,8 +100,13 @@ pub struct Policy {
     pub copy_method: Method,
     /// How a non-temporal copy reads ahead, if its source's hint is [`Hint::Auto`].
     pub copy_prefetch: Prefetch,
-    /// Bytes of one call from which a non-temporal copy takes four pages at once.
-    pub interleave_from_bytes: u64,
+    /// How a non-temporal copy reads ahead, if its source's hint is [`Hint::Nontemporal`].
+    pub nontemporal_source_prefetch: Prefetch,
+    /// Which pages the library's own copies take in turn, where a call is long enough.
+    pub turns: Turns,
+    /// Bytes of one call from which they do; of a source whose hint is [`Hint::Nontemporal`], and
+    /// so surely isn't in the cache, from one group of pages on.
+    pub turns_from_bytes: u64,
     /// What non-temporal fills are made of, for values other than zero.
     pub fill_method: Method,
     /// What non-temporal fills with zero are made of.
@@ -128,7 +133,9 @@ impl Policy {
         fill_nontemporal_from_bytes: NEVER,
         copy_method: Method::Libc,
         copy_prefetch: Prefetch::None,
-        interleave_from_bytes: NEVER,
+        nontemporal_source_prefetch: Prefetch::None,
+        turns: Turns::NONE,
+        turns_from_bytes: NEVER,
         fill_method: Method::Libc,
         zero_method: Method::Libc,
         nontemporal_source_method: Method::Libc,
@@ -155,6 +162,7 @@ impl Policy {
             Hint::Auto => total_bytes >= self.copy_nontemporal_from_bytes,
         };
         let prefetch = match hints.source {
+            Hint::Nontemporal if is_streamed => self.nontemporal_source_prefetch,
             Hint::Nontemporal => Prefetch::Nta,
             Hint::Temporal => Prefetch::T0,
             Hint::Auto => self.copy_prefetch,
@@ -169,9 +177,19 @@ impl Policy {
             return Path::LIBC;
         }
         match arch::copy_backend(method) {
-            Some(backend) => backend.nearest(prefetch, len >= self.interleave_from_bytes),
+            Some(backend) => backend.nearest(prefetch, self.turns_of(len, hints.source)),
             None => Path::LIBC,
         }
+    }
+
+    fn turns_of(&self, len: u64, source: Hint) -> Turns {
+        let from_bytes = match source {
+            Hint::Nontemporal if self.turns_from_bytes != NEVER => {
+                self.turns_from_bytes.min(self.turns.group_bytes())
+            }
+            _ => self.turns_from_bytes,
+        };
+        if len >= from_bytes { self.turns } else { Turns::NONE }
     }
 
     /// The path of a fill of `len_bytes` that is part of `total_bytes`.

@@ -77,9 +77,9 @@ fn copies_of_an_intel_guest() {
         &[
             (A, A, 4 * KIB, 4 * KIB, "libc"),
             (A, A, 2 * MIB - 1, 2 * MIB - 1, "libc"),
-            (A, A, 2 * MIB, 2 * MIB, "avx512-nt+t0+interleaved"),
+            (A, A, 2 * MIB, 2 * MIB, "avx512-nt+t0+4x64"),
             // The whole decides, not the call.
-            (A, A, 64 * KIB, 1024 * MIB, "avx512-nt+t0+interleaved"),
+            (A, A, 64 * KIB, 1024 * MIB, "avx512-nt+t0+4x64"),
             (A, A, 32 * KIB, 1024 * MIB, "avx512-nt+t0"),
             // …but what is too small to stream is.
             (A, A, 255, 1024 * MIB, "libc"),
@@ -88,16 +88,18 @@ fn copies_of_an_intel_guest() {
             // The caller knows better, both ways.
             (A, N, 4 * KIB, 4 * KIB, "avx512-nt+t0"),
             (A, T, 4 * KIB, 1024 * MIB, "libc"),
-            (T, A, 1024 * MIB, 1024 * MIB, "avx512-nt+t0+interleaved"),
+            (T, A, 1024 * MIB, 1024 * MIB, "avx512-nt+t0+4x64"),
             // The C library may stream by itself from some size on; a temporal copy mustn't.
             (A, T, 512 * KIB, 512 * KIB, "rep-movsb"),
             (T, T, 1024 * MIB, 1024 * MIB, "rep-movsb"),
             // The source.
-            (N, N, 4 * KIB, 4 * KIB, "avx512-nt+nta"),
-            (N, N, 64 * KIB, 64 * KIB, "avx512-nt+nta+interleaved"),
+            (N, N, 4 * KIB, 4 * KIB, "avx512-nt+t0"),
+            (N, N, 16 * KIB - 1, 16 * KIB - 1, "avx512-nt+t0"),
+            (N, N, 16 * KIB, 16 * KIB, "avx512-nt+t0+4x64"),
             (N, A, 4 * KIB, 4 * KIB, "avx2+nta"),
-            (N, A, 4 * KIB, 1024 * MIB, "avx512-nt+nta"),
+            (N, A, 4 * KIB, 1024 * MIB, "avx512-nt+t0"),
             (N, T, 4 * KIB, 1024 * MIB, "avx2+nta"),
+            (N, T, 64 * KIB, 1024 * MIB, "avx2+nta+4x64"),
             (T, N, 4 * KIB, 4 * KIB, "avx512-nt+t0"),
         ],
     );
@@ -112,7 +114,8 @@ fn copies_of_an_amd_complex() {
             (A, A, MIB - 1, MIB - 1, "libc"),
             (A, A, MIB, MIB, "rep-movsb"),
             (A, A, 24 * MIB - 1, 24 * MIB - 1, "rep-movsb"),
-            (A, A, 24 * MIB, 24 * MIB, "avx512-nt+t0+interleaved"),
+            (A, A, 24 * MIB, 24 * MIB, "avx2-nt"),
+            (N, N, 24 * MIB, 24 * MIB, "avx2-nt+nta"),
             (A, T, 256 * MIB, 256 * MIB, "rep-movsb"),
             (N, T, MIB, MIB, "avx2+nta"),
         ],
@@ -124,10 +127,7 @@ fn copies_of_an_amd_complex() {
 fn copies_of_an_old_cpu() {
     check(
         &OLD_INTEL,
-        &[
-            (A, A, 2 * MIB - 1, 2 * MIB - 1, "libc"),
-            (A, A, 2 * MIB, 2 * MIB, "avx2-nt+t0+interleaved"),
-        ],
+        &[(A, A, 2 * MIB - 1, 2 * MIB - 1, "libc"), (A, A, 2 * MIB, 2 * MIB, "avx2-nt+t0+4x64")],
     );
     let ancient = Facts { has_avx2: false, has_erms: false, ..OLD_INTEL };
     check(
@@ -191,6 +191,16 @@ fn what_cannot_be_done_is_named() {
     assert_eq!(fills_with_clzero.unavailable(), Some(("fill_method", Method::Clzero)));
     let copies_with_stosb = Policy { copy_method: Method::RepStosb, ..Policy::for_cpu() };
     assert_eq!(copies_with_stosb.unavailable(), Some(("copy_method", Method::RepStosb)));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_policy_that_never_takes_turns_does_not_for_a_cold_source_either() {
+    let policy = Policy { turns_from_bytes: NEVER, ..Policy::for_facts(&INTEL_GUEST) };
+    for source in Hint::ALL {
+        let path = policy.choose_copy(1 << 30, 1 << 30, Hints::new(source, N));
+        assert_eq!(path.to_string(), "avx512-nt+t0");
+    }
 }
 
 /// The short cut around the policy must not change what it would say.

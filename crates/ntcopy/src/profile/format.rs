@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Machine, Profile};
-use crate::path::{Method, Prefetch};
+use crate::path::{Method, Prefetch, Turns};
 use crate::policy::{NEVER, Policy};
 
 /// The format's number; a profile of another one is measured anew rather than guessed at.
@@ -44,11 +44,25 @@ struct MachineTable {
 struct CopyTable {
     nontemporal_from_bytes: Size,
     method: Name,
-    prefetch: String,
+    prefetch: Ahead,
+    /// Profiles from before it could be another have none.
+    #[serde(default = "first_source_prefetch")]
+    nontemporal_source_prefetch: Ahead,
+    /// Profiles from before there were others have none.
+    #[serde(default = "first_turns")]
+    turns: String,
     interleave_from_bytes: Size,
     nontemporal_source_method: Name,
     rep_movsb_from_bytes: Size,
     rep_movsb_below_bytes: Size,
+}
+
+fn first_turns() -> String {
+    Turns::of(4, 64).name().to_owned()
+}
+
+fn first_source_prefetch() -> Ahead {
+    Prefetch::Nta.into()
 }
 
 #[derive(Serialize, Deserialize)]
@@ -113,6 +127,23 @@ impl Name {
     }
 }
 
+/// The name of a way to read ahead.
+#[derive(Serialize, Deserialize)]
+struct Ahead(String);
+
+impl From<Prefetch> for Ahead {
+    fn from(prefetch: Prefetch) -> Ahead {
+        Ahead(prefetch.name().to_owned())
+    }
+}
+
+impl Ahead {
+    fn prefetch(&self) -> Result<Prefetch, String> {
+        let named = Prefetch::ALL.into_iter().find(|prefetch| prefetch.name() == self.0);
+        named.ok_or_else(|| format!("no such prefetch: {:?}", self.0))
+    }
+}
+
 impl Profile {
     /// The profile as a file's text.
     pub fn to_toml(&self) -> String {
@@ -130,8 +161,10 @@ impl Profile {
             copy: CopyTable {
                 nontemporal_from_bytes: policy.copy_nontemporal_from_bytes.into(),
                 method: policy.copy_method.into(),
-                prefetch: policy.copy_prefetch.name().to_owned(),
-                interleave_from_bytes: policy.interleave_from_bytes.into(),
+                prefetch: policy.copy_prefetch.into(),
+                nontemporal_source_prefetch: policy.nontemporal_source_prefetch.into(),
+                turns: policy.turns.name().to_owned(),
+                interleave_from_bytes: policy.turns_from_bytes.into(),
                 nontemporal_source_method: policy.nontemporal_source_method.into(),
                 rep_movsb_from_bytes: policy.rep_movsb_from_bytes.into(),
                 rep_movsb_below_bytes: policy.rep_movsb_below_bytes.into(),
@@ -176,16 +209,15 @@ impl Profile {
 }
 
 fn policy(copy: CopyTable, fill: FillTable, libc: LibcTable) -> Result<Policy, String> {
-    let prefetch = Prefetch::ALL
-        .into_iter()
-        .find(|prefetch| prefetch.name() == copy.prefetch)
-        .ok_or_else(|| format!("no such prefetch: {:?}", copy.prefetch))?;
     Ok(Policy {
         copy_nontemporal_from_bytes: copy.nontemporal_from_bytes.bytes(),
         fill_nontemporal_from_bytes: fill.nontemporal_from_bytes.bytes(),
         copy_method: copy.method.method()?,
-        copy_prefetch: prefetch,
-        interleave_from_bytes: copy.interleave_from_bytes.bytes(),
+        copy_prefetch: copy.prefetch.prefetch()?,
+        nontemporal_source_prefetch: copy.nontemporal_source_prefetch.prefetch()?,
+        turns: Turns::from_name(&copy.turns)
+            .ok_or_else(|| format!("no such turns: {:?}", copy.turns))?,
+        turns_from_bytes: copy.interleave_from_bytes.bytes(),
         fill_method: fill.method.method()?,
         zero_method: fill.zero_method.method()?,
         nontemporal_source_method: copy.nontemporal_source_method.method()?,

@@ -1,6 +1,7 @@
 //! What is read, what is refused, and where it is looked for.
 
 use super::*;
+use crate::path::Prefetch;
 use crate::policy::NEVER;
 
 fn profile() -> Profile {
@@ -74,10 +75,12 @@ fn what_this_cpu_cannot_do_is_refused_by_name() {
 
 #[test]
 fn what_is_no_profile_is_refused_with_the_place() {
-    let good = profile().to_toml();
+    let policy = Policy { copy_prefetch: Prefetch::T0, ..Policy::for_cpu() };
+    let good = Profile { policy, ..profile() }.to_toml();
     for (from, to, expected) in [
         ("format = 1", "format = 2", "format 2, and this library knows 1"),
         ("prefetch = \"t0\"", "prefetch = \"t9\"", "no such prefetch: \"t9\""),
+        ("turns = \"", "turns = \"x", "no such turns: \"x"),
         ("zero_method = \"", "zero_method = \"x", "no such method: \"x"),
         ("[libc]", "[lib]", "lib"),
         (
@@ -91,6 +94,20 @@ fn what_is_no_profile_is_refused_with_the_place() {
         assert!(error.contains(expected), "{to}: {error}");
     }
     assert!(Profile::from_toml("").is_err());
+}
+
+/// What such a profile was measured with.
+#[test]
+fn a_profile_from_before_there_were_other_turns_is_read() {
+    let text = profile().to_toml();
+    let is_new = |line: &&str| {
+        line.starts_with("turns =") || line.starts_with("nontemporal_source_prefetch =")
+    };
+    assert_eq!(text.lines().filter(is_new).count(), 2);
+    let old: Vec<&str> = text.lines().filter(|line| !is_new(line)).collect();
+    let policy = Profile::from_toml(&old.join("\n")).unwrap().policy;
+    assert_eq!(policy.turns.name(), "4x64");
+    assert_eq!(policy.nontemporal_source_prefetch, Prefetch::Nta);
 }
 
 #[test]

@@ -3,13 +3,16 @@
 use std::ffi::OsString;
 
 use crate::arch;
-use crate::path::Method;
-use crate::policy::{NEVER, Policy};
+use crate::path::{Method, Turns};
+use crate::policy::{Facts, NEVER, Policy, defaults};
 
 /// The variable that names the one instruction set that non-temporal stores are made of.
 pub const ISA_VARIABLE: &str = "NTCOPY_ISA";
 /// The variable that says from how many bytes on copies and fills are non-temporal by themselves.
 pub const THRESHOLD_VARIABLE: &str = "NTCOPY_THRESHOLD";
+
+/// The variable that says which pages copies take in turn.
+pub const TURNS_VARIABLE: &str = "NTCOPY_TURNS";
 
 /// What the environment says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,6 +21,8 @@ pub struct Overrides {
     pub isa: Option<&'static str>,
     /// `NTCOPY_THRESHOLD`, in bytes; [`NEVER`] for `never`.
     pub threshold_bytes: Option<u64>,
+    /// `NTCOPY_TURNS`: from one group of pages on.
+    pub turns: Option<Turns>,
 }
 
 /// A variable with a value that means nothing here.
@@ -33,7 +38,7 @@ pub struct BadVariable {
 }
 
 impl Overrides {
-    /// Reads both variables, with what `get` says is in the environment. An empty value is an
+    /// Reads the variables, with what `get` says is in the environment. An empty value is an
     /// error, as any other that isn't understood.
     pub(super) fn read(get: impl Fn(&str) -> Option<OsString>) -> (Overrides, Option<BadVariable>) {
         let mut overrides = Overrides::default();
@@ -56,6 +61,15 @@ impl Overrides {
                 }
             }
         }
+        if let Some(value) = get(TURNS_VARIABLE) {
+            match Turns::from_name(&value.to_string_lossy()) {
+                Some(turns) => overrides.turns = Some(turns),
+                None => {
+                    let names = Turns::ALL.map(Turns::name).join(", ");
+                    note(TURNS_VARIABLE, &value, format!("expected one of {names}"));
+                }
+            }
+        }
         (overrides, bad)
     }
 
@@ -69,6 +83,9 @@ impl Overrides {
             }
             Some(isa) => force(&mut policy, isa),
         }
+        if let Some(turns) = self.turns {
+            (policy.turns, policy.turns_from_bytes) = (turns, turns.group_bytes());
+        }
         if let Some(bytes) = self.threshold_bytes {
             policy.copy_nontemporal_from_bytes = bytes;
             policy.fill_nontemporal_from_bytes = bytes;
@@ -81,12 +98,15 @@ impl Overrides {
 /// nothing, and leaves copies as they were.
 fn force(policy: &mut Policy, isa: &str) {
     // A temporal copy of a non-temporal source is no wider than what was asked for.
-    if policy.nontemporal_source_method == Method::Avx2 && !["avx2", "avx512"].contains(&isa) {
-        policy.nontemporal_source_method = Method::Sse2;
-    }
+    policy.nontemporal_source_method = match (policy.nontemporal_source_method, isa) {
+        (Method::Avx512, "avx2") => Method::Avx2,
+        (Method::Avx512 | Method::Avx2, isa) if !["avx2", "avx512"].contains(&isa) => Method::Sse2,
+        (method, _) => method,
+    };
     let copies = arch::COPY_BACKENDS.iter().filter(|backend| backend.isa == isa);
     for backend in copies.filter(|backend| backend.method.is_nontemporal()) {
         policy.copy_method = backend.method;
+        policy.turns = defaults::turns(Facts::detect().vendor, backend.method);
     }
     for backend in arch::FILL_BACKENDS.iter().filter(|backend| backend.isa == isa) {
         policy.zero_method = backend.method;

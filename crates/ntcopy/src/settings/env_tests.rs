@@ -113,3 +113,19 @@ fn rep_and_libc_never_stream() {
     let libc = read(&[(ISA_VARIABLE, "libc")]).0.apply(Policy::for_cpu());
     assert_eq!(libc.choose_copy(4096, 1 << 40, Hints::NONTEMPORAL), Path::LIBC);
 }
+
+#[test]
+fn turns_are_taken_by_their_names() {
+    for turns in Turns::ALL {
+        let (overrides, bad) = read(&[(TURNS_VARIABLE, turns.name())]);
+        assert_eq!((overrides.turns, bad), (Some(turns), None));
+        let policy = overrides.apply(Policy::for_cpu());
+        assert_eq!((policy.turns, policy.turns_from_bytes), (turns, turns.group_bytes()));
+    }
+    for text in ["", "4", "3x64", "4x64 ", "interleaved"] {
+        let (overrides, bad) = read(&[(TURNS_VARIABLE, text)]);
+        let bad = bad.unwrap_or_else(|| panic!("{text:?} was taken"));
+        assert!(bad.contains("expected one of none, 4x64"), "{bad}");
+        assert_eq!(overrides.turns, None);
+    }
+}

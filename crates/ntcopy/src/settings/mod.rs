@@ -14,7 +14,7 @@ mod plain;
 mod read;
 
 #[cfg(feature = "std")]
-pub use self::env::{BadVariable, ISA_VARIABLE, Overrides, THRESHOLD_VARIABLE};
+pub use self::env::{BadVariable, ISA_VARIABLE, Overrides, THRESHOLD_VARIABLE, TURNS_VARIABLE};
 #[cfg(not(feature = "std"))]
 use self::plain as place;
 #[cfg(feature = "std")]

@@ -49,7 +49,7 @@ static READ: OnceLock<Read> = OnceLock::new();
 
 /// Reads the settings, if nothing has yet, and says whether all of them can be followed.
 ///
-/// They are read once in the life of a process: from `NTCOPY_ISA` and `NTCOPY_THRESHOLD`, from the
+/// They are read once in the life of a process: from `NTCOPY_ISA`, `NTCOPY_THRESHOLD` and `NTCOPY_TURNS`, from the
 /// profile of this machine if there is one ([`profile::find`]), and from CPUID. A program that
 /// wants to know of a mistake calls this first, and reports it. In one that doesn't, the first copy
 /// reads them, and a mistake is said once on the standard error, since nothing else could say it.

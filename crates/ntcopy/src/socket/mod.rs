@@ -1,8 +1,8 @@
 //! Who takes `MSG_NTCOPY`, sends that carry it, and what was done with them.
 //!
 //! A kernel with the series takes it on every socket. Any other kernel from 6.5 on can be given
-//! the module, which takes it on the sockets that [`enable`] attached, and on those that are
-//! accepted by such a listener. The library asks the kernel first, then the module.
+//! the module, which takes it on the unix streams and UDP sockets that [`enable`] attached, and on
+//! those that are accepted by such a listener. The library asks the kernel first, then the module.
 //!
 //! The module's device, `/dev/ntcopy`, is opened once, when the first question gets that far, and
 //! stays open (close-on-exec): until the process ends the module cannot be unloaded. A process that
@@ -77,8 +77,8 @@ impl Support {
 /// the module, which attaches the socket. Called again it changes the setting.
 ///
 /// [`Support::None`] is nobody: the kernel doesn't have the option, and either there is no module
-/// or it cannot help this socket (its kind, or its operations are another's, as those of a TLS
-/// socket are). The flag would then be ignored without a word, so a caller that wants to know
+/// or it cannot help this socket: it takes unix streams and UDP. (TCP has `tx-nocache-copy`, a
+/// feature of the device.) Or this process may not open its device. The flag would then be ignored without a word, so a caller that wants to know
 /// must not merely try to send.
 ///
 /// With [`Setting::None`] the sends that carry the flag are hinted, and no others. The kernel takes
@@ -238,8 +238,9 @@ pub fn counters_in(path: &Path) -> Result<Option<Counters>, CountersError> {
 pub struct Sysctls {
     /// `net.core.ntcopy`, one of `uapi::SYSCTL_*`.
     pub ntcopy: Option<u8>,
-    /// `net.core.ntcopy_min_bytes`: sends below it stay normal.
-    pub min_bytes: Option<u64>,
+    /// `net.core.ntcopy_cache_bytes`: hinted bytes are copied normally where what is copied comes
+    /// round within so many; 0: within the CPU's own share of its caches.
+    pub cache_bytes: Option<u64>,
 }
 
 /// Reads the settings of this network namespace.
@@ -247,7 +248,7 @@ pub fn sysctl() -> Sysctls {
     fn read<T: std::str::FromStr>(name: &str) -> Option<T> {
         fs::read_to_string(Path::new("/proc/sys/net/core").join(name)).ok()?.trim().parse().ok()
     }
-    Sysctls { ntcopy: read("ntcopy"), min_bytes: read("ntcopy_min_bytes") }
+    Sysctls { ntcopy: read("ntcopy"), cache_bytes: read("ntcopy_cache_bytes") }
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use crate::uapi;
 pub(super) enum Answer<T> {
     /// It took it.
     Done(T),
-    /// It cannot help this socket: its kind (`EOPNOTSUPP`), or somebody else has its operations,
-    /// as TLS has (`EBUSY`).
+    /// It cannot help this socket: its kind (`EOPNOTSUPP`), or somebody else has its operations
+    /// (`EBUSY`).
     Declined,
     /// There is no module, or one that speaks another interface.
     Absent,

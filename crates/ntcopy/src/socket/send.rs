@@ -29,7 +29,7 @@ pub struct Sent {
 /// The hint travels as `MSG_NTCOPY`, and only where somebody takes it: kernels that don't know
 /// the flag ignore it on most sockets, but refuse it on some. The kernel takes it on every socket,
 /// the module on those for which [`enable`](super::enable) was called, with any setting; it is
-/// asked before each such send, which is one more system call. With any other hint this is the
+/// asked before each such send, which is one more system call, without a lock. With any other hint this is the
 /// plain `send`, and a socket that was enabled keeps its own way. Bytes, errno, order and partial
 /// sends are the same with and without.
 ///

@@ -8,9 +8,9 @@ pub(super) const LIBC_COPY: CopyBackend = CopyBackend {
     method: Method::Libc,
     isa: "libc",
     prefetches: &[Prefetch::None],
-    interleaves: false,
     available: || true,
     copy,
+    copy_pieces: None,
 };
 
 /// The row of the C library.

@@ -1,12 +1,12 @@
-//! The loops that all ways to copy share, around what differs: how four lines are moved.
+//! The loop that all ways to copy share, around what differs: how four lines are moved.
+//! `docs/LIBRARY.md`, "The loop", describes it for the library and the kernel together.
 
-use core::arch::asm;
 use core::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _mm_prefetch};
 use core::ptr;
 
 use super::super::edges::Edges;
-use crate::arch::LINE_BYTES;
-use crate::path::{Path, Prefetch};
+use crate::arch::{LINE_BYTES, Piece};
+use crate::path::{Path, Prefetch, Turns};
 
 /// How far ahead of itself a copy prefetches with PREFETCHT0, in bytes: beyond where the hardware's
 /// own prefetcher, which starts anew at each page, is late.
@@ -16,12 +16,9 @@ const T0_AHEAD_BYTES: usize = 1024;
 /// between memory at 256 bytes ahead, 512 and 1024: 8.5, 7.3 and 7.5 GB/s. At less than one round
 /// of the loop the loads come first, and the hint has no effect.
 const NTA_AHEAD_BYTES: usize = 256;
-/// With four pages at once there are four times as many lines under way at the same distance:
-/// 9.1, 7.0 and 6.6 GB/s at 128 bytes ahead, 192 and 1024.
-const NTA_AHEAD_OF_PAGES_BYTES: usize = 128;
 const PAGE_BYTES: usize = 4096;
-/// Pages that are copied at once where copies are interleaved.
-const PAGES: usize = 4;
+/// Lines that are moved at once.
+const BATCH_LINES: usize = 4;
 
 const NO_PREFETCH: u8 = 0;
 const T0: u8 = 1;
@@ -29,16 +26,16 @@ const NTA: u8 = 2;
 
 /// What is particular to an instruction set.
 pub(super) trait Lines {
-    /// Moves four lines, the second `STRIDE` bytes after the first and so on. All four are loaded
-    /// before one is stored: with a stride of a page, loads and stores would otherwise share
-    /// their low twelve bits, by which the CPU guesses which of them meet.
+    /// Moves four lines: those at 0, `A`, `B` and `A + B` bytes. All four are loaded before one is
+    /// stored, where there are registers: with a stride of a page, loads and stores would
+    /// otherwise share their low twelve bits, by which the CPU guesses which of them meet.
     ///
     /// # Safety
     ///
     /// - The CPU has the instructions.
-    /// - `to` is aligned to a line; the four lines from `to` on are valid for writes, those from
-    ///   `from` on for reads.
-    unsafe fn four<const STRIDE: usize>(to: *mut u8, from: *const u8);
+    /// - `to` is aligned to a line; the four lines are valid for writes at `to` and for reads at
+    ///   `from`.
+    unsafe fn four<const A: usize, const B: usize>(to: *mut u8, from: *const u8);
 
     /// Moves one line.
     ///
@@ -56,34 +53,11 @@ pub(super) trait Lines {
     unsafe fn end() {}
 }
 
-/// [`Lines::end`] of the ways that leave something in the upper halves of the AVX registers, which
-/// slows down SSE instructions that follow.
-///
-/// # Safety
-///
-/// The CPU has AVX.
-#[inline(always)]
-pub(super) unsafe fn clear_upper_halves() {
-    // SAFETY: the caller guarantees AVX; the lower halves keep what they hold, and the compiler
-    // keeps nothing in the upper ones across a block that names the registers.
-    unsafe {
-        asm!(
-            "vzeroupper",
-            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _,
-            out("ymm5") _, out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _,
-            out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
-            out("ymm15") _,
-            options(nomem, nostack, preserves_flags),
-        );
-    }
-}
-
 /// A whole copy: the edges normally, the lines between them as `L` does.
 ///
 /// # Safety
 ///
 /// What [`CopyFn`](crate::arch::tables::CopyFn) says, the instructions being those of `L`.
-#[inline(always)]
 pub(super) unsafe fn copy<L: Lines>(to: *mut u8, from: *const u8, len_bytes: usize, path: Path) {
     let edges = Edges::of(to, len_bytes);
     // SAFETY: head, lines and tail are within the length by construction, and `to` + head is
@@ -98,36 +72,73 @@ pub(super) unsafe fn copy<L: Lines>(to: *mut u8, from: *const u8, len_bytes: usi
         }
         let (to, from) = (to.add(edges.head_bytes), from.add(edges.head_bytes));
         match path.prefetch {
-            Prefetch::None => body::<L, NO_PREFETCH>(to, from, edges.lines, path.interleaved),
-            Prefetch::T0 => body::<L, T0>(to, from, edges.lines, path.interleaved),
-            Prefetch::Nta => body::<L, NTA>(to, from, edges.lines, path.interleaved),
+            Prefetch::None => body::<L, NO_PREFETCH>(to, from, edges.lines, path.turns),
+            Prefetch::T0 => body::<L, T0>(to, from, edges.lines, path.turns),
+            Prefetch::Nta => body::<L, NTA>(to, from, edges.lines, path.turns),
         }
         L::end();
     }
 }
 
+/// Several copies, [`BATCH_LINES`] of each in turn as long as all have that many, and the rest of each
+/// by itself.
+///
+/// # Safety
+///
+/// What [`CopyPiecesFn`](crate::arch::tables::CopyPiecesFn) says, the instructions being those of
+/// `L`.
+pub(super) unsafe fn copy_pieces<L: Lines>(pieces: &[Piece], path: Path) {
+    const BATCH_BYTES: usize = BATCH_LINES * LINE_BYTES;
+    let ahead_bytes = if path.prefetch == Prefetch::Nta { BATCH_BYTES } else { T0_AHEAD_BYTES };
+    let lines_of = |piece: &Piece| Edges::of(piece.to, piece.len_bytes).lines;
+    let batches = pieces.iter().map(lines_of).min().unwrap_or(0) / BATCH_LINES;
+    let linear = Path { turns: Turns::NONE, ..path };
+    // SAFETY: all batches are within each piece's whole lines, and what is before and after them
+    // makes up the rest of it; the caller guarantees the memory and the instructions.
+    unsafe {
+        for piece in pieces {
+            let head_bytes = Edges::of(piece.to, piece.len_bytes).head_bytes;
+            let done = head_bytes + batches * BATCH_BYTES;
+            ptr::copy_nonoverlapping(piece.from, piece.to, head_bytes);
+            copy::<L>(piece.to.add(done), piece.from.add(done), piece.len_bytes - done, linear);
+        }
+        for batch in 0..batches {
+            for piece in pieces {
+                let head_bytes = Edges::of(piece.to, piece.len_bytes).head_bytes;
+                let at = head_bytes + batch * BATCH_BYTES;
+                for line in 0..BATCH_LINES {
+                    let ahead = piece.from.wrapping_add(at + ahead_bytes + line * LINE_BYTES);
+                    match path.prefetch {
+                        Prefetch::None => {}
+                        Prefetch::T0 => prefetch::<T0>(ahead),
+                        Prefetch::Nta => prefetch::<NTA>(ahead),
+                    }
+                }
+                let (to, from) = (piece.to.add(at), piece.from.add(at));
+                L::four::<LINE_BYTES, { 2 * LINE_BYTES }>(to, from);
+            }
+        }
+        L::end();
+    }
+}
+
+/// Whole groups of pages in turn, and the rest one line after the other.
+///
 /// # Safety
 ///
 /// As [`Lines::four`], for `lines` lines.
 #[inline(always)]
-unsafe fn body<L: Lines, const P: u8>(
-    to: *mut u8,
-    from: *const u8,
-    lines: usize,
-    interleaved: bool,
-) {
-    const LINES_OF_PAGE: usize = PAGE_BYTES / LINE_BYTES;
-    let before = (to as usize).wrapping_neg() % PAGE_BYTES / LINE_BYTES;
-    // SAFETY: the three parts add up to `lines`, which the caller guarantees.
+unsafe fn body<L: Lines, const P: u8>(to: *mut u8, from: *const u8, lines: usize, turns: Turns) {
+    let group_lines = turns.pages() * (PAGE_BYTES / LINE_BYTES);
+    let groups = lines.checked_div(group_lines).unwrap_or(0);
+    let done = groups * group_lines;
+    // SAFETY: the two parts add up to `lines`, which the caller guarantees.
     unsafe {
-        if !interleaved || lines < before + PAGES * LINES_OF_PAGE {
-            return linear::<L, P>(to, from, lines);
+        match turns.bytes() {
+            64 => in_turn::<L, P, 64>(to, from, turns.pages(), groups),
+            128 => in_turn::<L, P, 128>(to, from, turns.pages(), groups),
+            _ => in_turn::<L, P, 256>(to, from, turns.pages(), groups),
         }
-        let groups = (lines - before) / (PAGES * LINES_OF_PAGE);
-        linear::<L, P>(to, from, before);
-        let at = before * LINE_BYTES;
-        pages::<L, P>(to.add(at), from.add(at), groups);
-        let done = before + groups * PAGES * LINES_OF_PAGE;
         linear::<L, P>(to.add(done * LINE_BYTES), from.add(done * LINE_BYTES), lines - done);
     }
 }
@@ -137,50 +148,77 @@ unsafe fn body<L: Lines, const P: u8>(
 /// As [`Lines::four`], for `lines` lines.
 #[inline(always)]
 unsafe fn linear<L: Lines, const P: u8>(mut to: *mut u8, mut from: *const u8, lines: usize) {
+    const BATCH_BYTES: usize = BATCH_LINES * LINE_BYTES;
     let ahead_bytes = if P == NTA { NTA_AHEAD_BYTES } else { T0_AHEAD_BYTES };
     // SAFETY: each step moves within the lines that the caller guarantees.
     unsafe {
-        for _ in 0..lines / 4 {
-            for line in 0..4 {
+        for _ in 0..lines / BATCH_LINES {
+            for line in 0..BATCH_LINES {
                 prefetch::<P>(from.wrapping_add(ahead_bytes + line * LINE_BYTES));
             }
-            L::four::<LINE_BYTES>(to, from);
-            (to, from) = (to.add(4 * LINE_BYTES), from.add(4 * LINE_BYTES));
+            L::four::<LINE_BYTES, { 2 * LINE_BYTES }>(to, from);
+            (to, from) = (to.add(BATCH_BYTES), from.add(BATCH_BYTES));
         }
-        for _ in 0..lines % 4 {
+        for _ in 0..lines % BATCH_LINES {
             L::one(to, from);
             (to, from) = (to.add(LINE_BYTES), from.add(LINE_BYTES));
         }
     }
 }
 
-/// Groups of four pages, a line of each in turn: the memory has four rows open instead of one,
-/// and the hardware's prefetchers, which stop at the end of a page, start anew a quarter as often.
+/// Groups of pages, `BYTES` of each in turn. A page is 4096 bytes from wherever the destination's
+/// first whole line is: neither side has to begin where a page of memory does.
 ///
 /// # Safety
 ///
-/// As [`Lines::four`], for `groups` groups of pages.
+/// - As [`Lines::four`], for `groups` groups of `pages` pages.
+/// - Without groups nothing is asked of `pages`; else it is a multiple of what four lines take.
 #[inline(always)]
-unsafe fn pages<L: Lines, const P: u8>(mut to: *mut u8, mut from: *const u8, groups: usize) {
-    let ahead_bytes = if P == NTA { NTA_AHEAD_OF_PAGES_BYTES } else { T0_AHEAD_BYTES };
+unsafe fn in_turn<L: Lines, const P: u8, const BYTES: usize>(
+    mut to: *mut u8,
+    mut from: *const u8,
+    pages: usize,
+    groups: usize,
+) {
+    const PAIR: usize = 2 * LINE_BYTES;
+    let pages_of_batch = BATCH_LINES * LINE_BYTES / BYTES;
     for _ in 0..groups {
-        for at in (0..PAGE_BYTES).step_by(LINE_BYTES) {
-            // Past the end of these pages, the same lines of the next group.
-            let ahead = match at + ahead_bytes {
-                within if within < PAGE_BYTES => within,
-                beyond => beyond + (PAGES - 1) * PAGE_BYTES,
-            };
-            for page in 0..PAGES {
-                prefetch::<P>(from.wrapping_add(ahead + page * PAGE_BYTES));
+        for at in (0..PAGE_BYTES).step_by(BYTES) {
+            for page in (0..pages).step_by(pages_of_batch) {
+                let place = page * PAGE_BYTES + at;
+                read_ahead::<P, BYTES>(from.wrapping_add(page * PAGE_BYTES), at, pages);
+                // SAFETY: the four lines are within these pages.
+                unsafe {
+                    let (to, from) = (to.add(place), from.add(place));
+                    match BYTES {
+                        LINE_BYTES => L::four::<PAGE_BYTES, { 2 * PAGE_BYTES }>(to, from),
+                        PAIR => L::four::<LINE_BYTES, PAGE_BYTES>(to, from),
+                        _ => L::four::<LINE_BYTES, { 2 * LINE_BYTES }>(to, from),
+                    }
+                }
             }
-            // SAFETY: `at` is a line of the first page, and the strides lead to the other three.
-            unsafe { L::four::<PAGE_BYTES>(to.add(at), from.add(at)) }
         }
         // SAFETY: the caller guarantees `groups` of them; one past the last is still in bounds.
         unsafe {
-            to = to.add(PAGES * PAGE_BYTES);
-            from = from.add(PAGES * PAGE_BYTES);
+            to = to.add(pages * PAGE_BYTES);
+            from = from.add(pages * PAGE_BYTES);
         }
+    }
+}
+
+/// Prefetches what the four lines at `at` in these pages will be followed by; past the end of the
+/// pages, the same lines of the next group.
+#[inline(always)]
+fn read_ahead<const P: u8, const BYTES: usize>(pages_at: *const u8, at: usize, pages: usize) {
+    // With several pages at once there are as many times the lines under way at the same distance.
+    let ahead_bytes = if P == NTA { NTA_AHEAD_BYTES.max(2 * BYTES) / 2 } else { T0_AHEAD_BYTES };
+    let ahead = match at + ahead_bytes {
+        within if within < PAGE_BYTES => within,
+        beyond => beyond + (pages - 1) * PAGE_BYTES,
+    };
+    for line in 0..BATCH_LINES {
+        let (page, line) = (line * LINE_BYTES / BYTES, line * LINE_BYTES % BYTES);
+        prefetch::<P>(pages_at.wrapping_add(page * PAGE_BYTES + ahead + line));
     }
 }
 
@@ -193,6 +231,46 @@ fn prefetch<const P: u8>(at: *const u8) {
             T0 => _mm_prefetch::<_MM_HINT_T0>(at.cast()),
             NTA => _mm_prefetch::<_MM_HINT_NTA>(at.cast()),
             _ => {}
+        }
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use crate::arch::{COPY_BACKENDS, Piece};
+
+    /// Pieces of any lengths, by every row that takes turns, with guards on both sides.
+    #[test]
+    fn pieces_in_turn_are_copied_whole() {
+        let source: Vec<u8> = (0..40_000_usize).map(|at| (at * 7 + at / 64 * 31) as u8).collect();
+        let rows = COPY_BACKENDS.iter().filter(|row| row.takes_turns() && row.is_available());
+        for (row, copy_pieces) in rows.filter_map(|row| Some((row, row.copy_pieces?))) {
+            for lens in [&[4096; 4][..], &[4096, 1024, 9000, 255], &[1, 64, 4096], &[5000], &[]] {
+                for skew in [0, 1, 33, 63] {
+                    for path in row.paths() {
+                        let mut to = vec![0xa5; 40_000];
+                        let (start, mut at) = (to.as_mut_ptr(), 64 + skew);
+                        let mut pieces = Vec::new();
+                        for len_bytes in lens.iter().copied() {
+                            let from = source[at + 3..].as_ptr();
+                            // SAFETY: within the buffer.
+                            pieces.push(Piece { to: unsafe { start.add(at) }, from, len_bytes });
+                            at += len_bytes;
+                        }
+                        // SAFETY: the CPU has it; pieces are within the buffers, and apart; the
+                        // fence follows.
+                        unsafe { copy_pieces(&pieces, path) }
+                        crate::fence();
+                        let first = 64 + skew;
+                        assert!(
+                            to[first..at] == source[first + 3..at + 3],
+                            "{path} {lens:?} {skew}"
+                        );
+                        let mut guards = to[..first].iter().chain(&to[at..]);
+                        assert!(guards.all(|byte| *byte == 0xa5), "{path} {lens:?} {skew}");
+                    }
+                }
+            }
         }
     }
 }

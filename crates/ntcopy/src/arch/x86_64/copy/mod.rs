@@ -1,21 +1,28 @@
-//! Every way to copy, a file each.
+//! Every way to copy.
 
-mod avx2;
-mod avx2_nt;
-mod avx512_nt;
 mod lines;
 mod movdir64b;
 mod movnti;
 mod rep_movsb;
-mod sse2;
-mod sse2_nt;
+mod vector;
 
-use super::detect;
+use self::lines::Lines;
+use super::cpuid;
 use crate::arch::generic;
 use crate::arch::tables::CopyBackend;
 use crate::path::{Method, Prefetch};
 
-const AHEAD: &[Prefetch] = &[Prefetch::None, Prefetch::T0, Prefetch::Nta];
+/// A row around the loop that all share.
+const fn row<L: Lines>(method: Method, isa: &'static str, available: fn() -> bool) -> CopyBackend {
+    CopyBackend {
+        method,
+        isa,
+        prefetches: &Prefetch::ALL,
+        available,
+        copy: lines::copy::<L>,
+        copy_pieces: Some(lines::copy_pieces::<L>),
+    }
+}
 
 pub(in crate::arch) const BACKENDS: &[CopyBackend] = &[
     generic::LIBC_COPY,
@@ -23,64 +30,16 @@ pub(in crate::arch) const BACKENDS: &[CopyBackend] = &[
         method: Method::RepMovsb,
         isa: "rep",
         prefetches: &[Prefetch::None],
-        interleaves: false,
-        available: detect::rep,
+        available: cpuid::rep,
         copy: rep_movsb::copy,
+        copy_pieces: None,
     },
-    CopyBackend {
-        method: Method::Sse2,
-        isa: "sse2",
-        prefetches: &[Prefetch::Nta],
-        interleaves: false,
-        available: detect::sse2,
-        copy: sse2::copy,
-    },
-    CopyBackend {
-        method: Method::Avx2,
-        isa: "avx2",
-        prefetches: &[Prefetch::Nta],
-        interleaves: false,
-        available: detect::avx2,
-        copy: avx2::copy,
-    },
-    CopyBackend {
-        method: Method::Movnti,
-        isa: "movnti",
-        prefetches: AHEAD,
-        interleaves: true,
-        available: detect::sse2,
-        copy: movnti::copy,
-    },
-    CopyBackend {
-        method: Method::Sse2Nt,
-        isa: "sse2",
-        prefetches: AHEAD,
-        interleaves: true,
-        available: detect::sse2,
-        copy: sse2_nt::copy,
-    },
-    CopyBackend {
-        method: Method::Avx2Nt,
-        isa: "avx2",
-        prefetches: AHEAD,
-        interleaves: true,
-        available: detect::avx2,
-        copy: avx2_nt::copy,
-    },
-    CopyBackend {
-        method: Method::Avx512Nt,
-        isa: "avx512",
-        prefetches: AHEAD,
-        interleaves: true,
-        available: detect::avx512f,
-        copy: avx512_nt::copy,
-    },
-    CopyBackend {
-        method: Method::Movdir64b,
-        isa: "movdir64b",
-        prefetches: AHEAD,
-        interleaves: true,
-        available: detect::movdir64b,
-        copy: movdir64b::copy,
-    },
+    row::<vector::Sse2>(Method::Sse2, "sse2", cpuid::sse2),
+    row::<vector::Avx2>(Method::Avx2, "avx2", cpuid::avx2),
+    row::<vector::Avx512>(Method::Avx512, "avx512", cpuid::avx512f),
+    row::<movnti::Movnti>(Method::Movnti, "movnti", cpuid::sse2),
+    row::<vector::Sse2Nt>(Method::Sse2Nt, "sse2", cpuid::sse2),
+    row::<vector::Avx2Nt>(Method::Avx2Nt, "avx2", cpuid::avx2),
+    row::<vector::Avx512Nt>(Method::Avx512Nt, "avx512", cpuid::avx512f),
+    row::<movdir64b::Movdir64b>(Method::Movdir64b, "movdir64b", cpuid::movdir64b),
 ];

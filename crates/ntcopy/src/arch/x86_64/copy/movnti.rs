@@ -3,18 +3,17 @@
 
 use core::arch::asm;
 
-use super::lines::{self, Lines};
-use crate::path::Path;
+use super::lines::Lines;
 
-struct Movnti;
+pub(super) struct Movnti;
 
 impl Lines for Movnti {
     #[inline(always)]
-    unsafe fn four<const STRIDE: usize>(to: *mut u8, from: *const u8) {
+    unsafe fn four<const A: usize, const B: usize>(to: *mut u8, from: *const u8) {
         // Thirty-two registers for all four don't exist; line by line, then.
-        for line in 0..4 {
+        for at in [0, A, B, A + B] {
             // SAFETY: the caller guarantees the lines.
-            unsafe { Movnti::one(to.add(line * STRIDE), from.add(line * STRIDE)) }
+            unsafe { Movnti::one(to.add(at), from.add(at)) }
         }
     }
 
@@ -49,10 +48,4 @@ impl Lines for Movnti {
             );
         }
     }
-}
-
-/// See [`CopyFn`](crate::arch::tables::CopyFn).
-pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len_bytes: usize, path: Path) {
-    // SAFETY: the caller guarantees the instructions, the memory and the fence.
-    unsafe { lines::copy::<Movnti>(to, from, len_bytes, path) }
 }

@@ -10,7 +10,7 @@ mod rep_stosb;
 mod rep_stosq;
 mod sse2_nt;
 
-use super::detect;
+use super::cpuid;
 use crate::arch::generic;
 use crate::arch::tables::{FillBackend, FillFn};
 use crate::path::Method;
@@ -26,12 +26,12 @@ const fn row(
 
 pub(in crate::arch) const BACKENDS: &[FillBackend] = &[
     generic::LIBC_FILL,
-    row(Method::RepStosb, "rep", detect::rep, rep_stosb::fill),
-    row(Method::RepStosq, "rep", detect::rep, rep_stosq::fill),
-    row(Method::Movnti, "movnti", detect::sse2, movnti::fill),
-    row(Method::Sse2Nt, "sse2", detect::sse2, sse2_nt::fill),
-    row(Method::Avx2Nt, "avx2", detect::avx2, avx2_nt::fill),
-    row(Method::Avx512Nt, "avx512", detect::avx512f, avx512_nt::fill),
-    row(Method::Movdir64b, "movdir64b", detect::movdir64b, movdir64b::fill),
-    row(Method::Clzero, "clzero", detect::clzero, clzero::fill),
+    row(Method::RepStosb, "rep", cpuid::rep, rep_stosb::fill),
+    row(Method::RepStosq, "rep", cpuid::rep, rep_stosq::fill),
+    row(Method::Movnti, "movnti", cpuid::sse2, movnti::fill),
+    row(Method::Sse2Nt, "sse2", cpuid::sse2, sse2_nt::fill),
+    row(Method::Avx2Nt, "avx2", cpuid::avx2, avx2_nt::fill),
+    row(Method::Avx512Nt, "avx512", cpuid::avx512f, avx512_nt::fill),
+    row(Method::Movdir64b, "movdir64b", cpuid::movdir64b, movdir64b::fill),
+    row(Method::Clzero, "clzero", cpuid::clzero, clzero::fill),
 ];
