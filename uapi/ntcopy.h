@@ -35,11 +35,11 @@
 
 #define NTCOPY_SOCK_NONE	0	/* only sends that carry MSG_NTCOPY are hinted */
 #define NTCOPY_SOCK_HINT	1	/* every send of this socket is hinted */
-#define NTCOPY_SOCK_OBEY	2	/* ... and obeyed: no adaptive second thought */
+#define NTCOPY_SOCK_OBEY	2	/* ... and obeyed: the rule is not asked */
 
 /* Values of the sysctl net.core.ntcopy, one setting per network namespace. */
 #define NTCOPY_SYSCTL_OFF	0	/* ignore hints */
-#define NTCOPY_SYSCTL_ADAPTIVE	1	/* the kernel decides per fragment */
+#define NTCOPY_SYSCTL_ADAPTIVE	1	/* the rule decides */
 #define NTCOPY_SYSCTL_OBEY	2	/* obey every hint */
 #define NTCOPY_SYSCTL_ALL	3	/* treat every send as hinted, and obey */
 
@@ -52,22 +52,23 @@
 #define NTCOPY_STAT_PATH		"/proc/net/ntcopy_stat"
 #define NTCOPY_STAT_NONTEMPORAL		"nontemporal_bytes"
 /* Hinted, but copied normally, because: */
-#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* cheaper copied normally */
-#define NTCOPY_STAT_TOO_SMALL		"too_small_bytes"	/* below net.core.ntcopy_min_bytes, or a page */
+#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* comes round within net.core.ntcopy_cache_bytes */
+#define NTCOPY_STAT_TOO_SMALL		"too_small_bytes"	/* in pieces below a page */
 #define NTCOPY_STAT_CHECKSUMMED		"checksummed_bytes"	/* checksummed while copied */
 #define NTCOPY_STAT_SOFTWARE_TLS	"software_tls_bytes"	/* encrypted right away by the CPU */
 #define NTCOPY_STAT_NOT_SUPPORTED	"not_supported_bytes"	/* no such copy on this path or CPU */
 
 /*
  * /dev/ntcopy, of the module ntcopy.ko: the same on a kernel that does not know
- * the flag.  Any process may attach a socket that it holds; from then on the
- * socket, and what it accepts, honours MSG_NTCOPY and the mode that is set here
- * in place of SO_NTCOPY.
+ * the flag, for unix streams and UDP.  Who may open the device may attach a socket
+ * that he holds; from then on the socket, and what it accepts, honours MSG_NTCOPY
+ * and the mode that is set here in place of SO_NTCOPY.
  *
  * Errors: EBADF (a closed or O_PATH descriptor), ENOTSOCK, EOPNOTSUPP (a socket
- * that the module cannot help), EBUSY (its operations belong to somebody else, or
- * it is TCP or UDP over IPv6 and somebody else uses it right now), EINVAL (a bad
- * mode or size; flags or reserved not 0), ENOTTY (no such ioctl), EFAULT, ENOMEM.
+ * that the module cannot help: TCP, which has tx-nocache-copy of its own; unix
+ * datagrams and seqpackets, which take no pages; all others), EBUSY (its operations
+ * belong to somebody else), EINVAL (a bad mode or size; flags or reserved not 0),
+ * ENOTTY (no such ioctl), EFAULT, ENOMEM.
  */
 #define NTCOPY_MODULE_PATH		"/dev/ntcopy"
 
@@ -84,7 +85,7 @@ struct ntcopy_module_info {
 	__u32 version;		/* of the module: major << 16 | minor << 8 | patch */
 	__u32 series;		/* of this interface: 1 */
 	__u64 attached;		/* sockets */
-	__u64 lingering;	/* sockets that were detached or let go, and are not closed yet */
+	__u64 lingering;	/* sockets that were detached, and are not closed yet */
 };
 
 #define NTCOPY_IOC_ATTACH	_IOW('N', 0xc0, struct ntcopy_socket)	/* again: sets the mode */
