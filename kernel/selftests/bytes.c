@@ -90,6 +90,24 @@ FIXTURE_VARIANT_ADD(bytes, tcp_all) { VARIANT(tcp, all) };
 FIXTURE_VARIANT_ADD(bytes, udp6_ignored) { VARIANT(udp6, ignored) };
 FIXTURE_VARIANT_ADD(bytes, udp6_socket) { VARIANT(udp6, socket) };
 FIXTURE_VARIANT_ADD(bytes, udp6_all) { VARIANT(udp6, all) };
+FIXTURE_VARIANT_ADD(bytes, unix_stream_fits) { VARIANT(unix_stream, fits) };
+FIXTURE_VARIANT_ADD(bytes, unix_stream_bypass) { VARIANT(unix_stream, bypass) };
+FIXTURE_VARIANT_ADD(bytes, unix_dgram_fits) { VARIANT(unix_dgram, fits) };
+FIXTURE_VARIANT_ADD(bytes, unix_dgram_bypass) { VARIANT(unix_dgram, bypass) };
+FIXTURE_VARIANT_ADD(bytes, tcp_fits) { VARIANT(tcp, fits) };
+FIXTURE_VARIANT_ADD(bytes, tcp_bypass) { VARIANT(tcp, bypass) };
+FIXTURE_VARIANT_ADD(bytes, udp_fits) { VARIANT(udp, fits) };
+FIXTURE_VARIANT_ADD(bytes, udp_bypass) { VARIANT(udp, bypass) };
+FIXTURE_VARIANT_ADD(bytes, mptcp_fits) { VARIANT(mptcp, fits) };
+FIXTURE_VARIANT_ADD(bytes, mptcp_bypass) { VARIANT(mptcp, bypass) };
+FIXTURE_VARIANT_ADD(bytes, sctp_stream_fits) { VARIANT(sctp_stream, fits) };
+FIXTURE_VARIANT_ADD(bytes, sctp_stream_bypass) { VARIANT(sctp_stream, bypass) };
+FIXTURE_VARIANT_ADD(bytes, vsock_stream_fits) { VARIANT(vsock_stream, fits) };
+FIXTURE_VARIANT_ADD(bytes, vsock_stream_bypass) { VARIANT(vsock_stream, bypass) };
+FIXTURE_VARIANT_ADD(bytes, tls_fits) { VARIANT(tls, fits) };
+FIXTURE_VARIANT_ADD(bytes, tls_bypass) { VARIANT(tls, bypass) };
+FIXTURE_VARIANT_ADD(bytes, netlink_fits) { VARIANT(netlink, fits) };
+FIXTURE_VARIANT_ADD(bytes, netlink_bypass) { VARIANT(netlink, bypass) };
 
 /* What keeps records keeps empty ones, too; a digest of nothing is one. */
 static void send_nothing(struct scene *scene, const unsigned char *data)

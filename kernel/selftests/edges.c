@@ -4,6 +4,8 @@
  * full.  The same counts and the same errors, hinted or not.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -75,6 +77,14 @@ FIXTURE_VARIANT_ADD(faults, unix_stream_socket) { VARIANT(unix_stream, socket) }
 FIXTURE_VARIANT_ADD(faults, unix_stream_all) { VARIANT(unix_stream, all) };
 FIXTURE_VARIANT_ADD(faults, tcp_socket) { VARIANT(tcp, socket) };
 FIXTURE_VARIANT_ADD(faults, tcp_all) { VARIANT(tcp, all) };
+FIXTURE_VARIANT_ADD(faults, unix_stream_fits) { VARIANT(unix_stream, fits) };
+FIXTURE_VARIANT_ADD(faults, unix_stream_bypass) { VARIANT(unix_stream, bypass) };
+FIXTURE_VARIANT_ADD(faults, unix_dgram_fits) { VARIANT(unix_dgram, fits) };
+FIXTURE_VARIANT_ADD(faults, unix_dgram_bypass) { VARIANT(unix_dgram, bypass) };
+FIXTURE_VARIANT_ADD(faults, tcp_fits) { VARIANT(tcp, fits) };
+FIXTURE_VARIANT_ADD(faults, tcp_bypass) { VARIANT(tcp, bypass) };
+FIXTURE_VARIANT_ADD(faults, udp_fits) { VARIANT(udp, fits) };
+FIXTURE_VARIANT_ADD(faults, udp_bypass) { VARIANT(udp, bypass) };
 
 /*
  * What a faulting send took arrives with the next send that is whole, if not
@@ -164,6 +174,156 @@ static void scene_bad_segments(struct scene *scene)
 TEST_FAMILY(faults, segments_that_are_missing)
 {
 	identical(_metadata, scene_bad_segments, variant->family, variant->mode);
+}
+
+/*
+ * A page of four that are copied in turn, wherever the four begin and whatever
+ * the destination's alignment is: a segment goes before.
+ */
+static void send_into_block(struct scene *scene, size_t hole, size_t offset, size_t before)
+{
+	unsigned char *data = pages(PAGES), *flat = pages(PAGES + 1);
+	struct iovec iov[2] = { { data, before }, { data + offset, 0 } };
+	size_t len = scene_max(scene, PAGES * PAGE - offset - before);
+
+	fill(data, PAGES * PAGE, hole * 64 + offset + before);
+	iov[1].iov_len = len;
+	memcpy(flat, data, before);
+	memcpy(flat + before, data + offset, len);
+	make_hole(data + hole * PAGE);
+	note(scene, "page %zu, from %zu, after %zu", hole, offset, before);
+	scene_open(scene);
+	scene_whole(scene, flat, scene_sendv(scene, iov, 2, 0), data);
+	scene_close(scene);
+	munmap(data, (PAGES + 1) * PAGE);
+	munmap(flat, (PAGES + 2) * PAGE);
+}
+
+static void scene_blocks(struct scene *scene)
+{
+	static const size_t offsets[] = { 0, 64, 100, 4095 }, before[] = { 0, 1, 63 };
+	size_t page, i;
+
+	for (page = 4; page < 8; page++)
+		for (i = 0; i < ARRAY_SIZE(offsets) * ARRAY_SIZE(before); i++)
+			send_into_block(scene, page, offsets[i % ARRAY_SIZE(offsets)],
+					before[i / ARRAY_SIZE(offsets)]);
+	/* The last page of all, and one of those that are left after the last four. */
+	send_into_block(scene, PAGES - 1, 0, 0);
+	send_into_block(scene, PAGES - 2, 4032, 0);
+}
+
+TEST_FAMILY(faults, one_page_of_four)
+{
+	identical(_metadata, scene_blocks, variant->family, variant->mode);
+}
+
+/* A stream takes what precedes the page that is missing, to the byte. */
+TEST(a_unix_stream_takes_what_precedes_a_hole)
+{
+	static const size_t offsets[] = { 0, 1, 64, 100, 4095 };
+	static const int flags[] = { 0, MSG_NTCOPY };
+	unsigned char *data, *received = pages(PAGES);
+	struct pair pair = { .tx = -1, .rx = -1 };
+	size_t hole, o, f, len;
+
+	if (via_module())
+		SKIP(return, "the module has no such buffers");
+	ASSERT_EQ(set_mode("2"), 0);
+	for (hole = 1; hole < PAGES; hole++) {
+		data = pages(PAGES);
+		fill(data, PAGES * PAGE, hole);
+		make_hole(data + hole * PAGE);
+		for (o = 0; o < ARRAY_SIZE(offsets); o++)
+			for (f = 0; f < ARRAY_SIZE(flags); f++) {
+				len = hole * PAGE - offsets[o];
+				ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
+				EXPECT_EQ(send(pair.tx, data + offsets[o],
+					       PAGES * PAGE - offsets[o], flags[f]), (long)len);
+				EXPECT_EQ(recv(pair.rx, received, len, MSG_WAITALL), (long)len);
+				EXPECT_EQ(memcmp(received, data + offsets[o], len), 0);
+				close_pair(&pair);
+			}
+		munmap(data, (PAGES + 1) * PAGE);
+	}
+}
+
+/* A page that comes and goes while others are sent. */
+struct flicker {
+	unsigned char *page;
+	int fd;
+	off_t at;
+	bool stop;
+};
+
+static void *flicker(void *arg)
+{
+	struct flicker *f = arg;
+
+	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED)) {
+		munmap(f->page, PAGE);
+		sched_yield();
+		if (mmap(f->page, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, f->fd, f->at) ==
+		    MAP_FAILED)
+			abort();
+		sched_yield();
+	}
+	return NULL;
+}
+
+FIXTURE(meanwhile) {};
+FIXTURE_SETUP(meanwhile) {}
+FIXTURE_TEARDOWN(meanwhile) {}
+
+FIXTURE_VARIANT(meanwhile) {
+	const struct family *family;
+};
+
+FIXTURE_VARIANT_ADD(meanwhile, unix_stream) { .family = &unix_stream };
+FIXTURE_VARIANT_ADD(meanwhile, unix_dgram) { .family = &unix_dgram };
+FIXTURE_VARIANT_ADD(meanwhile, tcp) { .family = &tcp };
+FIXTURE_VARIANT_ADD(meanwhile, udp) { .family = &udp };
+FIXTURE_VARIANT_ADD(meanwhile, sctp_stream) { .family = &sctp_stream };
+
+#define FLICKERING	6	/* of the pages that are sent */
+#define SENT		(15 * PAGE)
+
+/* What a send accepts arrives; what it refuses, it refuses for the page. */
+TEST_FAMILY(meanwhile, a_page_is_unmapped)
+{
+	struct flicker f = { .fd = memfd_create("data", MFD_CLOEXEC), .at = FLICKERING * PAGE };
+	unsigned char *whole, *data, *received = pages(SENT / PAGE);
+	struct pair pair = { .tx = -1, .rx = -1 };
+	pthread_t thread;
+	int i, ret;
+	long sent;
+
+	if (!can_be_hinted(variant->family))
+		SKIP(return, "the module has no %s", variant->family->name);
+	ASSERT_EQ(set_mode("2"), 0);
+	ASSERT_EQ(ftruncate(f.fd, SENT), 0);
+	whole = mmap(NULL, SENT, PROT_READ | PROT_WRITE, MAP_SHARED, f.fd, 0);
+	fill(whole, SENT, 33);
+	data = mmap(NULL, SENT, PROT_READ, MAP_SHARED, f.fd, 0);
+	f.page = data + f.at;
+	ret = variant->family->open(variant->family, &pair);
+	if (ret < 0)
+		SKIP(return, "%s: %s", variant->family->name, strerror(-ret));
+	ASSERT_EQ(pthread_create(&thread, NULL, flicker, &f), 0);
+	for (i = 0; i < 2000; i++) {
+		sent = send(pair.tx, data, SENT, MSG_NTCOPY);
+		if (sent < 0) {
+			ASSERT_EQ(errno, EFAULT);
+			continue;
+		}
+		ASSERT_LE(sent, (long)SENT);
+		ASSERT_EQ(recv(pair.rx, received, sent, MSG_WAITALL), sent);
+		ASSERT_EQ(memcmp(received, whole, sent), 0);
+		sched_yield();
+	}
+	__atomic_store_n(&f.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	close_pair(&pair);
 }
 
 FIXTURE(full) {};

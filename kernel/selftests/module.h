@@ -53,7 +53,6 @@ FIXTURE(module)
 FIXTURE_SETUP(module)
 {
 	ASSERT_EQ(set_mode("2"), 0);
-	ASSERT_EQ(set_min_bytes("0"), 0);
 	attach_sockets = false;
 	ASSERT_LE(0, module_device());
 	self->before = info();

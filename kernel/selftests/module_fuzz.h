@@ -5,14 +5,13 @@
 
 #include "module_calls.h"
 
-#define LISTENERS	3
 #define BYTES_MAX	65536
 /* Of shared.hole, so many bytes are there. */
 #define HOLE_AT		8192
 #define ACTS_MAX	32
 
 struct listener {
-	int fd, domain;
+	int fd;
 	struct sockaddr_storage addr;
 	socklen_t len;
 };
@@ -25,7 +24,7 @@ struct tallies {
 /* What all processes of a round have. */
 struct shared {
 	int mailbox[2];			/* for descriptors */
-	struct listener listeners[LISTENERS];
+	struct listener listener;
 	unsigned char bytes[BYTES_MAX];	/* all the same: *PASSED_WITH */
 	unsigned char *hole;
 	struct tallies *tallies;

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What module_fuzz does to sockets. */
-#include <arpa/inet.h>
-#include <linux/tls.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/time.h>
@@ -11,15 +7,12 @@
 #include <unistd.h>
 
 #include "module_fuzz.h"
-
-#ifndef SOL_TLS
-#define SOL_TLS		282
-#endif
+#include "module_replace.h"
 
 /* Sockets of a process that everybody knows. */
 #define SLOTS		12
 
-static const struct family * const families[] = { &unix_stream, &tcp, &tcp6, &udp, &udp6 };
+static const struct family * const families[] = { &unix_stream, &udp, &udp6, &tcp };
 
 struct shared shared;
 static int slots[SLOTS];
@@ -161,14 +154,14 @@ static int act_take(struct actor *actor)
 
 static int act_listener(struct actor *actor)
 {
-	int fd = shared.listeners[below(actor, LISTENERS)].fd;
+	int fd = shared.listener.fd;
 
 	return below(actor, 3) ? attach(fd, below(actor, 3)) : detach(fd);
 }
 
 static int act_accept(struct actor *actor)
 {
-	int fd = accept(shared.listeners[below(actor, LISTENERS)].fd, NULL, NULL);
+	int fd = accept(shared.listener.fd, NULL, NULL);
 
 	if (fd < 0)
 		return fd;
@@ -176,56 +169,37 @@ static int act_accept(struct actor *actor)
 	return put(actor, fd);
 }
 
-static void map_to_ipv6(struct sockaddr_storage *addr)
-{
-	in_port_t port = ((struct sockaddr_in *)addr)->sin_port;
-	struct sockaddr_in6 *in6 = (void *)addr;
-
-	memset(addr, 0, sizeof(*addr));
-	in6->sin6_family = AF_INET6;
-	in6->sin6_port = port;
-	inet_pton(AF_INET6, "::ffff:127.0.0.1", &in6->sin6_addr);
-}
-
-/* One of IPv6 that is connected to IPv4 can become one of that. */
 static int act_connect(struct actor *actor)
 {
-	const struct listener *listener = &shared.listeners[below(actor, LISTENERS)];
-	bool mapped = listener->domain == AF_INET && below(actor, 2);
-	struct sockaddr_storage addr = listener->addr;
-	int fd, ret;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), ret;
 
-	fd = socket(mapped ? AF_INET6 : listener->domain, SOCK_STREAM, 0);
 	if (fd < 0)
 		return fd;
 	if (below(actor, 2))
 		attach(fd, below(actor, 3));
 	tune(actor, fd);
-	if (mapped)
-		map_to_ipv6(&addr);
-	ret = connect(fd, (void *)&addr, mapped ? sizeof(struct sockaddr_in6) : listener->len);
+	ret = connect(fd, (void *)&shared.listener.addr, shared.listener.len);
 	put(actor, fd);
 	return ret;
 }
 
-static int act_ulp(struct actor *actor)
+/* One of IPv6 that can become one of IPv4. */
+static int act_map(struct actor *actor)
 {
-	struct tls12_crypto_info_aes_gcm_128 crypto = {
-		.info = { .version = TLS_1_2_VERSION, .cipher_type = TLS_CIPHER_AES_GCM_128 },
-	};
-	const char *name = below(actor, 8) ? "tls" : "nosuchulp";
-	int fd = held(actor);
+	int pair[2] = { -1, -1 }, ret = open_mapped(pair);
 
 	if (below(actor, 2))
-		return setsockopt(fd, IPPROTO_TCP, TCP_ULP, name, strlen(name));
-	return setsockopt(fd, SOL_TLS, below(actor, 2) ? TLS_TX : TLS_RX, &crypto, sizeof(crypto));
+		attach(pair[0], below(actor, 3));
+	tune(actor, pair[0]);
+	tune(actor, pair[1]);
+	put(actor, pair[1]);
+	put(actor, pair[0]);
+	return ret;
 }
 
 static int act_addrform(struct actor *actor)
 {
-	int family = AF_INET;
-
-	return setsockopt(held(actor), IPPROTO_IPV6, IPV6_ADDRFORM, &family, sizeof(family));
+	return become_ipv4(held(actor));
 }
 
 static int act_end(struct actor *actor)
@@ -240,9 +214,7 @@ static int act_end(struct actor *actor)
 static int act_settings(struct actor *actor)
 {
 	static const char * const modes[] = { "2", "1", "3", "0" };
-	static const char * const least[] = { "0", "4096", "16384" };
 
-	set_min_bytes(least[below(actor, ARRAY_SIZE(least))]);
 	return set_mode(modes[below(actor, ARRAY_SIZE(modes))]);
 }
 
@@ -303,8 +275,8 @@ static const struct {
 	{ "listener", act_listener, 3 },
 	{ "accept", act_accept, 5 },
 	{ "connect", act_connect, 5 },
-	{ "ulp", act_ulp, 6 },
-	{ "addrform", act_addrform, 3 },
+	{ "map", act_map, 5 },
+	{ "addrform", act_addrform, 8 },
 	{ "end", act_end, 2 },
 	{ "settings", act_settings, 1 },
 	{ "fork", act_fork, 1 },

@@ -33,13 +33,10 @@ FIXTURE_VARIANT(accepted)
 };
 
 FIXTURE_VARIANT_ADD(accepted, unix_stream) { .family = &unix_stream };
-FIXTURE_VARIANT_ADD(accepted, tcp) { .family = &tcp };
-FIXTURE_VARIANT_ADD(accepted, tcp6) { .family = &tcp6 };
 
 FIXTURE_SETUP(accepted)
 {
 	ASSERT_EQ(set_mode("2"), 0);
-	ASSERT_EQ(set_min_bytes("0"), 0);
 	attach_sockets = false;
 	self->before = info();
 	self->refcnt = refcnt();
@@ -123,39 +120,24 @@ TEST_F(accepted, may_be_closed_before_they_are_accepted)
 	self->pair[1] = connect_one(&self->addr, self->len);
 }
 
-/* Others may replace the operations of a TCP socket: see kernel/module/replace.c. */
-static void expect_alone(struct __test_metadata *_metadata, int domain, int type)
+/* One socket, whoever has it. */
+TEST_F(module, wants_sockets_whoever_uses_them)
 {
-	int fd = socket(domain, type, 0), copy = dup(fd);
+	int fds[] = {
+		self->pair[0], socket(AF_INET, SOCK_DGRAM, 0), socket(AF_INET6, SOCK_DGRAM, 0),
+	};
+	size_t i;
 
-	EXPECT_EQ(attach(fd, NTCOPY_SOCK_HINT), -EBUSY);
-	EXPECT_EQ(mode_of(fd), -1);
-	close(copy);
-	EXPECT_EQ(attach(fd, NTCOPY_SOCK_HINT), 0);
-	copy = dup(fd);
-	EXPECT_EQ(attach(copy, NTCOPY_SOCK_OBEY), 0);
-	EXPECT_EQ(mode_of(fd), NTCOPY_SOCK_OBEY);
-	close(copy);
-	close(fd);
-}
+	for (i = 0; i < ARRAY_SIZE(fds); i++) {
+		int copy = dup(fds[i]);
 
-TEST_F(module, wants_sockets_that_nobody_else_uses)
-{
-	expect_alone(_metadata, AF_INET, SOCK_STREAM);
-	expect_alone(_metadata, AF_INET6, SOCK_STREAM);
-	expect_alone(_metadata, AF_INET6, SOCK_DGRAM);
-}
-
-/* Nobody copies or replaces the operations of these. */
-TEST_F(module, wants_others_whoever_uses_them)
-{
-	int udp = socket(AF_INET, SOCK_DGRAM, 0), copies[] = { dup(udp), dup(self->pair[0]) };
-
-	EXPECT_EQ(attach(udp, NTCOPY_SOCK_HINT), 0);
-	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_HINT), 0);
-	close(copies[0]);
-	close(copies[1]);
-	close(udp);
+		EXPECT_EQ(attach(fds[i], NTCOPY_SOCK_HINT), 0);
+		EXPECT_EQ(attach(copy, NTCOPY_SOCK_OBEY), 0);
+		EXPECT_EQ(mode_of(fds[i]), NTCOPY_SOCK_OBEY);
+		close(copy);
+	}
+	close(fds[1]);
+	close(fds[2]);
 }
 
 static long available_kib(void)
@@ -171,9 +153,7 @@ static long available_kib(void)
 
 static void cycle(struct __test_metadata *_metadata, int i)
 {
-	static const struct family * const families[] = { &unix_stream, &tcp, &tcp6, &udp, &udp6 };
-	/* By TCP, a reset: no port is kept for a minute. */
-	static const struct linger reset = { .l_onoff = 1 };
+	static const struct family * const families[] = { &unix_stream, &udp, &udp6 };
 	static unsigned char data[CYCLE_BYTES];
 	const struct family *family = families[i % ARRAY_SIZE(families)];
 	struct pair pair = { .tx = -1, .rx = -1 };
@@ -182,8 +162,7 @@ static void cycle(struct __test_metadata *_metadata, int i)
 	ASSERT_EQ(family->open(family, &pair), 0) {
 		TH_LOG("%s", family->name);
 	}
-	ASSERT_EQ(setsockopt(pair.tx, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
-	ASSERT_EQ(attach(pair.tx, i % 3), 0);
+	ASSERT_EQ(attach(pair.tx, i / 3 % 3), 0);
 	ASSERT_EQ(send(pair.tx, data, CYCLE_BYTES, MSG_NTCOPY), CYCLE_BYTES);
 	if (i % 7 == 0)
 		ASSERT_EQ(detach(pair.tx), 0);

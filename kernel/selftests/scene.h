@@ -17,6 +17,7 @@
 #include "kselftest.h"
 #include "ntcopy.h"
 
+#define PAGE		4096UL	/* what is below it is copied normally */
 #define KIB		1024UL
 #define MIB		(1024UL * KIB)
 
@@ -44,8 +45,8 @@ extern const char * const fate_names[FATES];
 int write_file(const char *path, const char *text);
 int read_file(const char *path, char *text, size_t size);
 int set_mode(const char *mode);
-int set_min_bytes(const char *bytes);
 int set_in_first_namespace(const char *path, const char *text);
+int set_cache_bytes(const char *bytes);
 struct counts read_counts(void);
 struct counts counts_since(const struct counts *before);
 long long counts_sum(const struct counts *counts);
@@ -126,11 +127,14 @@ struct mode {
 	const char *sysctl;	/* net.core.ntcopy */
 	int flag;		/* of every send */
 	int option;		/* SO_NTCOPY of the sending sockets */
+	const char *cache_bytes;	/* net.core.ntcopy_cache_bytes, if not 0 */
 };
 
 extern const struct mode mode_plain;	/* no hint */
 extern const struct mode mode_ignored;	/* hinted, while the sysctl says no */
 extern const struct mode mode_adaptive;	/* hinted, the kernel decides */
+extern const struct mode mode_fits;	/* the same, and everything fits the caches */
+extern const struct mode mode_bypass;	/* the same, and nothing does */
 extern const struct mode mode_obeyed;	/* hinted, the sysctl says obey */
 extern const struct mode mode_socket;	/* hinted, the socket says obey */
 extern const struct mode mode_all;	/* the sysctl hints every send */
@@ -142,7 +146,9 @@ struct transcript {
 	bool uneven;		/* how much is accepted is up to timing */
 	bool finished;
 	long long accepted;	/* bytes, by all sends together */
-	long long heads;	/* bytes of them in front of the payload */
+	long long short_sends;	/* bytes of them in sends below a page */
+	long long short_pieces;	/* bytes of them in segments below a page, at least */
+	bool long_piece;	/* four pages in a row were among them */
 	long long lines;
 	__u64 hash;		/* of all lines */
 	size_t used;

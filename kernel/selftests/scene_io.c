@@ -121,6 +121,27 @@ void scene_close(struct scene *scene)
 	close_pair(&scene->pair);
 }
 
+/* Of a send that was accepted whole: what of it the kernel has to find too small. */
+static void account_pieces(struct scene *scene, const struct iovec *iov, size_t count,
+			   long ret)
+{
+	struct transcript *transcript = scene->transcript;
+	long len = 0, small = 0;
+	bool is_long = false;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		len += iov[i].iov_len;
+		small += iov[i].iov_len < PAGE ? iov[i].iov_len : 0;
+		is_long |= iov[i].iov_len >= 4 * PAGE;
+	}
+	if (ret != len)
+		return;
+	transcript->short_sends += len < (long)PAGE ? len : 0;
+	transcript->short_pieces += small;
+	transcript->long_piece |= is_long;
+}
+
 /* Notes what a send returned. */
 long scene_account(struct scene *scene, const char *call, size_t len, long ret)
 {
@@ -181,7 +202,7 @@ long scene_sendv(struct scene *scene, const struct iovec *iov, size_t count, int
 	inject(false);
 	scene_account(scene, "send", len, ret);
 	if (ret > 0)
-		scene->transcript->heads += family->head_len;
+		account_pieces(scene, msg.msg_iov, msg.msg_iovlen, ret);
 	return ret < 0 ? ret : ret - (long)family->head_len;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* SO_NTCOPY and the sysctls: values, inheritance, namespaces, rights. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "identical.h"
 
 #define MODE_PATH	"/proc/sys/net/core/ntcopy"
-#define MIN_PATH	"/proc/sys/net/core/ntcopy_min_bytes"
+#define CACHE_PATH	"/proc/sys/net/core/ntcopy_cache_bytes"
 
 static int set_option(int fd, int value)
 {
@@ -192,18 +193,32 @@ TEST(sysctl_takes_its_values_and_no_others)
 	set_mode("2");
 }
 
-TEST(sysctl_of_the_least_bytes)
+/* The machine's: it is seen from the first namespace, and from no other. */
+TEST(sysctl_of_what_the_caches_hold)
+{
+	char text[32];
+	int fd;
+
+	EXPECT_EQ(read_file(CACHE_PATH, text, sizeof(text)), -ENOENT);
+	fd = open("/proc/1/ns/net", O_RDONLY);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(setns(fd, CLONE_NEWNET), 0);
+	close(fd);
+	read_file(CACHE_PATH, text, sizeof(text));
+	EXPECT_STREQ(text, "0\n");
+	EXPECT_EQ(write_file(CACHE_PATH, "1099511627776"), 0);
+	EXPECT_NE(write_file(CACHE_PATH, "x"), 0);
+	read_file(CACHE_PATH, text, sizeof(text));
+	EXPECT_STREQ(text, "1099511627776\n");
+	EXPECT_EQ(write_file(CACHE_PATH, "0"), 0);
+}
+
+/* What is too small is not for an administrator to say: it is a page. */
+TEST(there_is_no_sysctl_of_the_least_bytes)
 {
 	char text[32];
 
-	EXPECT_EQ(set_min_bytes("123456"), 0);
-	read_file(MIN_PATH, text, sizeof(text));
-	EXPECT_STREQ(text, "123456\n");
-	EXPECT_EQ(set_min_bytes("-1"), -EINVAL);
-	EXPECT_EQ(set_min_bytes("4294967296"), -EINVAL);
-	read_file(MIN_PATH, text, sizeof(text));
-	EXPECT_STREQ(text, "123456\n");
-	EXPECT_EQ(set_min_bytes("4096"), 0);
+	EXPECT_EQ(read_file("/proc/sys/net/core/ntcopy_min_bytes", text, sizeof(text)), -ENOENT);
 }
 
 static long long sent_megabyte(int flags)
@@ -231,19 +246,14 @@ TEST(namespaces_begin_with_the_first_ones_settings_and_zeroes)
 	char text[32];
 
 	EXPECT_EQ(set_mode("3"), 0);
-	EXPECT_EQ(set_min_bytes("99"), 0);
 	EXPECT_EQ(sent_megabyte(0), (long long)MIB);
 	ASSERT_EQ(set_in_first_namespace(MODE_PATH, "0"), 0);
-	ASSERT_EQ(set_in_first_namespace(MIN_PATH, "77777"), 0);
 	ASSERT_EQ(unshare(CLONE_NEWNET), 0);
 	ASSERT_EQ(set_in_first_namespace(MODE_PATH, "1"), 0);
-	ASSERT_EQ(set_in_first_namespace(MIN_PATH, "4096"), 0);
 	counts = read_counts();
 	EXPECT_EQ(memcmp(&counts, &zero, sizeof(zero)), 0);
 	read_file(MODE_PATH, text, sizeof(text));
 	EXPECT_STREQ(text, "0\n");
-	read_file(MIN_PATH, text, sizeof(text));
-	EXPECT_STREQ(text, "77777\n");
 }
 
 TEST(namespaces_do_not_share)
@@ -253,12 +263,11 @@ TEST(namespaces_do_not_share)
 	pid_t pid;
 
 	EXPECT_EQ(set_mode("2"), 0);
-	EXPECT_EQ(set_min_bytes("99"), 0);
 	before = read_counts();
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		if (unshare(CLONE_NEWNET) || set_min_bytes("99") || set_mode("0") ||
+		if (unshare(CLONE_NEWNET) || set_mode("0") ||
 		    sent_megabyte(MSG_NTCOPY) != 0 || set_mode("3") ||
 		    sent_megabyte(0) != (long long)MIB)
 			_exit(1);
@@ -282,7 +291,6 @@ TEST(a_socket_is_counted_where_it_was_made)
 	pid_t pid;
 
 	EXPECT_EQ(set_mode("2"), 0);
-	EXPECT_EQ(set_min_bytes("99"), 0);
 	ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
 	before = read_counts();
 	pid = fork();
@@ -308,12 +316,11 @@ TEST(users_may_hint_but_not_set_sysctls)
 	static unsigned char data[MIB];
 
 	EXPECT_EQ(set_mode("2"), 0);
-	EXPECT_EQ(set_min_bytes("99"), 0);
 	ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
 	ASSERT_EQ(setresgid(65534, 65534, 65534), 0);
 	ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
 	EXPECT_EQ(set_mode("3"), -EACCES);
-	EXPECT_EQ(set_min_bytes("0"), -EACCES);
+	EXPECT_EQ(set_cache_bytes("1"), -EACCES);
 	EXPECT_EQ(set_option(pair.tx, NTCOPY_SOCK_OBEY), 0);
 	EXPECT_EQ(get_hint(pair.tx), NTCOPY_SOCK_OBEY);
 	before = read_counts();

@@ -10,6 +10,7 @@
  * its end, or a byte was not counted.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,13 +24,14 @@
 #include "scene.h"
 
 #define MODE_PATH	"/proc/sys/net/core/ntcopy"
+#define CACHE_PATH	"/proc/sys/net/core/ntcopy_cache_bytes"
 
 struct options {
 	unsigned long long seed, count, only;
 	bool flip, inject, print;
 };
 
-static const struct mode hinted = { "hinted", NULL, MSG_NTCOPY, 0 };
+static const struct mode hinted = { "hinted", NULL, MSG_NTCOPY, 0, NULL };
 
 /* Those that can be hinted: all of them, unless it is the module that does it. */
 static const struct family **families;
@@ -91,10 +93,10 @@ static bool parse(int argc, char **argv, struct options *options)
 }
 
 /* Changes the settings until it is killed. */
-static pid_t flip(void)
+static pid_t flip(int cache_fd)
 {
 	static const char * const modes[] = { "2", "0", "1", "3" };
-	static const char * const least[] = { "0", "4096", "65536" };
+	static const char * const caches[] = { "0", "1", "1048576" };
 	unsigned int i;
 	pid_t pid;
 
@@ -104,7 +106,8 @@ static pid_t flip(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (i = 0;; i++) {
 		set_mode(modes[i % ARRAY_SIZE(modes)]);
-		set_min_bytes(least[i % ARRAY_SIZE(least)]);
+		pwrite(cache_fd, caches[i % ARRAY_SIZE(caches)],
+		       strlen(caches[i % ARRAY_SIZE(caches)]), 0);
 		usleep(500);
 	}
 }
@@ -173,6 +176,7 @@ int main(int argc, char **argv)
 	struct options options = { 0 };
 	unsigned long long i, bad = 0;
 	char value[32];
+	int cache_fd;
 	bool counted;
 	pid_t flipper = 0;
 
@@ -184,8 +188,10 @@ int main(int argc, char **argv)
 	}
 	/* A namespace begins with the default: keep what was set from outside. */
 	read_file(MODE_PATH, value, sizeof(value));
+	/* The machine's setting, which no other namespace shows. */
+	cache_fd = open(CACHE_PATH, O_WRONLY | O_CLOEXEC);
 	own_namespace();
-	if (set_mode(value) < 0 || set_min_bytes("0") < 0) {
+	if (set_mode(value) < 0) {
 		fprintf(stderr, "soak: cannot set %s\n", MODE_PATH);
 		return 1;
 	}
@@ -195,7 +201,7 @@ int main(int argc, char **argv)
 	counted = every_send_is_hinted() && !options.flip;
 	scene_inject = options.inject;
 	if (options.flip)
-		flipper = flip();
+		flipper = flip(cache_fd);
 	for (i = options.only; i < (options.print ? options.only + 1 : options.count); i++)
 		bad += !play_one(i, &options, counted);
 	if (flipper)

@@ -14,7 +14,7 @@
 #include "scene.h"
 
 #define MODE_PATH	"/proc/sys/net/core/ntcopy"
-#define MIN_PATH	"/proc/sys/net/core/ntcopy_min_bytes"
+#define CACHE_PATH	"/proc/sys/net/core/ntcopy_cache_bytes"
 
 const char * const fate_names[FATES] = {
 	[FATE_NONTEMPORAL]	= NTCOPY_STAT_NONTEMPORAL,
@@ -62,11 +62,6 @@ int set_mode(const char *mode)
 	return write_file(MODE_PATH, mode);
 }
 
-int set_min_bytes(const char *bytes)
-{
-	return write_file(MIN_PATH, bytes);
-}
-
 /*
  * Some settings are the machine's, and a namespace begins with those of the
  * first one: in neither case does it do to set them where the tests run.
@@ -86,6 +81,12 @@ int set_in_first_namespace(const char *path, const char *text)
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return -errno;
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
+/* What the rule expects of the caches; the machine's, not a namespace's. */
+int set_cache_bytes(const char *bytes)
+{
+	return set_in_first_namespace(CACHE_PATH, bytes);
 }
 
 struct counts read_counts(void)
