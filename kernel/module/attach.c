@@ -7,17 +7,19 @@
  * operations.  So no code of ours runs without one.  The socket's reference to
  * the original owner stays where it was, and release() puts it.
  *
+ * UDP over IPv6 is different: IPV6_ADDRFORM, alone in all of the kernel, writes
+ * the operations of IPv4 over a socket's, and nobody would call our release()
+ * then.  So it keeps that of the original, and the reference is put by the
+ * destructor of the socket, which RCU calls.
+ *
  * Detaching does not bring the original operations back.  Somebody may have read
  * our pointer, and be asleep before he calls through it: so the socket gets a
  * table that hints nothing, and holds on to the module until it is closed.
  */
 
 #include <linux/atomic.h>
-#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/printk.h>
 
 #include "module.h"
 
@@ -25,7 +27,7 @@ static atomic64_t attached = ATOMIC64_INIT(0);
 static atomic64_t lingering = ATOMIC64_INIT(0);
 
 /* The one that a socket of this mode is counted in. */
-atomic64_t *ntcopy_counter(u8 mode)
+static atomic64_t *counter(u8 mode)
 {
 	return mode == NTCOPY_SOCK_DETACHED ? &lingering : &attached;
 }
@@ -36,102 +38,98 @@ void ntcopy_count_sockets(u64 *attached_count, u64 *lingering_count)
 	*lingering_count = atomic64_read(&lingering);
 }
 
-/*
- * Whether there are calls that replace the operations of such sockets, and one
- * that read the genuine ones may be under way: TCP_ULP, and IPV6_ADDRFORM.
- */
-static bool may_be_replaced(const struct sock *sk)
+/* A socket that was of IPv6 is gone. */
+static void destruct(struct sock *sk, u8 mode)
 {
-	return ntcopy_is_tcp(sk) ||
-	       (sk->sk_type == SOCK_DGRAM && READ_ONCE(sk->sk_family) == AF_INET6);
+	ntcopy_kinds[NTCOPY_UDP6].destruct(sk);
+	atomic64_dec(counter(mode));
+	module_put(THIS_MODULE);
 }
 
-/* The caller holds the socket's lock, which those who replace operations take. */
-static int attach_new(struct socket *sock, int fd, const struct proto_ops *genuine, u32 mode)
+static void destruct_attached(struct sock *sk)
 {
-	bool alone = may_be_replaced(sock->sk);
-	const struct ntcopy_set *set;
+	destruct(sk, NTCOPY_SOCK_NONE);
+}
 
-	if (READ_ONCE(sock->ops) != genuine)
-		return -EBUSY;
-	if (alone && !ntcopy_sole_user(sock->file, 1, fd))
-		return -EBUSY;
-	set = ntcopy_adopt(sock, NULL);
-	if (!set)
-		return -ENOMEM;
+static void destruct_detached(struct sock *sk)
+{
+	destruct(sk, NTCOPY_SOCK_DETACHED);
+}
 
-	__module_get(THIS_MODULE);
-	ntcopy_set_ops(sock, set, mode);
-	if (alone && !ntcopy_sole_user(sock->file, 1, fd)) {
-		ntcopy_let_go(sock, genuine);
-		return -EBUSY;
+static void (*destructor(u8 mode))(struct sock *sk)
+{
+	return mode == NTCOPY_SOCK_DETACHED ? destruct_detached : destruct_attached;
+}
+
+/* Whether the operations are somebody else's, or the destructor is: older L2TP's. */
+static bool is_of_others(const struct socket *sock, const struct ntcopy_kind *kind,
+			 const struct ntcopy_ops *table)
+{
+	if (kind->family == AF_INET6 &&
+	    sock->sk->sk_destruct != (table ? destructor(table->mode) : kind->destruct))
+		return true;
+	return !table && READ_ONCE(sock->ops) != kind->orig;
+}
+
+/* The caller holds the socket's lock, as IPV6_ADDRFORM does. */
+static void set_ops(struct socket *sock, const struct ntcopy_kind *kind, u8 mode)
+{
+	if (kind->family == AF_INET6) {
+		sock_set_flag(sock->sk, SOCK_RCU_FREE);
+		sock->sk->sk_destruct = destructor(mode);
 	}
-	atomic64_inc(&attached);
-	return 0;
+	/* Paired with READ_ONCE() in ntcopy_ops_of() */
+	smp_store_release(&sock->ops, &kind->tables[mode].ops);
+	atomic64_inc(counter(mode));
 }
 
-/* Another mode for a socket that is attached, and be it DETACHED. */
-static void set_mode(struct socket *sock, const struct ntcopy_ops *table, u8 mode)
+static int change(struct socket *sock, u8 mode)
 {
-	ntcopy_set_ops(sock, table->set, mode);
-	atomic64_dec(ntcopy_counter(table->mode));
-	atomic64_inc(ntcopy_counter(mode));
-}
-
-/*
- * The mutex is taken last, and held for moments only: a socket's lock is had by
- * whoever sleeps in a send, for as long as he can make that last.
- */
-static int change(struct socket *sock, int fd, u8 mode)
-{
-	const struct proto_ops *genuine;
+	const struct ntcopy_kind *kind;
 	const struct ntcopy_ops *table;
 	int ret = 0;
 
-	/* It asks a socket of its own, the first time: not under a socket's lock. */
-	mutex_lock(&ntcopy_mutex);
-	genuine = ntcopy_genuine_ops(sock->sk);
-	mutex_unlock(&ntcopy_mutex);
-	if (IS_ERR(genuine))
-		return PTR_ERR(genuine);
-
+	if (!ntcopy_kind_of(sock->sk))
+		return -EOPNOTSUPP;
 	lock_sock(sock->sk);
-	mutex_lock(&ntcopy_mutex);
+	kind = ntcopy_kind_of(sock->sk);
 	table = ntcopy_ops_of(sock);
-	if (ntcopy_is_replacing(sock))
-		ret = -EBUSY;
-	else if (table)
-		set_mode(sock, table, mode);
-	else if (mode != NTCOPY_SOCK_DETACHED)
-		ret = attach_new(sock, fd, genuine, mode);
-	mutex_unlock(&ntcopy_mutex);
+	if (!table && mode == NTCOPY_SOCK_DETACHED)
+		goto unlock;
+	ret = is_of_others(sock, kind, table) ? -EBUSY : 0;
+	if (ret < 0)
+		goto unlock;
+	if (table)
+		atomic64_dec(counter(table->mode));
+	else
+		__module_get(THIS_MODULE);
+	set_ops(sock, kind, mode);
+unlock:
 	release_sock(sock->sk);
 	return ret;
 }
 
 /**
  * ntcopy_attach - have a socket's sends hinted, or set how
- * @sock: The socket, to whose file the caller holds a reference of his own
- * @fd: The descriptor by which he found it
+ * @sock: The socket
  * @mode: NTCOPY_SOCK_*
  *
  * Return: 0, or an error: see uapi/ntcopy.h.
  */
-int ntcopy_attach(struct socket *sock, int fd, u32 mode)
+int ntcopy_attach(struct socket *sock, u32 mode)
 {
-	return change(sock, fd, mode);
+	return change(sock, mode);
 }
 
 /**
  * ntcopy_detach - leave a socket alone
  * @sock: The socket
- * @fd: The descriptor by which the caller found it
  *
  * Return: 0, also if it was not attached, or an error: see uapi/ntcopy.h.
  */
-int ntcopy_detach(struct socket *sock, int fd)
+int ntcopy_detach(struct socket *sock)
 {
-	return change(sock, fd, NTCOPY_SOCK_DETACHED);
+	return change(sock, NTCOPY_SOCK_DETACHED);
 }
 
 /**
@@ -139,37 +137,34 @@ int ntcopy_detach(struct socket *sock, int fd)
  * @sock: The socket
  * @arg: The answer
  *
+ * Libraries ask before each send: it takes no lock.
+ *
  * Return: 0, or an error: see uapi/ntcopy.h.
  */
-int ntcopy_query(struct socket *sock, struct ntcopy_socket *arg)
+int ntcopy_query(const struct socket *sock, struct ntcopy_socket *arg)
 {
-	const struct proto_ops *genuine;
-	const struct ntcopy_ops *table;
+	const struct ntcopy_ops *table = ntcopy_ops_of(sock);
 
-	mutex_lock(&ntcopy_mutex);
-	genuine = ntcopy_genuine_ops(sock->sk);
-	table = ntcopy_ops_of(sock);
 	arg->mode = NTCOPY_SOCK_NONE;
 	arg->flags = 0;
 	if (table && table->mode != NTCOPY_SOCK_DETACHED) {
 		arg->mode = table->mode;
 		arg->flags = NTCOPY_SOCKET_ATTACHED;
 	}
-	mutex_unlock(&ntcopy_mutex);
-	return PTR_ERR_OR_ZERO(genuine);
+	return ntcopy_kind_of(sock->sk) ? 0 : -EOPNOTSUPP;
 }
 
 /* The last user of the socket has gone: nobody changes its operations now. */
 int ntcopy_release(struct socket *sock)
 {
 	const struct ntcopy_ops *table = ntcopy_ops_of(sock);
-	const struct proto_ops *orig = table->set->orig;
+	const struct proto_ops *orig = table->kind->orig;
 	/* What accept() was to make of it, but did not, holds nothing of orig. */
 	bool whole = sock->sk;
 	int ret;
 
 	if (whole)
-		atomic64_dec(ntcopy_counter(table->mode));
+		atomic64_dec(counter(table->mode));
 	ret = orig->release(sock);
 	if (whole)
 		module_put(orig->owner);
@@ -183,35 +178,26 @@ int ntcopy_release(struct socket *sock)
  */
 int ntcopy_accept(struct socket *sock, struct socket *newsock, NTCOPY_ACCEPT_PARAMS)
 {
-	const struct ntcopy_ops *table = ntcopy_ops_of(newsock), *now;
-	const struct proto_ops *orig;
+	/* Before 6.6 the listener's were read twice: it may have become ours in between. */
+	bool ours = !newsock->ops || ntcopy_ops_of(newsock);
+	const struct ntcopy_ops *table = ntcopy_ops_of(sock);
+	const struct proto_ops *orig = table->kind->orig;
 	int ret;
 
-	/* Before 6.6 the listener's were read twice: it became ours in between. */
-	if (newsock->ops && !table)
-		return newsock->ops->accept(sock, newsock, NTCOPY_ACCEPT_ARGS);
-	if (!table)
-		table = ntcopy_ops_of(sock);
-	/* The listener's own were put back for a moment: kernel_accept() only. */
-	if (!table)
-		return -EAGAIN;
-	orig = table->set->orig;
 	ret = orig->accept(sock, newsock, NTCOPY_ACCEPT_ARGS);
-	if (ret < 0)
+	if (ret < 0 || !ours)
 		return ret;
 
 	__module_get(orig->owner);
-	now = ntcopy_ops_of(sock);
-	if (!newsock->ops || !now || now->set != table->set)
-		now = table;
-	if (newsock->ops && now->mode == NTCOPY_SOCK_DETACHED) {
+	table = ntcopy_ops_of(sock);
+	if (newsock->ops && table->mode == NTCOPY_SOCK_DETACHED) {
 		/* The listener holds a reference to us until we are out of here. */
 		newsock->ops = orig;
 		module_put(THIS_MODULE);
 		return ret;
 	}
 	if (newsock->ops)
-		newsock->ops = &now->ops;
-	atomic64_inc(ntcopy_counter(now->mode));
+		newsock->ops = &table->ops;
+	atomic64_inc(counter(table->mode));
 	return ret;
 }

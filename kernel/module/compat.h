@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the kernels that this module is for, and what
- * nontemporal.c expects of a kernel that has the series.
+ * What differs between the kernels that this module is for, and what the files of
+ * the series expect of a kernel that has it.
  */
 #ifndef NTCOPY_COMPAT_H
 #define NTCOPY_COMPAT_H
 
-#include <linux/cacheinfo.h>
 #include <linux/socket.h>
 #include <linux/sysctl.h>
+#include <linux/uaccess.h>
 #include <linux/udp.h>
 #include <linux/uio.h>
 #include <linux/version.h>
@@ -40,17 +40,13 @@
 #endif
 
 /*
- * 6.7 compares unsigned numbers of two sizes; before, each of nontemporal.c's
- * min() that does is warned of.
+ * 6.7 compares unsigned numbers of two sizes; before, the max() of nontemporal.c
+ * that does is warned of.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 #include <linux/minmax.h>
-#undef min
 #undef max
-#undef clamp
-#define min(x, y)		min_t(typeof((x) + (y)), x, y)
 #define max(x, y)		max_t(typeof((x) + (y)), x, y)
-#define clamp(x, low, high)	clamp_t(typeof(x), x, low, high)
 #endif
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
@@ -66,12 +62,6 @@
 #define ntcopy_max_skb_frags()	READ_ONCE(sysctl_max_skb_frags)
 #endif
 
-/* 6.6 made a bit of it */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
-#define ntcopy_defers_connect(sk) inet_test_bit(DEFER_CONNECT, sk)
-#else
-#define ntcopy_defers_connect(sk) (inet_sk(sk)->defer_connect)
-#endif
 /* 6.7 made a bit of it, and so did later releases of 6.5 and 6.6 */
 #ifdef udp_test_bit
 #define ntcopy_udp_corked(sk)	udp_test_bit(CORK, sk)
@@ -79,15 +69,30 @@
 #define ntcopy_udp_corked(sk)	READ_ONCE(udp_sk(sk)->corkflag)
 #endif
 
-#ifdef CONFIG_X86_64
-/* nontemporal.c asks by this whether there is such a copy. */
-#define copy_to_nontemporal_unfenced copy_to_nontemporal_unfenced
+/*
+ * What the series adds to asm/uaccess.h.  The user-mode kernel that is built for
+ * this module has it, and the functions, of its own.
+ */
+#if defined(CONFIG_X86_64) && !defined(CONFIG_UML) && !defined(memcpy_nontemporal_unfenced)
+#define NTCOPY_OWN_COPY
+static __always_inline void nontemporal_fence(void)
+{
+	asm volatile("sfence" : : : "memory");
+}
+
+unsigned long __must_check
+raw_copy_from_user_nontemporal(void *to, const void __user *from, unsigned long n);
+void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n);
+#define memcpy_nontemporal_unfenced memcpy_nontemporal_unfenced
 #endif
 
-#ifdef CONFIG_GENERIC_CPU_CACHEINFO
-/* It is not exported.  adaptive.c knows the size of the last level. */
-struct cpu_cacheinfo *ntcopy_cpu_cacheinfo(unsigned int cpu);
-#define get_cpu_cacheinfo ntcopy_cpu_cacheinfo
+#ifdef memcpy_nontemporal_unfenced
+#define NTCOPY_CAN_COPY	true
+#else
+/* Not reached, as no send is hinted there. */
+#define NTCOPY_CAN_COPY	false
+#define raw_copy_from_user_nontemporal	raw_copy_from_user
+#define nontemporal_fence()		do { } while (0)
 #endif
 
 #endif /* NTCOPY_COMPAT_H */

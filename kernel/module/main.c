@@ -13,6 +13,7 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/nontemporal.h>
+#include <linux/rcupdate.h>
 #include <linux/sockptr.h>
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
@@ -32,9 +33,9 @@ static int call(struct socket *sock, unsigned int cmd, struct ntcopy_socket *arg
 {
 	switch (cmd) {
 	case NTCOPY_IOC_ATTACH:
-		return ntcopy_attach(sock, arg->fd, arg->mode);
+		return ntcopy_attach(sock, arg->mode);
 	case NTCOPY_IOC_DETACH:
-		return ntcopy_detach(sock, arg->fd);
+		return ntcopy_detach(sock);
 	}
 	return ntcopy_query(sock, arg);
 }
@@ -95,12 +96,12 @@ static const struct file_operations fops = {
 	.llseek		= noop_llseek,
 };
 
-/* Any process may attach what it holds: it could as well have sent otherwise. */
+/* Root's, and whose udev says. */
 static struct miscdevice device = {
 	.minor	= MISC_DYNAMIC_MINOR,
 	.name	= "ntcopy",
 	.fops	= &fops,
-	.mode	= 0666,
+	.mode	= 0660,
 };
 
 /* Whether the kernel has all this of its own. */
@@ -127,6 +128,10 @@ static int __init ntcopy_init(void)
 
 	if (ret < 0)
 		return ret;
+	ret = ntcopy_tables_init();
+	if (ret < 0)
+		return ret;
+	ntcopy_copy_init();
 	nontemporal_init();
 	ret = ntcopy_stat_init();
 	if (ret < 0)
@@ -138,17 +143,19 @@ static int __init ntcopy_init(void)
 unregister:
 	ntcopy_stat_exit();
 free:
-	ntcopy_adaptive_exit();
+	ntcopy_rule_exit();
+	ntcopy_tables_exit();
 	return ret;
 }
 
 static void __exit ntcopy_exit(void)
 {
 	misc_deregister(&device);
-	ntcopy_drop_lost();
-	ntcopy_drop_sets();
+	/* A destructor of ours may have put the last reference, and be at its end. */
+	rcu_barrier();
 	ntcopy_stat_exit();
-	ntcopy_adaptive_exit();
+	ntcopy_rule_exit();
+	ntcopy_tables_exit();
 }
 
 module_init(ntcopy_init);

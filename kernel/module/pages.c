@@ -29,51 +29,6 @@ static unsigned int order_for(size_t bytes)
 	return order;
 }
 
-/*
- * Where the next bytes of so many would be copied to.  The allocator hands out
- * first what it got back last: the page that it gives now is the one that whoever
- * copies them will get.
- */
-static void *next_page(const struct sock *sk, size_t bytes)
-{
-	gfp_t gfp = large_gfp(sk->sk_allocation) & ~__GFP_ACCOUNT;
-	unsigned int order = order_for(bytes);
-	struct page *page = alloc_pages(gfp, order);
-	void *addr;
-
-	if (!page)
-		return NULL;
-	addr = page_address(page);
-	__free_pages(page, order);
-	return addr;
-}
-
-/**
- * ntcopy_pays - whether the next bytes of a send are to be copied non-temporally
- * @send: The send
- * @to: Where they go to, or NULL: to the page that the allocator gives next
- * @bytes: How many are copied at once
- */
-bool ntcopy_pays(const struct ntcopy_send *send, const void *to, size_t bytes)
-{
-	if (!send->adaptive)
-		return true;
-	if (!to)
-		to = next_page(send->sock->sk, bytes);
-	return nontemporal_choose(send->timed, to, &send->msg->msg_iter, bytes);
-}
-
-/**
- * ntcopy_copied - what ntcopy_pays() was asked about is done
- * @send: The send
- * @ret: The bytes that were accepted, or an error
- */
-void ntcopy_copied(const struct ntcopy_send *send, int ret)
-{
-	if (send->timed && ret > 0)
-		nontemporal_copied(&send->msg->msg_iter, ret);
-}
-
 /* A whole page, or a larger one. */
 static struct page *take_page(gfp_t gfp, struct bio_vec *bv, size_t bytes)
 {
@@ -94,7 +49,7 @@ static struct page *take_page(gfp_t gfp, struct bio_vec *bv, size_t bytes)
 }
 
 /*
- * Less than a page: a part of the one that TCP copies to as well, so that a byte
+ * Less than a page: a part of the one that TCP copies to, too, so that a byte
  * does not take a page that nobody is charged for.  It has no end of a page in
  * it, which would make two fragments of it, and lines of cache of its own.
  */
@@ -110,72 +65,91 @@ static struct page *take_part(gfp_t gfp, struct bio_vec *bv, size_t bytes)
 		offset = PAGE_ALIGN(offset);
 	get_page(frag->page);
 	bvec_set_page(bv, frag->page, bytes, offset);
+	frag->offset = offset + bytes;
 	return frag->page;
 }
 
-/* Its bytes are there: what comes next goes behind them. */
-static void keep_part(const struct bio_vec *bv)
-{
-	struct page_frag *frag = &current->task_frag;
-
-	if (frag->page == bv->bv_page)
-		frag->offset = bv->bv_offset + bv->bv_len;
-}
-
-void ntcopy_free_pages(struct ntcopy_pages *pages)
+static void drop_pages(struct ntcopy_pages *pages)
 {
 	while (pages->count)
 		put_page(pages->bv[--pages->count].bv_page);
 }
 
 /*
- * Less than a page is left to the caches, unless told otherwise: whoever splices
- * what the series puts into an skb's head copies it once more, and the counters
- * shall mean the same here.
+ * By the rule, asked about as many bytes at once as it goes by: pages of all sizes
+ * would make more of where they go to than of where they come from.
  */
-static bool copy_some(struct ntcopy_pages *pages, const struct ntcopy_send *send,
-		      const struct bio_vec *bv, struct iov_iter *from)
+static bool pays(const struct ntcopy_pages *pages, const struct ntcopy_send *send,
+		 size_t bytes)
 {
-	void *to = page_address(bv->bv_page) + bv->bv_offset;
+	struct iov_iter from = send->msg->msg_iter;
+	size_t at = 0, asked = 0, step;
+	bool pays = !send->by_rule;
+	unsigned int i;
 
-	if (bv->bv_len < PAGE_SIZE && !send->small)
-		return copy_from_iter_full(to, bv->bv_len, from);
-	if (!copy_from_iter_full_nocache(to, bv->bv_len, from))
-		return false;
-	pages->nontemporal += bv->bv_len;
-	return true;
+	for (i = 0; send->by_rule && i < pages->count; at += pages->bv[i++].bv_len) {
+		if (at < asked)
+			continue;
+		step = min(bytes - asked, PAGE_SIZE << NTCOPY_PAGE_ORDER);
+		pays |= nontemporal_pays(page_address(pages->bv[i].bv_page), &from, step);
+		iov_iter_advance(&from, step);
+		asked += step;
+	}
+	return pays;
 }
 
-/**
- * ntcopy_fill - copy bytes of a send to fresh pages
- * @pages: The pages, to be freed also if this fails
- * @send: The send; its iterator stays where it is
- * @bytes: How many, no more than fit NTCOPY_PAGES_MAX pages
- *
- * Return: whether all of them are there.
- */
-bool ntcopy_fill(struct ntcopy_pages *pages, const struct ntcopy_send *send, size_t bytes)
+static enum ntcopy_fate fill(struct ntcopy_pages *pages, const struct ntcopy_send *send,
+			     size_t bytes)
 {
 	struct iov_iter from = send->msg->msg_iter;
 	gfp_t gfp = send->sock->sk->sk_allocation;
-	struct bio_vec *bv;
-	bool part;
+	struct bio_vec *bv = pages->bv;
+	size_t left = bytes;
+	unsigned int i;
+
+	for (; left >= PAGE_SIZE; left -= bv++->bv_len, pages->count++)
+		if (!take_page(gfp, bv, left))
+			return NTCOPY_NOT_SUPPORTED;
+	if (!pays(pages, send, bytes))
+		return NTCOPY_FITS_CACHE;
+	if (left) {
+		if (!take_part(gfp, bv, left))
+			return NTCOPY_NOT_SUPPORTED;
+		pages->count++;
+	}
+	for (i = 0; i < pages->count; i++) {
+		bv = &pages->bv[i];
+		if (!ntcopy_copy(page_address(bv->bv_page) + bv->bv_offset, &from,
+				 bv->bv_len, &pages->nontemporal))
+			return NTCOPY_NOT_SUPPORTED;
+	}
+	return NTCOPY_NONTEMPORAL;
+}
+
+/**
+ * ntcopy_fill - copy bytes of a send to fresh pages, if that pays
+ * @pages: The pages
+ * @send: The send; its iterator stays where it is
+ * @bytes: How many: a page at least, and no more than fit NTCOPY_PAGES_MAX pages
+ *
+ * The allocator hands out first what it got back last, so that the pages which it
+ * gives now are those that a plain copy would go to.
+ *
+ * Return: NTCOPY_NONTEMPORAL, or why the original is to copy them.
+ */
+enum ntcopy_fate ntcopy_fill(struct ntcopy_pages *pages, const struct ntcopy_send *send,
+			     size_t bytes)
+{
+	enum ntcopy_fate fate;
 
 	pages->count = 0;
 	pages->nontemporal = 0;
-	while (bytes) {
-		bv = &pages->bv[pages->count];
-		part = bytes < PAGE_SIZE;
-		if (!(part ? take_part(gfp, bv, bytes) : take_page(gfp, bv, bytes)))
-			return false;
-		pages->count++;
-		if (!copy_some(pages, send, bv, &from))
-			return false;
-		if (part)
-			keep_part(bv);
-		bytes -= bv->bv_len;
-	}
-	return true;
+	fate = fill(pages, send, bytes);
+	/* Before anybody else may learn of the copy. */
+	nontemporal_fence();
+	if (fate != NTCOPY_NONTEMPORAL)
+		drop_pages(pages);
+	return fate;
 }
 
 /**
@@ -197,8 +171,8 @@ int ntcopy_send_pages(struct ntcopy_send *send, struct ntcopy_pages *pages, size
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, pages->bv, pages->count, bytes);
 	/* Nobody else writes to them: what would copy them for that need not. */
 	msg.msg_flags |= flags | MSG_SPLICE_PAGES | MSG_NO_SHARED_FRAGS;
-	ret = send->set->orig->sendmsg(send->sock, &msg, bytes);
-	ntcopy_free_pages(pages);
+	ret = send->kind->orig->sendmsg(send->sock, &msg, bytes);
+	drop_pages(pages);
 	if (ret > 0) {
 		/* sendmmsg() looks at what is left of it. */
 		iov_iter_advance(&send->msg->msg_iter, ret);

@@ -116,21 +116,10 @@ int ntcopy_send_udp(struct ntcopy_send *send, size_t len)
 {
 	enum ntcopy_fate fate = fate_of(send->sock->sk, send->msg, len);
 	struct ntcopy_pages pages;
-	int ret;
 
+	if (fate == NTCOPY_NONTEMPORAL)
+		fate = ntcopy_fill(&pages, send, len);
 	if (fate != NTCOPY_NONTEMPORAL)
 		return ntcopy_send_plain(send, send->msg, len, fate);
-	/* It is one copy: the rest of a page is none of its own. */
-	send->small = true;
-
-	if (!ntcopy_pays(send, NULL, len)) {
-		ret = ntcopy_send_plain(send, send->msg, len, NTCOPY_FITS_CACHE);
-	} else if (ntcopy_fill(&pages, send, len)) {
-		ret = ntcopy_send_pages(send, &pages, len, 0);
-	} else {
-		ntcopy_free_pages(&pages);
-		return ntcopy_send_plain(send, send->msg, len, NTCOPY_NOT_SUPPORTED);
-	}
-	ntcopy_copied(send, ret);
-	return ret;
+	return ntcopy_send_pages(send, &pages, len, 0);
 }

@@ -48,52 +48,17 @@ static int send_part(struct ntcopy_send *send, size_t bytes, unsigned int flags,
 static int send_piece(struct ntcopy_send *send, size_t bytes, unsigned int flags)
 {
 	struct ntcopy_pages pages;
+	enum ntcopy_fate fate;
 
-	if (is_full(send->sock->sk, send->msg))
-		return send_part(send, bytes, flags, NTCOPY_NOT_SUPPORTED);
-	if (!ntcopy_fill(&pages, send, bytes)) {
-		ntcopy_free_pages(&pages);
-		return send_part(send, bytes, flags, NTCOPY_NOT_SUPPORTED);
-	}
-	return ntcopy_send_pages(send, &pages, bytes, flags);
-}
-
-/* A send that accepted something raises no SIGPIPE. */
-static unsigned int flags_after(size_t sent)
-{
-	return sent ? MSG_NOSIGNAL : 0;
-}
-
-static int send_pieces(struct ntcopy_send *send, size_t len, unsigned int flags)
-{
-	size_t sent = 0, bytes;
-	int ret;
-
-	while (sent < len) {
-		bytes = piece_bytes(send->sock->sk, len - sent);
-		ret = send_piece(send, bytes, flags | flags_after(sent));
-		if (ret < 0)
-			return sent ? sent : ret;
-		sent += ret;
-		if (ret < bytes)
-			break;
-	}
-	return sent;
-}
-
-/* Pieces that one decision is made for: it costs more than in the original. */
-#define DECIDED_AT_ONCE	4
-
-static int send_decided(struct ntcopy_send *send, size_t len, unsigned int flags)
-{
-	int ret;
-
-	if (ntcopy_pays(send, NULL, len))
-		ret = send_pieces(send, len, flags);
+	if (bytes < PAGE_SIZE)
+		fate = NTCOPY_TOO_SMALL;
+	else if (is_full(send->sock->sk, send->msg))
+		fate = NTCOPY_NOT_SUPPORTED;
 	else
-		ret = send_part(send, len, flags, NTCOPY_FITS_CACHE);
-	ntcopy_copied(send, ret);
-	return ret;
+		fate = ntcopy_fill(&pages, send, bytes);
+	if (fate != NTCOPY_NONTEMPORAL)
+		return send_part(send, bytes, flags, fate);
+	return ntcopy_send_pages(send, &pages, bytes, flags);
 }
 
 int ntcopy_send_unix(struct ntcopy_send *send, size_t len)
@@ -104,13 +69,11 @@ int ntcopy_send_unix(struct ntcopy_send *send, size_t len)
 
 	if (msg->msg_controllen || msg->msg_namelen || msg->msg_flags & MSG_OOB)
 		return ntcopy_send_plain(send, msg, len, NTCOPY_NOT_SUPPORTED);
-	if (!send->adaptive)
-		return send_pieces(send, len, 0);
 
 	while (sent < len) {
-		bytes = DECIDED_AT_ONCE * piece_bytes(send->sock->sk, len - sent);
-		bytes = min(bytes, len - sent);
-		ret = send_decided(send, bytes, flags_after(sent));
+		bytes = piece_bytes(send->sock->sk, len - sent);
+		/* A send that accepted something raises no SIGPIPE. */
+		ret = send_piece(send, bytes, sent ? MSG_NOSIGNAL : 0);
 		if (ret < 0)
 			return sent ? sent : ret;
 		sent += ret;

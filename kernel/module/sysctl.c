@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* net.core.ntcopy, net.core.ntcopy_min_bytes and net.core.ntcopy_cache_bytes */
+/* net.core.ntcopy and net.core.ntcopy_cache_bytes */
 
 #include <linux/nontemporal.h>
 #include <linux/slab.h>
@@ -10,8 +10,8 @@
 #include "module.h"
 
 /* The last one is the machine's, and the first namespace's to set. */
-#define OF_EACH_NAMESPACE	2
-#define OF_THE_FIRST		3
+#define OF_EACH_NAMESPACE	1
+#define OF_THE_FIRST		2
 
 /* With an empty one at the end, for kernels that are not told how many. */
 static const struct ctl_table template[OF_THE_FIRST + 1] = {
@@ -22,12 +22,6 @@ static const struct ctl_table template[OF_THE_FIRST + 1] = {
 		.proc_handler	= proc_dou8vec_minmax,
 		.extra1		= SYSCTL_ZERO,
 		.extra2		= SYSCTL_THREE,
-	},
-	{
-		.procname	= "ntcopy_min_bytes",
-		.maxlen		= sizeof(unsigned int),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec,
 	},
 	{
 		.procname	= "ntcopy_cache_bytes",
@@ -44,12 +38,9 @@ static void set_defaults(struct net *net, struct ntcopy_net *nt)
 	const struct ntcopy_net *first = ntcopy_net(&init_net);
 
 	nt->mode = NTCOPY_SYSCTL_ADAPTIVE;
-	nt->min_bytes = NTCOPY_MIN_BYTES;
 	/* That one is the first to be set up, when the module is loaded. */
-	if (!net_eq(net, &init_net) && first->header) {
+	if (!net_eq(net, &init_net) && first->header)
 		nt->mode = READ_ONCE(first->mode);
-		nt->min_bytes = READ_ONCE(first->min_bytes);
-	}
 }
 
 int ntcopy_sysctl_init(struct net *net, struct ntcopy_net *nt)
@@ -62,7 +53,6 @@ int ntcopy_sysctl_init(struct net *net, struct ntcopy_net *nt)
 	if (!table)
 		return -ENOMEM;
 	table[0].data = &nt->mode;
-	table[1].data = &nt->min_bytes;
 	memset(&table[count], 0, sizeof(*table));
 	nt->header = register_net_sysctl_sz(net, "net/core", table, count);
 	if (!nt->header) {

@@ -78,10 +78,12 @@ run() {
 		gid=$(sed -n "s/^$(of User):[^:]*:[0-9]*:\([0-9]*\):.*/\1/p" "$root/etc/passwd")
 	fi
 	[ -n "$uid" ] || die "there is no user $(of User)"
-	groups=--clear-groups
+	groups=
 	for group in $(of SupplementaryGroups); do
-		groups=--groups=$(sed -n "s/^$group:[^:]*:\([0-9]*\):.*/\1/p" "$root/etc/group")
+		groups=$groups,$(sed -n "s/^$group:[^:]*:\([0-9]*\):.*/\1/p" "$root/etc/group")
 	done
+	groups=${groups:+--groups=${groups#,}}
+	groups=${groups:---clear-groups}
 	mount --bind "$root" "$root"
 	folders "$uid" "$gid"
 	for folder in /tmp /var/tmp; do

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The rule of the series, as it is, in a module, which can be unloaded. */
+
+#include <linux/cacheinfo.h>
+#include <linux/percpu.h>
+
+#include "compat.h"
+
+/* A module's per-CPU variables have one section, and no such part of it. */
+#undef DEFINE_PER_CPU_READ_MOSTLY
+#define DEFINE_PER_CPU_READ_MOSTLY	DEFINE_PER_CPU
+
+/* It is not exported; cacheinfo.c asks the CPU. */
+#define get_cpu_cacheinfo(cpu)		((struct cpu_cacheinfo *)NULL)
+
+#include "nontemporal.c"
+#include "module.h"
+
+void ntcopy_rule_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		kvfree(per_cpu(nontemporal_cpu, cpu));
+}
