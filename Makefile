@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: demo test lint build library daemons install bench report record clean help \
-	dist test-dist test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons fuzz mutations memory families free-when-unused \
+	dist test-dist test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
 	guide check-page check-sockperf copy-share
 
 help: ## what there is to make
@@ -71,6 +71,19 @@ soak-daemons: ## storaged behind proxyd: backends killed, clients that vanish, d
 	@scripts/setup.sh build
 	@scripts/soak-daemons.sh --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
+power-loss: build daemons ## ext4 and xfs at every point where power may go: what storaged, advise --apply and survey acknowledged is there; make power-loss ARGS="--fs xfs --seed 1"
+	@scripts/setup.sh kernels power
+	@scripts/power-loss.sh $(NTCOPY) --self-test
+	@scripts/power-loss.sh $(NTCOPY) $(ARGS)
+
+hostile: ## hostile requests, asked of proxyd and of the distribution's HAProxy and nginx
+	@scripts/setup.sh build
+	@scripts/hostile.sh
+
+holes: build ## 100,000 gathered sends from memory in which pages are missing, plain against hinted: make holes CASES=1000
+	@scripts/setup.sh kernels
+	@scripts/holes.sh $(NTCOPY) $(CASES)
+
 fuzz: ## the daemons' fuzz targets, each for SECONDS=120
 	@scripts/setup.sh build
 	@scripts/fuzz.sh $(or $(SECONDS),120)
@@ -90,7 +103,6 @@ survey-time: build ## ntcopy survey report over 10,000 records: 5 s, 1 GiB, 11 o
 	@scripts/survey-time.sh $(NTCOPY)
 
 mutations: build ## deliberate mistakes in the kernel change: would the suite notice?
-	@OUT=$(CURDIR)/out/policy $(MAKE) --no-print-directory -C kernel/policy mutations
 	@scripts/mutations.sh $(NTCOPY)
 
 memory: ## the library under AddressSanitizer, valgrind and a fuzzer, and without std: make memory SECONDS=30
@@ -102,6 +114,11 @@ families: build ## docs/FAMILIES.md: which sockets honour the hint, as the kerne
 copy-share: build ## how much of a plain send is the copy: perf's samples of a user-mode kernel; make copy-share ARGS="--family tcp"
 	@scripts/setup.sh build perf
 	@scripts/copy-share.py $(NTCOPY) $(ARGS)
+
+check-copy: build ## that hinted copies bypass the cache and are fenced: by the machine code of the built kernel, and by the cache
+	@scripts/setup.sh kernels
+	@scripts/check-fences.py "$$($(NTCOPY) kernel build)"
+	@scripts/check-cache.py $(NTCOPY)
 
 free-when-unused: ## the send path before and after the series, instruction by instruction
 	@scripts/setup.sh build kernels

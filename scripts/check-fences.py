@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Shows from the machine code of a kernel that its non-temporal stores are fenced.
+"""Shows from the machine code of a kernel that its non-temporal copies are such, and fenced.
 
 A missing fence cannot be seen in the bytes: an x86 CPU shows its own stores to
 itself in order, and to others nearly always. So look at the code: a function
-that copies non-temporally without a fence says so in its name (..._unfenced);
-on every path from a call of one to a return, its caller executes an sfence.
+that copies non-temporally without a fence says so in its name (..._unfenced, or
+raw_copy_from_user_nontemporal as x86 has it); on every path from a call of one to
+a return, its caller executes an sfence. And each of those that the sends use
+stores with movnti or movdir64b, itself or in what it calls.
 
 usage: scripts/check-fences.py KERNEL       an ELF file: linux or vmlinux
 """
@@ -14,9 +16,11 @@ import re
 import subprocess
 import sys
 
-UNFENCED = re.compile(r"_unfenced$")
-# A callback of ..._unfenced, in its file.
-CALLBACKS = {"copy_chunk_from_user_nontemporal"}
+UNFENCED = re.compile(r"_unfenced$|^raw_copy_from_user_nontemporal$")
+# What the sends of a hinted iterator copy with, and through which function.
+COPIES = ("raw_copy_from_user_nontemporal", "memcpy_nontemporal_unfenced")
+CALLER = "copy_from_iter_nontemporal"
+NONTEMPORAL = ("movnti", "movdir64b")
 FENCES = {"sfence", "mfence"}
 READ_ONLY = ("cmp", "test", "push", "call", "j", "nop", "ret")
 # What a called function may overwrite.
@@ -138,15 +142,39 @@ def unfenced_addresses(path):
     return {int(s[0], 16) for s in symbols if len(s) == 3 and is_unfenced(s[2])}
 
 
+def note_stores(stores, name, code):
+    """By its address: whether a function stores non-temporally, and what it names."""
+    found, named = False, set()
+    for _, mnemonic, operands in code:
+        found |= mnemonic.startswith(NONTEMPORAL)
+        load, target = LOAD.match(operands), TARGET.match(operands)
+        if load or (target and not target.group(3)):
+            named.add(int((load or target).group(1), 16))
+    stores[code[0][0]] = (base(name), found, named)
+
+
+def is_nontemporal(stores, address, seen):
+    """Itself, or in a part of the copy, nt_..., that it calls."""
+    if address not in stores or address in seen:
+        return False
+    name, found, named = stores[address]
+    seen.add(address)
+    if name not in COPIES and not name.startswith("nt_"):
+        return False
+    return found or any(is_nontemporal(stores, callee, seen) for callee in named)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__.strip())
     path = sys.argv[1]
     unfenced = unfenced_addresses(path)
     words = {f"{address:x}" for address in unfenced}
-    checked, bad = [], []
+    checked, bad, stores = [], [], {}
     for name, code in functions(path):
-        if is_unfenced(name) or base(name) in CALLBACKS:
+        if code:
+            note_stores(stores, name, code)
+        if is_unfenced(name):
             continue
         # Most functions have nothing to do with it, and need not be followed.
         if not any(word in line[2] for line in code for word in words):
@@ -157,6 +185,10 @@ def main():
             bad.append(f"{name}: left at {address:#x} with stores that no sfence follows")
         if function.calls:
             checked.append(name)
+    good = {row[0] for address, row in stores.items() if is_nontemporal(stores, address, set())}
+    bad += [f"{name}: copies with no non-temporal store" for name in COPIES if name not in good]
+    if CALLER not in {base(name) for name in checked}:
+        bad.append(f"{CALLER}: calls none of {', '.join(COPIES)}")
     for line in bad:
         print(f"check-fences: {line}", file=sys.stderr)
     if not checked:

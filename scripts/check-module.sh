@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# ntcopy.ko: its sources, and the suite through it. The sources: what nontemporal.c
-# is a copy of, the range of versions in the two files that state it, checkpatch,
-# and for each kernel W=1 and sparse. Then the module is loaded into the kernel, in
-# QEMU, and the selftests run: on kernels that nobody here built, and on ours with
-# KASAN, lockdep and kmemleak; on these also while allocations and user copies fail
-# in the middle of sends. What the guest's kernel says of itself fails this, and so
-# does a reference that is left when all sockets are closed.
+# ntcopy.ko: its sources, and the suite through it. The sources: whether what is the
+# series' own is so byte for byte, the range of versions in the two files that state
+# it, checkpatch, and for each kernel W=1 and sparse. Then the module is loaded into
+# the kernel, in QEMU, and the selftests run: on kernels that nobody here built, and
+# on ours with KASAN, lockdep and kmemleak; on these also while allocations and user
+# copies fail in the middle of sends. What the guest's kernel says of itself fails
+# this, and so does a reference that is left when all sockets are closed.
 #
 # usage: scripts/check-module.sh NTCOPY [KERNEL...]
 #        default: stock stock:7.3 generic x86:6.12+module x86+module
@@ -28,7 +28,7 @@ shift
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
 logs=${NTCOPY_OUT:-$root/out/module}
 own="module module_life module_memory module_races module_replace"
-programs=${PROGRAMS:-$own settings counters edges flags calls control gone bytes}
+programs=${PROGRAMS:-$own settings counters edges flags calls control gone holes bytes}
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-module-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
@@ -48,12 +48,20 @@ added() {
 		on { exit }' "$1"
 }
 
+# is_copy NUMBER FILE OURS: what that patch adds, byte for byte.
+is_copy() {
+	patch=$(echo "$root"/kernel/series/7.3/"$1"-*.patch)
+	added "$patch" "$2" >"$work/added"
+	[ -s "$work/added" ] || die "$patch adds no $2"
+	cmp "$work/added" "$module/$3" || die "$3 is not what $patch adds"
+}
+
 check_copies() {
-	patch=$(echo "$root"/kernel/series/7.3/0007-*.patch)
-	for file in lib/nontemporal.c include/linux/nontemporal.h; do
-		added "$patch" $file >"$work/added"
-		cmp "$work/added" "$module/${file#lib/}" || die "it is not what $patch adds"
-	done
+	is_copy 0001 arch/x86/lib/copy_nontemporal.c copy_nontemporal.c
+	is_copy 0001 arch/x86/include/asm/nontemporal.h include/asm/nontemporal.h
+	is_copy 0007 lib/nontemporal.c nontemporal.c
+	is_copy 0007 include/linux/nontemporal.h include/linux/nontemporal.h
+	is_copy um/0001 arch/x86/um/cacheinfo.c cacheinfo.c
 }
 
 # dkms.conf has to take what compat.h takes, and nothing else.
@@ -83,11 +91,15 @@ check_style() {
 	dpkg-deb --fsys-tarfile "$source" | tar x -O --wildcards './usr/src/linux-source-*.tar.xz' |
 		tar xJ -C "$work/style" --strip-components=1 --wildcards '*/scripts/checkpatch.pl' \
 			'*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
-	# compat.h is about versions; a table of sysctls that is filled in is not constant.
+	# compat.h is about versions; a table of sysctls that is filled in is not constant;
+	# a name in an asm goto is no division.
 	(cd "$module" && perl "$work/style/scripts/checkpatch.pl" --no-tree --strict --quiet \
 		--ignore LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED,MACRO_ARG_REUSE \
 		--ignore COMPLEX_MACRO,FUNCTION_ARGUMENTS,CONST_STRUCT \
-		-f ./*.c ./*.h include/linux/*.h Kbuild Makefile) || die "checkpatch complains"
+		-f ./*.c ./*.h include/linux/*.h Kbuild Makefile &&
+		cp include/asm/nontemporal.h "$work/style/" && cd "$work/style" &&
+		perl scripts/checkpatch.pl --no-tree --strict --quiet --ignore SPACING \
+			-f nontemporal.h) || die "checkpatch complains"
 }
 
 # headers_of KERNEL: what `ntcopy module build` has built against.

@@ -23,8 +23,8 @@ import time
 KIB, MIB = 1 << 10, 1 << 20
 # Nothing here takes so long, on any machine.
 PATIENCE_S = 120
-# Of the bytes that a program was seen to send, so many must be counted as hinted: what is below
-# net.core.ntcopy_min_bytes and the like is left alone.
+# Of the bytes that a program was seen to send, so many must be counted as hinted: what is below a
+# page and the like is left alone.
 LEAST_HINTED = 0.5
 
 

@@ -36,8 +36,7 @@ what `/proc/net/ntcopy_stat` counted.
 - `not_supported_bytes` were not copied at all, or copied by a loop that knows no hint: a splice that
   hands pages over, a hash that reads the sender's pages where they lie. Netlink and AF_ALG sockets
   have nobody but the kernel to read what is sent, and are not hinted.
-- Here `net.core.ntcopy_min_bytes` is 0. By default, parts of less than a page are left alone, such as
-  the 3776 bytes in the head of each 36 KiB of a unix stream: `too_small_bytes`.
+- Pieces of less than a page are copied normally, hint or not: `too_small_bytes`.
 - UDP-Lite reads back what its checksum covers: all of it, or, in the rows "partial", the header
   (`UDPLITE_SEND_CSCOV`).
 - "takes none": the call is refused, hinted or not.

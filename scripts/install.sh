@@ -9,10 +9,13 @@
 #
 # usage: [PREFIX=/usr/local] [LIBDIR=PREFIX/lib] [DESTDIR=] [BUILD=target/release]
 #        [SYSCONFDIR=PREFIX/etc, or /etc] [UNITDIR=PREFIX/lib/systemd/system]
-#        [SYSUSERSDIR=PREFIX/lib/sysusers.d] [ZSHDIR=PREFIX/share/zsh/site-functions]
-#        scripts/install.sh [library|manual|program|help|daemons|units|dkms]...
-#                                             default: all but dkms
+#        [SYSUSERSDIR=PREFIX/lib/sysusers.d] [UDEVDIR=PREFIX/lib/udev/rules.d]
+#        [ZSHDIR=PREFIX/share/zsh/site-functions]
+#        scripts/install.sh [library|manual|program|help|daemons|units|device|dkms]...
+#                                             default: all but device and dkms
 #
+# device: the group ntcopy, and the rule that gives /dev/ntcopy to it (afterwards:
+# systemd-sysusers, and udevadm control --reload before the module is loaded)
 # dkms: the module's sources, below PREFIX/src as DKMS expects them
 set -eu
 cd "$(dirname "$0")/.."
@@ -24,6 +27,7 @@ case $prefix in
 /usr) sysconfdir=${SYSCONFDIR:-/etc} ;;
 *) sysconfdir=${SYSCONFDIR:-$prefix/etc} ;;
 esac
+udevdir=${UDEVDIR:-$prefix/lib/udev/rules.d}
 unitdir=${UNITDIR:-$prefix/lib/systemd/system}
 sysusersdir=${SYSUSERSDIR:-$prefix/lib/sysusers.d}
 zshdir=${ZSHDIR:-$prefix/share/zsh/site-functions}
@@ -129,6 +133,11 @@ install_units() {
 	place 644 packaging/units/storaged.sysusers "$sysusersdir" storaged.conf
 }
 
+install_device() {
+	place 644 packaging/units/ntcopy.sysusers "$sysusersdir" ntcopy-device.conf
+	place 644 packaging/units/ntcopy.rules "$udevdir" 60-ntcopy.rules
+}
+
 install_dkms() {
 	module=$(sed -n 's/^#define NTCOPY_VERSION[[:space:]]*"\(.*\)"/\1/p' kernel/module/module.h)
 	source=$prefix/src/ntcopy-$module
@@ -143,7 +152,7 @@ install_dkms() {
 	place 644 "$work/dkms.conf" "$source"
 }
 
-for path in "$prefix" "$libdir" "$sysconfdir" "$unitdir" "$sysusersdir" "$zshdir"; do
+for path in "$prefix" "$libdir" "$sysconfdir" "$unitdir" "$sysusersdir" "$udevdir" "$zshdir"; do
 	case $path in
 	/*) ;;
 	*)
@@ -161,9 +170,9 @@ done
 [ $# -gt 0 ] || set -- library manual program help daemons units
 for what; do
 	case $what in
-	library | manual | program | help | daemons | units | dkms) ;;
+	library | manual | program | help | daemons | units | device | dkms) ;;
 	*)
-		echo "install: '$what' is none of library, manual, program, help, daemons, units, dkms" >&2
+		echo "install: '$what' is none of library, manual, program, help, daemons, units, device, dkms" >&2
 		exit 2
 		;;
 	esac

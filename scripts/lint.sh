@@ -19,7 +19,7 @@ cargo clippy --workspace --all-targets --locked -q -- -D warnings
 echo "lint: documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q
 echo "lint: shell"
-shellcheck scripts/*.sh packaging/test/*.sh crates/*/*.sh crates/*/tests/*.sh kernel/policy/*.sh .ci/run
+shellcheck scripts/*.sh packaging/test/*.sh crates/*/*.sh crates/*/tests/*.sh .ci/run
 echo "lint: man pages"
 for page in docs/man/*.[1-8]; do
 	words=$(groff -man -ww -Tutf8 "$page" 2>&1 >/dev/null)

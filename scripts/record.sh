@@ -14,11 +14,11 @@
 #
 # Minutes, on two CPUs. In that kernel:
 #   sweep 8, families 6, http 10 (storaged and proxyd), net-veth 4 (root), net 4,
-#   published 3, fork 3, rounds 2, pingpong 2, phase, retention
+#   published 3, fork 3, rounds 2, pingpong 2, pieces 1, senders 1, retention
 # in pairs of it and another one, not with KERNEL=host:
-#   module 2, unused 2, unused-after-hint 2
+#   module 2, unused 2, unused-after-hint 2, by-unpatched 15, http-by-unpatched 15
 # on this machine's kernel, without the flag:
-#   memcpy 12, copies 5, order 4, pages 4, memset 3, net-host 2 (root)
+#   memcpy 12, copies 5, order 4, pages 4, memset 3, turns 2, net-host 2 (root)
 # and, if it is named, beside nginx and HAProxy, which have to be installed:
 #   http-host 6
 set -eu
@@ -27,9 +27,10 @@ ntcopy=$1
 shift
 flagged=${KERNEL:-um}
 if [ $# -eq 0 ]; then
-	set -- sweep families phase retention published rounds fork \
-		http net net-veth pingpong memcpy memset order pages copies net-host
-	[ "$flagged" = host ] || set -- "$@" unused unused-after-hint module
+	set -- sweep families retention published rounds pieces senders fork \
+		http net net-veth pingpong memcpy memset order pages copies turns net-host
+	[ "$flagged" = host ] || set -- "$@" unused unused-after-hint module \
+		by-unpatched http-by-unpatched
 fi
 cpu=$("$ntcopy" probe --json | sed -n 's/.*"signature": "\([^"]*\)".*/\1/p' | head -n 1)
 place=bench/record/$(date -u +%F)-${cpu:?the CPU does not say what it is}
@@ -58,23 +59,43 @@ for part; do
 	kernel="--kernel $flagged"
 	case $part in
 	sweep) set -- unix --sweep ;;
+	pieces) set -- unix --pieces 300 --sockets 1,16 ;;
+	senders) set -- unix --senders 2 ;;
 	rounds) set -- unix --sockets 1,2,4,8,16,32,64,128 --object 1MiB --dataset 1MiB,256MiB ;;
 	families) set -- unix --sweep --quick --family tcp,tcp6,udp,udp6,udplite ;;
-	# 256 MiB in flight: at 128, the neighbours decide from minute to minute.
-	phase) set -- phase --object 2MiB ;;
 	published) set -- unix --published ;;
 	fork) set -- pages --form fork ;;
 	http) set -- http --modes nt,adaptive --connections 1,16,64,256 --sndbuf 4MiB ;;
 	net-veth) set -- net --veth ;;
 	net | pingpong) set -- "$part" ;;
+	# All turns of every instruction set that the library copies with.
+	turns)
+		set -- memcpy --quick --threads 1 --size 1MiB,16MiB --source cold --destination cold --peers "$(
+			for isa in movnti sse2-nt avx2-nt avx512-nt movdir64b; do
+				for ahead in "" +t0; do
+					printf '%s%s,' "$isa" "$ahead"
+					for turns in 4x64 8x64 2x128 4x128 8x128 2x256 4x256 8x256; do
+						printf '%s%s+%s,' "$isa" "$ahead" "$turns"
+					done
+				done
+			done
+			echo rep-movsb
+		)"
+		kernel=
+		;;
 	# On a kernel that was not booted for it, it would be of copies.
 	retention) set -- retention --family unix ;;
-	unused | unused-after-hint | module)
+	unused | unused-after-hint | module | by-unpatched | http-by-unpatched)
 		[ "$flagged" != host ] || die "$part compares kernels that are booted in turns: KERNEL=um"
 		case $part in
-		unused) set -- unix --against unpatched --pairs 25 ;;
+		unused) set -- unix --against unpatched --modes copy --pairs 25 ;;
 		unused-after-hint) set -- unix --against unpatched-after-hint --pairs 25 ;;
 		module) set -- unix --against module ;;
+		by-unpatched)
+			set -- unix --against unpatched --sockets 1,8,64 --object 64KiB,1MiB \
+				--dataset 1MiB,256MiB
+			;;
+		http-by-unpatched) set -- http --against unpatched --sndbuf 4MiB ;;
 		esac
 		;;
 	memcpy | memset | order | pages)

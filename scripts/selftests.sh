@@ -59,7 +59,7 @@ for header in $headers; do
 	[ -e "$include/$header" ] || die "$include/$header is missing"
 done
 
-[ $# -gt 0 ] || set -- bytes calls control counters edges flags gone settings ntcopy_pages families soak
+[ $# -gt 0 ] || set -- bytes calls control counters edges flags gone holes settings ntcopy_pages families soak
 mkdir -p "$out"
 cd "$suite"
 for program; do
@@ -68,5 +68,5 @@ for program; do
 	[ ! -e "${program}_acts.c" ] || rest=${program}_acts.c
 	# shellcheck disable=SC2086 # lists of files
 	"${CC:-cc}" -O2 -D_GNU_SOURCE= -Wall -Wextra -Werror -I. -I"$root/uapi" -I"$include" \
-		"$program.c" $rest $common -o "$out/$program"
+		"$program.c" $rest $common -o "$out/$program" -lpthread
 done

@@ -6,7 +6,7 @@
 # prints the one command that does, and ends with 3.
 #
 # usage: scripts/setup.sh [GROUP]...     default: build
-# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf perf
+# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf perf power
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -203,6 +203,17 @@ need_perf() {
 	need python3 python3
 }
 
+# What makes the file systems that lose power, and the disk under them.
+need_power() {
+	# They lie where the search path of a user does not lead.
+	PATH=$PATH:/usr/sbin:/sbin
+	need dmsetup dmsetup
+	need losetup mount
+	need mkfs.ext4 e2fsprogs
+	need mkfs.xfs xfsprogs
+	need python3 python3
+}
+
 # Has apt look at the security updates too, this once: the system's lists stay as
 # they are.
 add_security() {
@@ -243,13 +254,14 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | test | lint | kernels | upstream | programs | dist | survey | guide | page | sockperf | perf)
+	build | test | lint | kernels | upstream | programs | dist | survey | guide | page | sockperf | \
+		perf | power)
 		"need_$what"
 		;;
 	survey-time) need_survey_time ;;
 	*)
 		echo "setup: '$what' is none of build, test, lint, kernels, upstream, programs, dist, survey," \
-			"survey-time, guide, page, sockperf, perf" >&2
+			"survey-time, guide, page, sockperf, perf, power" >&2
 		exit 2
 		;;
 	esac

@@ -141,6 +141,9 @@ check_units() {
 			die "$unit.service was enabled though nobody asked for it"
 	done
 	inside getent passwd _storaged >/dev/null || die "there is no user _storaged"
+	inside getent group ntcopy >/dev/null || die "there is no group ntcopy"
+	[ -f "$debian/usr/lib/udev/rules.d/60-ntcopy-dkms.rules" ] ||
+		die "there is no udev rule for /dev/ntcopy"
 }
 
 check_settings_stay() {

@@ -144,7 +144,7 @@ boot() {
 	[ "$1" != um:6.12 ] || cpus=1
 	# shellcheck disable=SC2046,SC2086 # options
 	PATH=$tree/bin:$PATH LC_ALL=C TERM=dumb "$ntcopy" kernel boot $(of_kernel "$1") --cpus "$cpus" \
-		--sysctl "net.core.ntcopy=$2" --sysctl net.core.ntcopy_min_bytes=0 --timeout "$3" --console "$console" -- \
+		--sysctl "net.core.ntcopy=$2" --timeout "$3" --console "$console" -- \
 		python3 "$root/scripts/upstream-tests.py" run --list "$list" --tree "$net" \
 		--results "$file" --mode "$2" --factor "$factor" --kernel "$1" $quick $only
 }
