@@ -21,6 +21,7 @@ use ntcopy::libc::Tunables;
 use crate::record::{Machine, Record};
 
 pub use check::{Check, Judged, judge, most_valuable};
+pub use kernel::{CacheBytes, Gains, cache_bytes_by};
 pub use points::Gain;
 
 /// What a piece of advice is about.
@@ -32,9 +33,7 @@ pub enum Topic {
     MemsetThreshold,
     /// `net.core.ntcopy`: what becomes of hints.
     HintSysctl,
-    /// `net.core.ntcopy_min_bytes`: sends below it are not hinted.
-    MinBytesSysctl,
-    /// `net.core.ntcopy_cache_bytes`: decide by size instead of by what sends cost.
+    /// `net.core.ntcopy_cache_bytes`: within how many bytes what comes round is copied normally.
     CacheBytesSysctl,
     /// `ethtool -K DEV tx-nocache-copy`.
     NocacheCopy,
@@ -48,7 +47,7 @@ pub enum Topic {
     Fills,
     /// Sends that are hinted and obeyed.
     SendsObeyed,
-    /// Sends that are hinted, the kernel deciding.
+    /// Sends that are hinted, the rule deciding.
     Sends,
     /// Proxy and backend whole.
     Http,
@@ -66,7 +65,6 @@ impl Topic {
             Topic::MemcpyThreshold => "glibc-memcpy",
             Topic::MemsetThreshold => "glibc-memset",
             Topic::HintSysctl => "net.core.ntcopy",
-            Topic::MinBytesSysctl => "net.core.ntcopy_min_bytes",
             Topic::CacheBytesSysctl => "net.core.ntcopy_cache_bytes",
             Topic::NocacheCopy => "tx-nocache-copy",
             Topic::Run => "ntcopy-run",
@@ -88,15 +86,16 @@ impl Topic {
             Topic::MemcpyThreshold => "glibc's memcpy: non-temporal from which size",
             Topic::MemsetThreshold => "glibc's memset: non-temporal from which size",
             Topic::HintSysctl => "net.core.ntcopy: what becomes of hints",
-            Topic::MinBytesSysctl => "net.core.ntcopy_min_bytes: the smallest send that is hinted",
-            Topic::CacheBytesSysctl => "net.core.ntcopy_cache_bytes: decide by size alone",
+            Topic::CacheBytesSysctl => {
+                "net.core.ntcopy_cache_bytes: the number of the kernel's rule"
+            }
             Topic::NocacheCopy => "tx-nocache-copy of network devices",
             Topic::Run => "ntcopy run: an unmodified program, its large sends hinted",
             Topic::Copies => "libntcopy: copies into memory that nobody reads soon",
             Topic::CopiesInUse => "libntcopy: copies into a buffer in use",
             Topic::Fills => "libntcopy: fills",
             Topic::SendsObeyed => "sends with MSG_NTCOPY, obeyed",
-            Topic::Sends => "sends with MSG_NTCOPY, the kernel deciding",
+            Topic::Sends => "sends with MSG_NTCOPY, by the rule",
             Topic::Http => "storaged and proxyd: hinted responses",
             Topic::HotSetCopies => "copies beside a hot set",
             Topic::HotSetSends => "sends beside a hot set",
@@ -222,9 +221,9 @@ pub struct Target {
     pub tunables: Tunables,
     /// Its profile, if it has one that can be used.
     pub profile: Option<ProfileFacts>,
-    /// `net.core.ntcopy`, `net.core.ntcopy_min_bytes` and `net.core.ntcopy_cache_bytes` of the
-    /// running kernel; none where it has no such setting.
-    pub sysctls: [Option<u64>; 3],
+    /// `net.core.ntcopy` and `net.core.ntcopy_cache_bytes` of the running kernel; none where it has
+    /// no such setting.
+    pub sysctls: [Option<u64>; 2],
     /// Its network devices that drive hardware.
     pub devices: Vec<String>,
 }
@@ -239,7 +238,6 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
         glibc::memcpy(records, target),
         glibc::memset(records, target),
         kernel::hints(records, target),
-        kernel::min_bytes(records, target),
         kernel::cache_bytes(records, target),
         kernel::nocache(records, target),
         sends::run(records),

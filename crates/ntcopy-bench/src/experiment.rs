@@ -67,7 +67,7 @@ mod mode;
 pub mod net;
 pub mod order;
 pub mod pages;
-pub mod phase;
+mod pieces;
 pub mod pingpong;
 mod published;
 mod rate;
@@ -76,6 +76,7 @@ pub mod unix;
 
 pub use family::{DATAGRAM_BYTES, Family, UnknownFamily};
 pub use mode::{Mode, UnknownMode};
+pub use pieces::{MOST_PIECES, gathered_bytes, piece_sizes};
 pub use published::{Published, published};
 pub use rate::Rate;
 
@@ -91,7 +92,6 @@ pub struct Listed {
 /// Every experiment of this version.
 pub const EXPERIMENTS: &[Listed] = &[
     Listed { name: "unix", defaults: unix::DEFAULTS_TOML },
-    Listed { name: "phase", defaults: phase::DEFAULTS_TOML },
     Listed { name: "retention", defaults: retention::DEFAULTS_TOML },
     Listed { name: "memcpy", defaults: memcpy::DEFAULTS_TOML },
     Listed { name: "memset", defaults: memset::DEFAULTS_TOML },

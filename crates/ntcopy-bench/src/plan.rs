@@ -7,7 +7,6 @@ pub mod http;
 pub mod load;
 pub mod net;
 mod order;
-mod phase;
 pub mod pingpong;
 mod retention;
 mod sysctl;
@@ -17,10 +16,9 @@ use std::time::Duration;
 
 use crate::experiment::Mode;
 
-pub use cell::{CellPlan, CpuPair, Form};
+pub use cell::{CellPlan, CpuPair, Form, SMALLEST_HINTED_BYTES};
 pub use error::{Cpus, PlanError};
 pub use order::group_order;
-pub use phase::plan as plan_phase;
 pub use retention::copies as retention_copies;
 pub use retention::plan as plan_retention;
 pub use sysctl::{Sysctl, sysctls};
@@ -41,8 +39,6 @@ pub struct Plan {
     pub round_sample: Duration,
     /// How long a mode runs before a sample of rounds, at least, without being clocked.
     pub warm_up: Duration,
-    /// How long the adaptive mode runs in a new cell before it counts.
-    pub learning: Duration,
     /// How long a free-running sample lasts about.
     pub free_sample: Duration,
     /// Before timing, every byte is compared on so many of a cell's sockets.
@@ -70,7 +66,6 @@ impl Plan {
             Form::Rounds { .. } | Form::Victim { .. } => Some(self.round_sample),
             Form::FreeRunning { iterations: None, .. } => Some(self.free_sample),
             Form::FreeRunning { iterations: Some(_), .. } => None,
-            Form::Phases { phase, .. } => Some(phase * 3),
         }
     }
 
@@ -82,7 +77,11 @@ impl Plan {
         let cell = |cell: &CellPlan| {
             // A unix stream skb of 32 KiB payload and its head take up to half as much again.
             let in_flight = u64::from(cell.sockets()) * cell.object_bytes;
-            cell.dataset_bytes + in_flight + in_flight / 2 + in_flight.max(4 * cell.object_bytes)
+            let one = cell.dataset_bytes
+                + in_flight
+                + in_flight / 2
+                + in_flight.max(4 * cell.object_bytes);
+            one * (1 + cell.others.len() as u64)
         };
         self.cells.iter().map(cell).max().unwrap_or(0)
     }

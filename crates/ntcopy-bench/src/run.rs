@@ -4,6 +4,7 @@
 //! the same program started anew ([`reader`] says why not a mere `fork`).
 //! Nothing here decides how often something runs or writes a record.
 
+mod beside;
 pub mod bulk;
 mod clock;
 mod counters;
@@ -25,7 +26,6 @@ mod meter;
 pub mod net;
 mod netns;
 mod pattern;
-mod phases;
 mod pipe;
 mod poll;
 mod preflight;

@@ -9,7 +9,6 @@ mod bootstrap;
 pub mod http;
 pub mod net;
 pub mod peers;
-pub mod phase;
 pub mod pingpong;
 pub mod retention;
 pub mod sweep;

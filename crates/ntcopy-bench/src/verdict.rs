@@ -6,16 +6,20 @@ mod http;
 mod net;
 mod pacing;
 mod pages;
-mod phase;
 mod retention;
 mod sweep;
 mod wins;
 
-use crate::record::{Params, Record};
-use crate::stats::{self, CellResult, THROUGHPUT, Verdict};
+use crate::record::{Cell, Params, Record};
+use crate::stats::{self, CellResult, THROUGHPUT, Verdict, Versus, versus};
 use crate::units::Bytes;
 
 pub use sweep::below_aim;
+
+/// Plain sends of a kernel with the patches, where those of one without them are the baseline.
+const PATCHED: &str = "patched";
+/// The modes whose sends are hinted.
+const HINTED: [&str; 2] = ["nt", "adaptive"];
 
 /// What the record says, in a few sentences: one for each mode that was compared
 /// with the baseline or should have been (the hint gets one a data set, if there
@@ -29,7 +33,6 @@ pub fn sentences(record: &Record) -> Vec<String> {
         return vec![format!("These are not timings ({why}), so there is no verdict.")];
     }
     let mut sentences = match record.header.experiment.as_str() {
-        "phase" => phase::sentences(record),
         "retention" => retention::sentences(record),
         "memcpy" | "memset" | "order" => bulk::sentences(record),
         "pages" => pages::sentences(record),
@@ -50,6 +53,7 @@ fn comparison(record: &Record) -> Vec<String> {
     for mode in compared_modes(record) {
         sentences.extend(mode_sentences(record, &results, mode));
     }
+    sentences.extend(HINTED.iter().filter_map(|mode| by_patched(record, mode)));
     if sentences.is_empty() {
         sentences.push(format!(
             "Nothing was compared: the record holds no mode beside {}.",
@@ -59,12 +63,20 @@ fn comparison(record: &Record) -> Vec<String> {
     sentences
 }
 
+/// What the hint adds to plain sends of the same kernel, where another kernel's are the baseline.
+fn by_patched(record: &Record, mode: &str) -> Option<String> {
+    let one = |cell: &Cell| versus(record, cell.cell, mode, PATCHED, THROUGHPUT);
+    let cells: Vec<(&Cell, Versus)> =
+        record.cells.iter().filter_map(|cell| Some((cell, one(cell)?))).collect();
+    wins::sentence(&cells, (mode, PATCHED), "is faster", &place)
+}
+
 /// How a mode is called in a sentence.
 fn name(mode: &str) -> &str {
     match mode {
         "nt" => "MSG_NTCOPY",
-        "adaptive" => "The adaptive hint",
-        "patched" => "The patched kernel, unhinted,",
+        "adaptive" => "The hint by the rule",
+        PATCHED => "The patched kernel, unhinted,",
         "hinted-once" => "The patched kernel, once hinted,",
         "module" => "The module",
         other => other,

@@ -10,6 +10,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("random", &[]),
     ("tcp", &[]),
+    ("durable", &[]),
     ("record", &[]),
     ("hardware", &["record"]),
     ("machine", &["tcp", "record", "hardware"]),
@@ -25,7 +26,7 @@ const MODULES: &[(&str, &[&str])] = &[
     // Measures for a decision, not for a record.
     ("calibrate", &["units", "experiment", "plan", "run", "sample", "stats"]),
     // Takes the whole pipeline into another kernel.
-    ("guest", &["units", "record", "experiment", "plan", "machine", "run", "sample"]),
+    ("guest", &["units", "record", "hardware", "experiment", "plan", "machine", "run", "sample"]),
 ];
 
 /// The project's crates, each with those of them that it may depend on.

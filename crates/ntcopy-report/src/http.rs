@@ -207,6 +207,7 @@ fn common(params: &Params) -> String {
         1 => "a worker each".to_owned(),
         more => format!("{more} workers each"),
     }));
+    words.extend(word(params, "boots").map(|_| "two kernels booted in turns".to_owned()));
     words.extend(
         number(params, "sndbuf_bytes").map(|b| format!("send buffers of {}", text::size(b))),
     );

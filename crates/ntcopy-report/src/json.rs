@@ -5,7 +5,7 @@ use ntcopy_bench::stats::sweep::Sweep;
 use ntcopy_bench::stats::{self, CellResult};
 use serde_json::{Value, json};
 
-use crate::{bulk, http, model, net, phase, retention, sweep};
+use crate::{bulk, http, model, net, retention, sweep};
 
 /// A record's results as one object.
 ///
@@ -15,8 +15,8 @@ use crate::{bulk, http, model, net, phase, retention, sweep};
 /// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.
 ///
 /// `median` is bytes per second; of metric `walks` it is a victim's walks per second, of
-/// `bytes_per_cpu_s` bytes for a CPU second of proxy and backend, or of client and server, of
-/// `p50_rate` and `p99_rate` one by that latency in seconds, and of `settled_ns` nanoseconds.
+/// `bytes_per_cpu_s` bytes for a CPU second of proxy and backend, or of client and server, and of
+/// `p50_rate` and `p99_rate` one by that latency in seconds.
 ///
 /// Only where there is something to say: `sweep`, the adaptive mode against the better of the other
 /// two; `peers`, our own way against the best peer of each cell; `retention`, what the victim felt
@@ -45,9 +45,6 @@ pub fn object(record: &Record) -> Value {
             entry["unavailable"] = line.why.as_str().into();
             entry
         }));
-    }
-    if record.header.experiment == "phase" {
-        list.extend(phase::results(record));
     }
     let mut object = json!({
         "experiment": record.header.experiment,

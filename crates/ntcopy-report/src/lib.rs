@@ -13,7 +13,6 @@ pub mod json;
 mod model;
 mod net;
 pub mod page;
-mod phase;
 mod plot;
 mod published;
 mod retention;

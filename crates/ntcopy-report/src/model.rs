@@ -95,7 +95,8 @@ pub(crate) fn modes(record: &Record) -> Vec<&str> {
         }
     }
     let rank = |mode: &str| KNOWN_MODES.iter().position(|known| *known == mode);
-    modes[1..].sort_by_key(|mode| rank(mode).unwrap_or(KNOWN_MODES.len()));
+    // Plain sends of the other kernel, where two were compared, before what adds to them.
+    modes[1..].sort_by_key(|mode| (*mode != "patched", rank(mode).unwrap_or(KNOWN_MODES.len())));
     modes
 }
 
@@ -206,8 +207,20 @@ fn heading(params: &Params) -> (String, String) {
     if let (Some(sender), Some(reader)) = (take("sender_cpu"), take("reader_cpu")) {
         words.push(format!("sender on CPU {sender}, reader on CPU {reader}"));
     }
+    if let (Some(senders), Some(on), Some(readers)) =
+        (take("senders"), take("sender_cpus"), take("reader_cpus"))
+    {
+        words.push(format!(
+            "{senders} senders at once, on CPUs {}, readers on CPUs {}",
+            plain(&on),
+            plain(&readers)
+        ));
+    }
     words.extend(pipe.map(|pipe| format!("pipe of {pipe}")));
     words.extend(sndbuf.map(|sndbuf| format!("send buffer of {sndbuf}")));
+    if let Some(pieces) = take("pieces").as_ref().and_then(Value::as_u64) {
+        words.push(format!("{pieces} pieces a send"));
+    }
     if let Some(count) = take("iterations").as_ref().and_then(Value::as_u64) {
         words.push(format!("{} sends a sample", text::thousands(count as f64)));
     }
@@ -233,6 +246,7 @@ fn heading(params: &Params) -> (String, String) {
 fn sends_of_boots(form: &str) -> Option<&'static str> {
     match form {
         "boots" => Some("plain sends"),
+        "boots-with-hints" => Some("plain and hinted sends"),
         "boots-after-hint" => Some("plain sends once somebody has hinted"),
         "hinted-boots" => Some("hinted sends"),
         _ => None,

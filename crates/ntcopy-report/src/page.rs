@@ -9,7 +9,6 @@ pub mod compare;
 mod figure;
 mod figures;
 mod machine;
-mod others;
 mod published;
 mod results;
 mod retention;
@@ -125,8 +124,7 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, Pl
     let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
     let has_map = sweep.is_some();
     let figures = match header.experiment.as_str() {
-        "phase" => others::phases(index, record),
-        "retention" => others::retention(index, record),
+        "retention" => retention::shown(index, record),
         _ if crate::bulk::is_of_bulk(record) => bulk::section(index, record)?,
         // Its heat maps are figures and tables at once, in a tenth of the room.
         _ if has_map => html! {},

@@ -5,7 +5,7 @@ use ntcopy_bench::record::Record;
 use ntcopy_bench::stats::sweep::Sweep;
 
 use crate::model::{self, CellView, ModeView};
-use crate::{bulk, hardware, phase, retention, sweep, text};
+use crate::{bulk, hardware, retention, sweep, text};
 
 /// Columns of the terminal table.
 const WIDTH: u16 = 100;
@@ -20,7 +20,6 @@ const NUMBERS: [usize; 5] = [2, 3, 4, 5, 6];
 /// only in their bytes in flight. Ends in a newline.
 pub fn terminal(record: &Record) -> String {
     let mut out = match record.header.experiment.as_str() {
-        "phase" => phase::terminal(record),
         "retention" => retention::terminal(record),
         _ if bulk::is_of_bulk(record) => bulk::terminal(record),
         _ => match Sweep::of(record).filter(is_large) {
@@ -75,7 +74,6 @@ fn by_groups(record: &Record) -> String {
 /// have in common, and at the end which record they are from. Ends in a newline.
 pub fn markdown(record: &Record) -> String {
     let mut out = match record.header.experiment.as_str() {
-        "phase" => phase::markdown(record),
         "retention" => retention::markdown(record),
         _ if bulk::is_of_bulk(record) => bulk::markdown(record),
         _ => Sweep::of(record)

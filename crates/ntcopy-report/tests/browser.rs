@@ -62,7 +62,7 @@ fn four_times_as_many_records_still_make_such_a_page_which_says_what_it_lacks() 
         common::synthetic_rounds,
         common::synthetic_rounds,
         common::synthetic_rounds,
-        common::synthetic_phase,
+        common::synthetic_retention,
     ];
     let records = (0..104_u64).map(|number| {
         let mut record = kinds[number as usize % kinds.len()]();
@@ -89,7 +89,6 @@ fn every_kind_of_record_keeps_the_rules() {
         common::synthetic_rounds(),
         common::synthetic_published(),
         common::synthetic_sweep(),
-        common::synthetic_phase(),
         common::synthetic_retention(),
         common::synthetic_empty("empty"),
     ];

@@ -1,4 +1,4 @@
-//! Sweeps, phases and victims: their tables, their JSON and their part of the page.
+//! Sweeps and victims: their tables, their JSON and their part of the page.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn a_sweep_has_a_row_a_cell_and_says_how_far_behind_the_better_mode_it_is() {
     assert_eq!(figures, 30, "{text}");
     assert!(text.contains("1.25 (1.25-1.25)") && text.contains("100 %"), "{text}");
     let said = verdict::sentences(&record).join(" ");
-    assert!(said.contains("Over 30 cells the adaptive hint reaches 0.98"), "{said}");
+    assert!(said.contains("Over 30 cells the hint by the rule reaches 0.98"), "{said}");
     assert!(said.contains("or more in flight (6 cells) it is at 1.25x to 1.25x"), "{said}");
 }
 
@@ -68,19 +68,6 @@ fn the_page_shows_a_sweep_as_heat_maps_with_figures_in_every_field() {
     for name in ["up1", "up6", "down1", "down6"] {
         assert!(html.contains(&format!(".{name} {{")), "{name}");
     }
-}
-
-#[test]
-fn phases_have_a_row_each() {
-    let record = common::synthetic_phase();
-    let text = table::terminal(&record);
-    is_for_terminals(&text);
-    assert!(text.contains("2: 128 sockets") && text.contains("100 %"), "{text}");
-    let rows = table::markdown(&record).lines().filter(|line| line.starts_with('|')).count();
-    assert_eq!(rows, 2 + 3);
-    let results = json::object(&record)["results"].as_array().unwrap().clone();
-    assert_eq!((results.len(), &results[1]["median"]), (3, &30_000_000.into()));
-    assert!(html(record).contains("128 sockets"));
 }
 
 #[test]

@@ -1,20 +1,18 @@
 //! The kernel's settings: what becomes of hints, and the network devices' own copies.
 
 use super::points::{Gain, Point, Question, cells, figure, ids, points, tally, wins_from};
-use super::sends::{ADAPTIVE, COPY, NT, again, large_sends, rounds};
+use super::sends::{ADAPTIVE, COPY, NT, again, rounds};
 use super::{Advice, Decision, Target, Topic, Value};
 use crate::record::Record;
-use crate::stats::{THROUGHPUT, Verdict, Versus, versus};
+use crate::stats::{THROUGHPUT, Verdict};
 use crate::units::Bytes;
 
 const RUN: [&str; 6] = ["ntcopy", "bench", "unix", "--kernel", "um", "--sweep"];
 const HINTS: &str = "net.core.ntcopy";
-const MIN_BYTES: &str = "net.core.ntcopy_min_bytes";
 const CACHE_BYTES: &str = "net.core.ntcopy_cache_bytes";
 
-/// A fixed size has to gain so much over what the kernel learns by itself: the goal of that
-/// decision is to stay within 3 % of the better choice.
-const WORTH_FIXING: f64 = 1.03;
+/// What measures the rule's number alone.
+const CALIBRATE: [&str; 4] = ["ntcopy", "calibrate", "--kernel", "um"];
 
 /// What the running kernel has.
 fn current(name: &str, value: Option<u64>) -> Option<String> {
@@ -43,7 +41,7 @@ pub fn hints(records: &[&Record], target: &Target) -> Advice {
     advice
 }
 
-/// Obeying every hint, where that beats the kernel's own decision in all cells together.
+/// Obeying every hint, where that beats the rule in all cells together.
 fn obey(records: &[&Record]) -> Option<Advice> {
     let against_copy = rounds(records, "unix", NT, COPY);
     let against_adaptive = rounds(records, "unix", NT, ADAPTIVE);
@@ -53,7 +51,7 @@ fn obey(records: &[&Record]) -> Option<Advice> {
     }
     let used: Vec<&Point<'_>> = against_copy.iter().collect();
     let why = format!(
-        "Over {} an obeyed hint is at {} of what the kernel decides by itself, and of plain sends: \
+        "Over {} an obeyed hint is at {} of one that the rule decides about, and of plain sends: \
          {}.",
         cells(used.len()),
         figure(by_adaptive.ratio, by_adaptive.ci),
@@ -70,13 +68,13 @@ fn obey(records: &[&Record]) -> Option<Advice> {
     })
 }
 
-/// Leaving it to the kernel, where that wins from some number of bytes in flight on.
+/// Leaving it to the rule, where that wins from some number of bytes in flight on.
 fn decide(adaptive: &[Point<'_>], all: &Gain) -> Option<Advice> {
     let from = wins_from(adaptive)?;
     let (above, below): (Vec<&Point<'_>>, Vec<&Point<'_>>) =
         adaptive.iter().partition(|point| point.size_bytes >= from);
     let mut why = format!(
-        "Where the kernel decides, hinted sends win in every cell from {} in flight on ({}).",
+        "By the rule hinted sends win in every cell from {} in flight on ({}).",
         Bytes(from),
         cells(above.len())
     );
@@ -103,7 +101,7 @@ fn decide(adaptive: &[Point<'_>], all: &Gain) -> Option<Advice> {
 fn ignore(adaptive: &[Point<'_>], all: Gain) -> Advice {
     let used: Vec<&Point<'_>> = adaptive.iter().collect();
     let why = format!(
-        "Where the kernel decides, hinted sends are at {} of plain ones over {}: {}.",
+        "By the rule hinted sends are at {} of plain ones over {}: {}.",
         figure(all.ratio, all.ci),
         cells(all.cells),
         tally(&used, "in flight")
@@ -120,127 +118,114 @@ fn ignore(adaptive: &[Point<'_>], all: Gain) -> Advice {
     }
 }
 
-pub fn min_bytes(records: &[&Record], target: &Target) -> Advice {
-    let mut advice = smallest(records);
-    advice.current = current(MIN_BYTES, target.sysctls[1]);
-    advice
+/// The rule's number: hinted bytes are copied normally where what is copied comes round within so
+/// many, and non-temporally where it does not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CacheBytes {
+    /// `net.core.ntcopy_cache_bytes`.
+    pub bytes: u64,
+    /// Where obeyed hints gain, of what was measured.
+    pub gains: Gains,
+    /// What they gain there.
+    pub gain: Option<Gain>,
 }
 
-/// By the size of a send, where enough is in flight for hints to pay at all.
-fn smallest(records: &[&Record]) -> Advice {
-    let topic = Topic::MinBytesSysctl;
-    let sockets = ["--sockets", "2048", "--object", "4KiB,16KiB,64KiB", "--modes", "adaptive"];
-    let command: Vec<&str> =
-        ["ntcopy", "bench", "unix", "--kernel", "um"].into_iter().chain(sockets).collect();
-    let Some(found) = large_sends(records) else {
-        let why = "There is no number of bytes in flight from which on hinted sends win: which of \
-                   them are too small cannot be told.";
-        return Advice::no_evidence(topic, why, &RUN);
+/// Where obeyed hints gain over plain sends, by what comes round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gains {
+    /// From the number on, and not below it.
+    From,
+    /// From the least that was measured on: whether they would below it is not known.
+    Everywhere,
+    /// Nowhere: the number is beyond all that was measured.
+    Nowhere,
+}
+
+/// A cell, with what the rule sees of it in place of its size: how many bytes are copied until the
+/// memory of the socket comes round, and until the source does.
+fn by_reuse(mut point: Point<'_>) -> Option<Point<'_>> {
+    point.size_bytes += point.number("dataset_bytes")?;
+    Some(point)
+}
+
+/// The number that would have come out best: from it on, obeyed hints gain most over all cells
+/// together, as a sum of logarithms, so that one cell that something disturbed does not decide
+/// alone. None without cells.
+fn number<'a>(records: &[&'a Record]) -> Option<(CacheBytes, Vec<Point<'a>>)> {
+    let mut cells: Vec<Point<'_>> =
+        rounds(records, "unix", NT, COPY).into_iter().filter_map(by_reuse).collect();
+    cells.sort_by_key(|point| point.size_bytes);
+    let (least, most) = (cells.first()?.size_bytes, cells.last()?.size_bytes);
+    let (mut sum, mut best) = (0.0, (0.0, None));
+    for (at, point) in cells.iter().enumerate().rev() {
+        sum += point.versus.ratio.ln();
+        // Cells with as much go one way together.
+        let is_first = at == 0 || cells[at - 1].size_bytes < point.size_bytes;
+        if is_first && sum > best.0 {
+            best = (sum, Some(point.size_bytes));
+        }
+    }
+    let (bytes, gains) = match best.1 {
+        Some(bytes) if bytes == least => (bytes, Gains::Everywhere),
+        Some(bytes) => (bytes, Gains::From),
+        None => ((most + 1).next_power_of_two(), Gains::Nowhere),
     };
-    let (from, winning) = (Bytes(found.in_flight_bytes), Bytes(found.send_bytes));
-    let (large, small): (Vec<&Point<'_>>, Vec<&Point<'_>>) =
-        (found.large.iter().collect(), found.small.iter().collect());
-    if small.is_empty() {
-        let why = format!(
-            "With {from} or more in flight sends of {winning} and more win; smaller ones were not \
-             measured there. Leave it as it is."
-        );
-        return Advice::no_evidence(topic, why, &command);
-    }
-    let why = format!(
-        "With {from} or more in flight hinted sends win in every cell from {winning} a send on \
-         ({}); of smaller ones {}.",
-        cells(large.len()),
-        tally(&small, "a send")
-    );
-    let (setting, value) = sysctl(MIN_BYTES, found.send_bytes);
-    Advice {
-        setting,
-        value,
-        gain: Gain::of(large.iter().copied()),
-        records: ids(&large),
-        ..Advice::bare(topic, Decision::Set, why)
-    }
+    let gaining = cells.iter().filter(|point| point.size_bytes >= bytes);
+    Some((CacheBytes { bytes, gains, gain: Gain::of(gaining) }, cells))
+}
+
+/// The rule's number by a record of plain and obeyed sends in rounds; none if it is not one.
+#[must_use]
+pub fn cache_bytes_by(record: &Record) -> Option<CacheBytes> {
+    number(&[record]).map(|(number, _)| number)
 }
 
 pub fn cache_bytes(records: &[&Record], target: &Target) -> Advice {
-    let mut advice = fixed(records);
-    advice.current = current(CACHE_BYTES, target.sysctls[2]);
+    let mut advice = by_the_rule(records);
+    advice.current = current(CACHE_BYTES, target.sysctls[1]);
     advice
 }
 
-/// A cell, the working set that the kernel's rule would see in it, and what either choice comes to
-/// against its own decision.
-struct Choice<'a> {
-    working_set_bytes: u64,
-    copy: Versus,
-    nt: Versus,
-    nt_by_copy: Versus,
-    point: Point<'a>,
-}
-
-/// With a fixed size the kernel copies non-temporally where both working sets together are more
-/// than half of it. Which size would have come out best over the cells that were measured, and
-/// would it have beaten what the kernel decided?
-fn fixed(records: &[&Record]) -> Advice {
+fn by_the_rule(records: &[&Record]) -> Advice {
     let topic = Topic::CacheBytesSysctl;
-    let choices: Vec<Choice<'_>> =
-        rounds(records, "unix", NT, ADAPTIVE).into_iter().filter_map(choice).collect();
-    let mut limits: Vec<u64> = choices.iter().map(|choice| choice.working_set_bytes).collect();
-    limits.sort_unstable();
-    limits.dedup();
-    let log = |limit: u64| -> f64 { choices.iter().map(|one| one.by(limit).ratio.ln()).sum() };
-    let best = limits.into_iter().max_by(|a, b| log(*a).total_cmp(&log(*b)));
-    let gain = best.and_then(|limit| {
-        Gain::of_all(&choices.iter().map(|one| one.by(limit)).collect::<Vec<&Versus>>())
-    });
-    let (Some(limit), Some(gain)) = (best, gain) else {
-        let why = "Obeyed hints and the kernel's decision were not measured side by side.";
-        return Advice::no_evidence(topic, why, &RUN);
+    let Some((CacheBytes { bytes, gains, gain }, cells_of)) = number(records) else {
+        let why = "Obeyed hints and plain sends were not measured side by side.";
+        return Advice::no_evidence(topic, why, &CALIBRATE);
     };
-    let points: Vec<&Point<'_>> = choices.iter().map(|choice| &choice.point).collect();
-    let bytes = 2 * limit;
-    let why = format!(
-        "Over {} the best fixed size, {}, would come to {} of what the kernel decides by itself, \
-         chosen after the fact.",
-        cells(choices.len()),
-        Bytes(bytes),
-        figure(gain.ratio, gain.ci),
-    );
-    let beyond = choices.iter().filter(|one| one.working_set_bytes > limit);
-    let beyond = Gain::of_all(&beyond.map(|one| &one.nt_by_copy).collect::<Vec<&Versus>>());
-    // Where what is beyond the size gains nothing, it is hints that do not pay, not the decision.
-    let is_won = beyond.is_some_and(|gain| gain.verdict() == Verdict::Win);
-    let (decision, setting, value) = if is_won && gain.ci.0 > WORTH_FIXING {
-        let (setting, value) = sysctl(CACHE_BYTES, bytes);
-        (Decision::Set, setting, value)
-    } else {
-        (
-            Decision::Leave,
-            Some("a fixed net.core.ntcopy_cache_bytes (0: the kernel learns)".into()),
-            None,
-        )
+    let (gaining, other): (Vec<&Point<'_>>, Vec<&Point<'_>>) =
+        cells_of.iter().partition(|point| point.size_bytes >= bytes);
+    let from = Bytes(bytes);
+    let why = match gains {
+        Gains::Nowhere => format!(
+            "Nowhere do obeyed hints gain: of {} {}. With {from} all of these are copied normally.",
+            cells(other.len()),
+            tally(&other, "that come round")
+        ),
+        Gains::From => format!(
+            "Where {from} and more come round, sockets' memory and source together, obeyed hints \
+             gain most: {}. Below that: {}.",
+            tally(&gaining, "that come round"),
+            tally(&other, "that come round")
+        ),
+        Gains::Everywhere => format!(
+            "Obeyed hints gain from {from} that come round on, the least that was measured: {}.",
+            tally(&gaining, "that come round")
+        ),
     };
+    let is_won = gain.is_some_and(|gain| gain.verdict() == Verdict::Win);
+    let (decision, (setting, value)) = match gains {
+        Gains::Nowhere => (Decision::Leave, (Some(format!("{CACHE_BYTES}, and hints")), None)),
+        _ if is_won => (Decision::Set, sysctl(CACHE_BYTES, bytes)),
+        _ => (Decision::AsItIs, (Some(CACHE_BYTES.to_owned()), None)),
+    };
+    let used = if gaining.is_empty() { &other } else { &gaining };
     Advice {
         setting,
         value,
-        gain: Some(gain),
-        records: ids(&points),
+        gain,
+        records: ids(used),
+        check: if decision == Decision::Set { again(used, NT) } else { None },
         ..Advice::bare(topic, decision, why)
-    }
-}
-
-fn choice(point: Point<'_>) -> Option<Choice<'_>> {
-    let working_set_bytes = point.size_bytes + point.number("dataset_bytes")?;
-    let of = |mode, other| versus(point.record, point.cell.cell, mode, other, THROUGHPUT);
-    let (copy, nt_by_copy) = (of(COPY, ADAPTIVE)?, of(NT, COPY)?);
-    Some(Choice { working_set_bytes, copy, nt: point.versus.clone(), nt_by_copy, point })
-}
-
-impl Choice<'_> {
-    /// What the rule would have come to in this cell.
-    fn by(&self, limit_bytes: u64) -> &Versus {
-        if self.working_set_bytes > limit_bytes { &self.nt } else { &self.copy }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sends: hinted and obeyed, hinted and decided by the kernel, behind a proxy, beside a hot set.
+//! Sends: hinted and obeyed, hinted and decided by the rule, behind a proxy, beside a hot set.
 
 use super::check::{Check, distinct};
 use super::copies::whole;
@@ -40,7 +40,10 @@ pub(super) fn rounds<'a>(
         metric: THROUGHPUT,
         size: "in_flight_bytes",
         is_about: &|_, cell| {
-            word(&cell.params, "form") == Some("rounds") && family_of(cell) == family
+            // What small pieces come to says nothing of whole objects.
+            word(&cell.params, "form") == Some("rounds")
+                && family_of(cell) == family
+                && !cell.params.contains_key("pieces")
         },
     };
     points(records, &question)
@@ -87,7 +90,7 @@ fn adaptive(records: &[&Record]) -> Vec<Advice> {
         if points.is_empty() && family != "unix" {
             return None;
         }
-        let thing = format!("Hinted sends ({family} sockets, the kernel deciding)");
+        let thing = format!("Hinted sends ({family} sockets, by the rule)");
         let pays = Pays {
             topic: Topic::Sends,
             points: &points,
@@ -175,7 +178,7 @@ fn http(records: &[&Record]) -> Advice {
     let pays = Pays {
         topic: Topic::Http,
         points: &found,
-        thing: "Hinted responses (storaged behind proxyd, the kernel deciding)",
+        thing: "Hinted responses (storaged behind proxyd, by the rule)",
         unit: "asked for",
         setting: &|from| {
             format!(

@@ -2,7 +2,7 @@
 
 use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::policy::{Facts, NEVER, Policy};
-use ntcopy::{Method, Path, Prefetch};
+use ntcopy::{Method, Path, Prefetch, Turns};
 
 use super::decide::{best, from_size, range, ratios};
 use super::meter::Meter;
@@ -13,8 +13,10 @@ use crate::stats::{interval, median};
 
 /// Large enough that a call's beginning and end don't count.
 const LARGE_BYTES: u64 = 16 << 20;
-/// Calls of one page up to here decide about interleaving.
-const INTERLEAVED_BYTES: [u64; 5] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+/// Calls of these lengths decide from where on pages are taken in turn.
+const TURNS_BYTES: [u64; 5] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+/// The turns that stores are tried with before the turns themselves are chosen.
+const PROBED: Turns = Turns::ALL[4];
 /// A value that is not zero.
 const VALUE: u8 = 0xa5;
 /// All of `rep`'s interval has to lie above this: the C library's own choice may be another tomorrow.
@@ -27,11 +29,11 @@ const HOT: Task = Task::Copy { source: Heat::Hot, destination: Heat::Hot };
 pub fn all(meter: &mut Meter<'_>, room: &Room, before: Policy) -> Result<Policy, Failure> {
     let sizes = sizes(room, meter.region_bytes());
     let fresh = |in_cache| sizes.iter().filter(|size| **size > in_cache).count();
-    let comparisons = 1 + INTERLEAVED_BYTES.len() + 2 + 2 * sizes.len();
+    let comparisons = 2 + TURNS_BYTES.len() + 2 + 2 * sizes.len();
     meter.expect((comparisons + fresh(l2_bytes() / 2) + fresh(l2_bytes())) as u64);
     let mut policy = before;
     copy_method(meter, &mut policy)?;
-    interleaving(meter, &mut policy)?;
+    turns_from(meter, &mut policy)?;
     fill_methods(meter, &mut policy)?;
     copy_sizes(meter, &sizes, &mut policy)?;
     fill_sizes(meter, &sizes, &mut policy)?;
@@ -44,43 +46,53 @@ fn sizes(room: &Room, region_bytes: u64) -> Vec<u64> {
     (16..40).map(|shift| 1_u64 << shift).take_while(|size| *size <= last).collect()
 }
 
-/// Which stores, and which prefetch. CPUID's choice stays unless another is surely faster.
+/// Which stores, with which prefetch, and then which pages in turn. CPUID's choice stays unless
+/// another is surely faster.
 fn copy_method(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
     let chosen = policy.choose_copy(LARGE_BYTES as usize, NEVER, ntcopy::Hints::AUTO);
-    let rows = COPY_BACKENDS.iter().filter(|row| row.method.is_nontemporal() && row.is_available());
-    // PREFETCHNTA is what the source's hint asks for, not a matter of speed.
-    let paths = rows
-        .flat_map(|row| row.paths())
-        .filter(|path| *path != chosen && path.prefetch != Prefetch::Nta);
     if !chosen.is_nontemporal() {
         return Ok(());
     }
-    let paths: Vec<Path> = [chosen].into_iter().chain(paths).collect();
-    let ways: Vec<Way> = paths.iter().copied().map(Way::Copy).collect();
-    let path = paths[best(&meter.compare(COLD, LARGE_BYTES, &ways)?)];
-    policy.copy_method = path.method;
-    policy.copy_prefetch = path.prefetch;
-    if !path.interleaved {
-        policy.interleave_from_bytes = NEVER;
-    }
+    let rows = COPY_BACKENDS.iter().filter(|row| row.method.is_nontemporal() && row.is_available());
+    // PREFETCHNTA is what the source's hint asks for, not a matter of speed.
+    let paths: Vec<Path> =
+        rows.flat_map(|row| row.paths()).filter(|path| path.prefetch != Prefetch::Nta).collect();
+    let some = [chosen.turns, Turns::NONE, PROBED];
+    let path = fastest(meter, chosen, paths.iter().filter(|path| some.contains(&path.turns)))?;
+    let path = fastest(meter, path, paths.iter().filter(|other| other.method == path.method))?;
+    (policy.copy_method, policy.copy_prefetch) = (path.method, path.prefetch);
+    policy.turns = path.turns;
     Ok(())
 }
 
-/// From which length of a call four pages at once are no loss.
-fn interleaving(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
-    let path = |interleaved| {
-        Way::Copy(Path { method: policy.copy_method, prefetch: policy.copy_prefetch, interleaved })
-    };
-    let has = ntcopy::arch::copy_backend(policy.copy_method).is_some_and(|row| row.interleaves);
-    if !has || policy.interleave_from_bytes == NEVER {
+/// The first path, unless another is surely faster.
+fn fastest<'a>(
+    meter: &mut Meter<'_>,
+    first: Path,
+    others: impl Iterator<Item = &'a Path>,
+) -> Result<Path, Failure> {
+    let paths: Vec<Path> =
+        [first].into_iter().chain(others.copied().filter(|path| *path != first)).collect();
+    let ways: Vec<Way> = paths.iter().copied().map(Way::Copy).collect();
+    Ok(paths[best(&meter.compare(COLD, LARGE_BYTES, &ways)?)])
+}
+
+/// From which length of a call pages in turn are no loss.
+fn turns_from(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
+    if policy.turns.is_none() {
+        policy.turns_from_bytes = NEVER;
         return Ok(());
     }
+    let path = |turns| {
+        Way::Copy(Path { method: policy.copy_method, prefetch: policy.copy_prefetch, turns })
+    };
+    let ways = [path(policy.turns), path(Turns::NONE)];
     let mut scores = Vec::new();
-    for size in INTERLEAVED_BYTES {
-        let rates = meter.compare(COLD, size, &[path(true), path(false)])?;
+    for size in TURNS_BYTES {
+        let rates = meter.compare(COLD, size, &ways)?;
         scores.push((size, median(&ratios(&rates[0], &rates[1]))));
     }
-    policy.interleave_from_bytes = from_size(&scores).unwrap_or(NEVER);
+    policy.turns_from_bytes = from_size(&scores).unwrap_or(NEVER);
     Ok(())
 }
 

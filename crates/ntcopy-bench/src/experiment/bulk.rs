@@ -118,6 +118,35 @@ pub struct Walk {
     pub nontemporal: bool,
 }
 
+/// A library of somebody else's that copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Peer {
+    /// libpmem2's `pmem2_memcpy_fn`.
+    Libpmem2,
+    /// LLVM's C library.
+    LlvmLibc,
+    /// DPDK's `rte_memcpy`.
+    RteMemcpy,
+    /// UCX's copy with non-temporal stores.
+    Ucx,
+}
+
+impl Peer {
+    /// Every one.
+    pub const ALL: [Peer; 4] = [Peer::Libpmem2, Peer::LlvmLibc, Peer::RteMemcpy, Peer::Ucx];
+
+    /// `libpmem2`, `llvm-libc`, `rte-memcpy` or `ucx`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Peer::Libpmem2 => "libpmem2",
+            Peer::LlvmLibc => "llvm-libc",
+            Peer::RteMemcpy => "rte-memcpy",
+            Peer::Ucx => "ucx",
+        }
+    }
+}
+
 /// A way to do a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
@@ -125,8 +154,8 @@ pub enum Way {
     Libc,
     /// glibc's, with another threshold: what CPUID's cache size asks for, or what was asked for.
     LibcTuned,
-    /// libpmem2's `pmem2_memcpy_fn`, if it is installed.
-    Libpmem2,
+    /// Another library's copy, if it is there.
+    Peer(Peer),
     /// This library, hints [`ntcopy::Hints::AUTO`].
     Ours,
     /// This library, in pieces of [`PIECE_BYTES`].
@@ -161,9 +190,10 @@ impl Task {
     pub fn ways(self) -> Vec<Way> {
         match self {
             Task::Copy { .. } => {
-                let ours = [Way::Libc, Way::LibcTuned, Way::Libpmem2, Way::Ours, Way::Stream];
+                let ours = [Way::Libc, Way::LibcTuned, Way::Ours, Way::Stream];
+                let ours = ours.into_iter().chain(Peer::ALL.map(Way::Peer));
                 let rows = COPY_BACKENDS.iter().filter(|row| row.method != Method::Libc);
-                ours.into_iter().chain(rows.flat_map(|row| row.paths()).map(Way::Copy)).collect()
+                ours.chain(rows.flat_map(|row| row.paths()).map(Way::Copy)).collect()
             }
             Task::Fill { .. } => {
                 let rows = FILL_BACKENDS.iter().map(|row| row.method);
@@ -203,7 +233,7 @@ impl fmt::Display for Way {
         let name = match self {
             Way::Libc => "libc",
             Way::LibcTuned => "libc-tuned",
-            Way::Libpmem2 => "libpmem2",
+            Way::Peer(peer) => peer.as_str(),
             Way::Ours => "ours",
             Way::Stream => "stream",
             Way::Copy(path) => return path.fmt(out),

@@ -47,14 +47,6 @@ impl Family {
     pub fn is_datagram(self) -> bool {
         matches!(self, Family::Udp | Family::Udp6 | Family::Udplite)
     }
-
-    /// Bytes of an object whose own datagram has fewer than `min_bytes`: the
-    /// kernel does not look at the hint of such a send.
-    #[must_use]
-    pub fn too_small_bytes(self, object_bytes: u64, min_bytes: u64) -> u64 {
-        let last = object_bytes % DATAGRAM_BYTES;
-        if self.is_datagram() && last < min_bytes { last } else { 0 }
-    }
 }
 
 impl fmt::Display for Family {
@@ -90,13 +82,5 @@ mod tests {
             assert_eq!(family.to_string().parse(), Ok(family));
             assert!(text.contains(family.as_str()), "{text}");
         }
-    }
-
-    #[test]
-    fn only_a_short_last_datagram_is_too_small() {
-        assert_eq!(Family::Udp.too_small_bytes(1 << 20, 4096), 0);
-        assert_eq!(Family::Udp.too_small_bytes((1 << 20) + 4095, 4096), 4095);
-        assert_eq!(Family::Udp.too_small_bytes((1 << 20) + 4096, 4096), 0);
-        assert_eq!(Family::Tcp.too_small_bytes((1 << 20) + 4095, 4096), 0);
     }
 }

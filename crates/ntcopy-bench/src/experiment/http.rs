@@ -60,7 +60,7 @@ pub enum HttpMode {
     Copy,
     /// Hinted sends that the kernel obeys.
     Nt,
-    /// Hinted sends; the kernel decides.
+    /// Hinted sends; the kernel's rule decides.
     Adaptive,
     /// The backend sends the file's pages by reference and copies nothing.
     Sendfile,
@@ -192,10 +192,6 @@ pub struct Closed {
     pub warm_up_ms: u64,
     /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
-    /// How long the adaptive mode runs in a new cell before it counts.
-    pub learning_ms: u64,
-    /// The same with `--quick`.
-    pub quick_learning_ms: u64,
 }
 
 /// The defaults of the open form.

@@ -64,6 +64,8 @@ pub struct Settings {
     pub region_bytes: Option<u64>,
     /// The C library's corrected threshold, instead of the one from CPUID.
     pub tuned_threshold_bytes: Option<u64>,
+    /// How far into a page sources begin that destinations begin with.
+    pub source_offset_bytes: u64,
     /// Pages of 4 KiB instead of transparent huge ones.
     pub small_pages: bool,
     /// The CPUs, one a thread. Empty: the first ones.

@@ -10,7 +10,7 @@ pub enum Mode {
     Copy,
     /// `send()` with `MSG_NTCOPY` on a socket whose `SO_NTCOPY` says obey.
     Nt,
-    /// `send()` with `MSG_NTCOPY` on a socket that leaves the decision to the kernel.
+    /// `send()` with `MSG_NTCOPY` on a socket that leaves the decision to the kernel's rule.
     Adaptive,
     /// `vmsplice()` of the object's pages into a pipe, spliced on to the socket: no copy.
     Vmsplice,

@@ -18,7 +18,7 @@ pub enum NetMode {
     Copy,
     /// Hinted sends that the kernel obeys.
     Nt,
-    /// Hinted sends; the kernel decides.
+    /// Hinted sends; the kernel's rule decides.
     Adaptive,
     /// Plain sends through devices whose feature `tx-nocache-copy` is on: what the kernel has had
     /// since 2011 for all TCP senders of a device at once.

@@ -44,10 +44,6 @@ pub struct Defaults {
     pub warm_up_ms: u64,
     /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
-    /// How long the adaptive mode runs in a new cell before it counts.
-    pub learning_ms: u64,
-    /// The same with `--quick`.
-    pub quick_learning_ms: u64,
     /// Interleaved groups.
     pub pairs: u32,
     /// The same with `--quick`.

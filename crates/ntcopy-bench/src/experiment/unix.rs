@@ -47,10 +47,6 @@ pub struct RoundDefaults {
     pub warm_up_ms: u64,
     /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
-    /// How long the adaptive mode runs in a new cell before it counts, in milliseconds.
-    pub learning_ms: u64,
-    /// The same with `--quick`.
-    pub quick_learning_ms: u64,
 }
 
 /// The sweep: every combination of these, in rounds.
@@ -77,10 +73,6 @@ pub struct SweepDefaults {
     pub warm_up_ms: u64,
     /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
-    /// How long the adaptive mode runs in a new cell before it counts, in milliseconds.
-    pub learning_ms: u64,
-    /// The same with `--quick`.
-    pub quick_learning_ms: u64,
     /// Every byte is compared, before timing, on so many of a cell's sockets.
     pub verified_sockets: u32,
 }
@@ -124,6 +116,11 @@ pub struct Settings {
     pub pipe_bytes: Option<u64>,
     /// The send buffer to ask for, in bytes.
     pub sndbuf_bytes: Option<u64>,
+    /// Pieces of memory that one send gathers its object from; the object is as large as they are.
+    /// None: one.
+    pub pieces: Option<u32>,
+    /// Senders that run at the same time, each with a reader. None: one.
+    pub senders: Option<u32>,
     /// Iterations of the free-running form, exactly.
     pub iterations: Option<u64>,
     /// CPUs of sender and reader; one CPU means both on it.
@@ -144,6 +141,18 @@ impl Settings {
         if families.is_empty() { vec![Family::Unix] } else { families }
     }
 
+    /// Pieces that one send gathers its object from.
+    #[must_use]
+    pub fn pieces(&self) -> u32 {
+        self.pieces.unwrap_or(1)
+    }
+
+    /// Senders that run at the same time.
+    #[must_use]
+    pub fn senders(&self) -> u32 {
+        self.senders.unwrap_or(1)
+    }
+
     /// The modes to measure, the baseline first, each once.
     ///
     /// # Panics
@@ -154,9 +163,10 @@ impl Settings {
         let default = || -> Vec<Mode> {
             let names = if self.sweep { &defaults().sweep.modes } else { &defaults().modes };
             let modes = names.iter().map(|name| name.parse().expect("the default modes exist"));
-            // Pages cannot be spliced into datagrams of a size that one chooses.
-            let datagrams = self.families().iter().any(|family| family.is_datagram());
-            modes.filter(|mode| !(datagrams && *mode == Mode::Vmsplice)).collect()
+            // Pages cannot be spliced into datagrams of a size that one chooses, nor small pieces.
+            let has_no_pages =
+                self.pieces() > 1 || self.families().iter().any(|family| family.is_datagram());
+            modes.filter(|mode| !(has_no_pages && *mode == Mode::Vmsplice)).collect()
         };
         with_baseline(if self.modes.is_empty() { default() } else { self.modes.clone() })
     }

@@ -57,6 +57,8 @@ pub struct BulkPlan {
     pub source_bytes: u64,
     /// Bytes of memory that is written.
     pub destination_bytes: u64,
+    /// Bytes before the first source: how far into a page it begins.
+    pub source_offset_bytes: u64,
     /// Transparent huge pages, instead of pages of 4 KiB.
     pub huge_pages: bool,
     /// The CPUs, one a thread.
@@ -89,6 +91,9 @@ impl BulkCell {
                 put("source", source.as_str().into());
                 put("destination", destination.as_str().into());
                 put("region_bytes", plan.destination_bytes.into());
+                if plan.source_offset_bytes > 0 {
+                    put("source_offset_bytes", plan.source_offset_bytes.into());
+                }
             }
             Task::Fill { value, .. } => {
                 put("value", value.into());
@@ -196,6 +201,9 @@ pub enum BulkPlanError {
     /// A buffer that is no number of pages.
     #[error("--buffer {0}: a whole number of pages of 4 KiB")]
     NoPages(Bytes),
+    /// Source and destination can't be further apart in their pages.
+    #[error("--source-offset {0}: less than a page of 4 KiB")]
+    BeyondPage(Bytes),
     /// Too large for a sum without losing bits, and for any memory.
     #[error("--size {0}: at most 64 GiB")]
     TooLarge(Bytes),

@@ -1,11 +1,12 @@
 //! One combination of parameters, and how its bytes are put in flight.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
-use crate::experiment::Family;
+use crate::experiment::{DATAGRAM_BYTES, Family};
 use crate::record::Params;
+
+/// A piece of a send below a page is copied normally, hint or not.
+pub const SMALLEST_HINTED_BYTES: u64 = 4096;
 
 /// CPUs of the two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,15 +32,6 @@ pub enum Form {
         /// At most this many.
         most_iterations: u64,
     },
-    /// Rounds over one socket, then over all, then over one again.
-    Phases {
-        /// Sockets of the middle phase.
-        sockets: u32,
-        /// How long a phase lasts at least.
-        phase: Duration,
-        /// How long a window lasts at least.
-        window: Duration,
-    },
     /// A victim walks through its hot set after every send; every socket is
     /// filled with one object before all are drained.
     Victim {
@@ -57,7 +49,6 @@ impl Form {
         match self {
             Form::Rounds { .. } => "rounds",
             Form::FreeRunning { .. } => "free-running",
-            Form::Phases { .. } => "phases",
             Form::Victim { .. } => "victim",
         }
     }
@@ -78,6 +69,8 @@ pub struct CellPlan {
     pub form: Form,
     /// Size of an object in bytes.
     pub object_bytes: u64,
+    /// Pieces of memory that one send gathers an object from.
+    pub pieces: u32,
     /// Size of the data set in bytes: a whole number of objects, at least one.
     pub dataset_bytes: u64,
     /// The reader's pipe in bytes; none: one object, as far as the system allows.
@@ -86,6 +79,8 @@ pub struct CellPlan {
     pub sndbuf_bytes: Option<u64>,
     /// CPUs of the two processes.
     pub cpus: CpuPair,
+    /// Those of further senders, each with a reader of its own, that run at the same time.
+    pub others: Vec<CpuPair>,
     /// The published configuration that this cell repeats.
     pub published: Option<String>,
     /// What is different here from that configuration.
@@ -97,11 +92,15 @@ impl CellPlan {
     #[must_use]
     pub fn sockets(&self) -> u32 {
         match self.form {
-            Form::Rounds { sockets }
-            | Form::Phases { sockets, .. }
-            | Form::Victim { sockets, .. } => sockets,
+            Form::Rounds { sockets } | Form::Victim { sockets, .. } => sockets,
             Form::FreeRunning { .. } => 1,
         }
+    }
+
+    /// A CPU of every sender, or reader, as a list.
+    fn list_of(&self, cpu: impl Fn(&CpuPair) -> u32) -> String {
+        let pairs = std::iter::once(&self.cpus).chain(&self.others);
+        pairs.map(|pair| cpu(pair).to_string()).collect::<Vec<String>>().join(",")
     }
 
     /// Bytes in flight when every socket is full; none in the free-running
@@ -109,6 +108,17 @@ impl CellPlan {
     #[must_use]
     pub fn in_flight_bytes(&self) -> Option<u64> {
         self.form.holds_objects().then(|| u64::from(self.sockets()) * self.object_bytes)
+    }
+
+    /// Bytes of an object whose hint the kernel does not look at: small pieces, and a last datagram
+    /// that is one.
+    #[must_use]
+    pub fn too_small_bytes(&self) -> u64 {
+        if self.pieces > 1 || self.object_bytes < SMALLEST_HINTED_BYTES {
+            return self.object_bytes;
+        }
+        let last = self.object_bytes % DATAGRAM_BYTES;
+        if self.family.is_datagram() && last < SMALLEST_HINTED_BYTES { last } else { 0 }
     }
 
     /// The parameters as the record has them. `iterations` is the number of
@@ -121,18 +131,22 @@ impl CellPlan {
         put("object_bytes", self.object_bytes.into());
         put("dataset_bytes", self.dataset_bytes.into());
         put("sockets", self.sockets().into());
-        put("sender_cpu", self.cpus.sender.into());
-        put("reader_cpu", self.cpus.reader.into());
+        if self.others.is_empty() {
+            put("sender_cpu", self.cpus.sender.into());
+            put("reader_cpu", self.cpus.reader.into());
+        } else {
+            put("senders", (1 + self.others.len()).into());
+            put("sender_cpus", self.list_of(|pair| pair.sender).into());
+            put("reader_cpus", self.list_of(|pair| pair.reader).into());
+        }
         put("form", self.form.as_str().into());
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let (phase, hot_set) = match self.form {
-            Form::Phases { phase, .. } => (Some(millis(phase)), None),
-            Form::Victim { hot_set_bytes, .. } => (None, Some(hot_set_bytes)),
-            Form::Rounds { .. } | Form::FreeRunning { .. } => (None, None),
+        let hot_set = match self.form {
+            Form::Victim { hot_set_bytes, .. } => Some(hot_set_bytes),
+            Form::Rounds { .. } | Form::FreeRunning { .. } => None,
         };
         let numbers = [
+            ("pieces", (self.pieces > 1).then_some(u64::from(self.pieces))),
             ("iterations", iterations.filter(|_| !self.form.holds_objects())),
-            ("phase_ms", phase),
             ("hot_set_bytes", hot_set),
             ("in_flight_bytes", self.in_flight_bytes()),
             ("pipe_bytes", self.pipe_bytes),
@@ -149,5 +163,38 @@ impl CellPlan {
             }
         }
         params
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_and_a_short_last_datagram_are_not_hinted() {
+        let too_small = |family, object_bytes, pieces| {
+            let form = Form::Rounds { sockets: 1 };
+            let cpus = CpuPair { sender: 0, reader: 0 };
+            let cell = CellPlan {
+                family,
+                form,
+                object_bytes,
+                pieces,
+                dataset_bytes: object_bytes,
+                pipe_bytes: None,
+                sndbuf_bytes: None,
+                cpus,
+                others: vec![],
+                published: None,
+                note: None,
+            };
+            cell.too_small_bytes()
+        };
+        assert_eq!(too_small(Family::Udp, 1 << 20, 1), 0);
+        assert_eq!(too_small(Family::Udp, (1 << 20) + 4095, 1), 4095);
+        assert_eq!(too_small(Family::Udp, (1 << 20) + 4096, 1), 0);
+        assert_eq!(too_small(Family::Tcp, (1 << 20) + 4095, 1), 0);
+        assert_eq!(too_small(Family::Unix, 108_400, 300), 108_400);
+        assert_eq!(too_small(Family::Unix, 4095, 1), 4095);
     }
 }

@@ -58,6 +58,22 @@ pub enum PlanError {
         /// What it does not do, and what to write instead.
         what: &'static str,
     },
+    /// Pieces that cannot be sent like that.
+    #[error("--pieces {pieces}: {what}")]
+    Pieces {
+        /// How many.
+        pieces: u32,
+        /// What is wrong with them, and what to write instead.
+        what: &'static str,
+    },
+    /// Senders that cannot run at the same time like that.
+    #[error("--senders {senders}: {what}")]
+    Senders {
+        /// How many.
+        senders: u32,
+        /// What is wrong with them, and what to write instead.
+        what: String,
+    },
     /// Neither one CPU nor three.
     #[error("--cpus takes one CPU for all, or those of client, proxy and backend; got {0}")]
     NotThreeCpus(usize),

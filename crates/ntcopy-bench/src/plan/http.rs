@@ -95,8 +95,6 @@ pub struct HttpPlan {
     pub closed: Times,
     /// Of open ones.
     pub open: Times,
-    /// How long the adaptive mode runs in a new cell before it counts.
-    pub learning: Duration,
 }
 
 impl HttpPlan {
@@ -286,7 +284,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
             sample: ms(open.sample_ms, open.quick_sample_ms),
             warm_up: ms(open.warm_up_ms, open.quick_warm_up_ms),
         },
-        learning: ms(closed.learning_ms, closed.quick_learning_ms),
     })
 }
 

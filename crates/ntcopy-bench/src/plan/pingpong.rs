@@ -44,8 +44,6 @@ pub struct PingPongPlan {
     pub sample: Duration,
     /// How long messages go before that.
     pub warm_up: Duration,
-    /// How long the adaptive mode runs in a new cell before it counts.
-    pub learning: Duration,
 }
 
 impl PingPongPlan {
@@ -122,7 +120,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
         pairs,
         sample: duration / pairs,
         warm_up: ms(defaults.warm_up_ms, defaults.quick_warm_up_ms),
-        learning: ms(defaults.learning_ms, defaults.quick_learning_ms),
     })
 }
 

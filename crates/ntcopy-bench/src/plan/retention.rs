@@ -9,9 +9,6 @@ use super::{CellPlan, Cpus, Form, Plan, PlanError};
 use crate::experiment::retention::{LINE_BYTES, NAME, Settings, defaults};
 use crate::experiment::{Family, Mode};
 
-/// How long the adaptive mode runs in a new cell before it counts.
-const LEARNING: Duration = Duration::from_millis(500);
-
 /// Makes the plan: victim, sender and reader all on one CPU.
 ///
 /// # Errors
@@ -46,10 +43,12 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
                 family: settings.family.unwrap_or(Family::Unix),
                 form: Form::Victim { sockets, hot_set_bytes },
                 object_bytes: object,
+                pieces: 1,
                 dataset_bytes: dataset / object * object,
                 pipe_bytes: None,
                 sndbuf_bytes: None,
                 cpus: pair,
+                others: vec![],
                 published: None,
                 note: None,
             });
@@ -62,7 +61,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
         pairs,
         round_sample: Duration::from_millis(sample_ms),
         warm_up: Duration::ZERO,
-        learning: LEARNING,
         free_sample: Duration::ZERO,
         verified_sockets: u32::MAX,
     })

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::experiment::unix::Settings;
-use crate::experiment::{Family, phase, retention};
+use crate::experiment::{Family, retention};
 
 fn two_cpus() -> Cpus {
     Cpus { allowed: vec![0, 1], sharing_l2: None }
@@ -85,6 +85,11 @@ fn nonsense_is_refused_with_what_to_change() {
         (rounds(&[100_000]), "at most 8192"),
         (Settings { object_bytes: vec![2 << 30], ..settings() }, "at most 1 GiB"),
         (Settings { dataset_bytes: vec![4096], ..settings() }, "smaller than one object of 1 MiB"),
+        (Settings { pieces: Some(0), ..settings() }, "--pieces 0"),
+        (Settings { pieces: Some(1025), ..settings() }, "at most 1024"),
+        (Settings { pieces: Some(2), ..Settings::default() }, "--sockets LIST"),
+        (Settings { pieces: Some(2), families: vec![Family::Udp], ..settings() }, "leave udp"),
+        (Settings { pieces: Some(2), modes: vec![Mode::Vmsplice], ..settings() }, "vmsplice out"),
         (Settings { cpus: vec![7], ..settings() }, "CPU 0, 1"),
         (Settings { cpus: vec![0, 1, 0], ..settings() }, "got 3"),
     ] {
@@ -137,11 +142,50 @@ fn other_families_are_measured_in_rounds_and_need_room() {
 }
 
 #[test]
-fn phases_and_victims_are_rounds_with_their_own_parameters() {
-    let planned = plan_phase(&phase::Settings::default(), &two_cpus()).unwrap();
-    let params = planned.cells[0].params(Some(1));
-    assert_eq!((&params["form"], &params["phase_ms"]), (&"phases".into(), &300.into()));
-    assert_eq!(params["in_flight_bytes"], 128 << 20);
+fn pieces_make_the_object_and_are_one_parameter_more() {
+    let settings = Settings { pieces: Some(300), ..rounds(&[1, 16]) };
+    let planned = plan(&settings, &two_cpus()).unwrap();
+    assert_eq!(planned.cells.len(), 2);
+    let params = planned.cells[1].params(None);
+    assert_eq!((&params["pieces"], &params["object_bytes"]), (&300.into(), &108_400.into()));
+    assert_eq!(params["in_flight_bytes"], 16 * 108_400);
+    assert!(!planned.modes.contains(&Mode::Vmsplice));
+    let one = plan(&Settings { pieces: Some(1), ..rounds(&[1]) }, &two_cpus()).unwrap();
+    assert_eq!(one, plan(&rounds(&[1]), &two_cpus()).unwrap());
+    assert!(!one.cells[0].params(None).contains_key("pieces"));
+}
+
+#[test]
+fn several_senders_have_a_cpu_each_or_two() {
+    let settings =
+        |cpus: &[u32]| Settings { senders: Some(2), cpus: cpus.to_vec(), ..Settings::default() };
+    let on = |sender, reader| CpuPair { sender, reader };
+    let planned = plan(&settings(&[]), &two_cpus()).unwrap();
+    let [cell] = &planned.cells[..] else { panic!("one cell") };
+    assert_eq!((cell.cpus, &cell.others[..]), (on(0, 0), &[on(1, 1)][..]));
+    let params = cell.params(Some(9));
+    assert_eq!((&params["senders"], &params["sender_cpus"]), (&2.into(), &"0,1".into()));
+    assert!(!params.contains_key("sender_cpu"));
+    let one = plan(&Settings::default(), &two_cpus()).unwrap();
+    assert!(planned.memory_bytes() == 2 * one.memory_bytes());
+    let four = Cpus { allowed: vec![0, 1, 2, 3], sharing_l2: None };
+    let cell = plan(&settings(&[3, 1, 0, 2]), &four).unwrap().cells.remove(0);
+    assert_eq!((cell.cpus, cell.others), (on(3, 1), vec![on(0, 2)]));
+    for (settings, words) in [
+        (settings(&[0]), "got 1"),
+        (settings(&[0, 1, 1]), "got 3"),
+        (Settings { senders: Some(3), ..Settings::default() }, "a CPU for each"),
+        (Settings { senders: Some(0), ..Settings::default() }, "--senders 0"),
+        (Settings { senders: Some(2), ..rounds(&[1]) }, "leave --sockets"),
+        (Settings { senders: Some(2), families: vec![Family::Tcp], ..Settings::default() }, "tcp"),
+    ] {
+        let error = plan(&settings, &two_cpus()).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn victims_are_rounds_with_their_own_parameters() {
     let planned = plan_retention(&retention::Settings::default(), &two_cpus()).unwrap();
     assert_eq!(planned.cells.len(), 2);
     let cell = &planned.cells[1];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::error::{MOST_OBJECT_BYTES, MOST_SOCKETS};
 use super::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError};
 use crate::experiment::unix::{Settings, defaults};
-use crate::experiment::{Family, Mode, published};
+use crate::experiment::{Family, MOST_PIECES, Mode, gathered_bytes, published};
 use crate::units::Bytes;
 
 /// Makes the plan.
@@ -15,11 +15,11 @@ use crate::units::Bytes;
 /// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     check(settings)?;
-    let pair = pin(&settings.cpus, cpus)?;
+    let (pair, others) = pin_all(settings, cpus)?;
     let cells = if settings.published {
         published().iter().map(|config| published_cell(settings, config, cpus, pair)).collect()
     } else {
-        grid(settings, pair)?
+        grid(settings, pair, &others)?
     };
     let defaults = defaults();
     let (rounds, sweep, free) = (&defaults.rounds, &defaults.sweep, &defaults.free_running);
@@ -38,10 +38,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
             choose(rounds.warm_up_ms, rounds.quick_warm_up_ms),
             choose(sweep.warm_up_ms, sweep.quick_warm_up_ms),
         ),
-        learning: of(
-            choose(rounds.learning_ms, rounds.quick_learning_ms),
-            choose(sweep.learning_ms, sweep.quick_learning_ms),
-        ),
         free_sample: choose(free.sample_ms, free.quick_sample_ms),
         verified_sockets: if settings.sweep { defaults.sweep.verified_sockets } else { u32::MAX },
     })
@@ -58,11 +54,15 @@ fn check(settings: &Settings) -> Result<(), PlanError> {
         ("pipe", settings.pipe_bytes == Some(0)),
         ("sndbuf", settings.sndbuf_bytes == Some(0)),
         ("iterations", settings.iterations == Some(0)),
+        ("pieces", settings.pieces == Some(0)),
+        ("senders", settings.senders == Some(0)),
     ];
     if let Some((name, _)) = zero.iter().find(|(_, zero)| *zero) {
         return Err(PlanError::Zero(name));
     }
     check_family(settings)?;
+    check_pieces(settings)?;
+    check_senders(settings)?;
     check_sizes(&settings.sockets, &settings.object_bytes)
 }
 
@@ -80,6 +80,63 @@ fn check_family(settings: &Settings) -> Result<(), PlanError> {
         return Err(PlanError::Family { family, what });
     }
     Ok(())
+}
+
+/// What cannot be gathered.
+fn check_pieces(settings: &Settings) -> Result<(), PlanError> {
+    let pieces = settings.pieces();
+    let what = if pieces == 1 {
+        return Ok(());
+    } else if pieces > MOST_PIECES {
+        "one send takes at most 1024"
+    } else if settings.sockets.is_empty() {
+        "measured in rounds only: say --sockets LIST"
+    } else if settings.families().iter().any(|family| family.is_datagram()) {
+        "datagrams here have a size of their own: leave udp, udp6 and udplite out"
+    } else if settings.modes.contains(&Mode::Vmsplice) {
+        "each piece would take a page of its own: leave vmsplice out"
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Pieces { pieces, what })
+}
+
+/// What only one sender does.
+fn check_senders(settings: &Settings) -> Result<(), PlanError> {
+    let senders = settings.senders();
+    let what = if senders == 1 {
+        return Ok(());
+    } else if !settings.sockets.is_empty() || settings.sweep || settings.published {
+        "they run freely, each on one socket: leave --sockets, --sweep and --published out"
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Senders { senders, what: what.to_owned() })
+}
+
+/// The CPUs of every sender and its reader: of several, one for each sender with its reader, or
+/// sender and reader in turns.
+fn pin_all(settings: &Settings, cpus: &Cpus) -> Result<(CpuPair, Vec<CpuPair>), PlanError> {
+    let senders = settings.senders();
+    let count = senders as usize;
+    if count == 1 {
+        return Ok((pin(&settings.cpus, cpus)?, vec![]));
+    }
+    let asked = if settings.cpus.is_empty() { &cpus.allowed } else { &settings.cpus };
+    let each = if asked.len() == 2 * count && !settings.cpus.is_empty() { 2 } else { 1 };
+    if asked.len() < count || (!settings.cpus.is_empty() && asked.len() != each * count) {
+        let what = format!(
+            "takes a CPU for each, or one for each and one for each reader; got {}",
+            asked.len()
+        );
+        return Err(PlanError::Senders { senders, what });
+    }
+    let mut pairs = Vec::new();
+    for pair in asked.chunks(each).take(count) {
+        pairs.push(pin(pair, cpus)?);
+    }
+    let first = pairs.remove(0);
+    Ok((first, pairs))
 }
 
 /// Bounds that every experiment has.
@@ -108,7 +165,11 @@ pub(super) fn pin(asked: &[u32], cpus: &Cpus) -> Result<CpuPair, PlanError> {
 }
 
 /// Every combination of families, objects, data sets and sockets.
-fn grid(settings: &Settings, cpus: CpuPair) -> Result<Vec<CellPlan>, PlanError> {
+fn grid(
+    settings: &Settings,
+    cpus: CpuPair,
+    others: &[CpuPair],
+) -> Result<Vec<CellPlan>, PlanError> {
     let settings = &with_sweep(settings);
     let defaults = defaults();
     let or = |asked: &[u64], default: Option<u64>| -> Vec<Option<u64>> {
@@ -120,22 +181,25 @@ fn grid(settings: &Settings, cpus: CpuPair) -> Result<Vec<CellPlan>, PlanError> 
     } else {
         settings.sockets.iter().map(|&sockets| Form::Rounds { sockets }).collect()
     };
+    let pieces = settings.pieces();
+    let object_default = if pieces > 1 { gathered_bytes(pieces) } else { defaults.object_bytes };
     let dataset_default = (!free).then_some(defaults.rounds.dataset_bytes);
     let buffers = &defaults.free_running;
     let mut cells = Vec::new();
     for family in settings.families() {
-        for object in or(&settings.object_bytes, Some(defaults.object_bytes)).into_iter().flatten()
-        {
+        for object in or(&settings.object_bytes, Some(object_default)).into_iter().flatten() {
             for dataset in or(&settings.dataset_bytes, dataset_default) {
                 let dataset_bytes = whole_objects(settings, dataset, object)?;
                 cells.extend(forms.iter().map(|form| CellPlan {
                     family,
                     form: form.clone(),
                     object_bytes: object,
+                    pieces,
                     dataset_bytes,
                     pipe_bytes: buffer(settings.pipe_bytes, free, buffers.pipe_bytes),
                     sndbuf_bytes: buffer(settings.sndbuf_bytes, free, buffers.sndbuf_bytes),
                     cpus,
+                    others: others.to_vec(),
                     published: None,
                     note: None,
                 }));
@@ -212,10 +276,12 @@ fn published_cell(
         family: Family::Unix,
         form: free_running(settings, config.iterations),
         object_bytes: config.object_bytes,
+        pieces: 1,
         dataset_bytes: config.object_bytes,
         pipe_bytes: Some(config.pipe_bytes),
         sndbuf_bytes: Some(config.sndbuf_bytes),
         cpus: pair,
+        others: vec![],
         published: Some(config.label.clone()),
         note,
     }

@@ -11,6 +11,7 @@ mod matrix;
 mod memory;
 mod message;
 mod pages;
+mod peers;
 mod pmem2;
 mod threads;
 mod work;

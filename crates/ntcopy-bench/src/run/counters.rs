@@ -24,8 +24,8 @@ pub struct Expected {
     pub mode: Mode,
     /// Payload bytes that it sent.
     pub sent: u64,
-    /// How many of these were in sends below `net.core.ntcopy_min_bytes`. The kernel counts the
-    /// heads of socket buffers with them, copies of less than a page within a larger send.
+    /// How many of these were in pieces below a page, at least. The kernel counts the heads of
+    /// socket buffers with them, where it has such.
     pub too_small: u64,
 }
 
@@ -103,14 +103,16 @@ fn fits(added: &BTreeMap<String, u64>, expected: Expected) -> Result<(), String>
     let parts: Vec<String> = added.iter().filter(|(_, count)| **count > 0).map(rose).collect();
     let parts = if parts.is_empty() { "no counter rose".to_owned() } else { parts.join(" and ") };
     let due = match mode {
-        Mode::Nt => "all of them non-temporal, but for the heads of buffers and small sends",
-        Mode::Adaptive => "all of them under some name",
-        Mode::Copy | Mode::Vmsplice | Mode::Idle => "none of them",
+        Mode::Nt if too_small > 0 => {
+            format!("{too_small} of them and more as too small, the others as non-temporal")
+        }
+        Mode::Nt => "all of them as non-temporal, but for the heads of buffers".to_owned(),
+        Mode::Adaptive => "all of them under some name".to_owned(),
+        Mode::Copy | Mode::Vmsplice | Mode::Idle => "none of them".to_owned(),
     };
     Err(format!(
         "mode {mode} sent {sent} bytes, and the kernel was to count {due}, but {parts} (look at \
-         net.core.ntcopy and net.core.ntcopy_min_bytes, and whether another program sends in this \
-         network namespace)"
+         net.core.ntcopy, and whether another program sends in this network namespace)"
     ))
 }
 
@@ -156,7 +158,8 @@ mod tests {
     fn datagrams_that_are_too_small_are_expected_ones() {
         let counted = added(&[(uapi::STAT_NONTEMPORAL, 90), (uapi::STAT_TOO_SMALL, 10)]);
         assert_eq!(fits(&counted, Expected { too_small: 10, ..of(Mode::Nt, 100) }), Ok(()));
-        assert!(fits(&counted, Expected { too_small: 11, ..of(Mode::Nt, 100) }).is_err());
+        let error = fits(&counted, Expected { too_small: 11, ..of(Mode::Nt, 100) }).unwrap_err();
+        assert!(error.contains("was to count 11 of them and more as too small"), "{error}");
     }
 
     #[test]

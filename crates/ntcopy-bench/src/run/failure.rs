@@ -18,6 +18,9 @@ pub enum Failure {
     /// The reading process says that it could not do its part.
     #[error("the reading process: {0}")]
     Reader(String),
+    /// A process that sends beside this one says that it could not do its part.
+    #[error("a sending process: {0}")]
+    Sending(String),
     /// A byte arrived that is not the one that was sent.
     #[error(
         "wrong byte on socket {socket}, position {position}: expected {expected:#04x}, got \

@@ -46,13 +46,12 @@ impl Rig {
         let mut clocked = match self.cell.form {
             Form::Rounds { .. } => self.rounds(mode, count)?,
             Form::FreeRunning { .. } => self.free_run(mode, count)?,
-            Form::Phases { phase, window, .. } => self.phases(mode, phase, window)?,
             Form::Victim { hot_set_bytes, .. } => self.victim(mode, count, hot_set_bytes)?,
         };
         let events = self.hardware.stop();
         let sent = clocked.bytes;
         let objects = sent / self.cell.object_bytes;
-        let too_small = objects * self.too_small_bytes;
+        let too_small = objects * self.cell.too_small_bytes();
         clocked.counters = counters::check(&before, Expected { mode, sent, too_small })?;
         clocked.counters.extend(events);
         Ok(clocked)
@@ -93,12 +92,17 @@ impl Rig {
         let bytes = iterations * self.cell.object_bytes;
         self.reader.order(&drain_order(1, bytes))?;
         let clock = Stopwatch::start();
+        self.others.iter_mut().try_for_each(|other| other.begin(mode, iterations))?;
         for _ in 0..iterations {
             self.stop.check()?;
             self.send_next(0, mode)?;
         }
-        let drained = self.drained()?;
+        let mut drained = self.drained()?;
+        for other in &mut self.others {
+            drained += other.end()?;
+        }
         let elapsed_ns = clock.ns().max(1);
+        let bytes = bytes * (1 + self.others.len() as u64);
         if drained != bytes {
             return Err(Failure::Lost { sent: bytes, drained });
         }

@@ -36,6 +36,24 @@ pub enum Order {
         /// Bytes of each socket.
         bytes: u64,
     },
+    /// Before `Send`: this much memory, with the data set's pattern, an object after the other.
+    Data {
+        /// Bytes of the data set.
+        dataset_bytes: u64,
+        /// Bytes of an object.
+        object_bytes: u64,
+    },
+    /// Send bytes of the data set on the first socket, object by object, round and round.
+    Send {
+        /// The mode, by its name.
+        mode: String,
+        /// Where to begin: at an object.
+        start: u64,
+        /// How many bytes.
+        bytes: u64,
+        /// Whether the last of them is to be another one than the pattern's: for tests.
+        spoil: bool,
+    },
     /// Take bytes through the pipe as for `Drain`, and look at every one of them.
     Compare {
         /// The first so many sockets.
@@ -64,6 +82,10 @@ pub enum Reply {
         /// Bytes taken from all sockets together.
         bytes: u64,
     },
+    /// The data set is there.
+    Filled,
+    /// All bytes were sent.
+    Sent,
     /// Every byte was right.
     Compared,
     /// One was not.
@@ -109,6 +131,33 @@ impl Part for Reader {
 }
 
 impl TakesSockets for Reader {
+    fn sockets(count: u32) -> Order {
+        Order::Sockets { count }
+    }
+}
+
+/// A process that sends beside this one, as this one sees it: the same program, told to send.
+#[derive(Debug)]
+pub enum Sending {}
+
+impl Part for Sending {
+    type Order = Order;
+    type Reply = Reply;
+    const NAME: &'static str = "a sending process";
+
+    fn wrong(what: String) -> Failure {
+        Failure::Sending(what)
+    }
+
+    fn judge(reply: Reply) -> Result<Reply, Failure> {
+        match reply {
+            Reply::Failed { what } => Err(Failure::Sending(what)),
+            other => Ok(other),
+        }
+    }
+}
+
+impl TakesSockets for Sending {
     fn sockets(count: u32) -> Order {
         Order::Sockets { count }
     }

@@ -34,7 +34,7 @@ pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
             let (ours, _theirs) =
                 socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                     .map_err(Failure::os("cannot make a socket pair"))?;
-            let sender = Sender::new(Family::Unix, 4096, Duration::ZERO, Stop::default())?;
+            let sender = Sender::on_unix(4096, Duration::ZERO)?;
             let sent = sender.send(ours.as_fd(), mode, buffer.bytes(0..4096));
             Ok(sent.err().map(|failure| format!("this kernel does not do it: {failure}")))
         }
@@ -46,7 +46,7 @@ fn not_adaptive() -> Option<String> {
     match ntcopy::socket::sysctl().ntcopy {
         Some(uapi::SYSCTL_ADAPTIVE) => None,
         Some(other) => Some(format!(
-            "net.core.ntcopy is {other}, and only with {} the kernel decides what becomes of a \
+            "net.core.ntcopy is {other}, and only with {} its rule decides what becomes of a \
              hint: sysctl -w net.core.ntcopy={0}, if this kernel takes it",
             uapi::SYSCTL_ADAPTIVE
         )),
@@ -65,9 +65,9 @@ pub fn preflight(plan: &Plan) -> Result<(), Failure> {
     let sockets = plan.cells.iter().map(CellPlan::sockets).max().unwrap_or(0);
     sockets::allow_files(sockets)?;
     sysctls(plan).iter().try_for_each(enough)?;
-    let mut tried: Vec<(Family, u64, Option<u64>)> = Vec::new();
+    let mut tried: Vec<(Family, u64, u32, Option<u64>)> = Vec::new();
     for cell in &plan.cells {
-        let what = (cell.family, cell.object_bytes, cell.sndbuf_bytes);
+        let what = (cell.family, cell.object_bytes, cell.pieces, cell.sndbuf_bytes);
         if cell.form.holds_objects() && !tried.contains(&what) {
             tried.push(what);
             if inet::unavailable(cell.family)?.is_none() {
@@ -101,7 +101,7 @@ fn enough(needed: &Sysctl) -> Result<(), Failure> {
 fn whole_object_fits(cell: &CellPlan, modes: &[Mode]) -> Result<(), Failure> {
     let one = CellPlan { form: Form::Rounds { sockets: 1 }, ..cell.clone() };
     let buffer = Buffer::new(cell.object_bytes)?;
-    let sender = Sender::new(cell.family, cell.object_bytes, Duration::ZERO, Stop::default())?;
+    let sender = Sender::new(cell, Duration::ZERO, Stop::default())?;
     // How the kernel books a hinted send is how it books a plain one.
     for mode in modes.iter().filter(|mode| !mode.is_hinted()) {
         for (ours, _theirs) in sockets::make(&one, Duration::from_secs(1))? {

@@ -7,6 +7,9 @@
 //! clock runs, and copying the page tables of hundreds of megabytes is slow in
 //! a user-mode kernel. Its end of the line is file descriptor 0; the sockets
 //! come over that line.
+//!
+//! Told to, it sends on its socket instead, beside the sender: a process, since
+//! threads of one never run at the same time in a user-mode kernel.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,10 +22,12 @@ use rustix::pipe::{SpliceFlags, splice};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::link::{self, Received};
+use super::memory::{Buffer, DATA_SET_SEED};
 use super::message::{Order, Reply};
 use super::pipe::Pipe;
-use super::{cpus, datagram, pattern};
-use crate::experiment::DATAGRAM_BYTES;
+use super::send::Sender;
+use super::{Failure, cpus, datagram, pattern};
+use crate::experiment::{DATAGRAM_BYTES, Mode};
 
 /// Runs the reading process until the line is closed.
 ///
@@ -72,6 +77,11 @@ fn carry_out(
         Order::SetUp { .. } => unreachable!("handled above"),
         Order::Sockets { count } => reader.take_sockets(count, carried),
         Order::Drain { sockets, bytes } => reader.drain(sockets, bytes),
+        Order::Data { dataset_bytes, object_bytes } => reader.fill(dataset_bytes, object_bytes),
+        Order::Send { mode, start, bytes, spoil } => {
+            let mode = mode.parse().map_err(|unknown| format!("{unknown}"))?;
+            reader.send(mode, start as usize, bytes as usize, spoil)
+        }
         Order::Compare { sockets, bytes, seed, start } => {
             reader.compare(sockets, bytes, seed, start)
         }
@@ -84,6 +94,15 @@ struct Reader {
     null: File,
     datagrams: bool,
     patience: Duration,
+    /// What is sent from, and how, if it is to send.
+    source: Option<Source>,
+}
+
+/// The memory of a process that sends.
+struct Source {
+    data: Buffer,
+    object_bytes: usize,
+    sender: Sender,
 }
 
 impl Reader {
@@ -100,7 +119,7 @@ impl Reader {
             .write(true)
             .open("/dev/null")
             .map_err(|error| format!("cannot open /dev/null: {error}"))?;
-        Ok(Reader { sockets: Vec::new(), pipe, null, datagrams, patience })
+        Ok(Reader { sockets: Vec::new(), pipe, null, datagrams, patience, source: None })
     }
 
     fn take_sockets(&mut self, count: u32, carried: Vec<OwnedFd>) -> Result<Reply, String> {
@@ -116,6 +135,45 @@ impl Reader {
         }
         self.sockets.extend(carried);
         Ok(Reply::Received)
+    }
+
+    fn fill(&mut self, dataset_bytes: u64, object_bytes: u64) -> Result<Reply, String> {
+        let source = || {
+            let mut data = Buffer::new(dataset_bytes)?;
+            data.fill(0..data.len(), DATA_SET_SEED, 0);
+            let sender = Sender::on_unix(object_bytes, self.patience)?;
+            Ok(Source { data, object_bytes: object_bytes as usize, sender })
+        };
+        self.source = Some(source().map_err(|failure: Failure| failure.to_string())?);
+        Ok(Reply::Filled)
+    }
+
+    fn send(
+        &mut self,
+        mode: Mode,
+        start: usize,
+        bytes: usize,
+        spoil: bool,
+    ) -> Result<Reply, String> {
+        let source = self.source.as_mut().ok_or("Send before Data")?;
+        let socket = self.sockets.first().ok_or("Send without a socket")?;
+        if spoil {
+            source.data.spoil(start + bytes - 1);
+        }
+        let (mut at, mut left) = (start, bytes);
+        while left > 0 {
+            let object = source.data.bytes(at..at + source.object_bytes.min(left));
+            source
+                .sender
+                .send(socket.as_fd(), mode, object)
+                .map_err(|failure| failure.to_string())?;
+            left -= object.len();
+            at += object.len();
+            if at + source.object_bytes > source.data.len() {
+                at = 0;
+            }
+        }
+        Ok(Reply::Sent)
     }
 
     fn drain(&self, sockets: u32, bytes: u64) -> Result<Reply, String> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ntcopy::socket::Setting;
 
+use super::beside::Beside;
 use super::hot_set::HotSet;
 use super::memory::{Buffer, DATA_SET_SEED, DataSet};
 use super::message::{Order, Reader, Reply};
@@ -42,13 +43,13 @@ pub struct Rig {
     pub(super) data: DataSet,
     pub(super) sender: Sender,
     pub(super) reader: Process<Reader>,
+    /// Senders that run at the same time as this one.
+    pub(super) others: Vec<Beside>,
     pub(super) stop: Stop,
     /// The victim's, once there is one.
     pub(super) hot_set: Option<HotSet>,
     /// Of this thread and, since it was opened before, of the reader.
     pub(super) hardware: Hardware,
-    /// Bytes of an object whose hint the kernel does not look at.
-    pub(super) too_small_bytes: u64,
     /// What the sockets' SO_NTCOPY is.
     setting: Setting,
     pipe_bytes: u64,
@@ -94,13 +95,13 @@ impl Rig {
         reader.give(&theirs)?;
         // With the reader's ends closed here, its death shows on the sockets.
         drop(theirs);
-        let min_bytes = ntcopy::socket::sysctl().min_bytes.unwrap_or(0);
+        let others = cell.others.iter().map(|cpus| Beside::start(cell, *cpus, options, stop));
         Ok(Rig {
+            others: others.collect::<Result<_, Failure>>()?,
             data: DataSet::new(cell.dataset_bytes, cell.object_bytes, kept)?,
-            sender: Sender::new(cell.family, cell.object_bytes, patience, stop.clone())?,
+            sender: Sender::new(cell, patience, stop.clone())?,
             hot_set: None,
             hardware,
-            too_small_bytes: cell.family.too_small_bytes(cell.object_bytes, min_bytes),
             setting: Setting::None,
             cell: cell.clone(),
             sockets: ours,
@@ -161,7 +162,19 @@ impl Rig {
         // A tail that fills no page and no object.
         let total = 4 * object + object / 3 + 1;
         let mut buffer = Buffer::new(total)?;
-        self.verify_stream(mode, &mut buffer)
+        self.verify_stream(mode, &mut buffer)?;
+        self.verify_others(mode)
+    }
+
+    fn verify_others(&mut self, mode: Mode) -> Result<(), Failure> {
+        let sizes = odd_sizes(self.cell.object_bytes);
+        for other in &mut self.others {
+            for (number, &size) in sizes.iter().enumerate() {
+                let spoil = self.fault.is_some() && number + 1 == sizes.len();
+                other.compare(mode, (0, size), spoil)?;
+            }
+        }
+        Ok(())
     }
 
     fn verify_round(
@@ -194,7 +207,8 @@ impl Rig {
         let total = buffer.len();
         let seed = u64::from(mode as u8) << 32 | 2;
         buffer.fill(0..total, seed, 0);
-        if self.fault == Some(Fault::WrongByte) {
+        // Of several senders another one has the fault.
+        if self.fault == Some(Fault::WrongByte) && self.others.is_empty() {
             buffer.spoil(total - 1);
         }
         let order = Order::Compare { sockets: 1, bytes: total as u64, seed, start: 0 };
@@ -222,7 +236,8 @@ impl Rig {
         self.reader.order(&link::encode(&order))?;
         let sent = self.sender.send(self.sockets[0].as_fd(), mode, object);
         sent.map_err(|failure| self.reader.blame(failure))?;
-        self.compared()
+        self.compared()?;
+        self.others.iter_mut().try_for_each(|other| other.spot_check(mode))
     }
 
     fn compare(
@@ -254,7 +269,8 @@ impl Rig {
     pub(super) fn prepare(&mut self, mode: Mode) -> Result<(), Failure> {
         let setting = send::setting(mode);
         if setting != self.setting {
-            let mut sockets = self.sockets.iter().map(AsFd::as_fd);
+            let others = self.others.iter().map(Beside::socket);
+            let mut sockets = self.sockets.iter().map(AsFd::as_fd).chain(others);
             sockets.try_for_each(|socket: BorrowedFd<'_>| send::prepare(socket, setting))?;
             self.setting = setting;
         }

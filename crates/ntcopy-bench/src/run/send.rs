@@ -3,19 +3,22 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use ntcopy::socket::{Setting, Support};
+use ntcopy::socket::{Setting, Support, kernel_support};
 use ntcopy::uapi;
-use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{SendFlags, send};
+use rustix::io::{Errno, IoSlice, retry_on_intr};
+use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
 
 use super::pipe::Pipe;
 use super::{Failure, Stop, datagram};
-use crate::experiment::{Family, Mode};
+use crate::experiment::{Family, Mode, piece_sizes};
+use crate::plan::CellPlan;
 
 /// Sends objects.
 pub struct Sender {
     family: Family,
+    /// Pieces of memory that one call gathers an object from.
+    pieces: u32,
     /// The way of `vmsplice` into the socket.
     pipe: Pipe,
     patience: Duration,
@@ -23,13 +26,15 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub fn new(
-        family: Family,
-        object_bytes: u64,
-        patience: Duration,
-        stop: Stop,
-    ) -> Result<Sender, Failure> {
-        Ok(Sender { family, pipe: Pipe::for_object(object_bytes)?, patience, stop })
+    pub fn new(cell: &CellPlan, patience: Duration, stop: Stop) -> Result<Sender, Failure> {
+        let pipe = Pipe::for_object(cell.object_bytes)?;
+        Ok(Sender { family: cell.family, pieces: cell.pieces, pipe, patience, stop })
+    }
+
+    /// One that sends whole objects on unix sockets, whatever signals come.
+    pub fn on_unix(object_bytes: u64, patience: Duration) -> Result<Sender, Failure> {
+        let (pipe, stop) = (Pipe::for_object(object_bytes)?, Stop::default());
+        Ok(Sender { family: Family::Unix, pieces: 1, pipe, patience, stop })
     }
 
     /// Sends all of `bytes`. A socket that takes no more of them is a failure,
@@ -57,6 +62,8 @@ impl Sender {
         while !rest.is_empty() {
             let taken = if self.family.is_datagram() {
                 datagram::send(socket, rest, flags.bits())
+            } else if self.pieces > 1 {
+                gather(socket, rest, self.pieces, flags)
             } else {
                 send(socket, rest, flags)
             };
@@ -111,6 +118,27 @@ impl Sender {
     }
 }
 
+/// Sends the bytes with one call that gathers them from so many pieces of their sizes, or from as
+/// many as the bytes fill.
+fn gather(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    pieces: u32,
+    flags: SendFlags,
+) -> Result<usize, Errno> {
+    let mut rest = bytes;
+    let mut gathered = Vec::with_capacity(pieces as usize);
+    for size in piece_sizes(pieces) {
+        let (piece, after) = rest.split_at(rest.len().min(size as usize));
+        gathered.push(IoSlice::new(piece));
+        rest = after;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    sendmsg(socket, &gathered, &mut SendAncillaryBuffer::default(), flags)
+}
+
 /// What `SO_NTCOPY` has to be for the mode.
 pub fn setting(mode: Mode) -> Setting {
     match mode {
@@ -125,6 +153,9 @@ pub fn setting(mode: Mode) -> Setting {
 /// already: the kernel's send path may change with the first call.
 pub fn prepare(socket: BorrowedFd<'_>, setting: Setting) -> Result<(), Failure> {
     match ntcopy::socket::enable(socket, setting) {
+        Ok(Support::None) if kernel_support() == Support::Module => {
+            Err(Failure::Limit(NOT_BY_THE_MODULE.to_owned()))
+        }
         Ok(Support::None) => Err(Failure::Limit(NO_MSG_NTCOPY.to_owned())),
         Ok(Support::Kernel | Support::Module) => Ok(()),
         Err(errno) => Err(Failure::os("cannot set SO_NTCOPY")(errno)),
@@ -133,3 +164,33 @@ pub fn prepare(socket: BorrowedFd<'_>, setting: Setting) -> Result<(), Failure> 
 
 /// Why the hinted modes are not to be had.
 pub const NO_MSG_NTCOPY: &str = "this kernel has no MSG_NTCOPY; try --kernel um";
+
+/// Why they are not on a socket that the module does not take.
+const NOT_BY_THE_MODULE: &str =
+    "this kernel has MSG_NTCOPY by ntcopy.ko, for unix streams and UDP; try --kernel um";
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+    use crate::experiment::gathered_bytes;
+
+    #[test]
+    fn all_pieces_go_with_one_call_and_arrive_in_order() {
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .unwrap();
+        let bytes: Vec<u8> = (0..gathered_bytes(7)).map(|at| (at % 251) as u8).collect();
+        for end in [1, 31, bytes.len()] {
+            let sent = gather(ours.as_fd(), &bytes[..end], 7, SendFlags::NOSIGNAL);
+            assert_eq!(sent, Ok(end));
+            // A seqpacket socket keeps what one call sent apart from the next.
+            let mut got = vec![0; bytes.len() + 1];
+            let taken = rustix::io::read(&theirs, &mut got[..]).unwrap();
+            assert_eq!(got[..taken], bytes[..end]);
+        }
+    }
+}

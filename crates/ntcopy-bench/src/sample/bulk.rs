@@ -123,7 +123,7 @@ fn missing(way: Way, plan: &BulkPlan, workers: &Workers) -> Option<String> {
     let no_cpu = |available: bool| (!available).then(|| "this CPU does not have it".to_owned());
     match way {
         Way::LibcTuned => workers.tuned.as_ref().err().cloned(),
-        Way::Libpmem2 => workers.plain.no_libpmem2().map(str::to_owned),
+        Way::Peer(peer) => workers.plain.missing_peer(peer).map(str::to_owned),
         Way::Copy(path) => {
             no_cpu(ntcopy::arch::copy_backend(path.method).is_some_and(|row| row.is_available()))
         }

@@ -168,9 +168,7 @@ impl Bench<'_> {
     ) -> Result<(), Halt> {
         let warm_up = self.warm_up(count);
         let clocked = self.attempt(mode, |rig| {
-            if warm_up > 0 {
-                rig.run(mode, warm_up)?;
-            }
+            rig.run(mode, warm_up)?;
             let clocked = rig.run(mode, count)?;
             rig.spot_check(mode)?;
             Ok(clocked)
@@ -196,8 +194,6 @@ impl Bench<'_> {
     fn warm_up(&self, count: u64) -> u64 {
         let part = (count / WARM_UP_PART).max(1);
         match self.cell.form {
-            // The first of its phases is one.
-            Form::Phases { .. } => 0,
             Form::Rounds { sockets } => {
                 let round_bytes = u64::from(sockets) * self.cell.object_bytes;
                 let dataset_bytes = self.cell.dataset_bytes.min(WARM_UP_DATASET_BYTES);
@@ -222,7 +218,6 @@ impl Bench<'_> {
         match self.cell.form {
             Form::Rounds { .. } => self.own_counts(),
             Form::Victim { .. } => self.common_count(1, u64::MAX),
-            Form::Phases { .. } => Ok(self.alive.iter().map(|mode| (*mode, 1)).collect()),
             Form::FreeRunning { iterations: Some(iterations), .. } => {
                 Ok(self.alive.iter().map(|mode| (*mode, iterations)).collect())
             }
@@ -235,14 +230,9 @@ impl Bench<'_> {
     /// Each mode's own number, so that all its samples last as long.
     fn own_counts(&mut self) -> Result<BTreeMap<Mode, u64>, Halt> {
         let mut counts = BTreeMap::new();
-        let (target, learning) = (self.plan.round_sample, self.plan.learning);
+        let target = self.plan.round_sample;
         for mode in self.alive.clone() {
-            let count = self.attempt(mode, |rig| {
-                if mode == Mode::Adaptive {
-                    learn(rig, mode, learning)?;
-                }
-                calibrate(rig, mode, 1, target)
-            })?;
+            let count = self.attempt(mode, |rig| calibrate(rig, mode, 1, target))?;
             self.keep_if(mode, count.is_some());
             counts.extend(count.map(|count| (mode, count)));
         }
@@ -255,10 +245,6 @@ impl Bench<'_> {
         for mode in self.alive.clone() {
             let count = self.attempt(mode, |rig| calibrate(rig, mode, first, target))?;
             if let Some(count) = count {
-                if self.alive.contains(&Mode::Adaptive) {
-                    let learning = self.plan.learning;
-                    self.attempt(Mode::Adaptive, |rig| learn(rig, Mode::Adaptive, learning))?;
-                }
                 return Ok(self.alive.iter().map(|mode| (*mode, count.min(most))).collect());
             }
             self.keep_if(mode, false);
@@ -317,18 +303,6 @@ impl Bench<'_> {
     fn write_errors(&mut self, writer: &mut Writer) -> Result<(), WriteError> {
         self.errors.drain(..).try_for_each(|error| writer.line(&Line::Error(error)))
     }
-}
-
-/// Runs the mode for a while, so that the kernel knows the cell, and forgets the last one.
-fn learn(rig: &mut Rig, mode: Mode, time: Duration) -> Result<(), Failure> {
-    let target_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let mut elapsed_ns = 0;
-    let mut count = 1;
-    while elapsed_ns < target_ns {
-        elapsed_ns += rig.run(mode, count)?.elapsed_ns.max(1);
-        count *= 2;
-    }
-    Ok(())
 }
 
 /// Runs of the mode that last at least `target`; warms caches and pages up on the way.

@@ -1,7 +1,6 @@
 //! Measuring a plan of messages there and back.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::bulk::Options;
 use super::net::{Halt, Lined, available, begin, end, end_all};
@@ -129,7 +128,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Connects, compares bytes, warms what a new cell has to find warm.
+    /// Connects, and compares bytes.
     fn prepare(&self, cell: &PingPongCell, lined: &mut Lined<'_, PingPong>) -> Result<(), Failure> {
         let PingPongCell { family, message_bytes } = *cell;
         let traffic = Traffic {
@@ -140,9 +139,6 @@ impl Bench<'_> {
         };
         let mut client = lined.lane.connect_pingpong(&traffic)?;
         lined.lane.check_pingpong(&mut client, CHECKED_MESSAGES, self.options.spoil)?;
-        if lined.lane.mode() == NetMode::Adaptive {
-            lined.lane.pingpong(&mut client, Duration::ZERO, self.plan.learning)?;
-        }
         lined.client = Some(client);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What clients of a proxy come to: throughput, CPU time, latency, and what was promised of them.
 
 use super::bulk::{count, figure, not_measured, number, word};
-use super::wins;
+use super::{HINTED, PATCHED, wins};
 use crate::record::{Cell, Params, Record};
 use crate::stats::http::is_open;
 use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Versus, WALKS, versus};
@@ -30,6 +30,10 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
             .into_iter()
             .flatten(),
         );
+    }
+    for pair in HINTED.map(|mode| (mode, PATCHED)) {
+        sentences.extend(tally(record, pair, THROUGHPUT, FASTER));
+        sentences.extend(tally(record, pair, PER_CPU, CHEAPER));
     }
     sentences.extend(against_own_copy(record));
     sentences.extend(goals(record));

@@ -4,17 +4,17 @@ use crate::record::Record;
 use crate::stats::sweep::{AIM, Sweep, SweepCell};
 use crate::units::Bytes;
 
-/// From so many bytes in flight on, the adaptive hint is expected to gain.
+/// From so many bytes in flight on, the hint by the rule is expected to gain.
 const LARGE_BYTES: u64 = 64 << 20;
 
-/// Sentences about the adaptive mode against the better of the other two; none
+/// Sentences about the rule's mode against the better of the other two; none
 /// if the record is no sweep.
 pub fn sentences(record: &Record) -> Vec<String> {
     let Some(sweep) = Sweep::of(record) else { return vec![] };
     let (mean, (low, high)) = sweep.geomean();
     let worst = sweep.worst();
     let mut sentences = vec![format!(
-        "Over {} cells the adaptive hint reaches {mean:.3} of the better of copy and nt in the \
+        "Over {} cells the hint by the rule reaches {mean:.3} of the better of copy and nt in the \
          geometric mean (interval {low:.3}-{high:.3}); the worst is {:.2} (interval {:.2}-{:.2}; \
          {}).",
         sweep.cells.len(),

@@ -243,7 +243,7 @@ fn a_sweep_says_how_far_behind_the_better_mode_it_stays() {
     assert_eq!(
         said[..3],
         [
-            "Over 2 cells the adaptive hint reaches 0.985 of the better of copy and nt in the \
+            "Over 2 cells the hint by the rule reaches 0.985 of the better of copy and nt in the \
              geometric mean (interval 0.985-0.985); the worst is 0.97 (interval 0.97-0.97; 1 x \
              1 MiB).",
             "No cell is below 0.97.",
@@ -251,7 +251,7 @@ fn a_sweep_says_how_far_behind_the_better_mode_it_stays() {
              is 64 x 1 MiB.",
         ]
     );
-    assert!(said[4].starts_with("The adaptive hint wins from 64 MiB in flight on"), "{said:?}");
+    assert!(said[4].starts_with("The hint by the rule wins from 64 MiB in flight on"), "{said:?}");
 }
 
 #[test]
@@ -267,4 +267,31 @@ fn a_sweep_says_how_many_cells_are_low_and_how_many_noise_would_make() {
     let expected = "2 cells are below 0.97; were the hint as good as the better one in every cell, \
                     noise alone would put 0 to 1 there.";
     assert_eq!(said, expected);
+}
+
+#[test]
+fn sends_of_two_kernels_are_held_against_both_kinds_of_plain_ones() {
+    let modes = ["unpatched", "patched", "nt", "adaptive"];
+    let mut sketch = Sketch::new(&modes);
+    for pair in 0..5 {
+        sketch.pair(0, pair, &[1000, 1100, 1320, 1210]);
+    }
+    let mut record = sketch.record();
+    let said = sentences(&record).join("\n");
+    for words in [
+        "MSG_NTCOPY wins with 1 MiB in flight (1.32x",
+        "The patched kernel, unhinted, wins with 1 MiB in flight (1.10x",
+        "nt is faster than patched in 1, the other way round in 0",
+        "1.20x, interval 1.20-1.20",
+        "adaptive is faster than patched in 1",
+    ] {
+        assert!(said.contains(words), "{words} is missing:\n{said}");
+    }
+    record.header.experiment = "http".into();
+    let said = sentences(&record).join("\n");
+    for words in
+        ["nt moves bodies faster than unpatched in 1", "nt moves bodies faster than patched"]
+    {
+        assert!(said.contains(words), "{words} is missing:\n{said}");
+    }
 }

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use ntcopy_bench::record::{Cell, Record};
 use ntcopy_bench::stats::retention::copies::{Felt, Ratio, number};
 
+use super::room::{Part, part};
 use super::scroll::scroll;
 use crate::retention::copies::{Group, groups, hot_set, legend};
 use crate::text;
@@ -20,7 +21,16 @@ const STEPS: f64 = 6.0;
 /// The quantiles: what they are called, and where [`Felt`] has them.
 const QUANTILES: [(&str, usize); 3] = [("p50", 0), ("p99", 1), ("p99.9", 2)];
 
-pub(super) fn section(record_index: usize, record: &Record) -> Markup {
+/// What the victim felt.
+pub(super) fn shown(index: usize, record: &Record) -> Markup {
+    let maps = match crate::retention::is_of_copies(record) {
+        true => section(index, record),
+        false => sends::section(index, record),
+    };
+    part(Part::Table, &maps)
+}
+
+fn section(record_index: usize, record: &Record) -> Markup {
     html! {
         @for (index, group) in groups(record).iter().enumerate() {
             @let id = format!("r{record_index}v{index}");

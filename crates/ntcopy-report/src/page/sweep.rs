@@ -47,7 +47,7 @@ fn map(
     })
 }
 
-/// What the kernel decided, and how much of the time there was to win anything in.
+/// What the rule decided, and how much of the time there was to win anything in.
 fn shares(grid: &Grid<'_>, id: (&str, &str)) -> Markup {
     frame(
         grid,

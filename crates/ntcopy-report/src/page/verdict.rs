@@ -53,7 +53,7 @@ fn one(index: usize, record: &Record, in_full: bool) -> Markup {
 /// Best win and worst loss by throughput. None where throughput is not what was asked.
 fn bounds(record: &Record) -> Option<String> {
     let experiment = record.header.experiment.as_str();
-    let is_of_time = matches!(experiment, "retention" | "phase" | "pingpong");
+    let is_of_time = matches!(experiment, "retention" | "pingpong");
     if is_of_time || record.header.not_a_timing.is_some() {
         return None;
     }

@@ -111,34 +111,6 @@ pub fn synthetic_sweep() -> Record {
     record
 }
 
-/// Five repetitions of the phases, each 40 windows of 5 ms; the many sockets are followed after
-/// 30 ms.
-pub fn synthetic_phase() -> Record {
-    let mut record = synthetic_empty("phase");
-    record.header.experiment = "phase".into();
-    record.header.baseline = "adaptive".into();
-    record.cells.push(Cell { cell: 0, params: params(json!({"sockets": 128})) });
-    for pair in 0..5 {
-        let mut sample = sample(0, pair, 0, "adaptive", 100 * MIB, 5e9, false);
-        for phase in 0..3 {
-            for window in 1..=40 {
-                let is_nt = phase == 1 && window > 6;
-                let columns = [
-                    ("phase", phase),
-                    ("at_ns", window * 5_000_000),
-                    ("bytes", MIB),
-                    ("nontemporal_bytes", if is_nt { MIB } else { 0 }),
-                ];
-                for (name, value) in columns {
-                    sample.series.entry(name.to_owned()).or_default().push(value);
-                }
-            }
-        }
-        record.samples.push(sample);
-    }
-    record
-}
-
 /// A victim of 100 lines: 5 ns when idle, 10 beside `copy`, 8 beside `nt`.
 pub fn synthetic_retention() -> Record {
     let mut record = synthetic_empty("retention");

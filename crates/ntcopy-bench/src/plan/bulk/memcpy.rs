@@ -8,6 +8,8 @@ use super::{
 };
 use crate::experiment::bulk::{Heat, Task, Way};
 use crate::experiment::memcpy::{Settings, defaults};
+use crate::experiment::pages::PAGE_BYTES;
+use crate::units::Bytes;
 
 /// Makes the plan. `tuned_threshold_bytes` is the C library's corrected threshold, where there is
 /// one.
@@ -30,6 +32,9 @@ pub fn plan(
     let sizes = or(&settings.size_bytes, sizes);
     let mut threads = or(&settings.threads, threads);
     check_sizes(&sizes)?;
+    if settings.source_offset_bytes >= PAGE_BYTES {
+        return Err(BulkPlanError::BeyondPage(Bytes(settings.source_offset_bytes)));
+    }
     let cpus = cpus(&settings.cpus, &mut threads, !settings.threads.is_empty(), room)?;
     let any = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
     let ways = ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), any)?;
@@ -51,6 +56,7 @@ pub fn plan(
         cold_warm_up_bytes: room.llc_bytes.min(defaults.most_warm_up_bytes).min(region),
         source_bytes: 0,
         destination_bytes: 0,
+        source_offset_bytes: settings.source_offset_bytes,
         huge_pages: !settings.small_pages,
         cpus,
         tuned_threshold_bytes,

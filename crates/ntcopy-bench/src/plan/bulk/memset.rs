@@ -53,6 +53,7 @@ pub fn plan(
         cold_warm_up_bytes: 0,
         source_bytes: 0,
         destination_bytes: 0,
+        source_offset_bytes: 0,
         huge_pages: !settings.small_pages,
         cpus,
         tuned_threshold_bytes,

@@ -34,6 +34,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
         cold_warm_up_bytes: 0,
         source_bytes: 0,
         destination_bytes: 0,
+        source_offset_bytes: 0,
         huge_pages: true,
         cpus: cpus(&settings.cpus, &mut vec![1], true, room)?,
         tuned_threshold_bytes: None,

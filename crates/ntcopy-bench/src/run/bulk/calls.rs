@@ -6,7 +6,7 @@ use ntcopy::arch::{self, CopyBackend, FillBackend};
 use ntcopy::{Hint, Hints, Path, Stream};
 
 use super::lanes::Lane;
-use super::pmem2::Memcpy;
+use super::peers::{Memcpy, Peers};
 use crate::experiment::bulk::{Heat, PIECE_BYTES, Task, Way};
 use crate::run::Failure;
 
@@ -15,8 +15,8 @@ use crate::run::Failure;
 pub enum Call {
     /// The C library.
     Libc,
-    /// libpmem2.
-    Libpmem2(Memcpy),
+    /// Another library.
+    Peer(Memcpy),
     /// The library's own choice of one call, or of a part of so many bytes.
     Ours { whole_bytes: Option<u64> },
     /// The same in pieces.
@@ -34,13 +34,13 @@ impl Call {
         task: Task,
         size_bytes: u64,
         region_bytes: u64,
-        libpmem2: Option<Memcpy>,
+        peers: &Peers,
     ) -> Result<Call, Failure> {
         let is_stream = matches!(task, Task::Copy { destination: Heat::Cold, .. });
         let missing = || Failure::Worker(format!("{way} is not to be had here"));
         match way {
             Way::Libc | Way::LibcTuned => Ok(Call::Libc),
-            Way::Libpmem2 => libpmem2.map(Call::Libpmem2).ok_or_else(missing),
+            Way::Peer(peer) => peers.get(peer).map(Call::Peer).ok_or_else(missing),
             Way::Ours => Ok(Call::Ours { whole_bytes: is_stream.then_some(region_bytes) }),
             Way::Stream => {
                 Ok(Call::Pieces { whole_bytes: if is_stream { region_bytes } else { size_bytes } })
@@ -61,10 +61,10 @@ impl Call {
     pub fn copies(self, lane: &mut Lane<'_>, calls: u64) -> Option<Path> {
         match self {
             Call::Libc => lane.copies(calls, memcpy),
-            Call::Libpmem2(function) => lane.copies(calls, |to, from| {
+            Call::Peer(function) => lane.copies(calls, |to, from| {
                 let (to, len) = (to.as_mut_ptr().cast::<c_void>(), from.len());
-                // SAFETY: both slices have the length and don't overlap. Without flags the
-                // function drains, so the stores are ordered when it returns.
+                // SAFETY: both slices have the length and don't overlap. Each of
+                // them orders its stores before it returns (libpmem2 without flags).
                 unsafe { function(to, from.as_ptr().cast(), len, 0) };
             }),
             Call::Copy(row, path) => lane.copies(calls, |to, from| {
@@ -94,7 +94,7 @@ impl Call {
                 lane.fills(calls, |to| path = ntcopy::fill(to, value, Hint::Auto));
                 return Some(path);
             }
-            Call::Libpmem2(_) | Call::Pieces { .. } | Call::Copy(..) => {}
+            Call::Peer(_) | Call::Pieces { .. } | Call::Copy(..) => {}
         }
         None
     }

@@ -17,6 +17,8 @@ pub enum Order {
         source_bytes: u64,
         /// Bytes to write to.
         destination_bytes: u64,
+        /// Bytes before the first source.
+        source_offset_bytes: u64,
         /// Transparent huge pages.
         huge_pages: bool,
         /// The CPUs, one a thread.
@@ -60,8 +62,8 @@ pub enum Reply {
         libc_threshold_bytes: Option<u64>,
         /// The same of its memset.
         memset_threshold_bytes: Option<u64>,
-        /// Why libpmem2 cannot be used, if it cannot.
-        no_libpmem2: Option<String>,
+        /// Why other libraries cannot be used, those that cannot, by their ways' names.
+        missing_peers: BTreeMap<String, String>,
         /// Hardware events, and why each cannot be counted, if it cannot.
         counters: BTreeMap<String, Option<String>>,
     },

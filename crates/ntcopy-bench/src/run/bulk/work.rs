@@ -15,7 +15,7 @@ use super::matrix;
 use super::memory::{self, SEED};
 use super::message::{Order, Reply, Traffic};
 use super::pages;
-use super::pmem2::{self, Memcpy};
+use super::peers::Peers;
 use super::threads::{Start, together};
 use crate::experiment::bulk::{Heat, MatrixTask, Task, Walk, Way};
 use crate::experiment::pages::{Action, PageWay, ReadBack};
@@ -63,13 +63,21 @@ fn serve(line: BorrowedFd<'_>) -> rustix::io::Result<()> {
 fn carry_out(worker: &mut Option<Work>, order: Order) -> Result<Reply, Failure> {
     let too_early = || Failure::Worker("an order before the memory is there".to_owned());
     match order {
-        Order::SetUp { source_bytes, destination_bytes, huge_pages, cpus } => {
-            let work = Work::new(source_bytes, destination_bytes, huge_pages, cpus)?;
+        Order::SetUp { source_bytes, source_offset_bytes, destination_bytes, huge_pages, cpus } => {
+            let work = Work {
+                source_offset: source_offset_bytes as usize,
+                ..Work::new(
+                    source_bytes + source_offset_bytes,
+                    destination_bytes,
+                    huge_pages,
+                    cpus,
+                )?
+            };
             let libc = ntcopy::libc::Libc::detect();
             let reply = Reply::Ready {
                 libc_threshold_bytes: libc.memcpy_nt_threshold_bytes,
                 memset_threshold_bytes: libc.memset_nt_threshold_bytes,
-                no_libpmem2: work.libpmem2.as_ref().err().cloned(),
+                missing_peers: work.peers.missing(),
                 counters: hardware::core(),
             };
             *worker = Some(work);
@@ -91,7 +99,9 @@ struct Work {
     source: MmapMut,
     destination: MmapMut,
     cpus: Vec<u32>,
-    libpmem2: Result<Memcpy, String>,
+    /// Bytes of the source's memory before what is copied from.
+    source_offset: usize,
+    peers: Peers,
     /// The whole machine's counters.
     machine: Hardware,
     task: Task,
@@ -165,7 +175,8 @@ impl Work {
             source: memory::map(source_bytes, huge_pages, Some(SEED))?,
             destination: memory::map(destination_bytes, huge_pages, None)?,
             cpus: on,
-            libpmem2: pmem2::load(),
+            source_offset: 0,
+            peers: Peers::load(),
             machine: Hardware::of_machine(),
             task: Task::Matrix(MatrixTask::Sum),
             size: 0,
@@ -182,7 +193,8 @@ impl Work {
         self.task = task;
         self.size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
         let part = |len: usize| part(len, threads as usize);
-        let (from, to) = (part(self.source.len()), part(self.destination.len()));
+        let source_len = self.source.len() - self.source_offset;
+        let (from, to) = (part(source_len), part(self.destination.len()));
         let needs_source =
             !matches!(task, Task::Fill { .. } | Task::Pages { action: Action::Clear, .. });
         if to < self.size
@@ -203,7 +215,7 @@ impl Work {
         let way = self.task.way(name).map_err(|error| Failure::Worker(error.to_string()))?;
         let call = |way| {
             let (size, region) = (self.size as u64, self.destination.len() as u64);
-            Call::of(way, self.task, size, region, self.libpmem2.as_ref().ok().copied())
+            Call::of(way, self.task, size, region, &self.peers)
         };
         Ok(match (self.task, way) {
             (Task::Matrix(task), Way::Walk(walk)) => Doing::Walk(task, walk),
@@ -218,14 +230,15 @@ impl Work {
     /// A lane for each thread.
     fn lanes(&mut self) -> Vec<Lane<'_>> {
         let threads = self.stands.len();
-        let (from, to) = (part(self.source.len(), threads), part(self.destination.len(), threads));
-        let (source, size) = (&self.source[..], self.size);
+        let (source, size) = (&self.source[self.source_offset..], self.size);
+        let (from, to) = (part(source.len(), threads), part(self.destination.len(), threads));
+        let offset = self.source_offset;
         let destinations = self.destination.chunks_mut(to.max(1));
         let lanes = self.stands.iter_mut().zip(destinations).enumerate();
         lanes
             .map(|(thread, (stand, destination))| Lane {
                 source: &source[thread * from..(thread + 1) * from],
-                source_start: (thread * from) as u64,
+                source_start: (offset + thread * from) as u64,
                 destination,
                 stand,
                 size,

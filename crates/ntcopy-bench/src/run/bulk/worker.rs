@@ -6,7 +6,7 @@ use std::time::Duration;
 use ntcopy::libc::{MEMCPY_TUNABLE, MEMSET_TUNABLE};
 
 use super::message::{Copier, Order, Reply, Traffic};
-use crate::experiment::bulk::{Task, Way};
+use crate::experiment::bulk::{Peer, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::run::process::{Part as _, Process};
 use crate::run::{Failure, Stop};
@@ -40,7 +40,7 @@ pub struct Timing {
 pub struct Worker {
     process: Process<Copier>,
     stop: Stop,
-    no_libpmem2: Option<String>,
+    missing_peers: BTreeMap<String, String>,
     counters: BTreeMap<String, Option<String>>,
 }
 
@@ -59,7 +59,8 @@ impl Worker {
             Ok(command.spawn())
         })?;
         let stop = setup.stop.clone();
-        let mut worker = Worker { process, stop, no_libpmem2: None, counters: BTreeMap::new() };
+        let (missing_peers, counters) = (BTreeMap::new(), BTreeMap::new());
+        let mut worker = Worker { process, stop, missing_peers, counters };
         worker.set_up(setup, plan)?;
         Ok(worker)
     }
@@ -68,10 +69,11 @@ impl Worker {
         let order = Order::SetUp {
             source_bytes: plan.source_bytes,
             destination_bytes: plan.destination_bytes,
+            source_offset_bytes: plan.source_offset_bytes,
             huge_pages: plan.huge_pages,
             cpus: plan.cpus.clone(),
         };
-        let Reply::Ready { libc_threshold_bytes, memset_threshold_bytes, no_libpmem2, counters } =
+        let Reply::Ready { libc_threshold_bytes, memset_threshold_bytes, missing_peers, counters } =
             self.ask(&order)?
         else {
             return Err(Failure::Worker("another answer than asked for".to_owned()));
@@ -87,14 +89,14 @@ impl Worker {
                 "GLIBC_TUNABLES={tunable}={wanted} was not taken: the threshold is {got}"
             )));
         }
-        (self.no_libpmem2, self.counters) = (no_libpmem2, counters);
+        (self.missing_peers, self.counters) = (missing_peers, counters);
         Ok(())
     }
 
-    /// Why libpmem2 cannot be used, if it cannot.
+    /// Why another library's copy cannot be used, if it cannot.
     #[must_use]
-    pub fn no_libpmem2(&self) -> Option<&str> {
-        self.no_libpmem2.as_deref()
+    pub fn missing_peer(&self, peer: Peer) -> Option<&str> {
+        self.missing_peers.get(peer.as_str()).map(String::as_str)
     }
 
     /// Hardware events, and why each cannot be counted, if it cannot.

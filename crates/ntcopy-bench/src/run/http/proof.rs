@@ -42,9 +42,8 @@ impl Proof {
 /// Of the bodies' bytes, so many in 100 have to be counted under some name.
 ///
 /// A daemon of ours hints whole bodies: the backend where they are spliced, the proxy where it
-/// writes them itself. nginx writes a body in pieces, and the last one may be below
-/// `net.core.ntcopy_min_bytes`, which `ntcopy run` then leaves alone. What the kernel encrypts is
-/// made there, and copied from nowhere.
+/// writes them itself. nginx writes a body in pieces, and the last one may be below a page, which
+/// `ntcopy run` then leaves alone. What the kernel encrypts is made there, and copied from nowhere.
 fn least_percent(way: Way, scheme: Scheme) -> u64 {
     match (way.stack, scheme) {
         (_, Scheme::Ktls) => 0,
@@ -88,8 +87,7 @@ fn fits(added: &BTreeMap<String, u64>, way: Way, scheme: Scheme, bytes: u64) -> 
     let parts = if parts.is_empty() { "no counter rose".to_owned() } else { parts.join(" and ") };
     Err(format!(
         "{way} sent {bytes} bytes of bodies, and the kernel was to count {due}, but {parts} (look \
-         at net.core.ntcopy and net.core.ntcopy_min_bytes, and whether another program sends in \
-         this network namespace)"
+         at net.core.ntcopy, and whether another program sends in this network namespace)"
     ))
 }
 

@@ -6,6 +6,7 @@ use ntcopy::uapi;
 
 use super::network::Network;
 use crate::experiment::Mode;
+use crate::plan::SMALLEST_HINTED_BYTES;
 use crate::run::{Failure, counters};
 
 /// What both sides sent.
@@ -24,9 +25,9 @@ impl Sent {
         self.messages * (self.request_bytes + self.response_bytes)
     }
 
-    /// Bytes of messages that are below the kernel's least.
-    fn too_small(&self, min_bytes: u64) -> u64 {
-        let small = |bytes: u64| if bytes < min_bytes { bytes } else { 0 };
+    /// Bytes of messages that are below a page.
+    fn too_small(&self) -> u64 {
+        let small = |bytes: u64| if bytes < SMALLEST_HINTED_BYTES { bytes } else { 0 };
         self.messages * (small(self.request_bytes) + small(self.response_bytes))
     }
 }
@@ -60,8 +61,7 @@ impl Proof {
         sent: Sent,
     ) -> Result<BTreeMap<String, u64>, Failure> {
         let mut added = counters::rose(&self.before, &network.counters(self.server)?)?;
-        let min_bytes = ntcopy::socket::sysctl().min_bytes.unwrap_or(0);
-        fits(&added, mode, sent, min_bytes).map_err(Failure::Counters)?;
+        fits(&added, mode, sent).map_err(Failure::Counters)?;
         added.retain(|_, count| *count > 0);
         Ok(added)
     }
@@ -70,12 +70,7 @@ impl Proof {
 /// A plain send is counted nowhere, and of a hinted one every byte somewhere. An obeyed one is
 /// never counted as one that fits the cache; but the head of a buffer is too small, as small
 /// messages are, and a datagram of several packets is checksummed while it is copied.
-fn fits(
-    added: &BTreeMap<String, u64>,
-    mode: Mode,
-    sent: Sent,
-    min_bytes: u64,
-) -> Result<(), String> {
+fn fits(added: &BTreeMap<String, u64>, mode: Mode, sent: Sent) -> Result<(), String> {
     let count = |name: &str| added.get(name).copied().unwrap_or(0);
     let (all, bytes): (u64, u64) = (added.values().sum(), sent.bytes());
     let (right, due) = match mode {
@@ -83,7 +78,7 @@ fn fits(
         Mode::Nt => {
             let [nontemporal, small, checksummed] =
                 [uapi::STAT_NONTEMPORAL, uapi::STAT_TOO_SMALL, uapi::STAT_CHECKSUMMED].map(count);
-            let too_small = sent.too_small(min_bytes);
+            let too_small = sent.too_small();
             let is_any = nontemporal + checksummed > 0 || too_small == bytes;
             let right = all == bytes
                 && nontemporal + small + checksummed == bytes
@@ -101,8 +96,8 @@ fn fits(
     let parts = if parts.is_empty() { "no counter rose".to_owned() } else { parts.join(" and ") };
     Err(format!(
         "client and server sent {bytes} bytes in mode {mode}, and the kernel was to count {due}, \
-         but {parts} (look at net.core.ntcopy and net.core.ntcopy_min_bytes, and whether another \
-         program sends in this network namespace)"
+         but {parts} (look at net.core.ntcopy, and whether another program sends in this network \
+         namespace)"
     ))
 }
 
@@ -114,7 +109,7 @@ mod tests {
 
     fn check(mode: Mode, counts: &[(&str, u64)]) -> Result<(), String> {
         let added = counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
-        fits(&added, mode, SENT, 4096)
+        fits(&added, mode, SENT)
     }
 
     #[test]

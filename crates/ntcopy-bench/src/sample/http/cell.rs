@@ -1,11 +1,10 @@
-//! One cell: check, learn, interleave.
+//! One cell: check, interleave.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::{Bench, Halt, Lane, Served};
 use crate::experiment::Mode;
-use crate::experiment::http::{HttpMode, Way};
+use crate::experiment::http::Way;
 use crate::plan::group_order;
 use crate::plan::http::{HttpCell, HttpForm};
 use crate::record::{Line, Sample};
@@ -92,7 +91,7 @@ impl<'a> CellRun<'a> {
 
     /// Ends the daemons that there are and starts those of every way that has not failed: which
     /// pages and addresses a process got makes it some hundredths faster or slower for as long as
-    /// it lives. Then every way is checked, and the adaptive ones learn.
+    /// it lives. Then every way is checked.
     fn start(
         &mut self,
         lanes: &mut Vec<Lane>,
@@ -174,10 +173,6 @@ impl<'a> CellRun<'a> {
         // storaged verifies an object when it reads it first: no sample is to hold that.
         let objects = self.cell.objects().max(connections);
         client.check(objects, Look::comparing(bench.options.spoil))?;
-        if lane.way.mode == HttpMode::Adaptive {
-            let running = &lane.running;
-            client.closed(Duration::ZERO, bench.plan.learning, Meter::new(&|| running.cpu()))?;
-        }
         lane.client = Some(client);
         Ok(())
     }

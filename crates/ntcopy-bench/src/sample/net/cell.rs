@@ -1,10 +1,8 @@
-//! One cell: check, learn, interleave.
+//! One cell: check, interleave.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::{Bench, Halt, Lined, end_all};
-use crate::experiment::net::NetMode;
 use crate::plan::group_order;
 use crate::plan::net::{LoadForm, NetCell};
 use crate::record::{Line, Sample};
@@ -45,7 +43,7 @@ impl<'a> CellRun<'a> {
         rates.get(rates.len() / 2).copied()
     }
 
-    /// Connects and checks every mode, lets the adaptive one learn, and takes the samples.
+    /// Connects and checks every mode, and takes the samples.
     pub fn all(
         &mut self,
         lanes: &mut [Lined<'_, NetClient>],
@@ -109,7 +107,7 @@ impl<'a> CellRun<'a> {
         format!("{family}, {request} for {response}, {connections} connections {asks}")
     }
 
-    /// Connects, compares bytes, warms what a new cell has to find warm.
+    /// Connects, and compares bytes.
     fn prepare(&self, lined: &mut Lined<'_, NetClient>) -> Result<(), Failure> {
         let Lined { lane, client } = lined;
         let traffic = Traffic {
@@ -120,9 +118,6 @@ impl<'a> CellRun<'a> {
         };
         let mut connected = lane.connect_client(&traffic)?;
         lane.check(&mut connected, CHECKED_ROUNDS, self.bench.options.spoil)?;
-        if lane.mode() == NetMode::Adaptive {
-            lane.closed(&mut connected, Duration::ZERO, self.bench.plan.learning)?;
-        }
         *client = Some(connected);
         Ok(())
     }
