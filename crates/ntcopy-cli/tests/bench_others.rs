@@ -1,4 +1,4 @@
-//! `ntcopy bench phase` and `retention`, end to end on the kernel that runs the tests, at sizes
+//! `ntcopy bench retention`, end to end on the kernel that runs the tests, at sizes
 //! that take no time. No test looks at a time.
 
 use std::path::Path;
@@ -18,10 +18,6 @@ fn run(args: &[&str], out: &Path) -> Output {
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn is_adaptive() -> bool {
-    ntcopy::socket::sysctl().ntcopy == Some(ntcopy::uapi::SYSCTL_ADAPTIVE)
 }
 
 #[test]
@@ -45,35 +41,13 @@ fn a_victim_walks_after_every_send_and_alone() {
 }
 
 #[test]
-fn phases_follow_each_other_or_the_kernel_cannot_decide() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let sizes = ["--object", "64KiB", "--dataset", "64KiB", "--sockets", "4", "--phase-ms", "40"];
-    let output = run(&[&["phase"], &sizes[..]].concat(), &out);
-    let record = Record::read(&out).unwrap();
-    if !is_adaptive() {
-        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-        assert_eq!(record.unavailable[0].mode, "adaptive");
-        return;
-    }
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(record.samples.len(), 5);
-    for sample in &record.samples {
-        let phases = &sample.series["phase"];
-        assert!(phases.is_sorted() && phases.first() == Some(&0) && phases.last() == Some(&2));
-        assert_eq!(sample.series["bytes"].iter().sum::<u64>(), sample.bytes);
-    }
-}
-
-#[test]
 fn usage_errors_are_exit_code_2_and_say_what_to_write() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
     for (args, words) in [
         (&["retention", "--hot-set", "64"][..], "two cache lines"),
         (&["retention", "--modes", "vmsplice"], "leave it out"),
-        (&["phase", "--sockets", "0"], "--sockets 0"),
-        (&["phase", "--pairs", "3"], "at least 5 pairs"),
+        (&["retention", "--kernel", "host", "--sockets", "1", "--pairs", "3"], "at least 5 pairs"),
     ] {
         let output = run(args, &out);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
@@ -84,7 +58,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
 
 #[test]
 fn every_experiment_lists_its_defaults() {
-    for name in ["unix", "phase", "retention"] {
+    for name in ["unix", "retention"] {
         let output =
             Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(["bench", name, "--list"]).output();
         let output = output.expect("ntcopy starts");

@@ -142,6 +142,47 @@ fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
 }
 
 #[test]
+fn an_object_in_pieces_is_one_send_and_its_bytes_are_compared() {
+    let place = tempfile::tempdir().unwrap();
+    let pieces = ["--pieces", "300", "--sockets", "1,3", "--dataset", "1MiB", "--quick"];
+    let out = place.path().join("record");
+    let modes: &[&str] = &["--modes", if has_flag() { "nt,adaptive" } else { "copy" }];
+    let output = run(&[&pieces, modes, &["--family", "unix,tcp"]], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert_eq!((record.errors.len(), record.cells.len()), (0, 4));
+    assert!(record.cells.iter().all(|cell| cell.params["object_bytes"] == 108_400));
+    for sample in samples(&record, 0, "nt") {
+        assert_eq!(sample.counters[ntcopy::uapi::STAT_TOO_SMALL], sample.bytes);
+    }
+    assert!(stdout(&output).contains("300 pieces a send"), "{}", stdout(&output));
+    let out = place.path().join("wrong");
+    let output = run(&[&pieces, &["--modes", "copy", "--inject", "wrong-byte"]], &out);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+}
+
+#[test]
+fn two_senders_at_once_are_told_together_and_both_are_compared() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let sizes = ["--object", "10001", "--dataset", "50005", "--quick", "--senders", "2"];
+    let allowed = ntcopy_bench::run::cpus().unwrap().allowed;
+    // Both pairs on one CPU will do to see that it works.
+    let cpus = format!("{0},{0}", allowed[0]);
+    let both = ["--cpus", &cpus, "--iterations", "50", "--modes", "copy,vmsplice"];
+    let output = run(&[&sizes, &both], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert_eq!(record.cells[0].params["senders"], 2);
+    assert_eq!(record.samples.len(), 10);
+    assert!(record.samples.iter().all(|sample| sample.bytes == 2 * 50 * 10_001));
+    assert!(stdout(&output).contains("2 senders at once"), "{}", stdout(&output));
+    let out = place.path().join("wrong");
+    let output = run(&[&sizes, &both, &["--inject", "wrong-byte"]], &out);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+}
+
+#[test]
 fn every_family_that_the_kernel_has_is_measured_and_the_others_say_why() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
@@ -274,8 +315,11 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--family", "inet"], "unix, tcp, tcp6, udp, udp6 and udplite"),
         (&["--family", "tcp"], "--sockets LIST or --sweep"),
         (&["--family", "udp", "--sockets", "1", "--modes", "vmsplice"], "leave vmsplice out"),
+        (&["--pieces", "300"], "--sockets LIST"),
+        (&["--pieces", "300", "--sockets", "1", "--object", "1MiB"], "--object"),
         (&["--sweep", "--published"], "--sweep"),
         (&["--against", "unpatched"], "--kernel um"),
+        (&["--against", "unpatched", "--modes", "vmsplice"], "copy, nt, adaptive"),
         (&["--against", "module", "--kernel", "um+module"], "no patches to compare"),
         (&["--against", "module", "--modes", "nt"], "--modes"),
     ] {

@@ -176,6 +176,39 @@ fn what_was_hinted_is_counted_byte_for_byte_and_nothing_else_is() {
 }
 
 #[test]
+fn two_senders_at_once_are_counted_byte_for_byte() {
+    let folder = tempfile::tempdir().expect("a folder for the record");
+    let out = folder.path().join("record");
+    let mut line = vec!["bench", "unix", "--kernel", "um", "--senders", "2", "--quick"];
+    line.extend(["--dataset", "4MiB", "--iterations", "40", "--modes", "nt", "--out"]);
+    line.push(out.to_str().expect("a temporary path in UTF-8"));
+    good(&ntcopy(&line));
+    let record = ntcopy_bench::record::Record::read(&out).expect("the record");
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert_eq!(record.cells[0].params["sender_cpus"], "0,1");
+    for sample in &record.samples {
+        assert_eq!(sample.bytes, (2 * 40) << 20);
+        let counted: u64 = sample.counters.values().sum();
+        assert_eq!(counted, if sample.mode == "nt" { sample.bytes } else { 0 }, "{sample:?}");
+    }
+}
+
+#[test]
+fn the_rules_number_comes_from_sends_in_a_booted_kernel() {
+    let mut line = vec!["calibrate", "--kernel", "um", "--sockets", "1,64", "--json"];
+    line.push("--dry-run");
+    let rule = &json(&good(&ntcopy(&line)))["rule"];
+    let bytes = rule["bytes"].as_u64().expect("a number");
+    // What comes round is the one object beside 1 or 64 of its size, or neither wins.
+    let expected = match rule["wins"].as_str() {
+        Some("everywhere") => 512 << 10,
+        Some("from") => 65 << 18,
+        _ => 32 << 20,
+    };
+    assert_eq!((bytes, rule["record"].is_null()), (expected, true), "{rule}");
+}
+
+#[test]
 fn the_published_command_line_runs_inside() {
     let program = env!("CARGO_BIN_EXE_ntcopy");
     for hint in ["0", "1"] {

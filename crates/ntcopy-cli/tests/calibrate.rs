@@ -45,6 +45,24 @@ fn the_library_takes_the_profile_that_was_written() {
 }
 
 #[test]
+fn the_rules_number_is_of_a_kernel_with_the_flag() {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(&["--kernel", "host", "--json", "--sockets", "1,4"], home.path());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if ntcopy::socket::kernel_support() == ntcopy::socket::Support::None {
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("--kernel um"), "{said}");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["rule"]["sysctl"], "net.core.ntcopy_cache_bytes");
+    assert!(json["rule"]["bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{json}");
+    let record = json["rule"]["record"].as_str().expect("the record is kept");
+    assert_eq!(ntcopy_bench::record::Record::read(record).unwrap().cells.len(), 2);
+}
+
+#[test]
 fn without_a_home_it_asks_where_to_write_before_it_measures() {
     let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
         .arg("calibrate")

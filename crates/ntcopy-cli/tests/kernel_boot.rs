@@ -56,10 +56,17 @@ impl Guest {
             fs::read(format!("/proc/{pid}/cmdline"))
                 .is_ok_and(|line| String::from_utf8_lossy(&line).contains(mark))
         };
-        let processes = fs::read_dir("/proc").unwrap().flatten();
-        let names = processes.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let left: Vec<String> = names.filter(|pid| of_guest(pid)).collect();
-        assert!(left.is_empty(), "processes {left:?}");
+        let left = || -> Vec<String> {
+            let processes = fs::read_dir("/proc").unwrap().flatten();
+            let names = processes.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            names.filter(|pid| of_guest(pid)).collect()
+        };
+        // What was killed may still be on its way out, on a busy machine.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !left().is_empty() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert!(left().is_empty(), "processes {:?}", left());
     }
 }
 

@@ -10,7 +10,7 @@ mod suite;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -350,15 +350,17 @@ fn inside_a_guest_the_library_attaches_sends_and_lets_go() {
         "{said}"
     );
 
-    tcp_is_inherited_and_udp_is_taken(&bytes);
+    accepted_sockets_inherit_and_udp_is_taken(&bytes);
+    tcp_is_plain(&bytes);
     what_cannot_be_helped_works_as_ever();
     assert_eq!(attached(), (0, 0));
 }
 
-fn tcp_is_inherited_and_udp_is_taken(bytes: &[u8]) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+fn accepted_sockets_inherit_and_udp_is_taken(bytes: &[u8]) {
+    let place = tempfile::tempdir().unwrap();
+    let listener = UnixListener::bind(place.path().join("listener")).unwrap();
     assert_eq!(socket::enable(&listener, Setting::Hint), Ok(Support::Module));
-    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let client = UnixStream::connect(place.path().join("listener")).unwrap();
     let (server, _) = listener.accept().unwrap();
     assert_eq!(socket::mode(&server), Ok((Support::Module, Setting::Hint)));
     assert_eq!(socket::mode(&client), Ok((Support::None, Setting::None)));
@@ -374,6 +376,27 @@ fn tcp_is_inherited_and_udp_is_taken(bytes: &[u8]) {
     let mut got = vec![0; 65_536];
     let length = other.recv(&mut got).unwrap();
     assert!(got[..length] == *datagram);
+}
+
+/// Nobody takes the hint there, on a listener and on what it accepts, and no byte is counted.
+fn tcp_is_plain(bytes: &[u8]) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert_eq!(socket::enable(&listener, Setting::Hint), Ok(Support::None));
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    for setting in [Setting::None, Setting::Hint, Setting::Obey] {
+        assert_eq!(socket::enable(&server, setting), Ok(Support::None));
+        assert_eq!(socket::mode(&server), Ok((Support::None, Setting::None)));
+    }
+    let before = counted();
+    let sent =
+        socket::send(&server, &bytes[..30_000], SendFlags::empty(), Hint::Nontemporal).unwrap();
+    assert_eq!(sent, Sent { bytes: 30_000, hinted: Support::None });
+    let mut got = vec![0; 30_000];
+    client.read_exact(&mut got).unwrap();
+    assert!(got == bytes[..30_000]);
+    assert_eq!(counted(), before);
+    assert_eq!(socket::disable(&server), Ok(Support::None));
 }
 
 fn what_cannot_be_helped_works_as_ever() {

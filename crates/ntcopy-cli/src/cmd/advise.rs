@@ -1,7 +1,7 @@
 //! `ntcopy advise`: reads this machine's records and profile, and says what to set on it.
 
 pub mod apply;
-mod check;
+pub mod check;
 mod here;
 mod sources;
 

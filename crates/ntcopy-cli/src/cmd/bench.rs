@@ -14,11 +14,11 @@ mod whole;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::{EXPERIMENTS, Mode};
+use ntcopy_bench::experiment::EXPERIMENTS;
 use ntcopy_bench::plan;
 use ntcopy_bench::run;
 
-use self::args::{Common, PhaseArgs, Pin, UnixArgs};
+use self::args::{Common, Pin, UnixArgs};
 pub use self::bulk::worker_args;
 use self::go::Asked;
 use super::NOT_AVAILABLE;
@@ -29,8 +29,6 @@ use super::NOT_AVAILABLE;
 pub enum Args {
     /// A parent sends, a child splices socket -> pipe -> /dev/null; unix sockets, TCP and UDP
     Unix(Box<UnixArgs>),
-    /// How soon does the adaptive hint follow when the traffic changes?
-    Phase(Box<PhaseArgs>),
     /// What do copies, or sends, leave of the cache for somebody else?
     Retention(Box<retention::RetentionArgs>),
     /// Copies in user space: our choice against every peer, by size, hot and cold
@@ -74,7 +72,6 @@ fn server_args() -> Vec<String> {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args {
         Args::Unix(args) => unix(&args),
-        Args::Phase(args) => phase(&args),
         Args::Retention(args) => retention::run(&args),
         Args::Memcpy(args) => bulk::memcpy(&args),
         Args::Memset(args) => bulk::memset(&args),
@@ -104,25 +101,13 @@ fn unix(args: &UnixArgs) -> anyhow::Result<ExitCode> {
         plan: &|cpus| plan::plan(&settings, cpus),
     };
     // The inside of a boot measures what it is told, whatever that is compared with.
-    if let Some(against) = args.against()
+    if let Some(boots) = args.boots()
         && !args.common.measure_only
         && !args.common.list
     {
-        return against::run(&asked, against);
+        return against::run(&asked, &boots);
     }
     go::run(&asked)
-}
-
-fn phase(args: &PhaseArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings();
-    go::run(&Asked {
-        common: &args.common,
-        experiment: "phase",
-        modes: &[Mode::Adaptive],
-        kernel_cpus: 1,
-        pin: pin(&args.common, true)?,
-        plan: &|cpus| plan::plan_phase(&settings, cpus),
-    })
 }
 
 /// The CPU of the host that a booted kernel is put on. Where processes take turns, one CPU is

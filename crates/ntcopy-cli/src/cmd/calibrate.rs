@@ -1,4 +1,7 @@
-//! `ntcopy calibrate`: measures this machine, and writes the profile that the library goes by.
+//! `ntcopy calibrate`: measures this machine, writes the profile that the library goes by, and says
+//! what the kernel's rule should go by.
+
+mod rule;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ntcopy::policy::{NEVER, Policy};
 use ntcopy::profile::{self, PROFILE_VARIABLE, Profile};
+use ntcopy::socket::{self, Support};
 use ntcopy_bench::calibrate::{self, Calibration};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::bulk::{Setup, room};
@@ -17,26 +21,45 @@ use serde_json::json;
 
 use super::{WRONG_BYTE, bench, report};
 
+/// Why the rule's number is not to be had.
+const NO_MSG_NTCOPY: &str =
+    "this kernel has no MSG_NTCOPY; ntcopy calibrate --kernel um measures in one that has";
+
 /// Arguments.
 #[derive(clap::Args)]
 #[command(
-    about = "Measure this machine, and write the profile that the library goes by",
+    about = "Measure this machine: the library's profile, and the number of the kernel's rule",
     long_about = "Measure this machine, in under a minute, and write the profile that the library \
                   goes by: which stores it uses, and from which sizes on. Without a profile the \
-                  library goes by CPUID. A profile of another machine is refused.",
-    after_help = "Examples:\n  ntcopy calibrate\n  ntcopy calibrate --dry-run\n  sudo ntcopy \
-                  calibrate --out /etc/ntcopy/profile.toml\n\nMeasure on a quiet machine: \
+                  library goes by CPUID. A profile of another machine is refused.\n\nThen, where \
+                  the kernel knows MSG_NTCOPY, in under a minute more, find the number of its \
+                  rule: hinted bytes are copied normally where what is copied comes round within \
+                  net.core.ntcopy_cache_bytes. It is where obeyed hints begin to win over plain \
+                  sends, and stay. --kernel measures that alone, in a kernel that is booted for \
+                  it or in this one. The record stays; ntcopy advise --apply writes the setting.",
+    after_help = "Examples:\n  ntcopy calibrate\n  ntcopy calibrate --dry-run\n  ntcopy calibrate \
+                  --kernel um\n  sudo ntcopy calibrate --out /etc/ntcopy/profile.toml\n\nMeasure on a quiet machine: \
                   whatever else runs is in the figures.\n\nExit codes: 0 done; 1 failed; 2 usage; \
                   3 not available here; 4 a byte was wrong."
 )]
 pub struct Args {
     /// Where the profile goes [default: ~/.config/ntcopy/profile.toml]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     out: Option<PathBuf>,
-    /// Print the profile as one JSON object
+    /// Measure the number of the kernel's rule alone, in this kernel: host, or one that `ntcopy
+    /// kernel` builds and boots, such as um
+    #[arg(long, value_name = "KERNEL", conflicts_with = "region")]
+    kernel: Option<String>,
+    /// Directory of the record of sends [default: ~/.local/share/ntcopy/records/ID]
+    #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
+    record: Option<PathBuf>,
+    /// Sockets of the sends: for tests.
+    #[arg(long, hide = true)]
+    sockets: Option<String>,
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Measure, and print the profile instead of writing it
+    /// Measure, print the profile instead of writing it, and keep no record
     #[arg(long)]
     dry_run: bool,
     /// Measure under a debug kernel or an emulator too
@@ -53,6 +76,9 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(kernel) = &args.kernel {
+        return rule_alone(&args, kernel);
+    }
     let variable = |name: &str| std::env::var_os(name);
     // Before a minute is spent on measuring.
     let Some(out) = args.out.clone().or_else(|| profile::user_path(variable)) else {
@@ -73,7 +99,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let mut progress = Progress::on_stderr();
     match calibrate::calibrate(&room()?, args.region.map(|size| size.0), &setup, &mut progress) {
-        Ok(calibration) => finish(&args, &out, &calibration),
+        Ok(calibration) => match rule_of_host(&args)? {
+            Ok(rule) => finish(&args, &out, &calibration, rule.as_ref()),
+            Err(code) => {
+                finish(&args, &out, &calibration, None)?;
+                Ok(code)
+            }
+        },
         Err(Failure::Stopped(signal)) => {
             progress.end();
             eprintln!("ntcopy: stopped; no profile was written");
@@ -88,7 +120,47 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn finish(args: &Args, out: &Path, calibration: &Calibration) -> anyhow::Result<ExitCode> {
+fn how<'a>(args: &'a Args, kernel: &'a str) -> rule::How<'a> {
+    rule::How {
+        kernel,
+        record: args.record.as_deref(),
+        dry_run: args.dry_run,
+        sockets: args.sockets.as_deref(),
+        allow_not_a_timing: args.allow_not_a_timing,
+    }
+}
+
+/// The rule's number alone.
+fn rule_alone(args: &Args, kernel: &str) -> anyhow::Result<ExitCode> {
+    if kernel == "host" && socket::kernel_support() == Support::None {
+        return Ok(bench::not_available(NO_MSG_NTCOPY));
+    }
+    let rule = match rule::measure(&how(args, kernel))? {
+        Ok(rule) => rule,
+        Err(code) => return Ok(code),
+    };
+    let text =
+        if args.json { format!("{:#}\n", json!({"rule": rule.json()})) } else { rule.text() };
+    report::print(&text)?;
+    rule.say_where();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The number for this kernel's rule, if it has one; or the exit code of a measurement that failed.
+fn rule_of_host(args: &Args) -> anyhow::Result<Result<Option<rule::Measured>, ExitCode>> {
+    if socket::kernel_support() == Support::None {
+        eprintln!("note: the kernel's rule: {NO_MSG_NTCOPY}");
+        return Ok(Ok(None));
+    }
+    Ok(rule::measure(&how(args, "host"))?.map(Some))
+}
+
+fn finish(
+    args: &Args,
+    out: &Path,
+    calibration: &Calibration,
+    rule: Option<&rule::Measured>,
+) -> anyhow::Result<ExitCode> {
     for note in &calibration.notes {
         eprintln!("note: {note}");
     }
@@ -106,14 +178,17 @@ fn finish(args: &Args, out: &Path, calibration: &Calibration) -> anyhow::Result<
             "seconds": calibration.took.as_secs_f64(),
             "notes": calibration.notes,
             "profile": calibrate::json(profile),
+            "rule": rule.map(rule::Measured::json),
         });
         format!("{object:#}\n")
-    } else if args.dry_run {
-        profile.to_toml()
     } else {
-        summary(calibration)
+        let profile = if args.dry_run { profile.to_toml() } else { summary(calibration) };
+        profile + &rule.map_or(String::new(), |rule| format!("\n{}", rule.text()))
     };
     report::print(&text)?;
+    if let Some(rule) = rule {
+        rule.say_where();
+    }
     match place {
         Some(place) => eprintln!("profile: {place}"),
         None => eprintln!("nothing was written (--dry-run)"),
@@ -135,7 +210,8 @@ fn summary(calibration: &Calibration) -> String {
     };
     row("copies are non-temporal from", &|p| size(p.copy_nontemporal_from_bytes));
     row("  by", &|p| format!("{}+{}", p.copy_method.name(), p.copy_prefetch.name()));
-    row("  four pages at once from", &|p| size(p.interleave_from_bytes));
+    row("  pages and bytes in turn", &|p| p.turns.name().to_owned());
+    row("  from calls of", &|p| size(p.turns_from_bytes));
     row("  below that, rep movsb", &|p| span(p.rep_movsb_from_bytes, p.rep_movsb_below_bytes));
     row("fills are non-temporal from", &|p| size(p.fill_nontemporal_from_bytes));
     row("  by", &|p| p.fill_method.name().to_owned());

@@ -2,6 +2,7 @@
 
 mod elf;
 mod explain;
+mod filter;
 mod inherited;
 mod library;
 mod program;
@@ -39,7 +40,7 @@ none of that name, 126 if it cannot be run.";
 /// Whether the kernel may have a second thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
-    /// The kernel decides, send by send
+    /// The kernel's rule decides, piece by piece
     Adaptive,
     /// Every hint is obeyed
     Nt,
@@ -54,7 +55,8 @@ pub enum Mode {
     after_help = HELP
 )]
 pub struct Args {
-    /// The smallest send that is hinted [default: the kernel's net.core.ntcopy_min_bytes]
+    /// The smallest send that is hinted [default: 4KiB, below which the kernel
+    /// copies normally]
     #[arg(long, value_name = "SIZE")]
     min_bytes: Option<Bytes>,
     /// Hint unix sockets [default: unix and TCP, if none is said]
@@ -92,25 +94,24 @@ struct Settings {
     min_bytes: u64,
     families: String,
     mode: Mode,
+    /// So many filters of system calls allow what the library does.
+    filters: u32,
 }
 
 impl Settings {
-    fn new(args: &Args) -> Self {
-        let min_bytes = match args.min_bytes {
-            Some(size) => size.0,
-            None => socket::sysctl().min_bytes.unwrap_or(KERNEL_MIN_BYTES),
-        };
+    fn new(args: &Args, filters: u32) -> Self {
+        let min_bytes = args.min_bytes.map_or(KERNEL_MIN_BYTES, |size| size.0);
         let chosen = [(args.unix, "unix"), (args.tcp, "tcp"), (args.udp, "udp")];
         let mut families: Vec<&str> =
             chosen.iter().filter(|(is_chosen, _)| *is_chosen).map(|(_, name)| *name).collect();
         if families.is_empty() {
             families = vec!["unix", "tcp"];
         }
-        Settings { min_bytes, families: families.join(","), mode: args.mode }
+        Settings { min_bytes, families: families.join(","), mode: args.mode, filters }
     }
 
     /// Names and values of the variables that the library reads.
-    fn environment(&self) -> [(&'static str, String); 3] {
+    fn environment(&self) -> [(&'static str, String); 4] {
         let mode = match self.mode {
             Mode::Adaptive => "adaptive",
             Mode::Nt => "nt",
@@ -119,6 +120,7 @@ impl Settings {
             ("NTCOPY_PRELOAD_MIN_BYTES", self.min_bytes.to_string()),
             ("NTCOPY_PRELOAD_FAMILIES", self.families.clone()),
             ("NTCOPY_PRELOAD_MODE", mode.to_owned()),
+            ("NTCOPY_PRELOAD_FILTERS", self.filters.to_string()),
         ]
     }
 }
@@ -146,10 +148,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(missing.exit_code()));
         }
     };
-    let settings = Settings::new(&args);
-    let support = socket::kernel_support();
+    let filters = filter::allowing();
+    let settings = Settings::new(&args, filters.as_ref().copied().unwrap_or(0));
+    // A filter may not allow this question, either.
+    let support = filters.is_ok().then(socket::kernel_support);
     let library = library::find(args.library.as_deref());
-    let obstacles: Vec<String> = [kernel_obstacle(support), program.obstacle()]
+    let kernel_obstacle = support.and_then(kernel_obstacle);
+    let obstacles: Vec<String> = [filters.err(), kernel_obstacle, program.obstacle()]
         .into_iter()
         .flatten()
         .chain(library.as_ref().err().cloned())
@@ -169,9 +174,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(remark) = remark() {
         eprintln!("ntcopy: {remark}");
     }
-    // What is in the way of the program itself need not be in that of its children.
-    let command = start::command(&program, &args.command, &settings, library.ok().as_deref())?;
-    if args.stat { start::and_count(command) } else { start::instead(command) }
+    // What is in the way of the program itself need not be in that of its children. A filter is.
+    let library = library.ok().filter(|_| support.is_some());
+    let command = start::command(&program, &args.command, &settings, library.as_deref())?;
+    // To watch over it takes a sendto at each signal, which that filter may not allow.
+    if args.stat && support.is_none() {
+        eprintln!("ntcopy: --stat is left out: nothing of the program would be hinted");
+    }
+    if args.stat && support.is_some() { start::and_count(command) } else { start::instead(command) }
 }
 
 #[cfg(test)]
@@ -210,15 +220,16 @@ mod tests {
             (&["--udp", "cat"], "udp"),
             (&["--tcp", "--unix", "--udp", "cat"], "unix,tcp,udp"),
         ] {
-            assert_eq!(Settings::new(&parse(line)).families, families);
+            assert_eq!(Settings::new(&parse(line), 0).families, families);
         }
     }
 
     #[test]
     fn sizes_have_units() {
-        let settings = Settings::new(&parse(&["--min-bytes", "64KiB", "--mode", "nt", "cat"]));
+        let settings = Settings::new(&parse(&["--min-bytes", "64KiB", "--mode", "nt", "cat"]), 2);
         let environment = settings.environment();
         assert_eq!(environment[0], ("NTCOPY_PRELOAD_MIN_BYTES", "65536".to_owned()));
         assert_eq!(environment[2], ("NTCOPY_PRELOAD_MODE", "nt".to_owned()));
+        assert_eq!(environment[3], ("NTCOPY_PRELOAD_FILTERS", "2".to_owned()));
     }
 }

@@ -84,10 +84,12 @@ fn cell(args: &Args, allowed: &[u32]) -> CellPlan {
             most_iterations: args.iterations,
         },
         object_bytes: args.object_bytes,
+        pieces: 1,
         dataset_bytes: args.object_bytes,
         pipe_bytes: Some(args.pipe_bytes),
         sndbuf_bytes: Some(args.sndbuf_bytes),
         cpus: CpuPair { sender, reader: allowed.get(1).copied().unwrap_or(sender) },
+        others: vec![],
         published: None,
         note: None,
     }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use ntcopy_bench::advice::Advice;
+use ntcopy_bench::durable;
 use ntcopy_report::advice::dropins::{self, DropIn, MARK};
 
 use crate::cmd::{NOT_AVAILABLE, report};
@@ -59,7 +60,8 @@ impl Folder {
         }
     }
 
-    /// Writes what the advice gives, each file whole or not at all.
+    /// Writes what the advice gives, each file whole or not at all, and durably: what was written
+    /// when this returns is there after a loss of power.
     ///
     /// # Errors
     ///
@@ -114,7 +116,7 @@ impl Folder {
         let path = self.0.join(file.path);
         let context = || format!("cannot write {}", path.display());
         let folder = path.parent().unwrap_or(&self.0);
-        fs::create_dir_all(folder).with_context(context)?;
+        durable::create_dir_all(folder).with_context(context)?;
         let mut aside = tempfile::Builder::new()
             .permissions(fs::Permissions::from_mode(0o644))
             .tempfile_in(folder)
@@ -122,6 +124,7 @@ impl Folder {
         aside.write_all(file.text.as_bytes()).with_context(context)?;
         aside.as_file().sync_all().with_context(context)?;
         aside.persist(&path).with_context(context)?;
+        durable::sync_dir(folder).with_context(context)?;
         Ok(path)
     }
 }

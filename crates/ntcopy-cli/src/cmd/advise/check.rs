@@ -124,7 +124,7 @@ fn last_line(said: &mut File) -> String {
 }
 
 /// Waits for the experiment, or ends it when a signal comes: that signal's number then.
-fn until_ended(child: &mut Child, stop: &Stop) -> anyhow::Result<Result<ExitStatus, i32>> {
+pub fn until_ended(child: &mut Child, stop: &Stop) -> anyhow::Result<Result<ExitStatus, i32>> {
     /// Far below what a measurement takes, and no load beside it.
     const EVERY: Duration = Duration::from_millis(50);
     loop {

@@ -28,7 +28,7 @@ pub fn this(named: Option<&Path>) -> anyhow::Result<Target> {
         machine: machine::describe(),
         tunables: Tunables::detect(),
         profile,
-        sysctls: ["ntcopy", "ntcopy_min_bytes", "ntcopy_cache_bytes"].map(sysctl),
+        sysctls: ["ntcopy", "ntcopy_cache_bytes"].map(sysctl),
         devices: devices(),
     })
 }
@@ -38,7 +38,7 @@ pub fn target_of(machine: Machine) -> Target {
     Target {
         tunables: Tunables::of_release(&machine.libc),
         profile: None,
-        sysctls: [None; 3],
+        sysctls: [None; 2],
         devices: Vec::new(),
         machine,
     }

@@ -1,44 +1,90 @@
-//! `ntcopy bench unix --against`: two kernels, boot by boot.
+//! `--against`: two kernels, boot by boot.
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::unix;
+use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::guest::against::{self, Against, AgainstError};
-use ntcopy_bench::guest::{self, GuestError};
+use ntcopy_bench::guest::{self, GuestError, Request};
 use ntcopy_bench::sample::Outcome;
+use ntcopy_kernel::Kind;
 
+use super::args::Common;
 use super::go::{self, Asked, Prepared};
 
 /// Fewer boots of each kernel make no interval.
 const LEAST_PAIRS: u32 = 5;
 
-/// Boots both kernels in turns, and says what the record shows.
-pub fn run(asked: &Asked<'_>, against: Against) -> anyhow::Result<ExitCode> {
-    if asked.common.kernel == "host" {
-        eprintln!("ntcopy: --against boots two kernels: say --kernel um");
-        return Ok(ExitCode::from(2));
+/// Which boots there are to be.
+pub struct Boots<'a> {
+    /// What every experiment takes.
+    pub common: &'a Common,
+    /// Which two kernels.
+    pub against: Against,
+    /// Modes that were named.
+    pub asked: Vec<&'static str>,
+    /// Modes that the kernel with the patches is booted for.
+    pub modes: Vec<&'static str>,
+    /// Boots of each if `--pairs` does not say.
+    pub pairs: u32,
+}
+
+impl Boots<'_> {
+    fn pairs(&self) -> u32 {
+        self.common.pairs.unwrap_or(self.pairs)
     }
-    let defaults = unix::defaults();
-    let default = if asked.common.quick { defaults.quick_pairs } else { defaults.pairs };
-    let pairs = asked.common.pairs.unwrap_or(default);
-    if pairs < LEAST_PAIRS {
-        eprintln!("ntcopy: --pairs {pairs}: a 95 % interval needs at least {LEAST_PAIRS} pairs");
-        return Ok(ExitCode::from(2));
+
+    /// Says what is wrong with the question, and gives the exit code, if something is.
+    pub fn refused(&self) -> Option<ExitCode> {
+        let known = [Mode::Copy, Mode::Nt, Mode::Adaptive].map(Mode::as_str);
+        let pairs = self.pairs();
+        let why = if self.against != Against::Unpatched && !self.asked.is_empty() {
+            "--modes: only --against unpatched has a choice of them".to_owned()
+        } else if let Some(mode) = self.asked.iter().find(|mode| !known.contains(mode)) {
+            format!("--modes {mode}: --against unpatched is for {}", known.join(", "))
+        } else if self.common.kernel == "host" {
+            "--against boots two kernels: say --kernel um".to_owned()
+        } else if pairs < LEAST_PAIRS {
+            format!("--pairs {pairs}: a 95 % interval needs at least {LEAST_PAIRS} pairs")
+        } else {
+            return None;
+        };
+        eprintln!("ntcopy: {why}");
+        Some(ExitCode::from(2))
+    }
+
+    /// The same of a kernel that there is nothing to compare with.
+    pub fn refused_kernel(kernel: Kind) -> Option<ExitCode> {
+        if kernel.has_series() {
+            return None;
+        }
+        eprintln!("ntcopy: {kernel} has no patches to compare anything with: say --kernel um");
+        Some(ExitCode::from(2))
+    }
+
+    /// Boots both kernels in turns: the exit code of that, and the signal that ended it.
+    pub fn measured(&self, request: &Request) -> anyhow::Result<(u8, Option<i32>)> {
+        match against::measure(request, self.against, &self.modes, self.pairs()) {
+            Ok(complaints) => Ok((go::complained(0, &complaints), None)),
+            Err(AgainstError::Guest(GuestError::Interrupted(signal))) => Ok((1, Some(signal))),
+            Err(AgainstError::Guest(error)) => Ok((go::failed(error), None)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Boots both kernels in turns for experiment `unix`, and says what the record shows.
+pub fn run(asked: &Asked<'_>, boots: &Boots<'_>) -> anyhow::Result<ExitCode> {
+    if let Some(code) = boots.refused() {
+        return Ok(code);
     }
     let Prepared { plan, kernel, place } = match go::prepare(asked)? {
         Ok(prepared) => prepared,
         Err(code) => return Ok(code),
     };
-    if !kernel.has_series() {
-        eprintln!("ntcopy: {kernel} has no patches to compare anything with: say --kernel um");
-        return Ok(ExitCode::from(2));
+    if let Some(code) = Boots::refused_kernel(kernel) {
+        return Ok(code);
     }
     let request = go::request(asked, kernel, &plan, &place, guest::command_line());
-    let (code, stopped) = match against::measure(&request, against, pairs) {
-        Ok(complaints) => (go::complained(0, &complaints), None),
-        Err(AgainstError::Guest(GuestError::Interrupted(signal))) => (1, Some(signal)),
-        Err(AgainstError::Guest(error)) => (go::failed(error), None),
-        Err(error) => return Err(error.into()),
-    };
+    let (code, stopped) = boots.measured(&request)?;
     go::end(asked, Outcome { place, stopped }, code)
 }

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use ntcopy_bench::experiment::{Family, Mode, phase, unix};
+use ntcopy_bench::experiment::{Family, Mode, unix};
 use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::units::Bytes;
+
+use super::against::Boots;
 
 /// Where a booted kernel is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +74,12 @@ Examples:
   ntcopy bench unix --kernel um --sweep               everywhere: 72 cells, some minutes
   ntcopy bench unix --kernel um --sweep --quick --family tcp,udp
   ntcopy bench unix --kernel um --published           the three published configurations
-  ntcopy bench unix --kernel um --against unpatched   does the hint cost those who do not use it?
+  ntcopy bench unix --kernel um --against unpatched   sends by those of today's kernel, in 3 columns
+  ntcopy bench unix --kernel um --against unpatched --modes copy   what if nobody ever hints?
   ntcopy bench unix --kernel um --against unpatched-after-hint     and once somebody has?
   ntcopy bench unix --kernel um --against module      is ntcopy.ko as fast as the patches?
+  ntcopy bench unix --kernel um --pieces 300 --sockets 1,16         an answer of 100 small values
+  ntcopy bench unix --kernel um --senders 2 --dataset 64MiB        two CPUs that send at once
   ntcopy bench unix --sockets 1,8 --quick --json      on this kernel, quickly, for programs
 
 With --sockets or --sweep a round is: fill every socket with one object, then drain them all, so \
@@ -82,8 +87,8 @@ the bytes in flight are exactly sockets x object. Without them, sender and reade
 one socket.
 
 Modes: copy (a plain send, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
-kernel decides), vmsplice (no copy at all; its buffer must not be touched again until the reader \
-is done with it).
+kernel's rule decides), vmsplice (no copy at all; its buffer must not be touched again until the \
+reader is done with it).
 
 Sizes take KiB, MiB or GiB; lists are separated by commas.
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
@@ -119,10 +124,21 @@ pub struct UnixArgs {
     /// Send buffer [default: 512KiB; with --sockets what takes a whole object]
     #[arg(long, value_name = "SIZE")]
     sndbuf: Option<Bytes>,
+    /// Pieces of 30, 30 and 1024 bytes, and so on, that one sendmsg() gathers an object from;
+    /// the object is as large as they are together
+    #[arg(long, value_name = "N",
+          conflicts_with_all = ["object", "published", "sweep", "iterations"])]
+    pieces: Option<u32>,
+    /// Senders that run freely at the same time, each with a data set and a reader of its own;
+    /// what is told is the throughput of all together
+    #[arg(long, value_name = "N",
+          conflicts_with_all = ["sockets", "published", "sweep", "against"])]
+    senders: Option<u32>,
     /// Sends in a free-running sample [default: as many as fill its time, at most 100000]
     #[arg(long, value_name = "N", conflicts_with = "sockets")]
     iterations: Option<u64>,
-    /// CPU of the sender and CPU of the reader, or one for both [default: the first two]
+    /// CPU of the sender and CPU of the reader, or one for both [default: the first two]; with
+    /// --senders that of each with its reader, or two for each [default: the first ones]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
     /// Address families, over the loopback: unix, tcp, tcp6, udp, udp6, udplite [default: unix]
@@ -131,12 +147,12 @@ pub struct UnixArgs {
     /// Every combination of the sweep's sockets, data sets and objects (see --list)
     #[arg(long, conflicts_with_all = ["published", "iterations"])]
     sweep: bool,
-    /// Compare, boot by boot, this kernel with one without the patches: plain sends where nobody
-    /// has hinted since boot (unpatched) or somebody has (unpatched-after-hint), or hinted ones
-    /// that the module takes there (module)
+    /// Compare, boot by boot, this kernel with one without the patches: sends in the modes copy,
+    /// nt and adaptive (or --modes) with plain ones there (unpatched), plain ones once somebody
+    /// has hinted (unpatched-after-hint), or hinted ones that the module takes there (module)
     #[arg(long, value_name = "KERNEL",
           value_parser = ["unpatched", "unpatched-after-hint", "module"],
-          conflicts_with_all = ["published", "modes"])]
+          conflicts_with = "published")]
     against: Option<String>,
 }
 
@@ -150,8 +166,21 @@ impl UnixArgs {
         }
     }
 
+    /// The boots of two kernels, if any are asked for.
+    pub fn boots(&self) -> Option<Boots<'_>> {
+        let defaults = unix::defaults();
+        let names = |modes: &[Mode]| modes.iter().map(|mode| mode.as_str()).collect();
+        self.against().map(|against| Boots {
+            common: &self.common,
+            against,
+            asked: names(&self.modes),
+            modes: names(&against.measured(&self.modes)),
+            pairs: if self.common.quick { defaults.quick_pairs } else { defaults.pairs },
+        })
+    }
+
     /// What two kernels are booted for.
-    pub fn against(&self) -> Option<Against> {
+    fn against(&self) -> Option<Against> {
         self.against.as_deref().map(|kernel| match kernel {
             "module" => Against::Module,
             "unpatched-after-hint" => Against::UnpatchedAfterHint,
@@ -171,6 +200,8 @@ impl UnixArgs {
             published: self.published,
             pipe_bytes: self.pipe.map(|size| size.0),
             sndbuf_bytes: self.sndbuf.map(|size| size.0),
+            pieces: self.pieces,
+            senders: self.senders,
             iterations: self.iterations,
             cpus: self.cpus.clone(),
             pairs: self.common.pairs,
@@ -202,70 +233,17 @@ fn one_boot(mut settings: unix::Settings, against: Against) -> unix::Settings {
         }
         Against::Module => (vec![1, 32, 128], vec![1 << 20]),
     };
-    settings.modes = vec![against.measured()];
+    settings.modes = against.measured(&settings.modes);
     settings.quick = true;
     settings.pairs = Some(5);
     if settings.sockets.is_empty() && !settings.sweep {
         settings.sockets = sockets;
     }
-    if settings.object_bytes.is_empty() {
+    if settings.object_bytes.is_empty() && settings.pieces.is_none() {
         settings.object_bytes = object_bytes;
     }
     if settings.dataset_bytes.is_empty() {
         settings.dataset_bytes = vec![1 << 20];
     }
     settings
-}
-
-const PHASE_EXAMPLES: &str = "\
-Examples:
-  ntcopy bench phase --kernel um                1 socket, then 128, then 1, all hinted
-  ntcopy bench phase --kernel um --sockets 32 --phase-ms 500
-
-Every 5 ms or so the kernel's counters tell which share of the bytes was copied non-temporally. \
-A phase has settled with the first of three windows in a row whose share is within 10 points of \
-where the phase ends up.
-
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
-
-/// Arguments of `bench phase`.
-#[derive(clap::Args)]
-#[command(after_help = PHASE_EXAMPLES, args_override_self = true)]
-pub struct PhaseArgs {
-    #[command(flatten)]
-    pub common: Common,
-    /// Sockets in flight in the middle phase [default: 128]
-    #[arg(long, value_name = "N")]
-    sockets: Option<u32>,
-    /// Milliseconds that a phase lasts at least [default: 300, with --quick 200]
-    #[arg(long, value_name = "MS")]
-    phase_ms: Option<u64>,
-    /// Size of the object [default: 1MiB]
-    #[arg(long, value_name = "SIZE")]
-    object: Option<Bytes>,
-    /// Size of the data set that objects are taken from [default: 1MiB]
-    #[arg(long, value_name = "SIZE")]
-    dataset: Option<Bytes>,
-    /// Address family [default: unix]
-    #[arg(long, value_name = "FAMILY")]
-    family: Option<Family>,
-    /// CPU of the sender and CPU of the reader, or one for both [default: the first two]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    cpus: Vec<u32>,
-}
-
-impl PhaseArgs {
-    /// As the engine wants them.
-    pub fn settings(&self) -> phase::Settings {
-        phase::Settings {
-            object_bytes: self.object.map(|size| size.0),
-            dataset_bytes: self.dataset.map(|size| size.0),
-            sockets: self.sockets,
-            phase_ms: self.phase_ms,
-            family: self.family,
-            cpus: self.cpus.clone(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
-        }
-    }
 }

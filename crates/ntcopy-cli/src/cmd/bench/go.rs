@@ -216,9 +216,7 @@ fn conclude(asked: &Asked<'_>, outcome: &Outcome) -> anyhow::Result<ExitCode> {
         say(&record, asked.common.json, &outcome.place)?;
     }
     let named = |mode: &str| asked.modes.iter().any(|asked| asked.as_str() == mode);
-    let is_asked = |line: &Unavailable| {
-        line.cell.is_some() || named(&line.mode) || asked.experiment == "phase"
-    };
+    let is_asked = |line: &Unavailable| line.cell.is_some() || named(&line.mode);
     Ok(judge(&record, outcome.stopped, &is_asked))
 }
 

@@ -2,19 +2,24 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::http::{HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport};
+use ntcopy_bench::experiment::http::{
+    self as http_experiment, HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport,
+};
 use ntcopy_bench::guest::Needs;
+use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::http;
 use ntcopy_bench::record::Unavailable;
 use ntcopy_bench::sample;
 use ntcopy_bench::units::Bytes;
 
+use super::against::Boots;
 use super::args::Common;
 use super::whole::Whole;
 
 const EXAMPLES: &str = "\
 Examples:
   ntcopy bench http --kernel um                   storaged and proxyd, in the kernel with the flag
+  ntcopy bench http --kernel um --against unpatched --sndbuf 4MiB     by today's kernel's plain sends
   ntcopy bench http --quick                       on this kernel, in a minute
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
@@ -29,8 +34,8 @@ goes through, and what it costs each process in CPU time. On a schedule, request
 offered rate whether or not others have been answered, the same in every mode: how long does an \
 answer take, from when its request was due?
 
-Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel \
-decides), sendfile (the backend copies nothing); storaged+proxyd also has vmsplice and auto. \
+Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel's \
+rule decides), sendfile (the backend copies nothing); storaged+proxyd also has vmsplice and auto. \
 nginx and HAProxy get the hint from `ntcopy run`. The daemons are started in a folder of their \
 own, and end with the measurement.
 
@@ -46,6 +51,10 @@ loopback its estimate decides more than what is compared does: with it, compare 
 With --hot-set a victim on the backend's CPU walks through a hot set of that size every 2 ms, line \
 after line in random order, and times itself; idle is the walk while nobody asks. A booted kernel \
 is put on one CPU of the host then, so that the kernel's copies and the victim share its caches.
+
+With --against two kernels are booted in turns: the one with the patches measures copy, nt and \
+adaptive (or --modes), the other plain sends, and all are compared with these. Connections ask \
+without a pause then; a rate would be another one in each boot.
 
 Proxies and backends are started anew for each pair: which memory a process got makes it some \
 hundredths faster or slower for as long as it lives, whatever its mode.
@@ -113,10 +122,37 @@ pub struct HttpArgs {
     /// --quick once]
     #[arg(long, value_name = "N")]
     starts: Option<u32>,
+    /// Compare, boot by boot, this kernel's sends with the plain ones of a kernel without the
+    /// patches
+    #[arg(long, value_name = "KERNEL", value_parser = ["unpatched"],
+          conflicts_with_all = ["rate", "baseline", "starts"])]
+    against: Option<String>,
 }
 
 impl HttpArgs {
     fn settings(&self) -> Settings {
+        let settings = self.as_asked();
+        if self.against.is_some() { one_boot(settings) } else { settings }
+    }
+
+    /// The boots of two kernels, if any are asked for.
+    fn boots(&self) -> Option<Boots<'_>> {
+        let defaults = http_experiment::defaults();
+        let asked: Vec<&str> = self.modes.iter().map(|mode| mode.as_str()).collect();
+        self.against.as_ref().map(|_| Boots {
+            common: &self.common,
+            against: Against::Unpatched,
+            modes: if asked.is_empty() {
+                BOOT_MODES.map(HttpMode::as_str).into()
+            } else {
+                asked.clone()
+            },
+            asked,
+            pairs: if self.common.quick { defaults.quick_pairs } else { defaults.pairs },
+        })
+    }
+
+    fn as_asked(&self) -> Settings {
         let sizes = |sizes: &[Bytes]| sizes.iter().map(|size| size.0).collect();
         Settings {
             stacks: self.stack.clone(),
@@ -140,6 +176,27 @@ impl HttpArgs {
     }
 }
 
+/// Modes of a boot that is compared with another kernel's, beside plain sends.
+const BOOT_MODES: [HttpMode; 2] = [HttpMode::Nt, HttpMode::Adaptive];
+
+/// What one boot measures of two that are compared, briefly.
+fn one_boot(mut settings: Settings) -> Settings {
+    let defaults = http_experiment::defaults();
+    if !settings.quick && settings.object_bytes.is_empty() {
+        settings.object_bytes.clone_from(&defaults.object_bytes);
+    }
+    if !settings.quick && settings.connections.is_empty() {
+        settings.connections.clone_from(&defaults.connections);
+    }
+    if settings.modes.is_empty() {
+        settings.modes = BOOT_MODES.into();
+    }
+    settings.quick = true;
+    settings.pairs = Some(defaults.quick_pairs);
+    settings.rate = Some(Rate::Off);
+    settings
+}
+
 /// CPUs of a booted kernel: its processes take turns, and what one of them costs then shows.
 const KERNEL_CPUS: u32 = 1;
 
@@ -154,6 +211,10 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
             && args.stack.iter().any(|asked| asked.as_str() == stack);
         names_mode || names_stack
     };
+    if args.against.is_some() && args.stack.len() > 1 {
+        eprintln!("ntcopy: --against compares two kernels, and --stack can name one stack then");
+        return Ok(ExitCode::from(2));
+    }
     let whole = Whole {
         common: &args.common,
         name: NAME,
@@ -161,6 +222,7 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
         // Else the kernel's copies and the victim may be on two.
         on_one_cpu: args.hot_set.is_some(),
         worker_args: Vec::new(),
+        boots: args.boots(),
         plan: &|cpus| http::plan(&args.settings(), cpus),
         needs: Needs::of_http,
         measure: sample::http::measure,

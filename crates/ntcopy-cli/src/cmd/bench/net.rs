@@ -27,7 +27,7 @@ or not others have been answered, the same in every mode: how long does a respon
 when its request was due?
 
 Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
-kernel decides); with --veth also nocache, the feature tx-nocache-copy of both devices. Both \
+kernel's rule decides); with --veth also nocache, the feature tx-nocache-copy of both devices. Both \
 sides send alike.
 
 With --veth, client and server are in two network namespaces that this program makes, joined by \
@@ -108,6 +108,7 @@ pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: false,
         worker_args: super::server_args(),
+        boots: None,
         plan: &|cpus| net::plan(&args.settings(), cpus),
         needs: Needs::of_net,
         measure: sample::net::measure,

@@ -26,7 +26,7 @@ half of a round trip's time, and what is printed of each mode are sockperf's lin
 its 99 % confidence interval. Below that, modes are compared by interleaved samples.
 
 Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
-kernel decides). Both sides send alike. Messages below net.core.ntcopy_min_bytes are never \
+kernel's rule decides). Both sides send alike. Messages below a page are never \
 copied non-temporally: there the modes show what asking costs.
 
 Sizes take KiB, MiB or GiB; lists are separated by commas.
@@ -82,6 +82,7 @@ pub fn run(args: &PingPongArgs) -> anyhow::Result<ExitCode> {
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: false,
         worker_args: super::server_args(),
+        boots: None,
         plan: &|cpus| pingpong::plan(&args.settings(), cpus),
         needs: Needs::of_pingpong,
         measure: sample::pingpong::measure,

@@ -15,6 +15,7 @@ use ntcopy_bench::sample::bulk::Options;
 use ntcopy_bench::sample::{MeasureError, Outcome, Progress};
 use ntcopy_kernel::{Kind, Machine};
 
+use super::against::Boots;
 use super::args::Common;
 use super::{go, not_a_clock, not_available, pin, signalled};
 
@@ -34,6 +35,8 @@ pub struct Whole<'a, P> {
     pub on_one_cpu: bool,
     /// The arguments of this program that lead to the other process, if it is this program.
     pub worker_args: Vec<String>,
+    /// Two kernels that are booted in turns instead of one, if that is asked for.
+    pub boots: Option<Boots<'a>>,
     /// Makes the plan for a kernel with these CPUs.
     pub plan: &'a dyn Fn(&Cpus) -> Result<P, PlanError>,
     /// What the plan needs of a kernel that is booted for it.
@@ -50,6 +53,11 @@ impl<P> Whole<'_, P> {
         if self.common.list {
             super::list(self.name);
             return Ok(ExitCode::SUCCESS);
+        }
+        // The inside of a boot measures what it is told, whatever that is compared with.
+        let refused = self.boots.as_ref().filter(|_| !self.common.measure_only);
+        if let Some(code) = refused.and_then(Boots::refused) {
+            return Ok(code);
         }
         if self.common.kernel == "host" { self.on_this_kernel() } else { self.in_a_booted_kernel() }
     }
@@ -104,6 +112,9 @@ impl<P> Whole<'_, P> {
                 kernel.name()
             )));
         }
+        if let Some(code) = self.boots.as_ref().and_then(|_| Boots::refused_kernel(kernel)) {
+            return Ok(code);
+        }
         let inside = Cpus { allowed: (0..self.kernel_cpus).collect(), sharing_l2: None };
         let plan = match self.planned(&inside) {
             Ok(plan) => plan,
@@ -119,7 +130,10 @@ impl<P> Whole<'_, P> {
             args: std::env::args_os().skip(1).collect(),
             command: guest::command_line(),
         };
-        let (code, stopped) = go::measured(&request);
+        let (code, stopped) = match &self.boots {
+            Some(boots) => boots.measured(&request)?,
+            None => go::measured(&request),
+        };
         go::judged(&place, code, || self.conclude(&place, stopped))
     }
 

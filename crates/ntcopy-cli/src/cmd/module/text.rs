@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ntcopy::socket::Errno;
 use ntcopy_kernel::module::{Lockdown, SecureBoot, Status, Taint};
 use serde_json::{Value, json};
 
@@ -129,8 +130,12 @@ fn module(out: &mut String, found: &Found) {
             row(out, "detached, open", &sockets(info.lingering));
         }
         Ok(None) => row(out, "attached", "unknown: there is no /dev/ntcopy"),
+        Err(Errno::ACCESS) => {
+            row(out, "attached", "unknown: /dev/ntcopy is for root, and for members of its group");
+        }
         Err(errno) => row(out, "attached", &format!("unknown: /dev/ntcopy: {errno}")),
     }
+    row(out, "can be attached", "unix streams, UDP; for TCP: ethtool -K DEV tx-nocache-copy on");
     for (pid, name) in &found.holders {
         row(out, "open in", &format!("process {pid} ({name})"));
     }

@@ -82,7 +82,7 @@ pub struct KernelFound {
     /// Why the kernel could not be asked, if so.
     pub probe_error: Option<String>,
     pub sysctl_ntcopy: Option<u8>,
-    pub sysctl_ntcopy_min_bytes: Option<u64>,
+    pub sysctl_ntcopy_cache_bytes: Option<u64>,
     /// What the kernel counted so far, if it counts.
     pub counted: Option<std::collections::BTreeMap<String, u64>>,
 }
@@ -222,7 +222,7 @@ fn kernel() -> KernelFound {
         support: support.name(),
         probe_error,
         sysctl_ntcopy: sysctl.ntcopy,
-        sysctl_ntcopy_min_bytes: sysctl.min_bytes,
+        sysctl_ntcopy_cache_bytes: sysctl.cache_bytes,
         counted: counted.map(socket::Counters::into_map),
     }
 }

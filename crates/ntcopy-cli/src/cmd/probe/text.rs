@@ -165,7 +165,7 @@ fn kernel(out: &mut String, found: &Findings) {
     let flag = match (&kernel.probe_error, kernel.msg_ntcopy) {
         (Some(error), _) => format!("unknown: {error}"),
         (None, true) if kernel.support == "module" => {
-            "by the module, on attached sockets".to_owned()
+            "by the module, on attached sockets: unix streams, UDP".to_owned()
         }
         (None, true) => "yes".to_owned(),
         (None, false) => "no (the module brings it: ntcopy module status; ntcopy bench unix \
@@ -175,7 +175,7 @@ fn kernel(out: &mut String, found: &Findings) {
     row(out, "MSG_NTCOPY", &flag);
     let number = |value: Option<u64>| value.map_or("not there".to_owned(), |v| v.to_string());
     row(out, "net.core.ntcopy", &number(kernel.sysctl_ntcopy.map(u64::from)));
-    row(out, "  ..._min_bytes", &number(kernel.sysctl_ntcopy_min_bytes));
+    row(out, "  ..._cache_bytes", &number(kernel.sysctl_ntcopy_cache_bytes));
     match &kernel.counted {
         None => row(out, "counted", "not there"),
         Some(counted) => {

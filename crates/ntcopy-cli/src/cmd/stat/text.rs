@@ -9,8 +9,8 @@ use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
 
 /// Name in the kernel, head of the column, and what it means.
 const REASONS: [(&str, &str, &str); 5] = [
-    (uapi::STAT_FITS_CACHE, "fits", "cheaper copied normally, by size or cost"),
-    (uapi::STAT_TOO_SMALL, "small", "below net.core.ntcopy_min_bytes, or a page"),
+    (uapi::STAT_FITS_CACHE, "fits", "comes round within ntcopy_cache_bytes"),
+    (uapi::STAT_TOO_SMALL, "small", "pieces below a page"),
     (uapi::STAT_CHECKSUMMED, "checksum", "checksummed while copied"),
     (uapi::STAT_SOFTWARE_TLS, "TLS", "encrypted by the CPU right away"),
     (uapi::STAT_NOT_SUPPORTED, "other", "no such copy here, or nothing to copy"),
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(totals.lines().count(), 2 + REASONS.len(), "{totals}");
         assert!(totals.lines().all(|line| line.len() <= 80), "{totals}");
         assert!(totals.contains("  non-temporal      3.00 GB   75.0 %\n"), "{totals}");
-        assert!(totals.contains("  too small         4.09 kB   <0.1 %  below"), "{totals}");
+        assert!(totals.contains("  too small         4.09 kB   <0.1 %  pieces below"), "{totals}");
         for text in [so_far(&reading), summary(&testing::interval(2000, MIXED))] {
             assert!(text.contains("4.00 GB were hinted") && text.contains("75.0 %"), "{text}");
         }

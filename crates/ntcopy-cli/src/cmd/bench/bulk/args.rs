@@ -81,8 +81,8 @@ Hot: the same buffer in every call. Cold: the next one in a region of four times
 cache (--region). Where the destination is cold, the library is told the region as the total of \
 a stream, as a program that streams would tell it.
 
-Peers: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2 (if it \
-is installed), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
+Peers: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2, \
+llvm-libc and rte-memcpy (if they are there: docs/MEMCPY.md), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
 name. libc, as it is, is what all are compared with.
 
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
@@ -111,6 +111,9 @@ pub struct MemcpyArgs {
     /// Memory that a cold side walks through [default: four times the last-level cache]
     #[arg(long, value_name = "SIZE")]
     region: Option<Bytes>,
+    /// How far into a page sources begin, where destinations begin with one
+    #[arg(long, value_name = "SIZE", default_value = "0")]
+    source_offset: Bytes,
     /// The corrected threshold of libc-tuned [default: three quarters of CPUID's level-3 cache]
     #[arg(long, value_name = "SIZE")]
     libc_threshold: Option<Bytes>,
@@ -127,6 +130,7 @@ impl MemcpyArgs {
             threads: self.threads.clone(),
             region_bytes: self.region.map(|size| size.0),
             tuned_threshold_bytes: self.libc_threshold.map(|size| size.0),
+            source_offset_bytes: self.source_offset.0,
             small_pages: self.common.pages == Pages::Small,
             cpus: self.common.cpus.clone(),
             pairs: self.common.pairs,

@@ -1,0 +1,142 @@
+//! The kernel rule's number, from sends: plain and obeyed ones, by how much is in flight.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use ntcopy_bench::advice::{CacheBytes, Gains, cache_bytes_by};
+use ntcopy_bench::record::Record;
+use ntcopy_bench::run::Stop;
+use ntcopy_bench::sample;
+use ntcopy_bench::units::Bytes;
+use serde_json::{Value, json};
+
+use crate::cmd::advise::check::until_ended;
+use crate::cmd::bench;
+
+/// The setting.
+const SYSCTL: &str = "net.core.ntcopy_cache_bytes";
+/// One object is sent again and again, so that the source is hot; with so many in flight it is the
+/// sockets' memory that comes round, from half a MiB to beyond most caches.
+const SOCKETS: &str = "1,2,3,4,6,8,12,16,24,32,48,64,96,128,192,256,384";
+const OBJECT: &str = "256KiB";
+
+/// How it is measured.
+pub struct How<'a> {
+    /// The kernel, as `ntcopy bench --kernel` names it.
+    pub kernel: &'a str,
+    /// Where the record goes, if that was said.
+    pub record: Option<&'a Path>,
+    /// Whether the record is to go when all is said.
+    pub dry_run: bool,
+    /// Sockets instead of the usual ones: for tests.
+    pub sockets: Option<&'a str>,
+    /// Measure what is not a timing, too.
+    pub allow_not_a_timing: bool,
+}
+
+/// What came of it.
+pub struct Measured {
+    number: CacheBytes,
+    kernel: String,
+    /// Where the record is, if it stays.
+    record: Option<PathBuf>,
+    took: Duration,
+}
+
+/// Measures, by this program's own experiment; or gives the exit code of that, which has said why.
+pub fn measure(how: &How<'_>) -> anyhow::Result<Result<Measured, ExitCode>> {
+    let begin = Instant::now();
+    let aside = tempfile::tempdir().context("cannot make a folder for the record")?;
+    let kept = match (how.record, how.dry_run) {
+        (_, true) => None,
+        (Some(place), false) => Some(place.to_owned()),
+        (None, false) => Some(
+            sample::default_place(&sample::new_id("unix", &ntcopy_bench::guest::command_line()))
+                .context("neither XDG_DATA_HOME nor HOME names a directory: say --record DIR")?,
+        ),
+    };
+    let place = kept.clone().unwrap_or_else(|| aside.path().join("record"));
+    let stop = Stop::on_signals().context("cannot watch for signals")?;
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.args(["bench", "unix", "--kernel", how.kernel, "--modes", "nt", "--quick"]);
+    command.args(["--sockets", how.sockets.unwrap_or(SOCKETS)]);
+    command.args(["--object", OBJECT, "--dataset", OBJECT, "--out"]).arg(&place);
+    if how.allow_not_a_timing {
+        command.arg("--allow-not-a-timing");
+    }
+    // It shows how far it is; its table is not what was asked for.
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = command.spawn().context("cannot start the experiment")?;
+    let status = match until_ended(&mut child, &stop)? {
+        Ok(status) => status,
+        Err(signal) => return Ok(Err(bench::signalled(signal))),
+    };
+    if !status.success() {
+        let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+        return Ok(Err(ExitCode::from(code)));
+    }
+    let record = Record::read(&place)?;
+    let number = cache_bytes_by(&record).context("the record holds no sends to compare")?;
+    let kernel = format!("{} ({})", record.machine.kernel_release, record.machine.kernel_kind);
+    Ok(Ok(Measured { number, kernel, record: kept, took: begin.elapsed() }))
+}
+
+impl Measured {
+    /// The line for `/etc/sysctl.d`, and what it rests on.
+    pub fn text(&self) -> String {
+        let CacheBytes { bytes, gains, gain } = &self.number;
+        let figure = gain.as_ref().map_or(String::new(), |gain| {
+            let (low, high) = gain.ci;
+            format!(": {:.2}x ({low:.2}-{high:.2}) over {} cells", gain.ratio, gain.cells)
+        });
+        let from = Bytes(*bytes);
+        let says = match gains {
+            Gains::From => format!("Obeyed hints win where {from} and more come round{figure}."),
+            Gains::Everywhere => format!(
+                "Obeyed hints win from {from} that come round on, the least that was \
+                 measured{figure}."
+            ),
+            Gains::Nowhere => format!(
+                "Obeyed hints win nowhere: with {from} all that was measured is copied normally. \
+                 The kernel's default may be as good; ntcopy advise does not set this."
+            ),
+        };
+        format!(
+            "{SYSCTL} = {bytes}\n{says}\nMeasured in {:.0} s, in {}.\n",
+            self.took.as_secs_f64(),
+            self.kernel
+        )
+    }
+
+    /// The same for programs.
+    pub fn json(&self) -> Value {
+        let CacheBytes { bytes, gains, gain } = &self.number;
+        let wins = match gains {
+            Gains::From => "from",
+            Gains::Everywhere => "everywhere",
+            Gains::Nowhere => "nowhere",
+        };
+        json!({
+            "sysctl": SYSCTL,
+            "bytes": bytes,
+            "wins": wins,
+            "gain": gain.as_ref().map(ntcopy_report::advice::gain_json),
+            "kernel": self.kernel,
+            "record": self.record,
+            "seconds": self.took.as_secs_f64(),
+        })
+    }
+
+    /// Says where the record is, and what to do with the number.
+    pub fn say_where(&self) {
+        match &self.record {
+            Some(place) => eprintln!(
+                "record: {}; ntcopy advise --apply DIR writes the setting by it",
+                place.display()
+            ),
+            None => eprintln!("no record is kept (--dry-run)"),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The rule that decides whether a hinted copy bypasses the caches: the kernel's own test of it,
+//! KUnit's suite `nontemporal`, in a booted kernel.
+
+use std::fs;
+use std::process::{Command, Output};
+
+/// The cases of the suite, those of a parameter each for itself.
+const CASES: usize = 11;
+
+fn ntcopy(arguments: &[&str]) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    program.args(arguments).output().expect("the program that this package builds can be run")
+}
+
+#[test]
+fn the_kernel_decides_by_the_rule() {
+    let folder = tempfile::tempdir().expect("a folder for what the kernel says");
+    let console = folder.path().join("console");
+    let path = console.to_str().expect("a path in UTF-8");
+    let mut boot = vec!["kernel", "boot", "--timeout", "120", "--console", path];
+    boot.extend(["--append", "kunit.enable=1", "--append", "kunit.autorun=1", "--", "true"]);
+    let output = ntcopy(&boot);
+    let said = fs::read_to_string(&console).unwrap_or_default();
+    assert!(output.status.success(), "{:?}\n{said}", output.status);
+    // printk may put a time in front of a line.
+    let ends = |end: &str| said.lines().any(|line| line.trim_end().ends_with(end));
+    let totals = format!("# Totals: pass:{CASES} fail:0 skip:0 total:{CASES}");
+    assert!(ends(&totals), "not {totals:?} in\n{said}");
+    assert!(ends("ok 1 nontemporal") && !said.contains("not ok "), "{said}");
+}
