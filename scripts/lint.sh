@@ -16,6 +16,10 @@ echo "lint: cargo fmt"
 cargo fmt --all --check
 echo "lint: clippy"
 cargo clippy --workspace --all-targets --locked -q -- -D warnings
+echo "lint: the fuzz targets' lock files"
+for manifest in crates/*/fuzz/Cargo.toml; do
+	cargo metadata --locked --format-version 1 --manifest-path "$manifest" >/dev/null
+done
 echo "lint: documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q
 echo "lint: shell"

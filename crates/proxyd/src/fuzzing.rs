@@ -7,6 +7,9 @@ use crate::http::{
     parse_response, write_request, write_response,
 };
 
+/// Bytes of an input of [`chunked`] that say where its body is cut.
+const CUTS: usize = 8;
+
 const FACTS: Facts = Facts {
     client: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
     scheme: Scheme::Http,
@@ -25,13 +28,40 @@ pub fn request(bytes: &[u8]) {
         .find(|found| !matches!(found, Ok(None)))
         .unwrap_or(Ok(None));
     assert_eq!(end, in_pieces, "the head's end depends on how it comes");
-    chunked(bytes);
     if let Ok(Some(end)) = end {
         let (head, body) = bytes.split_at(end);
         passed_on(head, &limits);
-        response(head, &limits);
-        chunked(body);
+        in_steps(body);
     }
+}
+
+/// Takes the bytes for a backend's answer, and panics if the client could see another one than the
+/// proxy did.
+pub fn response(bytes: &[u8]) {
+    let limits = Limits { head_bytes: 4096, line_bytes: 1024, headers: 32, body_bytes: 0 };
+    if let Ok(Some(end)) = Scanner::default().find_end(bytes, &limits) {
+        let (head, body) = bytes.split_at(end);
+        answered(head, &limits);
+        in_steps(body);
+    }
+}
+
+/// Takes the bytes for a chunked body, cut where its first bytes say, and panics if it is another
+/// one than in a piece.
+pub fn chunked(bytes: &[u8]) {
+    let (cuts, body) = bytes.split_at(bytes.len().min(CUTS));
+    let mut cuts = cuts.iter().cycle().map(|cut| usize::from(*cut).max(1));
+    let in_pieces = decode(body, || cuts.next().unwrap_or(1));
+    assert_eq!(in_pieces, decode(body, || body.len().max(1)), "cut anywhere");
+    in_steps(body);
+}
+
+/// Takes the bytes for what a client sends on a stream of HTTP/3, and its lines for the fields of
+/// a request. Panics if the lines that become of them are another request.
+#[cfg(feature = "quic")]
+pub fn fields(bytes: &[u8]) {
+    crate::quic::fuzzing::frames(bytes);
+    crate::quic::fuzzing::lines(bytes);
 }
 
 /// What the backend gets of a request is the request that was understood.
@@ -57,7 +87,7 @@ fn passed_on(head: &[u8], limits: &Limits) {
 }
 
 /// What the client gets of a response is the response that was understood.
-fn response(head: &[u8], limits: &Limits) {
+fn answered(head: &[u8], limits: &Limits) {
     for method in [Method::Safe, Method::Head] {
         let Ok(response) = parse_response(head, method, limits) else { continue };
         let mut out = Vec::new();
@@ -70,15 +100,16 @@ fn response(head: &[u8], limits: &Limits) {
 }
 
 /// A chunked body is the same however it comes.
-fn chunked(body: &[u8]) {
-    let whole = decode(body, body.len().max(1));
+fn in_steps(body: &[u8]) {
+    let whole = decode(body, || body.len().max(1));
     for step in [1, 2, 7] {
-        assert_eq!(decode(body, step), whole, "in steps of {step}");
+        assert_eq!(decode(body, || step), whole, "in steps of {step}");
     }
 }
 
-/// The payload and the bytes that the body took; `None` if it is refused or incomplete.
-fn decode(body: &[u8], step: usize) -> Option<(Vec<u8>, usize)> {
+/// The payload and the bytes that the body took; `None` if it is refused or incomplete. `step` is
+/// the length of the next piece that comes.
+fn decode(body: &[u8], mut step: impl FnMut() -> usize) -> Option<(Vec<u8>, usize)> {
     let (mut chunks, mut payload, mut at, mut seen) = (Chunks::default(), Vec::new(), 0, 0);
     loop {
         let (used, event) = chunks.next(&body[at..seen]).ok()?;
@@ -89,7 +120,7 @@ fn decode(body: &[u8], step: usize) -> Option<(Vec<u8>, usize)> {
         match event {
             Event::End => return Some((payload, at)),
             Event::More if seen == body.len() => return None,
-            Event::More => seen = (seen + step).min(body.len()),
+            Event::More => seen = (seen + step()).min(body.len()),
             _ => {}
         }
     }

@@ -11,6 +11,7 @@ mod bodies;
 mod context;
 mod exchange;
 mod fields;
+pub(crate) mod fuzzing;
 mod message;
 mod socket;
 mod upstream;

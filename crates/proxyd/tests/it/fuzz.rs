@@ -59,6 +59,24 @@ fn mutate(seed: &[u8], seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// The check on every seed, on mutations of them, and on a long pattern.
+fn hold(check: fn(&[u8]), seeds: &[Vec<u8>]) {
+    seeds.iter().for_each(|seed| check(seed));
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for round in 0..5000 {
+        let seed = &seeds[round % seeds.len()];
+        let bytes = mutate(seed, seeds, &mut random);
+        if std::panic::catch_unwind(|| check(&bytes)).is_err() {
+            panic!("add to the corpus: {}", bytes.escape_ascii());
+        }
+    }
+    check(&pattern(5000));
+}
+
+fn owned(seeds: &[&[u8]]) -> Vec<Vec<u8>> {
+    seeds.iter().map(|seed| seed.to_vec()).collect()
+}
+
 #[test]
 fn no_mutation_of_the_corpus_is_understood_in_two_ways() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/request");
@@ -66,14 +84,34 @@ fn no_mutation_of_the_corpus_is_understood_in_two_ways() {
     files.sort();
     let seeds: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
     assert!(seeds.len() >= 16);
-    seeds.iter().for_each(|seed| proxyd::fuzzing::request(seed));
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for round in 0..5000 {
-        let seed = &seeds[round % seeds.len()];
-        let bytes = mutate(seed, &seeds, &mut random);
-        if std::panic::catch_unwind(|| proxyd::fuzzing::request(&bytes)).is_err() {
-            panic!("add to the corpus: {}", bytes.escape_ascii());
-        }
-    }
-    proxyd::fuzzing::request(&pattern(5000));
+    hold(proxyd::fuzzing::request, &seeds);
+}
+
+#[test]
+fn no_mutated_answer_or_chunked_body_is_understood_in_two_ways() {
+    let answers: [&[u8]; 4] = [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 7\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\n",
+    ];
+    hold(proxyd::fuzzing::response, &owned(&answers));
+    let bodies: [&[u8]; 3] = [
+        b"\x01\x02\x03\x04\x05\x06\x07\x085;e=1\r\nhello\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\n",
+        b"\x01\x01\x09\x01\x01\x01\x02\x010\r\n\r\n",
+        b"\x40\x01\x09\x01\x01\x01\x02\x0111;a=\"x\"\r\n0123456789abcdef!\r\n00\r\n\r\n",
+    ];
+    hold(proxyd::fuzzing::chunked, &owned(&bodies));
+}
+
+#[cfg(feature = "quic")]
+#[test]
+fn no_mutated_field_of_http_3_becomes_another_request() {
+    let seeds: [&[u8]; 3] = [
+        b"GET https://h:8443/p?q\ncookie:a=1\ncookie:b=2\nx:y",
+        b"PUT https://h/\ncontent-length:5\nhost:h\nte:trailers",
+        // A HEADERS frame: GET, https, :authority h, :path twice.
+        b"\x01\x0a\x00\x00\xd1\xd7\x50\x01h\xc1\x51\x00",
+    ];
+    hold(proxyd::fuzzing::fields, &owned(&seeds));
 }
