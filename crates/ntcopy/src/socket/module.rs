@@ -90,11 +90,14 @@ fn older(module: &u32) -> &'static str {
 
 /// Asks the module that is loaded, if one is.
 pub(super) fn other_series() -> Option<OtherSeries> {
-    info().ok().flatten().and_then(|info| differs(&info))
+    info().ok().flatten().and_then(|info| OtherSeries::of(&info))
 }
 
-fn differs(info: &uapi::ModuleInfo) -> Option<OtherSeries> {
-    (info.series != uapi::MODULE_SERIES).then_some(OtherSeries(info.series))
+impl OtherSeries {
+    /// The module's series, if it is not the one of this library.
+    pub fn of(info: &uapi::ModuleInfo) -> Option<OtherSeries> {
+        (info.series != uapi::MODULE_SERIES).then_some(OtherSeries(info.series))
+    }
 }
 
 impl<T> Answer<T> {
@@ -143,7 +146,7 @@ fn device() -> Result<Option<&'static OwnedFd>, Errno> {
 
 fn speaks_our_interface(device: &OwnedFd) -> bool {
     let mut info = uapi::ModuleInfo::default();
-    ioctl(device, uapi::IOC_INFO, &mut info).is_ok() && differs(&info).is_none()
+    ioctl(device, uapi::IOC_INFO, &mut info).is_ok() && OtherSeries::of(&info).is_none()
 }
 
 /// What an ioctl of the module takes and fills in.
@@ -172,9 +175,9 @@ mod tests {
     #[test]
     fn a_module_of_another_series_is_named_with_both_numbers() {
         let info = |series| uapi::ModuleInfo { series, ..uapi::ModuleInfo::default() };
-        assert_eq!(differs(&info(uapi::MODULE_SERIES)), None);
+        assert_eq!(OtherSeries::of(&info(uapi::MODULE_SERIES)), None);
         for (series, older) in [(1, "the module is the older"), (3, "this program is the older")] {
-            let text = differs(&info(series)).expect("another one").to_string();
+            let text = OtherSeries::of(&info(series)).expect("another one").to_string();
             let both = format!("series {series} of its interface, and this program series 2: ");
             assert!(text.contains(&both) && text.contains(older), "{text}");
         }
