@@ -60,11 +60,13 @@ fn wanted(fd: c_int) -> Option<Kind> {
     let families = Families::from_bits(FAMILIES.load(Relaxed));
     let wanted = match sys::getsockopt::<c_int>(fd, libc::SO_DOMAIN).ok()? {
         libc::AF_UNIX => families.contains(Families::UNIX),
-        libc::AF_INET | libc::AF_INET6 => match sys::getsockopt::<c_int>(fd, libc::SO_PROTOCOL).ok()? {
-            libc::IPPROTO_TCP | libc::IPPROTO_MPTCP => families.contains(Families::TCP),
-            libc::IPPROTO_UDP | libc::IPPROTO_UDPLITE => families.contains(Families::UDP),
-            _ => false,
-        },
+        libc::AF_INET | libc::AF_INET6 => {
+            match sys::getsockopt::<c_int>(fd, libc::SO_PROTOCOL).ok()? {
+                libc::IPPROTO_TCP | libc::IPPROTO_MPTCP => families.contains(Families::TCP),
+                libc::IPPROTO_UDP | libc::IPPROTO_UDPLITE => families.contains(Families::UDP),
+                _ => false,
+            }
+        }
         _ => false,
     };
     if !wanted {

@@ -129,8 +129,10 @@ impl Settings {
 fn kernel_obstacle(support: Support) -> Option<String> {
     (support == Support::None).then(|| match socket::other_series() {
         Some(other) => other.to_string(),
-        None => "this kernel does not know MSG_NTCOPY; one that does: ntcopy kernel boot -- COMMAND"
-            .to_owned(),
+        None => {
+            "this kernel does not know MSG_NTCOPY; one that does: ntcopy kernel boot -- COMMAND"
+                .to_owned()
+        }
     })
 }
 

@@ -55,8 +55,8 @@ static void filter(int link)
 	CHECK(syscall(SYS_read, link, &listener, 1) == 1);
 }
 
-/* The setting of the socket that a process has at this number. */
-static int *mode_of(pid_t pid, int fd)
+/* The setting of the socket that a process has at this number, or why there is none. */
+static int mode_of(pid_t pid, int fd, int **mode)
 {
 	char path[64], name[64];
 	ssize_t size;
@@ -64,16 +64,19 @@ static int *mode_of(pid_t pid, int fd)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
 	size = readlink(path, name, sizeof(name) - 1);
 	if (size < 0)
-		return NULL;
+		return -EBADF;
 	name[size] = 0;
+	if (strncmp(name, "socket:", 7))
+		return -ENOTSOCK;
 	for (int at = 0; at < SOCKETS; at++) {
 		if (!sockets[at].name[0])
 			strcpy(sockets[at].name, name);
+		*mode = &sockets[at].mode;
 		if (!strcmp(sockets[at].name, name))
-			return &sockets[at].mode;
+			return 0;
 	}
 	CHECK(!"there is room for every socket");
-	return NULL;
+	return -ENFILE;
 }
 
 /* Between a process's memory and ours. */
@@ -90,11 +93,11 @@ static int answer(const struct seccomp_notif *call)
 {
 	const unsigned long long *args = (const void *)call->data.args;
 	pid_t pid = (pid_t)call->pid;
-	int *mode = mode_of(pid, (int)args[0]), value;
+	int *mode, value, error = mode_of(pid, (int)args[0], &mode);
 	socklen_t size;
 
-	if (!mode)
-		return -EBADF;
+	if (error)
+		return error;
 	if (call->data.nr == SYS_setsockopt) {
 		CHECK(args[4] == sizeof(value));
 		move(false, pid, &value, args[3], sizeof(value));

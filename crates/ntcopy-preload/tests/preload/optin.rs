@@ -7,8 +7,7 @@ use crate::built::{alone, filters, library, program, run, shared};
 /// The program under the library and the spy, and under a kernel that takes the option or refuses
 /// its values.
 fn under(kernel: &str, what: &str) -> Command {
-    let mut command =
-        alone(&program("gcc", "fake").expect("gcc"), &[library(), &shared("spy")]);
+    let mut command = alone(&program("gcc", "fake").expect("gcc"), &[library(), &shared("spy")]);
     command.env("NTCOPY_PRELOAD_FILTERS", (filters() + 1).to_string());
     command.arg(kernel).arg(program("gcc", "optin").expect("gcc")).arg(what);
     command

@@ -44,8 +44,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 4] =
-        [Setting::None, Setting::Flagged, Setting::Every, Setting::Obey];
+    pub const ALL: [Setting; 4] = [Setting::None, Setting::Flagged, Setting::Every, Setting::Obey];
 
     /// The option's value.
     pub fn value(self) -> c_int {

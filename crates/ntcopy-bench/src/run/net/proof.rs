@@ -78,13 +78,12 @@ fn fits(added: &BTreeMap<String, u64>, mode: Mode, sent: Sent) -> Result<(), Str
         Mode::Adaptive => (all == bytes, "all of them under some name"),
         Mode::Nt => {
             let [nontemporal, small, read] =
-                [uapi::STAT_NONTEMPORAL, uapi::STAT_TOO_SMALL, uapi::STAT_READ_BY_KERNEL].map(count);
+                [uapi::STAT_NONTEMPORAL, uapi::STAT_TOO_SMALL, uapi::STAT_READ_BY_KERNEL]
+                    .map(count);
             let too_small = sent.too_small();
             let is_any = nontemporal + read > 0 || too_small == bytes;
-            let right = all == bytes
-                && nontemporal + small + read == bytes
-                && small >= too_small
-                && is_any;
+            let right =
+                all == bytes && nontemporal + small + read == bytes && small >= too_small && is_any;
             (right, "all of them as non-temporal, too small or read by the kernel")
         }
         Mode::Copy | Mode::Vmsplice | Mode::Idle => (all == 0, "none of them"),
