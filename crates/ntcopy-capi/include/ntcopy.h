@@ -288,8 +288,9 @@ int ntcopy_socket_probe(void);
  *
  * support is what ntcopy_socket_enable() answered for this socket, or for the
  * listener that accepted it; with NTCOPY_SUPPORT_NONE these are the plain calls. It
- * is believed: on a socket that did not opt in the kernel ignores the hint. The bits
- * of the source mean nothing here yet and do no harm. Bytes, errors, order and
+ * is believed: on a socket that did not opt in the kernel ignores the flag, or, as
+ * kernels do that don't know it, refuses it (TLS). The bits of the source mean
+ * nothing here yet and do no harm. Bytes, errors, order and
  * partial sends are the same with and without. As with send(2), SIGPIPE comes unless
  * flags has MSG_NOSIGNAL, and NULL for bytes is -EFAULT.
  *

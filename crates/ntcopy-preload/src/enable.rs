@@ -49,12 +49,6 @@ pub fn enable(fd: c_int) -> bool {
     }
 }
 
-/// Whether the flag may be refused: the module takes it out on its way to the kernel's own code, but
-/// what comes between them later, such as TLS in the kernel, gets to see it.
-pub fn may_be_refused() -> bool {
-    TAKER.load(Relaxed) == MODULE
-}
-
 /// What a socket is set to that opts in here.
 fn wanted() -> c_int {
     if OBEYED.load(Relaxed) { uapi::SOCK_OBEY } else { uapi::SOCK_FLAGGED }

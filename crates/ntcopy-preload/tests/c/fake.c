@@ -2,11 +2,12 @@
  *
  * Plays a kernel that has SO_NTCOPY, for a program on one that has not:
  *
- *   fake taken|refused PROGRAM [ARGUMENT...]
+ *   fake taken|refused|picky PROGRAM [ARGUMENT...]
  *
  * A filter of system calls has every getsockopt() and setsockopt() of the option
  * answered here: settings are kept by socket, and "refused" refuses all of them
- * with EINVAL, as a kernel of another interface. FAKE_SETS says how often one was
+ * with EINVAL, as a kernel of another interface; "picky" takes them, and refuses
+ * send() with the flag as a TLS socket does that did not opt in. FAKE_SETS says how often one was
  * set. Accepted sockets inherit nothing here.
  */
 #include <linux/audit.h>
@@ -27,12 +28,16 @@ static struct {
 } sockets[SOCKETS];
 
 static int sets;
-static bool refuses;
+static bool refuses, is_picky;
 
 static void filter(int link)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[3])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, is_picky ? MSG_NTCOPY : 0, 0, 8),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getsockopt, 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 5),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
@@ -43,7 +48,7 @@ static void filter(int link)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
 	};
-	struct sock_fprog program = { .len = 10, .filter = code };
+	struct sock_fprog program = { .len = 14, .filter = code };
 	long listener;
 
 	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
@@ -143,7 +148,8 @@ int main(int count, char **arguments)
 
 	CHECK(count > 2);
 	refuses = !strcmp(arguments[1], "refused");
-	CHECK(refuses || !strcmp(arguments[1], "taken"));
+	is_picky = !strcmp(arguments[1], "picky");
+	CHECK(refuses || is_picky || !strcmp(arguments[1], "taken"));
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, link));
 	child = fork();
 	CHECK(child >= 0);

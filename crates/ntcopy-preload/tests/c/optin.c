@@ -167,6 +167,18 @@ int main(int count, char **arguments)
 		once(NTCOPY_SOCK_OBEY, plain);
 		programs_own(NTCOPY_SOCK_OBEY, plain);
 		found();
+	} else if (!strcmp(what, "picky")) {
+		int pair[2];
+
+		pair_of(AF_UNIX, SOCK_STREAM, pair);
+		errno = 55;
+		for (int at = 0; at < 3; at++) {
+			plain(pair[0], pair[1]);
+			CHECK(errno == 55);
+		}
+		CHECK(kernel_says(pair[0], SO_NTCOPY) == NTCOPY_SOCK_FLAGGED);
+		CHECK(send(pair[0], bytes, LARGE, MSG_NTCOPY) == -1 && errno == EOPNOTSUPP);
+		close_pair(pair);
 	} else if (!strcmp(what, "refused")) {
 		int pair[2];
 

@@ -20,6 +20,11 @@ fn a_socket_opts_in_once_and_the_program_finds_its_own_setting() {
 }
 
 #[test]
+fn a_socket_that_refuses_the_flag_is_sent_to_plainly() {
+    run(&mut under("picky", "picky"));
+}
+
+#[test]
 fn a_kernel_that_refuses_the_value_gets_plain_sends() {
     for mode in ["adaptive", "nt"] {
         run(under("refused", "refused").env("NTCOPY_PRELOAD_MODE", mode));
