@@ -66,7 +66,7 @@ fn by_option(fd: c_int, found: c_int) -> bool {
     let wanted = wanted();
     // Before it is set: another thread may read it at once.
     options::note(fd, Setter::Library);
-    // An older kernel may refuse the value, and any may lack memory: the sends stay as they are.
+    // An older kernel may refuse the value: the sends stay as they are.
     sys::setsockopt(fd, uapi::SO_NTCOPY, wanted).is_ok() && wanted == uapi::SOCK_FLAGGED
 }
 
