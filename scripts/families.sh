@@ -32,8 +32,7 @@ compares the bytes, and prints what `/proc/net/ntcopy_stat` counted.
   without a line of its own: its bytes are `nontemporal_bytes`.
 - Where the kernel reads the bytes while it copies them, or right after, to checksum or to encrypt
   them, or as the only reader that there is (netlink, AF_ALG), it keeps them in cache, and says so:
-  `read_by_kernel_bytes`. A header that the kernel looks at first is copied on its own, and may be the
-  few non-temporal bytes beside them.
+  `read_by_kernel_bytes`.
 - `not_supported_bytes` were not copied at all, or copied by a loop that knows no hint: a splice that
   hands pages over.
 - Pieces of less than a page are copied normally, hint or not: `too_small_bytes`.
