@@ -21,6 +21,7 @@ import sys
 import time
 
 MSG_NTCOPY = 0x1000000
+SO_NTCOPY, FLAGGED = 0x4e54, 1
 OBEY = "2"
 SIZE = 256 << 10
 ROUNDS = 2000
@@ -45,6 +46,7 @@ def measure():
         mode.write(OBEY)
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * SIZE)
+    near.setsockopt(socket.SOL_SOCKET, SO_NTCOPY, FLAGGED)
     data, into = bytearray(os.urandom(SIZE)), bytearray(SIZE)
     for _ in range(ROUNDS):
         plain = receive_ns(near, far, data, into, 0)

@@ -3,10 +3,10 @@
 #
 # The suite in every kernel that looks for faults: built, booted in QEMU, run
 # with the hint's whole path under KASAN, lockdep, kmemleak and UBSAN, then under
-# KCSAN, then with user copies and allocations that fail. The first hint patches
-# the kernel, once a boot: so each call that can be the first is it in a boot of
-# its own, under lockdep. Under KCSAN, random programs send while the sysctl
-# changes. A failed test fails this, and so does any report of a kernel about
+# KCSAN, then with user copies and allocations that fail. The first socket that
+# opts in patches the kernel, once a boot, and so may the sysctl: each is the first
+# in a boot of its own, under lockdep. Under KCSAN, random programs send while the
+# sysctl changes. A failed test fails this, and so does any report of a kernel about
 # itself.
 #
 # usage: scripts/check-kernels.sh NTCOPY [KERNEL...]
@@ -63,15 +63,10 @@ boot() {
 	fi
 }
 
-# The first hint by each call, and one for which there is no memory.
+# The first to patch the kernel, and one for which there is no memory.
 first_hints() {
-	calls=calls.tcp_obeyed
-	boot "$1" first-sendto "$work/bin/calls" -r $calls.send_sendto_sendmsg_sendmmsg
-	boot "$1" first-sendmsg "$work/bin/flags" -r more.tcp_obeyed.parts_of_one_send
-	boot "$1" first-setsockopt "$work/bin/calls" -r $calls.write_and_writev
+	boot "$1" first-setsockopt "$work/bin/calls" -r calls.tcp_obeyed.write_and_writev
 	boot "$1" first-sysctl "$work/bin/calls" -r calls.tcp_all.write_and_writev
-	boot "$1" first-uring-send "$work/bin/calls" -r $calls.io_uring
-	boot "$1" first-uring-send-zc "$work/bin/calls" -r $calls.io_uring_zerocopy
 	boot "$1" first-without-memory sh "$root/kernel/selftests/faults.sh" --first "$work/bin" 1 20
 }
 

@@ -39,29 +39,29 @@ die() {
 	exit 1
 }
 
-# The text of a file that a patch adds.
-added() {
-	awk -v file="+++ b/$2" '
-		$0 == file { on = 1; next }
-		on && /^@@ / { next }
-		on && /^\+/ { print substr($0, 2); next }
-		on { exit }' "$1"
+# The files that the series make, and nothing else of them.
+make_copies() {
+	mkdir "$work/copies"
+	for patch in "$root"/kernel/series/7.3/x86/*.patch "$root"/kernel/series/7.3/net/*.patch \
+		"$root"/kernel/series/7.3/um/0001-*.patch; do
+		(cd "$work/copies" && git apply --include="*nontemporal.[ch]" \
+			--include=arch/x86/um/cacheinfo.c "$patch") || die "$patch does not apply"
+	done
 }
 
-# is_copy NUMBER FILE OURS: what that patch adds, byte for byte.
+# is_copy FILE OURS: byte for byte.
 is_copy() {
-	patch=$(echo "$root"/kernel/series/7.3/"$1"-*.patch)
-	added "$patch" "$2" >"$work/added"
-	[ -s "$work/added" ] || die "$patch adds no $2"
-	cmp "$work/added" "$module/$3" || die "$3 is not what $patch adds"
+	[ -s "$work/copies/$1" ] || die "the series has no $1"
+	cmp "$work/copies/$1" "$module/$2" || die "$2 is not the series' $1"
 }
 
 check_copies() {
-	is_copy 0001 arch/x86/lib/copy_nontemporal.c copy_nontemporal.c
-	is_copy 0001 arch/x86/include/asm/nontemporal.h include/asm/nontemporal.h
-	is_copy 0007 lib/nontemporal.c nontemporal.c
-	is_copy 0007 include/linux/nontemporal.h include/linux/nontemporal.h
-	is_copy um/0001 arch/x86/um/cacheinfo.c cacheinfo.c
+	make_copies
+	is_copy arch/x86/lib/copy_nontemporal.c copy_nontemporal.c
+	is_copy arch/x86/include/asm/nontemporal.h include/asm/nontemporal.h
+	is_copy lib/nontemporal.c nontemporal.c
+	is_copy include/linux/nontemporal.h include/linux/nontemporal.h
+	is_copy arch/x86/um/cacheinfo.c cacheinfo.c
 }
 
 # dkms.conf has to take what compat.h takes, and nothing else.

@@ -2,14 +2,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # What MSG_NTCOPY costs those who do not use it, from the object code: builds
-# the send path for x86-64 without and with the series, and compares function
-# by function what runs until the first hint since boot. Only patched-out jumps
-# may be added; anything else is printed, and ends it with 1.
-#
-# Known, and listed as such: sendto() and sendmsg() mask off the flags that
-# only the kernel may pass. With the series they test for these and MSG_NTCOPY
-# together, and mask only if there is one: an `and` becomes a `test` and a jump,
-# which the CPU decodes as one. And where the socket option is set and asked for.
+# the send path for x86-64 without and with what is posted, and compares function
+# by function what runs until the first socket opts in. Only patched-out jumps
+# may be added; anything else is printed, and ends it with 1. Known, and listed as
+# such: where the socket option is set and asked for.
 #
 # usage: scripts/free-when-unused.sh [SERIES_DIR]
 #
@@ -28,7 +24,6 @@ must="__sys_sendto ____sys_sendmsg sock_sendmsg sock_write_iter _copy_from_iter
 	copy_page_from_iter csum_and_copy_from_iter_full skb_copy_datagram_from_iter
 	unix_stream_sendmsg unix_dgram_sendmsg tcp_sendmsg_locked udp_sendmsg udpv6_sendmsg
 	__ip_append_data io_send tls_sw_sendmsg"
-masks="__sys_sendto ____sys_sendmsg io_send io_send_zc io_sendmsg_zc"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-free-XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -99,7 +94,7 @@ fetch_source
 echo "free-when-unused: building without the series"
 compile without
 echo "free-when-unused: building with it"
-for patch in "$series"/*.patch; do
+for patch in "$series"/x86/*.patch "$series"/net/*.patch "$series"/mm/*.patch; do
 	patch -d "$work/linux" -p1 -s -F0 <"$patch" >"$work/patch.log" 2>&1 ||
 		die "$(basename "$patch") does not apply"
 done
@@ -111,9 +106,9 @@ for object in $objects; do
 done
 # Known to differ: not on the way of an unhinted send, or no more work.
 # shellcheck disable=SC2046,SC2086 # lists of words
-python3 "$root/scripts/free-when-unused.py" --key iov_iter_nontemporal_key \
+python3 "$root/scripts/free-when-unused.py" --key nontemporal_key \
 	--known "sk_setsockopt=the option itself" \
 	--known "sk_getsockopt=the option itself" \
 	--known "sock_sendmsg=calls __sock_sendmsg(), as the system calls do, where it was inlined" \
 	--known "io_sendmsg_zc=zero copy; the compiler lays out its blocks anew" \
-	--cold sendmsg_rare_flags $(each --mask-to-test $masks) $(each --must $must) $pairs
+	--cold ntcopy_sendmsg $(each --must $must) $pairs

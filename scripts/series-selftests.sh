@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Writes kernel/selftests into the last patch of each series, as
-# tools/testing/selftests/net/ntcopy/ of a kernel tree. A patch keeps its words
-# and what it changes in files that are there already. What needs ntcopy.ko stays
-# here, and so do the tools that are no tests: families, soak.
+# Writes kernel/selftests into the series' patches with tests: the suite into the
+# last patch of net/, as tools/testing/selftests/net/ntcopy/ of a kernel tree, and
+# the test of pages into that of mm/, as selftests/mm/page_nt.c. A patch keeps its
+# words and what it changes in files that are there already. What needs ntcopy.ko
+# stays here, and so do the tools that are no tests: families, soak.
 #
 # usage: scripts/series-selftests.sh [--check]
 #
 # --check writes nothing, and ends with 1 where a patch is not what kernel/selftests
-# would make of it, or a cover letter counts other tests than the suite has.
+# would make of it, or a cover letter counts other tests than there are.
 set -eu
 
 # Of no other settings than these, whose ever they are.
@@ -20,7 +21,9 @@ suite=$root/kernel/selftests
 folder=tools/testing/selftests/net/ntcopy
 # Beside the programs that the Makefile names.
 common="config settings Makefile scene.c scene_io.c stat.c family.c family_other.c device.c ring.c
-	identical.h page_area.h ring.h scene.h"
+	identical.h ring.h scene.h"
+# The one that goes to selftests/mm, and its header.
+pages=ntcopy_pages
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-series-selftests-XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -41,7 +44,8 @@ case ${1-} in
 	;;
 esac
 
-programs=$(sed -n '/^TEST_GEN_PROGS :=/,/^#/s/^\t\([a-z_]*\) \\$/\1/p' "$suite/Makefile")
+programs=$(sed -n '/^TEST_GEN_PROGS :=/,/^#/s/^\t\([a-z_]*\) \\$/\1/p' "$suite/Makefile" |
+	grep -vx $pages)
 
 # The flag's and the option's numbers, where the C library does not have them yet.
 numbers() {
@@ -61,9 +65,15 @@ numbers() {
 	printf '\n#endif /* NTCOPY_H */\n'
 }
 
-# The folder as the kernel tree has it, in a repository that knows nothing else.
-make_tree() {
-	tree=$work/tree/$folder
+# new_files TREE: the diff that makes what is in it, of a repository that knows nothing else.
+new_files() {
+	git -C "$1" init -q
+	git -C "$1" add -Af .
+	git -C "$1" -c core.abbrev=9 diff --cached --no-renames --no-ext-diff --no-color
+}
+
+make_net() {
+	tree=$work/net/$folder
 	mkdir -p "$tree"
 	for file in $common; do
 		cp "$suite/$file" "$tree/"
@@ -76,11 +86,19 @@ make_tree() {
 	for program in $programs; do
 		echo "$program"
 	done >"$tree/.gitignore"
+	grep -v "^	$pages " "$suite/Makefile" | sed 's/ page_area\.h / /' >"$tree/Makefile"
 	chmod 644 "$tree"/* "$tree/.gitignore"
-	git -C "$work/tree" init -q
-	git -C "$work/tree" add -Af .
-	git -C "$work/tree" -c core.abbrev=9 diff --cached --no-renames --no-ext-diff --no-color \
-		>"$work/new-files"
+	new_files "$work/net" >"$work/net-files"
+}
+
+make_mm() {
+	tree=$work/mm/tools/testing/selftests/mm
+	mkdir -p "$tree"
+	sed 's/"page_area\.h"/"page_nt.h"/; s#"kselftest_harness\.h"#"../kselftest_harness.h"#' \
+		"$suite/$pages.c" >"$tree/page_nt.c"
+	sed 's/PAGE_AREA_H/PAGE_NT_H/' "$suite/page_area.h" >"$tree/page_nt.h"
+	chmod 644 "$tree"/*
+	new_files "$work/mm" >"$work/mm-files"
 }
 
 # What git says of a patch above its diffs, with every version of git the same.
@@ -98,39 +116,51 @@ stat='
 				print " create mode 100644 " names[i]
 	}'
 
-# write PATCH: what it has to be, on the output.
+# write PATCH FILES OURS: what it has to be, on the output. FILES is the diff of those whose
+# names begin with OURS.
 write() {
 	# Of files that are there already: from the first of them to the first that is ours.
-	awk -v ours="diff --git a/$folder/" '
+	awk -v ours="diff --git a/$3" '
 		index($0, "diff --git ") == 1 { on = index($0, ours) != 1 }
 		on' "$1" >"$work/diffs"
-	cat "$work/new-files" >>"$work/diffs"
+	cat "$2" >>"$work/diffs"
 	sed '/^---$/q' "$1"
-	awk -v ours="$folder/" "$stat" "$work/diffs"
+	awk -v ours="$3" "$stat" "$work/diffs"
 	echo
 	cat "$work/diffs"
 }
 
-# A cover letter counts the tests that crates/ntcopy-cli/tests/suite/mod.rs demands.
+# renew PATCH FILES OURS: writes it, or says that it is not what it would be.
+renew() {
+	[ -e "$1" ] || die "${1#"$root"/}: there is no such patch"
+	write "$1" "$2" "$3" >"$work/patch"
+	if [ -z "$check" ]; then
+		cp "$work/patch" "$1"
+	elif ! cmp -s "$work/patch" "$1"; then
+		die "${1#"$root"/} is not what kernel/selftests makes of it: run scripts/series-selftests.sh"
+	fi
+}
+
+# Cover letters count the tests that crates/ntcopy-cli/tests/suite/mod.rs demands.
 check_count() {
-	count=$(awk '/^pub const PROGRAMS/ { on = 1; next }
-		on && /^\]/ { exit }
-		on { gsub(/[^0-9]/, "", $2); sum += $2 }
-		END { print sum }' "$root/crates/ntcopy-cli/tests/suite/mod.rs")
-	for letter in "$root"/kernel/series/*/0000-*.txt; do
-		grep -q "\b$count tests\b" "$letter" ||
-			die "${letter#"$root"/} does not say that the suite has $count tests"
+	mod=$root/crates/ntcopy-cli/tests/suite/mod.rs
+	sed -n '/^pub const PROGRAMS/,/^\]/s/^ *("\([a-z_]*\)", \([0-9]*\)),$/\1 \2/p' "$mod" >"$work/counts"
+	of_pages=$(awk -v pages=$pages '$1 == pages { print $2 }' "$work/counts")
+	of_net=$(awk -v pages=$pages '$1 != pages { sum += $2 } END { print sum }' "$work/counts")
+	for letter in "$root"/kernel/series/*/net/0000-*; do
+		grep -q "\b$of_net tests\b" "$letter" ||
+			die "${letter#"$root"/} does not say that the suite has $of_net tests"
+	done
+	for letter in "$root"/kernel/series/*/mm/0000-*; do
+		grep -q "\b$of_pages tests\b" "$letter" ||
+			die "${letter#"$root"/} does not say that there are $of_pages tests"
 	done
 }
 
-make_tree
-for patch in "$root"/kernel/series/*/*-selftests-*.patch; do
-	[ -e "$patch" ] || die "no series has a patch with the selftests"
-	write "$patch" >"$work/patch"
-	if [ -z "$check" ]; then
-		cp "$work/patch" "$patch"
-	elif ! cmp -s "$work/patch" "$patch"; then
-		die "${patch#"$root"/} is not what kernel/selftests makes of it: run scripts/series-selftests.sh"
-	fi
+make_net
+make_mm
+for series in "$root"/kernel/series/*; do
+	renew "$(echo "$series"/net/*-selftests-*.patch)" "$work/net-files" "$folder/"
+	renew "$(echo "$series"/mm/*-selftests-*.patch)" "$work/mm-files" tools/testing/selftests/mm/page_nt
 done
 [ -z "$check" ] || check_count

@@ -11,8 +11,13 @@ fn main() {
     let mut code = String::new();
     for (constant, release) in [("SERIES_7_3", "7.3"), ("SERIES_6_12", "6.12")] {
         let folder = kernel.join("series").join(release);
-        embed(&mut code, constant, &folder);
-        embed(&mut code, &format!("{constant}_UM"), &folder.join("um"));
+        writeln!(code, "pub(crate) const {constant}: &[(&str, &[(&str, &[u8])])] = &[")
+            .expect("memory");
+        // The order in which they apply, as in `series.rs`.
+        for part in ["x86", "net", "mm", "test", "um"] {
+            embed(&mut code, part, &folder.join(part));
+        }
+        writeln!(code, "];").expect("memory");
     }
     for name in ["um", "um-6.12", "x86", "kasan", "kcsan", "module", "6.12"] {
         let config = kernel.join("config").join(format!("{name}.config"));
@@ -26,9 +31,9 @@ fn main() {
     fs::write(out.join("embedded.rs"), code).expect("writing embedded.rs");
 }
 
-/// A constant with the name and the bytes of each patch of a folder, in the order of the names;
+/// A folder's name, and the name and the bytes of each of its patches, in the order of the names;
 /// less those that `series.rs` leaves out.
-fn embed(code: &mut String, constant: &str, folder: &Path) {
+fn embed(code: &mut String, part: &str, folder: &Path) {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut patches: Vec<PathBuf> = fs::read_dir(folder)
         .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
@@ -38,13 +43,13 @@ fn embed(code: &mut String, constant: &str, folder: &Path) {
         !path.file_name().is_some_and(|name| name.to_string_lossy().contains("-selftests-"))
     });
     patches.sort();
-    writeln!(code, "pub(crate) const {constant}: &[(&str, &[u8])] = &[").expect("memory");
+    writeln!(code, "    ({part:?}, &[").expect("memory");
     for path in &patches {
         println!("cargo::rerun-if-changed={}", path.display());
         let name = path.file_name().expect("a file").to_string_lossy();
-        writeln!(code, "    ({name:?}, include_bytes!({path:?})),").expect("memory");
+        writeln!(code, "        ({name:?}, include_bytes!({path:?})),").expect("memory");
     }
-    writeln!(code, "];").expect("memory");
+    writeln!(code, "    ]),").expect("memory");
 }
 
 /// A constant with the module's sources: path below `kernel/module` and bytes. The header of the

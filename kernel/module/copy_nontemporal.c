@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies whose destination nobody will look at soon: see asm/nontemporal.h.
- *
- * Only whole lines of the destination are written non-temporally.  What comes
- * before the first one and after the last one is copied normally, so that no
- * line is written both ways.
+ * Copies whose destination is not looked at soon: see asm/nontemporal.h.  What is
+ * before and after its whole lines is copied normally: no line is written both ways.
  */
 
 #include <linux/export.h>
@@ -17,7 +14,6 @@
 
 static DEFINE_STATIC_KEY_FALSE(nt_in_turn_key);
 
-/* @to and @bytes are multiples of a line. */
 static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes)
 {
 	if (!static_branch_likely(&nt_in_turn_key))
@@ -27,31 +23,17 @@ static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes)
 	return nt_in_turn(to, from, bytes, false);
 }
 
-/* Bytes before the first whole line of the destination. */
-static size_t nt_lead(const void *to, size_t n)
-{
-	return min(-(unsigned long)to % NT_LINE, n);
-}
-
-/**
- * raw_copy_from_user_nontemporal - copy from user memory, past the caches
- * @to: Destination, in the kernel
- * @from: Source, checked or masked by the caller
- * @n: How many bytes
- *
- * Before anybody else may learn of the copy, the caller has to call
- * nontemporal_fence().
- *
- * Four pages in turn are at most three pages ahead of what is known to be
- * mapped, and are read in order: the guard page above user addresses catches
- * them, like the plain copy.
+/*
+ * The caller has checked or masked @from, and has to call nontemporal_fence()
+ * before it tells anyone of the copy.  Pages in turn are read in order: the guard
+ * page above user addresses catches them, like the plain copy.
  *
  * Return: how many bytes were not copied, the same as raw_copy_from_user().
  */
 unsigned long raw_copy_from_user_nontemporal(void *to, const void __user *from,
 					     unsigned long n)
 {
-	size_t done = nt_lead(to, n);
+	size_t done = min(-(unsigned long)to % NT_LINE, n);
 	unsigned long left;
 
 	left = raw_copy_from_user(to, from, done);
@@ -69,17 +51,10 @@ unsigned long raw_copy_from_user_nontemporal(void *to, const void __user *from,
 }
 EXPORT_SYMBOL_GPL(raw_copy_from_user_nontemporal);
 
-/**
- * memcpy_nontemporal_unfenced - copy within the kernel, past the caches
- * @to: Destination
- * @from: Source
- * @n: How many bytes
- *
- * The caller owes a nontemporal_fence().
- */
+/* Within the kernel.  The caller owes a nontemporal_fence(). */
 void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n)
 {
-	size_t done = nt_lead(to, n);
+	size_t done = min(-(unsigned long)to % NT_LINE, n);
 
 	memcpy(to, from, done);
 	done += nt_copy(to + done, from + done, round_down(n - done, NT_LINE));

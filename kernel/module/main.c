@@ -12,7 +12,6 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/net.h>
-#include <linux/nontemporal.h>
 #include <linux/rcupdate.h>
 #include <linux/sockptr.h>
 #include <linux/uaccess.h>
@@ -23,7 +22,7 @@
 
 static int info(struct ntcopy_module_info __user *user)
 {
-	struct ntcopy_module_info info = { .version = NTCOPY_VERSION_CODE, .series = 1 };
+	struct ntcopy_module_info info = { .version = NTCOPY_VERSION_CODE, .series = 2 };
 
 	ntcopy_count_sockets(&info.attached, &info.lingering);
 	return copy_to_user(user, &info, sizeof(info)) ? -EFAULT : 0;
@@ -132,7 +131,6 @@ static int __init ntcopy_init(void)
 	if (ret < 0)
 		return ret;
 	ntcopy_copy_init();
-	nontemporal_init();
 	ret = ntcopy_stat_init();
 	if (ret < 0)
 		goto free;

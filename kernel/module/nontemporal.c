@@ -3,24 +3,21 @@
  * Whether a hinted copy is to bypass the caches.
  *
  * Where what is copied comes round within what this CPU may expect of the caches,
- * it is copied normally: the same pages are still there from the last time.  All
- * else would only push out what the program has there.
- *
- * What comes round is the mean of the distances between two touches of the same
- * granule, destination or source, on a clock of the bytes that copies read and
- * write: the size of both sets together, in whatever order they come back.
+ * it is copied normally: the same pages are still there from the last time.  What
+ * comes round is the mean of the distances between two touches of the same granule,
+ * destination or source, on a clock of the bytes that copies read and write: the
+ * size of both sets together, in whatever order they come back.
  */
 
 #include <linux/cacheinfo.h>
+#include <linux/cpu.h>
 #include <linux/hash.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/nontemporal.h>
 #include <linux/percpu.h>
-#include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 #include <linux/uio.h>
 
 #define GRANULE_SHIFT	15	/* an order-3 page, of which streams are made */
@@ -47,7 +44,6 @@ struct nontemporal_cpu {
 
 static DEFINE_PER_CPU_READ_MOSTLY(struct nontemporal_cpu *, nontemporal_cpu);
 
-/* 0: each CPU's own share */
 unsigned long nontemporal_cache_bytes __read_mostly;
 
 static void touch(struct nontemporal_cpu *s, unsigned long addr, int side,
@@ -69,11 +65,7 @@ static void touch(struct nontemporal_cpu *s, unsigned long addr, int side,
 		distance = min(2 * distance, (s64)(u16)(now - g->touched) << GRANULE_SHIFT);
 	*g = (struct granule){ .tag = hash, .touched = now };
 
-	/*
-	 * At the pace of the sets themselves: an allocator that hands out first
-	 * what was freed last makes distances run through all values each time
-	 * that the set comes round.
-	 */
+	/* Slowly: what was freed last is handed out first, at all distances. */
 	weight = min(since / SIDES, s->mean / PACE);
 	s->sampled[side] = s->clock;
 	s->last[side] = granule;
@@ -114,34 +106,34 @@ bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes)
 	return pays;
 }
 
-unsigned long __weak nontemporal_own_share(int cpu)
+static unsigned long part(const struct cacheinfo *leaf)
 {
-	const struct cpu_cacheinfo *info = get_cpu_cacheinfo(cpu);
-	unsigned long private = SZ_1M, llc = 0;
-	unsigned int i, cpus;
-
-	for (i = 0; info && info->info_list && i < info->num_leaves; i++) {
-		const struct cacheinfo *leaf = &info->info_list[i];
-
-		cpus = max(cpumask_weight(&leaf->shared_cpu_map), 1);
-		if (leaf->level < 3 && leaf->type != CACHE_TYPE_INST)
-			private = leaf->size / cpus;
-		else if (leaf->level >= 3)
-			llc = leaf->size / cpus;
-	}
-	return nontemporal_share(private, llc);
+	return leaf->size / max(cpumask_weight(&leaf->shared_cpu_map), 1);
 }
 
-/* On first use.  A CPU for which there is no memory copies normally. */
+unsigned long __weak nontemporal_own_share(int cpu)
+{
+	const struct cacheinfo *private = get_cpu_cacheinfo_level(cpu, 2);
+	const struct cacheinfo *llc = get_cpu_cacheinfo_llc(cpu);
+
+	return nontemporal_share(private ? part(private) : SZ_1M,
+				 llc && llc->level > 2 ? part(llc) : 0);
+}
+
+/*
+ * When a socket opts in, for the CPUs there are.  One that came later, or for
+ * which there was no memory, copies normally until the next socket does.
+ */
 void nontemporal_init(void)
 {
 	struct nontemporal_cpu *s;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
 		if (READ_ONCE(per_cpu(nontemporal_cpu, cpu)))
 			continue;
-		s = kvzalloc_node(sizeof(*s), GFP_KERNEL, cpu_to_node(cpu));
+		s = kvzalloc_node(sizeof(*s), GFP_KERNEL_ACCOUNT, cpu_to_node(cpu));
 		if (!s)
 			continue;
 		s->cache_bytes = nontemporal_own_share(cpu);
@@ -149,6 +141,7 @@ void nontemporal_init(void)
 		if (cmpxchg(&per_cpu(nontemporal_cpu, cpu), NULL, s))
 			kvfree(s);
 	}
+	cpus_read_unlock();
 }
 
 #if IS_ENABLED(CONFIG_NONTEMPORAL_KUNIT_TEST)

@@ -10,8 +10,9 @@
 #undef DEFINE_PER_CPU_READ_MOSTLY
 #define DEFINE_PER_CPU_READ_MOSTLY	DEFINE_PER_CPU
 
-/* It is not exported; cacheinfo.c asks the CPU. */
-#define get_cpu_cacheinfo(cpu)		((struct cpu_cacheinfo *)NULL)
+/* They are not exported; cacheinfo.c asks the CPU. */
+#define get_cpu_cacheinfo_level(cpu, level)	((struct cacheinfo *)NULL)
+#define get_cpu_cacheinfo_llc(cpu)		((struct cacheinfo *)NULL)
 
 #include "nontemporal.c"
 #include "module.h"

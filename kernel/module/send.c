@@ -63,7 +63,8 @@ static bool is_hinted(const struct ntcopy_ops *table, u8 mode, bool flag)
 {
 	if (mode == NTCOPY_SYSCTL_OFF || table->mode == NTCOPY_SOCK_DETACHED)
 		return false;
-	return flag || mode == NTCOPY_SYSCTL_ALL || table->mode != NTCOPY_SOCK_NONE;
+	return table->mode >= NTCOPY_SOCK_EVERY ||
+	       (table->mode == NTCOPY_SOCK_FLAGGED && flag);
 }
 
 int ntcopy_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
@@ -86,7 +87,7 @@ int ntcopy_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		return table->kind->orig->sendmsg(sock, msg, len);
 
 	send.kind = table->kind;
-	send.by_rule = mode == NTCOPY_SYSCTL_ADAPTIVE && table->mode != NTCOPY_SOCK_OBEY;
+	send.by_rule = mode == NTCOPY_SYSCTL_RULE && table->mode != NTCOPY_SOCK_OBEY;
 	ret = send_hinted(&send, len);
 	if (ret > 0)
 		ntcopy_count(sock->sk, send.bytes);

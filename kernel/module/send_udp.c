@@ -31,7 +31,7 @@ static enum ntcopy_fate fate_on_device(const struct net_device *dev, unsigned in
 
 	len += sizeof(struct udphdr) + (ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
 	if (len > min(mtu, READ_ONCE(dev->mtu)) || !(dev->features & checksums))
-		return NTCOPY_CHECKSUMMED;
+		return NTCOPY_READ_BY_KERNEL;
 	return dev->features & NETIF_F_SG ? NTCOPY_NONTEMPORAL : NTCOPY_NOT_SUPPORTED;
 }
 
@@ -108,7 +108,7 @@ static enum ntcopy_fate fate_of(const struct sock *sk, struct msghdr *msg, size_
 	if (len > DATAGRAM_MAX || DIV_ROUND_UP(len, PAGE_SIZE) > ntcopy_max_skb_frags())
 		return NTCOPY_NOT_SUPPORTED;
 	if (msg->msg_flags & MSG_MORE || ntcopy_udp_corked(sk) || READ_ONCE(udp_sk(sk)->pending))
-		return segmented ? NTCOPY_NOT_SUPPORTED : NTCOPY_CHECKSUMMED;
+		return segmented ? NTCOPY_NOT_SUPPORTED : NTCOPY_READ_BY_KERNEL;
 	return segmented ? NTCOPY_NONTEMPORAL : fate_on_route(sk, msg, len);
 }
 

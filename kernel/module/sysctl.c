@@ -21,7 +21,7 @@ static const struct ctl_table template[OF_THE_FIRST + 1] = {
 		.mode		= 0644,
 		.proc_handler	= proc_dou8vec_minmax,
 		.extra1		= SYSCTL_ZERO,
-		.extra2		= SYSCTL_THREE,
+		.extra2		= SYSCTL_TWO,
 	},
 	{
 		.procname	= "ntcopy_cache_bytes",
@@ -37,7 +37,7 @@ static void set_defaults(struct net *net, struct ntcopy_net *nt)
 {
 	const struct ntcopy_net *first = ntcopy_net(&init_net);
 
-	nt->mode = NTCOPY_SYSCTL_ADAPTIVE;
+	nt->mode = NTCOPY_SYSCTL_RULE;
 	/* That one is the first to be set up, when the module is loaded. */
 	if (!net_eq(net, &init_net) && first->header)
 		nt->mode = READ_ONCE(first->mode);

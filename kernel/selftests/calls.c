@@ -73,7 +73,7 @@ static unsigned char *start(struct scene *scene)
 /* A flag for calls that take none. */
 static void hint_socket(struct scene *scene)
 {
-	if (scene->mode->flag && set_hint(scene->pair.tx, NTCOPY_SOCK_HINT) < 0)
+	if (scene->mode->flag && set_hint(scene->pair.tx, NTCOPY_SOCK_EVERY) < 0)
 		fatal(scene, "SO_NTCOPY");
 }
 

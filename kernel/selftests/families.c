@@ -37,7 +37,7 @@ static void scene_splices(struct scene *scene)
 	scene_open(scene);
 	if (scene->family->head_len)
 		return;		/* a pipe's bytes are not a packet with its head */
-	if (scene->mode->flag && set_hint(scene->pair.tx, NTCOPY_SOCK_HINT) < 0)
+	if (scene->mode->flag && set_hint(scene->pair.tx, NTCOPY_SOCK_EVERY) < 0)
 		fatal(scene, "SO_NTCOPY");
 	for (i = 0; i < SENDS; i++) {
 		long ret;
@@ -73,10 +73,8 @@ static const char *verdict(const struct outcome *sends)
 {
 	if (sends->counts.bytes[FATE_NONTEMPORAL])
 		return "yes";
-	if (sends->counts.bytes[FATE_CHECKSUMMED])
-		return "no, it is checksummed while copied";
-	if (sends->counts.bytes[FATE_SOFTWARE_TLS])
-		return "no, the CPU encrypts the copy";
+	if (sends->counts.bytes[FATE_READ_BY_KERNEL])
+		return "no, the kernel reads the copy";
 	return "no";
 }
 

@@ -9,8 +9,8 @@
 # usage: faults.sh DIR SEED [COUNT]        DIR holds the program soak
 #        faults.sh --first DIR SEED [COUNT]   and the program counters
 #
-# --first, in a kernel in which nobody has hinted yet: the first hint, for which
-# there is no memory, and what becomes of those after it.
+# --first, in a kernel in which no socket has opted in yet: the first that does, and
+# for which there is no memory, and what becomes of those after it.
 #
 # With ntcopy.ko loaded, soak attaches its sockets, and it is the module that is tried.
 # Needs CONFIG_FAULT_INJECTION_DEBUG_FS, and debugfs; skips (4) without.
@@ -81,9 +81,9 @@ kernel_is_quiet() {
 	return 1
 }
 
-# With 3, bytes are counted against what sends return; with 1, the kernel decides.
+# With 2, bytes are counted against what sends return; with 1, the kernel decides.
 while_calls_fail() {
-	for mode in 3 1; do
+	for mode in 2 1; do
 		echo $mode >$sysctl || exit 1
 		for kind in fail_usercopy failslab fail_page_alloc; do
 			for probability in 1 10 50; do
@@ -100,11 +100,11 @@ while_calls_fail() {
 	done
 }
 
-# A CPU without memory for what it would learn copies normally, also where
-# everything is said to be larger than the cache.
+# A CPU without memory for what the rule remembers copies normally. The next socket
+# that opts in makes up for it.
 # shellcheck disable=SC2317 # told() calls it
-knows_nothing() {
-	! "$dir/counters" -r counters.of_what_fits_a_cache_of_known_size >/dev/null
+knows_by_now() {
+	"$dir/counters" -r counters.of_what_fits_a_cache_of_known_size >/dev/null
 }
 
 the_first_hint() {
@@ -119,7 +119,7 @@ the_first_hint() {
 	told "the first hint, without memory" "$dir/soak" --seed "$seed" --count 1 --inject
 	off failslab
 	off fail_page_alloc
-	told "what there was no memory for is not there" knows_nothing
+	told "the next socket makes up for it" knows_by_now
 	told "hints after that" "$dir/soak" --seed "$seed" --count "$count"
 }
 

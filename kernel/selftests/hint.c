@@ -41,16 +41,13 @@ bool kernel_has_ntcopy(void)
 	return via_module() || kernel_has_option();
 }
 
-/* Unattached, a socket is what it is on a kernel without the module. */
-bool attach_sockets = true;
+bool opt_in = true;
 
-/* A socket that was made: the module has to be told of it. */
+/* A socket that was made.  What the module cannot help, it refuses. */
 void made_socket(int fd)
 {
-	struct ntcopy_socket arg = { .fd = fd };
-
-	if (attach_sockets && via_module())
-		ioctl(module_device(), NTCOPY_IOC_ATTACH, &arg);
+	if (opt_in)
+		set_hint(fd, NTCOPY_SOCK_FLAGGED);
 }
 
 /* SO_NTCOPY, or what the module has for it.  Return: 0, or -1 and an errno. */

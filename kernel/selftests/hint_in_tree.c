@@ -8,7 +8,7 @@
 
 #include "scene.h"
 
-bool attach_sockets;
+bool opt_in = true;
 
 bool via_module(void)
 {
@@ -17,7 +17,8 @@ bool via_module(void)
 
 void made_socket(int fd)
 {
-	(void)fd;
+	if (opt_in)
+		set_hint(fd, NTCOPY_SOCK_FLAGGED);
 }
 
 bool can_be_hinted(const struct family *family)

@@ -18,7 +18,7 @@ TEST_F(module, says_what_it_is)
 	struct ntcopy_module_info info = {};
 
 	EXPECT_EQ(ioctl(module_device(), NTCOPY_IOC_INFO, &info), 0);
-	EXPECT_EQ(info.series, 1U);
+	EXPECT_EQ(info.series, 2U);
 	EXPECT_GT(info.version, 0U);
 }
 
@@ -39,7 +39,7 @@ TEST_F(module, takes_every_mode_and_answers_with_it)
 
 TEST_F(module, refuses_what_is_no_argument)
 {
-	struct ntcopy_socket good = { .fd = self->pair[0], .mode = NTCOPY_SOCK_HINT }, arg;
+	struct ntcopy_socket good = { .fd = self->pair[0], .mode = NTCOPY_SOCK_EVERY }, arg;
 	int fd = module_device();
 
 	arg = good;
@@ -101,7 +101,7 @@ TEST_F(module, refuses_what_is_no_socket)
 /* Who may open it is root, until the system says otherwise; how it was opened says nothing. */
 TEST_F(module, asks_for_the_right_to_open_the_device_and_for_no_other)
 {
-	struct ntcopy_socket arg = { .fd = self->pair[0], .mode = NTCOPY_SOCK_HINT };
+	struct ntcopy_socket arg = { .fd = self->pair[0], .mode = NTCOPY_SOCK_EVERY };
 	int fd = open(NTCOPY_MODULE_PATH, O_RDONLY);
 
 	ASSERT_LE(0, fd);
@@ -111,7 +111,7 @@ TEST_F(module, asks_for_the_right_to_open_the_device_and_for_no_other)
 	EXPECT_EQ(own_error(open(NTCOPY_MODULE_PATH, O_RDONLY)), -EACCES);
 	EXPECT_EQ(own_error(open(NTCOPY_MODULE_PATH, O_RDWR)), -EACCES);
 	EXPECT_EQ(ioctl(fd, NTCOPY_IOC_ATTACH, &arg), 0);
-	EXPECT_EQ(mode_of(self->pair[0]), NTCOPY_SOCK_HINT);
+	EXPECT_EQ(mode_of(self->pair[0]), NTCOPY_SOCK_EVERY);
 	close(fd);
 }
 
@@ -143,8 +143,11 @@ TEST_F(module, hints_what_is_attached_and_nothing_else)
 	EXPECT_SENT(self->pair, MSG_NTCOPY, 0);
 	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_NONE), 0);
 	EXPECT_SENT(self->pair, 0, 0);
+	EXPECT_SENT(self->pair, MSG_NTCOPY, 0);
+	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_FLAGGED), 0);
+	EXPECT_SENT(self->pair, 0, 0);
 	EXPECT_SENT(self->pair, MSG_NTCOPY, 60000);
-	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_HINT), 0);
+	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_EVERY), 0);
 	EXPECT_SENT(self->pair, 0, 60000);
 }
 
@@ -161,7 +164,7 @@ TEST_F(module, lets_go_what_is_detached)
 	EXPECT_EQ(info().lingering, self->before.lingering + 1);
 	EXPECT_EQ(refcnt(), self->refcnt + 1);
 	EXPECT_SENT(self->pair, MSG_NTCOPY, 0);
-	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_HINT), 0);
+	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_EVERY), 0);
 	EXPECT_EQ(info().lingering, self->before.lingering);
 	EXPECT_SENT(self->pair, 0, 60000);
 }
@@ -172,13 +175,13 @@ TEST_F(module, follows_the_socket_and_not_the_descriptor)
 	int copy = dup(self->pair[0]), status;
 	pid_t pid;
 
-	EXPECT_EQ(attach(copy, NTCOPY_SOCK_HINT), 0);
-	EXPECT_EQ(mode_of(self->pair[0]), NTCOPY_SOCK_HINT);
+	EXPECT_EQ(attach(copy, NTCOPY_SOCK_EVERY), 0);
+	EXPECT_EQ(mode_of(self->pair[0]), NTCOPY_SOCK_EVERY);
 	close(copy);
-	EXPECT_EQ(mode_of(self->pair[0]), NTCOPY_SOCK_HINT);
+	EXPECT_EQ(mode_of(self->pair[0]), NTCOPY_SOCK_EVERY);
 	pid = fork();
 	if (!pid)
-		_exit(mode_of(self->pair[0]) != NTCOPY_SOCK_HINT ||
+		_exit(mode_of(self->pair[0]) != NTCOPY_SOCK_EVERY ||
 		      attach(self->pair[0], NTCOPY_SOCK_OBEY) || unshare(CLONE_NEWNET) ||
 		      sent(self->pair, 0) != 60000 || mode_of(self->pair[0]) != NTCOPY_SOCK_OBEY);
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
@@ -193,7 +196,7 @@ TEST_F(module, follows_a_socket_that_is_passed_on)
 	int other[2], fd;
 
 	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, other), 0);
-	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_HINT), 0);
+	EXPECT_EQ(attach(self->pair[0], NTCOPY_SOCK_EVERY), 0);
 	EXPECT_EQ(attach(other[0], NTCOPY_SOCK_OBEY), 0);
 	EXPECT_EQ(pass_fd(self->pair[0], other[0]), 0);
 	close(other[0]);

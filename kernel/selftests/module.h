@@ -53,7 +53,7 @@ FIXTURE(module)
 FIXTURE_SETUP(module)
 {
 	ASSERT_EQ(set_mode("2"), 0);
-	attach_sockets = false;
+	opt_in = false;
 	ASSERT_LE(0, module_device());
 	self->before = info();
 	self->refcnt = refcnt();

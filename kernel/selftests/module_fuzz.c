@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 		return 4;
 	}
 	seed = strtoull(argv[1], NULL, 0);
-	attach_sockets = false;
+	opt_in = false;
 	signal(SIGPIPE, SIG_IGN);
 	memset(shared.bytes, *PASSED_WITH, BYTES_MAX);
 	shared.hole = pages(HOLE_AT / sysconf(_SC_PAGESIZE));

@@ -51,7 +51,7 @@ static void become_one_of_ipv4(int fd)
 
 static void attach_and_detach(int fd)
 {
-	attach(fd, NTCOPY_SOCK_HINT);
+	attach(fd, NTCOPY_SOCK_EVERY);
 	detach(fd);
 	attach(fd, NTCOPY_SOCK_OBEY);
 }

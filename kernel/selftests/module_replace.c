@@ -31,7 +31,7 @@ TEST_F(module, lets_go_one_that_becomes_ipv4)
 	for (mode = NTCOPY_SOCK_NONE; mode <= NTCOPY_SOCK_OBEY; mode++) {
 		ASSERT_EQ(open_mapped(pair), 0);
 		EXPECT_EQ(attach(pair[0], mode), 0);
-		EXPECT_SENT(pair, MSG_NTCOPY, 60000);
+		EXPECT_SENT(pair, MSG_NTCOPY, mode == NTCOPY_SOCK_NONE ? 0 : 60000);
 		EXPECT_EQ(become_ipv4(pair[0]), 0);
 		EXPECT_EQ(mode_of(pair[0]), -1);
 		EXPECT_SENT(pair, MSG_NTCOPY, 0);
@@ -65,14 +65,14 @@ TEST_F(module, takes_one_again_that_became_ipv4)
 	int pair[2];
 
 	ASSERT_EQ(open_mapped(pair), 0);
-	EXPECT_EQ(attach(pair[0], NTCOPY_SOCK_HINT), 0);
+	EXPECT_EQ(attach(pair[0], NTCOPY_SOCK_EVERY), 0);
 	EXPECT_EQ(become_ipv4(pair[0]), 0);
 	EXPECT_EQ(attach(pair[0], NTCOPY_SOCK_OBEY), 0);
 	EXPECT_EQ(mode_of(pair[0]), NTCOPY_SOCK_OBEY);
 	EXPECT_SENT(pair, 0, 60000);
 	EXPECT_EQ(refcnt(), self->refcnt + 2);
 	EXPECT_EQ(detach(pair[0]), 0);
-	EXPECT_EQ(attach(pair[0], NTCOPY_SOCK_HINT), 0);
+	EXPECT_EQ(attach(pair[0], NTCOPY_SOCK_EVERY), 0);
 	EXPECT_SENT(pair, 0, 60000);
 	close(pair[0]);
 	close(pair[1]);

@@ -18,20 +18,20 @@
 #define ALL_FITS	"1099511627776"
 #define NONE_FITS	"1"
 
-const struct mode mode_plain	= { "plain",	"2",	0,		0, NULL };
-const struct mode mode_ignored	= { "ignored",	"0",	MSG_NTCOPY,	NTCOPY_SOCK_HINT, NULL };
-const struct mode mode_adaptive	= { "adaptive",	"1",	MSG_NTCOPY,	0, NULL };
-const struct mode mode_fits	= { "fits",	"1",	MSG_NTCOPY,	0, ALL_FITS };
-const struct mode mode_bypass	= { "bypass",	"1",	MSG_NTCOPY,	0, NONE_FITS };
-const struct mode mode_obeyed	= { "obeyed",	"2",	MSG_NTCOPY,	0, NULL };
-const struct mode mode_socket	= { "socket",	"1",	0,		NTCOPY_SOCK_OBEY, NULL };
-const struct mode mode_all	= { "all",	"3",	0,		0, NULL };
+const struct mode mode_plain = { "plain", "2", 0, 0, NULL };
+const struct mode mode_ignored = { "ignored", "0", MSG_NTCOPY, NTCOPY_SOCK_EVERY, NULL };
+const struct mode mode_adaptive = { "adaptive", "1", MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, NULL };
+const struct mode mode_fits = { "fits", "1", MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, ALL_FITS };
+const struct mode mode_bypass = { "bypass", "1", MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, NONE_FITS };
+const struct mode mode_obeyed = { "obeyed", "2", MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, NULL };
+const struct mode mode_socket = { "socket", "1", 0, NTCOPY_SOCK_OBEY, NULL };
+const struct mode mode_all = { "all", "3", 0, 0, NULL };
 
 static void perform(scene_fn fn, struct scene *scene)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(SCENE_SECONDS);
-	attach_sockets = scene->mode != &mode_plain;
+	opt_in = scene->mode->option && !scene_inject;
 	fn(scene);
 	close_pair(&scene->pair);
 	scene->transcript->finished = true;

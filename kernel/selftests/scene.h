@@ -30,8 +30,7 @@ enum fate {
 	FATE_NONTEMPORAL,
 	FATE_FITS_CACHE,
 	FATE_TOO_SMALL,
-	FATE_CHECKSUMMED,
-	FATE_SOFTWARE_TLS,
+	FATE_READ_BY_KERNEL,
 	FATE_NOT_SUPPORTED,
 	FATES
 };
@@ -56,7 +55,7 @@ void own_namespace(void);
 
 struct family;
 
-extern bool attach_sockets;
+extern bool opt_in;	/* sockets that are made: else MSG_NTCOPY is ignored there */
 
 bool kernel_has_ntcopy(void);
 bool via_module(void);
@@ -137,7 +136,7 @@ extern const struct mode mode_fits;	/* the same, and everything fits the caches 
 extern const struct mode mode_bypass;	/* the same, and nothing does */
 extern const struct mode mode_obeyed;	/* hinted, the sysctl says obey */
 extern const struct mode mode_socket;	/* hinted, the socket says obey */
-extern const struct mode mode_all;	/* the sysctl hints every send */
+extern const struct mode mode_all;	/* the sysctl hints every send: series' test patches */
 
 struct transcript {
 	int unavailable;	/* errno with which the family's sockets end */

@@ -102,6 +102,42 @@ unsigned char *pages(size_t count)
 	return data;
 }
 
+bool scene_inject;
+
+/*
+ * Lets this task's calls fail, or not.  What turns it off is opened before: where
+ * every allocation fails, no file can be opened.  The write may itself be made to
+ * fail, as any copy from a user.
+ */
+static void inject(bool on)
+{
+	static int fd;
+	int saved = errno;
+
+	if (!scene_inject)
+		return;
+	if (on)
+		fd = open("/proc/thread-self/make-it-fail", O_WRONLY | O_CLOEXEC);
+	while (pwrite(fd, on ? "1" : "0", 1, 0) < 0 && !on && errno == EFAULT)
+		;
+	if (!on)
+		close(fd);
+	errno = saved;
+}
+
+/* Where calls fail, too, it takes the option: only what the rule remembers needs memory. */
+static int opt_in_under_faults(struct scene *scene)
+{
+	int ret;
+
+	do {
+		inject(true);
+		ret = set_hint(scene->pair.tx, scene->mode->option);
+		inject(false);
+	} while (ret < 0 && scene_inject && errno == EFAULT);
+	return ret;
+}
+
 /* Opens the family's pair of sockets, hinted as the mode says. */
 void scene_open(struct scene *scene)
 {
@@ -112,7 +148,7 @@ void scene_open(struct scene *scene)
 		scene->transcript->unavailable = -ret;
 		_exit(0);
 	}
-	if (scene->mode->option && set_hint(scene->pair.tx, scene->mode->option) < 0)
+	if (scene->mode->option && opt_in_under_faults(scene) < 0)
 		fatal(scene, "SO_NTCOPY");
 }
 
@@ -152,29 +188,6 @@ long scene_account(struct scene *scene, const char *call, size_t len, long ret)
 	if (ret > 0)
 		scene->transcript->accepted += ret;
 	return ret;
-}
-
-bool scene_inject;
-
-/*
- * Lets this task's calls fail, or not.  What turns it off is opened before: where
- * every allocation fails, no file can be opened.  The write may itself be made to
- * fail, as any copy from a user.
- */
-static void inject(bool on)
-{
-	static int fd;
-	int saved = errno;
-
-	if (!scene_inject)
-		return;
-	if (on)
-		fd = open("/proc/thread-self/make-it-fail", O_WRONLY | O_CLOEXEC);
-	while (pwrite(fd, on ? "1" : "0", 1, 0) < 0 && !on && errno == EFAULT)
-		;
-	if (!on)
-		close(fd);
-	errno = saved;
 }
 
 /* Return: the bytes of the caller's that were accepted, or -1. */

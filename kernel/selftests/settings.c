@@ -55,6 +55,7 @@ FIXTURE_SETUP(option)
 
 	self->pair.tx = -1;
 	self->pair.rx = -1;
+	opt_in = false;
 	ret = variant->family->open(variant->family, &self->pair);
 	if (ret < 0)
 		SKIP(return, "%s: %s", variant->family->name, strerror(-ret));
@@ -80,8 +81,8 @@ TEST_F(option, takes_its_values)
 
 TEST_F(option, takes_no_other_values)
 {
-	static const int bad[] = { -1, 3, 4, 256, 257, 1 << 16, 1 << 30, 1 << 31 };
-	long long wide = NTCOPY_SOCK_HINT;
+	static const int bad[] = { -1, 4, 5, 256, 257, 1 << 16, 1 << 30, 1 << 31 };
+	long long wide = NTCOPY_SOCK_EVERY;
 	size_t i;
 
 	EXPECT_EQ(set_option(self->pair.tx, NTCOPY_SOCK_OBEY), 0);
@@ -99,7 +100,7 @@ TEST_F(option, takes_no_other_values)
 	EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_SOCK_OBEY);
 	/* As every integer option: what is longer is cut. */
 	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, &wide, 8)), 0);
-	EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_SOCK_HINT);
+	EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_SOCK_EVERY);
 }
 
 TEST_F(option, is_its_sockets_own)
@@ -138,6 +139,7 @@ FIXTURE_VARIANT_ADD(inherited, vsock_seqpacket) { .family = &vsock_seqpacket };
 
 FIXTURE_SETUP(inherited)
 {
+	opt_in = false;
 	self->pair.tx = -1;
 	self->pair.rx = -1;
 }
@@ -171,7 +173,7 @@ TEST_F(inherited, by_accepted_sockets)
 
 TEST(sysctl_takes_its_values_and_no_others)
 {
-	static const char * const good[] = { "0", "1", "2", "3" };
+	static const char * const good[] = { "0", "1", "2" };
 	static const char * const bad[] = { "4", "-1", "255", "256", "x", "4294967296" };
 	char text[32];
 	size_t i;
@@ -188,7 +190,7 @@ TEST(sysctl_takes_its_values_and_no_others)
 			TH_LOG("%s is taken", bad[i]);
 		}
 		read_file(MODE_PATH, text, sizeof(text));
-		EXPECT_EQ(text[0], '3');
+		EXPECT_EQ(text[0], '2');
 	}
 	set_mode("2");
 }
@@ -221,7 +223,7 @@ TEST(there_is_no_sysctl_of_the_least_bytes)
 	EXPECT_EQ(read_file("/proc/sys/net/core/ntcopy_min_bytes", text, sizeof(text)), -ENOENT);
 }
 
-static long long sent_megabyte(int flags)
+static long long sent_megabyte(int option, int flags)
 {
 	static unsigned char data[MIB];
 	struct pair pair = { .tx = -1, .rx = -1 };
@@ -229,7 +231,10 @@ static long long sent_megabyte(int flags)
 	long ret;
 
 	before = read_counts();
+	opt_in = false;
 	if (unix_stream.open(&unix_stream, &pair) < 0)
+		return -1;
+	if (option != NTCOPY_SOCK_NONE && set_hint(pair.tx, option) < 0)
 		return -1;
 	ret = send(pair.tx, data, sizeof(data), flags);
 	close_pair(&pair);
@@ -245,8 +250,8 @@ TEST(namespaces_begin_with_the_first_ones_settings_and_zeroes)
 	struct counts counts, zero = { 0 };
 	char text[32];
 
-	EXPECT_EQ(set_mode("3"), 0);
-	EXPECT_EQ(sent_megabyte(0), (long long)MIB);
+	EXPECT_EQ(set_mode("2"), 0);
+	EXPECT_EQ(sent_megabyte(NTCOPY_SOCK_EVERY, 0), (long long)MIB);
 	ASSERT_EQ(set_in_first_namespace(MODE_PATH, "0"), 0);
 	ASSERT_EQ(unshare(CLONE_NEWNET), 0);
 	ASSERT_EQ(set_in_first_namespace(MODE_PATH, "1"), 0);
@@ -267,9 +272,9 @@ TEST(namespaces_do_not_share)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		if (unshare(CLONE_NEWNET) || set_mode("0") ||
-		    sent_megabyte(MSG_NTCOPY) != 0 || set_mode("3") ||
-		    sent_megabyte(0) != (long long)MIB)
+		if (unshare(CLONE_NEWNET) || set_mode("2") ||
+		    sent_megabyte(NTCOPY_SOCK_EVERY, 0) != (long long)MIB || set_mode("0") ||
+		    sent_megabyte(NTCOPY_SOCK_OBEY, MSG_NTCOPY) != 0)
 			_exit(1);
 		_exit(0);
 	}
@@ -277,8 +282,43 @@ TEST(namespaces_do_not_share)
 	EXPECT_EQ(status, 0);
 	counts = counts_since(&before);
 	EXPECT_EQ(memcmp(&counts, &zero, sizeof(zero)), 0);
-	EXPECT_EQ(sent_megabyte(0), 0);
-	EXPECT_EQ(sent_megabyte(MSG_NTCOPY), (long long)MIB);
+	EXPECT_EQ(sent_megabyte(NTCOPY_SOCK_FLAGGED, 0), 0);
+	EXPECT_EQ(sent_megabyte(NTCOPY_SOCK_FLAGGED, MSG_NTCOPY), (long long)MIB);
+}
+
+/* Whatever other sockets did, and whatever the sysctl says of hints. */
+TEST(the_flag_is_ignored_without_the_option)
+{
+	static const struct family * const families[] = {
+		&unix_stream, &unix_dgram, &unix_seqpacket, &tcp, &tcp6, &udp, &udp6,
+	};
+	static const char * const modes[] = { "0", "1", "2" };
+	static unsigned char data[8 * PAGE], received[8 * PAGE];
+	struct counts before, counts, zero = { 0 };
+	struct pair pair = { .tx = -1, .rx = -1 };
+	size_t i, f;
+
+	EXPECT_EQ(set_mode("2"), 0);
+	EXPECT_EQ(sent_megabyte(NTCOPY_SOCK_EVERY, 0), (long long)MIB);
+	fill(data, sizeof(data), 77);
+	before = read_counts();
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		ASSERT_EQ(set_mode(modes[i]), 0);
+		for (f = 0; f < ARRAY_SIZE(families); f++) {
+			ASSERT_EQ(families[f]->open(families[f], &pair), 0);
+			EXPECT_EQ(send(pair.tx, data, sizeof(data), MSG_NTCOPY),
+				  (long)sizeof(data));
+			EXPECT_EQ(recv(pair.rx, received, sizeof(received), MSG_WAITALL),
+				  (long)sizeof(received));
+			EXPECT_EQ(memcmp(received, data, sizeof(data)), 0);
+			counts = counts_since(&before);
+			EXPECT_EQ(memcmp(&counts, &zero, sizeof(zero)), 0) {
+				TH_LOG("%s, mode %s", families[f]->name, modes[i]);
+			}
+			close_pair(&pair);
+		}
+	}
+	set_mode("2");
 }
 
 /* A socket is its namespace's, wherever its user has gone. */
@@ -314,15 +354,25 @@ TEST(users_may_hint_but_not_set_sysctls)
 	struct pair pair = { .tx = -1, .rx = -1 };
 	struct counts before, counts;
 	static unsigned char data[MIB];
+	int value, fd;
 
 	EXPECT_EQ(set_mode("2"), 0);
+	opt_in = false;
+	/* The module's device is root's, and opened by now. */
+	ASSERT_TRUE(kernel_has_ntcopy());
 	ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
 	ASSERT_EQ(setresgid(65534, 65534, 65534), 0);
 	ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
-	EXPECT_EQ(set_mode("3"), -EACCES);
+	EXPECT_EQ(set_mode("1"), -EACCES);
 	EXPECT_EQ(set_cache_bytes("1"), -EACCES);
-	EXPECT_EQ(set_option(pair.tx, NTCOPY_SOCK_OBEY), 0);
-	EXPECT_EQ(get_hint(pair.tx), NTCOPY_SOCK_OBEY);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	for (value = NTCOPY_SOCK_NONE; value <= NTCOPY_SOCK_OBEY; value++) {
+		EXPECT_EQ(set_option(fd, value), 0);
+		EXPECT_EQ(get_hint(fd), value);
+		EXPECT_EQ(set_option(pair.tx, value), 0);
+		EXPECT_EQ(get_hint(pair.tx), value);
+	}
+	close(fd);
 	before = read_counts();
 	EXPECT_EQ(send(pair.tx, data, sizeof(data), MSG_NTCOPY), (long)sizeof(data));
 	counts = counts_since(&before);

@@ -31,7 +31,7 @@ struct options {
 	bool flip, inject, print;
 };
 
-static const struct mode hinted = { "hinted", NULL, MSG_NTCOPY, 0, NULL };
+static const struct mode hinted = { "hinted", NULL, MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, NULL };
 
 /* Those that can be hinted: all of them, unless it is the module that does it. */
 static const struct family **families;

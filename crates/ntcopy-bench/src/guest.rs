@@ -82,7 +82,7 @@ pub fn measure(request: &Request) -> Result<Inside, Error> {
         false => (ntcopy_kernel::build(&options, &mut *progress::for_stderr())?, None),
     };
     let watch = watch::Watch::start(&request.place, request.needs.samples);
-    let inside = boot(request, &built, module.as_deref(), &[]);
+    let inside = boot(request, &built, module.as_deref(), false);
     drop(watch);
     inside
 }
@@ -105,13 +105,13 @@ fn with_module(kernel: &BuildOptions) -> Result<(Built, PathBuf), Error> {
     Ok((built, module))
 }
 
-/// Boots a kernel, with the module if it is built for that, and measures inside; `sysctls` are set
-/// after those that the plan needs.
+/// Boots a kernel, with the module if it is built for that, and measures inside; `hinted`: once a
+/// program has opted a socket in, hinted, and ended.
 fn boot(
     request: &Request,
     built: &Built,
     module: Option<&Path>,
-    sysctls: &[(&str, &str)],
+    hinted: bool,
 ) -> Result<Inside, Error> {
     let program = std::env::current_exe().map_err(|source| Error::Io {
         doing: "finding",
@@ -121,7 +121,7 @@ fn boot(
     let kernel_pin = request.pin.and_then(|cpu| u32::try_from(cpu).ok());
     let facts = HostFacts { kernel_pin, ..HostFacts::detect() };
     let cpus = if request.kernel_cpus == 1 { Cpus::One } else { Cpus::Two };
-    let mut boot = Boot::new(built, command(program.into(), request, module))
+    let mut boot = Boot::new(built, command(program.into(), request, module, hinted))
         .cpus(cpus)
         .mem_bytes(mem_bytes(&request.needs))
         .env(KIND_VARIABLE, request.kernel.name())
@@ -130,9 +130,6 @@ fn boot(
         .env(COMMAND_VARIABLE, json(&request.command));
     for sysctl in &request.needs.sysctls {
         boot = boot.sysctl(sysctl.name, sysctl.value());
-    }
-    for &(name, value) in sysctls {
-        boot = boot.sysctl(name, value);
     }
     if let Some(cpu) = request.pin {
         boot = boot.pin(cpu);
@@ -145,16 +142,31 @@ fn boot(
 }
 
 /// This program with its arguments, told to stay where it is and to keep quiet.
-fn command(program: OsString, request: &Request, module: Option<&Path>) -> Vec<OsString> {
+fn command(
+    program: OsString,
+    request: &Request,
+    module: Option<&Path>,
+    hinted: bool,
+) -> Vec<OsString> {
     let mut command = vec![program];
     command.extend(request.args.iter().cloned());
     command.extend(["--kernel", "host", "--out"].map(OsString::from));
     command.push(request.place.clone().into());
     command.push("--measure-only".into());
+    if hinted {
+        command = after_hinting(command);
+    }
     match module {
         Some(module) => after_loading(module, command),
         None => command,
     }
+}
+
+/// The command, once the program that it calls has hinted.
+fn after_hinting(command: Vec<OsString>) -> Vec<OsString> {
+    let script = r#""$1" unix-nt-bench 65536 1 1 65536 131072 >/dev/null && exec "$@""#;
+    let words = ["sh", "-c", script, "measure"].map(OsString::from);
+    words.into_iter().chain(command).collect()
 }
 
 /// The command, once a module is loaded by the program that the command calls.
@@ -201,7 +213,7 @@ mod tests {
             args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),
             command: vec![],
         };
-        let words = command("/bin/ntcopy".into(), &request, None);
+        let words = command("/bin/ntcopy".into(), &request, None, false);
         let expected = [
             "/bin/ntcopy",
             "bench",
@@ -216,10 +228,13 @@ mod tests {
         ];
         assert_eq!(words, expected.map(OsString::from));
         let module = Some(Path::new("/cache/ntcopy.ko"));
-        let loading = command("/bin/ntcopy".into(), &request, module);
+        let loading = command("/bin/ntcopy".into(), &request, module, false);
         assert_eq!(loading[..2], ["sh", "-c"].map(OsString::from));
         assert_eq!(loading[4], "/cache/ntcopy.ko");
         assert_eq!(loading[5..], words);
+        let hinting = command("/bin/ntcopy".into(), &request, None, true);
+        assert_eq!(hinting[..2], ["sh", "-c"].map(OsString::from));
+        assert_eq!(hinting[4..], words);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A message whose header is read by the receiver and whose body is only passed
- * on: the hint is for the body.
+ * on: the hint is for the body. The socket opts in once, before the first of them.
  *
  *	cc send.c $(pkg-config --cflags --libs ntcopy) -o send
  */
@@ -14,10 +14,10 @@
 
 static char body[32 << 10];
 
-static int send_all(int fd, const char *bytes, size_t len, unsigned int hints, int *hinted)
+static int send_all(int fd, const char *bytes, size_t len, unsigned int hints, int support)
 {
 	while (len > 0) {
-		ssize_t sent = ntcopy_send(fd, bytes, len, MSG_NOSIGNAL, hints, hinted);
+		ssize_t sent = ntcopy_send(fd, bytes, len, MSG_NOSIGNAL, hints, support);
 
 		if (sent < 0)
 			return (int)sent;
@@ -30,21 +30,24 @@ static int send_all(int fd, const char *bytes, size_t len, unsigned int hints, i
 int main(void)
 {
 	static const char header[] = "32768 bytes follow\n";
-	int pair[2], header_hinted, body_hinted, error;
+	int pair[2], support, error;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) {
 		perror("send");
 		return 1;
 	}
-	error = send_all(pair[0], header, sizeof(header) - 1, NTCOPY_TEMPORAL, &header_hinted);
+	support = ntcopy_socket_enable(pair[0], NTCOPY_SOCK_FLAGGED);
+	error = support < 0 ? support : 0;
 	if (error == 0)
-		error = send_all(pair[0], body, sizeof(body), NTCOPY_DST_NONTEMPORAL, &body_hinted);
+		error = send_all(pair[0], header, sizeof(header) - 1, NTCOPY_TEMPORAL, support);
+	if (error == 0)
+		error = send_all(pair[0], body, sizeof(body), NTCOPY_DST_NONTEMPORAL, support);
 	if (error != 0) {
 		fprintf(stderr, "send: %s\n", strerror(-error));
 		return 1;
 	}
-	puts(body_hinted == NTCOPY_SUPPORT_NONE ? "nobody here takes the hint: a plain send"
-						: "the kernel was given the hint");
+	puts(support == NTCOPY_SUPPORT_NONE ? "this kernel does not take the hint: a plain send"
+					    : "the kernel was given the hint");
 	close(pair[0]);
 	close(pair[1]);
 	return 0;

@@ -234,20 +234,22 @@ void ntcopy_stream_destroy(ntcopy_stream *stream);
 /* Sockets ----------------------------------------------------------------- */
 
 /* Who takes a hint. */
-#define NTCOPY_SUPPORT_NONE	0	/* nobody: sends are ordinary sends */
+#define NTCOPY_SUPPORT_NONE	0	/* neither: sends are ordinary sends */
 #define NTCOPY_SUPPORT_KERNEL	1	/* the kernel's own socket layer */
 #define NTCOPY_SUPPORT_MODULE	2	/* a loaded module */
 
 /*
- * Says what a socket's sends are taken for, those by write() and splice()
- * included. setting is NTCOPY_SOCK_NONE (only those by ntcopy_send() and with
- * MSG_NTCOPY are hinted), NTCOPY_SOCK_HINT or NTCOPY_SOCK_OBEY (<ntcopy/uapi.h>).
- * The kernel is asked first, then the module, which attaches the socket: it takes
- * hints on no other. Called again it changes the setting.
+ * Opts a socket in, once, before its first hinted send: on a socket that did not
+ * opt in the kernel ignores MSG_NTCOPY. setting says which sends are hinted, those
+ * by write() and splice() included (<ntcopy/uapi.h>): NTCOPY_SOCK_FLAGGED those by
+ * ntcopy_send() and with MSG_NTCOPY, NTCOPY_SOCK_EVERY every one, NTCOPY_SOCK_OBEY
+ * every one without asking the kernel's rule, NTCOPY_SOCK_NONE none. The kernel is
+ * asked first, then the module, which attaches the socket. Called again it changes
+ * the setting. What a listener accepts has its setting.
  *
- *	>= 0		NTCOPY_SUPPORT_*: who took it. NTCOPY_SUPPORT_NONE is not an
- *			error: the socket works as ever.
- *	-EINVAL		setting.
+ *	>= 0		NTCOPY_SUPPORT_*: who took it, for ntcopy_send().
+ *			NTCOPY_SUPPORT_NONE is not an error: the socket works as ever.
+ *	-EINVAL		setting; or the kernel has SO_NTCOPY, but not this value.
  *	-EBADF		fd is not open, or was opened with O_PATH.
  *	-ENOTSOCK	fd is not a socket.
  *	-ENOMEM		The module has no memory for it.
@@ -257,22 +259,24 @@ void ntcopy_stream_destroy(ntcopy_stream *stream);
 int ntcopy_socket_enable(int fd, int setting);
 
 /*
- * Takes back what ntcopy_socket_enable() did, and says by whom: the kernel's
- * setting is NTCOPY_SOCK_NONE again, the module lets go of the socket. Errors
- * as there.
+ * Takes back what ntcopy_socket_enable() did, and says by whom: no send of the
+ * socket is hinted, and the module lets go of it. Errors as there.
  */
 int ntcopy_socket_disable(int fd);
 
 /*
- * Who takes this socket's hints, and in *setting what its sends are taken for.
- * NTCOPY_SUPPORT_NONE and NTCOPY_SOCK_NONE for one that isn't attached to the
- * module. Errors as there.
+ * Who takes this socket's hints, and in *setting which of its sends are hinted:
+ * NTCOPY_SOCK_NONE for one that did not opt in. NTCOPY_SUPPORT_NONE for one that
+ * isn't attached to the module. Errors as there.
  */
 int ntcopy_socket_mode(int fd, int *setting);
 
 /*
  * Who would take hints: asks the kernel with a throw-away socket, then the module.
  * NTCOPY_SUPPORT_*, or the negative errno of socketpair(2): -EMFILE and so on.
+ * -EPROTO: a module is loaded that speaks another series of its interface than this
+ * library, so one of the two is too old for the other. `ntcopy module status` says
+ * which. Sockets work as without a module then.
  */
 int ntcopy_socket_probe(void);
 
@@ -280,22 +284,25 @@ int ntcopy_socket_probe(void);
  * send(2) and sendmsg(2) with hints for the copy that the kernel makes, whose
  * destination is the kernel's buffer: NTCOPY_DST_NONTEMPORAL if you don't expect
  * these bytes to be read while they are in cache. The hint travels as MSG_NTCOPY,
- * and only where somebody takes it: the kernel on every socket, the module on
- * those that ntcopy_socket_enable() attached (one more system call asks it). Else
- * these are the plain calls. The bits of the source mean nothing here yet and do no harm. Bytes, errors, order
- * and partial sends are the same with and without. As with send(2), SIGPIPE
- * comes unless flags has MSG_NOSIGNAL, and NULL for bytes is -EFAULT.
+ * and costs no system call.
  *
- *	>= 0		The bytes that were taken; *hinted (NTCOPY_SUPPORT_*) says who
- *			was given the hint. What was then done with it is in
- *			/proc/net/ntcopy_stat.
- *	-EINVAL		hints; and what send(2) refuses with it.
+ * support is what ntcopy_socket_enable() answered for this socket, or for the
+ * listener that accepted it; with NTCOPY_SUPPORT_NONE these are the plain calls. It
+ * is believed: on a socket that did not opt in the kernel ignores the flag, or, as
+ * kernels do that don't know it, refuses it (TLS). The bits of the source mean
+ * nothing here yet and do no harm. Bytes, errors, order and
+ * partial sends are the same with and without. As with send(2), SIGPIPE comes unless
+ * flags has MSG_NOSIGNAL, and NULL for bytes is -EFAULT.
+ *
+ *	>= 0		The bytes that were taken. What the kernel did with the hint is
+ *			in /proc/net/ntcopy_stat.
+ *	-EINVAL		hints; support; and what send(2) refuses with it.
  *	any other	Those of send(2), negative.
  */
 ssize_t ntcopy_send(int fd, const void *buf, size_t len, int flags, unsigned int hints,
-		    int *hinted);
+		    int support);
 ssize_t ntcopy_sendmsg(int fd, const struct msghdr *msg, int flags, unsigned int hints,
-		       int *hinted);
+		       int support);
 
 #ifdef __cplusplus
 }

@@ -9,13 +9,12 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use libc::msghdr;
-use ntcopy::socket::{self, SendFlags, Setting, Support, disable, enable, mode, probe};
-use ntcopy::uapi;
+use ntcopy::socket::{self, Setting, Support, disable, enable, mode, probe};
 
 use crate::boundary::{Errno, answer, write_out};
 use crate::hints;
 
-/// Nobody takes the hint.
+/// Neither takes the hint.
 pub const NTCOPY_SUPPORT_NONE: c_int = 0;
 /// The kernel's own socket layer takes it.
 pub const NTCOPY_SUPPORT_KERNEL: c_int = 1;
@@ -44,16 +43,11 @@ fn refused(errno: socket::Errno) -> Errno {
     Errno(errno.raw_os_error())
 }
 
-/// Says what a socket's sends are taken for, and who took it.
+/// Opts a socket in: says which of its sends are hinted, and who took that.
 #[unsafe(no_mangle)]
 pub extern "C" fn ntcopy_socket_enable(fd: c_int, setting: c_int) -> c_int {
     answer(|| {
-        let setting = match setting {
-            uapi::SOCK_NONE => Setting::None,
-            uapi::SOCK_HINT => Setting::Hint,
-            uapi::SOCK_OBEY => Setting::Obey,
-            _ => return Err(Errno::INVALID),
-        };
+        let setting = Setting::from_value(setting).ok_or(Errno::INVALID)?;
         enable(borrowed(fd)?, setting).map(number).map_err(refused)
     })
 }
@@ -64,7 +58,7 @@ pub extern "C" fn ntcopy_socket_disable(fd: c_int) -> c_int {
     answer(|| disable(borrowed(fd)?).map(number).map_err(refused))
 }
 
-/// Says who takes a socket's hints, and what its sends are taken for.
+/// Says who takes a socket's hints, and which of its sends are hinted.
 ///
 /// # Safety
 ///
@@ -89,7 +83,7 @@ pub extern "C" fn ntcopy_socket_probe() -> c_int {
 ///
 /// # Safety
 ///
-/// `hinted` is NULL or can be written. What isn't memory at `buf` is the kernel's to refuse.
+/// What isn't memory at `buf` is the kernel's to refuse.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntcopy_send(
     fd: c_int,
@@ -97,15 +91,12 @@ pub unsafe extern "C" fn ntcopy_send(
     len: usize,
     flags: c_int,
     hints: c_uint,
-    hinted: *mut c_int,
+    support: c_int,
 ) -> isize {
     answer(|| {
-        let (flags, support) = with_hint(fd, flags, hints)?;
+        let flags = flags | flag(hints, support)?;
         // SAFETY: the kernel checks what it is given, and only reads the buffer.
-        let bytes = sent(unsafe { libc::send(fd, buf, len, flags) })?;
-        // SAFETY: the caller guarantees that `hinted` is NULL or can be written.
-        unsafe { write_out(hinted, support) };
-        Ok(bytes)
+        sent(unsafe { libc::send(fd, buf, len, flags) })
     })
 }
 
@@ -113,35 +104,30 @@ pub unsafe extern "C" fn ntcopy_send(
 ///
 /// # Safety
 ///
-/// `hinted` is NULL or can be written. What isn't memory at `msg` is the kernel's to refuse.
+/// What isn't memory at `msg` is the kernel's to refuse.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntcopy_sendmsg(
     fd: c_int,
     msg: *const msghdr,
     flags: c_int,
     hints: c_uint,
-    hinted: *mut c_int,
+    support: c_int,
 ) -> isize {
     answer(|| {
-        let (flags, support) = with_hint(fd, flags, hints)?;
+        let flags = flags | flag(hints, support)?;
         // SAFETY: the kernel checks what it is given, and only reads the message.
-        let bytes = sent(unsafe { libc::sendmsg(fd, msg, flags) })?;
-        // SAFETY: the caller guarantees that `hinted` is NULL or can be written.
-        unsafe { write_out(hinted, support) };
-        Ok(bytes)
+        sent(unsafe { libc::sendmsg(fd, msg, flags) })
     })
 }
 
-/// The flags with the hint in them, if it is one for the kernel's copy and somebody is there to
-/// take it, and who that is.
-fn with_hint(fd: c_int, flags: c_int, hints: c_uint) -> Result<(c_int, c_int), Errno> {
+/// The flag of a send with these hints, on a socket whose hints are taken so.
+fn flag(hints: c_uint, support: c_int) -> Result<c_int, Errno> {
     let destination = hints::decode(hints)?.destination;
-    // That it is no descriptor is for the send to say.
-    let Ok(fd) = borrowed(fd) else { return Ok((flags, NTCOPY_SUPPORT_NONE)) };
-    // Bits that are not known here are the kernel's to judge.
-    let flags = SendFlags::from_bits_retain(flags.cast_unsigned());
-    let (flags, support) = socket::with_hint(fd, flags, destination);
-    Ok((flags.bits().cast_signed(), number(support)))
+    let support = [Support::None, Support::Kernel, Support::Module]
+        .into_iter()
+        .find(|known| number(*known) == support)
+        .ok_or(Errno::INVALID)?;
+    Ok(support.flags(destination).bits().cast_signed())
 }
 
 fn sent(result: isize) -> Result<isize, Errno> {

@@ -16,7 +16,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use ntcopy::Hint;
-use ntcopy::socket::{self, Errno, SendFlags, Sent, Setting, Support};
+use ntcopy::socket::{self, Errno, SendFlags, Setting, Support};
 use ntcopy::uapi::STAT_NONTEMPORAL;
 
 use preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises};
@@ -274,6 +274,11 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect()
 }
 
+/// A send with the hint, on a socket whose hints are taken so.
+fn send_hinted(here: impl AsFd, bytes: &[u8], support: Support) -> usize {
+    socket::send(here, bytes, SendFlags::NOSIGNAL, Hint::Nontemporal, support).unwrap()
+}
+
 /// Sends all of the bytes with the hint, and gives what arrived.
 fn send_all(here: impl AsFd, mut there: impl Read + Send + 'static, bytes: &[u8]) -> Vec<u8> {
     let length = bytes.len();
@@ -283,9 +288,7 @@ fn send_all(here: impl AsFd, mut there: impl Read + Send + 'static, bytes: &[u8]
     });
     let mut rest = bytes;
     while !rest.is_empty() {
-        let sent = socket::send(&here, rest, SendFlags::NOSIGNAL, Hint::Nontemporal).unwrap();
-        assert_eq!(sent.hinted, Support::Module);
-        rest = &rest[sent.bytes..];
+        rest = &rest[send_hinted(&here, rest, Support::Module)..];
     }
     reader.join().unwrap().unwrap()
 }
@@ -317,15 +320,22 @@ fn inside_a_guest_the_library_attaches_sends_and_lets_go() {
     let (here, mut there) = UnixStream::pair().unwrap();
     assert_eq!(socket::mode(&here), Ok((Support::None, Setting::None)));
     let before = counted();
-    let plain = socket::send(&here, b"x", SendFlags::NOSIGNAL, Hint::Nontemporal).unwrap();
-    assert_eq!(plain, Sent { bytes: 1, hinted: Support::None });
-    there.read_exact(&mut [0]).unwrap();
-    assert_eq!(counted(), before, "nobody was asked to hint that");
-
-    for setting in [Setting::None, Setting::Hint, Setting::Obey] {
+    for setting in Setting::ALL {
+        // Before it has opted in, and with a setting that hints nothing.
+        if setting == Setting::None {
+            for support in [Support::None, Support::Module] {
+                assert_eq!(send_hinted(&here, b"x", support), 1);
+                there.read_exact(&mut [0]).unwrap();
+            }
+        }
         assert_eq!(socket::enable(&here, setting), Ok(Support::Module));
         assert_eq!(socket::mode(&here), Ok((Support::Module, setting)));
         assert_eq!(attached(), (1, 0), "attaching again attaches no second time");
+        if setting == Setting::None {
+            assert_eq!(send_hinted(&here, &bytes[..8192], Support::Module), 8192);
+            there.read_exact(&mut [0; 8192]).unwrap();
+            assert_eq!(counted(), before, "none of it was to be hinted");
+        }
     }
     assert!(send_all(&here, there.try_clone().unwrap(), &bytes) == bytes);
     let (nontemporal, hinted) = counted();
@@ -359,10 +369,10 @@ fn inside_a_guest_the_library_attaches_sends_and_lets_go() {
 fn accepted_sockets_inherit_and_udp_is_taken(bytes: &[u8]) {
     let place = tempfile::tempdir().unwrap();
     let listener = UnixListener::bind(place.path().join("listener")).unwrap();
-    assert_eq!(socket::enable(&listener, Setting::Hint), Ok(Support::Module));
+    assert_eq!(socket::enable(&listener, Setting::Every), Ok(Support::Module));
     let client = UnixStream::connect(place.path().join("listener")).unwrap();
     let (server, _) = listener.accept().unwrap();
-    assert_eq!(socket::mode(&server), Ok((Support::Module, Setting::Hint)));
+    assert_eq!(socket::mode(&server), Ok((Support::Module, Setting::Every)));
     assert_eq!(socket::mode(&client), Ok((Support::None, Setting::None)));
     assert_eq!(attached(), (2, 0));
     assert!(send_all(&server, client, bytes) == bytes);
@@ -371,27 +381,24 @@ fn accepted_sockets_inherit_and_udp_is_taken(bytes: &[u8]) {
     one.connect(other.local_addr().unwrap()).unwrap();
     assert_eq!(socket::enable(&one, Setting::Obey), Ok(Support::Module));
     let datagram = &bytes[..30_000];
-    let sent = socket::send(&one, datagram, SendFlags::empty(), Hint::Nontemporal).unwrap();
-    assert_eq!(sent, Sent { bytes: datagram.len(), hinted: Support::Module });
+    assert_eq!(send_hinted(&one, datagram, Support::Module), datagram.len());
     let mut got = vec![0; 65_536];
     let length = other.recv(&mut got).unwrap();
     assert!(got[..length] == *datagram);
 }
 
-/// Nobody takes the hint there, on a listener and on what it accepts, and no byte is counted.
+/// The hint is not taken there, on a listener and on what it accepts, and no byte is counted.
 fn tcp_is_plain(bytes: &[u8]) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    assert_eq!(socket::enable(&listener, Setting::Hint), Ok(Support::None));
+    assert_eq!(socket::enable(&listener, Setting::Every), Ok(Support::None));
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (server, _) = listener.accept().unwrap();
-    for setting in [Setting::None, Setting::Hint, Setting::Obey] {
+    for setting in Setting::ALL {
         assert_eq!(socket::enable(&server, setting), Ok(Support::None));
         assert_eq!(socket::mode(&server), Ok((Support::None, Setting::None)));
     }
     let before = counted();
-    let sent =
-        socket::send(&server, &bytes[..30_000], SendFlags::empty(), Hint::Nontemporal).unwrap();
-    assert_eq!(sent, Sent { bytes: 30_000, hinted: Support::None });
+    assert_eq!(send_hinted(&server, &bytes[..30_000], Support::None), 30_000);
     let mut got = vec![0; 30_000];
     client.read_exact(&mut got).unwrap();
     assert!(got == bytes[..30_000]);
@@ -401,12 +408,11 @@ fn tcp_is_plain(bytes: &[u8]) {
 
 fn what_cannot_be_helped_works_as_ever() {
     let (here, there) = UnixDatagram::pair().unwrap();
-    assert_eq!(socket::enable(&here, Setting::Hint), Ok(Support::None));
-    let sent = socket::send(&here, b"datagram", SendFlags::empty(), Hint::Nontemporal).unwrap();
-    assert_eq!(sent, Sent { bytes: 8, hinted: Support::None });
+    assert_eq!(socket::enable(&here, Setting::Every), Ok(Support::None));
+    assert_eq!(send_hinted(&here, b"datagram", Support::None), 8);
     let mut got = [0; 16];
     assert_eq!(there.recv(&mut got).unwrap(), 8);
     let file = std::fs::File::open("/dev/null").unwrap();
-    assert_eq!(socket::enable(&file, Setting::Hint), Err(Errno::NOTSOCK));
+    assert_eq!(socket::enable(&file, Setting::Every), Err(Errno::NOTSOCK));
     assert_eq!(socket::disable(&file), Err(Errno::NOTSOCK));
 }

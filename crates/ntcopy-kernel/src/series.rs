@@ -12,10 +12,14 @@ use crate::kind::{Kind, Machine, Release};
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// Environment variable that names a folder with another series, laid out like
-/// `kernel/series/7.3`: `*.patch`, and `um/*.patch` after them, which only um kernels get.
+/// `kernel/series/7.3`: a folder for each of [`PARTS`]. Patches beside these folders come first.
 pub const SERIES_VARIABLE: &str = "NTCOPY_SERIES";
 
-/// Before the names of the bench's own patches, which only um kernels get.
+/// The folders of a series, in the order in which their patches apply: what is posted, each for
+/// its own maintainers; what only tests need; and the bench's own, which only um kernels get.
+pub const PARTS: [&str; 5] = ["x86", "net", "mm", "test", "um"];
+
+/// Before the names of the bench's own patches.
 const UM: &str = "um/";
 
 /// In the name of a patch that only adds tests to the source tree. No kernel is made of it, so that
@@ -25,7 +29,7 @@ const SELFTESTS: &str = "-selftests-";
 /// A patch as git format-patch writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// File name, with `um/` before it for a patch of the bench.
+    /// File name, with the folder before it: `net/0001-….patch`.
     pub name: String,
     /// The file.
     pub content: Vec<u8>,
@@ -88,33 +92,33 @@ impl Series {
 
     /// The series that this program was built with, the bench's own patches included.
     pub fn embedded(release: Release) -> Self {
-        let prefixed = |prefix: &str, embedded: &[(&str, &[u8])]| -> Vec<Patch> {
-            let patch = |&(name, content): &(&str, &[u8])| Patch {
-                name: format!("{prefix}{name}"),
+        let parts = match release {
+            Release::Newest => SERIES_7_3,
+            Release::V6_12 => SERIES_6_12,
+        };
+        let mut patches = Vec::new();
+        for (part, embedded) in parts {
+            patches.extend(embedded.iter().map(|&(name, content)| Patch {
+                name: format!("{part}/{name}"),
                 content: content.to_vec(),
-            };
-            embedded.iter().map(patch).collect()
-        };
-        let (series, um) = match release {
-            Release::Newest => (SERIES_7_3, SERIES_7_3_UM),
-            Release::V6_12 => (SERIES_6_12, SERIES_6_12_UM),
-        };
-        let mut patches = prefixed("", series);
-        patches.extend(prefixed(UM, um));
+            }));
+        }
         Self { patches }
     }
 
-    /// A series in a folder: `*.patch` sorted by name, then `um/*.patch` sorted by name. Those with
-    /// `-selftests-` in their names are left out: they change no kernel.
+    /// A series in a folder: `*.patch` sorted by name, then those of each of [`PARTS`], sorted by
+    /// name. Those with `-selftests-` in their names are left out: they change no kernel.
     ///
     /// # Errors
     ///
-    /// When the folder or a patch cannot be read. A missing `um/` is no error.
+    /// When the folder or a patch cannot be read. A missing part is no error.
     pub fn from_folder(folder: &Path) -> Result<Self> {
         let mut patches = read_folder(folder, "")?;
-        let um = folder.join("um");
-        if um.is_dir() {
-            patches.extend(read_folder(&um, UM)?);
+        for part in PARTS {
+            let inner = folder.join(part);
+            if inner.is_dir() {
+                patches.extend(read_folder(&inner, &format!("{part}/"))?);
+            }
         }
         Ok(Self { patches })
     }
@@ -187,25 +191,42 @@ mod tests {
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("um")).unwrap();
         for (name, content) in files {
-            fs::write(folder.path().join(name), content).unwrap();
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
         }
         folder
     }
 
     #[test]
-    fn patches_come_in_the_order_of_their_names_and_the_bench_last() {
+    fn patches_come_in_the_order_of_the_parts_and_then_of_their_names() {
         let folder = folder(&[
             ("um/0001-um.patch", "u"),
-            ("0010-late.patch", "l"),
-            ("0002-early.patch", "e"),
-            ("0011-selftests-net.patch", "no kernel is made of it"),
-            ("README", "not a patch"),
+            ("mm/0001-pages.patch", "p"),
+            ("net/0010-late.patch", "l"),
+            ("net/0002-early.patch", "e"),
+            ("net/0011-selftests-net.patch", "no kernel is made of it"),
+            ("net/0000-cover-letter.patch.txt", "not a patch"),
+            ("test/0001-test.patch", "t"),
+            ("x86/0001-copy.patch", "c"),
+            ("other/0001-other.patch", "no part of a series"),
+            ("0001-beside.patch", "b"),
         ]);
         let series = Series::from_folder(folder.path()).unwrap();
         let names: Vec<&str> = series.patches.iter().map(|patch| patch.name.as_str()).collect();
-        assert_eq!(names, ["0002-early.patch", "0010-late.patch", "um/0001-um.patch"]);
+        assert_eq!(
+            names,
+            [
+                "0001-beside.patch",
+                "x86/0001-copy.patch",
+                "net/0002-early.patch",
+                "net/0010-late.patch",
+                "mm/0001-pages.patch",
+                "test/0001-test.patch",
+                "um/0001-um.patch"
+            ]
+        );
     }
 
     #[test]
@@ -232,7 +253,11 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/series");
         for (release, name) in [(Release::Newest, "7.3"), (Release::V6_12, "6.12")] {
             let expected = Series::from_folder(&folder.join(name)).unwrap();
-            assert!(!expected.patches.is_empty(), "{name}");
+            for part in PARTS {
+                let prefix = format!("{part}/");
+                let has = expected.patches.iter().any(|patch| patch.name.starts_with(&prefix));
+                assert!(has, "{name} has no {part}");
+            }
             assert_eq!(Series::embedded(release).hash(), expected.hash(), "{name}");
         }
     }
@@ -245,14 +270,14 @@ mod tests {
         let um = names(Kind::Um);
         let x86 = names(Kind::X86(Release::Newest, Flavour::Kasan));
         assert!(x86.len() < um.len() && um.starts_with(&x86), "{um:?} {x86:?}");
+        assert!(x86.iter().any(|name| name.starts_with("test/")), "{x86:?}");
         assert!(names(Kind::Stock(Release::Newest)).is_empty());
         assert!(names(Kind::X86(Release::V6_12, Flavour::Module)).is_empty());
         let for_module = names(Kind::UmModule);
         assert!(for_module.iter().any(|name| name.starts_with(UM)), "{for_module:?}");
         // None that changes the network, or what it copies with.
-        let is_net =
-            |name: &String| ["-net-", "-iov_iter-", "-mm-"].iter().any(|p| name.contains(p));
-        assert!(!for_module.iter().any(is_net), "{for_module:?}");
+        let is_beside = |name: &String| ["x86/", UM].iter().any(|part| name.starts_with(part));
+        assert!(for_module.iter().all(is_beside), "{for_module:?}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! libntcopy-preload.so: gives the large sends of a program that cannot be changed `MSG_NTCOPY`.
 //!
 //! Loaded by `LD_PRELOAD`, which `ntcopy run` sets. It stands in for the calls that send
-//! (`send.rs`) and, so that it is never wrong about what a descriptor is, for those that open and
-//! close (`descriptors.rs`). Everything else of the C library is untouched.
+//! (`send.rs`), for those that open and close, so that it is never wrong about what a descriptor is
+//! (`descriptors.rs`), and for those that ask and set the socket option by which a socket opts in, so
+//! that the program finds its own (`options.rs`). Everything else of the C library is untouched.
 //!
 //! What holds in every one of these functions:
 //!
@@ -28,6 +29,7 @@ mod descriptors;
 mod enable;
 mod filter;
 mod message;
+mod options;
 mod original;
 mod send;
 mod settings;

@@ -131,6 +131,14 @@ originals! {
     /// socket(2).
     socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int
         = libc::SYS_socket, [domain, kind, protocol];
+    /// setsockopt(2).
+    setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, size: socklen_t)
+        -> c_int
+        = libc::SYS_setsockopt, [fd, level, name, value, size];
+    /// getsockopt(2).
+    getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, size: *mut socklen_t)
+        -> c_int
+        = libc::SYS_getsockopt, [fd, level, name, value, size];
     /// socketpair(2).
     socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int
         = libc::SYS_socketpair, [domain, kind, protocol, pair];

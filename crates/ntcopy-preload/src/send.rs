@@ -12,7 +12,7 @@ use libc::{iovec, mmsghdr, msghdr, sockaddr, socklen_t, ssize_t};
 use ntcopy::uapi;
 
 use crate::table::Kind;
-use crate::{active, enable, message, original, sockets, sys};
+use crate::{active, message, original, sockets, sys};
 
 /// The kernel's `MAX_RW_COUNT`: what it takes of one call at most. What is larger is left to the
 /// original, since `write` and `send` shorten and refuse it in different order.
@@ -68,12 +68,13 @@ fn hinted<R: Copy + PartialOrd + From<i8>>(
 }
 
 /// Whether a send failed because the descriptor has become something else than a socket without
-/// this library having seen it, or one that refuses the flag. Nothing was sent then.
+/// this library having seen it, or one that refuses the flag: TLS in the kernel does, on a socket
+/// that another process has opted out again. Nothing was sent then.
 #[cold]
 fn was_mistaken(fd: c_int) -> bool {
     match sys::errno() {
         libc::ENOTSOCK => sockets::forget(fd),
-        libc::EOPNOTSUPP if enable::may_be_refused() => sockets::leave(fd),
+        libc::EOPNOTSUPP => sockets::leave(fd),
         _ => return false,
     }
     true

@@ -10,7 +10,7 @@ pub const FAMILIES: &CStr = c"NTCOPY_PRELOAD_FAMILIES";
 pub const MODE: &CStr = c"NTCOPY_PRELOAD_MODE";
 /// The number of filters of system calls under which what this library does was tried.
 pub const FILTERS: &CStr = c"NTCOPY_PRELOAD_FILTERS";
-/// `kernel`: the kernel is taken to know the flag, and not asked. For tests.
+/// `kernel`: the kernel is taken to hint what carries the flag, and not asked. For tests.
 pub const ASSUME: &CStr = c"NTCOPY_PRELOAD_ASSUME";
 
 /// Families of sockets.
@@ -40,9 +40,9 @@ impl Families {
 /// Whether the kernel may have a second thought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// It may: `MSG_NTCOPY` on each large send.
+    /// It may: the socket takes flagged sends, and each large one carries `MSG_NTCOPY`.
     Adaptive,
-    /// It may not: `SO_NTCOPY` on the socket.
+    /// It may not: the socket's setting has every send hinted and obeyed.
     Nt,
 }
 

@@ -49,7 +49,7 @@ pub fn leave(fd: c_int) {
     TABLE.note(fd, Kind::Other);
 }
 
-/// Asks the kernel, and readies the socket if it is one to be hinted.
+/// Asks the kernel, and opts the socket in if it is one to be hinted.
 fn ask(fd: c_int) -> Kind {
     let Some(kind) = wanted(fd) else { return Kind::Other };
     if enable::enable(fd) { kind } else { Kind::Other }
@@ -58,18 +58,20 @@ fn ask(fd: c_int) -> Kind {
 /// What it is, if its family was asked for.
 fn wanted(fd: c_int) -> Option<Kind> {
     let families = Families::from_bits(FAMILIES.load(Relaxed));
-    let wanted = match sys::getsockopt(fd, libc::SO_DOMAIN).ok()? {
+    let wanted = match sys::getsockopt::<c_int>(fd, libc::SO_DOMAIN).ok()? {
         libc::AF_UNIX => families.contains(Families::UNIX),
-        libc::AF_INET | libc::AF_INET6 => match sys::getsockopt(fd, libc::SO_PROTOCOL).ok()? {
-            libc::IPPROTO_TCP | libc::IPPROTO_MPTCP => families.contains(Families::TCP),
-            libc::IPPROTO_UDP | libc::IPPROTO_UDPLITE => families.contains(Families::UDP),
-            _ => false,
-        },
+        libc::AF_INET | libc::AF_INET6 => {
+            match sys::getsockopt::<c_int>(fd, libc::SO_PROTOCOL).ok()? {
+                libc::IPPROTO_TCP | libc::IPPROTO_MPTCP => families.contains(Families::TCP),
+                libc::IPPROTO_UDP | libc::IPPROTO_UDPLITE => families.contains(Families::UDP),
+                _ => false,
+            }
+        }
         _ => false,
     };
     if !wanted {
         return None;
     }
-    let is_of_records = sys::getsockopt(fd, libc::SO_TYPE).ok()? == libc::SOCK_SEQPACKET;
+    let is_of_records = sys::getsockopt::<c_int>(fd, libc::SO_TYPE).ok()? == libc::SOCK_SEQPACKET;
     Some(if is_of_records { Kind::HintedRecords } else { Kind::Hinted })
 }

@@ -46,10 +46,16 @@ fn checked(result: isize) -> Result<usize, Errno> {
     if (-4095..0).contains(&result) { Err(Errno(-result as c_int)) } else { Ok(result as usize) }
 }
 
-/// The value of a socket option that is an int.
-pub fn getsockopt(fd: c_int, name: c_int) -> Result<c_int, Errno> {
-    let mut value: c_int = 0;
-    let mut size_bytes = mem::size_of::<c_int>() as libc::socklen_t;
+/// What a socket option may be.
+pub trait Value: Default {}
+
+impl Value for c_int {}
+impl Value for u64 {}
+
+/// The value of a socket option; what the kernel leaves of it is 0.
+pub fn getsockopt<T: Value>(fd: c_int, name: c_int) -> Result<T, Errno> {
+    let mut value = T::default();
+    let mut size_bytes = mem::size_of::<T>() as libc::socklen_t;
     let arguments = [
         fd as usize,
         libc::SOL_SOCKET as usize,
@@ -58,7 +64,8 @@ pub fn getsockopt(fd: c_int, name: c_int) -> Result<c_int, Errno> {
         &raw mut size_bytes as usize,
         0,
     ];
-    // SAFETY: the kernel writes at most `size_bytes` to `value`, and a size to `size_bytes`.
+    // SAFETY: the kernel writes at most `size_bytes` to `value`, an integer, and a size to
+    // `size_bytes`.
     checked(unsafe { syscall(libc::SYS_getsockopt, arguments) }).map(|_| value)
 }
 
@@ -179,7 +186,7 @@ mod tests {
 
     #[test]
     fn errors_are_numbers() {
-        assert_eq!(getsockopt(-1, libc::SO_TYPE), Err(Errno(libc::EBADF)));
+        assert_eq!(getsockopt::<c_int>(-1, libc::SO_TYPE), Err(Errno(libc::EBADF)));
         assert_eq!(open_device(c"/nonexistent"), Err(Errno(libc::ENOENT)));
         assert_eq!(getpid(), std::process::id());
     }

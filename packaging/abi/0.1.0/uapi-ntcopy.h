@@ -19,28 +19,31 @@
  * the kernel. A hint about caches, never about bytes: data, errno, ordering
  * and partial sends are the same with and without it.
  *
- * A kernel that does not know the flag ignores it without a word. Ask with
- * SO_NTCOPY first.
+ * It needs SO_NTCOPY: the kernel ignores the flag on a socket that did not opt
+ * in, and a kernel that does not know the flag ignores it everywhere.
  */
 #define MSG_NTCOPY	0x1000000
 
 /*
- * Socket option at level SOL_SOCKET, an int (values below). A kernel without it
- * answers ENOPROTOOPT, which makes it the probe for MSG_NTCOPY too.
- * Accepted sockets of TCP and unix sockets inherit it from their listener.
+ * Socket option at level SOL_SOCKET, an int: which sends of the socket are
+ * hinted. Any other value fails with EINVAL; no privilege is needed. A kernel
+ * without the option answers ENOPROTOOPT, which makes it the probe, too.
+ * Accepted sockets inherit it from their listener: TCP, MPTCP, SCTP, vsock, unix.
  * The number is 'N' << 8 | 'T': far from the consecutive numbers that
  * asm-generic/socket.h hands out, and free on every architecture.
  */
 #define SO_NTCOPY	0x4e54
 
-#define NTCOPY_SOCK_NONE	0	/* only sends that carry MSG_NTCOPY are hinted */
-#define NTCOPY_SOCK_HINT	1	/* every send of this socket is hinted */
-#define NTCOPY_SOCK_OBEY	2	/* ... and obeyed: no adaptive second thought */
+#define NTCOPY_SOCK_NONE	0	/* none, the default: MSG_NTCOPY is ignored */
+#define NTCOPY_SOCK_FLAGGED	1	/* those that carry MSG_NTCOPY */
+#define NTCOPY_SOCK_EVERY	2	/* every one */
+#define NTCOPY_SOCK_OBEY	3	/* every one, and the rule is not asked */
 
 /* Values of the sysctl net.core.ntcopy, one setting per network namespace. */
 #define NTCOPY_SYSCTL_OFF	0	/* ignore hints */
-#define NTCOPY_SYSCTL_ADAPTIVE	1	/* the kernel decides per fragment */
+#define NTCOPY_SYSCTL_RULE	1	/* the rule decides, the default */
 #define NTCOPY_SYSCTL_OBEY	2	/* obey every hint */
+/* Only with the patches of kernel/series/VERSION/test/, which are not posted: */
 #define NTCOPY_SYSCTL_ALL	3	/* treat every send as hinted, and obey */
 
 /*
@@ -52,22 +55,23 @@
 #define NTCOPY_STAT_PATH		"/proc/net/ntcopy_stat"
 #define NTCOPY_STAT_NONTEMPORAL		"nontemporal_bytes"
 /* Hinted, but copied normally, because: */
-#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* the bytes in flight fit the cache */
-#define NTCOPY_STAT_TOO_SMALL		"too_small_bytes"	/* below net.core.ntcopy_min_bytes, or a page */
-#define NTCOPY_STAT_CHECKSUMMED		"checksummed_bytes"	/* checksummed while copied */
-#define NTCOPY_STAT_SOFTWARE_TLS	"software_tls_bytes"	/* encrypted right away by the CPU */
+#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* comes round within net.core.ntcopy_cache_bytes */
+#define NTCOPY_STAT_TOO_SMALL		"too_small_bytes"	/* in pieces below a page */
+#define NTCOPY_STAT_READ_BY_KERNEL	"read_by_kernel_bytes"	/* encrypted or checksummed right away by the CPU */
 #define NTCOPY_STAT_NOT_SUPPORTED	"not_supported_bytes"	/* no such copy on this path or CPU */
 
 /*
  * /dev/ntcopy, of the module ntcopy.ko: the same on a kernel that does not know
- * the flag.  Any process may attach a socket that it holds; from then on the
- * socket, and what it accepts, honours MSG_NTCOPY and the mode that is set here
- * in place of SO_NTCOPY.
+ * the flag, for unix streams and UDP.  Who may open the device may attach a socket
+ * that he holds; from then on the mode that is set here, for the socket and for
+ * what it accepts, says what SO_NTCOPY says elsewhere. With NTCOPY_SOCK_NONE the
+ * socket is attached, and none of its sends is hinted.
  *
  * Errors: EBADF (a closed or O_PATH descriptor), ENOTSOCK, EOPNOTSUPP (a socket
- * that the module cannot help), EBUSY (its operations belong to somebody else, or
- * it is TCP or UDP over IPv6 and somebody else uses it right now), EINVAL (a bad
- * mode or size; flags or reserved not 0), ENOTTY (no such ioctl), EFAULT, ENOMEM.
+ * that the module cannot help: TCP, which has tx-nocache-copy of its own; unix
+ * datagrams and seqpackets, which take no pages; all others), EBUSY (its operations
+ * belong to somebody else), EINVAL (a bad mode or size; flags or reserved not 0),
+ * ENOTTY (no such ioctl), EFAULT, ENOMEM.
  */
 #define NTCOPY_MODULE_PATH		"/dev/ntcopy"
 
@@ -82,9 +86,9 @@ struct ntcopy_socket {
 
 struct ntcopy_module_info {
 	__u32 version;		/* of the module: major << 16 | minor << 8 | patch */
-	__u32 series;		/* of this interface: 1 */
+	__u32 series;		/* of this interface: 2 */
 	__u64 attached;		/* sockets */
-	__u64 lingering;	/* sockets that were detached or let go, and are not closed yet */
+	__u64 lingering;	/* sockets that were detached, and are not closed yet */
 };
 
 #define NTCOPY_IOC_ATTACH	_IOW('N', 0xc0, struct ntcopy_socket)	/* again: sets the mode */

@@ -74,9 +74,9 @@ fn obeyed(records: &[&Record]) -> Advice {
         thing: "Obeyed hints (MSG_NTCOPY on unix sockets)",
         unit: "in flight",
         setting: &|from| {
-            format!("SO_NTCOPY = 2 in programs that always have {} or more in flight", Bytes(from))
+            format!("SO_NTCOPY = 3 in programs that always have {} or more in flight", Bytes(from))
         },
-        leave: "SO_NTCOPY = 2 (obey)",
+        leave: "SO_NTCOPY = 3 (obey)",
         run: &RUN_SWEEP,
     };
     let (mut advice, used) = pays.answer();
@@ -98,8 +98,8 @@ fn adaptive(records: &[&Record]) -> Vec<Advice> {
             unit: "in flight",
             setting: &|from| {
                 format!(
-                    "MSG_NTCOPY, or SO_NTCOPY = 1, in programs with {} or more in flight on \
-                     {family} sockets",
+                    "SO_NTCOPY = 1 and MSG_NTCOPY, or SO_NTCOPY = 2, in programs with {} or more \
+                     in flight on {family} sockets",
                     Bytes(from)
                 )
             },
@@ -209,12 +209,12 @@ fn hot_set(records: &[&Record]) -> Advice {
     let pays = Pays {
         topic: Topic::HotSetSends,
         points: &found,
-        thing: "For a hot set on the sender's CPU, obeyed hints (SO_NTCOPY = 2)",
+        thing: "For a hot set on the sender's CPU, obeyed hints (SO_NTCOPY = 3)",
         unit: "in flight",
         setting: &|_| {
-            "SO_NTCOPY = 2 in programs whose hot data matters more than the sends".to_owned()
+            "SO_NTCOPY = 3 in programs whose hot data matters more than the sends".to_owned()
         },
-        leave: "SO_NTCOPY = 2 for a hot set's sake",
+        leave: "SO_NTCOPY = 3 for a hot set's sake",
         run: &["ntcopy", "bench", "retention", "--kernel", "um"],
     };
     let (mut advice, used) = pays.answer();

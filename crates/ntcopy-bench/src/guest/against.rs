@@ -32,16 +32,14 @@ pub const SERIES: &str = "series";
 /// a kernel without the patches.
 const NOT_AVAILABLE: u8 = 3;
 
-/// Throws the switch as the first hint does, and leaves the default: with 3 every send is one.
-const FIRST_HINT: [(&str, &str); 2] = [("net.core.ntcopy", "3"), ("net.core.ntcopy", "1")];
-
 /// Which two kernels are compared, and what is sent in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
     /// Sends of every mode that was asked for with the patches, plain ones without. Where these are
     /// all, nobody has hinted since boot.
     Unpatched,
-    /// Plain sends, where the first hint has thrown the switch of the kernel with the patches.
+    /// Plain sends, where a socket that opted in has thrown the switch of the kernel with the
+    /// patches.
     UnpatchedAfterHint,
     /// Hinted sends that are obeyed, by the module and by the patches.
     Module,
@@ -96,8 +94,8 @@ struct Side<'a> {
     kernel: Built,
     /// To be loaded before anything is measured.
     module: Option<PathBuf>,
-    /// To be set before anything is measured, in this order.
-    sysctls: &'static [(&'static str, &'static str)],
+    /// Whether a program is to hint before anything is measured.
+    hinted: bool,
 }
 
 impl Side<'_> {
@@ -193,14 +191,14 @@ fn sides<'a>(
     let options = BuildOptions::from_env(request.kernel)?;
     let build =
         |options: &BuildOptions| ntcopy_kernel::build(options, &mut *progress::for_stderr());
-    let side = |names, kernel, module| Side { names, kernel, module, sysctls: &[] };
+    let side = |names, kernel, module| Side { names, kernel, module, hinted: false };
     Ok(match against {
         Against::Unpatched | Against::UnpatchedAfterHint => {
             let series = options.series.clone().neutral();
             let unpatched = build(&BuildOptions { series, ..options.clone() })?;
             let mut patched = side(other, build(&options)?, None);
             if against == Against::UnpatchedAfterHint {
-                patched.sysctls = &FIRST_HINT;
+                patched.hinted = true;
             }
             [side(baseline, unpatched, None), patched]
         }
@@ -215,7 +213,7 @@ fn sides<'a>(
 fn boot(request: &Request, side: &Side<'_>, place: &Path) -> Result<Inside, Error> {
     let request =
         Request { kernel: side.kernel.kind, place: place.to_path_buf(), ..request.clone() };
-    super::boot(&request, &side.kernel, side.module.as_deref(), side.sysctls)
+    super::boot(&request, &side.kernel, side.module.as_deref(), side.hinted)
 }
 
 fn check(record: &Record, code: u8, boot: u32, kernel: &str) -> Result<(), AgainstError> {

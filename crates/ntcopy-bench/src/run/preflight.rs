@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use ntcopy::socket::Support;
 use ntcopy::uapi;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::memory::Buffer;
-use super::send::{NO_MSG_NTCOPY, Sender};
+use super::send::{Sender, no_msg_ntcopy};
 use super::{Failure, Stop, inet, sockets};
 use crate::experiment::{Family, Mode};
 use crate::plan::{CellPlan, Form, Plan, Sysctl, sysctls};
@@ -24,7 +25,7 @@ pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
     match mode {
         Mode::Copy | Mode::Idle => Ok(None),
         Mode::Nt | Mode::Adaptive => match ntcopy::socket::probe() {
-            Ok(Support::None) => Ok(Some(NO_MSG_NTCOPY.to_owned())),
+            Ok(Support::None) | Err(Errno::PROTO) => Ok(Some(no_msg_ntcopy())),
             Ok(Support::Kernel | Support::Module) if mode == Mode::Adaptive => Ok(not_adaptive()),
             Ok(Support::Kernel | Support::Module) => Ok(None),
             Err(errno) => Err(Failure::os("cannot ask for SO_NTCOPY")(errno)),
@@ -44,11 +45,11 @@ pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
 /// Why the kernel does not decide by itself what to do with a hint.
 fn not_adaptive() -> Option<String> {
     match ntcopy::socket::sysctl().ntcopy {
-        Some(uapi::SYSCTL_ADAPTIVE) => None,
+        Some(uapi::SYSCTL_RULE) => None,
         Some(other) => Some(format!(
             "net.core.ntcopy is {other}, and only with {} its rule decides what becomes of a \
              hint: sysctl -w net.core.ntcopy={0}, if this kernel takes it",
-            uapi::SYSCTL_ADAPTIVE
+            uapi::SYSCTL_RULE
         )),
         None => Some("this kernel has no net.core.ntcopy".to_owned()),
     }

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use ntcopy::socket::{Setting, Support, kernel_support};
+use ntcopy::socket::{Setting, Support, kernel_support, other_series};
 use ntcopy::uapi;
 use rustix::io::{Errno, IoSlice, retry_on_intr};
 use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
@@ -143,8 +143,8 @@ fn gather(
 pub fn setting(mode: Mode) -> Setting {
     match mode {
         Mode::Nt => Setting::Obey,
-        // Each send carries the flag; the socket leaves the decision to the kernel.
-        Mode::Adaptive => Setting::Hint,
+        // Each send carries the flag, and the kernel's rule decides.
+        Mode::Adaptive => Setting::Flagged,
         Mode::Copy | Mode::Vmsplice | Mode::Idle => Setting::None,
     }
 }
@@ -156,14 +156,19 @@ pub fn prepare(socket: BorrowedFd<'_>, setting: Setting) -> Result<(), Failure> 
         Ok(Support::None) if kernel_support() == Support::Module => {
             Err(Failure::Limit(NOT_BY_THE_MODULE.to_owned()))
         }
-        Ok(Support::None) => Err(Failure::Limit(NO_MSG_NTCOPY.to_owned())),
+        Ok(Support::None) => Err(Failure::Limit(no_msg_ntcopy())),
         Ok(Support::Kernel | Support::Module) => Ok(()),
         Err(errno) => Err(Failure::os("cannot set SO_NTCOPY")(errno)),
     }
 }
 
 /// Why the hinted modes are not to be had.
-pub const NO_MSG_NTCOPY: &str = "this kernel has no MSG_NTCOPY; try --kernel um";
+pub fn no_msg_ntcopy() -> String {
+    match other_series() {
+        None => "this kernel has no MSG_NTCOPY; try --kernel um".to_owned(),
+        Some(other) => format!("{other}; or try --kernel um"),
+    }
+}
 
 /// Why they are not on a socket that the module does not take.
 const NOT_BY_THE_MODULE: &str =

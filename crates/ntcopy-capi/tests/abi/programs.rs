@@ -1,12 +1,12 @@
 //! Examples and C tests: compiled, linked both ways, run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ntcopy::arch;
 
 use crate::compilers::{CLANG, CLANGXX, Compiler, GCC, GXX, Link, program, sources};
-use crate::installed::{crate_dir, run};
+use crate::installed::{crate_dir, run, scratch};
 
 /// Runs a test program: 77 is a test that can't be asked here.
 pub fn run_test(command: &mut Command) {
@@ -106,4 +106,29 @@ fn the_path_and_the_message_follow_the_environment() {
 
     let bad = run(settings().env("NTCOPY_PROFILE", "/nonexistent/ntcopy.toml"));
     assert!(bad.contains("/nonexistent/ntcopy.toml"), "{bad}");
+}
+
+/// A kernel that has the option, played by a program of the preload library's tests.
+fn kernel_that_opts_sockets_in() -> PathBuf {
+    let root = crate_dir().join("../..");
+    let made = scratch("programs").join("fake");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O1", "-pthread", "-D_GNU_SOURCE", "-I"]).arg(root.join("uapi"));
+    compiler.arg(root.join("crates/ntcopy-preload/tests/c/fake.c")).arg("-o").arg(&made);
+    run(compiler.arg("-ldl"));
+    made
+}
+
+#[test]
+fn sockets_opt_in_on_a_kernel_that_has_the_option() {
+    let made = |source: &str| GCC.compile(&crate_dir().join(source), "-std=c99", Link::Shared, &[]);
+    let (sockets, send) = (made("tests/c/sockets.c"), made("examples-c/send.c"));
+    let kernel = kernel_that_opts_sockets_in();
+    run(program(&kernel).arg("taken").arg(&sockets));
+    let said = run(program(&kernel).arg("taken").arg(&send));
+    assert_eq!(said, "the kernel was given the hint\n");
+    // It has the option, but not the values: the example says so, and ends.
+    let output = program(&kernel).arg("refused").arg(&send).output().expect("it starts");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), words.as_ref()), (Some(1), "send: Invalid argument\n"));
 }

@@ -68,8 +68,8 @@ pub struct Args {
     /// Hint UDP sockets
     #[arg(long)]
     udp: bool,
-    /// Whether the kernel may copy hinted bytes normally where it expects that to be faster. `nt`
-    /// sets SO_NTCOPY on the sockets, with which all their later sends are hinted
+    /// Whether the kernel may copy hinted bytes normally where it expects that to be faster. With
+    /// `nt` it may not, and all later sends of the sockets are hinted
     #[arg(long, default_value = "adaptive")]
     mode: Mode,
     /// Start the program also where the hint reaches nobody
@@ -127,9 +127,12 @@ impl Settings {
 
 /// Why nobody takes the hint on this kernel.
 fn kernel_obstacle(support: Support) -> Option<String> {
-    (support == Support::None).then(|| {
-        "this kernel does not know MSG_NTCOPY; one that does: ntcopy kernel boot -- COMMAND"
-            .to_owned()
+    (support == Support::None).then(|| match socket::other_series() {
+        Some(other) => other.to_string(),
+        None => {
+            "this kernel does not know MSG_NTCOPY; one that does: ntcopy kernel boot -- COMMAND"
+                .to_owned()
+        }
     })
 }
 

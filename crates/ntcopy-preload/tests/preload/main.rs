@@ -11,5 +11,6 @@ mod errors;
 mod filtered;
 mod library;
 mod life;
+mod optin;
 mod programs;
 mod settings;

@@ -1,8 +1,11 @@
 //! Who takes `MSG_NTCOPY`, sends that carry it, and what was done with them.
 //!
-//! A kernel with the series takes it on every socket. Any other kernel from 6.5 on can be given
-//! the module, which takes it on the unix streams and UDP sockets that [`enable`] attached, and on
-//! those that are accepted by such a listener. The library asks the kernel first, then the module.
+//! A socket opts in once, by [`enable`]; on all others the flag is ignored. What `enable` answers
+//! says who takes the socket's hints, and goes with the socket from then on: a send asks nothing.
+//!
+//! A kernel with the series takes every socket. Any other kernel from 6.5 on can be given the
+//! module, which takes unix streams and UDP sockets. What a listener accepts has opted in where
+//! the listener has. The library asks the kernel first, then the module.
 //!
 //! The module's device, `/dev/ntcopy`, is opened once, when the first question gets that far, and
 //! stays open (close-on-exec): until the process ends the module cannot be unloaded. A process that
@@ -21,44 +24,52 @@ pub use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use self::module::Answer;
-pub use self::send::{SendAncillaryBuffer, SendFlags, Sent, send, sendmsg, with_hint};
+pub use self::module::OtherSeries;
+pub use self::send::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 pub use self::stat::{Counters, CountersError};
 use crate::uapi;
 
-/// What a socket's sends are taken for.
+/// Which sends of a socket are hinted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
-    /// Only sends that carry `MSG_NTCOPY` are hinted.
+    /// None, whatever flag they carry: a socket that did not opt in.
     None,
-    /// Every send is hinted.
-    Hint,
-    /// Every send is hinted, and the hint is obeyed without a second thought.
+    /// Those that carry `MSG_NTCOPY`.
+    Flagged,
+    /// Every one.
+    Every,
+    /// Every one, and the kernel's rule is not asked.
     Obey,
 }
 
 impl Setting {
+    /// All of them.
+    pub const ALL: [Setting; 4] = [Setting::None, Setting::Flagged, Setting::Every, Setting::Obey];
+
     /// The option's value.
     pub fn value(self) -> c_int {
         match self {
             Setting::None => uapi::SOCK_NONE,
-            Setting::Hint => uapi::SOCK_HINT,
+            Setting::Flagged => uapi::SOCK_FLAGGED,
+            Setting::Every => uapi::SOCK_EVERY,
             Setting::Obey => uapi::SOCK_OBEY,
         }
     }
 
-    fn from_value(value: c_int) -> Option<Setting> {
-        [Setting::None, Setting::Hint, Setting::Obey].into_iter().find(|it| it.value() == value)
+    /// The setting of the option's value; `None` for a value that the interface doesn't have.
+    pub fn from_value(value: c_int) -> Option<Setting> {
+        Setting::ALL.into_iter().find(|setting| setting.value() == value)
     }
 }
 
-/// Who honours the hint.
+/// Who takes a socket's hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
     /// The kernel's own socket layer.
     Kernel,
     /// A loaded module.
     Module,
-    /// Nobody: sends that carry the flag are ordinary sends.
+    /// Neither: sends that carry the flag are ordinary sends.
     None,
 }
 
@@ -73,44 +84,45 @@ impl Support {
     }
 }
 
-/// Says what a socket's sends are to be taken for, and who took it: the kernel (`SO_NTCOPY`), or
-/// the module, which attaches the socket. Called again it changes the setting.
+/// Opts a socket in: says which of its sends are hinted, and answers who took that: the kernel
+/// (`SO_NTCOPY`), or the module, which attaches the socket. Called again it changes the setting.
+/// It needs no privilege, but for what the module's device asks.
 ///
-/// [`Support::None`] is nobody: the kernel doesn't have the option, and either there is no module
-/// or it cannot help this socket: it takes unix streams and UDP. (TCP has `tx-nocache-copy`, a
-/// feature of the device.) Or this process may not open its device. The flag would then be ignored without a word, so a caller that wants to know
-/// must not merely try to send.
+/// The answer is for the socket's sends: [`send`] takes it. Keep it with the socket.
 ///
-/// With [`Setting::None`] the sends that carry the flag are hinted, and no others. The kernel takes
-/// those anyway; for the module the socket has to be attached.
+/// [`Support::None`]: the kernel doesn't have the option, and there is no module, or one of another
+/// series ([`other_series`]), or this process may not open its device, or the module cannot help
+/// this socket: it takes unix streams and UDP. (TCP has `tx-nocache-copy`, a feature of the device.)
 ///
 /// # Errors
 ///
-/// `ENOTSOCK`, `EBADF` for a descriptor opened with `O_PATH`, `ENOMEM`; `EMFILE` and `ENFILE` when
-/// the module's device cannot be opened for lack of a descriptor.
+/// `ENOTSOCK`, `EBADF` for a descriptor opened with `O_PATH`, `ENOMEM`; `EINVAL` from a kernel that
+/// has the option, but not this value; `EMFILE` and `ENFILE` when the module's device cannot be
+/// opened for lack of a descriptor.
 pub fn enable(socket: impl AsFd, setting: Setting) -> Result<Support, Errno> {
     let socket = socket.as_fd();
-    match set_option(socket, setting) {
-        Ok(()) => Ok(Support::Kernel),
-        Err(Errno::NOPROTOOPT) => Ok(match module::attach(socket, setting)? {
-            Answer::Done(()) => Support::Module,
-            Answer::Declined | Answer::Absent => Support::None,
-        }),
-        Err(errno) => Err(errno),
-    }
+    taken(set_option(socket, setting), || module::attach(socket, setting))
 }
 
-/// Takes back what [`enable`] did, by the way that it went, and says which that was. The kernel
-/// still takes sends that carry the flag; the module lets go of the socket.
+/// Takes back what [`enable`] did, by the way that it went, and says which that was: no send of the
+/// socket is hinted any more, and the module lets go of it.
 ///
 /// # Errors
 ///
 /// Those of [`enable`].
 pub fn disable(socket: impl AsFd) -> Result<Support, Errno> {
     let socket = socket.as_fd();
-    match set_option(socket, Setting::None) {
+    taken(set_option(socket, Setting::None), || module::detach(socket))
+}
+
+/// Who took a setting: the kernel by its option, or else the module.
+fn taken(
+    by_option: Result<(), Errno>,
+    by_module: impl FnOnce() -> Result<Answer<()>, Errno>,
+) -> Result<Support, Errno> {
+    match by_option {
         Ok(()) => Ok(Support::Kernel),
-        Err(Errno::NOPROTOOPT) => Ok(match module::detach(socket)? {
+        Err(Errno::NOPROTOOPT) => Ok(match by_module()? {
             Answer::Done(()) => Support::Module,
             Answer::Declined | Answer::Absent => Support::None,
         }),
@@ -118,12 +130,12 @@ pub fn disable(socket: impl AsFd) -> Result<Support, Errno> {
     }
 }
 
-/// Who takes the hints of a socket, and what its sends are taken for. [`Support::None`] for a
-/// socket that isn't attached to the module: even sends with the flag are ordinary there.
+/// Who would take a socket's hints, and which of its sends are hinted. [`Support::None`] for a
+/// socket that isn't attached to the module.
 ///
 /// # Errors
 ///
-/// Those of [`enable`].
+/// Those of [`enable`]; `EIO` for a setting that this library doesn't know.
 pub fn mode(socket: impl AsFd) -> Result<(Support, Setting), Errno> {
     let socket = socket.as_fd();
     match option(socket) {
@@ -182,8 +194,9 @@ fn last_errno() -> Errno {
 ///
 /// # Errors
 ///
-/// The errno of `socketpair` or `setsockopt`, or of opening the device, when the question could
-/// not be put.
+/// The errno of `socketpair` or `getsockopt`, or of opening the device, when the question could
+/// not be put. `EPROTO`: a module is loaded that speaks another series of its interface, which
+/// [`other_series`] tells in words.
 pub fn probe() -> Result<Support, Errno> {
     let (socket, _peer) = rustix::net::socketpair(
         AddressFamily::UNIX,
@@ -191,8 +204,8 @@ pub fn probe() -> Result<Support, Errno> {
         SocketFlags::CLOEXEC,
         None,
     )?;
-    match set_option(socket.as_fd(), Setting::None) {
-        Ok(()) => Ok(Support::Kernel),
+    match option(socket.as_fd()) {
+        Ok(_) => Ok(Support::Kernel),
         Err(Errno::NOPROTOOPT) if module::is_there()? => Ok(Support::Module),
         Err(Errno::NOPROTOOPT) => Ok(Support::None),
         Err(errno) => Err(errno),
@@ -207,6 +220,12 @@ pub fn probe() -> Result<Support, Errno> {
 /// The errno of `open`, or of the ioctl: `ENOTTY` for a device that isn't the module's.
 pub fn module_info() -> Result<Option<uapi::ModuleInfo>, Errno> {
     module::info()
+}
+
+/// The loaded module, if it speaks another series of its interface than this library: then it takes
+/// no hints from here.
+pub fn other_series() -> Option<OtherSeries> {
+    module::other_series()
 }
 
 /// [`probe`], where a question that could not be put counts as no support.
@@ -255,8 +274,6 @@ pub fn sysctl() -> Sysctls {
 mod tests {
     use super::*;
 
-    const SETTINGS: [Setting; 3] = [Setting::Hint, Setting::Obey, Setting::None];
-
     #[test]
     fn the_probe_and_the_counters_file_agree() {
         let support = probe().expect("a socket pair can be had");
@@ -270,18 +287,47 @@ mod tests {
     fn all_settings_get_the_same_answer_on_a_socket_and_are_read_back() {
         let (socket, peer) = std::os::unix::net::UnixStream::pair().unwrap();
         let support = kernel_support();
-        for setting in SETTINGS {
+        assert_eq!(mode(&peer).map(|(_, setting)| setting), Ok(Setting::None), "the default");
+        for setting in Setting::ALL {
             assert_eq!(enable(&socket, setting), Ok(support), "{setting:?}");
             let expected = if support == Support::None { Setting::None } else { setting };
             assert_eq!(mode(&socket), Ok((support, expected)));
         }
         assert_eq!(enable(&socket, Setting::Obey), Ok(support));
         assert_eq!(disable(&socket), Ok(support));
-        // The kernel takes the flag on every socket, the module on those that are attached.
+        // The kernel would take any socket, the module has those that are attached.
         let without = if support == Support::Kernel { support } else { Support::None };
         for socket in [&socket, &peer] {
             assert_eq!(mode(socket), Ok((without, Setting::None)));
         }
+    }
+
+    #[test]
+    fn the_kernel_s_answer_decides_and_the_module_is_asked_only_where_it_lacks_the_option() {
+        let module = |answer| move || Ok::<_, Errno>(answer);
+        let not_asked = || panic!("the module was asked");
+        assert_eq!(taken(Ok(()), not_asked), Ok(Support::Kernel));
+        // A kernel of an earlier interface has the option without the value.
+        for errno in [Errno::INVAL, Errno::NOTSOCK, Errno::NOMEM] {
+            assert_eq!(taken(Err(errno), not_asked), Err(errno));
+        }
+        for (answer, support) in [
+            (Answer::Done(()), Support::Module),
+            (Answer::Declined, Support::None),
+            (Answer::Absent, Support::None),
+        ] {
+            assert_eq!(taken(Err(Errno::NOPROTOOPT), module(answer)), Ok(support));
+        }
+        let failed = taken(Err(Errno::NOPROTOOPT), || Err(Errno::MFILE));
+        assert_eq!(failed, Err(Errno::MFILE));
+    }
+
+    #[test]
+    fn settings_are_read_back_from_their_values() {
+        for setting in Setting::ALL {
+            assert_eq!(Setting::from_value(setting.value()), Some(setting));
+        }
+        assert_eq!((Setting::from_value(-1), Setting::from_value(4)), (None, None));
     }
 
     #[test]
@@ -293,7 +339,7 @@ mod tests {
     #[test]
     fn a_file_is_an_error_not_an_absence() {
         let file = fs::File::open("/dev/null").unwrap();
-        for setting in SETTINGS {
+        for setting in Setting::ALL {
             assert_eq!(enable(&file, setting), Err(Errno::NOTSOCK));
         }
         assert_eq!(disable(&file), Err(Errno::NOTSOCK));

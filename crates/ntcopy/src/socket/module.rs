@@ -19,7 +19,7 @@ pub(super) enum Answer<T> {
     /// It cannot help this socket: its kind (`EOPNOTSUPP`), or somebody else has its operations
     /// (`EBUSY`).
     Declined,
-    /// There is no module, or one that speaks another interface.
+    /// There is no module, or one of another series.
     Absent,
 }
 
@@ -61,9 +61,43 @@ pub(super) fn info() -> Result<Option<uapi::ModuleInfo>, Errno> {
     Ok(Some(info))
 }
 
-/// Whether the module is there and speaks this interface.
+/// Whether the module is there; `EPROTO` where it speaks another series of this interface.
 pub(super) fn is_there() -> Result<bool, Errno> {
-    Ok(device()?.is_some())
+    match device()? {
+        Some(_) => Ok(true),
+        None if other_series().is_some() => Err(Errno::PROTO),
+        None => Ok(false),
+    }
+}
+
+/// A loaded module that speaks another series of the interface of `/dev/ntcopy` than this library.
+/// The numbers of one series may mean something else in another, so neither uses the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the module that is loaded speaks series {0} of its interface, and this program series {ours}: \
+     {older} is the older one, and has to be that of the other's version",
+    ours = uapi::MODULE_SERIES,
+    older = older(.0)
+)]
+pub struct OtherSeries(
+    /// The module's.
+    pub u32,
+);
+
+fn older(module: &u32) -> &'static str {
+    if *module < uapi::MODULE_SERIES { "the module" } else { "this program" }
+}
+
+/// Asks the module that is loaded, if one is.
+pub(super) fn other_series() -> Option<OtherSeries> {
+    info().ok().flatten().and_then(|info| OtherSeries::of(&info))
+}
+
+impl OtherSeries {
+    /// The module's series, if it is not the one of this library.
+    pub fn of(info: &uapi::ModuleInfo) -> Option<OtherSeries> {
+        (info.series != uapi::MODULE_SERIES).then_some(OtherSeries(info.series))
+    }
 }
 
 impl<T> Answer<T> {
@@ -112,7 +146,7 @@ fn device() -> Result<Option<&'static OwnedFd>, Errno> {
 
 fn speaks_our_interface(device: &OwnedFd) -> bool {
     let mut info = uapi::ModuleInfo::default();
-    ioctl(device, uapi::IOC_INFO, &mut info).is_ok() && info.series == uapi::MODULE_SERIES
+    ioctl(device, uapi::IOC_INFO, &mut info).is_ok() && OtherSeries::of(&info).is_none()
 }
 
 /// What an ioctl of the module takes and fills in.
@@ -131,5 +165,21 @@ fn ioctl<T: Argument>(device: &OwnedFd, request: u32, argument: &mut T) -> Resul
     match result {
         0.. => Ok(()),
         _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_of_another_series_is_named_with_both_numbers() {
+        let info = |series| uapi::ModuleInfo { series, ..uapi::ModuleInfo::default() };
+        assert_eq!(OtherSeries::of(&info(uapi::MODULE_SERIES)), None);
+        for (series, older) in [(1, "the module is the older"), (3, "this program is the older")] {
+            let text = OtherSeries::of(&info(series)).expect("another one").to_string();
+            let both = format!("series {series} of its interface, and this program series 2: ");
+            assert!(text.contains(&both) && text.contains(older), "{text}");
+        }
     }
 }

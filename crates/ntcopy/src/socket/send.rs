@@ -2,36 +2,37 @@
 
 use std::io::IoSlice;
 use std::os::fd::AsFd;
-use std::sync::OnceLock;
 
 use rustix::io::Errno;
 pub use rustix::net::{SendAncillaryBuffer, SendFlags};
 
-use super::module::{self, Answer};
-use super::{Support, kernel_support};
+use super::Support;
 use crate::hint::Hint;
 use crate::uapi;
 
-/// What became of a send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sent {
-    /// Bytes that were taken; fewer than offered where a send without the hint takes fewer.
-    pub bytes: usize,
-    /// Who was given the hint: [`Support::None`] where it was an ordinary send, because there was
-    /// no hint to give or nobody to take it. What the kernel then did with the hint is in its
-    /// [counters](super::counters).
-    pub hinted: Support,
+impl Support {
+    /// The flag that a send with this hint carries on a socket for which [`enable`](super::enable)
+    /// gave this answer: `MSG_NTCOPY` for [`Hint::Nontemporal`], none for any other hint, and none
+    /// where the hint would reach neither the kernel nor the module. Kernels that don't know the
+    /// flag ignore it on most sockets, but refuse it on some.
+    pub fn flags(self, hint: Hint) -> SendFlags {
+        match (self, hint) {
+            (Support::Kernel | Support::Module, Hint::Nontemporal) => {
+                SendFlags::from_bits_retain(uapi::MSG_NTCOPY)
+            }
+            _ => SendFlags::empty(),
+        }
+    }
 }
 
 /// `send(2)` with a hint for the copy that the kernel makes: [`Hint::Nontemporal`] if the sender
-/// doesn't expect these bytes to be read while they are in cache.
+/// doesn't expect these bytes to be read while they are in cache. With any other hint this is the
+/// plain `send`, and the socket keeps its own [`Setting`](super::Setting).
 ///
-/// The hint travels as `MSG_NTCOPY`, and only where somebody takes it: kernels that don't know
-/// the flag ignore it on most sockets, but refuse it on some. The kernel takes it on every socket,
-/// the module on those for which [`enable`](super::enable) was called, with any setting; it is
-/// asked before each such send, which is one more system call, without a lock. With any other hint this is the
-/// plain `send`, and a socket that was enabled keeps its own way. Bytes, errno, order and partial
-/// sends are the same with and without.
+/// `support` is what [`enable`](super::enable) answered for this socket, or for the listener that
+/// accepted it. It is believed: on a socket that did not opt in the kernel ignores the hint. Bytes,
+/// errno, order and partial sends are the same with and without; what the kernel did with the hint
+/// is in its [counters](super::counters).
 ///
 /// # Errors
 ///
@@ -44,16 +45,20 @@ pub struct Sent {
 /// use ntcopy::socket::{SendFlags, Setting, enable, send};
 ///
 /// let (here, _there) = UnixStream::pair()?;
-/// enable(&here, Setting::None)?;
-/// let sent = send(&here, b"twelve bytes", SendFlags::NOSIGNAL, Hint::Nontemporal)?;
-/// assert_eq!(sent.bytes, 12);
-/// println!("the hint went to: {}", sent.hinted.name());
+/// let support = enable(&here, Setting::Flagged)?;
+/// println!("the hints go to: {}", support.name());
+/// let sent = send(&here, b"twelve bytes", SendFlags::NOSIGNAL, Hint::Nontemporal, support)?;
+/// assert_eq!(sent, 12);
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn send(socket: impl AsFd, bytes: &[u8], flags: SendFlags, hint: Hint) -> Result<Sent, Errno> {
-    let (flags, hinted) = with_hint(&socket, flags, hint);
-    let bytes = rustix::net::send(socket, bytes, flags)?;
-    Ok(Sent { bytes, hinted })
+pub fn send(
+    socket: impl AsFd,
+    bytes: &[u8],
+    flags: SendFlags,
+    hint: Hint,
+    support: Support,
+) -> Result<usize, Errno> {
+    rustix::net::send(socket, bytes, flags | support.flags(hint))
 }
 
 /// `sendmsg(2)` with a hint, as [`send`]: many slices in one message, and control messages with
@@ -68,37 +73,9 @@ pub fn sendmsg(
     control: &mut SendAncillaryBuffer<'_, '_, '_>,
     flags: SendFlags,
     hint: Hint,
-) -> Result<Sent, Errno> {
-    let (flags, hinted) = with_hint(&socket, flags, hint);
-    let bytes = rustix::net::sendmsg(socket, slices, control, flags)?;
-    Ok(Sent { bytes, hinted })
-}
-
-/// The flags with the hint in them, if it is one for the kernel's copy and somebody is there to
-/// take it on this socket, and who that is: what [`send`] does, for programs that make the call
-/// themselves. A question that could not be put counts as nobody; the send will say what is wrong.
-pub fn with_hint(socket: impl AsFd, flags: SendFlags, hint: Hint) -> (SendFlags, Support) {
-    if hint != Hint::Nontemporal {
-        return (flags, Support::None);
-    }
-    let support = match asked_once() {
-        Support::Module => match module::query(socket.as_fd()) {
-            Ok(Answer::Done(_)) => Support::Module,
-            _ => Support::None,
-        },
-        other => other,
-    };
-    match support {
-        Support::None => (flags, support),
-        _ => (flags | SendFlags::from_bits_retain(uapi::MSG_NTCOPY), support),
-    }
-}
-
-/// Neither the kernel nor the library's view of the module changes under a process; they are
-/// asked at the first send.
-fn asked_once() -> Support {
-    static ANSWER: OnceLock<Support> = OnceLock::new();
-    *ANSWER.get_or_init(kernel_support)
+    support: Support,
+) -> Result<usize, Errno> {
+    rustix::net::sendmsg(socket, slices, control, flags | support.flags(hint))
 }
 
 #[cfg(test)]
@@ -107,26 +84,38 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::thread;
 
-    use super::super::{Setting, enable};
+    use super::super::{Setting, enable, kernel_support};
     use super::*;
 
     const HINTS: [Hint; 3] = Hint::ALL;
 
-    /// A pair whose first socket takes hints, if any does.
-    fn pair() -> (UnixStream, UnixStream) {
+    /// A pair whose first socket opted in, and who took that.
+    fn pair() -> (UnixStream, UnixStream, Support) {
         let (here, there) = UnixStream::pair().unwrap();
-        assert_eq!(enable(&here, Setting::None), Ok(kernel_support()));
-        (here, there)
-    }
-
-    fn expected(hint: Hint) -> Support {
-        if hint == Hint::Nontemporal { kernel_support() } else { Support::None }
+        let support = enable(&here, Setting::Flagged).unwrap();
+        assert_eq!(support, kernel_support());
+        (here, there, support)
     }
 
     #[test]
-    fn the_bytes_are_the_same_with_every_hint_and_the_caller_is_told() {
-        for hint in HINTS {
-            let (here, mut there) = pair();
+    fn the_flag_is_for_sockets_whose_hints_are_taken_and_for_one_hint() {
+        for support in [Support::Kernel, Support::Module, Support::None] {
+            for hint in HINTS {
+                let is_due = support != Support::None && hint == Hint::Nontemporal;
+                let flag = if is_due { uapi::MSG_NTCOPY } else { 0 };
+                assert_eq!(support.flags(hint).bits(), flag, "{support:?} {}", hint.name());
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_the_same_with_every_hint_whoever_takes_it() {
+        // A stock kernel ignores the flag on these sockets.
+        for (hint, is_flagged) in HINTS.map(|hint| [(hint, false), (hint, true)]).concat() {
+            let (here, mut there, mut support) = pair();
+            if is_flagged {
+                support = Support::Kernel;
+            }
             let bytes: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
             let reader = thread::spawn(move || {
                 let mut got = Vec::new();
@@ -134,9 +123,8 @@ mod tests {
             });
             let mut rest = &bytes[..];
             while !rest.is_empty() {
-                let sent = send(&here, rest, SendFlags::NOSIGNAL, hint).unwrap();
-                assert_eq!(sent.hinted, expected(hint));
-                rest = &rest[sent.bytes..];
+                let sent = send(&here, rest, SendFlags::NOSIGNAL, hint, support).unwrap();
+                rest = &rest[sent..];
             }
             drop(here);
             assert!(reader.join().unwrap().unwrap() == bytes, "{}", hint.name());
@@ -146,11 +134,11 @@ mod tests {
     #[test]
     fn slices_arrive_in_order() {
         for hint in HINTS {
-            let (here, mut there) = pair();
+            let (here, mut there, support) = pair();
             let slices = [IoSlice::new(b"one "), IoSlice::new(b""), IoSlice::new(b"message")];
             let mut none = SendAncillaryBuffer::default();
-            let sent = sendmsg(&here, &slices, &mut none, SendFlags::NOSIGNAL, hint).unwrap();
-            assert_eq!(sent, Sent { bytes: 11, hinted: expected(hint) });
+            let sent = sendmsg(&here, &slices, &mut none, SendFlags::NOSIGNAL, hint, support);
+            assert_eq!(sent, Ok(11));
             drop(here);
             let mut got = String::new();
             there.read_to_string(&mut got).unwrap();
@@ -163,35 +151,20 @@ mod tests {
         let mut taken = Vec::new();
         for hint in HINTS {
             let file = std::fs::File::open("/dev/null").unwrap();
-            assert_eq!(send(&file, b"x", SendFlags::NOSIGNAL, hint), Err(Errno::NOTSOCK));
+            let to_file = send(&file, b"x", SendFlags::NOSIGNAL, hint, Support::Kernel);
+            assert_eq!(to_file, Err(Errno::NOTSOCK));
 
-            let (here, there) = pair();
+            let (here, there, support) = pair();
             drop(there);
-            assert_eq!(send(&here, b"x", SendFlags::NOSIGNAL, hint), Err(Errno::PIPE));
+            assert_eq!(send(&here, b"x", SendFlags::NOSIGNAL, hint, support), Err(Errno::PIPE));
 
-            let (here, _there) = pair();
+            let (here, _there, support) = pair();
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
             let much = vec![0; 8 << 20];
-            taken.push(send(&here, &much, flags, hint).unwrap().bytes);
-            assert_eq!(send(&here, &much, flags, hint), Err(Errno::AGAIN));
+            taken.push(send(&here, &much, flags, hint, support).unwrap());
+            assert_eq!(send(&here, &much, flags, hint, support), Err(Errno::AGAIN));
         }
         assert!(taken[0] < 8 << 20, "{taken:?}");
         assert!(taken.iter().all(|bytes| *bytes == taken[0]), "{taken:?}");
-    }
-
-    #[test]
-    fn a_hint_that_nobody_takes_on_this_socket_is_not_given() {
-        // The kernel takes it everywhere, the module where it was told to.
-        let (here, mut there) = UnixStream::pair().unwrap();
-        let support =
-            if kernel_support() == Support::Kernel { Support::Kernel } else { Support::None };
-        let (flags, hinted) = with_hint(&here, SendFlags::NOSIGNAL, Hint::Nontemporal);
-        assert_eq!(hinted, support);
-        assert_eq!(flags.bits() & uapi::MSG_NTCOPY != 0, support == Support::Kernel);
-        let sent = send(&here, b"x", SendFlags::NOSIGNAL, Hint::Nontemporal).unwrap();
-        assert_eq!(sent, Sent { bytes: 1, hinted: support });
-        let mut got = [0];
-        there.read_exact(&mut got).unwrap();
-        assert_eq!(&got, b"x");
     }
 }

@@ -34,7 +34,7 @@ impl Mode {
         let setting = match self {
             Mode::Copy => None,
             Mode::Nt => Some(Setting::Obey),
-            Mode::Adaptive => Some(Setting::Hint),
+            Mode::Adaptive => Some(Setting::Every),
         };
         let support = ntcopy::socket::kernel_support();
         let setting = if support == Support::Kernel { setting } else { None };
@@ -58,7 +58,7 @@ impl Applied {
         self.asked != Mode::Copy && self.setting.is_none()
     }
 
-    /// Marks a client's socket; does nothing where sends are plain.
+    /// Opts a client's socket in, once; does nothing where sends are plain.
     pub fn mark(&self, socket: impl AsFd) -> Result<(), Errno> {
         match self.setting {
             Some(setting) => enable(socket, setting).map(|_| ()),

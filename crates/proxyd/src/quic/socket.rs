@@ -2,7 +2,7 @@
 //!
 //! A hint could travel with each send, but quinn's trait hands over a datagram batch, not the
 //! flags of a call, and sending by hand would mean to write quinn-udp's GSO and ECN control
-//! messages again. The socket option hints every send of the socket, so the socket is marked and
+//! messages again. The socket option can hint every send of a socket, so the socket is marked and
 //! quinn-udp goes on sending. What is wrapped here is the trait, to count what leaves.
 
 use std::io::{self, IoSliceMut};

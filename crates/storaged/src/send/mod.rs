@@ -7,5 +7,5 @@ mod pipes;
 pub use self::choose::{
     Choice, Facts, Mode, Reason, SMALL_BYTES, Setting as ModeSetting, Source, choose,
 };
-pub use self::outgoing::{Body, Outgoing, Progress, Sender};
+pub use self::outgoing::{Body, Outgoing, Progress, Sender, Set};
 pub use self::pipes::Pipes;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ntcopy::Hint;
-use ntcopy::socket::{self, SendAncillaryBuffer, SendFlags, Setting};
+use ntcopy::socket::{self, SendAncillaryBuffer, SendFlags, Setting, Support};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
@@ -97,6 +97,32 @@ struct Rescue {
     sent: usize,
 }
 
+/// Which sends of a connection's socket are hinted, and who takes that.
+#[derive(Debug, Clone, Copy)]
+pub struct Set {
+    setting: Setting,
+    support: Support,
+}
+
+impl Set {
+    /// How every socket begins.
+    pub const NONE: Set = Set { setting: Setting::None, support: Support::None };
+
+    /// Sets the socket to what a mode needs, unless it is. One that takes flagged sends stays so:
+    /// the other modes' sends carry no flag.
+    fn change(&mut self, to: BorrowedFd<'_>, mode: Mode) -> Result<(), Errno> {
+        let setting = match (mode, self.setting) {
+            (Mode::Nt, _) => Setting::Obey,
+            (Mode::Adaptive, _) | (_, Setting::Flagged) => Setting::Flagged,
+            (Mode::Copy | Mode::Sendfile | Mode::Vmsplice, _) => Setting::None,
+        };
+        if self.setting != setting {
+            *self = Set { setting, support: socket::enable(to, setting)? };
+        }
+        Ok(())
+    }
+}
+
 /// A response on its way out.
 #[derive(Debug)]
 pub struct Outgoing {
@@ -104,6 +130,8 @@ pub struct Outgoing {
     head_sent: usize,
     body: Body,
     mode: Mode,
+    /// Who takes the socket's hints.
+    support: Support,
     pipe: Option<Pipe>,
     /// Bytes that were read because the mapping could not be.
     rescue: Option<Rescue>,
@@ -112,18 +140,16 @@ pub struct Outgoing {
 impl Outgoing {
     /// A head, and the way its body goes.
     pub fn new(head: Vec<u8>, body: Body, mode: Mode) -> Outgoing {
-        Outgoing { head, head_sent: 0, body, mode, pipe: None, rescue: None }
+        let support = Support::None;
+        Outgoing { head, head_sent: 0, body, mode, support, pipe: None, rescue: None }
     }
 
     /// Sets the socket and the pipe up. Where that fails the body is copied: decided before its
     /// first byte. Returns the way that it goes.
-    pub fn prepare(&mut self, to: BorrowedFd<'_>, set: &mut Setting, sender: &mut Sender) -> Mode {
-        let wanted = if self.mode == Mode::Nt { Setting::Obey } else { Setting::None };
-        if *set != wanted {
-            match socket::enable(to, wanted) {
-                Ok(_) => *set = wanted,
-                Err(_) => self.mode = Mode::Copy,
-            }
+    pub fn prepare(&mut self, to: BorrowedFd<'_>, set: &mut Set, sender: &mut Sender) -> Mode {
+        match set.change(to, self.mode) {
+            Ok(()) => self.support = set.support,
+            Err(_) => self.mode = Mode::Copy,
         }
         if self.mode == Mode::Vmsplice {
             match sender.pipes.take() {
@@ -218,11 +244,11 @@ impl Outgoing {
     fn send_copied(&mut self, to: BorrowedFd<'_>, hint: Hint) -> Result<usize, Errno> {
         let body = self.body.slice()?;
         let sent = if self.head_sent == self.head.len() {
-            socket::send(to, body, SendFlags::NOSIGNAL, hint)?.bytes
+            socket::send(to, body, SendFlags::NOSIGNAL, hint, self.support)?
         } else {
             let slices = [IoSlice::new(&self.head[self.head_sent..]), IoSlice::new(body)];
             let mut none = SendAncillaryBuffer::default();
-            socket::sendmsg(to, &slices, &mut none, SendFlags::NOSIGNAL, hint)?.bytes
+            socket::sendmsg(to, &slices, &mut none, SendFlags::NOSIGNAL, hint, self.support)?
         };
         let of_head = sent.min(self.head.len() - self.head_sent);
         self.head_sent += of_head;

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use ntcopy::socket::Setting;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -17,7 +16,7 @@ use super::slab::Id;
 use super::upload::{BodyError, Incoming};
 use crate::config::Tunables;
 use crate::http::{Clock, HEAD_BYTES_MAX, Method, Parsed, Reader, Refusal, parse};
-use crate::send::Sender;
+use crate::send::{Sender, Set};
 
 /// Bytes that one connection moves before the others get their turn.
 const TURN_BYTES: u64 = 8 << 20;
@@ -99,8 +98,8 @@ pub struct Connection {
     pub(super) deadline: Option<Instant>,
     /// Bytes since the deadline was set.
     pub(super) moved: u64,
-    /// The socket's setting for hints.
-    pub(super) set: Setting,
+    /// Which sends of the socket are hinted.
+    pub(super) set: Set,
     pub(super) in_flight: Option<InFlight>,
 }
 
@@ -123,7 +122,7 @@ impl Connection {
             phase: Phase::Head,
             deadline: Some(until),
             moved: 0,
-            set: Setting::None,
+            set: Set::NONE,
             in_flight: None,
         }
     }

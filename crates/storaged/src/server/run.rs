@@ -162,9 +162,13 @@ fn say_what_is_missing(shared: &Shared) {
     let mode = shared.config.tunables.mode;
     let hinted = matches!(mode, ModeSetting::Nt | ModeSetting::Adaptive);
     match (shared.hints, hinted) {
-        (Support::None, true) => tracing::warn!(
-            "--mode {mode:?}: this kernel does not know MSG_NTCOPY; bodies are copied normally"
-        ),
+        (Support::None, true) => {
+            let why = ntcopy::socket::other_series().map_or_else(
+                || "this kernel does not know MSG_NTCOPY".to_owned(),
+                |other| other.to_string(),
+            );
+            tracing::warn!("--mode {mode:?}: {why}; bodies are copied normally");
+        }
         (support, _) => tracing::info!(hints = support.name(), ?mode, "sending"),
     }
 }

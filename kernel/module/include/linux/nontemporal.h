@@ -6,20 +6,38 @@
 
 struct iov_iter;
 
+/**
+ * struct nontemporal_copies - what became of a task's hinted copies
+ * @outer: The same of a hinted operation that this one is a part of
+ * @nontemporal: Bytes that were copied with stores which bypass the caches
+ * @too_small: Bytes that were copied normally, in pieces below a page
+ * @fits_cache: The same, as they come round within the caches
+ * @by_rule: Have nontemporal_pays() decide which those are
+ *
+ * A source iterator whose .nontemporal is set asks for such stores, because the
+ * copy is not looked at soon.  That changes no byte, count or error.  Who sets it
+ * has one of these on its stack, in current->nontemporal, for as long as the
+ * operation takes, and has enabled nontemporal_key.  The copying code adds up here
+ * what it did.  Code that reads the copy at once clears .nontemporal.
+ */
+struct nontemporal_copies {
+	struct nontemporal_copies *outer;
+	size_t nontemporal;
+	size_t too_small;
+	size_t fits_cache;
+	bool by_rule;
+};
+
 extern unsigned long nontemporal_cache_bytes;
 
 void nontemporal_init(void);
 bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes);
 unsigned long nontemporal_own_share(int cpu);
 
-/**
- * nontemporal_share - what a CPU may expect of the caches
- * @private: Its part of the largest cache below the third level, in bytes
- * @llc: Its part of the last-level cache, or 0
- *
- * Half of its part of the last-level cache is left to what else runs there.  A
- * guest may be told of the whole cache of a socket, with nobody to share it: a
- * part that no CPU has counts for no more than the private cache.
+/*
+ * What a CPU may expect: its private cache, and half of its part of the last-level
+ * one (or 0).  A guest may be told of the whole cache of a socket, and of no other
+ * CPUs: a part that no CPU has counts for no more than the private cache.
  */
 static inline unsigned long nontemporal_share(unsigned long private,
 					      unsigned long llc)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ntcopy::socket::Errno;
+use ntcopy::socket::{Errno, OtherSeries};
 use ntcopy_kernel::module::{Lockdown, SecureBoot, Status, Taint};
 use serde_json::{Value, json};
 
@@ -43,7 +43,11 @@ fn verdict(found: &Found) -> String {
         return "This kernel knows MSG_NTCOPY itself. It needs no module.".into();
     }
     if status.loaded.is_some() {
-        return "The module is loaded.".into();
+        let info = found.info.as_ref().ok().and_then(Option::as_ref);
+        return match info.and_then(OtherSeries::of) {
+            None => "The module is loaded.".into(),
+            Some(other) => format!("No use can be made of the module: {other}."),
+        };
     }
     if !status.takes_modules {
         return "This kernel takes no modules.".into();
@@ -126,6 +130,7 @@ fn module(out: &mut String, found: &Found) {
     }
     match &found.info {
         Ok(Some(info)) => {
+            row(out, "interface", &format!("series {}", info.series));
             row(out, "attached", &sockets(info.attached));
             row(out, "detached, open", &sockets(info.lingering));
         }
@@ -171,6 +176,7 @@ pub fn json(found: &Found) -> String {
     let module = status.loaded.as_ref().map_or(Value::Null, |loaded| {
         json!({
             "version": loaded.version,
+            "series": info.map(|info| info.series),
             "state": loaded.state,
             "references": loaded.references,
             "taints": loaded.taints,

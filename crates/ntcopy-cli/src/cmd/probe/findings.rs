@@ -204,7 +204,10 @@ fn kernel() -> KernelFound {
     let uname = rustix::system::uname();
     let mut probe_error = None;
     let support = socket::probe().unwrap_or_else(|errno| {
-        probe_error = Some(format!("the kernel could not be asked: {errno}"));
+        probe_error = Some(match socket::other_series() {
+            Some(other) => other.to_string(),
+            None => format!("the kernel could not be asked: {errno}"),
+        });
         Support::None
     });
     let counted = socket::counters().unwrap_or_else(|error| {

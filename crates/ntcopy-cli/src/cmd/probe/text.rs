@@ -163,11 +163,11 @@ fn kernel(out: &mut String, found: &Findings) {
     let kind = if kernel.user_mode { ", a user-mode kernel" } else { "" };
     row(out, "release", &format!("{} ({}){kind}", kernel.release, kernel.machine));
     let flag = match (&kernel.probe_error, kernel.msg_ntcopy) {
-        (Some(error), _) => format!("unknown: {error}"),
+        (Some(error), _) => format!("cannot be used: {error}"),
         (None, true) if kernel.support == "module" => {
-            "by the module, on attached sockets: unix streams, UDP".to_owned()
+            "by the module, on sockets that opt in: unix streams, UDP".to_owned()
         }
-        (None, true) => "yes".to_owned(),
+        (None, true) => "yes, on sockets that opt in by SO_NTCOPY".to_owned(),
         (None, false) => "no (the module brings it: ntcopy module status; ntcopy bench unix \
                           --kernel um boots a kernel that has it)"
             .to_owned(),

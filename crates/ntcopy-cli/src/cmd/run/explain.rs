@@ -73,11 +73,12 @@ fn outcome(settings: &Settings, is_hinted: bool) -> String {
     let Settings { min_bytes, families, mode, .. } = settings;
     match mode {
         Mode::Adaptive => format!(
-            "sends of {min_bytes} bytes or more on {families} sockets would carry MSG_NTCOPY"
+            "sends of {min_bytes} bytes or more on {families} sockets would carry MSG_NTCOPY, and \
+             opt their socket in"
         ),
         Mode::Nt => format!(
-            "{families} sockets would get SO_NTCOPY at their first send of {min_bytes} bytes or \
-             more"
+            "{families} sockets would opt in with all their sends, at the first of {min_bytes} \
+             bytes or more"
         ),
     }
 }

@@ -8,11 +8,10 @@ use ntcopy::uapi;
 use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
 
 /// Name in the kernel, head of the column, and what it means.
-const REASONS: [(&str, &str, &str); 5] = [
+const REASONS: [(&str, &str, &str); 4] = [
     (uapi::STAT_FITS_CACHE, "fits", "comes round within ntcopy_cache_bytes"),
     (uapi::STAT_TOO_SMALL, "small", "pieces below a page"),
-    (uapi::STAT_CHECKSUMMED, "checksum", "checksummed while copied"),
-    (uapi::STAT_SOFTWARE_TLS, "TLS", "encrypted by the CPU right away"),
+    (uapi::STAT_READ_BY_KERNEL, "read", "the kernel itself reads them right away"),
     (uapi::STAT_NOT_SUPPORTED, "other", "no such copy here, or nothing to copy"),
 ];
 
@@ -77,7 +76,7 @@ pub fn line(interval: &Interval) -> String {
     out
 }
 
-/// What has no column of its own: unsupported, and reasons that only a later kernel knows.
+/// What has no column of its own: unsupported, and reasons of an earlier or a later kernel.
 fn other_bytes(counters: &Counters) -> u64 {
     let shown = |name: &str| {
         name == uapi::STAT_NONTEMPORAL
@@ -133,7 +132,7 @@ pub fn totals(reading: &Reading) -> String {
         let is_known =
             name == uapi::STAT_NONTEMPORAL || REASONS.iter().any(|(known, ..)| known == name);
         if !is_known {
-            row(name, *bytes, "counted by this kernel, unknown to this program");
+            row(name, *bytes, "counted, and unknown to this program");
         }
     }
     out
@@ -147,7 +146,7 @@ mod tests {
     use super::*;
 
     const MIXED: &str = "nontemporal_bytes 3000000000\nfits_cache_bytes 1000000000\n\
-                         too_small_bytes 4095\nchecksummed_bytes 0\nsoftware_tls_bytes 0\n\
+                         too_small_bytes 4095\nread_by_kernel_bytes 0\n\
                          not_supported_bytes 7\n";
 
     #[test]
@@ -183,13 +182,13 @@ mod tests {
         let line = line(&testing::interval(500, MIXED));
         assert_eq!(
             head() + &line,
-            " hinted/s       NT  of it NT      fits     small  checksum       TLS     other\n  \
-             8.00 GB  6.00 GB    75.0 %   2.00 GB   8.19 kB         -         -      14 B\n"
+            " hinted/s       NT  of it NT      fits     small      read     other\n  \
+             8.00 GB  6.00 GB    75.0 %   2.00 GB   8.19 kB         -      14 B\n"
         );
     }
 
     #[test]
-    fn a_reason_of_a_later_kernel_is_not_lost() {
+    fn a_reason_of_another_kernel_is_not_lost() {
         let counters = "nontemporal_bytes 1\nnew_reason_bytes 5\nnot_supported_bytes 2\n";
         assert!(line(&testing::interval(1000, counters)).ends_with("       7 B\n"));
         let reading = Reading { at: Instant::now(), counters: testing::counters(counters) };

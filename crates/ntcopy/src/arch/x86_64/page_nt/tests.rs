@@ -127,7 +127,7 @@ fn the_kernel_patch_adds_this_source_byte_for_byte() {
     let source = std::fs::read_to_string(format!("{root}/asm/page_nt_64.S")).unwrap();
     let mut patches = Vec::new();
     for series in std::fs::read_dir(format!("{root}/series")).unwrap() {
-        let files = std::fs::read_dir(series.unwrap().path()).unwrap();
+        let files = std::fs::read_dir(series.unwrap().path().join("mm")).unwrap();
         patches.extend(files.map(|file| file.unwrap().path()));
     }
     let added: Vec<_> = patches
