@@ -11,8 +11,7 @@ fn main() {
     let mut code = String::new();
     for (constant, release) in [("SERIES_7_3", "7.3"), ("SERIES_6_12", "6.12")] {
         let folder = kernel.join("series").join(release);
-        writeln!(code, "pub(crate) const {constant}: &[(&str, &[(&str, &[u8])])] = &[")
-            .expect("memory");
+        writeln!(code, "pub(crate) const {constant}: &[Part] = &[").expect("memory");
         // The order in which they apply, as in `series.rs`.
         for part in ["x86", "net", "mm", "test", "um"] {
             embed(&mut code, part, &folder.join(part));

@@ -9,6 +9,9 @@ use sha2::{Digest, Sha256};
 use crate::error::{Context, Result};
 use crate::kind::{Kind, Machine, Release};
 
+/// A folder's name, and the names and the bytes of its patches.
+type Part = (&'static str, &'static [(&'static str, &'static [u8])]);
+
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// Environment variable that names a folder with another series, laid out like
