@@ -10,6 +10,13 @@ use crate::http::{
 /// Bytes of an input of [`chunked`] that say where its body is cut.
 const CUTS: usize = 8;
 
+/// What is read is held to these.
+const LIMITS: Limits = Limits { head_bytes: 4096, line_bytes: 1024, headers: 32, body_bytes: 0 };
+
+/// What is written may be longer.
+const WIDE: Limits =
+    Limits { head_bytes: 1 << 16, line_bytes: 1 << 16, headers: 256, body_bytes: 0 };
+
 const FACTS: Facts = Facts {
     client: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
     scheme: Scheme::Http,
@@ -20,17 +27,18 @@ const FACTS: Facts = Facts {
 /// Takes the bytes for a client's, and panics if the backend could see another request than the
 /// proxy did, if pieces are taken for something else than the whole, or if something panics.
 pub fn request(bytes: &[u8]) {
-    let limits = Limits { head_bytes: 4096, line_bytes: 1024, headers: 32, body_bytes: 0 };
-    let end = Scanner::default().find_end(bytes, &limits);
+    let end = Scanner::default().find_end(bytes, &LIMITS);
     let mut scanner = Scanner::default();
     let in_pieces = (0..=bytes.len())
-        .map(|len| scanner.find_end(&bytes[..len], &limits))
+        .map(|len| scanner.find_end(&bytes[..len], &LIMITS))
         .find(|found| !matches!(found, Ok(None)))
         .unwrap_or(Ok(None));
     assert_eq!(end, in_pieces, "the head's end depends on how it comes");
+    in_steps(bytes);
     if let Ok(Some(end)) = end {
         let (head, body) = bytes.split_at(end);
-        passed_on(head, &limits);
+        passed_on(head);
+        answered(head);
         in_steps(body);
     }
 }
@@ -38,10 +46,9 @@ pub fn request(bytes: &[u8]) {
 /// Takes the bytes for a backend's answer, and panics if the client could see another one than the
 /// proxy did.
 pub fn response(bytes: &[u8]) {
-    let limits = Limits { head_bytes: 4096, line_bytes: 1024, headers: 32, body_bytes: 0 };
-    if let Ok(Some(end)) = Scanner::default().find_end(bytes, &limits) {
+    if let Ok(Some(end)) = Scanner::default().find_end(bytes, &LIMITS) {
         let (head, body) = bytes.split_at(end);
-        answered(head, &limits);
+        answered(head);
         in_steps(body);
     }
 }
@@ -65,14 +72,13 @@ pub fn fields(bytes: &[u8]) {
 }
 
 /// What the backend gets of a request is the request that was understood.
-fn passed_on(head: &[u8], limits: &Limits) {
-    let Ok(request) = parse_request(head, limits) else { return };
+fn passed_on(head: &[u8]) {
+    let Ok(request) = parse_request(head, &LIMITS) else { return };
     let mut out = Vec::new();
     write_request(&request, &FACTS, &mut out);
-    let wide = Limits { head_bytes: 1 << 16, line_bytes: 1 << 16, headers: 256, body_bytes: 0 };
-    let end = Scanner::default().find_end(&out, &wide).expect("it is unambiguous");
+    let end = Scanner::default().find_end(&out, &WIDE).expect("it is unambiguous");
     assert_eq!(end, Some(out.len()), "it is one head");
-    let again = parse_request(&out, &wide).expect("it is accepted");
+    let again = parse_request(&out, &WIDE).expect("it is accepted");
     assert_eq!((again.method, again.framing), (request.method, request.framing));
     let path = |target: &crate::http::Target<'_>| [target.path, target.query].concat();
     assert_eq!(path(&again.target), path(&request.target));
@@ -87,14 +93,13 @@ fn passed_on(head: &[u8], limits: &Limits) {
 }
 
 /// What the client gets of a response is the response that was understood.
-fn answered(head: &[u8], limits: &Limits) {
+fn answered(head: &[u8]) {
     for method in [Method::Safe, Method::Head] {
-        let Ok(response) = parse_response(head, method, limits) else { continue };
+        let Ok(response) = parse_response(head, method, &LIMITS) else { continue };
         let mut out = Vec::new();
         write_response(&response, 1, true, &mut out);
-        let wide = Limits { head_bytes: 1 << 16, line_bytes: 1 << 16, headers: 256, body_bytes: 0 };
-        assert_eq!(Scanner::default().find_end(&out, &wide), Ok(Some(out.len())));
-        let again = parse_response(&out, method, &wide).expect("it is accepted");
+        assert_eq!(Scanner::default().find_end(&out, &WIDE), Ok(Some(out.len())));
+        let again = parse_response(&out, method, &WIDE).expect("it is accepted");
         assert_eq!((again.status, again.framing), (response.status, response.framing));
     }
 }
