@@ -64,12 +64,7 @@ impl Progress for Bar {
 
     fn advance(&mut self, done: u64) {
         if let Some(bar) = &self.bar {
-            // The total is what an earlier build took; a build that takes more must not stop at
-            // 100 %.
-            if bar.length().is_some_and(|total| done > total) {
-                bar.set_length(done);
-            }
-            bar.set_position(done);
+            bar.set_position(bar.length().map_or(done, |total| unfinished(done, total)));
         }
     }
 
@@ -80,10 +75,27 @@ impl Progress for Bar {
     }
 }
 
+/// What is shown of `done`: a total is what an earlier run took, and one that takes more must not
+/// stand at 100 % and go on.
+fn unfinished(done: u64, total: u64) -> u64 {
+    done.min((total * 99 / 100).max(1))
+}
+
+/// Whether all is done that the estimate knows of.
+fn is_overdue(done: u64, total: u64) -> bool {
+    total > 1 && done >= total * 99 / 100
+}
+
+/// What is said then.
+const OVERDUE: &str = "longer than expected";
+
 /// "about 3m to go", once something is done that this can be told from.
 fn to_go(state: &ProgressState, text: &mut dyn std::fmt::Write) {
     let _ = match state.pos() {
         0 => write!(text, "time to go not known yet"),
+        done if state.len().is_some_and(|total| is_overdue(done, total)) => {
+            write!(text, "{OVERDUE}")
+        }
         _ => write!(text, "about {:#} to go", HumanDuration(state.eta())),
     };
 }
@@ -139,10 +151,13 @@ impl Progress for Lines {
 /// "compiling: 43 %, 51 s gone, about 68 s to go".
 fn line(step: &str, done: u64, total: Option<u64>, gone: Duration, seconds: Option<u64>) -> String {
     let gone_s = gone.as_secs();
-    let Some(total) = total.map(|total| total.max(done)).filter(|&total| total > 0) else {
+    let Some(total) = total.filter(|&total| total > 0) else {
         return format!("{step}: {gone_s} s gone");
     };
-    let percent = done * 100 / total;
+    let percent = unfinished(done, total) * 100 / total;
+    if is_overdue(done, total) {
+        return format!("{step}: {percent} %, {gone_s} s gone, {OVERDUE}");
+    }
     let left_s = match seconds {
         _ if done > 0 => (gone.as_secs_f64() * (total - done) as f64 / done as f64).round() as u64,
         Some(seconds) => seconds.saturating_sub(gone_s),
@@ -162,9 +177,22 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_estimate_is_not_more_than_all() {
-        let text = line("compiling", 1200, Some(1000), Duration::from_secs(60), None);
-        assert_eq!(text, "compiling: 100 %, 60 s gone, about 0 s to go");
+    fn what_goes_on_is_never_at_its_end() {
+        for done in [990, 1000, 1200] {
+            let text = line("compiling", done, Some(1000), Duration::from_secs(60), None);
+            assert_eq!(text, "compiling: 99 %, 60 s gone, longer than expected");
+        }
+        let text = line("compiling", 980, Some(1000), Duration::from_secs(98), None);
+        assert_eq!(text, "compiling: 98 %, 98 s gone, about 2 s to go");
+    }
+
+    #[test]
+    fn a_bar_stops_short_of_its_end_too() {
+        assert_eq!(
+            [0, 500, 990, 1000, 1200].map(|done| unfinished(done, 1000)),
+            [0, 500, 990, 990, 990]
+        );
+        assert_eq!(unfinished(1, 1), 1);
     }
 
     #[test]
