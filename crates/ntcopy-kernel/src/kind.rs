@@ -25,6 +25,8 @@ pub enum Flavour {
     Kcsan,
     /// What KASAN's has, and modules, but not the series: what `ntcopy.ko` is tried in.
     Module,
+    /// Of `um` alone: what sends over unix sockets and TCP are measured in, and nothing else.
+    Small,
 }
 
 /// A kernel that this version can build, or fetch, and boot.
@@ -32,6 +34,8 @@ pub enum Flavour {
 pub enum Kind {
     /// Linux 7.3 as a process of the host (user-mode Linux).
     Um,
+    /// The same without what only tests and other experiments need: it is built in half the time.
+    UmSmall,
     /// Linux 6.12 as a process of the host. It has no seccomp mode: slower, and one CPU only.
     Um612,
     /// Linux 7.3 as a process of the host that takes modules, without the series.
@@ -54,12 +58,13 @@ pub enum Machine {
     Qemu,
 }
 
-use Flavour::{Kasan, Kcsan, Module, Plain};
+use Flavour::{Kasan, Kcsan, Module, Plain, Small};
 use Release::{Newest, V6_12};
 
 /// Every kernel, and its short name.
 const NAMES: &[(Kind, &str)] = &[
     (Kind::Um, "um"),
+    (Kind::UmSmall, "um+small"),
     (Kind::Um612, "um:6.12"),
     (Kind::UmModule, "um+module"),
     (Kind::X86(Newest, Kasan), "x86"),
@@ -99,7 +104,8 @@ impl Kind {
             ("um", None) if release == Some(V6_12) => Ok(Self::Um612),
             ("um", None) => Ok(Self::Um),
             ("um", Some(Module)) if release != Some(V6_12) => Ok(Self::UmModule),
-            ("x86", flavour) => {
+            ("um", Some(Small)) if release != Some(V6_12) => Ok(Self::UmSmall),
+            ("x86", flavour) if flavour != Some(Small) => {
                 Ok(Self::X86(release.unwrap_or(Newest), flavour.unwrap_or_default()))
             }
             ("stock", None) => Ok(Self::Stock(release.unwrap_or(V6_12))),
@@ -115,8 +121,9 @@ impl Kind {
     /// [`Error::NoFlavours`] for a kernel that has only one.
     pub fn with_flavour(self, flavour: Flavour) -> Result<Self> {
         match self {
-            Self::X86(release, _) => Ok(Self::X86(release, flavour)),
+            Self::X86(release, _) if flavour != Small => Ok(Self::X86(release, flavour)),
             Self::Um | Self::UmModule if flavour == Module => Ok(Self::UmModule),
+            Self::Um | Self::UmSmall if flavour == Small => Ok(Self::UmSmall),
             other => Err(Error::NoFlavours(other.name())),
         }
     }
@@ -144,7 +151,7 @@ impl Kind {
     /// Its line of versions.
     pub fn release(self) -> Release {
         match self {
-            Self::Um | Self::UmModule => Newest,
+            Self::Um | Self::UmSmall | Self::UmModule => Newest,
             Self::Um612 | Self::Generic => V6_12,
             Self::X86(release, _) | Self::Stock(release) => release,
         }
@@ -153,7 +160,7 @@ impl Kind {
     /// How it runs.
     pub fn machine(self) -> Machine {
         match self {
-            Self::Um | Self::Um612 | Self::UmModule => Machine::Um,
+            Self::Um | Self::UmSmall | Self::Um612 | Self::UmModule => Machine::Um,
             Self::X86(..) | Self::Stock(_) | Self::Generic => Machine::Qemu,
         }
     }
@@ -180,9 +187,9 @@ impl Kind {
 }
 
 impl Flavour {
-    /// Reads `plain`, `kasan`, `kcsan` or `module`.
+    /// Reads `plain`, `kasan`, `kcsan`, `module` or `small`.
     pub fn parse(name: &str) -> Option<Self> {
-        [Plain, Kasan, Kcsan, Module].into_iter().find(|flavour| flavour.name() == name)
+        [Plain, Kasan, Kcsan, Module, Small].into_iter().find(|flavour| flavour.name() == name)
     }
 
     /// Its name.
@@ -192,6 +199,7 @@ impl Flavour {
             Kasan => "kasan",
             Kcsan => "kcsan",
             Module => "module",
+            Small => "small",
         }
     }
 }
@@ -200,7 +208,8 @@ impl std::str::FromStr for Flavour {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::parse(name).ok_or_else(|| format!("'{name}' is none of plain, kasan, kcsan, module"))
+        Self::parse(name)
+            .ok_or_else(|| format!("'{name}' is none of plain, kasan, kcsan, module, small"))
     }
 }
 
@@ -244,6 +253,7 @@ mod tests {
             ("x86:7.3+kcsan", "x86+kcsan"),
             ("stock:6.12", "stock"),
             ("um:7.3+module", "um+module"),
+            ("um:7.3+small", "um+small"),
             ("generic:6.12", "generic"),
         ] {
             assert_eq!(Kind::parse(long).unwrap().name(), short, "{long}");
@@ -257,6 +267,8 @@ mod tests {
             "um:5.4",
             "um+kasan",
             "um:6.12+module",
+            "um:6.12+small",
+            "x86+small",
             "stock+module",
             "stock+plain",
             "generic:7.3",

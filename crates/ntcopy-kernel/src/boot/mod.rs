@@ -246,7 +246,7 @@ impl Boot {
     fn check_cpus(&self) -> Result<()> {
         let most = match self.kind {
             Kind::Um612 => 1,
-            Kind::Um | Kind::UmModule => 2,
+            Kind::Um | Kind::UmSmall | Kind::UmModule => 2,
             Kind::X86(..) | Kind::Stock(_) | Kind::Generic => 4,
         };
         if self.cpus.count() <= most {
@@ -296,7 +296,7 @@ impl Boot {
     /// host's descriptors of the serial lines.
     fn um_arguments(&self, placement: Placement, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
         let mut arguments = vec![format!("mem={}K", self.mem_bytes.div_ceil(1024))];
-        if matches!(self.kind, Kind::Um | Kind::UmModule) {
+        if matches!(self.kind, Kind::Um | Kind::UmSmall | Kind::UmModule) {
             arguments.extend([
                 "seccomp=on".into(),
                 format!("ncpus={}", placement.guest_cpus),

@@ -86,7 +86,7 @@ impl Work<'_> {
         let file = package.file(&self.options.cache);
         let wanted = match self.options.keep_source {
             true => Wanted::Whole,
-            false => Wanted::trimmed(&self.options.series),
+            false => Wanted::trimmed(self.options.kind, &self.options.series),
         };
         let source = unpack::unpack(&file, &target, &wanted, self.interrupts);
         self.progress.end();

@@ -11,6 +11,7 @@ use std::thread;
 use crate::cache::children;
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
+use crate::kind::Kind;
 use crate::process::Group;
 use crate::series::Series;
 
@@ -75,6 +76,20 @@ const FOLDERS_LEFT_OUT: &[&str] = &[
     "tools/testing",
 ];
 
+/// Of these folders um+small compiles only what lies in them and below the folders named with each;
+/// of all others it reads what describes them, and of architectures the interface's headers.
+const COMPILED_SMALL: &[(&str, &[&str])] = &[
+    ("arch", &["um", "x86"]),
+    ("drivers", &["base", "char", "net", "tty"]),
+    ("fs", &["devpts", "exportfs", "hostfs", "kernfs", "notify", "proc", "ramfs", "sysfs"]),
+    ("net", &["bpf", "core", "ethernet", "ethtool", "ipv4", "netlink", "sched", "unix"]),
+    ("security", &[]),
+    ("Documentation", &[]),
+    ("rust", &[]),
+    ("samples", &[]),
+    ("sound", &[]),
+];
+
 /// Room for the unpacked tree and its build, in bytes: measured 0.7 GB for um, 1.1 GB for x86 with
 /// KASAN, and a reserve.
 pub(crate) const NEEDED_BYTES: u64 = 1_800_000_000;
@@ -87,14 +102,17 @@ pub(crate) enum Wanted {
     Whole,
     /// What one of our kernels with these touched files needs.
     Trimmed(HashSet<String>),
+    /// What um+small with these touched files needs.
+    Small(HashSet<String>),
     /// What describes the source: makefiles and Kconfig files.
     Described,
 }
 
 impl Wanted {
     /// What one of our kernels with this series needs.
-    pub(crate) fn trimmed(series: &Series) -> Self {
-        Self::Trimmed(series.touched().into_iter().collect())
+    pub(crate) fn trimmed(kind: Kind, series: &Series) -> Self {
+        let touched = series.touched().into_iter().collect();
+        if kind == Kind::UmSmall { Self::Small(touched) } else { Self::Trimmed(touched) }
     }
 
     /// Whether a file is wanted, by its path below the tree's top.
@@ -103,6 +121,12 @@ impl Wanted {
             Self::Whole => return true,
             Self::Described => return describes(path),
             Self::Trimmed(touched) => touched,
+            Self::Small(touched) => {
+                if is_left_out_of_small(path) {
+                    return touched.contains(path);
+                }
+                touched
+            }
         };
         let below =
             |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
@@ -114,6 +138,17 @@ impl Wanted {
             || (compiled && arch.is_some_and(|arch| ARCHS_LEFT_OUT.contains(&arch)));
         !unwanted || touched.contains(path)
     }
+}
+
+/// Whether um+small neither compiles a file nor needs it to be configured.
+fn is_left_out_of_small(path: &str) -> bool {
+    let Some((top, rest)) = path.split_once('/') else { return false };
+    let Some((_, compiled)) = COMPILED_SMALL.iter().find(|(folder, _)| *folder == top) else {
+        return false;
+    };
+    let Some((below, _)) = rest.split_once('/') else { return false };
+    let is_interface = top == "arch" && path.contains("/include/uapi/");
+    !compiled.contains(&below) && !describes(path) && !is_interface
 }
 
 /// Whether a file says what can be built, by its name.
@@ -235,6 +270,26 @@ mod tests {
             "arch/x86/lib/copy_user_64.S",
             "Makefile",
             "",
+        ] {
+            assert!(wanted.has(kept), "{kept}");
+        }
+    }
+
+    #[test]
+    fn of_a_small_kernel_only_what_it_compiles_is_unpacked() {
+        let wanted = Wanted::Small(["net/tls/tls_sw.c".to_owned()].into());
+        for left_out in ["fs/xfs/xfs_super.c", "drivers/acpi/a.h", "net/sctp/a.c", "samples/a/b.c"]
+        {
+            assert!(!wanted.has(left_out), "{left_out}");
+        }
+        for kept in [
+            "fs/xfs/Kconfig",
+            "fs/namei.c",
+            "fs/proc/base.c",
+            "net/tls/tls_sw.c",
+            "arch/mips/include/uapi/asm/socket.h",
+            "arch/um/kernel/process.c",
+            "lib/iov_iter.c",
         ] {
             assert!(wanted.has(kept), "{kept}");
         }
