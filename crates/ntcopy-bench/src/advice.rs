@@ -228,6 +228,20 @@ pub struct Target {
     pub devices: Vec<String>,
 }
 
+impl Target {
+    /// Another machine, as its records describe it.
+    #[must_use]
+    pub fn of(machine: Machine) -> Target {
+        Target {
+            tunables: Tunables::of_release(&machine.libc),
+            profile: None,
+            sysctls: [None; 2],
+            devices: Vec::new(),
+            machine,
+        }
+    }
+}
+
 /// Every piece of advice, by topic. The records are of this machine, timings all of them.
 #[must_use]
 pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {

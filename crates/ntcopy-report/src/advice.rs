@@ -68,7 +68,7 @@ fn piece(advice: &Advice) -> String {
         out.push_str(&format!("{:LABEL$}{label:<width$}", "", width = BODY - LABEL));
         out.push_str(body.trim_start());
     };
-    line("advice", &headline(advice));
+    line("advice", &headline_with_figure(advice));
     if let Some(current) = &advice.current {
         line("now", current);
     }
@@ -85,20 +85,26 @@ fn piece(advice: &Advice) -> String {
     out
 }
 
+/// What is advised, with the figure where that is not to set anything.
+fn headline_with_figure(advice: &Advice) -> String {
+    let is_left = matches!(advice.decision, Decision::Leave | Decision::AsItIs);
+    let told = advice.gain.filter(|_| is_left).map(|gain| format!(": {}", figure(&gain)));
+    headline(advice) + &told.unwrap_or_default()
+}
+
 /// What is advised, in a line.
-fn headline(advice: &Advice) -> String {
+pub(crate) fn headline(advice: &Advice) -> String {
     let setting = advice.setting.as_deref().unwrap_or("it");
-    let figure = advice.gain.map_or(String::new(), |gain| format!(": {}", figure(&gain)));
     match advice.decision {
         Decision::Set if advice.value.is_some() || setting.starts_with("ethtool") => {
             format!("SET {setting}")
         }
         Decision::Set => format!("USE {setting}"),
-        Decision::Leave if setting.starts_with("ethtool") => format!("OFF {setting}{figure}"),
-        Decision::Leave => format!("leave off {setting}{figure}"),
-        Decision::AsItIs => format!("leave it as it is{figure}"),
+        Decision::Leave if setting.starts_with("ethtool") => format!("OFF {setting}"),
+        Decision::Leave => format!("leave off {setting}"),
+        Decision::AsItIs => "leave it as it is".to_owned(),
         Decision::NoEvidence => "no evidence".to_owned(),
-        Decision::NotHere => "not to be had here".to_owned(),
+        Decision::NotHere => "not available here".to_owned(),
     }
 }
 

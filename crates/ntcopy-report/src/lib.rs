@@ -7,6 +7,8 @@
 pub mod advice;
 mod bulk;
 pub mod compare;
+pub mod csv;
+pub mod decision;
 mod hardware;
 mod http;
 pub mod json;

@@ -4,16 +4,20 @@
 //! policy forbids the browser to load what a record's text might smuggle in. All text goes
 //! through the template crate, which escapes it.
 
+mod bars;
 mod bulk;
 pub mod compare;
+mod decision;
 mod figure;
 mod figures;
 mod machine;
 mod published;
+mod questions;
 mod results;
 mod retention;
 mod room;
 mod scroll;
+mod settings;
 mod sweep;
 mod tags;
 mod topology;
@@ -66,7 +70,17 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
         Ok(room::of_record(index, &section(index, record, &machine)?))
     });
     let sections = sections.collect::<Result<Vec<Markup>, PlotError>>()?;
+    let questions = questions::of(records);
     let title = title(records);
+    let first = decision::section(records)?;
+    let settings = settings::section(records);
+    let published = published::section(records);
+    let machines = topology::section(records);
+    let is_there = |part: &(&Markup, _)| !part.0.0.is_empty();
+    let more =
+        [(&published, ("published", "Published figures")), (&machines, ("machines", "Machines"))];
+    let more: Vec<(&str, &str)> =
+        more.into_iter().filter(is_there).map(|(_, names)| names).collect();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -76,11 +90,20 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
                 header { h1 { (title) } }
                 main {
                     @if records.is_empty() { p { "There is no record on this page." } }
-                    @else { (verdict::section(records)) }
+                    @else {
+                        (first)
+                        (settings)
+                        (questions::contents(records, &questions, &more))
+                    }
                     (room::absent())
-                    @for section in &sections { (section) }
-                    (published::section(records))
-                    (topology::section(records))
+                    @for (number, question) in questions.iter().enumerate() {
+                        section class="question" aria-labelledby=(format!("question-{number}")) {
+                            h2 id=(format!("question-{number}")) { (question.words) }
+                            @for at in &question.records { (sections[*at]) }
+                        }
+                    }
+                    (published)
+                    (machines)
                 }
                 (footer(command))
             }
@@ -117,25 +140,25 @@ fn title(records: &[Record]) -> String {
 
 fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, PlotError> {
     let header = &record.header;
-    // Of the whole that a victim's record tells, its own heat maps have the figures.
     let has_no_sweep = crate::http::is_of_http(record)
         || crate::net::is_of_net(record)
         || header.experiment == "retention";
     let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
     let has_map = sweep.is_some();
     let figures = match header.experiment.as_str() {
-        "retention" => retention::shown(index, record),
+        "retention" => retention::shown(index, record)?,
         _ if crate::bulk::is_of_bulk(record) => bulk::section(index, record)?,
-        // Its heat maps are figures and tables at once, in a tenth of the room.
-        _ if has_map => html! {},
+        // A heat map has the figures of the tables, in a tenth of the room.
+        _ if has_map => figures::curves(index, record)?,
         _ => figures::all(index, record)?,
     };
     Ok(html! {
         section class="record" id=(format!("record-{index}"))
             aria-labelledby=(format!("record-{index}-name")) {
-            h2 id=(format!("record-{index}-name")) {
+            h3 id=(format!("record-{index}-name")) {
                 "Record " code { (header.id) } ", experiment " (header.experiment)
             }
+            (verdict::of(record))
             p class="made-by" {
                 "Measured " (text::utc(header.started_unix_ns)) " by ntcopy " (header.ntcopy)
                 ", with:"
@@ -143,8 +166,8 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, Pl
             pre { code { (text::shell_line(&header.command)) } }
             (caveats(record))
             (room::remark())
-            @if let Some(sweep) = &sweep { (part(Part::Table, &sweep::section(index, sweep))) }
             (figures)
+            @if let Some(sweep) = &sweep { (part(Part::Table, &sweep::section(index, sweep))) }
             (bulk::tables(&format!("r{index}h"), &hardware::grids(record)))
             (machine)
         }

@@ -10,7 +10,7 @@ mod compact;
 pub(crate) mod curves;
 mod draw;
 
-pub(crate) use chart::{Chart, Line, crossover, ratios};
+pub(crate) use chart::{Chart, Line, crossover, headline, ratios};
 pub(crate) use draw::{NARROW, Size, WIDE, draw};
 
 use crate::model::KNOWN_MODES;

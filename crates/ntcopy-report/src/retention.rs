@@ -1,6 +1,7 @@
 //! Experiment `retention` as text: sends here, copies in [`copies`].
 
 pub(crate) mod copies;
+pub(crate) mod hot;
 
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use ntcopy_bench::record::{Cell, Record};

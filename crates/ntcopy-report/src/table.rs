@@ -1,5 +1,9 @@
 //! A record's results as tables of text.
 
+mod bars;
+
+pub use bars::bars;
+
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
 use ntcopy_bench::record::Record;
 use ntcopy_bench::stats::sweep::Sweep;

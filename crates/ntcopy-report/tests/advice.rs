@@ -66,7 +66,7 @@ fn each_piece_has_its_setting_gain_reason_and_record() {
         "now     net.core.ntcopy = 0",
         "gain    1.25x (",
         "record  synthetic-sweep",
-        "measure ntcopy bench memcpy --peers libc-tuned --libc-threshold 1MiB",
+        "measure ntcopy bench memcpy --modes libc-tuned --libc-threshold 1MiB",
         "advice  SET sysctl -w net.core.ntcopy_cache_bytes=",
         "Not counted\n    1 x a byte was wrong in it\n        b\n",
     ] {

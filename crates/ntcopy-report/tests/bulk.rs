@@ -126,7 +126,7 @@ fn fills(threads: u64) -> Record {
 }
 
 #[test]
-fn fills_of_others_are_lines_beside_those_of_one_thread() {
+fn fills_of_others_have_a_panel_of_their_own_beside_those_of_one_thread() {
     let html = html(fills(1));
     for words in [
         "published: x86-64-stosq, AMD EPYC 7742 (Rome)",

@@ -15,14 +15,9 @@ type Loop = (u64, f64, f64, f64);
 
 /// The charts and the tables.
 pub(super) fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
-    let charts = plot::curves::of(record);
-    let charts = charts.iter().enumerate().map(|(number, built)| {
-        let caption = html! { (built.caption) };
-        figure::figure((&format!("r{index}c{number}"), ""), record, &built.chart, &caption)
-    });
-    let charts = charts.collect::<Result<Vec<Markup>, PlotError>>()?;
+    let charts = figure::built(&format!("r{index}c"), record, &plot::curves::of(record))?;
     Ok(html! {
-        @for chart in &charts { (chart) }
+        (charts)
         (tables(&format!("r{index}t"), &bulk::grids(record)))
         @if record.header.experiment == "memcpy" {
             (part(Part::Table, &html! { p { "An asterisk marks the best peer of a row." } }))
@@ -165,7 +160,7 @@ fn table(id: &str, grid: &Grid) -> Markup {
             @for group in groups(&grid.rows) { (rows(group)) }
         }
     };
-    html! { section class="group" { h3 id=(id) { (grid.heading) } (scroll::wide(id, &table)) } }
+    html! { section class="group" { h4 id=(id) { (grid.heading) } (scroll::wide(id, &table)) } }
 }
 
 /// What stands above a column; above one of names, nothing may.

@@ -4,19 +4,32 @@ use maud::{Markup, PreEscaped, html};
 use ntcopy_bench::record::Record;
 
 use super::room::{Part, part};
+use crate::plot::curves::Built;
 use crate::plot::{self, Chart, Line, NARROW, PlotError, SLOTS, Size, WIDE};
 use crate::text;
 
 /// The plot, drawn for screens and for phones; the style sheet shows one of them. Its own id, and
 /// that of the heading that belongs to its name; empty where the caption says it all.
 pub(super) fn figure(
-    (id, heading): (&str, &str),
+    ids: (&str, &str),
     record: &Record,
     chart: &Chart,
     caption: &Markup,
 ) -> Result<Markup, PlotError> {
+    noted(ids, record, chart, (caption, ""))
+}
+
+/// The same with what else has to be known of it.
+fn noted(
+    (id, heading): (&str, &str),
+    record: &Record,
+    chart: &Chart,
+    (caption, note): (&Markup, &str),
+) -> Result<Markup, PlotError> {
+    let beneath = if note.is_empty() { String::new() } else { format!(" {id}n") };
     let names = format!("{id} {heading}");
-    let names = names.trim_end();
+    let names = format!("{}{beneath}", names.trim_end());
+    let names = names.as_str();
     let wide = svg(names, "wide", chart, WIDE)?;
     let narrow = svg(names, "narrow", chart, NARROW)?;
     Ok(part(
@@ -27,10 +40,22 @@ pub(super) fn figure(
                 figcaption { span id=(id) { (caption) } " " (legend(chart)) }
                 (wide)
                 (part(Part::Narrow, &narrow))
+                @if !note.is_empty() { p class="details" id=(format!("{id}n")) { (note) } }
                 (behind((id, names), record, &data(chart)))
             }
         },
     ))
+}
+
+/// Charts with their captions and notes; their ids begin with `ids`.
+pub(super) fn built(ids: &str, record: &Record, all: &[Built]) -> Result<Markup, PlotError> {
+    let figures = all.iter().enumerate().map(|(number, built)| {
+        let caption = html! { (built.caption) };
+        let words = (&caption, built.note.as_str());
+        noted((&format!("{ids}{number}"), ""), record, &built.chart, words)
+    });
+    let figures = figures.collect::<Result<Vec<Markup>, PlotError>>()?;
+    Ok(html! { @for figure in &figures { (figure) } })
 }
 
 /// What a chart rests on, folded away: its data, its record, its command.

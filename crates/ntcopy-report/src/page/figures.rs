@@ -10,33 +10,51 @@ use crate::plot::{self, Chart, PlotError};
 use crate::text;
 
 pub(super) fn all(record_index: usize, record: &Record) -> Result<Markup, PlotError> {
-    let mut parts: Vec<Markup> = Vec::new();
-    let groups = model::groups(record);
-    for (index, group) in groups.iter().enumerate() {
-        let id = format!("r{record_index}g{index}");
-        parts.push(one(&id, record, group)?);
-    }
+    let parts = each(record_index, record, one)?;
     Ok(html! {
         @if parts.is_empty() { p { "The record holds no cells." } }
         @for part in &parts { (part) }
     })
 }
 
+/// The curves of a record whose figures stand in heat maps.
+pub(super) fn curves(record_index: usize, record: &Record) -> Result<Markup, PlotError> {
+    let parts = each(record_index, record, curve)?;
+    Ok(html! { @for part in &parts { (part) } })
+}
+
+fn each(
+    record_index: usize,
+    record: &Record,
+    one: impl Fn(&str, &Record, &Group<'_>) -> Result<Markup, PlotError>,
+) -> Result<Vec<Markup>, PlotError> {
+    let groups = model::groups(record);
+    let id = |index: usize| format!("r{record_index}g{index}");
+    groups.iter().enumerate().map(|(index, group)| one(&id(index), record, group)).collect()
+}
+
+/// A group's ratios as a chart, if it has an axis.
+fn curve(id: &str, record: &Record, group: &Group<'_>) -> Result<Markup, PlotError> {
+    let Some(chart) = plot::ratios(record, group) else { return Ok(html! {}) };
+    let caption = html! { (group.heading) ": " (BY_BASELINE) };
+    figure::figure((&format!("{id}r"), ""), record, &chart, &caption)
+}
+
+/// How to read a chart of ratios.
+const BY_BASELINE: &str = "throughput by the baseline's; above 1 the mode wins.";
+
 fn one(id: &str, record: &Record, group: &Group<'_>) -> Result<Markup, PlotError> {
-    let baseline = &record.header.baseline;
     let draw = |name: &str, chart: Option<Chart>, caption: &Markup| match chart {
         Some(chart) => figure::figure((&format!("{id}{name}"), id), record, &chart, caption),
         None => Ok(html! {}),
     };
-    let caption = html! { "Throughput against bytes in flight." };
+    let caption = html! { "Throughput by bytes in flight." };
     let crossover = draw("t", plot::crossover(record, group), &caption)?;
-    let caption = html! {
-        "Throughput divided by that of " code { (baseline) } ". Above the line at 1 the mode wins."
-    };
+    let caption = html! { (text::sentence(BY_BASELINE)) };
     let ratios = draw("r", plot::ratios(record, group), &caption)?;
     Ok(html! {
         section class="group" {
-            h3 id=(id) { (group.heading) }
+            h4 id=(id) { (group.heading) }
             @if !group.details.is_empty() { p class="details" { (text::sentence(&group.details)) } }
             (crossover)
             (ratios)

@@ -6,8 +6,10 @@ use maud::{Markup, html};
 use ntcopy_bench::record::{Cell, Record};
 use ntcopy_bench::stats::retention::copies::{Felt, Ratio, number};
 
+use super::figure;
 use super::room::{Part, part};
 use super::scroll::scroll;
+use crate::plot::{self, PlotError};
 use crate::retention::copies::{Group, groups, hot_set, legend};
 use crate::text;
 
@@ -22,12 +24,14 @@ const STEPS: f64 = 6.0;
 const QUANTILES: [(&str, usize); 3] = [("p50", 0), ("p99", 1), ("p99.9", 2)];
 
 /// What the victim felt.
-pub(super) fn shown(index: usize, record: &Record) -> Markup {
+pub(super) fn shown(index: usize, record: &Record) -> Result<Markup, PlotError> {
+    let curves = plot::curves::of_hot_sets(record);
+    let curves = figure::built(&format!("r{index}c"), record, &curves)?;
     let maps = match crate::retention::is_of_copies(record) {
         true => section(index, record),
         false => sends::section(index, record),
     };
-    part(Part::Table, &maps)
+    Ok(html! { (curves) (part(Part::Table, &maps)) })
 }
 
 fn section(record_index: usize, record: &Record) -> Markup {
@@ -35,7 +39,7 @@ fn section(record_index: usize, record: &Record) -> Markup {
         @for (index, group) in groups(record).iter().enumerate() {
             @let id = format!("r{record_index}v{index}");
             section class="group" {
-                h3 id=(id) { (group.heading) }
+                h4 id=(id) { (group.heading) }
                 @if let Some(note) = &group.note { p class="details" { (text::sentence(note)) } }
                 @for (name, at) in QUANTILES { (map(group, &id, name, at)) }
                 (traffic(group, &id))

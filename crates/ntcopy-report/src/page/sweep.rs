@@ -17,7 +17,7 @@ pub(super) fn section(record_index: usize, sweep: &Sweep<'_>) -> Markup {
         @for (index, grid) in Grid::all(sweep).iter().enumerate() {
             @let id = format!("r{record_index}s{index}");
             section class="group" {
-                h3 id=(id) { "Sweep: " (grid.heading()) }
+                h4 id=(id) { "Sweep: " (grid.heading()) }
                 (map(grid, (&id, "a"), "Adaptive by the better of copy and nt", |cell| {
                     (cell.against_better.ratio, cell.against_better.ci)
                 }))

@@ -1,4 +1,4 @@
-//! What it all comes to, before anything else: of each record its best win and its worst loss.
+//! What one record says: its best win and its worst loss, and its sentences.
 
 use maud::{Markup, html};
 use ntcopy_bench::record::{Params, Record};
@@ -7,27 +7,21 @@ use ntcopy_bench::stats::{self, CellResult, THROUGHPUT, Verdict};
 use ntcopy_bench::verdict;
 use serde_json::Value;
 
-use super::room::{Part, of_record, part};
+use super::room::{Part, part};
 use crate::text;
 
-/// So many records have all their sentences on top; of more, they are folded away.
+/// This many sentences are shown; those after them are folded away.
 const FEW: usize = 3;
 
-pub(super) fn section(records: &[Record]) -> Markup {
-    html! {
-        section class="verdict" id="verdict" aria-labelledby="verdict-name" {
-            h2 id="verdict-name" { "Verdict" }
-            @for (index, record) in records.iter().enumerate() {
-                (of_record(index, &one(index, record, records.len() <= FEW)))
-            }
-        }
-    }
-}
-
-fn one(index: usize, record: &Record, in_full: bool) -> Markup {
-    let bounds = bounds(record);
+/// The first sentences of a record; where there are many, its best win and worst loss instead.
+pub(super) fn of(record: &Record) -> Markup {
     let sentences = verdict::sentences(record);
-    let shown = if in_full { sentences.len() } else { usize::from(bounds.is_none()) };
+    let bounds = if sentences.len() > FEW { bounds(record) } else { None };
+    let shown = match (&bounds, sentences.len()) {
+        (Some(_), _) => 0,
+        (None, all) if all <= FEW => all,
+        _ => 1,
+    };
     let (shown, folded) = sentences.split_at(shown.min(sentences.len()));
     let folded = html! {
         @if !folded.is_empty() {
@@ -38,15 +32,11 @@ fn one(index: usize, record: &Record, in_full: bool) -> Markup {
         }
     };
     html! {
-        h3 {
-            (record.header.experiment) ", "
-            a href=(format!("#record-{index}")) { (record.header.id) }
+        div class="says" {
+            @if let Some(bounds) = &bounds { p { (bounds) } }
+            @for sentence in shown { p { (sentence) } }
+            (part(Part::Sentences, &folded))
         }
-        @if let Some(bounds) = &bounds { p { strong { (bounds) } } }
-        @for sentence in shown {
-            @if in_full { p { (sentence) } } @else { p { strong { (sentence) } } }
-        }
-        (part(Part::Sentences, &folded))
     }
 }
 
@@ -77,12 +67,13 @@ fn bounds(record: &Record) -> Option<String> {
     Some(format!("{win} {loss}"))
 }
 
-/// Whether a mode is one that the verdict is about, and not a peer beside it.
+/// Whether a mode is one that the verdict is about, and not a peer beside it: `vmsplice` copies
+/// nothing, and asks of the sender what a hint does not.
 fn is_told(record: &Record, mode: &str) -> bool {
     match record.header.experiment.as_str() {
         "memcpy" | "memset" => mode == "ours",
         "order" | "pages" => mode.contains("nt") || mode.starts_with("mov"),
-        _ => true,
+        _ => mode != "vmsplice",
     }
 }
 

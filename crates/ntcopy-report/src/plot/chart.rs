@@ -1,6 +1,7 @@
 //! What is to be drawn, before it has a size in pixels.
 
 use ntcopy_bench::record::Record;
+use ntcopy_bench::stats::Verdict;
 
 use super::slot;
 use crate::model::{Group, ModeView};
@@ -91,8 +92,19 @@ pub(crate) struct Mark {
     pub bytes: u64,
     /// Its name.
     pub label: String,
-    /// Whether it is the last-level cache.
-    pub is_last_level: bool,
+    /// What it marks.
+    pub kind: MarkKind,
+}
+
+/// What is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MarkKind {
+    /// The size of a cache.
+    Cache,
+    /// The size of the last-level cache.
+    LastLevel,
+    /// From here on a mode wins everywhere.
+    Crossing,
 }
 
 impl Chart {
@@ -131,18 +143,61 @@ pub(crate) fn ratios(record: &Record, group: &Group<'_>) -> Option<Chart> {
         let result = mode.result.as_ref()?;
         Some((result.ratio, Some(result.ci)))
     });
-    let highest = tops(&lines).fold(1.0, f64::max);
-    let lowest = bottoms(&lines).fold(1.0, f64::min);
-    let room = (highest - lowest).max(0.1);
     finish(Chart {
         axis: Axis::Bytes("bytes in flight"),
         is_log: false,
         y_label: "times the baseline",
-        y_range: ((lowest - room * 0.1).max(0.0), highest + room * 0.25),
+        y_range: around_one(&lines),
         reference: Some(1.0),
         lines,
         marks: marks(record, 2),
     })
+}
+
+/// From below the lowest ratio to above the highest, with 1 between them and room for the names of
+/// the marks.
+fn around_one(lines: &[Line]) -> (f64, f64) {
+    let highest = tops(lines).fold(1.0, f64::max);
+    let lowest = bottoms(lines).fold(1.0, f64::min);
+    let room = (highest - lowest).max(0.1);
+    ((lowest - room * 0.1).max(0.0), highest + room * 0.25)
+}
+
+/// The chart that a page begins with: hinted sends by plain ones, and where they begin to win. What
+/// is no hint is not on it.
+pub(crate) fn headline(record: &Record, group: &Group<'_>) -> Option<Chart> {
+    let mut chart = ratios(record, group)?;
+    chart.y_label = "times plain sends";
+    chart.lines.retain(|line| HINTED.contains(&line.name.as_str()));
+    chart.y_range = around_one(&chart.lines);
+    let crossing = HINTED.iter().rev().find_map(|mode| crossing(group, mode));
+    chart.marks.extend(crossing);
+    chart.lines.iter_mut().for_each(|line| line.name = hinted_name(&line.name));
+    finish(chart)
+}
+
+/// The modes whose sends are hinted.
+const HINTED: [&str; 2] = ["nt", "adaptive"];
+
+fn hinted_name(mode: &str) -> String {
+    match mode {
+        "adaptive" => "hinted, by the rule (adaptive)".to_owned(),
+        _ => "hinted, obeyed (nt)".to_owned(),
+    }
+}
+
+/// Where a mode begins to win in every cell of a group; none where it already does in the first.
+fn crossing(group: &Group<'_>, mode: &str) -> Option<Mark> {
+    let results = group.cells.iter().filter_map(|cell| {
+        let view = cell.modes.iter().find(|view| view.mode == mode)?;
+        Some((cell.in_flight_bytes?, view.result.as_ref()?.verdict == Verdict::Win))
+    });
+    let results: Vec<(u64, bool)> = results.collect();
+    let last_other = results.iter().filter(|(_, is_win)| !is_win).map(|(at, _)| *at).max()?;
+    let bytes = results.iter().map(|(at, _)| *at).filter(|at| *at > last_other).min()?;
+    let name = if mode == "nt" { "obeyed" } else { "the rule" };
+    let label = format!("{name} wins from {} on", text::size(bytes));
+    Some(Mark { bytes, label, kind: MarkKind::Crossing })
 }
 
 /// A chart that can be drawn, or none.
@@ -196,14 +251,14 @@ pub(crate) fn marks(record: &Record, from_level: u8) -> Vec<Mark> {
         .map(|cache| Mark {
             bytes: cache.size_bytes,
             label: format!("L{} {}", cache.level, text::about_size(cache.size_bytes)),
-            is_last_level: false,
+            kind: MarkKind::Cache,
         })
         .collect();
     if machine.llc_bytes > 0 {
         marks.push(Mark {
             bytes: machine.llc_bytes,
             label: format!("last-level cache {}", text::about_size(machine.llc_bytes)),
-            is_last_level: true,
+            kind: MarkKind::LastLevel,
         });
     }
     marks

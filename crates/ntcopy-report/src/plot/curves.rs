@@ -6,21 +6,41 @@ use ntcopy_bench::record::{Cell, Record};
 use ntcopy_bench::stats::{self, THROUGHPUT};
 
 use super::chart::{self, Axis, Chart, Line, Point};
+use crate::retention::hot::{self, Hot};
 use crate::versus::word;
-use crate::{bulk, http, net, published};
+use crate::{bulk, http, net, published, text};
 
 /// What is said below a chart that has lines of others.
-const OF_OTHERS: &str = " Thin lines with hollow points are published figures, of other machines.";
+const OF_OTHERS: &str = "Thin lines with hollow points are published figures, of other machines.";
 /// What is said where the place of such a line on the axis is not known.
 const LEVEL: &str = " They are level, since it is not stated where on the axis they lie.";
 
-/// A chart with the words above it.
+/// A chart with the words around it.
 #[derive(Debug)]
 pub(crate) struct Built {
-    /// What it is of, and how to read it.
+    /// What it is of, and how to read it, in one line.
     pub caption: String,
+    /// What else has to be known of it; may be empty.
+    pub note: String,
     /// The chart.
     pub chart: Chart,
+}
+
+/// Letters of a caption that are one line where there is room.
+const CAPTION_LETTERS: usize = 96;
+
+impl Built {
+    /// A chart of something under a heading, how to read it, and what else has to be known. A
+    /// heading that would make the caption longer than a line goes below the chart.
+    fn new(what: &str, heading: &str, (how, note): (&str, &str), chart: Chart) -> Built {
+        let whole = format!("{what}: {heading}. {how}");
+        if whole.chars().count() <= CAPTION_LETTERS {
+            return Built { caption: whole, note: note.to_owned(), chart };
+        }
+        let heading = text::sentence(heading);
+        let note = if note.is_empty() { heading } else { format!("{heading} {note}") };
+        Built { caption: format!("{what}. {how}"), note, chart }
+    }
 }
 
 /// Every chart of a record of copies, fills, pages, walks, clients or messages.
@@ -33,7 +53,47 @@ pub(crate) fn of(record: &Record) -> Vec<Built> {
         all.extend(rates(record, &heading, &cells));
         all.extend(ratios(record, &heading, &cells));
     }
+    all.extend(published_rates(record));
     all
+}
+
+/// What a line of a hot set takes, by the hot set, where a record has several beside the same.
+pub(crate) fn of_hot_sets(record: &Record) -> Vec<Built> {
+    let mut groups: Vec<(String, Vec<Hot>)> = Vec::new();
+    for hot in hot::all(record) {
+        match groups.iter_mut().find(|(beside, _)| *beside == hot.beside) {
+            Some((_, sets)) => sets.push(hot),
+            None => groups.push((hot.beside.clone(), vec![hot])),
+        }
+    }
+    groups.iter().filter_map(|(beside, sets)| by_hot_set(record, beside, sets)).collect()
+}
+
+fn by_hot_set(record: &Record, beside: &str, sets: &[Hot]) -> Option<Built> {
+    let mut lines: Vec<Line> = Vec::new();
+    for hot in sets {
+        for (index, (mode, ns)) in hot.lines.iter().enumerate() {
+            let point = Point { at: hot.bytes, value: *ns, ci: None };
+            match lines.iter_mut().find(|line| line.name == *mode) {
+                Some(line) => line.points.push(point),
+                None => lines.push(ours(mode.clone(), super::slot(mode, index), vec![point])),
+            }
+        }
+    }
+    lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.at));
+    let axis = (Axis::Bytes("hot set"), "ns a line");
+    let chart = fitted(axis, None, lines, chart::marks(record, 1))?;
+    let how = "Lower is better.";
+    Some(Built::new("Time of a line by the hot set", &format!("beside {beside}"), (how, ""), chart))
+}
+
+/// Lines of others alone: beside ours, on another machine's scale, they would flatten them.
+fn panel(axis: (Axis, &'static str), caption: &str, lines: Vec<Line>) -> Option<Built> {
+    let mut lines = lines;
+    lines.iter_mut().for_each(|line| line.points.retain(|point| point.value > 0.0));
+    let chart = around(axis, None, lines, Vec::new())?;
+    let note = "Published by others, measured on other machines.".to_owned();
+    Some(Built { caption: caption.to_owned(), note, chart })
 }
 
 /// Cells with what they have in common, in the order in which they are met.
@@ -83,6 +143,15 @@ fn fitted(
     if lines.iter().all(|line| line.is_published) {
         return None;
     }
+    around((axis, y_label), reference, lines, marks)
+}
+
+fn around(
+    (axis, y_label): (Axis, &'static str),
+    reference: Option<f64>,
+    lines: Vec<Line>,
+    marks: Vec<chart::Mark>,
+) -> Option<Chart> {
     let with_reference = |first: f64| reference.unwrap_or(first);
     let high = chart::tops(&lines).fold(with_reference(0.0), f64::max);
     let low = chart::bottoms(&lines).fold(with_reference(f64::INFINITY), f64::min);
@@ -111,28 +180,25 @@ fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
         };
         ours(mode.to_owned(), index, cells.iter().filter_map(point).collect())
     };
-    let mut lines: Vec<Line> = stats::modes(record).into_iter().enumerate().map(line).collect();
-    let published = published_rates(record, cells, lines.len());
-    let also = if published.is_empty() { "" } else { OF_OTHERS };
-    lines.extend(published);
+    let lines: Vec<Line> = stats::modes(record).into_iter().enumerate().map(line).collect();
     let (what, unit) =
         if is_fork { ("Time of a fork", "us a fork") } else { ("Throughput", "GB/s") };
     let heading = heading.trim_end_matches(", GB/s");
     let chart = fitted((Axis::Bytes("size"), unit), None, lines, chart::marks(record, 1))?;
-    let twice = if record.header.experiment == "memcpy" {
-        " A copy touches twice its size, so that a cache is full at half of its mark."
+    let note = if record.header.experiment == "memcpy" {
+        "A copy touches twice its size, so that a cache is full at half of its mark."
     } else {
         ""
     };
-    Some(Built { caption: format!("{what} against the size: {heading}.{twice}{also}"), chart })
+    let how = if is_fork { "Lower is better." } else { "Higher is better." };
+    Some(Built::new(&format!("{what} by size"), heading, (how, note), chart))
 }
 
 /// Others' throughput: fills by one thread, with normal stores and past the cache.
-fn published_rates(record: &Record, cells: &[&Cell], from: usize) -> Vec<Line> {
-    let is_alone =
-        cells.iter().all(|cell| bulk::number(&cell.params, "threads").is_none_or(|n| n == 1));
-    if record.header.experiment != "memset" || !is_alone {
-        return Vec::new();
+fn published_rates(record: &Record) -> Option<Built> {
+    let is_alone = |cell: &Cell| bulk::number(&cell.params, "threads").is_none_or(|n| n == 1);
+    if record.header.experiment != "memset" || !record.cells.iter().any(is_alone) {
+        return None;
     }
     let lines = published::fills().into_iter().enumerate().flat_map(|(index, fills)| {
         let line = |way: &str, slot, rates: Vec<(u64, f64)>| {
@@ -141,13 +207,13 @@ fn published_rates(record: &Record, cells: &[&Cell], from: usize) -> Vec<Line> {
         let of = |rate: fn(&(u64, f64, f64)) -> f64| {
             fills.rows.iter().map(|row| (row.0 << 20, rate(row))).collect()
         };
-        let slot = from + 2 * index;
+        let slot = 2 * index;
         [
             line(&fills.temporal, slot, of(|row| row.1)),
             line("x86-64-movnt", slot + 1, of(|row| row.2)),
         ]
     });
-    lines.collect()
+    panel((Axis::Bytes("size"), "GB/s"), "Published fills: throughput by size.", lines.collect())
 }
 
 /// Which ways a chart of ratios sets against each other: the way, the other, and its look.
@@ -184,9 +250,8 @@ fn ratios(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
         lines,
         chart::marks(record, 1),
     )?;
-    let caption =
-        format!("One way by another: {heading}. Above the line at 1 the first is faster.{also}");
-    Some(Built { caption, chart })
+    let how = "Above 1 the first is faster.";
+    Some(Built::new("One way by another", heading, (how, &also), chart))
 }
 
 /// Others' ratios, and what has to be said of them.

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::{Log2Axis, ValueAxis};
-use super::chart::{Line, Mark};
+use super::chart::{Line, Mark, MarkKind};
 use super::compact::compact;
 use super::{Chart, PlotError};
 
@@ -46,6 +46,7 @@ const GRID: RGBColor = RGBColor(1, 0, 2);
 const CACHE: RGBColor = RGBColor(1, 0, 3);
 const LAST_LEVEL: RGBColor = RGBColor(1, 0, 4);
 const REFERENCE: RGBColor = RGBColor(1, 0, 5);
+const CROSSING: RGBColor = RGBColor(1, 0, 6);
 
 fn line_colour(slot: usize) -> RGBColor {
     RGBColor(1, 1, slot as u8)
@@ -69,6 +70,7 @@ fn class(colour: &str) -> Option<String> {
         (0, 3) => Some("cache".to_owned()),
         (0, 4) => Some("last-level".to_owned()),
         (0, 5) => Some("reference".to_owned()),
+        (0, 6) => Some("crossing".to_owned()),
         (1, slot) => Some(format!("line m{slot}")),
         (3, slot) => Some(format!("bar m{slot}")),
         (4, slot) => Some(format!("published m{slot}")),
@@ -164,12 +166,16 @@ fn draw_marks(
             (high, format!("{} \u{2192}", mark.label))
         } else if place < low {
             // What lies left of the axis explains nothing, unless it is the last level.
-            if !mark.is_last_level {
+            if mark.kind != MarkKind::LastLevel {
                 continue;
             }
             (low, format!("\u{2190} {}", mark.label))
         } else {
-            let colour = if mark.is_last_level { LAST_LEVEL } else { CACHE };
+            let colour = match mark.kind {
+                MarkKind::Cache => CACHE,
+                MarkKind::LastLevel => LAST_LEVEL,
+                MarkKind::Crossing => CROSSING,
+            };
             let ends = vec![(place, bottom), (place, top)];
             plane.draw_series([PathElement::new(ends, colour)]).map_err(error)?;
             (place, mark.label.clone())

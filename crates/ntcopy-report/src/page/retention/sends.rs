@@ -21,7 +21,7 @@ pub(in crate::page) fn section(record_index: usize, record: &Record) -> Markup {
         @for (index, group) in groups(record).iter().enumerate() {
             @let id = format!("r{record_index}v{index}");
             section class="group" {
-                h3 id=(id) { (group.heading) }
+                h4 id=(id) { (group.heading) }
                 (map(group, (&id, "0"), "Slow-down of the victim's walks at p50", |felt| {
                     let by_idle = felt.by_idle.map(|by_idle| by_idle[0]);
                     slowed(felt.slow_down, by_idle, &line(felt.p50_ns))

@@ -6,7 +6,7 @@ use ntcopy_bench::stats::http::{is_open, through, waited};
 use ntcopy_bench::stats::net::exchanged;
 use ntcopy_bench::stats::pingpong::{PERCENTILES, played};
 
-use super::{Built, LEVEL, OF_OTHERS, fitted, groups, level, ours, theirs};
+use super::{Built, fitted, groups, ours, panel, theirs};
 use crate::plot::chart::{Axis, Line, Point, rarity};
 use crate::plot::slot;
 use crate::versus::word;
@@ -22,6 +22,7 @@ pub(super) fn of(record: &Record) -> Vec<Built> {
     let mut all = Vec::new();
     if record.header.experiment == "pingpong" {
         all.extend(record.cells.iter().filter_map(|cell| latency(record, cell)));
+        all.extend(published_latency(record));
         return all;
     }
     let heading = |cell: &Cell| {
@@ -38,6 +39,7 @@ pub(super) fn of(record: &Record) -> Vec<Built> {
         all.extend(by_connections(record, &heading, &cells, "CPU"));
     }
     all.extend(record.cells.iter().filter_map(|cell| latency(record, cell)));
+    all.extend(published_latency(record));
     all
 }
 
@@ -84,98 +86,67 @@ fn by_connections(
         (_, true) => ("GB/s", "Throughput"),
         (_, false) => ("a second", "Transactions a second"),
     };
-    let published = beside(record, cells, what, &lines);
-    lines.extend(published.lines);
     let axis = (Axis::Count("connections"), unit);
     let chart = fitted(axis, None, lines, Vec::new())?;
     let better = if what == "CPU" { "Lower is better." } else { "Higher is better." };
-    let caption = format!("{words}: {heading}. {better}{}", published.words);
-    Some(Built { caption, chart })
+    let heading = heading.trim_end_matches(", CPU s/GB of proxy, backend, client");
+    Some(Built::new(words, heading, (better, &beside(record, cells, what)), chart))
 }
 
-/// What others published of the same.
-#[derive(Default)]
-struct Beside {
-    /// Level over our places: it is not stated with how many connections.
-    lines: Vec<Line>,
-    /// What stands below the chart.
-    words: String,
-}
-
-/// What others published beside our lines, if it is of the kind that the cells are.
-fn beside(record: &Record, cells: &[&Cell], what: &str, ours: &[Line]) -> Beside {
+/// What others published of the same, in words: on the scale of another machine, and with a number
+/// of connections that is not stated, it has no place among the lines.
+fn beside(record: &Record, cells: &[&Cell], what: &str) -> String {
     let all = |name: &str, wanted: &str| {
         cells.iter().all(|cell| word(&cell.params, name) == Some(wanted))
     };
-    let is_cpu = what == "CPU";
     match record.header.experiment.as_str() {
-        "http" if all("scheme", "plain") => proxied(is_cpu, ours),
-        "net" if all("family", "tcp") => exchanges(is_cpu, ours),
-        _ => Beside::default(),
+        "http" if all("scheme", "plain") => proxied(),
+        "net" if all("family", "tcp") => exchanges(what == "CPU"),
+        _ => String::new(),
     }
-}
-
-/// A copying and a hinted line; the looks are those of other published lines.
-fn two(cpu: &str, values: [(&str, f64); 2], ours: &[Line]) -> Vec<Line> {
-    let line = |(slot, (mode, value)): (usize, (&str, f64))| {
-        level(format!("published: {mode}, CPU {cpu}"), slot, value, ours)
-    };
-    (6..).zip(values).map(line).collect()
 }
 
 /// The chain of proxy and backend.
-fn proxied(is_cpu: bool, ours: &[Line]) -> Beside {
-    let mut all = Beside::default();
-    for pair in published::of("http") {
-        let (copy, nt) = (pair.copy_mbit_per_s, pair.nt_mbit_per_s);
-        all.words.push_str(&format!(
-            " Published: {} to {} Mbit/s, {}, {} ({}).",
-            text::thousands(copy),
-            text::thousands(nt),
+fn proxied() -> String {
+    let said = published::of("http").into_iter().map(|pair| {
+        format!(
+            "Published: {} to {} Mbit/s, {}, {} ({}).",
+            text::thousands(pair.copy_mbit_per_s),
+            text::thousands(pair.nt_mbit_per_s),
             text::ratio(pair.ratio()),
             pair.cpu,
             pair.label
-        ));
-        if !is_cpu {
-            // Megabits (10^6) become gigabytes (10^9), the chart's unit.
-            let values = [("copy", copy / 8e3), ("nt", nt / 8e3)];
-            all.lines.extend(two(&pair.cpu, values, ours));
-        }
-    }
-    all.finished()
+        )
+    });
+    said.collect::<Vec<String>>().join(" ")
 }
 
 /// Requests and responses of 2011. The CPU time of a transaction cannot be told from a share of all
 /// CPUs whose number is not stated; how it changed can.
-fn exchanges(is_cpu: bool, ours: &[Line]) -> Beside {
-    let mut all = Beside::default();
-    for net in published::net() {
+fn exchanges(is_cpu: bool) -> String {
+    let said = published::net().into_iter().map(|net| {
         if is_cpu {
-            all.words.push_str(&format!(
-                " Published: {:.2} % of the machine's CPU time became {:.2} %, which is {} for a \
+            format!(
+                "Published: {:.2} % of the machine's CPU time became {:.2} %, which is {} for a \
                  transaction, CPU {} ({}); of how many CPUs is not stated.",
                 net.copy_cpu_percent,
                 net.nt_cpu_percent,
                 text::ratio(net.cpu_ratio()),
                 net.cpu,
                 net.label
-            ));
+            )
         } else {
-            let values = [("copy", net.copy_tps), ("nocache", net.nt_tps)];
-            all.lines.extend(two(&net.cpu, values, ours));
+            format!(
+                "Published: {} became {} a second, {}, CPU {} ({}).",
+                text::thousands(net.copy_tps),
+                text::thousands(net.nt_tps),
+                text::ratio(net.nt_tps / net.copy_tps),
+                net.cpu,
+                net.label
+            )
         }
-    }
-    all.finished()
-}
-
-impl Beside {
-    fn finished(mut self) -> Beside {
-        if !self.lines.is_empty() {
-            self.words.push_str(OF_OTHERS);
-            self.words.push_str(LEVEL);
-        }
-        self
-    }
+    });
+    said.collect::<Vec<String>>().join(" ")
 }
 
 /// How long answers took, by percentile.
@@ -205,7 +176,7 @@ fn latency(record: &Record, cell: &Cell) -> Option<Built> {
                 (http::place(&cell.params), all.collect())
             }
         };
-    let mut lines: Vec<Line> = modes
+    let lines: Vec<Line> = modes
         .into_iter()
         .enumerate()
         .map(|(index, (mode, points))| {
@@ -213,17 +184,17 @@ fn latency(record: &Record, cell: &Cell) -> Option<Built> {
             ours(mode, slot, points)
         })
         .collect();
-    let published = published_latency(record);
-    let also = if published.is_empty() { "" } else { OF_OTHERS };
-    lines.extend(published);
     let chart = fitted((Axis::Rarity, "us"), None, lines, Vec::new())?;
-    Some(Built {
-        caption: format!("Latency by percentile: {heading}. Lower is better.{also}"),
-        chart,
-    })
+    Some(Built::new("Latency by percentile", &heading, ("Lower is better.", ""), chart))
 }
 
-fn published_latency(record: &Record) -> Vec<Line> {
+/// What others published of latencies, in a panel of its own.
+fn published_latency(record: &Record) -> Option<Built> {
+    let lines = published_lines(record);
+    panel((Axis::Rarity, "us"), "Published latencies by percentile.", lines)
+}
+
+fn published_lines(record: &Record) -> Vec<Line> {
     match record.header.experiment.as_str() {
         "net" => {
             let all = published::net().into_iter().flat_map(|net| {

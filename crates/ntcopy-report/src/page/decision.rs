@@ -1,0 +1,75 @@
+//! What a page says first: what to set, with one chart and the hot sets.
+
+use maud::{Markup, html};
+use ntcopy_bench::record::Record;
+
+use super::room::of_record;
+use super::{bars, figure};
+use crate::decision::{self, Decision};
+use crate::model::{self, Group};
+use crate::plot::{self, Chart, PlotError};
+
+pub(super) fn section(records: &[Record]) -> Result<Markup, PlotError> {
+    let decisions = decision::all(records);
+    let is_of_several = decisions.len() > 1;
+    let chart = chart(records)?;
+    Ok(html! {
+        section class="verdict" id="decision" aria-labelledby="decision-name" {
+            h2 id="decision-name" { "What to set" }
+            @for decision in &decisions { (said(decision, is_of_several)) }
+        }
+        (chart)
+        (bars::section(records))
+    })
+}
+
+fn said(decision: &Decision, is_named: bool) -> Markup {
+    let (first, rest) = decision
+        .sentences
+        .split_first()
+        .map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+    html! {
+        @if is_named { h3 { (decision.cpu) } }
+        p { strong { (first) } @for sentence in rest { " " (sentence) } }
+    }
+}
+
+/// Hinted sends by plain ones, of the record that tells most of them.
+fn chart(records: &[Record]) -> Result<Markup, PlotError> {
+    let all = records.iter().enumerate().filter(|(_, record)| {
+        record.header.experiment == "unix" && record.header.not_a_timing.is_none()
+    });
+    let charts = all.flat_map(|(index, record)| {
+        let groups = model::groups(record).into_iter();
+        let groups = groups
+            .filter(|group| group.cells.iter().all(|cell| crate::decision::is_round(cell.cell)));
+        let charts = groups.filter_map(move |group| {
+            let chart = plot::headline(record, &group)?;
+            Some((index, record, group.heading.clone(), rank(&group, record), chart))
+        });
+        charts.collect::<Vec<(usize, &Record, String, Rank, Chart)>>()
+    });
+    let Some((index, record, heading, _, chart)) = charts.max_by_key(|(.., rank, _)| *rank) else {
+        return Ok(html! {});
+    };
+    let caption = html! {
+        "Hinted sends by plain ones. " (heading) ". Above 1 the hint wins."
+    };
+    let drawn = figure::figure(("first", "decision-name"), record, &chart, &caption)?;
+    Ok(of_record(index, &drawn))
+}
+
+/// How much a group tells: whether the rule is in it, its number of cells, whether its data outgrow
+/// the caches, how new it is.
+type Rank = (bool, usize, u64, u64);
+
+fn rank(group: &Group<'_>, record: &Record) -> Rank {
+    let has_rule = group
+        .cells
+        .iter()
+        .any(|cell| cell.modes.iter().any(|mode| mode.mode == "adaptive" && mode.result.is_some()));
+    let dataset = group.cells.iter().filter_map(|cell| {
+        cell.cell.params.get("dataset_bytes").and_then(serde_json::Value::as_u64)
+    });
+    (has_rule, group.cells.len(), dataset.max().unwrap_or(0), record.header.started_unix_ns)
+}

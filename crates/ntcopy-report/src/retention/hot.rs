@@ -1,0 +1,98 @@
+//! What a line of a hot set takes beside each mode, whichever form measured it: for a sentence and
+//! for bars.
+
+use ntcopy_bench::record::{Cell, Record};
+use ntcopy_bench::stats::retention::{self, copies};
+
+use crate::text;
+use crate::versus::number;
+
+const IDLE: &str = "idle";
+const COPY: &str = "copy";
+/// The modes as a reader meets them; others follow.
+const MODES: [&str; 5] = [IDLE, COPY, "adaptive", "nt", "nt-both"];
+
+/// A hot set, and the nanoseconds that a line of it takes in each mode.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Hot {
+    /// Its bytes.
+    pub bytes: u64,
+    /// What ran beside it.
+    pub beside: String,
+    /// Whether that were sends, rather than copies in user space.
+    is_of_sends: bool,
+    /// Mode and nanoseconds at the median.
+    pub lines: Vec<(String, f64)>,
+}
+
+/// Every hot set of a record.
+pub(crate) fn all(record: &Record) -> Vec<Hot> {
+    record.cells.iter().filter_map(|cell| one(record, cell)).collect()
+}
+
+/// The hot set that plain copies or sends slow down most; of sends, if there are any.
+pub(crate) fn worst(records: &[&Record]) -> Option<Hot> {
+    let ours = records.iter().filter(|record| record.header.experiment == "retention");
+    let found: Vec<Hot> = ours.flat_map(|record| all(record)).collect();
+    let of = |is_of_sends: bool| {
+        let these = found.iter().filter(|hot| hot.is_of_sends == is_of_sends);
+        these.max_by(|a, b| a.slow_down().total_cmp(&b.slow_down())).cloned()
+    };
+    of(true).or_else(|| of(false))
+}
+
+fn one(record: &Record, cell: &Cell) -> Option<Hot> {
+    let is_of_sends = !copies::is_one(cell);
+    let mut lines: Vec<(String, f64)> = if is_of_sends {
+        retention::felt(record, cell).into_iter().map(|felt| (felt.mode, felt.p50_ns)).collect()
+    } else {
+        copies::felt(record, cell).into_iter().map(|felt| (felt.mode, felt.line_ns[0])).collect()
+    };
+    lines.sort_by_key(|(mode, _)| {
+        MODES.iter().position(|known| known == mode).unwrap_or(MODES.len())
+    });
+    let bytes = number(&cell.params, "hot_set_bytes")?;
+    (lines.len() > 1).then(|| Hot { bytes, beside: beside(cell, is_of_sends), is_of_sends, lines })
+}
+
+fn beside(cell: &Cell, is_of_sends: bool) -> String {
+    if is_of_sends {
+        let super::Sends { object, dataset, sockets, .. } = super::sends(cell);
+        return format!("sends of {sockets} x {object} out of {dataset}");
+    }
+    let object = number(&cell.params, "object_bytes").map_or_else(|| "?".to_owned(), text::size);
+    let is_same = cell.params.get("victim").and_then(|victim| victim.as_str()) == Some("same-core");
+    let place = if is_same { "the same core" } else { "another core" };
+    format!("copies of {object} on {place}")
+}
+
+impl Hot {
+    /// `512 KiB`.
+    pub(crate) fn size(&self) -> String {
+        text::size(self.bytes)
+    }
+
+    /// Nanoseconds a line in a mode.
+    fn line(&self, mode: &str) -> Option<f64> {
+        self.lines.iter().find(|(known, _)| known == mode).map(|(_, ns)| *ns)
+    }
+
+    /// How much longer a line takes beside plain sends or copies than alone; 0 where that is not
+    /// known.
+    pub(crate) fn slow_down(&self) -> f64 {
+        self.line(COPY).zip(self.line(IDLE)).map_or(0.0, |(plain, idle)| plain / idle)
+    }
+
+    /// What a hinted send or copy leaves of it: the wanted mode, or `nt` where that is missing.
+    pub(crate) fn sentence(&self, wanted: &str) -> Option<String> {
+        let (idle, plain) = (self.line(IDLE)?, self.line(COPY)?);
+        let hinted = self.line(wanted).or_else(|| self.line("nt"))?;
+        let (what, hint) =
+            if self.is_of_sends { ("sends", "hinted") } else { ("copies", "non-temporal") };
+        Some(format!(
+            "A line of a hot set of {} takes {hinted:.1} ns beside {hint} {what}, {plain:.1} ns \
+             beside plain ones and {idle:.1} ns alone.",
+            self.size()
+        ))
+    }
+}
