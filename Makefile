@@ -15,8 +15,9 @@ help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
 		awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
 
-demo: build ## build a kernel with MSG_NTCOPY, measure, say who won, write report.html
-	@scripts/demo.sh $(NTCOPY) $(OUT)
+demo: ## build a kernel with MSG_NTCOPY, measure, say what to set, write report.html
+	@scripts/setup.sh build
+	@CARGO="$(CARGO)" MAKE="$(MAKE)" scripts/demo.sh $(NTCOPY) $(OUT)
 
 build: ## the program and the library of `ntcopy run`, in release mode
 	@scripts/setup.sh build

@@ -34,7 +34,7 @@ for round in $(seq "$rounds"); do
 		echo "$name $(grep -Eo '[0-9]+\.[0-9]+' "$folder/out" | head -1)" >>"$folder/perf"
 	done
 	"$ntcopy" bench memset --size "${size}MiB" --pages small --cpus "$cpu" --pairs 5 --quick \
-		--peers x86-64-stosb,x86-64-stosq --out "$folder/$round" >/dev/null 2>&1
+		--modes x86-64-stosb,x86-64-stosq --out "$folder/$round" >/dev/null 2>&1
 done
 
 python3 - "$folder" "$rounds" "$allowed" <<'PY'

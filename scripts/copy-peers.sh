@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Makes other projects' copies, which come as an archive or in a header, into
-# libraries that `ntcopy bench memcpy --peers llvm-libc,rte-memcpy` finds:
+# libraries that `ntcopy bench memcpy --modes llvm-libc,rte-memcpy` finds:
 #
 #   scripts/copy-peers.sh DIR && LD_LIBRARY_PATH=DIR ntcopy bench memcpy ...
 #

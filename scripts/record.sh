@@ -70,7 +70,7 @@ for part; do
 	net | pingpong) set -- "$part" ;;
 	# All turns of every instruction set that the library copies with.
 	turns)
-		set -- memcpy --quick --threads 1 --size 1MiB,16MiB --source cold --destination cold --peers "$(
+		set -- memcpy --quick --threads 1 --size 1MiB,16MiB --source cold --destination cold --modes "$(
 			for isa in movnti sse2-nt avx2-nt avx512-nt movdir64b; do
 				for ahead in "" +t0; do
 					printf '%s%s,' "$isa" "$ahead"

@@ -10,7 +10,7 @@
 #
 #   --quick   the short list, for `make test`; docs/UPSTREAM-TESTS.md stays as it is
 #   --only    this test, whatever came of it before
-#   KERNEL    as of `ntcopy kernel boot --kernel`, with a --config behind a comma if it has
+#   KERNEL    as of `ntcopy kernel boot --kernel`, with a --flavour behind a comma if it has
 #             several (x86,plain); default: um
 #
 # Goes on where an interrupted run ended; results of another kernel or list are
@@ -134,7 +134,7 @@ build_programs() {
 of_kernel() {
 	echo "--kernel ${1%,*}"
 	case $1 in
-	*,*) echo "--config ${1#*,}" ;;
+	*,*) echo "--flavour ${1#*,}" ;;
 	esac
 }
 

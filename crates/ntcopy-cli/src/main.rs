@@ -12,10 +12,13 @@ mod documented;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "ntcopy", version, about, long_about = None, propagate_version = true)]
+#[command(name = "ntcopy", version, long_about = None, propagate_version = true)]
+#[command(
+    about = "Find out whether large writes should bypass the CPU cache here, and what to set"
+)]
 #[command(after_help = "Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the \
                         reason; 4 a byte was wrong; 5 done in part (survey).")]
 struct Cli {
@@ -46,8 +49,18 @@ enum Command {
     Man(cmd::man::Args),
 }
 
+/// The command line as it is parsed, and as it is told to shells and in manual pages.
+fn command() -> clap::Command {
+    cmd::help::grouped(Cli::command())
+}
+
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let matches = command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    for note in cmd::spelling::notes(&std::env::args_os().collect::<Vec<_>>()) {
+        eprintln!("{note}");
+    }
+    let result = match cli.command {
         Command::Probe(args) => cmd::probe::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Calibrate(args) => cmd::calibrate::run(args),

@@ -59,7 +59,7 @@ fn an_empty_store_gives_commands_and_no_advice() {
     assert!(output.status.success(), "{output:?}");
     let of = topics(&output);
     assert_eq!(of("net.core.ntcopy")["decision"], "no evidence");
-    assert_eq!(of("fills")["measure"], json!(["ntcopy", "bench", "memset", "--peers", "ours"]));
+    assert_eq!(of("fills")["measure"], json!(["ntcopy", "bench", "memset", "--modes", "ours"]));
     let text = stdout(&advise(home.path(), &[]));
     assert!(
         text.contains("no evidence") && !text.contains("SET ") && !text.contains("USE "),

@@ -124,7 +124,7 @@ fn a_matrix_is_walked_every_way_but_a_sum_has_no_non_temporal_one() {
 fn a_peer_that_was_asked_for_and_is_not_here_is_exit_code_3() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["memset", "--size", "64KiB", "--value", "7", "--peers", "clzero"], &out);
+    let output = run(&["memset", "--size", "64KiB", "--value", "7", "--modes", "clzero"], &out);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
     assert_eq!(record.unavailable[0].mode, "clzero");
@@ -136,7 +136,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
     for (args, words) in [
-        (&["memcpy", "--peers", "memmov"][..], "rep-movsb"),
+        (&["memcpy", "--modes", "memmov"][..], "rep-movsb"),
         (&["memcpy", "--size", "0"], "--size 0"),
         (&["memcpy", "--threads", "4000"], "--threads 4000"),
         (&["memcpy", "--cpus", "4000"], "--cpus 4000"),
@@ -171,7 +171,7 @@ fn what_does_not_fit_the_memory_is_left_out_aloud() {
     }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["memset", "--size", "64KiB,64GiB", "--peers", "libc"], &out);
+    let output = run(&["memset", "--size", "64KiB,64GiB", "--modes", "libc"], &out);
     let record = Record::read(&out).unwrap();
     let left_out = record.unavailable.iter().filter(|line| line.why.contains("MiB")).count();
     assert!(left_out == 1, "{:?}", record.unavailable);

@@ -46,8 +46,7 @@ fn bench(args: &[&str], place: &Path) -> Command {
     command
 }
 
-const TINY: [&str; 6] =
-    ["--object", "20000,100KiB", "--data-set", "400KiB", "--connections", "1,3"];
+const TINY: [&str; 6] = ["--object", "20000,100KiB", "--dataset", "400KiB", "--connections", "1,3"];
 
 /// Folders of measurements of this process number that are still there.
 fn leftovers(pid: u32) -> Vec<PathBuf> {
@@ -112,7 +111,7 @@ fn proxies_and_backends_are_started_anew_as_often_as_was_asked() {
         return;
     };
     let args = ["--stack", "nginx+nginx", "--modes", "sendfile", "--rate", "off", "--starts", "3"];
-    let one = ["--object", "20000", "--data-set", "100KiB", "--connections", "3"];
+    let one = ["--object", "20000", "--dataset", "100KiB", "--connections", "3"];
     let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
     let output = bench(&[&one[..], &args].concat(), place.path()).env("PATH", path).output();
     let output = output.unwrap();
@@ -132,7 +131,7 @@ fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    let args = ["--object", "32KiB", "--data-set", "64KiB", "--connections", "2", "--rate", "off"];
+    let args = ["--object", "32KiB", "--dataset", "64KiB", "--connections", "2", "--rate", "off"];
     let output = bench(&[&args[..], &["--json"]].concat(), place.path()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -357,7 +356,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
     for (args, words) in [
         (&["--pairs", "4"][..], "at least 5 pairs"),
         (&["--connections", "0"], "--connections 0"),
-        (&["--data-set", "1000"], "smaller than one object"),
+        (&["--dataset", "1000"], "smaller than one object"),
         (&["--stack", "apache"], "haproxy+nginx"),
         (&["--stack", "haproxy+nginx", "--scheme", "ktls"], "does not speak it"),
         (&["--stack", "nginx+nginx", "--modes", "auto"], "storaged+proxyd does"),
@@ -396,7 +395,7 @@ fn kernel_built() {
 
 fn every_sample_is_counted_as_its_mode_says(transport: &str, more: &[&str]) {
     let place = tempfile::tempdir().unwrap();
-    let args = ["--kernel", "um", "--object", "64KiB", "--data-set", "1MiB", "--connections", "4"];
+    let args = ["--kernel", "um", "--object", "64KiB", "--dataset", "1MiB", "--connections", "4"];
     let args = [&args[..], &["--transport", transport, "--rate", "off", "--json"], more].concat();
     let output = bench(&args, place.path()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));

@@ -95,11 +95,11 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
     for (args, words) in [
         (&["--buffer", "5000"][..], "whole number of pages"),
         (&["--buffer", "0"], "--buffer 0"),
-        (&["--peers", "mmx"], "sse-nt-t0"),
+        (&["--modes", "mmx"], "sse-nt-t0"),
         (&["--read-back", "every"], "none, some, all"),
         (&["--kernel", "um"], "add --form fork"),
         (&["--user", "child"], "add --form fork"),
-        (&["--form", "fork", "--peers", "movnti"], "leave out --form fork"),
+        (&["--form", "fork", "--modes", "movnti"], "nt-copy"),
         (&["--form", "fork", "--pairs", "4"], "at least 5 pairs"),
         (&["--cpu", "4000"], "--cpus 4000"),
     ] {

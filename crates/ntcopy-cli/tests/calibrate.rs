@@ -35,7 +35,7 @@ fn the_library_takes_the_profile_that_was_written() {
     assert_eq!(json["profile"]["date"], profile.date.as_str());
     assert_eq!(json["written"], path.display().to_string());
     let probe = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
-        .args(["bench", "memset", "--quick", "--size", "64KiB", "--peers", "ours"])
+        .args(["bench", "memset", "--quick", "--size", "64KiB", "--modes", "ours"])
         .args(["--allow-not-a-timing", "--out"])
         .arg(home.path().join("record"))
         .env("NTCOPY_PROFILE", &path)

@@ -155,3 +155,53 @@ fn a_folder_that_is_not_there_is_an_error_with_its_name() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("no/such/page.html"), "{output:?}");
 }
+
+#[test]
+fn a_folder_with_records_in_it_stands_for_them_as_compare_has_it() {
+    let folder = with_rounds();
+    write(folder.path(), &synthetic::synthetic_published());
+    let named = stdout(&report(folder.path(), &["synthetic-published", "synthetic-rounds"]));
+    assert_eq!(stdout(&report(folder.path(), &["."])), named);
+    let output = report(folder.path(), &[".", "--json"]);
+    assert_eq!(output.status.code(), Some(2), "two records are not one object");
+    assert!(stderr(&output).contains("these are 2"), "{output:?}");
+}
+
+#[test]
+fn values_separated_by_commas_are_of_any_number_of_records() {
+    let folder = with_rounds();
+    write(folder.path(), &synthetic::synthetic_published());
+    let text = stdout(&report(folder.path(), &[".", "--csv"]));
+    assert!(text.starts_with("record,experiment,"), "{text}");
+    for record in ["synthetic-rounds,unix,", "synthetic-published,unix,"] {
+        assert!(text.lines().any(|line| line.starts_with(record)), "{record}: {text}");
+    }
+}
+
+#[test]
+fn what_the_page_says_first_is_printed_beside_it() {
+    let folder = with_rounds();
+    let output = report(folder.path(), &["synthetic-rounds", "--out", "page.html"]);
+    let said = stderr(&output);
+    assert!(
+        said.starts_with("Obey hints (SO_NTCOPY = 3) in programs with 32 MiB or more in flight: "),
+        "{said}"
+    );
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    let first = page.split("id=\"decision\"").nth(1).unwrap().split("<p>").nth(1).unwrap();
+    let first =
+        first.split("</p>").next().unwrap().replace("<strong>", "").replace("</strong>", "");
+    assert_eq!(first.replace("&#39;", "'"), said.trim_end());
+}
+
+#[test]
+fn an_old_name_of_an_option_works_and_is_said_to_be_old() {
+    let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .args(["bench", "memcpy", "--peers", "no-such-way"])
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = stderr(&output);
+    assert!(said.contains("note: --peers is called --modes now"), "{said}");
+    assert!(said.contains("--modes no-such-way"), "{said}");
+}

@@ -87,7 +87,7 @@ fn copies(records: &[&Record]) -> Advice {
             )
         },
         leave: "non-temporal hints for the destination",
-        run: &["ntcopy", "bench", "memcpy", "--peers", "ours", "--destination", "cold"],
+        run: &["ntcopy", "bench", "memcpy", "--modes", "ours", "--destination", "cold"],
     };
     let (mut advice, used) = pays.answer();
     advice.check = checked(&advice, &used, "memcpy", OURS);
@@ -111,7 +111,7 @@ fn in_use(records: &[&Record], target: &Target) -> Advice {
         unit: "a call",
         setting: &|_| "Hints::AUTO, the library's own choice".to_owned(),
         leave: "non-temporal stores into buffers in use",
-        run: &["ntcopy", "bench", "memcpy", "--peers", "ours,movnti", "--destination", "hot"],
+        run: &["ntcopy", "bench", "memcpy", "--modes", "ours,movnti", "--destination", "hot"],
     };
     let (mut advice, used) = pays.answer();
     say_profile(
@@ -138,7 +138,7 @@ fn fills(records: &[&Record], target: &Target) -> Advice {
             )
         },
         leave: "non-temporal hints for fills",
-        run: &["ntcopy", "bench", "memset", "--peers", "ours"],
+        run: &["ntcopy", "bench", "memset", "--modes", "ours"],
     };
     let (mut advice, used) = pays.answer();
     say_profile(
@@ -171,7 +171,7 @@ fn checked(advice: &Advice, used: &[&Point<'_>], experiment: &str, mode: &str) -
     let size_list = sizes(&used, "size_bytes");
     let threads = words(&used, "threads");
     let mut args: Vec<String> =
-        ["bench", experiment, "--peers", mode, "--size", &size_list, "--threads", &threads]
+        ["bench", experiment, "--modes", mode, "--size", &size_list, "--threads", &threads]
             .map(str::to_owned)
             .into();
     for side in ["source", "destination"] {

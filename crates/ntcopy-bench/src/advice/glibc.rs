@@ -213,7 +213,7 @@ fn again(function: &Function, threshold: u64, points: &[&Point<'_>]) -> Check {
     let mut args: Vec<String> = [
         "bench",
         function.name,
-        "--peers",
+        "--modes",
         TUNED,
         "--libc-threshold",
         &argument(threshold),
@@ -286,7 +286,7 @@ fn untried(function: &Function, now: u64, target: &Target) -> Advice {
         "ntcopy",
         "bench",
         function.name,
-        "--peers",
+        "--modes",
         TUNED,
         "--libc-threshold",
         &argument(*first),

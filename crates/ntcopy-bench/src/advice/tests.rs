@@ -161,7 +161,7 @@ fn another_release_of_the_library_says_nothing_of_this_one() {
     let advice = about(Topic::MemcpyThreshold, &[&record]);
     assert_eq!(advice.decision, Decision::NoEvidence);
     let run = advice.run.unwrap().join(" ");
-    let expected = "ntcopy bench memcpy --peers libc-tuned --libc-threshold 2MiB --size \
+    let expected = "ntcopy bench memcpy --modes libc-tuned --libc-threshold 2MiB --size \
                     2MiB,4MiB,8MiB,16MiB,32MiB,64MiB";
     assert_eq!(run, expected);
 }
@@ -177,7 +177,7 @@ fn memset_has_a_threshold_from_2_40_on() {
     target.tunables = Tunables::of_release("glibc 2.41");
     let advice = glibc::memset(&[], &target);
     assert_eq!(advice.decision, Decision::NoEvidence);
-    assert!(advice.run.unwrap().join(" ").starts_with("ntcopy bench memset --peers libc-tuned"));
+    assert!(advice.run.unwrap().join(" ").starts_with("ntcopy bench memset --modes libc-tuned"));
 }
 
 #[test]

@@ -222,7 +222,7 @@ impl Task {
 
 /// A way's name that this task does not know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("--peers {name}: there is no such way; there are {known}")]
+#[error("--modes {name}: there is no such way; there are {known}")]
 pub struct UnknownWay {
     name: String,
     known: String,

@@ -13,7 +13,7 @@ use ntcopy_bench::record::Record;
 use ntcopy_report::advice as show;
 use serde_json::json;
 
-use super::{NOT_AVAILABLE, report};
+use super::{NOT_AVAILABLE, colour, report};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,7 +80,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut found = sources::read(&args.records)?;
     let target = match &args.other {
         Some(signature) => match sources::machine_of(&found, signature) {
-            Ok(machine) => here::target_of(machine),
+            Ok(machine) => Target::of(machine),
             Err(why) => return Ok(not_available(&why)),
         },
         None => here::this(args.profile.as_deref())?,
@@ -117,7 +117,7 @@ fn say(
         }
         report::print(&format!("{object:#}\n"))?;
     } else {
-        report::print(&show::terminal(all, target, sources))?;
+        report::print(&colour::of(&show::terminal(all, target, sources)))?;
     }
     sources::hint(sources, &target.machine);
     Ok(match applied {

@@ -8,7 +8,7 @@ use ntcopy_bench::compare;
 use ntcopy_bench::record::Record;
 use ntcopy_report::compare::{Side, object, terminal};
 
-use super::{NOT_AVAILABLE, advise, report};
+use super::{NOT_AVAILABLE, advise, colour, report};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,7 +50,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let text = if args.json {
         format!("{:#}\n", object(&a, &b, &comparison))
     } else {
-        terminal(&a, &b, &comparison)
+        colour::of(&terminal(&a, &b, &comparison))
     };
     report::print(&text)?;
     let is_empty = comparison.cells.is_empty();

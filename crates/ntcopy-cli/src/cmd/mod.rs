@@ -1,17 +1,21 @@
-//! One module a verb. Each has `Args`, what clap parses, and `run`.
+//! One module a verb. Each has `Args`, what clap parses, and `run`. What they share: [`colour`],
+//! [`help`], [`spelling`].
 
 pub mod advise;
 pub mod bench;
 pub mod calibrate;
+pub mod colour;
 pub mod compare;
 pub mod completions;
 pub mod ddio;
+pub mod help;
 pub mod kernel;
 pub mod man;
 pub mod module;
 pub mod probe;
 pub mod report;
 pub mod run;
+pub mod spelling;
 pub mod stat;
 pub mod survey;
 pub mod unix_nt_bench;

@@ -11,7 +11,9 @@ use clap::error::ErrorKind;
 use ntcopy_bench::record::Record;
 use ntcopy_bench::{compare, verdict};
 use ntcopy_report::compare::Side;
-use ntcopy_report::{json, page, splice, table};
+use ntcopy_report::{csv, decision, json, page, splice, table};
+
+use super::colour;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -21,11 +23,12 @@ use ntcopy_report::{json, page, splice, table};
                   the verdict of each record are printed. Nothing is measured: the same records \
                   always give the same output.",
     after_help = "Examples:\n  ntcopy report records/2026-11-21-unix --out report.html\n  ntcopy \
-                  report A B C --out all.html\n  ntcopy report --compare A B --out \
-                  compare.html\n  ntcopy report A --splice README.md"
+                  report A B C --out all.html\n  ntcopy report records/2026-11-21 --csv      every \
+                  record in that folder\n  ntcopy report --compare A B --out compare.html\n  ntcopy \
+                  report A --splice README.md"
 )]
 pub struct Args {
-    /// Directories of records, or their .jsonl files
+    /// Records, or folders with records in them
     #[arg(required_unless_present = "compare", value_name = "RECORD")]
     records: Vec<PathBuf>,
     /// Hold two records, or folders of records, against each other, on one page
@@ -45,21 +48,33 @@ pub struct Args {
     /// Print the record's results as one JSON object
     #[arg(long, group = "form")]
     json: bool,
+    /// Print the results as comma-separated values, a line a result
+    #[arg(long, group = "form")]
+    csv: bool,
 }
 
 /// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let is_for_one = args.markdown || args.json || args.splice.is_some();
-    if is_for_one && args.records.len() > 1 {
-        let message = "--markdown, --splice and --json take one RECORD; --out takes any number\n";
-        clap::Error::raw(ErrorKind::WrongNumberOfValues, message).exit();
-    }
     if let (Some(out), [a, b]) = (&args.out, args.compare.as_slice()) {
         return compared(a, b, out);
     }
-    let records = args.records.iter().map(Record::read).collect::<Result<Vec<Record>, _>>()?;
+    let mut records = Vec::new();
+    for place in &args.records {
+        records.extend(super::compare::records(place)?);
+    }
+    let is_for_one = args.markdown || args.json || args.splice.is_some();
+    if is_for_one && records.len() > 1 {
+        let message = format!(
+            "--markdown, --splice and --json take one record, and these are {}; --out and --csv \
+             take any number\n",
+            records.len()
+        );
+        clap::Error::raw(ErrorKind::WrongNumberOfValues, message).exit();
+    }
     if let Some(out) = &args.out {
         write_page(&records, out)?;
+    } else if args.csv {
+        print(&csv::of(&records.iter().collect::<Vec<&Record>>()))?;
     } else if let (Some(document), [record]) = (&args.splice, records.as_slice()) {
         splice_into(document, &table::markdown(record))?;
     } else {
@@ -69,7 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             } else if args.json {
                 format!("{}\n", serde_json::to_string_pretty(&json::object(record))?)
             } else {
-                plain(record, records.len() > 1)
+                colour::of(&plain(record, records.len() > 1))
             };
             print(&text)?;
         }
@@ -82,6 +97,7 @@ fn plain(record: &Record, named: bool) -> String {
     let mut text = if named { format!("== {}\n", record.header.id) } else { String::new() };
     text.push_str(&table::terminal(record));
     text.push('\n');
+    text.push_str(&table::bars(record));
     for sentence in verdict::sentences(record) {
         text.push_str(&sentence);
         text.push('\n');
@@ -104,7 +120,13 @@ fn compared(a: &Path, b: &Path, out: &Path) -> anyhow::Result<ExitCode> {
 }
 
 fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
-    replace(out, &page::html(records, &command_line())?, 0o666)
+    replace(out, &page::html(records, &command_line())?, 0o666)?;
+    // What the page says first, for whoever is not going to open it.
+    let decisions = decision::all(records);
+    for decision in &decisions {
+        eprintln!("{}", decision.text(decisions.len() > 1));
+    }
+    Ok(())
 }
 
 /// The command line, for a page to state.

@@ -122,7 +122,7 @@ fn a_job_is_applied_as_it_is_printed() {
             folder.display()
         ),
     );
-    let output = ntcopy(folder, &words(&["--apply"])).env("PATH", &path).output().unwrap();
+    let output = ntcopy(folder, &words(&["--submit"])).env("PATH", &path).output().unwrap();
     assert_eq!(done(&output, 0), "created\n");
     let job = json(&fs::read_to_string(folder.join("applied.json")).unwrap());
     assert_eq!(job["spec"]["completions"], 1);

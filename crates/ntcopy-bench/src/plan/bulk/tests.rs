@@ -43,7 +43,7 @@ fn zeros_and_strangers_are_refused() {
         (memcpy::Settings { size_bytes: vec![0], ..settings() }, "--size 0"),
         (memcpy::Settings { pairs: Some(4), ..settings() }, "at least 5"),
         (memcpy::Settings { cpus: vec![9], ..settings() }, "--cpus 9"),
-        (memcpy::Settings { peers: vec!["memcopy".into()], ..settings() }, "--peers memcopy"),
+        (memcpy::Settings { peers: vec!["memcopy".into()], ..settings() }, "--modes memcopy"),
         (memcpy::Settings { region_bytes: Some(0), ..settings() }, "--region 0"),
     ] {
         let error = refused(settings);

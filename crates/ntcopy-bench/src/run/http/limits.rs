@@ -29,7 +29,7 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
     let is_ours = plan.ways.iter().any(|way| way.stack == Stack::StoragedProxyd);
     if let Some(cell) = plan.cells.iter().find(|cell| is_ours && cell.objects() > MOST_OBJECTS) {
         return Err(Failure::Limit(format!(
-            "{} objects are more than a process can have mapped: a smaller --data-set, or a larger \
+            "{} objects are more than a process can have mapped: a smaller --dataset, or a larger \
              --object",
             cell.objects()
         )));
@@ -38,7 +38,7 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
     if limit.maximum.is_some_and(|most| most < needed) {
         return Err(Failure::Limit(format!(
             "{needed} open files are needed, and {} are allowed: raise the limit (ulimit -Hn), or \
-             use fewer --connections or a smaller --data-set",
+             use fewer --connections or a smaller --dataset",
             limit.maximum.unwrap_or_default()
         )));
     }

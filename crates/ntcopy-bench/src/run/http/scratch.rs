@@ -55,7 +55,7 @@ impl Scratch {
             .map(|place| format!("{} has {}", place.display(), Bytes(free_bytes(place))))
             .collect();
         Err(Failure::Limit(format!(
-            "the data set takes {}, and {}: use a smaller --data-set, or name another folder, with \
+            "the data set takes {}, and {}: use a smaller --dataset, or name another folder, with \
              a short path, in TMPDIR",
             Bytes(wanted),
             said.join(", ")
@@ -108,7 +108,7 @@ mod tests {
         drop(scratch);
         assert!(!folder.exists());
         match Scratch::new(u64::MAX) {
-            Err(Failure::Limit(why)) => assert!(why.contains("--data-set"), "{why}"),
+            Err(Failure::Limit(why)) => assert!(why.contains("--dataset"), "{why}"),
             _ => panic!("there is no such room"),
         }
     }

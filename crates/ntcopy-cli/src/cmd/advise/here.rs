@@ -9,7 +9,6 @@ use ntcopy::policy::NEVER;
 use ntcopy::profile::{self, Profile};
 use ntcopy_bench::advice::{ProfileFacts, Target};
 use ntcopy_bench::machine;
-use ntcopy_bench::record::Machine;
 
 /// This machine. A profile that was named has to be usable; the library's own is left out, with a
 /// note, if it is not.
@@ -31,17 +30,6 @@ pub fn this(named: Option<&Path>) -> anyhow::Result<Target> {
         sysctls: ["ntcopy", "ntcopy_cache_bytes"].map(sysctl),
         devices: devices(),
     })
-}
-
-/// Another machine, as its records describe it.
-pub fn target_of(machine: Machine) -> Target {
-    Target {
-        tunables: Tunables::of_release(&machine.libc),
-        profile: None,
-        sysctls: [None; 2],
-        devices: Vec::new(),
-        machine,
-    }
 }
 
 fn facts(path: &Path, profile: &Profile) -> ProfileFacts {

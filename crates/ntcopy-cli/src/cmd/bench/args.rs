@@ -7,6 +7,7 @@ use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::units::Bytes;
 
 use super::against::Boots;
+use super::go::Form;
 
 /// Where a booted kernel is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,9 @@ pub struct Common {
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
+    /// Print comma-separated values instead of the table, a line a result
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
     /// Print the experiment's defaults and stop
     #[arg(long)]
     pub list: bool,
@@ -66,6 +70,13 @@ pub struct Common {
     /// Cause a fault, to see that it is noticed: for tests.
     #[arg(long, hide = true, value_parser = ["wrong-byte"])]
     pub inject: Option<String>,
+}
+
+impl Common {
+    /// How the results are printed.
+    pub fn form(&self) -> Form {
+        Form::of(self.json, self.csv)
+    }
 }
 
 const UNIX_EXAMPLES: &str = "\

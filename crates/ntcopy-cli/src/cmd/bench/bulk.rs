@@ -27,7 +27,7 @@ pub fn worker_args() -> Vec<String> {
 /// Runs `bench memcpy`.
 pub fn memcpy(args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    run(&args.common, memcpy::defaults().name.as_str(), &args.peers, &|room| {
+    run(&args.common, memcpy::defaults().name.as_str(), &args.modes, &|room| {
         let own = |libc: &Libc| libc.memcpy_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
         bulk::plan_memcpy(&settings, room, tuned)
@@ -37,7 +37,7 @@ pub fn memcpy(args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
 /// Runs `bench memset`.
 pub fn memset(args: &MemsetArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    run(&args.common, "memset", &args.peers, &|room| {
+    run(&args.common, "memset", &args.modes, &|room| {
         let own = |libc: &Libc| libc.memset_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
         bulk::plan_memset(&settings, room, tuned)
@@ -47,7 +47,7 @@ pub fn memset(args: &MemsetArgs) -> anyhow::Result<ExitCode> {
 /// Runs `bench order`.
 pub fn order(args: &OrderArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    run(&args.common, "order", &args.peers, &|room| bulk::plan_order(&settings, room))
+    run(&args.common, "order", &args.modes, &|room| bulk::plan_order(&settings, room))
 }
 
 /// What was asked for, or what CPUID's cache asks glibc's threshold to be; none where there is no
@@ -106,7 +106,7 @@ pub fn run(
         Err(error) => return Err(error.into()),
     };
     let record = Record::read(&outcome.place)?;
-    go::say(&record, args.json, &outcome.place)?;
+    go::say(&record, args.form(), &outcome.place)?;
     let is_asked = |line: &Unavailable| named.contains(&line.mode);
     Ok(go::judge(&record, outcome.stopped, &is_asked))
 }

@@ -17,7 +17,7 @@ use ntcopy_kernel::{Kind, Machine};
 
 use super::args::Common;
 use super::{not_a_clock, not_available, signalled};
-use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE};
+use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, colour};
 
 /// What is to be measured, whichever experiment it belongs to.
 pub struct Asked<'a> {
@@ -213,17 +213,42 @@ fn caveats(plan: &Plan) {
 fn conclude(asked: &Asked<'_>, outcome: &Outcome) -> anyhow::Result<ExitCode> {
     let record = Record::read(&outcome.place)?;
     if !asked.common.measure_only {
-        say(&record, asked.common.json, &outcome.place)?;
+        say(&record, asked.common.form(), &outcome.place)?;
     }
     let named = |mode: &str| asked.modes.iter().any(|asked| asked.as_str() == mode);
     let is_asked = |line: &Unavailable| line.cell.is_some() || named(&line.mode);
     Ok(judge(&record, outcome.stopped, &is_asked))
 }
 
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Table,
+    /// One object.
+    Json,
+    /// A line a result.
+    Csv,
+}
+
+impl Form {
+    /// By the options `--json` and `--csv`, of which one is given at most.
+    pub fn of(json: bool, csv: bool) -> Form {
+        match (json, csv) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Csv,
+            _ => Form::Table,
+        }
+    }
+}
+
 /// Prints what a record says, and where it is.
-pub fn say(record: &Record, json: bool, place: &Path) -> anyhow::Result<()> {
-    let text =
-        if json { format!("{:#}\n", ntcopy_report::json::object(record)) } else { table(record) };
+pub fn say(record: &Record, form: Form, place: &Path) -> anyhow::Result<()> {
+    let text = match form {
+        Form::Table => colour::of(&table(record)),
+        Form::Json => format!("{:#}\n", ntcopy_report::json::object(record)),
+        Form::Csv => ntcopy_report::csv::of(&[record]),
+    };
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         result => result.context("standard output")?,
@@ -234,7 +259,9 @@ pub fn say(record: &Record, json: bool, place: &Path) -> anyhow::Result<()> {
 
 fn table(record: &Record) -> String {
     let sentences = verdict::sentences(record).join("\n");
-    format!("{}\n{sentences}\n", ntcopy_report::table::terminal(record))
+    let (table, bars) =
+        (ntcopy_report::table::terminal(record), ntcopy_report::table::bars(record));
+    format!("{table}\n{bars}{sentences}\n")
 }
 
 /// The exit code that a record comes to; `is_asked` says whether somebody asked for what was not

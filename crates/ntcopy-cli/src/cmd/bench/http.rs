@@ -99,8 +99,8 @@ pub struct HttpArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     connections: Vec<u32>,
     /// Sizes of the data set that objects are taken from, in turns [default: 256MiB]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    data_set: Vec<Bytes>,
+    #[arg(long, alias = "data-set", value_name = "LIST", value_delimiter = ',')]
+    dataset: Vec<Bytes>,
     /// Threads of the proxy, and as many of the backend [default: 1]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
@@ -163,7 +163,7 @@ impl HttpArgs {
             congestion: self.congestion.clone(),
             object_bytes: sizes(&self.object),
             connections: self.connections.clone(),
-            dataset_bytes: sizes(&self.data_set),
+            dataset_bytes: sizes(&self.dataset),
             workers: self.workers,
             rate: self.rate,
             cpus: self.cpus.clone(),

@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   ntcopy bench pages --quick                             18 cells, about a minute
   ntcopy bench pages --action copy --read-back all       the question of 2004
-  ntcopy bench pages --buffer 32KiB,256KiB --peers movnti,sse-nt-t0
+  ntcopy bench pages --buffer 32KiB,256KiB --modes movnti,sse-nt-t0
   ntcopy bench pages --form fork --kernel um             the fork() loop, 32 cells, some minutes
   ntcopy bench pages --form fork --kernel um --quick --user parent --use all
 
@@ -50,18 +50,16 @@ pub struct PagesArgs {
     /// pages (the routines, in user space) or fork (the fork() loop)
     #[arg(long, value_name = "FORM", default_value = "pages")]
     form: Form,
-    /// Form pages: ways to compare with rep-b
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    peers: Vec<String>,
+    /// Form pages: ways to compare with rep-b; form fork: modes to compare with temporal [default of
+    /// fork: nt,nt-copy]
+    #[arg(long, alias = "peers", value_name = "LIST", value_delimiter = ',')]
+    modes: Vec<String>,
     /// Form pages: clear, copy [default: both]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     action: Vec<Action>,
     /// Form pages: what is read afterwards: none, some, all [default: each]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     read_back: Vec<ReadBack>,
-    /// Form fork: modes to compare with temporal [default: nt,nt-copy]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    modes: Vec<ForkMode>,
     /// Form fork: who writes to the buffer: parent, child [default: each]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     user: Vec<User>,
@@ -85,9 +83,15 @@ impl PagesArgs {
         self.buffer.iter().map(|size| size.0).collect()
     }
 
-    fn fork_settings(&self) -> pages::ForkSettings {
+    /// What is compared in form fork.
+    fn fork_modes(&self) -> Result<Vec<ForkMode>, String> {
+        let one = |mode: &String| mode.parse().map_err(|error| format!("--modes {error}"));
+        self.modes.iter().map(one).collect()
+    }
+
+    fn fork_settings(&self, modes: Vec<ForkMode>) -> pages::ForkSettings {
         pages::ForkSettings {
-            modes: self.modes.clone(),
+            modes,
             buffer_bytes: self.buffer_bytes(),
             users: self.user.clone(),
             uses: self.usage.clone(),
@@ -99,13 +103,9 @@ impl PagesArgs {
 
     /// An option that the form does not have, in words.
     fn of_the_other_form(&self) -> Option<String> {
-        let of_pages = [
-            ("peers", !self.peers.is_empty()),
-            ("action", !self.action.is_empty()),
-            ("read-back", !self.read_back.is_empty()),
-        ];
+        let of_pages =
+            [("action", !self.action.is_empty()), ("read-back", !self.read_back.is_empty())];
         let of_fork = [
-            ("modes", !self.modes.is_empty()),
             ("user", !self.user.is_empty()),
             ("use", !self.usage.is_empty()),
             ("kernel", self.common.kernel != "host"),
@@ -120,7 +120,7 @@ impl PagesArgs {
 
     fn settings(&self) -> pages::Settings {
         pages::Settings {
-            peers: self.peers.clone(),
+            peers: self.modes.clone(),
             actions: self.action.clone(),
             read_back: self.read_back.clone(),
             buffer_bytes: self.buffer_bytes(),
@@ -138,9 +138,15 @@ pub fn run(args: &PagesArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(2));
     }
     if args.form == Form::Fork {
-        return fork::run(args);
+        return match args.fork_modes() {
+            Ok(modes) => fork::run(args, &modes),
+            Err(why) => {
+                eprintln!("ntcopy: {why}");
+                Ok(ExitCode::from(2))
+            }
+        };
     }
     let settings = args.settings();
     let common = super::bulk::Common::of(&args.common, args.cpus());
-    super::bulk::run(&common, pages::NAME, &args.peers, &|room| bulk::plan_pages(&settings, room))
+    super::bulk::run(&common, pages::NAME, &args.modes, &|room| bulk::plan_pages(&settings, room))
 }

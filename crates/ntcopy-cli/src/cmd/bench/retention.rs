@@ -245,7 +245,7 @@ fn measure(args: &RetentionArgs, plan: &CopiesPlan) -> anyhow::Result<ExitCode> 
     };
     let record = Record::read(&outcome.place)?;
     if !common.measure_only {
-        go::say(&record, common.json, &outcome.place)?;
+        go::say(&record, common.form(), &outcome.place)?;
     }
     // Without --victim, a machine of one CPU has measured what there is.
     let is_asked = |line: &Unavailable| args.modes.contains(&line.mode) || !args.victim.is_empty();

@@ -141,7 +141,7 @@ impl<P> Whole<'_, P> {
     fn conclude(&self, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
         let record = Record::read(place)?;
         if !self.common.measure_only {
-            go::say(&record, self.common.json, place)?;
+            go::say(&record, self.common.form(), place)?;
         }
         Ok(go::judge(&record, stopped, self.is_asked))
     }

@@ -13,12 +13,12 @@ const BUILD_HELP: &str = "\
 Examples:
   ntcopy kernel build                       from the distribution's linux-source package
   NTCOPY_LINUX=~/linux ntcopy kernel build  from a tree of your own, which is copied, not changed
-  ntcopy kernel build --kernel x86:6.12 --config kcsan
+  ntcopy kernel build --kernel x86:6.12 --flavour kcsan
 
 Kernels:
   um, um:6.12     as a process of the host: the bench
-  x86, x86:6.12   in QEMU, every instruction emulated, with checkers: the proof. --config says
-                  which; x86+kcsan is short for --kernel x86 --config kcsan
+  x86, x86:6.12   in QEMU, every instruction emulated, with checkers: the proof. --flavour says
+                  which; x86+kcsan is short for --kernel x86 --flavour kcsan
   stock, stock:7.3
                   the distribution's own kernel for clouds (6.12 unless 7.3 is said), in QEMU;
                   its package is unpacked into the cache and never installed
@@ -97,15 +97,15 @@ pub struct KernelArgs {
     pub kernel: String,
     /// What is switched on in an x86 kernel: kasan (and lockdep, kmemleak, UBSAN, fault
     /// injection), kcsan, plain, or module (kasan without the series) [default: kasan]
-    #[arg(long, value_name = "CONFIG")]
-    pub config: Option<Flavour>,
+    #[arg(long, alias = "config", value_name = "FLAVOUR")]
+    pub flavour: Option<Flavour>,
 }
 
 impl KernelArgs {
     /// The kernel that they name.
     pub fn kind(&self) -> Result<Kind, Error> {
         let kind = Kind::parse(&self.kernel)?;
-        self.config.map_or(Ok(kind), |flavour| kind.with_flavour(flavour))
+        self.flavour.map_or(Ok(kind), |flavour| kind.with_flavour(flavour))
     }
 }
 

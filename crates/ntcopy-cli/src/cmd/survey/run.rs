@@ -21,7 +21,7 @@ Examples:
   ntcopy survey run --on slurm --quick
   ntcopy survey run --on slurm --partition web --nodes 'web[1-40]' --store postgresql://db/ntcopy
   ntcopy survey run --on kubernetes --image registry/ntcopy:0.1 --count 40 > job.json
-  ntcopy survey run --on kubernetes --image registry/ntcopy:0.1 --apply
+  ntcopy survey run --on kubernetes --image registry/ntcopy:0.1 --submit
   ntcopy survey gather --on kubernetes JOB
 
 Slurm: one task a node, alone on it, by srun; records come back on its standard output and are
@@ -118,9 +118,9 @@ struct KubernetesArgs {
     #[arg(long, value_name = "N", conflicts_with = "nodes",
           value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
-    /// Apply the Job instead of printing it
-    #[arg(long)]
-    apply: bool,
+    /// Give the Job to the cluster instead of printing it
+    #[arg(long, alias = "apply")]
+    submit: bool,
     /// Context of kubectl
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -205,7 +205,7 @@ fn given_of_kubernetes(args: &KubernetesArgs) -> Option<&'static str> {
     let given = [
         ("--image", args.image.is_some()),
         ("--count", args.count.is_some()),
-        ("--apply", args.apply),
+        ("--submit", args.submit),
         ("--context", args.context.is_some()),
         ("--namespace", args.namespace.is_some()),
         ("--node-selector", !args.node_selector.is_empty()),
@@ -230,7 +230,7 @@ fn on_kubernetes(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let text = format!("{:#}\n", job.object());
     let gather = format!("ntcopy survey gather --on kubernetes --fleet {} {}", job.fleet, job.name);
-    if ours.apply {
+    if ours.submit {
         match kubectl.apply(&text) {
             Ok(said) => report::print(&format!("{said}\n"))?,
             Err(error) => return kubectl_failed(error),
@@ -275,7 +275,7 @@ fn job(args: &Args, kubectl: &Kubectl) -> Result<Result<Job, String>, KubectlErr
     let fleet = args.fleet.clone().map_or_else(|| kubectl.cluster(), Ok);
     let fleet = match fleet {
         Ok(fleet) => fleet,
-        Err(KubectlError::NotHere(_)) if !ours.apply => {
+        Err(KubectlError::NotHere(_)) if !ours.submit => {
             return Ok(Err("say --fleet NAME: there is no kubectl here to ask".to_owned()));
         }
         Err(error) => return Err(error),

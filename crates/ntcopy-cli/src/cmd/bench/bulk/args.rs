@@ -7,6 +7,8 @@ use ntcopy_bench::experiment::bulk::{Heat, MatrixTask};
 use ntcopy_bench::experiment::{memcpy, memset, order};
 use ntcopy_bench::units::Bytes;
 
+use super::super::go::Form;
+
 /// Pages of the memory that is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Pages {
@@ -31,6 +33,9 @@ pub struct Common {
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
+    /// Print comma-separated values instead of the table, a line a result
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
     /// Print the experiment's defaults and stop
     #[arg(long)]
     pub list: bool,
@@ -53,6 +58,11 @@ pub struct Common {
 }
 
 impl Common {
+    /// How the results are printed.
+    pub fn form(&self) -> Form {
+        Form::of(self.json, self.csv)
+    }
+
     /// What an experiment takes that may be measured in a booted kernel too.
     pub fn of(common: &super::super::args::Common, cpus: Vec<u32>) -> Common {
         Common {
@@ -60,6 +70,7 @@ impl Common {
             quick: common.quick,
             out: common.out.clone(),
             json: common.json,
+            csv: common.csv,
             list: common.list,
             cpus,
             pages: Pages::Huge,
@@ -75,13 +86,13 @@ Examples:
   ntcopy bench memcpy --quick                            20 cells, about a minute
   ntcopy bench memcpy                                    all of them, about a quarter of an hour
   ntcopy bench memcpy --size 256MiB --source cold --destination cold --threads 1
-  ntcopy bench memcpy --size 16MiB --peers ours,avx512-nt+t0,movdir64b+t0
+  ntcopy bench memcpy --size 16MiB --modes ours,avx512-nt+t0,movdir64b+t0
 
 Hot: the same buffer in every call. Cold: the next one in a region of four times the last-level \
 cache (--region). Where the destination is cold, the library is told the region as the total of \
 a stream, as a program that streams would tell it.
 
-Peers: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2, \
+Modes beside libc: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2, \
 llvm-libc and rte-memcpy (if they are there: docs/MEMCPY.md), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
 name. libc, as it is, is what all are compared with.
 
@@ -94,8 +105,8 @@ pub struct MemcpyArgs {
     #[command(flatten)]
     pub common: Common,
     /// Ways to compare with libc
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub peers: Vec<String>,
+    #[arg(long, alias = "peers", value_name = "LIST", value_delimiter = ',')]
+    pub modes: Vec<String>,
     /// Bytes of a call [default: see --list]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     size: Vec<Bytes>,
@@ -123,7 +134,7 @@ impl MemcpyArgs {
     /// As the engine wants them.
     pub fn settings(&self) -> memcpy::Settings {
         memcpy::Settings {
-            peers: self.peers.clone(),
+            peers: self.modes.clone(),
             size_bytes: bytes(&self.size),
             source: self.source.clone(),
             destination: self.destination.clone(),
@@ -142,9 +153,9 @@ impl MemcpyArgs {
 const MEMSET_EXAMPLES: &str = "\
 Examples:
   ntcopy bench memset --quick
-  ntcopy bench memset --size 512MiB --peers x86-64-movnt,clzero,ours
+  ntcopy bench memset --size 512MiB --modes x86-64-movnt,clzero,ours
   ntcopy bench memset --value 165                        a value that is not zero
-  ntcopy bench memset --peers libc-tuned --libc-threshold 4MiB   glibc with another threshold
+  ntcopy bench memset --modes libc-tuned --libc-threshold 4MiB   glibc with another threshold
 
 Every call fills the same memory, touched before. Functions that `perf bench mem memset` has \
 carry its names; libc is what all are compared with.
@@ -158,8 +169,8 @@ pub struct MemsetArgs {
     #[command(flatten)]
     pub common: Common,
     /// Ways to compare with libc [default: all that the CPU has]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub peers: Vec<String>,
+    #[arg(long, alias = "peers", value_name = "LIST", value_delimiter = ',')]
+    pub modes: Vec<String>,
     /// Bytes of a call [default: see --list]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     size: Vec<Bytes>,
@@ -179,7 +190,7 @@ impl MemsetArgs {
     /// As the engine wants them.
     pub fn settings(&self) -> memset::Settings {
         memset::Settings {
-            peers: self.peers.clone(),
+            peers: self.modes.clone(),
             size_bytes: bytes(&self.size),
             threads: self.threads.clone(),
             value: self.value,
@@ -209,8 +220,8 @@ pub struct OrderArgs {
     #[command(flatten)]
     pub common: Common,
     /// Walks to compare with row [default: column,row-nt,column-nt]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub peers: Vec<String>,
+    #[arg(long, alias = "peers", value_name = "LIST", value_delimiter = ',')]
+    pub modes: Vec<String>,
     /// Rows, and columns [default: see --list]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     side: Vec<u64>,
@@ -223,7 +234,7 @@ impl OrderArgs {
     /// As the engine wants them.
     pub fn settings(&self) -> order::Settings {
         order::Settings {
-            peers: self.peers.clone(),
+            peers: self.modes.clone(),
             side: self.side.clone(),
             tasks: self.task.clone(),
             small_pages: self.common.pages == Pages::Small,

@@ -19,25 +19,29 @@ use super::super::{go, not_a_clock, not_available, pin};
 use super::PagesArgs;
 
 /// Runs it.
-pub fn run(args: &PagesArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
     if args.common.list {
         super::super::list(NAME);
         return Ok(ExitCode::SUCCESS);
     }
-    if args.common.kernel == "host" { on_this_kernel(args) } else { in_a_booted_kernel(args) }
+    if args.common.kernel == "host" {
+        on_this_kernel(args, modes)
+    } else {
+        in_a_booted_kernel(args, modes)
+    }
 }
 
 /// The plan for a machine, or the exit code for settings that cannot be.
-fn plan(args: &PagesArgs, room: &Room) -> Result<ForkPlan, ExitCode> {
-    bulk::plan_fork(&args.fork_settings(), room).map_err(|error| {
+fn plan(args: &PagesArgs, modes: &[ForkMode], room: &Room) -> Result<ForkPlan, ExitCode> {
+    bulk::plan_fork(&args.fork_settings(modes.to_vec()), room).map_err(|error| {
         eprintln!("ntcopy: {error}");
         ExitCode::from(2)
     })
 }
 
-fn on_this_kernel(args: &PagesArgs) -> anyhow::Result<ExitCode> {
+fn on_this_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
     let common = &args.common;
-    let plan = match plan(args, &run::bulk::room()?) {
+    let plan = match plan(args, modes, &run::bulk::room()?) {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
@@ -57,10 +61,10 @@ fn on_this_kernel(args: &PagesArgs) -> anyhow::Result<ExitCode> {
     let mut progress = if common.measure_only { Progress::none() } else { Progress::on_stderr() };
     let machine = machine::describe();
     let outcome = sample::fork::measure(&plan, machine, &options, &stop, &mut progress)?;
-    conclude(args, &outcome.place, outcome.stopped)
+    conclude(args, modes, &outcome.place, outcome.stopped)
 }
 
-fn in_a_booted_kernel(args: &PagesArgs) -> anyhow::Result<ExitCode> {
+fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
     let kernel = match Kind::parse(&args.common.kernel) {
         Ok(kernel) => kernel,
         Err(error) => return Ok(ExitCode::from(go::failed(error))),
@@ -73,7 +77,7 @@ fn in_a_booted_kernel(args: &PagesArgs) -> anyhow::Result<ExitCode> {
         )));
     }
     let inside = Room { cpus: vec![0], available_bytes: u64::MAX, llc_bytes: 0 };
-    let plan = match plan(args, &inside) {
+    let plan = match plan(args, modes, &inside) {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
@@ -88,17 +92,21 @@ fn in_a_booted_kernel(args: &PagesArgs) -> anyhow::Result<ExitCode> {
         command: guest::command_line(),
     };
     let (code, stopped) = go::measured(&request);
-    go::judged(&place, code, || conclude(args, &place, stopped))
+    go::judged(&place, code, || conclude(args, modes, &place, stopped))
 }
 
 /// Reads the record back, prints what it says, and gives the exit code.
-fn conclude(args: &PagesArgs, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
+fn conclude(
+    args: &PagesArgs,
+    modes: &[ForkMode],
+    place: &Path,
+    stopped: Option<i32>,
+) -> anyhow::Result<ExitCode> {
     let record = Record::read(place)?;
     if !args.common.measure_only {
-        go::say(&record, args.common.json, place)?;
+        go::say(&record, args.common.form(), place)?;
     }
-    let named =
-        |mode: &str| args.modes.iter().map(|mode| ForkMode::as_str(*mode)).any(|m| m == mode);
+    let named = |mode: &str| modes.iter().any(|asked| asked.as_str() == mode);
     let is_asked = |line: &Unavailable| named(&line.mode);
     Ok(go::judge(&record, stopped, &is_asked))
 }
