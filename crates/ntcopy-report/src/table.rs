@@ -1,8 +1,8 @@
 //! A record's results as tables of text.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
-use ntcopy_bench::record::Record;
-use ntcopy_bench::stats::sweep::Sweep;
+use ntcopy_record::Record;
+use ntcopy_record::stats::sweep::Sweep;
 
 use crate::model::{self, CellView, ModeView};
 use crate::{bulk, hardware, retention, sweep, text};

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use ntcopy::socket::Setting;
+use ntcopy_record::Params;
 
 use super::beside::Beside;
 use super::hot_set::HotSet;
@@ -16,7 +17,6 @@ use super::{Failure, Stop, cpus, link, sockets};
 use crate::experiment::Mode;
 use crate::hardware::Hardware;
 use crate::plan::CellPlan;
-use crate::record::Params;
 
 /// A fault that tests ask for, to see that it is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What is to be drawn, before it has a size in pixels.
 
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 use super::slot;
 use crate::model::{Group, ModeView};
