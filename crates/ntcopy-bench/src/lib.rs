@@ -3,14 +3,21 @@
 //! Each stage uses only the stages before it. [`sample`] measures, by means of [`run`], and writes
 //! a record; what a record says is the business of `ntcopy-record`. [`machine`] describes the
 //! machine, [`hardware`] has its counters, [`guest`] takes a whole measurement into a kernel that
-//! this program boots.
+//! this program boots. With the feature `fake-lanes`, for `make same`, nothing is run: `run` only says
+//! what it was asked.
 
+#[cfg(not(feature = "fake-lanes"))]
 pub mod calibrate;
 pub mod experiment;
+#[cfg(not(feature = "fake-lanes"))]
 pub mod guest;
 pub mod hardware;
 pub mod machine;
 pub mod plan;
+#[cfg(not(feature = "fake-lanes"))]
+pub mod run;
+#[cfg(feature = "fake-lanes")]
+#[path = "fake/mod.rs"]
 pub mod run;
 pub mod sample;
 mod tcp;
