@@ -656,3 +656,28 @@ fn pings_do_not_keep_a_connection_that_asks_for_nothing() {
         closed(&client).await;
     });
 }
+
+/// As with HTTP/1.1: a reader's windows open by large steps.
+#[test]
+fn what_a_client_took_covers_a_pause() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let mut settings = settings(&backend, &pair);
+    settings.timeouts.body_idle_ms = 1000;
+    let server = Server::start(settings).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        let mut stream =
+            client.send.clone().send_request(request("GET", "/length/12000000")).await.unwrap();
+        stream.finish().await.unwrap();
+        stream.recv_response().await.unwrap();
+        let mut got = Vec::new();
+        let mut paused = false;
+        while let Some(mut data) = stream.recv_data().await.unwrap() {
+            got.extend_from_slice(&data.copy_to_bytes(data.remaining()));
+            if got.len() > 4_000_000 && !std::mem::replace(&mut paused, true) {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+            }
+        }
+        assert!(got == pattern(12_000_000), "{} bytes", got.len());
+    });
+}
