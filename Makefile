@@ -7,9 +7,9 @@ CARGO ?= cargo
 OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
-.PHONY: demo test lint build library daemons install bench report record clean help \
+.PHONY: all demo test lint build program library daemons install bench report record clean help \
 	dist test-dist test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
-	guide check-page check-sockperf copy-share
+	guide check-page check-sockperf copy-share same
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -19,10 +19,17 @@ demo: ## build a kernel with MSG_NTCOPY, measure, say what to set, write report.
 	@scripts/setup.sh build
 	@CARGO="$(CARGO)" MAKE="$(MAKE)" scripts/demo.sh $(NTCOPY) $(OUT)
 
-build: ## the program and the library of `ntcopy run`, in release mode
+build: ## what the demo needs: the program, and the library of `ntcopy run`, in release mode
+	@scripts/setup.sh build
+	@$(CARGO) build --release --locked -p ntcopy-cli -p ntcopy-preload --no-default-features
+	@crates/ntcopy-preload/link.sh $(dir $(NTCOPY))libntcopy_preload.a $(dir $(NTCOPY))
+
+program: ## the same with surveys and their databases, TLS and HTTP/3
 	@scripts/setup.sh build
 	@$(CARGO) build --release --locked -p ntcopy-cli -p ntcopy-preload
 	@crates/ntcopy-preload/link.sh $(dir $(NTCOPY))libntcopy_preload.a $(dir $(NTCOPY))
+
+all: program library daemons ## all of it, in release mode
 
 test: ## unit, property and end-to-end tests, the latter in booted kernels
 	@scripts/setup.sh build test kernels
@@ -39,7 +46,7 @@ daemons: ## storaged and proxyd, in release mode
 	@scripts/setup.sh build
 	@$(CARGO) build --release --locked -p storaged -p proxyd
 
-install: build library daemons ## all of it: make install PREFIX=/usr/local DESTDIR=; docs/INSTALLING.md
+install: all ## all of it: make install PREFIX=/usr/local DESTDIR=; docs/INSTALLING.md
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh
 
 dist: ## out/dist/: Debian packages and a source tarball that builds offline; packaging/README.md
@@ -72,7 +79,7 @@ soak-daemons: ## storaged behind proxyd: backends killed, clients that vanish, d
 	@scripts/setup.sh build
 	@scripts/soak-daemons.sh --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
-power-loss: build daemons ## ext4 and xfs at every point where power may go: what storaged, advise --apply and survey acknowledged is there; make power-loss ARGS="--fs xfs --seed 1"
+power-loss: program daemons ## ext4 and xfs at every point where power may go: what storaged, advise --apply and survey acknowledged is there; make power-loss ARGS="--fs xfs --seed 1"
 	@scripts/setup.sh kernels power
 	@scripts/power-loss.sh $(NTCOPY) --self-test
 	@scripts/power-loss.sh $(NTCOPY) $(ARGS)
@@ -93,13 +100,13 @@ test-module: build ## ntcopy.ko: sparse, checkpatch, the suite through it on sto
 	@scripts/setup.sh kernels lint
 	@scripts/check-module.sh $(NTCOPY) $(KERNELS)
 
-test-survey: build ## a survey on real Slurm daemons into PostgreSQL, a Job by Kubernetes' published schemas; root
+test-survey: program ## a survey on real Slurm daemons into PostgreSQL, a Job by Kubernetes' published schemas; root
 	@scripts/setup.sh build survey
 	@NTCOPY_NEED_POSTGRES=1 $(CARGO) test --locked -p ntcopy-survey --test store
 	@$(CARGO) test --locked -p ntcopy-cli --test survey -- --ignored --test-threads 1
 	@scripts/check-kubernetes-schema.sh $(NTCOPY)
 
-survey-time: build ## ntcopy survey report over 10,000 records: 5 s, 1 GiB, 11 of 12 named, or it fails
+survey-time: program ## ntcopy survey report over 10,000 records: 5 s, 1 GiB, 11 of 12 named, or it fails
 	@scripts/setup.sh build survey-time
 	@scripts/survey-time.sh $(NTCOPY)
 
@@ -129,11 +136,14 @@ guide: ## docs/guide as pages for a browser, out/guide/book; without mdbook, com
 	@scripts/setup.sh guide
 	@scripts/guide.sh
 
+same: ## what every record, and every driver on lanes that fail on cue, comes to, byte for byte as at an earlier commit: make same BASE=main
+	@scripts/same.sh $(BASE)
+
 lint: ## formatting, clippy, shell, links, header, man page, the kernel patches of both series
 	@scripts/setup.sh build lint
 	@scripts/lint.sh
 
-check-page: build ## report, comparison and survey, or FILE=page.html, under axe-core in Chromium, and by keyboard; axe-core comes by npm
+check-page: program ## report, comparison and survey, or FILE=page.html, under axe-core in Chromium, and by keyboard; axe-core comes by npm
 	@scripts/setup.sh build page
 	@NTCOPY_NEED_BROWSER=1 $(CARGO) test --locked -p ntcopy-report --test browser
 	@scripts/check-page.sh $(NTCOPY) $(FILE)
@@ -148,7 +158,7 @@ bench: build ## make bench NAME=unix ARGS="--kernel um --sockets 1,64"
 report: build ## make report RECORD=DIR: report.html from a record
 	@$(NTCOPY) report $(RECORD) --out report.html
 
-record: build daemons ## a full record of this machine into bench/record/, and README's table from it: make record PARTS="net pingpong" KERNEL=host; 90 minutes
+record: program daemons ## a full record of this machine into bench/record/, and README's table from it: make record PARTS="net pingpong" KERNEL=host; 90 minutes
 	@KERNEL="$(KERNEL)" scripts/record.sh $(NTCOPY) $(PARTS)
 
 clean: ## what was built here; the kernels stay: ntcopy kernel clean --all

@@ -32,7 +32,9 @@ trap 'exit 130' INT TERM
 # The kernel by a program of its own, which is compiled in a fraction of the time
 # of `ntcopy`: downloading, unpacking and linking leave CPUs to the crates.
 kernel_beside() {
-	"$cargo" build --release --locked -p ntcopy-cli -p ntcopy-kernel --example kernel_build
+	# With the features that `make build` gives, so that nothing is compiled twice.
+	"$cargo" build --release --locked --no-default-features \
+		-p ntcopy-cli -p ntcopy-preload -p ntcopy-kernel --example kernel_build
 	"$(dirname "$ntcopy")/examples/kernel_build" um um+small >"$out/kernel" 2>"$out/kernel.log" &
 	builder=$!
 }

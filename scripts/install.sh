@@ -76,6 +76,10 @@ install_manual() {
 
 install_program() {
 	need "$build/ntcopy" "cargo build --release -p ntcopy-cli"
+	"$build/ntcopy" survey list --help >/dev/null 2>&1 || {
+		echo "install: $build/ntcopy is the demo's, without surveys; 'make all' makes the whole one" >&2
+		exit 1
+	}
 	place 755 "$build/ntcopy" "$prefix/bin"
 	need "$build/libntcopy_preload.a" "cargo build --release -p ntcopy-preload"
 	crates/ntcopy-preload/link.sh "$build/libntcopy_preload.a" "$work"

@@ -17,13 +17,12 @@ mod testing;
 
 use std::collections::BTreeMap;
 
+use ntcopy_record::HardwareCounter;
+
 use self::catalogue::Catalogue;
 use self::open::Opened;
 use self::resctrl::Reading;
 use self::scale::Sum;
-use crate::record::HardwareCounter;
-
-pub use scale::{COUNTED_PERMILLE, is_mark};
 
 /// Environment: `off` leaves every hardware counter alone.
 pub const VARIABLE: &str = "NTCOPY_HARDWARE_COUNTERS";
@@ -118,7 +117,7 @@ mod tests {
         let counted = hardware.stop();
         let offered = offered();
         assert!(offered.iter().any(|counter| counter.name == "cycles"), "{offered:?}");
-        for name in counted.keys().filter(|name| !is_mark(name)) {
+        for name in counted.keys().filter(|name| !ntcopy_record::is_counting_mark(name)) {
             let offer = offered.iter().find(|offer| offer.name == *name);
             assert!(offer.is_some_and(|offer| offer.missing.is_none()), "{name}: {offered:?}");
         }

@@ -1,25 +1,23 @@
-//! The engine: experiment → plan → run → sample → stats → verdict.
+//! The engine: experiment → plan → run → sample.
 //!
-//! Each stage uses only the stages before it. [`record`] is the seam between
-//! measuring and judging: [`sample`] measures, by means of [`run`], and writes
-//! a record; [`stats`], [`verdict`], [`advice`] and [`compare`] are pure functions of records.
-//! [`machine`] describes the machine, [`hardware`] has its counters, [`guest`] takes a whole measurement into
-//! a kernel that this program boots. [`durable`] makes folders that outlast a loss of power.
+//! Each stage uses only the stages before it. [`sample`] measures, by means of [`run`], and writes
+//! a record; what a record says is the business of `ntcopy-record`. [`machine`] describes the
+//! machine, [`hardware`] has its counters, [`guest`] takes a whole measurement into a kernel that
+//! this program boots. With the feature `fake-lanes`, for `make same`, nothing is run: `run` only says
+//! what it was asked.
 
-pub mod advice;
+#[cfg(not(feature = "fake-lanes"))]
 pub mod calibrate;
-pub mod compare;
-pub mod durable;
 pub mod experiment;
+#[cfg(not(feature = "fake-lanes"))]
 pub mod guest;
 pub mod hardware;
 pub mod machine;
 pub mod plan;
-mod random;
-pub mod record;
+#[cfg(not(feature = "fake-lanes"))]
+pub mod run;
+#[cfg(feature = "fake-lanes")]
+#[path = "fake/mod.rs"]
 pub mod run;
 pub mod sample;
-pub mod stats;
 mod tcp;
-pub mod units;
-pub mod verdict;

@@ -11,10 +11,10 @@ use std::fs;
 
 use ntcopy::cpu::Cpu;
 use ntcopy::libc::Libc;
+use ntcopy_record::{Cache, Machine, Topology};
 use serde::{Deserialize, Serialize};
 
 use crate::hardware;
-use crate::record::{Cache, Machine, Topology};
 use crate::tcp;
 
 pub use debug::not_a_timing;

@@ -14,11 +14,11 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
+use ntcopy_record::{End, FORMAT, Header, Line, Machine, Unavailable};
 use sha2::{Digest, Sha256};
 
 use crate::experiment::Mode;
 use crate::plan::Plan;
-use crate::record::{End, FORMAT, Header, Line, Machine, Unavailable};
 use crate::run::{self, Failure, RigOptions, Stop, unix_now_ns};
 
 pub use progress::Progress;

@@ -7,26 +7,19 @@ use std::process::Command;
 
 /// The modules of this crate, each with those that it may use.
 const MODULES: &[(&str, &[&str])] = &[
-    ("units", &[]),
-    ("random", &[]),
     ("tcp", &[]),
-    ("durable", &[]),
-    ("record", &[]),
-    ("hardware", &["record"]),
-    ("machine", &["tcp", "record", "hardware"]),
-    ("experiment", &["units"]),
-    ("plan", &["units", "record", "experiment"]),
-    ("run", &["units", "random", "tcp", "record", "hardware", "experiment", "plan"]),
-    ("sample", &["units", "tcp", "record", "experiment", "plan", "run"]),
-    // Pure functions of records: they see nothing of how one was measured.
-    ("stats", &["random", "record"]),
-    ("verdict", &["units", "record", "stats"]),
-    ("compare", &["units", "record", "stats"]),
-    ("advice", &["units", "record", "stats", "compare"]),
+    ("hardware", &[]),
+    ("machine", &["tcp", "hardware"]),
+    ("experiment", &[]),
+    ("plan", &["experiment"]),
+    ("run", &["tcp", "hardware", "experiment", "plan"]),
+    // In the place of `run`, with the feature `fake-lanes`.
+    ("fake", &["hardware", "experiment", "plan"]),
+    ("sample", &["tcp", "experiment", "plan", "run"]),
     // Measures for a decision, not for a record.
-    ("calibrate", &["units", "experiment", "plan", "run", "sample", "stats"]),
+    ("calibrate", &["experiment", "plan", "run", "sample"]),
     // Takes the whole pipeline into another kernel.
-    ("guest", &["units", "record", "hardware", "experiment", "plan", "machine", "run", "sample"]),
+    ("guest", &["hardware", "experiment", "plan", "machine", "run", "sample"]),
 ];
 
 /// The project's crates, each with those of them that it may depend on.
@@ -37,10 +30,21 @@ const CRATES: &[(&str, &[&str])] = &[
     ("storaged", &["ntcopy"]),
     ("proxyd", &["ntcopy"]),
     ("ntcopy-kernel", &[]),
-    ("ntcopy-bench", &["ntcopy", "ntcopy-kernel"]),
-    ("ntcopy-report", &["ntcopy", "ntcopy-kernel", "ntcopy-bench"]),
-    ("ntcopy-survey", &["ntcopy", "ntcopy-kernel", "ntcopy-bench", "ntcopy-report"]),
-    ("ntcopy-cli", &["ntcopy", "ntcopy-kernel", "ntcopy-bench", "ntcopy-report", "ntcopy-survey"]),
+    ("ntcopy-record", &[]),
+    ("ntcopy-bench", &["ntcopy", "ntcopy-kernel", "ntcopy-record"]),
+    ("ntcopy-report", &["ntcopy-record"]),
+    ("ntcopy-survey", &["ntcopy-record", "ntcopy-report"]),
+    (
+        "ntcopy-cli",
+        &[
+            "ntcopy",
+            "ntcopy-kernel",
+            "ntcopy-record",
+            "ntcopy-bench",
+            "ntcopy-report",
+            "ntcopy-survey",
+        ],
+    ),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -22,7 +22,7 @@ use std::{env, io, mem};
 use anyhow::{Context, bail, ensure};
 use clap::Parser;
 use ntcopy_bench::run;
-use ntcopy_bench::stats::{interval, median};
+use ntcopy_record::stats::{interval, median};
 
 /// What a program is told.
 #[derive(Parser)]

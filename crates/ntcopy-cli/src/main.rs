@@ -38,7 +38,10 @@ enum Command {
     Report(cmd::report::Args),
     Run(cmd::run::Args),
     Stat(cmd::stat::Args),
+    #[cfg(feature = "survey")]
     #[command(subcommand)]
+    Survey(Box<cmd::survey::Args>),
+    #[cfg(not(feature = "survey"))]
     Survey(Box<cmd::survey::Args>),
     #[command(subcommand)]
     Kernel(cmd::kernel::Args),

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use ntcopy_bench::record::{Cell, FILE_NAME, Params, Record, Sample};
+use ntcopy_record::{Cell, FILE_NAME, Params, Record, Sample};
 use serde_json::{Value, json};
 use store::{here, write};
 use tempfile::TempDir;

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Nothing here takes so long, on any machine; a test that would hang ends.

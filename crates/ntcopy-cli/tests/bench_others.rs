@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 fn run(args: &[&str], out: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ntcopy"))

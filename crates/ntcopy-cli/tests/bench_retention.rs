@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 fn run(args: &[&str], out: &Path) -> Output {
     let small = ["--quick", "--hot-set", "64KiB", "--object", "16KiB", "--dataset", "4MiB"];
@@ -40,8 +40,7 @@ fn on_the_same_core_every_mode_has_the_same_passes_and_the_same_bytes() {
     assert_eq!((record.header.experiment.as_str(), record.cells.len()), ("retention", 1));
     let modes = 4 - record.unavailable.len();
     assert_eq!(record.samples.len(), 5 * modes);
-    let passes =
-        |sample: &ntcopy_bench::record::Sample| sample.series["passes"].iter().sum::<u64>();
+    let passes = |sample: &ntcopy_record::Sample| sample.series["passes"].iter().sum::<u64>();
     let count = passes(&record.samples[0]);
     for sample in &record.samples {
         assert_eq!(passes(sample), count, "{}", sample.mode);
@@ -72,7 +71,7 @@ fn a_neighbour_is_offered_the_same_by_every_mode_or_is_not_available() {
     assert!(!offered.is_empty(), "{}", stderr(&output));
     // The schedule's rounding may move one copy over an end of the window.
     assert!(offered.iter().all(|bytes| bytes.abs_diff(offered[0]) <= 16 << 10), "{offered:?}");
-    let over = |sample: &&ntcopy_bench::record::Sample| {
+    let over = |sample: &&ntcopy_record::Sample| {
         sample.series.get("offered_bytes").is_some_and(|offered| sample.bytes > offered[0])
     };
     assert_eq!(record.samples.iter().find(over), None);

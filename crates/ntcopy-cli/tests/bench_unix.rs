@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use ntcopy_bench::record::{Record, Sample};
+use ntcopy_record::{Record, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 
 const SMALL: [&str; 5] = ["--object", "20000", "--dataset", "100KiB", "--quick"];

@@ -130,7 +130,7 @@ fn forked_pages_go_the_way_that_the_mode_says_and_are_counted() {
     let object = json(&good(&ntcopy(&line)));
     let results = object["results"].as_array().expect("results");
     assert!(results.iter().all(|result| result.get("unavailable").is_none()), "{object}");
-    let record = ntcopy_bench::record::Record::read(&out).expect("the record");
+    let record = ntcopy_record::Record::read(&out).expect("the record");
     // Two users, two uses, two sizes; three modes, five pairs.
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     assert_eq!((record.cells.len(), record.samples.len()), (8, 8 * 3 * 5));
@@ -183,7 +183,7 @@ fn two_senders_at_once_are_counted_byte_for_byte() {
     line.extend(["--dataset", "4MiB", "--iterations", "40", "--modes", "nt", "--out"]);
     line.push(out.to_str().expect("a temporary path in UTF-8"));
     good(&ntcopy(&line));
-    let record = ntcopy_bench::record::Record::read(&out).expect("the record");
+    let record = ntcopy_record::Record::read(&out).expect("the record");
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     assert_eq!(record.cells[0].params["sender_cpus"], "0,1");
     for sample in &record.samples {

@@ -59,7 +59,7 @@ fn the_rules_number_is_of_a_kernel_with_the_flag() {
     assert_eq!(json["rule"]["sysctl"], "net.core.ntcopy_cache_bytes");
     assert!(json["rule"]["bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{json}");
     let record = json["rule"]["record"].as_str().expect("the record is kept");
-    assert_eq!(ntcopy_bench::record::Record::read(record).unwrap().cells.len(), 2);
+    assert_eq!(ntcopy_record::Record::read(record).unwrap().cells.len(), 2);
 }
 
 #[test]

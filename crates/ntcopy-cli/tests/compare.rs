@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 use serde_json::Value;
 use store::write;
 use tempfile::TempDir;

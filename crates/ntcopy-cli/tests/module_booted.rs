@@ -255,7 +255,7 @@ fn the_module_takes_hints_in_a_user_mode_kernel_and_they_can_be_measured() {
     let arguments = ["bench", "unix", "--kernel", "um+module", "--quick", "--out", out];
     let measured = ntcopy(&[&arguments[..], &small[..]].concat());
     assert!(measured.status.success(), "{}", text(&measured.stderr));
-    let record = ntcopy_bench::record::Record::read(out).unwrap();
+    let record = ntcopy_record::Record::read(out).unwrap();
     assert!(record.errors.is_empty() && record.unavailable.is_empty(), "{:?}", record.errors);
     let hinted = record.samples.iter().filter(|sample| sample.mode == "nt").count();
     assert_eq!(hinted, 5);

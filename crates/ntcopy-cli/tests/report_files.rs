@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use ntcopy_bench::record::{End, FILE_NAME, Line, Record};
+use ntcopy_record::{End, FILE_NAME, Line, Record};
 use serde_json::Value;
 use tempfile::TempDir;
 

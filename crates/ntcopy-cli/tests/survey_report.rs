@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use generated::{Fleet, Size};
-use ntcopy_bench::record::{Line, Record};
+use ntcopy_record::{Line, Record};
 use ntcopy_survey::store::{Entry, Place, Store};
 use serde_json::Value;
 use tempfile::TempDir;

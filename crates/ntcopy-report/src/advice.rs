@@ -2,8 +2,8 @@
 
 pub mod dropins;
 
-use ntcopy_bench::advice::{Advice, Decision, Gain, Judged, Source, Target, Value};
-use ntcopy_bench::stats::Verdict;
+use ntcopy_record::advice::{Advice, Decision, Gain, Judged, Source, Target, Value};
+use ntcopy_record::stats::Verdict;
 use serde_json::{Value as Json, json};
 
 use crate::table::hanging;

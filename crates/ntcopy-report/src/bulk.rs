@@ -3,9 +3,9 @@
 mod pages;
 
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
-use ntcopy_bench::record::{Cell, Params, Record};
-use ntcopy_bench::stats::peers::{AgainstBest, OURS, against_best, geomean};
-use ntcopy_bench::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
+use ntcopy_record::stats::peers::{AgainstBest, OURS, against_best, geomean};
+use ntcopy_record::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
+use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 pub(crate) use pages::is_fork;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use ntcopy_bench::compare::{Compared, Comparison, Difference, differences, groups, sentences};
-use ntcopy_bench::record::{Params, Record};
-use ntcopy_bench::stats::{P99, PER_CPU, THROUGHPUT, WALKS};
+use ntcopy_record::compare::{Compared, Comparison, Difference, differences, groups, sentences};
+use ntcopy_record::stats::{P99, PER_CPU, THROUGHPUT, WALKS};
+use ntcopy_record::{Params, Record};
 use serde_json::{Value, json};
 
 use crate::{table, text};
@@ -131,7 +131,7 @@ fn row(cell: &Compared) -> [String; 5] {
 }
 
 fn verdict(cell: &Compared) -> &'static str {
-    use ntcopy_bench::stats::Verdict;
+    use ntcopy_record::stats::Verdict;
     match cell.verdict {
         Verdict::Win => "better in B",
         Verdict::Loss => "worse in B",
@@ -210,7 +210,7 @@ pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {
 }
 
 fn cell_json(cell: &Compared) -> Value {
-    let figures = |one: &ntcopy_bench::compare::Figures| {
+    let figures = |one: &ntcopy_record::compare::Figures| {
         json!({
             "record": one.record,
             "ratio": one.versus.ratio,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 use serde_json::Value;
 
 use crate::json;

@@ -1,8 +1,8 @@
 //! What records come to before anything else is read: what to set, what it brings, what it costs.
 
-use ntcopy_bench::record::{Cell, Params, Record};
-use ntcopy_bench::stats::{self, THROUGHPUT, Verdict, Versus, interval_of_geomean};
-use ntcopy_bench::verdict;
+use ntcopy_record::stats::{self, THROUGHPUT, Verdict, Versus, interval_of_geomean};
+use ntcopy_record::verdict;
+use ntcopy_record::{Cell, Params, Record};
 use serde_json::Value;
 
 use crate::retention::hot;

@@ -1,9 +1,9 @@
 //! Hardware counters: a table where something was counted, and why not where nothing was.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle, presets};
-use ntcopy_bench::hardware::COUNTED_PERMILLE;
-use ntcopy_bench::record::{Cell, HardwareCounter, Params, Record, Sample};
-use ntcopy_bench::stats;
+use ntcopy_record::COUNTED_PERMILLE;
+use ntcopy_record::stats;
+use ntcopy_record::{Cell, HardwareCounter, Params, Record, Sample};
 
 use crate::bulk::Grid;
 use crate::table::{ascii, wrapped};

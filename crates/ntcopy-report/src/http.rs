@@ -1,9 +1,9 @@
 //! Clients of a proxy: what went through, what it cost, how long answers took, and what was left of
 //! a hot set beside the backend.
 
-use ntcopy_bench::record::{Cell, Params, Record};
-use ntcopy_bench::stats::http::{Through, Waited, is_open, through, waited};
-use ntcopy_bench::stats::retention::{Felt, felt};
+use ntcopy_record::stats::http::{Through, Waited, is_open, through, waited};
+use ntcopy_record::stats::retention::{Felt, felt};
+use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use crate::bulk::Grid;

@@ -1,8 +1,8 @@
 //! The object that `ntcopy bench --json` prints.
 
-use ntcopy_bench::record::{Cell, Record, RunError};
-use ntcopy_bench::stats::sweep::Sweep;
-use ntcopy_bench::stats::{self, CellResult};
+use ntcopy_record::stats::sweep::Sweep;
+use ntcopy_record::stats::{self, CellResult};
+use ntcopy_record::{Cell, Record, RunError};
 use serde_json::{Value, json};
 
 use crate::{bulk, http, model, net, retention, sweep};

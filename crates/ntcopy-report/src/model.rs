@@ -1,8 +1,8 @@
 //! A record, arranged for reading: cells that differ only in their bytes in flight side by side,
 //! and for each mode what is known about it there.
 
-use ntcopy_bench::record::{Cell, Params, Record, RunError};
-use ntcopy_bench::stats::{self, CellResult, SEND_THROUGHPUT, THROUGHPUT, sweep};
+use ntcopy_record::stats::{self, CellResult, SEND_THROUGHPUT, THROUGHPUT, sweep};
+use ntcopy_record::{Cell, Params, Record, RunError};
 use serde_json::Value;
 
 use crate::text;

@@ -2,9 +2,9 @@
 
 pub(crate) mod pingpong;
 
-use ntcopy_bench::record::{Cell, Params, Record};
-use ntcopy_bench::stats::http::is_open;
-use ntcopy_bench::stats::net::{Exchanged, exchanged};
+use ntcopy_record::stats::http::is_open;
+use ntcopy_record::stats::net::{Exchanged, exchanged};
+use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use crate::bulk::Grid;

@@ -26,9 +26,8 @@ mod verdict;
 pub use sweep::colour;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use ntcopy_bench::record::Record;
-use ntcopy_bench::stats::sweep::Sweep;
-
+use ntcopy_record::Record;
+use ntcopy_record::stats::sweep::Sweep;
 use room::{Part, part};
 
 use crate::plot::PlotError;

@@ -4,9 +4,9 @@ pub(crate) mod copies;
 pub(crate) mod hot;
 
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
-use ntcopy_bench::record::{Cell, Record};
-use ntcopy_bench::stats::Versus;
-use ntcopy_bench::stats::retention::{Felt, felt};
+use ntcopy_record::stats::Versus;
+use ntcopy_record::stats::retention::{Felt, felt};
+use ntcopy_record::{Cell, Record};
 
 use crate::text;
 use crate::versus::number;
@@ -86,7 +86,7 @@ pub(crate) fn markdown(record: &Record) -> String {
 
 /// Whether the record is of the form with copies.
 pub(crate) fn is_of_copies(record: &Record) -> bool {
-    record.cells.iter().any(ntcopy_bench::stats::retention::copies::is_one)
+    record.cells.iter().any(ntcopy_record::stats::retention::copies::is_one)
 }
 
 fn print(record: &Record, style: TableStyle, between: &str) -> String {

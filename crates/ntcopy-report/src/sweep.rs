@@ -2,8 +2,8 @@
 //! data sets across.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use ntcopy_bench::stats::sweep::{AIM, Sweep, SweepCell};
-use ntcopy_bench::verdict;
+use ntcopy_record::stats::sweep::{AIM, Sweep, SweepCell};
+use ntcopy_record::verdict;
 
 use crate::text;
 

@@ -5,8 +5,8 @@ mod bars;
 pub use bars::bars;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
-use ntcopy_bench::record::Record;
-use ntcopy_bench::stats::sweep::Sweep;
+use ntcopy_record::Record;
+use ntcopy_record::stats::sweep::Sweep;
 
 use crate::model::{self, CellView, ModeView};
 use crate::{bulk, hardware, retention, sweep, text};

@@ -1,6 +1,6 @@
 //! Quantities as text.
 
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::units::Bytes;
 use time::OffsetDateTime;
 
 /// `1 MiB`: the largest unit that divides the number.

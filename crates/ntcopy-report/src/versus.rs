@@ -1,8 +1,8 @@
 //! A mode beside the baseline, in the words and for the programs that every table shares; and what
 //! a cell's parameters say.
 
-use ntcopy_bench::record::Params;
-use ntcopy_bench::stats::{Verdict, Versus};
+use ntcopy_record::Params;
+use ntcopy_record::stats::{Verdict, Versus};
 use serde_json::{Value, json};
 
 use crate::text;

@@ -5,9 +5,9 @@ mod common;
 use std::path::Path;
 
 use common::{synthetic_rounds, synthetic_sweep};
-use ntcopy::libc::Tunables;
-use ntcopy_bench::advice::{Advice, Decision, Source, Target, Topic, Value, advise};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
+use ntcopy_record::advice::Tunables;
+use ntcopy_record::advice::{Advice, Decision, Source, Target, Topic, Value, advise};
 use ntcopy_report::advice::{dropins, object, terminal};
 
 /// Where the program is that a unit would start.

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use ntcopy_bench::record::{FILE_NAME, Record};
+use ntcopy_record::{FILE_NAME, Record};
 use ntcopy_report::page;
 
 /// What is in a folder, by name.

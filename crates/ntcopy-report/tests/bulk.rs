@@ -2,8 +2,8 @@
 
 mod common;
 
-use ntcopy_bench::record::{Cell, Params, Record, Sample, Unavailable};
-use ntcopy_bench::verdict;
+use ntcopy_record::verdict;
+use ntcopy_record::{Cell, Params, Record, Sample, Unavailable};
 use ntcopy_report::{json, page, table};
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{EVENTS, TRAFFIC, with_hardware};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 use ntcopy_report::{json, page, table};
 
 /// SYNTHETIC rounds on a machine with these counters; the others are missing for that reason.

@@ -5,8 +5,8 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{params, synthetic_empty, with_hardware};
-use ntcopy_bench::record::{Cell, Record, Sample};
-use ntcopy_bench::verdict;
+use ntcopy_record::verdict;
+use ntcopy_record::{Cell, Record, Sample};
 use ntcopy_report::{json, page, table};
 use serde_json::json;
 

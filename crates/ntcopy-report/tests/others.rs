@@ -2,8 +2,8 @@
 
 mod common;
 
-use ntcopy_bench::record::Record;
-use ntcopy_bench::verdict;
+use ntcopy_record::Record;
+use ntcopy_record::verdict;
 use ntcopy_report::{json, page, table};
 
 fn is_for_terminals(text: &str) {
@@ -96,7 +96,7 @@ fn the_page_shows_a_victim_of_sends_as_heat_maps_with_figures_in_every_field() {
         .samples
         .iter()
         .filter(|sample| sample.mode != "nt")
-        .map(|sample| ntcopy_bench::record::Sample { cell: 1, ..sample.clone() })
+        .map(|sample| ntcopy_record::Sample { cell: 1, ..sample.clone() })
         .collect();
     record.samples.extend(twice);
     let html = html(record);

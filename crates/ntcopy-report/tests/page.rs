@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use ntcopy_bench::record::{NumaNode, Record, SharedCaches, Topology};
+use ntcopy_record::{NumaNode, Record, SharedCaches, Topology};
 use ntcopy_report::page;
 
 fn command() -> Vec<String> {

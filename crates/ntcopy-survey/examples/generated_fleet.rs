@@ -15,7 +15,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use generated::{Fleet, Size, WHOLE};
-use ntcopy_bench::record::{End, Line, Record};
+use ntcopy_record::{End, Line, Record};
 use ntcopy_survey::store::{Entry, Place, Store};
 
 /// Enough for every part of a report.

@@ -15,7 +15,7 @@ mod tls;
 
 use std::path::PathBuf;
 
-use ntcopy_bench::record::ReadError;
+use ntcopy_record::ReadError;
 
 pub use insert::{Added, Entry, Origin};
 pub use place::Place;
@@ -182,12 +182,9 @@ impl Store {
     /// # Errors
     ///
     /// As [`Store::raw`], and when the bytes are no record that this program can read.
-    pub fn record(
-        &mut self,
-        id: &RecordId,
-    ) -> Result<Option<ntcopy_bench::record::Record>, StoreError> {
+    pub fn record(&mut self, id: &RecordId) -> Result<Option<ntcopy_record::Record>, StoreError> {
         let Some(bytes) = self.raw(id)? else { return Ok(None) };
         let name = PathBuf::from(format!("{} in {}", id, self.name()));
-        Ok(Some(ntcopy_bench::record::Record::parse(&name, &bytes)?))
+        Ok(Some(ntcopy_record::Record::parse(&name, &bytes)?))
     }
 }

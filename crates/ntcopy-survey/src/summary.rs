@@ -1,15 +1,15 @@
 //! What a survey keeps of a record: the machine, and every ratio with its interval.
 //!
 //! A summary is a pure function of a record and of the node's facts. Its figures come from
-//! [`ntcopy_bench::stats`], so that they are those of `ntcopy report`.
+//! [`ntcopy_record::stats`], so that they are those of `ntcopy report`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use ntcopy_bench::compare::identity;
-use ntcopy_bench::record::{Cell, Machine, Params, Record};
-use ntcopy_bench::stats::{self, P99, PER_CPU, THROUGHPUT, WALKS, versus};
+use ntcopy_record::compare::identity;
+use ntcopy_record::stats::{self, P99, PER_CPU, THROUGHPUT, WALKS, versus};
+use ntcopy_record::{Cell, Machine, Params, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

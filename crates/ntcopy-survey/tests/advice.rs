@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use generated::{Fleet, Size};
-use ntcopy_bench::advice::{Decision, Topic};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
+use ntcopy_record::advice::{Decision, Topic};
 use ntcopy_report::advice::dropins;
 use ntcopy_survey::analysis::advice::{ModelAdvice, Rests, of_models, representative};
 use ntcopy_survey::analysis::{Analysis, ModelView, analyse};

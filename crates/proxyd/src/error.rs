@@ -17,6 +17,16 @@ pub enum Source {
     Internal,
 }
 
+impl Source {
+    /// On whose side connecting to a backend failed: it is not to blame for what lacks here.
+    pub fn of_connecting(errno: Errno) -> Source {
+        match errno {
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS => Source::Internal,
+            _ => Source::Upstream,
+        }
+    }
+}
+
 /// What failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -136,6 +146,12 @@ mod tests {
         assert!(text.contains("refused"), "{text}");
         assert_eq!(error.status(), 503);
         assert!(error.retryable);
+    }
+
+    #[test]
+    fn a_backend_is_not_to_blame_for_what_lacks_here() {
+        assert_eq!(Source::of_connecting(Errno::CONNREFUSED), Source::Upstream);
+        assert_eq!(Source::of_connecting(Errno::MFILE), Source::Internal);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Steps at which a test can have the daemon die, or have a system call fail.
 //!
 //! `STORAGED_FAULT=WHAT@STEP[:N]`: `WHAT` is `kill` (SIGKILL to oneself, so that nothing is
-//! cleaned up) or one of the errno names in [`Errors`](ERRORS), `STEP` a name out of [`Step::ALL`],
-//! `change` for every step of a PUT or a DELETE, or `any`, and `N` which time it is reached, from 1; an errno without `N` comes every time.
+//! cleaned up), `stall` (the thread stays there for ever, as with a disk that does not answer) or
+//! one of the errno names in [`Errors`](ERRORS), `STEP` a name out of [`Step::ALL`], `change` for
+//! every step of a PUT or a DELETE, or `any`, and `N` which time it is reached, from 1; an errno
+//! without `N` comes every time, and so does a stall.
 //! Obeyed where debug assertions are on or the feature `fault-points` is; elsewhere the variable
 //! is an error, since a test that sets it would otherwise pass for nothing.
 
@@ -103,9 +105,15 @@ impl Place {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
+enum What {
+    Kill,
+    Stall,
+    Fail(Errno),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Fault {
-    /// `None`: die.
-    errno: Option<Errno>,
+    what: What,
     place: Place,
     /// `None`: every time.
     time: Option<u64>,
@@ -115,10 +123,12 @@ impl Fault {
     fn parse(text: &str) -> Result<Fault, String> {
         let bad = |why: &str| format!("{VARIABLE}={text}: {why}");
         let (what, place) = text.split_once('@').ok_or_else(|| bad("expected WHAT@STEP[:N]"))?;
-        let errno = match ERRORS.iter().find(|(name, _)| *name == what) {
-            Some((_, errno)) => Some(*errno),
-            None if what == "kill" => None,
-            None => return Err(bad("WHAT is neither 'kill' nor a known errno")),
+        let errno = ERRORS.iter().find(|(name, _)| *name == what).map(|(_, errno)| *errno);
+        let what = match (what, errno) {
+            ("kill", _) => What::Kill,
+            ("stall", _) => What::Stall,
+            (_, Some(errno)) => What::Fail(errno),
+            _ => return Err(bad("WHAT is neither 'kill', 'stall' nor a known errno")),
         };
         let (name, time) = match place.split_once(':') {
             Some((name, time)) => {
@@ -128,7 +138,7 @@ impl Fault {
             None => (place, None),
         };
         let place = Place::parse(name).ok_or_else(|| bad("no such step"))?;
-        Ok(Fault { errno, place, time })
+        Ok(Fault { what, place, time })
     }
 }
 
@@ -177,9 +187,12 @@ fn obey(fault: Fault) -> Result<(), Errno> {
     if fault.time.is_some_and(|time| time != reached) {
         return Ok(());
     }
-    match fault.errno {
-        Some(errno) => Err(errno),
-        None => {
+    match fault.what {
+        What::Fail(errno) => Err(errno),
+        What::Stall => loop {
+            std::thread::park();
+        },
+        What::Kill => {
             let _ = rustix::process::kill_process(
                 rustix::process::getpid(),
                 rustix::process::Signal::KILL,
@@ -196,13 +209,15 @@ mod tests {
 
     #[test]
     fn values_and_what_they_mean() {
-        let kill = |place, time| Ok(Fault { errno: None, place, time });
+        let kill = |place, time| Ok(Fault { what: What::Kill, place, time });
         assert_eq!(Fault::parse("kill@put.rename"), kill(Place::Step(Step::PutRename), None));
         assert_eq!(Fault::parse("kill@any:7"), kill(Place::Any, Some(7)));
         assert_eq!(Fault::parse("kill@change:7"), kill(Place::Change, Some(7)));
         let place = Place::Step(Step::GetRead);
-        let error = Fault { errno: Some(Errno::IO), place, time: Some(2) };
+        let error = Fault { what: What::Fail(Errno::IO), place, time: Some(2) };
         assert_eq!(Fault::parse("EIO@get.read:2"), Ok(error));
+        let stall = Fault { what: What::Stall, place, time: None };
+        assert_eq!(Fault::parse("stall@get.read"), Ok(stall));
         for bad in ["", "kill", "kill@", "kill@put", "EFOO@any", "kill@any:0", "kill@any:x"] {
             assert!(Fault::parse(bad).is_err(), "{bad:?}");
         }

@@ -1,6 +1,6 @@
 //! From figures to thresholds. Pure.
 
-use crate::stats::{interval, median};
+use ntcopy_record::stats::{interval, median};
 
 /// The rates of two ways in the same rounds, as ratios.
 pub fn ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {

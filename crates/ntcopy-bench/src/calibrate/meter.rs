@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ntcopy_record::stats::{MIN_PAIRS, median};
+use ntcopy_record::units::Bytes;
+
 use crate::experiment::bulk::{Heat, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan, Room};
 use crate::plan::group_order;
 use crate::run::Failure;
 use crate::run::bulk::{Setup, Timing, Worker};
 use crate::sample::Progress;
-use crate::stats::{MIN_PAIRS, median};
-use crate::units::Bytes;
 
 /// Interleaved rounds of every comparison.
 const ROUNDS: u32 = MIN_PAIRS as u32;

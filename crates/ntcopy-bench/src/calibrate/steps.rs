@@ -3,13 +3,13 @@
 use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::policy::{Facts, NEVER, Policy};
 use ntcopy::{Method, Path, Prefetch, Turns};
+use ntcopy_record::stats::{interval, median};
 
 use super::decide::{best, from_size, range, ratios};
 use super::meter::Meter;
 use crate::experiment::bulk::{Heat, Task, Way};
 use crate::plan::bulk::Room;
 use crate::run::Failure;
-use crate::stats::{interval, median};
 
 /// Large enough that a call's beginning and end don't count.
 const LARGE_BYTES: u64 = 16 << 20;

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ntcopy_kernel::{BuildOptions, Built, Error, Flavour, progress};
+use ntcopy_record::is_counting_mark;
+use ntcopy_record::{End, Header, Line, ReadError, Record, Sample};
 
 use super::{Inside, Request};
 use crate::experiment::{Mode, http};
-use crate::hardware::is_mark;
 use crate::plan::group_order;
-use crate::record::{End, Header, Line, ReadError, Record, Sample};
 use crate::sample::{WriteError, Writer};
 
 /// The mode of plain sends in a kernel with the patches.
@@ -276,7 +276,7 @@ fn samples(record: &Record, measured: &str, pair: u32, position: u32, name: &str
 /// Adds up by name; a mark beside a counter is as bad as the worst.
 fn add(whole: &mut BTreeMap<String, u64>, part: &BTreeMap<String, u64>) {
     for (name, count) in part {
-        let is_mark = is_mark(name);
+        let is_mark = is_counting_mark(name);
         let sum = whole.entry(name.clone()).or_insert(if is_mark { *count } else { 0 });
         *sum = if is_mark { (*sum).min(*count) } else { *sum + count };
     }
@@ -285,7 +285,7 @@ fn add(whole: &mut BTreeMap<String, u64>, part: &BTreeMap<String, u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::testing::Sketch;
+    use ntcopy_record::testing::Sketch;
 
     #[test]
     fn a_boot_is_one_sample_a_cell() {

@@ -8,8 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use crate::record::FILE_NAME;
+use ntcopy_record::FILE_NAME;
 
 /// Seldom enough to cost the guest nothing, often enough for a bar.
 const EVERY: Duration = Duration::from_millis(500);

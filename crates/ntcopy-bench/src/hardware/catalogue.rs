@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use ntcopy::cpu::Cpu;
 use ntcopy::hardware::Outcome;
+use ntcopy_record::HardwareCounter;
 use rustix::io::Errno;
 
 use super::VARIABLE;
@@ -13,7 +14,6 @@ use super::events::{self, Event};
 use super::open::{Opened, Request, Scope};
 use super::pmu::{self, Config};
 use super::resctrl::{self, Monitor};
-use crate::record::HardwareCounter;
 
 /// What was found.
 pub struct Catalogue {

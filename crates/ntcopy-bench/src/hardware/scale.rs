@@ -2,15 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// After a counter's name: which part of the time it counted, in thousandths. Only where that is
-/// less than all of it; the count itself is scaled to the whole time.
-pub const COUNTED_PERMILLE: &str = ":counted_permille";
-
-/// Whether a name among a sample's counters is such a mark, and no counter.
-#[must_use]
-pub fn is_mark(name: &str) -> bool {
-    name.ends_with(COUNTED_PERMILLE)
-}
+use ntcopy_record::COUNTED_PERMILLE;
 
 /// What the kernel says of one counter: the raw count, and for how long it was switched on and on
 /// the hardware, in nanoseconds.
@@ -136,6 +128,5 @@ mod tests {
         assert_eq!(put(&[one(1, 400), one(2, 900)]), marked.into());
         assert_eq!(put(&[one(1, 1000), None]), [].into());
         assert_eq!(put(&[]), [].into());
-        assert!(is_mark("x:counted_permille") && !is_mark("x"));
     }
 }

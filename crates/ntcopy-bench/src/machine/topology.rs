@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::record::{CpuList, NumaNode, SharedCaches, Topology};
+use ntcopy_record::{CpuList, NumaNode, SharedCaches, Topology};
 
 /// The CPUs that are online; none where the kernel says nothing of them.
 pub(super) fn detect() -> Option<Topology> {

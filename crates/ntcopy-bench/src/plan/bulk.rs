@@ -10,11 +10,12 @@ mod tests;
 
 use std::time::Duration;
 
+use ntcopy_record::Params;
+use ntcopy_record::units::Bytes;
+
 use crate::experiment::bulk::{Heat, PIECE_BYTES, Task, UnknownWay, Way};
 use crate::experiment::order::ELEMENT_BYTES;
 use crate::experiment::pages::PAGE_BYTES;
-use crate::record::Params;
-use crate::units::Bytes;
 
 pub use fork::{ForkCell, ForkPlan, plan as plan_fork};
 pub use memcpy::plan as plan_memcpy;

@@ -1,9 +1,9 @@
 //! One combination of parameters, and how its bytes are put in flight.
 
+use ntcopy_record::Params;
 use serde_json::Value;
 
 use crate::experiment::{DATAGRAM_BYTES, Family};
-use crate::record::Params;
 
 /// A piece of a send below a page is copied normally, hint or not.
 pub const SMALLEST_HINTED_BYTES: u64 = 4096;

@@ -1,9 +1,10 @@
 //! What a plan needs to know of the machine, and why one could not be made.
 
+use ntcopy_record::units::Bytes;
+
 use super::CpuPair;
 use crate::experiment::Family;
 use crate::experiment::http::{HttpMode, Scheme, Stack};
-use crate::units::Bytes;
 
 /// What the plan has to know of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,13 +7,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use super::load::{LoadForm as HttpForm, Times};
+use ntcopy_record::Params;
+use ntcopy_record::units::Bytes;
+
 use super::unix::check_sizes;
 use super::{Cpus, PlanError, Sysctl};
 use crate::experiment::http::{
     HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport, Way, defaults,
 };
-use crate::record::Params;
-use crate::units::Bytes;
 pub use places::{HotSetPlan, Places};
 
 /// More would measure the descriptor tables of three processes.
@@ -354,7 +355,7 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
         if settings.connections.is_empty() { connections } else { &settings.connections };
     for (name, is_zero) in [
         ("object", objects.contains(&0)),
-        ("data-set", datasets.contains(&0)),
+        ("dataset", datasets.contains(&0)),
         ("connections", connections.contains(&0)),
     ] {
         if is_zero {

@@ -5,12 +5,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use super::load::{LoadForm, Times};
+use ntcopy_record::Params;
+use ntcopy_record::units::Bytes;
+
 use super::unix::check_sizes;
 use super::{Cpus, PlanError, Sysctl};
 use crate::experiment::net::{FAMILIES, LARGEST_DATAGRAM_BYTES, NAME, NetMode, Settings, defaults};
 use crate::experiment::{Family, Rate};
-use crate::record::Params;
-use crate::units::Bytes;
 
 /// More would measure the descriptor tables of two processes.
 const MOST_CONNECTIONS: u32 = 2048;

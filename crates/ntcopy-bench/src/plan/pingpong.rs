@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use ntcopy_record::Params;
+use ntcopy_record::units::Bytes;
+
 use super::net::{TwoPlaces, families_of, fits_datagram, two_places, with_baseline};
 use super::unix::check_sizes;
 use super::{Cpus, PlanError};
@@ -10,8 +13,6 @@ use crate::experiment::net::NetMode;
 use crate::experiment::pingpong::{
     FAMILIES, NAME, SMALLEST_MESSAGE_BYTES, Settings, defaults, modes,
 };
-use crate::record::Params;
-use crate::units::Bytes;
 
 /// What the processes of one mode take beside their messages.
 const MODE_BYTES: u64 = 16 << 20;

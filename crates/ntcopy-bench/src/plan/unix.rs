@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use ntcopy_record::units::Bytes;
+
 use super::error::{MOST_OBJECT_BYTES, MOST_SOCKETS};
 use super::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError};
 use crate::experiment::unix::{Settings, defaults};
 use crate::experiment::{Family, MOST_PIECES, Mode, gathered_bytes, published};
-use crate::units::Bytes;
 
 /// Makes the plan.
 ///

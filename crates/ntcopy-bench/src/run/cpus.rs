@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use ntcopy_record::CpuList;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::Failure;
 use crate::plan::{CpuPair, Cpus};
-use crate::record::CpuList;
 
 /// The CPUs that this process may run on.
 ///

@@ -16,11 +16,12 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 pub use knob::{Counts, Knob, check};
 
+use ntcopy_record::units::Bytes;
+
 use super::{Failure, Stop, cpus, pattern};
 use crate::experiment::pages::{PAGE_BYTES, Use, User};
 use crate::hardware::Hardware;
 use crate::plan::bulk::ForkCell;
-use crate::units::Bytes;
 
 /// What the buffer holds before anybody writes to it.
 const SEED: u64 = 11;

@@ -7,24 +7,10 @@ use super::clock::Stopwatch;
 use super::counters::{self, Expected};
 use super::message::{Order, Reader, Reply};
 use super::process::Part as _;
-use super::{Failure, Rig, link};
+use super::rig::Rig;
+use super::{Clocked, Failure, link};
 use crate::experiment::Mode;
 use crate::plan::Form;
-
-/// What a clocked run gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clocked {
-    /// Payload bytes: sent, taken, and both the same number.
-    pub bytes: u64,
-    /// Nanoseconds from first byte offered to last byte taken.
-    pub elapsed_ns: u64,
-    /// Nanoseconds of the phases that were clocked on their own.
-    pub phases_ns: BTreeMap<String, u64>,
-    /// What the kernel and the hardware counted meanwhile.
-    pub counters: BTreeMap<String, u64>,
-    /// Figures of parts of the run, in order, by name.
-    pub series: BTreeMap<String, Vec<u64>>,
-}
 
 /// The order to take so many bytes out of each of the first sockets.
 pub(super) fn drain_order(sockets: usize, bytes: u64) -> Vec<u8> {

@@ -16,10 +16,15 @@ mod load;
 mod ours;
 mod programs;
 mod proof;
+#[cfg(feature = "tls")]
 mod quic;
 mod scratch;
 mod stack;
 mod theirs;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "http/no_tls.rs"]
 mod tls;
 mod victim;
 mod wire;

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use memmap2::{MmapMut, MmapOptions};
+use ntcopy_record::units::Bytes;
 
 use super::{Failure, pattern};
-use crate::units::Bytes;
 
 /// A mapping of whole pages.
 pub struct Buffer(MmapMut);

@@ -2,10 +2,10 @@
 
 use std::os::fd::OwnedFd;
 
+use ntcopy_record::units::Bytes;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::Failure;
-use crate::units::Bytes;
 
 /// No pipe is made smaller than this to please a limit: Linux's own default.
 const LEAST_PIPE_BYTES: u64 = 64 << 10;

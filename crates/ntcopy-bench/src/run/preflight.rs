@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ntcopy::socket::Support;
 use ntcopy::uapi;
+use ntcopy_record::units::Bytes;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
@@ -14,7 +15,6 @@ use super::send::{Sender, no_msg_ntcopy};
 use super::{Failure, Stop, inet, sockets};
 use crate::experiment::{Family, Mode};
 use crate::plan::{CellPlan, Form, Plan, Sysctl, sysctls};
-use crate::units::Bytes;
 
 /// Why a mode is not to be had on this kernel; none if it is.
 ///

@@ -1,9 +1,9 @@
 //! Everything that one cell needs, set up once: memory, sockets, both processes.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
 use ntcopy::socket::Setting;
+use ntcopy_record::Params;
 
 use super::beside::Beside;
 use super::hot_set::HotSet;
@@ -12,29 +12,10 @@ use super::message::{Order, Reader, Reply};
 use super::pipe::Pipe;
 use super::process::{Part as _, Process};
 use super::send::{self, Sender};
-use super::{Failure, Stop, cpus, link, sockets};
+use super::{Failure, Fault, RigOptions, Stop, cpus, link, sockets};
 use crate::experiment::Mode;
 use crate::hardware::Hardware;
 use crate::plan::CellPlan;
-use crate::record::Params;
-
-/// A fault that tests ask for, to see that it is noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// One byte of the pattern is turned into another before it is sent.
-    WrongByte,
-}
-
-/// How a rig is set up.
-#[derive(Debug, Clone)]
-pub struct RigOptions {
-    /// The arguments of this program that lead to [`super::reader::main`].
-    pub reader_args: Vec<String>,
-    /// How long neither process may make no progress.
-    pub patience: Duration,
-    /// A fault to cause.
-    pub fault: Option<Fault>,
-}
 
 /// A cell, ready to run.
 pub struct Rig {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::random::SplitMix64;
+use ntcopy_record::random::SplitMix64;
 
 /// Requests of one open sample, by when they are due.
 ///

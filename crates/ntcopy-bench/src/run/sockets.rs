@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use ntcopy_record::units::Bytes;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
@@ -11,7 +12,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::{Failure, inet};
 use crate::experiment::Family;
 use crate::plan::CellPlan;
-use crate::units::Bytes;
 
 /// Files that a process has open beside the sockets: plenty.
 const OTHER_FILES: u64 = 64;

@@ -27,7 +27,7 @@ impl Stop {
     }
 
     /// As if that signal had come.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fake-lanes"))]
     pub(crate) fn ask(&self, signal: usize) {
         self.0.store(signal, Ordering::Relaxed);
     }

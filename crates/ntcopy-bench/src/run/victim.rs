@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::clock::Stopwatch;
 use super::form::drain_order;
 use super::hot_set::HotSet;
-use super::{Clocked, Failure, Rig};
+use super::rig::Rig;
+use super::{Clocked, Failure};
 use crate::experiment::Mode;
 
 impl Rig {

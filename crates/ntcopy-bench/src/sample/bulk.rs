@@ -5,14 +5,14 @@ mod cell;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ntcopy_record::{Cell, End, FORMAT, Header, Line, Machine, Unavailable};
+
+use super::WriteError;
 use super::{MeasureError, Outcome, Progress, Writer, default_place, id};
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::BulkPlan;
-use crate::record::{Cell, End, FORMAT, Header, Line, Machine, Unavailable};
 use crate::run::bulk::{Setup, Worker, page_way_unavailable};
 use crate::run::{Failure, Stop, unix_now_ns};
-
-use super::WriteError;
 
 /// How a plan is measured.
 #[derive(Debug, Clone)]

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Cell, Line, RunError, Sample, Unavailable};
+
 use super::{Options, Progress, WriteError, Writer};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, Form, Plan, group_order};
-use crate::record::{Cell, Line, RunError, Sample, Unavailable};
 use crate::run::{Buffer, Clocked, Failure, Rig, Stop};
-use crate::units::Bytes;
 
 /// Failures of a mode in a cell after which it is not tried there again.
 const STRIKES: u32 = 2;

@@ -1,14 +1,15 @@
 //! Measuring a plan of loops of forks.
 
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Cell, End, Line, Machine, RunError, Sample, Unavailable};
+
 use super::bulk::{Options, header};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::pages::ForkMode;
 use crate::plan::bulk::{ForkCell, ForkPlan};
 use crate::plan::group_order;
-use crate::record::{Cell, End, Line, Machine, RunError, Sample, Unavailable};
 use crate::run::fork::{Counts, ForkLoop, Knob, check};
 use crate::run::{Failure, Stop, unix_now_ns};
-use crate::units::Bytes;
 
 struct Bench<'a> {
     plan: &'a ForkPlan,

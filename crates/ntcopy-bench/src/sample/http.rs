@@ -4,12 +4,13 @@ mod cell;
 
 use std::path::Path;
 
+use ntcopy_record::{Cell, Line, Machine, RunError, Unavailable};
+
 use super::bulk::Options;
 use super::net::{begin, end};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer};
 use crate::experiment::http::{Scheme, Stack, Way};
 use crate::plan::http::{HttpCell, HttpForm, HttpPlan};
-use crate::record::{Cell, Line, Machine, RunError, Unavailable};
 use crate::run::http::{
     self, Certificate, Client, Data, Events, Links, Running, Scratch, Setup, Victim,
 };

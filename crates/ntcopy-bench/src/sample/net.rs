@@ -5,11 +5,12 @@ mod lined;
 
 pub(super) use self::lined::{Lined, end_all};
 
+use ntcopy_record::{Cell, End, Line, Machine, RunError, Unavailable};
+
 use super::bulk::{Options, header};
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place};
 use crate::experiment::net::NetMode;
 use crate::plan::net::{LoadForm, NetPlan};
-use crate::record::{Cell, End, Line, Machine, RunError, Unavailable};
 use crate::run::net::{self, Events, Lane, NetClient, Network, Setup};
 use crate::run::{Failure, Stop, place, unix_now_ns};
 use crate::tcp;

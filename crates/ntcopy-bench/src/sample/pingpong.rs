@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Cell, Line, Machine, Sample};
+
 use super::bulk::Options;
 use super::net::{Halt, Lined, available, begin, end, end_all};
 use super::{MeasureError, Outcome, Progress, Writer};
 use crate::experiment::net::NetMode;
 use crate::plan::group_order;
 use crate::plan::pingpong::{PingPongCell, PingPongPlan};
-use crate::record::{Cell, Line, Machine, Sample};
 use crate::run::net::{self, Events, Lane, Network, PingPong, Pings, Setup, Traffic};
 use crate::run::{Failure, Stop, place};
-use crate::units::Bytes;
 
 /// Before anything is timed, so many messages are compared.
 const CHECKED_MESSAGES: u32 = 20;

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Cell, End, FORMAT, Header, Line, Machine, RunError, Sample, Unavailable};
+
 use super::{MeasureError, Options, Outcome, Progress, WriteError, Writer, default_place, id};
 use crate::experiment::retention::NAME;
 use crate::experiment::retention::copies::{CopyMode, Victim};
 use crate::plan::group_order;
 use crate::plan::retention_copies::{CopiesCell, CopiesPlan};
-use crate::record::{Cell, End, FORMAT, Header, Line, Machine, RunError, Sample, Unavailable};
 use crate::run::retention::{Bench, Felt, Length, Wrong, path, room};
 use crate::run::{Failure, Fault, Stop, unix_now_ns};
-use crate::units::Bytes;
 
 /// Runs of a mode that look how fast it can copy; the best counts, since a disturbance only ever
 /// makes a run slower.

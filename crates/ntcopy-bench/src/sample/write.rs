@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::record::{FILE_NAME, Line};
+use ntcopy_record::{FILE_NAME, Line};
 
 /// Why a record could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +60,8 @@ impl Writer {
     /// When the system refuses.
     pub fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         let mut bytes = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
+        #[cfg(feature = "fake-lanes")]
+        crate::run::script::line(&bytes);
         bytes.push(b'\n');
         self.file
             .write_all(&bytes)
@@ -83,7 +85,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Record, Unavailable};
+    use ntcopy_record::{Record, Unavailable};
 
     #[test]
     fn a_second_record_does_not_overwrite_the_first() {

@@ -8,8 +8,8 @@ mod sources;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ntcopy_bench::advice::{self, Advice, Source, Target};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
+use ntcopy_record::advice::{self, Advice, Source, Target};
 use ntcopy_report::advice as show;
 use serde_json::json;
 

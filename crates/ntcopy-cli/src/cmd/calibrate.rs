@@ -16,7 +16,7 @@ use ntcopy_bench::machine;
 use ntcopy_bench::run::bulk::{Setup, room};
 use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::Progress;
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::units::Bytes;
 use serde_json::json;
 
 use super::{WRONG_BYTE, bench, report};

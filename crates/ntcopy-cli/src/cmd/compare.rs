@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ntcopy_bench::compare;
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
+use ntcopy_record::compare;
 use ntcopy_report::compare::{Side, object, terminal};
 
 use super::{NOT_AVAILABLE, advise, colour, report};

@@ -17,6 +17,10 @@ pub mod report;
 pub mod run;
 pub mod spelling;
 pub mod stat;
+#[cfg(feature = "survey")]
+pub mod survey;
+#[cfg(not(feature = "survey"))]
+#[path = "no_survey.rs"]
 pub mod survey;
 pub mod unix_nt_bench;
 
@@ -27,6 +31,7 @@ pub const NOT_AVAILABLE: u8 = 3;
 /// A byte was wrong.
 pub const WRONG_BYTE: u8 = 4;
 /// Some of several was done, and some failed; which, was printed.
+#[cfg(feature = "survey")]
 pub const PARTIAL: u8 = 5;
 
 /// Says on standard error what went wrong, with its causes, and gives the exit code.

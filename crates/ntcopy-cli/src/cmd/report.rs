@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::error::ErrorKind;
-use ntcopy_bench::record::Record;
-use ntcopy_bench::{compare, verdict};
+use ntcopy_record::Record;
+use ntcopy_record::{compare, verdict};
 use ntcopy_report::compare::Side;
 use ntcopy_report::{csv, decision, json, page, splice, table};
 

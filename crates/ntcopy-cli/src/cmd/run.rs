@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use ntcopy::socket::{self, Support};
 use ntcopy::uapi;
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::units::Bytes;
 
 use self::program::Program;
 

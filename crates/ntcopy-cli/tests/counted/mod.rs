@@ -1,6 +1,6 @@
 //! Hardware counters of a record, whether this machine has any or not.
 
-use ntcopy_bench::record::{Record, Sample};
+use ntcopy_record::{Record, Sample};
 
 /// Cycles are counted in every sample or in none, and then the record and its tables say why.
 pub fn every_sample_or_why_not(record: &Record, tables: &str) {

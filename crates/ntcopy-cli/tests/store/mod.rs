@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ntcopy_bench::machine;
-use ntcopy_bench::record::{End, FILE_NAME, Line, Record};
+use ntcopy_record::{End, FILE_NAME, Line, Record};
 
 /// A record as if it had been made on this machine.
 pub fn here(mut record: Record) -> Record {

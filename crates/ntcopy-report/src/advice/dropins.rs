@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ntcopy_bench::advice::{Advice, Decision, Topic, Value};
+use ntcopy_record::advice::{Advice, Decision, Topic, Value};
 
 use crate::text;
 

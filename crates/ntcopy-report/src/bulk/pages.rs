@@ -1,6 +1,6 @@
 //! What is special about pages that are cleared or copied.
 
-use ntcopy_bench::record::{Cell, Params, Record};
+use ntcopy_record::{Cell, Params, Record};
 
 use super::{number, word};
 use crate::text;

@@ -1,7 +1,7 @@
 //! Messages there and back, as sockperf prints them, and as a comparison.
 
-use ntcopy_bench::record::{Cell, Params, Record};
-use ntcopy_bench::stats::pingpong::{PERCENTILES, Played, played};
+use ntcopy_record::stats::pingpong::{PERCENTILES, Played, played};
+use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use super::cpus;

@@ -1,7 +1,7 @@
 //! What a line of a hot set takes beside each mode, as bars.
 
 use maud::{Markup, html};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 use super::room::{Part, of_record, part};
 use crate::plot::slot;

@@ -1,7 +1,7 @@
 //! Copies and fills in user space.
 
 use maud::{Markup, html};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 use super::room::{Part, part};
 use super::{figure, scroll};

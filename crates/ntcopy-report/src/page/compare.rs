@@ -1,7 +1,7 @@
 //! A page that holds two sides against each other.
 
 use maud::{DOCTYPE, html};
-use ntcopy_bench::compare::{Comparison, sentences};
+use ntcopy_record::compare::{Comparison, sentences};
 
 use super::head;
 use crate::compare::{Side, machines, rows, sides};

@@ -1,7 +1,7 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 use super::room::of_record;
 use super::{bars, figure};

@@ -1,7 +1,7 @@
 //! One plot with all that belongs to it: legend, data as a table, record, command.
 
 use maud::{Markup, PreEscaped, html};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 use super::room::{Part, part};
 use crate::plot::curves::Built;

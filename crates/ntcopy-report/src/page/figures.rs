@@ -1,7 +1,7 @@
 //! A record's groups of cells: plots where there is an axis, and every figure as a table.
 
 use maud::{Markup, html};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 use super::room::{Part, part};
 use super::{figure, results};

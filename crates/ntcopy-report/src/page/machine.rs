@@ -1,7 +1,7 @@
 //! The machine that a record was made on.
 
 use maud::{Markup, html};
-use ntcopy_bench::record::{Cache, Record};
+use ntcopy_record::{Cache, Record};
 
 use super::scroll::scroll;
 use crate::{hardware, text};

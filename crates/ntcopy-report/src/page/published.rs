@@ -1,7 +1,7 @@
 //! What others published, beside what the records on the page say.
 
 use maud::{Markup, html};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 use super::scroll::scroll;
 use super::{results, room};

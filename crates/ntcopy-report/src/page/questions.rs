@@ -1,7 +1,7 @@
 //! The records of a page by the question that each of them answers.
 
 use maud::{Markup, html};
-use ntcopy_bench::record::Record;
+use ntcopy_record::Record;
 
 use super::room::of_record;
 

@@ -3,8 +3,8 @@
 pub(super) mod sends;
 
 use maud::{Markup, html};
-use ntcopy_bench::record::{Cell, Record};
-use ntcopy_bench::stats::retention::copies::{Felt, Ratio, number};
+use ntcopy_record::stats::retention::copies::{Felt, Ratio, number};
+use ntcopy_record::{Cell, Record};
 
 use super::figure;
 use super::room::{Part, part};

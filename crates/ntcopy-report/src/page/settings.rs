@@ -1,8 +1,8 @@
 //! What to set on each machine of a page, by `ntcopy advise`'s own rules.
 
 use maud::{Markup, html};
-use ntcopy_bench::advice::{self, Advice, Decision, Target};
-use ntcopy_bench::record::{Machine, Record};
+use ntcopy_record::advice::{self, Advice, Decision, Target};
+use ntcopy_record::{Machine, Record};
 
 use super::scroll::scroll;
 use crate::{advice as show, text};

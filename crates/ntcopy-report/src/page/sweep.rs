@@ -1,7 +1,7 @@
 //! A sweep as heat maps: sockets down, data sets across, every field with its figure.
 
 use maud::{Markup, html};
-use ntcopy_bench::stats::sweep::{Sweep, SweepCell};
+use ntcopy_record::stats::sweep::{Sweep, SweepCell};
 
 use super::scroll::scroll;
 use crate::sweep::Grid;

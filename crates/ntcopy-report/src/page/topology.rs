@@ -5,7 +5,7 @@ mod drawn;
 mod tree;
 
 use maud::{Markup, html};
-use ntcopy_bench::record::{Cache, Machine, Record, Topology};
+use ntcopy_record::{Cache, Machine, Record, Topology};
 
 use super::room::{Part, of_record, part};
 use super::scroll::scroll;

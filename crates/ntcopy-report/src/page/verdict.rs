@@ -1,10 +1,10 @@
 //! What one record says: its best win and its worst loss, and its sentences.
 
 use maud::{Markup, html};
-use ntcopy_bench::record::{Params, Record};
-use ntcopy_bench::stats::http::is_open;
-use ntcopy_bench::stats::{self, CellResult, THROUGHPUT, Verdict};
-use ntcopy_bench::verdict;
+use ntcopy_record::stats::http::is_open;
+use ntcopy_record::stats::{self, CellResult, THROUGHPUT, Verdict};
+use ntcopy_record::verdict;
+use ntcopy_record::{Params, Record};
 use serde_json::Value;
 
 use super::room::{Part, part};

@@ -1,7 +1,7 @@
 //! What is to be drawn, before it has a size in pixels.
 
-use ntcopy_bench::record::Record;
-use ntcopy_bench::stats::Verdict;
+use ntcopy_record::Record;
+use ntcopy_record::stats::Verdict;
 
 use super::slot;
 use crate::model::{Group, ModeView};

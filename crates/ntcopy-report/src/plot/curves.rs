@@ -2,8 +2,8 @@
 
 mod waits;
 
-use ntcopy_bench::record::{Cell, Record};
-use ntcopy_bench::stats::{self, THROUGHPUT};
+use ntcopy_record::stats::{self, THROUGHPUT};
+use ntcopy_record::{Cell, Record};
 
 use super::chart::{self, Axis, Chart, Line, Point};
 use crate::retention::hot::{self, Hot};

@@ -1,11 +1,11 @@
 //! The form with copies, as text and as data.
 
 use comfy_table::{CellAlignment, ColumnConstraint, Table, TableStyle, presets};
-use ntcopy_bench::record::{Cell, Record};
-use ntcopy_bench::stats::Versus;
-use ntcopy_bench::stats::retention::copies::{
+use ntcopy_record::stats::Versus;
+use ntcopy_record::stats::retention::copies::{
     Felt, Ratio, always_behind, felt, number, part_of_slow_down,
 };
+use ntcopy_record::{Cell, Record};
 use serde_json::{Value, json};
 
 use crate::{table, text};

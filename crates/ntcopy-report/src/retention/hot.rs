@@ -1,8 +1,8 @@
 //! What a line of a hot set takes beside each mode, whichever form measured it: for a sentence and
 //! for bars.
 
-use ntcopy_bench::record::{Cell, Record};
-use ntcopy_bench::stats::retention::{self, copies};
+use ntcopy_record::stats::retention::{self, copies};
+use ntcopy_record::{Cell, Record};
 
 use crate::text;
 use crate::versus::number;

@@ -1,7 +1,7 @@
 //! A sweep as bars of letters: hinted sends by plain ones, over what is in flight.
 
-use ntcopy_bench::record::Record;
-use ntcopy_bench::stats::{CellResult, Verdict};
+use ntcopy_record::Record;
+use ntcopy_record::stats::{CellResult, Verdict};
 
 use super::{ascii, wrapped};
 use crate::model::{self, Group};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_bench::record::{
+use ntcopy_record::{
     Cache, Cell, FORMAT, HardwareCounter, Header, Machine, Params, Record, RunError, Sample,
     Unavailable,
 };

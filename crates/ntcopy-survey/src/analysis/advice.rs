@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-use ntcopy::libc::Tunables;
-use ntcopy_bench::advice::{Advice, Target, Topic, advise};
-use ntcopy_bench::record::{Cell, Record, Sample};
-use ntcopy_bench::stats::{MIN_PAIRS, THROUGHPUT, WALKS, modes};
+use ntcopy_record::advice::Tunables;
+use ntcopy_record::advice::{Advice, Target, Topic, advise};
+use ntcopy_record::stats::{MIN_PAIRS, THROUGHPUT, WALKS, modes};
+use ntcopy_record::{Cell, Record, Sample};
 
 use super::facts::Thresholds;
 use super::order::median;

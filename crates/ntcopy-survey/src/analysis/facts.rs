@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::units::Bytes;
 
 use super::fleet::Fleet;
 use crate::summary::MachineFacts;

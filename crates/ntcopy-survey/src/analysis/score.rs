@@ -6,7 +6,7 @@
 //! its neighbours) but from the fleet itself, by its middle and its upper quantiles, which a few odd
 //! machines do not move.
 
-use ntcopy_bench::stats::quantile;
+use ntcopy_record::stats::quantile;
 
 use super::centre::{Centre, Centres};
 use super::fleet::{Answer, Fleet};

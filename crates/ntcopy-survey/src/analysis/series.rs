@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ntcopy_bench::stats::Verdict;
+use ntcopy_record::stats::Verdict;
 
 use super::fleet::Fleet;
 use super::order::Over;

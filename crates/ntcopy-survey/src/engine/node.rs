@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ntcopy_bench::record::FILE_NAME;
+use ntcopy_record::FILE_NAME;
 
 use super::lines::{self, Tail};
 use super::{Ask, NodeFacts, Received, frame};

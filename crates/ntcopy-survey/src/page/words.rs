@@ -1,7 +1,7 @@
 //! Words that text and page have in common.
 
-use ntcopy_bench::advice::{Advice, Decision};
-use ntcopy_bench::stats::{P99, PER_CPU, THROUGHPUT, Verdict, WALKS};
+use ntcopy_record::advice::{Advice, Decision};
+use ntcopy_record::stats::{P99, PER_CPU, THROUGHPUT, Verdict, WALKS};
 use ntcopy_report::text;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_bench::record::{FORMAT, Record};
+use ntcopy_record::{FORMAT, Record};
 
 use super::StoreError;
 use super::schema::now_unix_ns;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ntcopy_bench::durable;
+use ntcopy_record::durable;
 use rusqlite::types::{ToSqlOutput, Value as Owned, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ntcopy_bench::record::{Cell, FORMAT, Header, Machine, Params, Record, Sample};
+use ntcopy_record::{Cell, FORMAT, Header, Machine, Params, Record, Sample};
 use ntcopy_survey::summary::{MachineId, Question, Summary};
 use serde_json::{Value, json};
 

@@ -15,10 +15,9 @@ pub mod random;
 
 use std::sync::Arc;
 
-use ntcopy_bench::record::{Cache, Machine, Record};
-use ntcopy_survey::summary::{Dimms, Finding, MachineFacts, MachineId, RecordId, Summary};
-
 use experiments::{Experiment, Shape, experiments};
+use ntcopy_record::{Cache, Machine, Record};
+use ntcopy_survey::summary::{Dimms, Finding, MachineFacts, MachineId, RecordId, Summary};
 use random::Random;
 
 const MIB: u64 = 1 << 20;

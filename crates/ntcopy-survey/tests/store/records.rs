@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ntcopy_bench::record::{Cache, Cell, End, FORMAT, Header, Line, Machine, Params, Sample};
+use ntcopy_record::{Cache, Cell, End, FORMAT, Header, Line, Machine, Params, Sample};
 
 /// A record's bytes; each number has an id, a time and figures of its own.
 pub fn bytes(number: u32) -> Vec<u8> {

@@ -6,7 +6,6 @@
 //! level-3 size from a leaf that describes the whole socket, and so stay temporal for an order
 //! of magnitude too long on CPUs of many complexes; [`Libc::warning`] tells.
 
-mod known;
 mod tunables;
 
 use std::fs;
@@ -14,8 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cpu::Cpu;
-
-pub use known::{Tunable, Tunables};
 
 /// The tunable that holds memcpy's threshold.
 pub const MEMCPY_TUNABLE: &str = "glibc.cpu.x86_non_temporal_threshold";
@@ -66,7 +63,7 @@ impl Libc {
         if libc.name != "glibc" {
             return libc;
         }
-        let Some(printed) = loader().and_then(|path| list_tunables(&path)) else {
+        let Some(printed) = printed_tunables() else {
             libc.source = "the dynamic loader has no --list-tunables (glibc 2.33 and later do)";
             return libc;
         };
@@ -182,6 +179,12 @@ fn loader_in(maps: &str) -> Option<PathBuf> {
             name.starts_with("ld-") && name.contains(".so")
         })
         .map(Path::to_owned)
+}
+
+/// What the dynamic loader of this process prints when asked for `--list-tunables`; none before
+/// glibc 2.33 and in other C libraries.
+pub fn printed_tunables() -> Option<String> {
+    list_tunables(&loader()?)
 }
 
 fn list_tunables(loader: &Path) -> Option<String> {

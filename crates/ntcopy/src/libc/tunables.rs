@@ -13,13 +13,6 @@ pub(super) fn sets(environment: &str, name: &str) -> bool {
     environment.split(':').any(|part| part.split_once('=').is_some_and(|(key, _)| key == name))
 }
 
-/// The least and the most that a tunable takes, out of the same output.
-pub(super) fn range(printed: &str, name: &str) -> Option<(u64, u64)> {
-    let line = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    let (least, most) = line.split_once("(min: ")?.1.strip_suffix(')')?.split_once(", max: ")?;
-    Some((number(least)?, number(most)?))
-}
-
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

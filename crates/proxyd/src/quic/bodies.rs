@@ -22,7 +22,7 @@ use crate::http::{
     parse_response,
 };
 use crate::metrics::add;
-use crate::worker::LEAST_BYTES;
+use crate::worker::{LEAST_BYTES, SPARE_TIMES};
 
 /// What is read from a backend at a time.
 pub(super) const PIECE_BYTES: usize = 64 << 10;
@@ -100,6 +100,34 @@ impl Body {
                 Ok(Some(data.copy_to_bytes(data.remaining())))
             }
         }
+    }
+}
+
+/// How long the client may take for what it takes next of a response. What it took before covers
+/// some of that: the windows of a slow reader open by large steps.
+struct Pace {
+    each: Duration,
+    left: Duration,
+}
+
+impl Pace {
+    fn new(timeouts: &Timeouts) -> Pace {
+        let each = Timeouts::of(timeouts.body_idle_ms);
+        Pace { each, left: each }
+    }
+
+    /// Sends so many bytes, if the client takes them in time.
+    async fn send(
+        &mut self,
+        bytes: usize,
+        sending: impl Future<Output = Result<(), StreamError>>,
+    ) -> Result<(), Failure> {
+        let began = Instant::now();
+        taken(timeout(self.left, sending).await)?;
+        let earned = self.each.mul_f64(bytes as f64 / LEAST_BYTES as f64);
+        let left = self.left.saturating_sub(began.elapsed()) + earned;
+        self.left = left.min(self.each * (SPARE_TIMES + 1));
+        Ok(())
     }
 }
 
@@ -232,12 +260,12 @@ pub(super) async fn pass_response(
     live: &Live,
     told: &mut Told,
 ) -> Result<bool, Failure> {
-    let idle = Timeouts::of(live.timeouts.body_idle_ms);
+    let mut pace = Pace::new(&live.timeouts);
     told.status = answer.fields.status().as_u16();
     told.begun = true;
-    taken(timeout(idle, sending.send_response(answer.fields)).await)?;
-    pass_body(read, input, answer.framing, sending, live, told).await?;
-    taken(timeout(idle, sending.finish()).await)?;
+    pace.send(0, sending.send_response(answer.fields)).await?;
+    pass_body(read, input, answer.framing, sending, &mut pace, told).await?;
+    pace.send(0, sending.finish()).await?;
     Ok(answer.keep)
 }
 
@@ -246,10 +274,9 @@ async fn pass_body(
     input: &mut BytesMut,
     framing: Framing,
     sending: &mut Sending,
-    live: &Live,
+    pace: &mut Pace,
     told: &mut Told,
 ) -> Result<(), Failure> {
-    let idle = Timeouts::of(live.timeouts.body_idle_ms);
     let mut left = match framing {
         Framing::None => return Ok(()),
         Framing::Length(length) => length,
@@ -276,12 +303,12 @@ async fn pass_body(
                 let mut data = data.freeze();
                 while !data.is_empty() {
                     let piece = data.split_to(data.len().min(LEAST_BYTES as usize));
-                    taken(timeout(idle, sending.send_data(piece)).await)?;
+                    pace.send(piece.len(), sending.send_data(piece)).await?;
                 }
             }
             Event::More => {
                 let reading = more(read, input, "in the middle of the body");
-                let Ok(any) = timeout(idle, reading).await else {
+                let Ok(any) = timeout(pace.each, reading).await else {
                     let why = "the response's body makes no progress";
                     return Err(upstream(Kind::Timeout, why));
                 };

@@ -13,15 +13,15 @@ mod exchange;
 mod fields;
 pub(crate) mod fuzzing;
 mod message;
+mod seats;
 mod socket;
 mod upstream;
 
-use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h3::error::Code;
@@ -32,16 +32,19 @@ use h3_quinn::BidiStream;
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, VarInt};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use self::context::Context;
+use self::seats::{Presence, Seats, WINDOW_MIN, streams};
 use self::socket::Hinted;
 use crate::config::{Live, Timeouts};
 use crate::metrics::{Counters, add};
-use crate::worker::{Shared, Stop};
+use crate::worker::{LEAST_BYTES, Shared, Stop};
 
 /// H3_NO_ERROR, RFC 9114, 8.1.
 const NO_ERROR: VarInt = VarInt::from_u32(0x100);
+/// What has no event of its own, the log and connections that do nothing, is looked after so often.
+const TICK: Duration = Duration::from_secs(1);
 
 /// The endpoint.
 #[derive(Debug)]
@@ -102,37 +105,6 @@ fn server_config(live: &Live, window: u64) -> io::Result<ServerConfig> {
     Ok(config)
 }
 
-/// What is read from a backend for a stream, and what waits to be sent of it.
-const STREAM_BYTES: u64 = 2 * bodies::PIECE_BYTES as u64;
-/// Windows that a connection may have.
-const WINDOW_MIN: u64 = 64 << 10;
-const WINDOW_MAX: u64 = 1 << 20;
-
-/// A connection's share of the memory for HTTP/3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Share {
-    window: u64,
-    /// What the connection can make this process hold: what it sends and nobody reads, what it
-    /// asks for and does not take, and for each stream what is on its way from the backend.
-    bytes: u64,
-}
-
-impl Share {
-    /// Of so many bytes, of which so many are given away; the less is left, the less is given.
-    /// `None` if nothing of use is left.
-    fn of(total: u64, taken: u64) -> Option<Share> {
-        let left = total.saturating_sub(taken);
-        let window = (left / 1024).clamp(WINDOW_MIN, WINDOW_MAX);
-        let bytes = 2 * window + streams(window) * STREAM_BYTES;
-        (bytes <= left).then_some(Share { window, bytes })
-    }
-}
-
-/// Requests that a connection with that window may have at one time.
-fn streams(window: u64) -> u64 {
-    (window / (32 << 10)).max(4)
-}
-
 /// Bounds what a peer can make this process hold.
 fn limit(transport: &mut quinn::TransportConfig, window: u64) {
     let bytes = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
@@ -145,69 +117,112 @@ fn limit(transport: &mut quinn::TransportConfig, window: u64) {
     transport.datagram_receive_buffer_size(None);
 }
 
+/// The connections of the endpoint, and who waits until there is room.
+struct Hall {
+    context: Arc<Context>,
+    connections: JoinSet<u64>,
+    seats: Seats,
+    /// For each of these one was asked to leave.
+    waiting: Vec<Incoming>,
+    draining: watch::Receiver<bool>,
+}
+
+impl Hall {
+    fn admit(&mut self, incoming: Incoming) {
+        let live = self.context.shared.live().0;
+        let client = crate::net::origin(incoming.remote_address().ip().to_canonical());
+        let most = live.limits.connections_per_client;
+        if most > 0 && !live.quic.trust_forwarded && self.seats.of(client) >= most {
+            return self.refuse(incoming);
+        }
+        let room = self.seats.len() < live.limits.connections;
+        let Some(share) = self.seats.share(live.limits.quic_bytes).filter(|_| room) else {
+            if !self.seats.make_room() {
+                return self.refuse(incoming);
+            }
+            add(&self.context.counters.connections_evicted, 1);
+            return self.waiting.push(incoming);
+        };
+        let Ok(config) = server_config(&live, share.window) else {
+            return self.refuse(incoming);
+        };
+        let (number, presence) = self.seats.take(share, client, Instant::now());
+        let (context, draining) = (Arc::clone(&self.context), self.draining.clone());
+        self.connections.spawn(async move {
+            connection(incoming, config, context, &presence, draining).await;
+            number
+        });
+    }
+
+    fn refuse(&self, incoming: Incoming) {
+        add(&self.context.counters.connections_refused, 1);
+        incoming.refuse();
+    }
+
+    /// One has ended. One that panicked keeps its share: that is a mistake, and is in the log.
+    fn ended(&mut self, number: Result<u64, JoinError>) {
+        if let Ok(number) = number {
+            self.seats.free(number);
+        }
+        self.admit_waiting();
+    }
+
+    /// Those who wait still do so if a client that was asked to leave had just asked for something.
+    fn admit_waiting(&mut self) {
+        for incoming in std::mem::take(&mut self.waiting) {
+            self.admit(incoming);
+        }
+    }
+
+    fn tick(&mut self) {
+        self.context.flush_log();
+        let timeouts = self.context.shared.live().0.timeouts;
+        let least = LEAST_BYTES * TICK.as_millis() as u64 / timeouts.body_idle_ms.max(1);
+        self.seats.look(Instant::now(), least.max(1), Timeouts::of(timeouts.keep_alive_ms));
+        self.admit_waiting();
+    }
+
+    /// Takes up new settings.
+    fn reload(&self, endpoint: &Endpoint) {
+        self.context.reopen_log();
+        match server_config(&self.context.shared.live().0, WINDOW_MIN) {
+            Ok(config) => endpoint.set_server_config(Some(config)),
+            Err(error) => tracing::error!(%error, "HTTP/3: the old certificate stays"),
+        }
+    }
+}
+
 async fn run(endpoint: Endpoint, context: Arc<Context>, mut woken: watch::Receiver<()>) {
-    let mut connections: JoinSet<(u64, IpAddr)> = JoinSet::new();
-    let mut taken = 0;
-    let mut clients: HashMap<IpAddr, usize> = HashMap::new();
     let mut generation = context.shared.generation();
     let (drain, draining) = watch::channel(false);
-    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    let (connections, seats) = (JoinSet::new(), Seats::default());
+    let waiting = Vec::new();
+    let mut hall = Hall { context: Arc::clone(&context), connections, seats, waiting, draining };
+    let mut tick = tokio::time::interval(TICK);
     loop {
         tokio::select! {
-            incoming = endpoint.accept() => {
-                let Some(incoming) = incoming else { break };
-                let live = context.shared.live().0;
-                let client = crate::net::origin(incoming.remote_address().ip().to_canonical());
-                let most = live.limits.connections_per_client;
-                let held = clients.get(&client).copied().unwrap_or(0);
-                let room = connections.len() < live.limits.connections
-                    && (most == 0 || live.quic.trust_forwarded || held < most);
-                let share = Share::of(live.limits.quic_bytes, taken);
-                match share.filter(|_| room).map(|share| (share, server_config(&live, share.window))) {
-                    Some((share, Ok(config))) => {
-                        taken += share.bytes;
-                        *clients.entry(client).or_insert(0) += 1;
-                        let context = Arc::clone(&context);
-                        let serving = connection(incoming, config, context, draining.clone());
-                        connections.spawn(async move {
-                            serving.await;
-                            (share.bytes, client)
-                        });
-                    }
-                    _ => {
-                        add(&context.counters.connections_refused, 1);
-                        incoming.refuse();
-                    }
-                }
-            }
-            Some(ended) = connections.join_next() => {
-                // A task that panicked keeps its share: that is a mistake, and is in the log.
-                if let Ok((bytes, client)) = ended {
-                    taken -= bytes;
-                    clients.entry(client).and_modify(|held| *held -= 1);
-                    clients.retain(|_, held| *held > 0);
-                }
-            }
-            _ = tick.tick() => context.flush_log(),
+            incoming = endpoint.accept() => match incoming {
+                Some(incoming) => hall.admit(incoming),
+                None => break,
+            },
+            Some(ended) = hall.connections.join_next() => hall.ended(ended),
+            _ = tick.tick() => hall.tick(),
             _ = woken.changed() => {
                 if context.shared.stopping() != Stop::No {
                     break;
                 }
                 if generation != context.shared.generation() {
                     generation = context.shared.generation();
-                    context.reopen_log();
-                    match server_config(&context.shared.live().0, WINDOW_MIN) {
-                        Ok(config) => endpoint.set_server_config(Some(config)),
-                        Err(error) => tracing::error!(%error, "HTTP/3: the old certificate stays"),
-                    }
+                    hall.reload(&endpoint);
                 }
             }
         }
     }
     endpoint.set_server_config(None);
+    hall.waiting.clear();
     let _ = drain.send(true);
     let within = Timeouts::of(context.shared.live().0.timeouts.shutdown_ms);
-    let finished = async { while connections.join_next().await.is_some() {} };
+    let finished = async { while hall.connections.join_next().await.is_some() {} };
     let at_once =
         async { while context.shared.stopping() != Stop::Now && woken.changed().await.is_ok() {} };
     tokio::select! {
@@ -236,25 +251,47 @@ async fn resolve(
     resolver.accept_with_frame(frame).ok()?.resolve().await.ok()
 }
 
+/// The handshake; `None` if nothing came of it in time.
+async fn shake_hands(
+    incoming: Incoming,
+    config: ServerConfig,
+    context: &Context,
+) -> Option<quinn::Connection> {
+    let within = Timeouts::of(context.shared.live().0.timeouts.handshake_ms);
+    let connected = match incoming.accept_with(Arc::new(config)) {
+        Ok(connecting) => tokio::time::timeout(within, connecting).await.ok()?.ok(),
+        Err(_) => None,
+    };
+    connected
+}
+
+/// Reads a request's head, in the time that it may take, and serves it.
+async fn request(
+    resolver: RequestResolver<h3_quinn::Connection, Bytes>,
+    client: IpAddr,
+    context: Arc<Context>,
+) {
+    let within = Timeouts::of(context.shared.live().0.timeouts.header_ms);
+    match tokio::time::timeout(within, resolve(resolver, &context)).await {
+        Ok(Some((request, stream))) => exchange::serve(request, stream, client, context).await,
+        Ok(None) => {}
+        // The crate has no way to answer without the head: the stream ends.
+        Err(_) => add(&context.counters.timeouts, 1),
+    }
+}
+
 async fn connection(
     incoming: Incoming,
     config: ServerConfig,
     context: Arc<Context>,
+    presence: &Presence,
     mut draining: watch::Receiver<bool>,
 ) {
     let client = incoming.remote_address().ip().to_canonical();
-    let handshake = Timeouts::of(context.shared.live().0.timeouts.handshake_ms);
-    let Ok(connecting) = incoming.accept_with(Arc::new(config)) else {
-        add(&context.counters.handshakes_failed, 1);
-        return;
+    let Some(connected) = shake_hands(incoming, config, &context).await else {
+        return add(&context.counters.handshakes_failed, 1);
     };
-    let connected = match tokio::time::timeout(handshake, connecting).await {
-        Ok(Ok(connection)) => connection,
-        Ok(Err(_)) | Err(_) => {
-            add(&context.counters.handshakes_failed, 1);
-            return;
-        }
-    };
+    presence.arrived(connected.clone());
     add(&context.counters.connections_accepted, 1);
     let limit = context.shared.live().0.http.head_bytes as u64;
     let built = h3::server::builder()
@@ -266,26 +303,21 @@ async fn connection(
     let mut served = false;
     let mut drained = *draining.borrow();
     loop {
+        presence.has(exchanges.len());
         tokio::select! {
             accepted = h3.accept() => {
                 let Ok(Some(resolver)) = accepted else { break };
-                let context = Arc::clone(&context);
                 served = true;
-                exchanges.spawn(async move {
-                    let within = Timeouts::of(context.shared.live().0.timeouts.header_ms);
-                    match tokio::time::timeout(within, resolve(resolver, &context)).await {
-                        Ok(Some((request, stream))) => {
-                            exchange::serve(request, stream, client, context).await;
-                        }
-                        Ok(None) => {}
-                        // The crate has no way to answer without the head: the stream ends.
-                        Err(_) => add(&context.counters.timeouts, 1),
-                    }
-                });
+                exchanges.spawn(request(resolver, client, Arc::clone(&context)));
             }
             Some(_) = exchanges.join_next() => {
                 if drained && exchanges.is_empty() {
                     break;
+                }
+            }
+            () = presence.told(), if exchanges.is_empty() => {
+                if presence.leaves() {
+                    return connected.close(NO_ERROR, b"");
                 }
             }
             changed = draining.changed(), if !drained => {
@@ -305,23 +337,4 @@ async fn connection(
         connected.closed().await;
     }
     connected.close(NO_ERROR, b"");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_become_smaller_and_never_add_up_to_more_than_there_is() {
-        let total = 64 << 20;
-        let (mut taken, mut windows) = (0, Vec::new());
-        while let Some(share) = Share::of(total, taken) {
-            taken += share.bytes;
-            windows.push(share.window);
-        }
-        assert!(taken <= total && windows.len() >= 100, "{} of {taken}", windows.len());
-        assert!(windows.is_sorted_by(|one, two| one >= two));
-        assert_eq!(Share::of(1 << 30, 0).unwrap().window, WINDOW_MAX);
-        assert_eq!(Share::of(100 << 10, 0), None);
-    }
 }

@@ -105,7 +105,7 @@ pub(super) async fn connect(
         };
         Ok::<_, std::io::Error>(stream)
     };
-    let error = |kind| Error::new(Source::Upstream, kind, backend.address.to_string());
+    let error = |source, kind| Error::new(source, kind, backend.address.to_string());
     match timeout(within, connecting).await {
         Ok(Ok(stream)) => Ok(Upstream {
             stream,
@@ -117,9 +117,10 @@ pub(super) async fn connect(
         }),
         Ok(Err(cause)) => {
             let errno = Errno::from_io_error(&cause).unwrap_or(Errno::IO);
-            Err(error(Kind::Connect).because(errno).retryable(true))
+            let source = Source::of_connecting(errno);
+            Err(error(source, Kind::Connect).because(errno).retryable(true))
         }
-        Err(_) => Err(error(Kind::Timeout).retryable(true)),
+        Err(_) => Err(error(Source::Upstream, Kind::Timeout).retryable(true)),
     }
 }
 

@@ -69,10 +69,7 @@ impl Session {
     pub(super) fn connect_failed(&mut self, errno: Errno, context: &mut Context) -> Step {
         let to = self.exchange.as_ref().and_then(|e| e.tried.as_ref());
         let to = to.map(|backend| backend.address.to_string()).unwrap_or_default();
-        let source = match errno {
-            Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS => Source::Internal,
-            _ => Source::Upstream,
-        };
+        let source = Source::of_connecting(errno);
         self.fail(Error::new(source, Kind::Connect, to).because(errno).retryable(true), context)
     }
 

@@ -16,6 +16,9 @@ use crate::retry::Attempt;
 
 /// What a client must send of a body, or take of one, in each `timeouts.body_idle_ms`.
 pub(crate) const LEAST_BYTES: u64 = 16 << 10;
+/// How many such times what a client took before may cover: its system tells that it reads only
+/// once much of a buffer is free, which at 2 KB/s may take minutes.
+pub(crate) const SPARE_TIMES: u32 = 8;
 
 /// Whether an exchange waits until there may be another connection to its backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub(super) struct Exchange {
     mark: u64,
     /// Bytes of the response that the client had acknowledged when that was last looked at.
     acknowledged: u64,
+    /// Times that are covered by what it had acknowledged before.
+    spare: u64,
     pub(super) request: Flow,
     pub(super) response: Flow,
     pub(super) up: Option<Upstream>,
@@ -90,6 +95,7 @@ impl Exchange {
             last: now,
             mark: 0,
             acknowledged: 0,
+            spare: 0,
             request: Flow::new(),
             response: Flow::new(),
             up: None,
@@ -152,13 +158,16 @@ impl Exchange {
         }
     }
 
-    /// Whether the client has taken enough out of its socket since this was last asked, though
-    /// the socket had no room for more.
+    /// Whether the client takes enough out of its socket, though the socket had no room for more.
+    /// Asked once for each time in which it has to.
     pub(super) fn drips(&mut self, taken: u64, unacknowledged: u64, now: Instant) -> bool {
         let acknowledged = taken.saturating_sub(unacknowledged);
-        let enough = acknowledged >= self.acknowledged + LEAST_BYTES;
+        let since = acknowledged.saturating_sub(self.acknowledged);
         self.acknowledged = acknowledged;
+        self.spare = (self.spare + since / LEAST_BYTES).min(u64::from(SPARE_TIMES));
+        let enough = self.spare > 0;
         if enough {
+            self.spare -= 1;
             self.last = now;
         }
         enough

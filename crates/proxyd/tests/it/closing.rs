@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// only which interleaving is tried: each must come out right.
 const MOMENT: Duration = Duration::from_micros(600);
 
+/// How an answer begins whose body ends with the connection.
+const UNTIL_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n";
+
 /// What a backend does to the first request of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
@@ -48,6 +51,8 @@ pub enum Answered {
     /// With an interim answer before it.
     Interim,
     Bodiless,
+    /// With the connection, so that what is cut off within it can't be told from a whole.
+    Close,
 }
 
 /// A request as a backend has understood it.
@@ -153,7 +158,8 @@ fn serve(mut stream: UnixStream, desk: &Desk) {
             _ => answer.len(),
         };
         let whole = stream.write_all(&answer[..at]).is_ok();
-        if !whole || cut.is_some() {
+        let closes = act.method != "HEAD" && answer.starts_with(UNTIL_CLOSE);
+        if !whole || cut.is_some() || closes {
             drop(stream);
             desk.cuts.fetch_add(usize::from(cut.is_some()), Ordering::SeqCst);
             return;
@@ -236,6 +242,7 @@ fn answer(act: &Act, how: Answered) -> Vec<u8> {
         Answered::Length => length + body,
         Answered::Interim => format!("HTTP/1.1 103 Early Hints\r\n\r\n{length}{body}"),
         Answered::Bodiless => "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
+        Answered::Close => head("Connection: close\r\n") + body,
         Answered::Chunked if body.is_empty() => head("Transfer-Encoding: chunked\r\n"),
         Answered::Chunked => {
             let (one, two) = body.split_at(5);
@@ -412,6 +419,10 @@ fn judge(case: Case, path: &str, mut got: &[u8]) -> Option<usize> {
             }
             payload
         }
+        200 if case.answered == Answered::Close => {
+            let cut = body.len() < right.len() && right.starts_with(body);
+            return if cut { Some(2) } else { (body == right).then_some(0) };
+        }
         200 => {
             let length: usize = crate::common::header(head, "content-length")?.parse().ok()?;
             if body.len() < length && right.starts_with(body) {
@@ -448,7 +459,7 @@ fn exchange(server: &Server, parts: &[&[u8]], mut between: impl FnMut(&TcpStream
 }
 
 /// Every request that a case can have.
-const REQUESTS: [(&str, Body); 13] = [
+const REQUESTS: [(&str, Body); 15] = [
     ("GET", Body::None),
     ("HEAD", Body::None),
     ("OPTIONS", Body::None),
@@ -458,11 +469,16 @@ const REQUESTS: [(&str, Body); 13] = [
     ("PUT", Body::Length),
     ("PUT", Body::Chunk),
     ("PUT", Body::Chunks),
+    ("PATCH", Body::Length),
+    ("PATCH", Body::Chunks),
     ("POST", Body::Chunk),
     ("DELETE", Body::Chunk),
     ("GET", Body::EmptyChunked),
     ("POST", Body::EmptyChunked),
 ];
+
+const ANSWERS: [Answered; 5] =
+    [Answered::Length, Answered::Chunked, Answered::Interim, Answered::Bodiless, Answered::Close];
 
 /// What the proxy makes of a request is longer than the request by less than this.
 const LONGER: usize = 260;
@@ -520,8 +536,7 @@ fn a_backend_may_close_at_every_byte_of_a_request() {
 #[test]
 fn a_backend_may_close_at_every_byte_of_an_answer() {
     let benches = for_each_request(&REQUESTS, |run, case| {
-        for answered in [Answered::Length, Answered::Chunked, Answered::Interim, Answered::Bodiless]
-        {
+        for answered in ANSWERS {
             let act = Act {
                 method: case.method.to_owned(),
                 path: "/c1000".to_owned(),

@@ -240,3 +240,27 @@ fn a_slow_reader_gets_all_of_it_and_the_backend_sees_that_it_reads() {
         println!("the backend was stuck for {stuck:?} ms at most");
     }
 }
+
+/// A client whose system tells by large steps that it reads: what it took covers a pause. One that
+/// takes nothing any more is cut off all the same.
+#[test]
+fn what_a_client_took_covers_a_pause_and_a_pause_has_an_end() {
+    const BYTES: usize = 24 << 20;
+    let backend = Backend::standard();
+    let server = proxy(&backend, |config| config.timeouts.body_idle_ms = 1000);
+    let ask = |client: &mut crate::common::Peer| {
+        client.send(format!("GET /length/{BYTES} HTTP/1.1\r\nHost: t\r\n\r\n"));
+        let head = client.head().unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        client.bytes(2 << 20)
+    };
+    let mut client = connect(&server);
+    let mut got = ask(&mut client);
+    std::thread::sleep(Duration::from_secs(3));
+    got.extend(client.bytes(BYTES - got.len()));
+    assert!(got == pattern(BYTES), "{} bytes", got.len());
+    let server = proxy(&backend, |config| config.timeouts.body_idle_ms = 50);
+    let mut client = connect(&server);
+    ask(&mut client);
+    eventually("it is cut off", || counters(&server)["proxyd_exchanges_aborted_total"] == 1);
+}

@@ -585,3 +585,99 @@ fn one_connection_holds_no_more_than_its_share() {
         assert!(last < 24 << 20, "{last}");
     });
 }
+
+/// Waits until the proxy has closed it, as it does with those who ask for nothing.
+async fn closed(client: &Client) {
+    match tokio::time::timeout(Duration::from_secs(60), client.connection.closed()).await {
+        Ok(quinn::ConnectionError::ApplicationClosed(close)) => {
+            assert_eq!(close.error_code.into_inner(), 0x100, "H3_NO_ERROR");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn those_who_ask_for_nothing_make_room_and_those_who_wait_for_an_answer_do_not() {
+    let pair = Pair::new();
+    let (answer, go_on) = mpsc::channel::<()>();
+    let go_on = Mutex::new(go_on);
+    let backend = Backend::new(move |peer, _| {
+        while let Some(head) = peer.head() {
+            if head.starts_with("GET /slow") {
+                go_on.lock().unwrap().recv().unwrap();
+            }
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let mut settings = settings(&backend, &pair);
+    // Two of the smallest shares, and not three.
+    settings.limits.quic_bytes = 1500 << 10;
+    let server = Server::start(settings).unwrap();
+    run(async {
+        let busy = Client::new(&server, &pair).await;
+        let slow = tokio::spawn({
+            let send = busy.send.clone();
+            async move {
+                let mut stream = send.clone().send_request(request("GET", "/slow")).await.unwrap();
+                stream.finish().await.unwrap();
+                stream.recv_response().await.unwrap().status().as_u16()
+            }
+        });
+        while counters(&server)["proxyd_requests_total"] == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let mut last = Client::new(&server, &pair).await;
+        for _ in 0..5 {
+            assert_eq!(last.get("/a").await.unwrap().0.status, 200);
+            let next = Client::new(&server, &pair).await;
+            closed(&last).await;
+            last = next;
+        }
+        assert_eq!(last.get("/a").await.unwrap().0.status, 200);
+        answer.send(()).unwrap();
+        assert_eq!(slow.await.unwrap(), 200);
+    });
+    assert_eq!(counters(&server)["proxyd_connections_evicted_total"], 5);
+    assert_eq!(counters(&server)["proxyd_connections_refused_total"], 0);
+}
+
+/// A client that says nothing but that it is there.
+#[test]
+fn pings_do_not_keep_a_connection_that_asks_for_nothing() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let mut settings = settings(&backend, &pair);
+    settings.timeouts.keep_alive_ms = 2000;
+    let server = Server::start(settings).unwrap();
+    run(async {
+        let mut pinging = quinn::TransportConfig::default();
+        pinging.keep_alive_interval(Some(Duration::from_millis(100)));
+        let client = Client::with(&server, &pair, pinging).await;
+        assert_eq!(client.get("/length/5").await.unwrap().1, pattern(5));
+        closed(&client).await;
+    });
+}
+
+/// As with HTTP/1.1: a reader's windows open by large steps.
+#[test]
+fn what_a_client_took_covers_a_pause() {
+    let (backend, pair) = (Backend::standard(), Pair::new());
+    let mut settings = settings(&backend, &pair);
+    settings.timeouts.body_idle_ms = 1000;
+    let server = Server::start(settings).unwrap();
+    run(async {
+        let client = Client::new(&server, &pair).await;
+        let mut stream =
+            client.send.clone().send_request(request("GET", "/length/12000000")).await.unwrap();
+        stream.finish().await.unwrap();
+        stream.recv_response().await.unwrap();
+        let mut got = Vec::new();
+        let mut paused = false;
+        while let Some(mut data) = stream.recv_data().await.unwrap() {
+            got.extend_from_slice(&data.copy_to_bytes(data.remaining()));
+            if got.len() > 4_000_000 && !std::mem::replace(&mut paused, true) {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+            }
+        }
+        assert!(got == pattern(12_000_000), "{} bytes", got.len());
+    });
+}

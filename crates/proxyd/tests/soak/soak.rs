@@ -312,7 +312,8 @@ impl Soak {
         let parts = self.seen.parts();
         let summary = self.summary();
         self.proxyd.stop()?;
-        Ok(format!("{summary}; {parts:?}"))
+        let splits = self.seen.splits.summary();
+        Ok(format!("{summary}; {splits}; {parts:?}"))
     }
 }
 

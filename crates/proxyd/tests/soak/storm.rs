@@ -1,8 +1,8 @@
 //! Many clients at once, and what all of them saw.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -59,6 +59,8 @@ pub struct Seen {
     pub acknowledged: AtomicU64,
     /// What failed and was excused.
     pub failed: AtomicU64,
+    /// Where requests came in two parts.
+    pub splits: Splits,
     /// How often each part was played to its end.
     parts: Mutex<BTreeMap<&'static str, u64>>,
 }
@@ -66,6 +68,32 @@ pub struct Seen {
 impl Seen {
     pub fn parts(&self) -> BTreeMap<&'static str, u64> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The places at which requests are split, in turn: behind each byte of their framing.
+#[derive(Debug, Default)]
+pub struct Splits {
+    next: AtomicUsize,
+    /// The most bytes of framing that a request had.
+    most: AtomicUsize,
+    seen: Mutex<BTreeSet<usize>>,
+}
+
+impl Splits {
+    /// The next place in a request with so many bytes of framing.
+    pub fn next(&self, framing_bytes: usize) -> usize {
+        self.most.fetch_max(framing_bytes, Ordering::Relaxed);
+        let at = 1 + self.next.fetch_add(1, Ordering::Relaxed) % framing_bytes;
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(at);
+        at
+    }
+
+    /// At how many places of how many, and how often.
+    pub fn summary(&self) -> String {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let (most, all) = (self.most.load(Ordering::Relaxed), self.next.load(Ordering::Relaxed));
+        format!("{all} requests split at {seen} of {most} bytes of their framing")
     }
 }
 

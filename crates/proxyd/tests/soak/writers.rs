@@ -11,8 +11,6 @@ use crate::random::Random;
 use crate::storm::{OWNED, Shared, Trouble, WRITERS};
 use crate::wire::Wire;
 
-/// A head and the line of a chunk's size are shorter.
-const FRAMING_BYTES: usize = 200;
 /// The longest pause within a request, in milliseconds.
 const PAUSE_MS: usize = 300;
 
@@ -135,7 +133,7 @@ fn put(
         "PUT in chunks" => wire.send(&in_chunks(object, random)),
         "PUT in two parts" => {
             let all = with_length_or_chunks(object, random);
-            send_in_two_parts(wire, random, &all)
+            send_in_two_parts(shared, wire, random, &all)
         }
         "PUT when asked to go on" => {
             let head = head(object, &format!("Content-Length: {}", object.size()), true);
@@ -180,13 +178,30 @@ fn with_length_or_chunks(object: Object, random: &mut Random) -> Vec<u8> {
 }
 
 /// A request whose second part comes later: meanwhile a backend may die.
-fn send_in_two_parts(wire: &mut Wire, random: &mut Random, all: &[u8]) -> io::Result<()> {
-    // Half of the cuts fall where the framing is: into the head and the first chunk's size.
-    let within = if random.once_in(2) { all.len().min(FRAMING_BYTES) } else { all.len() };
-    let cut = random.below(within);
+fn send_in_two_parts(
+    shared: &Shared,
+    wire: &mut Wire,
+    random: &mut Random,
+    all: &[u8],
+) -> io::Result<()> {
+    let cut = match random.once_in(4) {
+        true => random.below(all.len()),
+        false => shared.seen.splits.next(framing_bytes(all)),
+    };
     wire.send(&all[..cut])?;
     thread::sleep(Duration::from_millis(random.below(PAUSE_MS) as u64));
     wire.send(&all[cut..])
+}
+
+/// The bytes of the head, and of the line of the first chunk's size if there are chunks.
+fn framing_bytes(all: &[u8]) -> usize {
+    let behind = |end: &[u8], from: usize| {
+        let at = all[from..].windows(end.len()).position(|bytes| bytes == end);
+        from + at.map_or(0, |at| at + end.len())
+    };
+    let head = behind(b"\r\n\r\n", 0);
+    let is_chunked = all[..head].windows(8).any(|bytes| bytes == b"chunked\r");
+    if is_chunked { behind(b"\r\n", head) } else { head }
 }
 
 fn in_chunks(object: Object, random: &mut Random) -> Vec<u8> {

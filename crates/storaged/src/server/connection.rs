@@ -199,6 +199,11 @@ impl Connection {
         matches!(self.phase, Phase::Head) && self.input.is_empty()
     }
 
+    /// Until when it may go on waiting for a request, if none has come as far as the kernel knows.
+    pub fn idle_until(&self) -> Option<Instant> {
+        self.deadline.filter(|_| self.is_idle() && !self.admin && self.is_silent())
+    }
+
     /// The connection ends here, in whatever it was doing.
     pub fn close(mut self, ctx: &mut Context<'_>) {
         if let Phase::Send(mut sending) = std::mem::replace(&mut self.phase, Phase::Linger) {

@@ -91,6 +91,8 @@ counters! {
     accepted "counter" "accepted_total" "Accepted connections.",
     /// Times that a worker stopped accepting for want of descriptors.
     shut "counter" "accept_paused_total" "Times that accepting paused for want of descriptors.",
+    /// Connections that were closed while idle, for others.
+    evicted "counter" "evicted_total" "Idle connections closed to make room for others.",
     /// Connections that were turned away.
     turned_away "counter" "turned_away_total" "Connections answered 503 for want of room.",
     /// Body bytes that came in.

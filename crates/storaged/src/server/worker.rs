@@ -168,7 +168,6 @@ impl Worker {
     /// Takes one connection; false if nobody waits.
     fn accept(&mut self, door: usize, now: Instant) -> bool {
         let shared = Arc::clone(&self.shared);
-        let counters = &shared.counters[self.number];
         let door = &self.doors[door];
         let sndbuf = shared.config.sndbuf;
         let (socket, peer) = match door.accept(&shared.store, sndbuf) {
@@ -179,14 +178,16 @@ impl Worker {
             }
             Accepted::Nobody => return false,
         };
+        let admin = door.admin;
+        let counters = &shared.counters[self.number];
         let open = shared.connections.fetch_add(1, Ordering::Relaxed);
-        if open >= shared.config.connections_max && !door.admin {
+        if open >= shared.config.connections_max && !admin && !self.make_room(now) {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
             say_no_room(&socket);
             counters.turned_away.up();
             return true;
         }
-        let (admin, until) = (door.admin, now + self.tunables.idle_timeout);
+        let until = now + self.tunables.idle_timeout;
         let epoll = &self.epoll;
         let mut added = Ok(());
         let id = self.connections.insert(|id| {
@@ -206,6 +207,19 @@ impl Worker {
                 self.turn(id, now, |_, _| Fate::Close);
             }
         }
+        true
+    }
+
+    /// Closes the one that has been idle longest; false if none is.
+    fn make_room(&mut self, now: Instant) -> bool {
+        let ids = self.connections.ids();
+        let idle = ids.into_iter().filter_map(|id| {
+            let until = self.connections.get_mut(id).and_then(|one| one.idle_until());
+            until.map(|until| (until, id))
+        });
+        let Some((_, id)) = idle.min_by_key(|(until, _)| *until) else { return false };
+        self.shared.counters[self.number].evicted.up();
+        self.turn(id, now, |_, _| Fate::Close);
         true
     }
 

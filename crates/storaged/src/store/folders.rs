@@ -1,7 +1,7 @@
 //! The folders of the tree: opened without following links, made durably.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, fsync, mkdirat, openat2, unlinkat};
@@ -23,16 +23,38 @@ pub struct Folders {
     ///
     /// A folder that is merely there is not enough: another PUT may have made it a moment ago
     /// and not yet have synced its parent, or a process that died before it could.
+    ///
+    /// Whoever takes a folder away forgets it first, so a folder that is there and is still
+    /// remembered once it is open is durable.
     durable: Mutex<HashSet<String>>,
-    /// Held by those who make folders, and alone by who takes one away: what is remembered as
-    /// durable is there.
-    changing: RwLock<()>,
+    /// Folders that somebody is making, with those above them: they are not taken away meanwhile.
+    /// Locked while one is taken away, and never while a disk syncs: deep keys make nobody wait.
+    wanted: Mutex<Vec<String>>,
+}
+
+/// A folder that is being made.
+struct Wanted<'f> {
+    folders: &'f Folders,
+    path: &'f str,
+}
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        let mut wanted = lock(&self.folders.wanted);
+        if let Some(at) = wanted.iter().position(|path| path == self.path) {
+            wanted.swap_remove(at);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Folders {
     /// The tree below `root`.
     pub fn new(root: OwnedFd) -> Folders {
-        Folders { root, durable: Mutex::default(), changing: RwLock::default() }
+        Folders { root, durable: Mutex::default(), wanted: Mutex::default() }
     }
 
     /// The folder of all objects.
@@ -71,12 +93,20 @@ impl Folders {
     ///
     /// Which call failed, and for what.
     pub fn ensure(&self, path: &str) -> Result<OwnedFd, StoreError> {
-        let _there = self.changing.read().unwrap_or_else(PoisonError::into_inner);
         let open = |path: &str| {
             self.open_folder(path).map_err(|errno| StoreError::os("open folder", path, errno))
         };
-        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-        for end in ends.filter(|end| *end > 0) {
+        if path.is_empty() {
+            return open(path);
+        }
+        if let Ok(folder) = self.open_folder(path)
+            && self.is_durable(path)
+        {
+            return Ok(folder);
+        }
+        lock(&self.wanted).push(path.to_owned());
+        let _wanted = Wanted { folders: self, path };
+        for end in path.match_indices('/').map(|(at, _)| at).chain([path.len()]) {
             let folder = &path[..end];
             if self.is_durable(folder) {
                 continue;
@@ -104,34 +134,50 @@ impl Folders {
     /// are gone need not be durable: an empty folder is no object. Who has it open to put
     /// something there is told that it is gone, and makes it anew.
     pub fn prune(&self, mut path: &str) {
-        while !path.is_empty() && self.is_empty(path) {
-            let _alone = self.changing.write().unwrap_or_else(PoisonError::into_inner);
+        while !path.is_empty() {
             let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-            let Ok(parent) = self.open_folder(above) else { return };
-            self.durable.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
-            if unlinkat(&parent, name, AtFlags::REMOVEDIR).is_err() {
-                return;
+            match self.is_empty(path) {
+                Ok(true) if self.take_away(path, above, name) => {}
+                // A PUT that failed may not have come so far.
+                Err(Errno::NOENT) => {}
+                _ => return,
             }
             path = above;
         }
     }
 
-    fn is_empty(&self, path: &str) -> bool {
-        let Ok(mut entries) = self.open_folder(path).and_then(Dir::new) else { return false };
-        entries.all(|entry| {
+    fn take_away(&self, path: &str, above: &str, name: &str) -> bool {
+        let wanted = lock(&self.wanted);
+        // Who makes it puts something there, or takes it away after all.
+        if wanted.iter().any(|one| is_on_the_way(path, one)) {
+            return false;
+        }
+        let Ok(parent) = self.open_folder(above) else { return false };
+        lock(&self.durable).remove(path);
+        unlinkat(&parent, name, AtFlags::REMOVEDIR).is_ok()
+    }
+
+    fn is_empty(&self, path: &str) -> Result<bool, Errno> {
+        let mut entries = self.open_folder(path).and_then(Dir::new)?;
+        Ok(entries.all(|entry| {
             entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
-        })
+        }))
     }
 
     fn is_durable(&self, folder: &str) -> bool {
-        self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder)
+        lock(&self.durable).contains(folder)
     }
 
     fn remember(&self, folder: &str) {
-        let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut durable = lock(&self.durable);
         if durable.len() >= REMEMBERED {
             durable.clear();
         }
         durable.insert(folder.to_owned());
     }
+}
+
+/// Whether a folder is that path, or above it.
+fn is_on_the_way(folder: &str, path: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

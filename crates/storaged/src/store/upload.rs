@@ -19,9 +19,9 @@ use crate::condition::{Conditions, Current};
 use crate::fault::{Step, point};
 use crate::key::Key;
 
-/// What is reserved for a body before it comes: enough for large extents, and little to be had for
-/// a promise.
-const RESERVE_BYTES: u64 = 8 << 20;
+/// The most that is reserved for what has not come of a body: enough for large extents. Below that
+/// it is as much as has come, so that a promise alone takes nothing from others.
+const AHEAD_BYTES_MAX: u64 = 8 << 20;
 
 /// How often an object's folder may be taken away under it, by deletes of the last in it.
 const PLACE_TRIES: u32 = 16;
@@ -87,7 +87,6 @@ impl Upload {
         } else if let Some(length) = length.filter(|length| *length > 0) {
             upload.length = length;
             upload.check_room()?;
-            upload.reserve(0)?;
         }
         Ok(upload)
     }
@@ -106,12 +105,12 @@ impl Upload {
         Ok(())
     }
 
-    /// Reserves room for `bytes` and for some of what follows, in steps.
+    /// Reserves room for the first `bytes`, which are here, and for some of what follows.
     fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
-        if self.reserved >= self.length || bytes < self.reserved {
+        if self.reserved >= self.length || bytes <= self.reserved {
             return Ok(());
         }
-        let until = (bytes + RESERVE_BYTES).min(self.length);
+        let until = (bytes + bytes.min(AHEAD_BYTES_MAX)).min(self.length);
         let (from, len) = (self.reserved, until - self.reserved);
         let result = point(Step::PutReserve)
             .and_then(|()| fallocate(&self.file, FallocateFlags::KEEP_SIZE, from, len));

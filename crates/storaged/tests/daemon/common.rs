@@ -21,6 +21,16 @@ pub fn program() -> Command {
     command
 }
 
+/// Whether this build obeys STORAGED_FAULT; where it does not, a test that wants it says so.
+pub fn has_fault_points() -> bool {
+    let words = program().arg("--capabilities").output().unwrap().stdout;
+    let has = String::from_utf8(words).unwrap().lines().any(|word| word == "fault-points");
+    if !has {
+        eprintln!("skipped: this build has no fault points (feature fault-points)");
+    }
+    has
+}
+
 /// A folder for a daemon: in memory where there is such a place, since most tests ask what is
 /// there after a crash of the process, not of the machine, and would wait for a disk for nothing.
 pub fn scratch() -> tempfile::TempDir {
@@ -53,7 +63,8 @@ impl Daemon {
             .arg(format!("unix:{}", unix.display()))
             .arg("--data")
             .arg(dir.join("data"))
-            .args(["--log-level", "debug", "--workers", "2"])
+            .args(["--log-level", "debug"])
+            .args(if args.contains(&"--workers") { &[][..] } else { &["--workers", "2"] })
             .args(args)
             .stdout(Stdio::piped())
             .stderr(stderr);
@@ -84,6 +95,18 @@ impl Daemon {
         let text = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = text.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    }
+
+    /// Descriptors that it has open.
+    pub fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+    }
+
+    /// Ticks of a CPU that it has used, a hundredth of a second each.
+    pub fn cpu_ticks(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let fields = text.rsplit(')').next().unwrap().split_whitespace().skip(11);
+        fields.take(2).map(|field| field.parse::<u64>().unwrap()).sum()
     }
 
     pub fn client(&self) -> Client {
@@ -341,4 +364,13 @@ pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
 /// Bytes that zstd makes less of.
 pub fn text(seed: u64, count: usize) -> Vec<u8> {
     bytes(seed, count).iter().map(|byte| b'a' + byte % 4).collect()
+}
+
+/// Folders below the objects'.
+pub fn folders(daemon: &Daemon) -> usize {
+    fn count(path: &std::path::Path) -> usize {
+        let below = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+        below.filter(|path| path.is_dir()).map(|path| 1 + count(&path)).sum()
+    }
+    count(&daemon.data().join("objects"))
 }

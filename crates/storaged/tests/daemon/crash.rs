@@ -9,19 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{fs, thread};
 
-use crate::common::{Client, Daemon, bytes, fsck, program, scratch};
+use crate::common::{Client, Daemon, bytes, folders, fsck, has_fault_points, scratch};
 
 /// More steps than any change has.
 const STEPS_MAX: u64 = 60;
-
-fn has_fault_points() -> bool {
-    let words = program().arg("--capabilities").output().unwrap().stdout;
-    let has = String::from_utf8(words).unwrap().lines().any(|word| word == "fault-points");
-    if !has {
-        eprintln!("skipped: this build has no fault points (feature fault-points)");
-    }
-    has
-}
 
 /// A change to one key, and what is there before it.
 #[derive(Debug, Clone, Copy)]
@@ -195,6 +186,12 @@ fn the_disk_fails_at_every_step() {
                 assert!(done || got == Some(status), "{what}: {got:?}");
                 // The same daemon goes on, and a later one finds the same.
                 check(&daemon, &change, done, &what);
+                if !done
+                    && change.before.is_none()
+                    && stored(&mut daemon.client(), change.key).is_none()
+                {
+                    assert_eq!(folders(&daemon), 0, "{what}");
+                }
                 let now = stored(&mut daemon.client(), change.key);
                 daemon.kill();
                 let daemon = Daemon::start(dir.path(), &[]);

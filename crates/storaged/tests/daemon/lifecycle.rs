@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use crate::common::{Daemon, PATIENCE, bytes, program, scratch};
+use crate::common::{Daemon, PATIENCE, bytes, folders, has_fault_points, program, scratch};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
 #[test]
@@ -202,7 +202,13 @@ fn too_few_descriptors() {
         assert!(Instant::now() < until);
         std::thread::sleep(Duration::from_millis(10));
     }
+    // It uses what it can get of two CPUs if it spins, and next to nothing if it does not: how busy
+    // the machine is makes neither more.
+    let before = daemon.cpu_ticks();
     std::thread::sleep(Duration::from_secs(1));
+    let (ticks, open) = (daemon.cpu_ticks() - before, daemon.descriptors());
+    println!("out of descriptors, {open} open: {ticks} % of a CPU");
+    assert!(ticks < 20, "{ticks} ticks of a hundred");
     assert!(daemon.log().matches("out of descriptors").count() < 40, "it spins");
     while let Some(mut client) = clients.pop() {
         clients.truncate(clients.len().saturating_sub(1));
@@ -257,14 +263,31 @@ fn a_head_alone_reserves_little_of_the_disk() {
         assert_eq!(client.response("PUT").unwrap().status, 100);
         clients.push(client);
     }
-    let held: u64 = fs::read_dir(daemon.data().join("temporary"))
-        .unwrap()
-        .map(|file| {
-            std::os::unix::fs::MetadataExt::blocks(&file.unwrap().metadata().unwrap()) * 512
-        })
-        .sum();
-    println!("ten heads that promise 1 GiB each have reserved {held} bytes");
-    assert!(held <= 10 * (9 << 20), "{held}");
+    let held = || -> u64 {
+        let files = fs::read_dir(daemon.data().join("temporary")).unwrap();
+        files
+            .map(|file| {
+                std::os::unix::fs::MetadataExt::blocks(&file.unwrap().metadata().unwrap()) * 512
+            })
+            .sum()
+    };
+    let (promised, sent) = (held(), 1 << 20);
+    for client in &mut clients {
+        client.write(&bytes(1, sent));
+    }
+    let all = clients.len() * sent;
+    let until = Instant::now() + PATIENCE;
+    while daemon.stat()["received_body_bytes"] != all {
+        assert!(Instant::now() < until);
+    }
+    let came = held();
+    println!(
+        "ten heads that promise 1 GiB each have reserved {promised} bytes; with {sent} bytes of each \
+         body, {came}"
+    );
+    assert_eq!(promised, 0);
+    // A block more for each.
+    assert!(came <= 2 * (all as u64 + (clients.len() << 16) as u64), "{came}");
 }
 
 /// One reader takes all of the memory for decoded objects, and reads slowly but steadily.
@@ -305,20 +328,26 @@ fn a_slow_reader_of_a_decoded_object_does_not_keep_the_memory_from_others() {
 #[test]
 fn more_connections_than_are_wanted() {
     let dir = scratch();
-    let daemon = Daemon::start(dir.path(), &["--connections-max", "3"]);
-    let held: Vec<_> = (0..3)
-        .map(|_| {
-            let mut client = daemon.client();
-            assert_eq!(client.get("/x").status, 404);
-            client
-        })
-        .collect();
+    let daemon = Daemon::start(dir.path(), &["--connections-max", "3", "--workers", "1"]);
+    let mut held: Vec<_> = (0..3).map(|_| daemon.client()).collect();
+    for client in &mut held {
+        assert_eq!(client.get("/x").status, 404);
+        // In the middle of something, so that they make no room.
+        client.write(b"GET /x HTTP/1.1\r\n");
+    }
     let got = daemon.client().get("/x");
     assert_eq!((got.status, got.header("retry-after")), (503, Some("1")));
-    drop(held);
-    let until = Instant::now() + PATIENCE;
-    while daemon.client().get("/x").status != 404 {
-        assert!(Instant::now() < until);
+    let mut last = held.pop().unwrap();
+    last.write(b"Host: h\r\n\r\n");
+    assert_eq!(last.response("GET").unwrap().status, 404);
+    // That one is idle now.
+    for _ in 0..5 {
+        assert_eq!(daemon.client().get("/x").status, 404);
+    }
+    last.assert_ended();
+    for client in &mut held {
+        client.write(b"Host: h\r\n\r\n");
+        assert_eq!(client.response("GET").unwrap().status, 404);
     }
 }
 
@@ -391,15 +420,6 @@ fn a_socket_in_the_way() {
     assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{got}");
 }
 
-/// Folders below the objects'.
-fn folders(daemon: &Daemon) -> usize {
-    fn count(path: &std::path::Path) -> usize {
-        let below = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-        below.filter(|path| path.is_dir()).map(|path| 1 + count(&path)).sum()
-    }
-    count(&daemon.data().join("objects"))
-}
-
 #[test]
 fn folders_go_with_their_last_object_and_keys_are_not_deep() {
     let dir = scratch();
@@ -442,4 +462,42 @@ fn a_folder_that_goes_takes_no_object_along() {
         }
     });
     assert_eq!(folders(&daemon), 0);
+}
+
+/// The disk does not answer those who make folders. Others change what is there, and take folders
+/// away, all the same.
+#[test]
+fn who_makes_folders_makes_nobody_else_wait() {
+    if !has_fault_points() {
+        return;
+    }
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    for path in ["/here/a", "/here/b", "/gone/a"] {
+        assert_eq!(daemon.client().put(path, b"x").status, 201);
+    }
+    daemon.kill();
+    let daemon = Daemon::start_with(dir.path(), &[], |command| {
+        command.env("STORAGED_FAULT", "stall@put.make_folder");
+    });
+    let mut stuck: Vec<_> = (0..8).map(|_| daemon.client()).collect();
+    for (at, client) in stuck.iter_mut().enumerate() {
+        client.write(
+            format!("PUT /d{at}/e/f HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx").as_bytes(),
+        );
+    }
+    let until = Instant::now() + PATIENCE;
+    while daemon.stat()["received_body_bytes"] != stuck.len() {
+        assert!(Instant::now() < until);
+    }
+    let mut client = daemon.client();
+    for at in 0..20 {
+        assert_eq!(client.put("/small", &bytes(at, 10)).status, if at == 0 { 201 } else { 204 });
+        assert_eq!(client.get("/here/a").body, b"x");
+    }
+    for path in ["/here/a", "/here/b", "/gone/a"] {
+        assert_eq!(client.delete(path).status, 204);
+    }
+    assert_eq!(folders(&daemon), 0);
+    daemon.kill();
 }

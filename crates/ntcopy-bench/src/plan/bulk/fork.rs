@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use ntcopy_record::Params;
+
 use super::{BulkPlanError, Room, check_pages, check_pairs, cpus, or};
 use crate::experiment::pages::{ForkMode, ForkSettings, NAME, PAGE_BYTES, Use, User, defaults};
-use crate::record::Params;
 
 /// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ntcopy_record::units::Bytes;
+
 use super::{
     BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
     cpus, or, too_little_memory, ways,
@@ -9,7 +11,6 @@ use super::{
 use crate::experiment::bulk::{Heat, Task, Way};
 use crate::experiment::memcpy::{Settings, defaults};
 use crate::experiment::pages::PAGE_BYTES;
-use crate::units::Bytes;
 
 /// Makes the plan. `tuned_threshold_bytes` is the C library's corrected threshold, where there is
 /// one.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ntcopy_record::Params;
+use ntcopy_record::units::Bytes;
 use serde_json::Value;
 
 use crate::experiment::retention::copies::{CopyMode, Settings, Victim};
 use crate::experiment::retention::{LINE_BYTES, defaults};
-use crate::record::Params;
-use crate::units::Bytes;
 
 /// A copy larger than this would make the steps of the offered rate coarse.
 const MOST_OBJECT_BYTES: u64 = 16 << 20;

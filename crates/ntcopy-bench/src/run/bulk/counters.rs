@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::hardware::{Hardware, is_mark};
+use ntcopy_record::{COUNTED_PERMILLE, is_counting_mark};
+
+use crate::hardware::Hardware;
 
 /// Counts, by name, with their marks.
 pub type Counts = BTreeMap<String, u64>;
@@ -46,7 +48,7 @@ impl<'a> Counting<'a> {
 pub fn total(threads: &[&Counts]) -> Counts {
     let mut total = Counts::new();
     let Some(first) = threads.first() else { return total };
-    for name in first.keys().filter(|name| !is_mark(name)) {
+    for name in first.keys().filter(|name| !is_counting_mark(name)) {
         let counts: Vec<u64> =
             threads.iter().filter_map(|counts| counts.get(name).copied()).collect();
         if counts.len() == threads.len() {
@@ -54,7 +56,7 @@ pub fn total(threads: &[&Counts]) -> Counts {
         }
     }
     for (name, permille) in threads.iter().flat_map(|counts| counts.iter()) {
-        if is_mark(name) && total.keys().any(|of| is_mark_of(name, of)) {
+        if is_counting_mark(name) && total.keys().any(|of| is_mark_of(name, of)) {
             let worst = total.get(name).map_or(*permille, |other| *other.min(permille));
             total.insert(name.clone(), worst);
         }
@@ -63,7 +65,7 @@ pub fn total(threads: &[&Counts]) -> Counts {
 }
 
 fn is_mark_of(mark: &str, name: &str) -> bool {
-    mark.strip_prefix(name).is_some_and(|rest| rest == crate::hardware::COUNTED_PERMILLE)
+    mark.strip_prefix(name).is_some_and(|rest| rest == COUNTED_PERMILLE)
 }
 
 #[cfg(test)]

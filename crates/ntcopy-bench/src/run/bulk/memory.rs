@@ -4,10 +4,10 @@ use std::fs;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 use ntcopy::cpu::Cpu;
+use ntcopy_record::units::Bytes;
 
 use crate::plan::bulk::Room;
 use crate::run::{Failure, cpus, pattern};
-use crate::units::Bytes;
 
 /// The pattern of what is copied from.
 pub const SEED: u64 = 7;

@@ -74,6 +74,7 @@ impl Look {
     }
 
     /// The same of bytes that lie elsewhere.
+    #[cfg(feature = "tls")]
     pub(super) fn compare_piece(
         &mut self,
         number: u32,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::client::{Look, SocketClient};
 use super::load::{Meter, Window};
-use super::quic::QuicClient;
 use super::stack::Running;
+use super::tls::QuicClient;
 use crate::plan::http::HttpCell;
 use crate::run::schedule::Schedule;
 use crate::run::{Failure, Stop};

@@ -18,7 +18,7 @@ use self::drive::Drive;
 use super::client::Look;
 use super::data;
 use super::load::{Meter, Window};
-use super::tls::NAME;
+use super::tls::{NAME, QuicConfig};
 use super::wire::Target;
 use crate::plan::http::HttpCell;
 use crate::run::schedule::Schedule;
@@ -46,7 +46,7 @@ impl QuicClient {
     /// Connects as often as the cell says.
     pub fn connect(
         target: Target,
-        config: quinn::ClientConfig,
+        config: QuicConfig,
         cell: &HttpCell,
         stop: &Stop,
     ) -> Result<QuicClient, Failure> {

@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use ntcopy_record::units::Bytes;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::run::Failure;
-use crate::units::Bytes;
 
 /// A file system in memory, where there is one: a disk is not what is measured.
 const MEMORY: &str = "/dev/shm";

@@ -9,7 +9,7 @@ use super::data::{Data, LOOPBACK, free_address};
 use super::links::Link;
 use super::load::CpuNs;
 use super::programs::Program;
-use super::tls::Certificate;
+use super::tls::{self, Certificate, QuicConfig};
 use super::wire::Target;
 use super::{ours, theirs};
 use crate::experiment::Mode;
@@ -65,6 +65,9 @@ impl Setup<'_> {
 ///
 /// The question could not be put.
 pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> {
+    if let Some(why) = tls::MISSING.filter(|_| scheme != Scheme::Plain) {
+        return Ok(Some(why.to_owned()));
+    }
     for program in Program::of(way.stack) {
         let path = match program.find() {
             Ok(path) => path,
@@ -124,7 +127,7 @@ pub struct Running {
     proxy: Daemon,
     backend: Daemon,
     target: Target,
-    quic: Option<quinn::ClientConfig>,
+    quic: Option<QuicConfig>,
     ourselves: CpuClock,
 }
 
@@ -134,6 +137,8 @@ impl Running {
     /// # Errors
     ///
     /// One of them did not come up.
+    // Without TLS there never is a certificate.
+    #[cfg_attr(not(feature = "tls"), allow(unreachable_code))]
     pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
         let between = setup.between()?;
         let [proxy, backend] = Program::of(setup.way.stack);
@@ -161,7 +166,7 @@ impl Running {
         if setup.plan.scheme != Scheme::H3 {
             proxy.wait_for(&front, setup.patience, stop)?;
         }
-        let tls = setup.certificate.map(|made| std::sync::Arc::clone(&made.client));
+        let tls = setup.certificate.map(|made| made.client.clone());
         let quic = match (setup.plan.scheme, setup.certificate) {
             (Scheme::H3, Some(made)) => Some(made.quic.clone()),
             _ => None,
@@ -189,7 +194,7 @@ impl Running {
     }
 
     /// What its clients need for HTTP/3, if that is what they speak.
-    pub(super) fn quic(&self) -> Option<quinn::ClientConfig> {
+    pub(super) fn quic(&self) -> Option<QuicConfig> {
         self.quic.clone()
     }
 

@@ -1,16 +1,32 @@
 //! A certificate for an afternoon, and clients that believe it.
 
 use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicClientConfig;
+use rustix::io::Errno;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
+use super::wire::{Got, errno};
 use crate::run::Failure;
 
+pub use super::quic::QuicClient;
+
+/// Why TLS and HTTP/3 are not to be had in this program, if so.
+pub const MISSING: Option<&str> = None;
+
+/// How a client speaks TLS.
+pub type TlsConfig = Arc<ClientConfig>;
+/// How a client speaks HTTP/3.
+pub type QuicConfig = quinn::ClientConfig;
+
+/// Plaintext goes over the same few pages again and again.
+pub const TLS_PIECE_BYTES: usize = 64 << 10;
 /// The name that the certificate is for.
 pub const NAME: &str = "localhost";
 /// Other modes are measured for so long at most while a connection is silent.
@@ -26,9 +42,9 @@ pub struct Certificate {
     /// Both in one file, as HAProxy wants them.
     pub both: PathBuf,
     /// For clients that speak HTTP/1.1.
-    pub client: Arc<ClientConfig>,
+    pub client: TlsConfig,
     /// For clients that speak HTTP/3.
-    pub quic: quinn::ClientConfig,
+    pub quic: QuicConfig,
 }
 
 impl Certificate {
@@ -87,8 +103,70 @@ fn quic(config: ClientConfig) -> Result<quinn::ClientConfig, String> {
     Ok(config)
 }
 
+/// A TLS session and its socket.
+pub struct TlsWire {
+    socket: TcpStream,
+    session: ClientConnection,
+}
+
+impl TlsWire {
+    /// Shakes hands.
+    pub fn open(
+        mut socket: TcpStream,
+        config: &TlsConfig,
+        patience: Duration,
+    ) -> Result<TlsWire, Failure> {
+        let failed = |what: String| Failure::Answer(format!("the TLS handshake failed: {what}"));
+        let name = server_name().map_err(failed)?;
+        let mut session =
+            ClientConnection::new(Arc::clone(config), name).map_err(|e| failed(e.to_string()))?;
+        for set in [TcpStream::set_read_timeout, TcpStream::set_write_timeout] {
+            set(&socket, Some(patience)).map_err(Failure::io("cannot set a time-out"))?;
+        }
+        while session.is_handshaking() {
+            session.complete_io(&mut socket).map_err(|e| failed(e.to_string()))?;
+        }
+        Ok(TlsWire { socket, session })
+    }
+
+    /// Below the session.
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// Sends a request.
+    pub fn send(&mut self, request: &[u8]) -> std::io::Result<usize> {
+        self.session.writer().write_all(request)?;
+        while self.session.wants_write() {
+            self.session.write_tls(&mut self.socket)?;
+        }
+        Ok(request.len())
+    }
+
+    /// Reads what is there, deciphered.
+    pub fn read(&mut self, into: &mut [u8]) -> Result<Got, Errno> {
+        loop {
+            match self.session.reader().read(into) {
+                Ok(0) => return Ok(Got::End),
+                Ok(bytes) => return Ok(Got::Bytes(bytes)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Got::End),
+                Err(error) => return Err(errno(error)),
+            }
+            match self.session.read_tls(&mut self.socket) {
+                Ok(0) => return Ok(Got::End),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Got::Blocked),
+                Err(error) => return Err(errno(error)),
+            }
+            // A record that can't be deciphered is no byte that was sent.
+            self.session.process_new_packets().map_err(|_| Errno::BADMSG)?;
+        }
+    }
+}
+
 /// The name that a client asks for.
-pub fn server_name() -> Result<ServerName<'static>, String> {
+fn server_name() -> Result<ServerName<'static>, String> {
     ServerName::try_from(NAME).map_err(|error| error.to_string())
 }
 

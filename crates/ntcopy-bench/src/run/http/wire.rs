@@ -1,16 +1,13 @@
 //! A client's connection, plain or through TLS.
 
-use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustls::{ClientConfig, ClientConnection};
 
-use super::tls;
+use super::tls::{TLS_PIECE_BYTES, TlsConfig, TlsWire};
 use crate::run::Failure;
 
 /// Where clients go.
@@ -19,7 +16,7 @@ pub struct Target {
     /// The proxy's address.
     pub address: SocketAddr,
     /// How TLS is spoken, if it is.
-    pub tls: Option<Arc<ClientConfig>>,
+    pub tls: Option<TlsConfig>,
     /// How long a connection, and its handshake, may take.
     pub patience: Duration,
 }
@@ -43,12 +40,6 @@ pub enum Wire {
     Tls(Box<TlsWire>),
 }
 
-/// A TLS session and its socket.
-pub struct TlsWire {
-    socket: TcpStream,
-    session: ClientConnection,
-}
-
 impl Wire {
     /// Connects, and shakes hands.
     pub fn open(target: &Target) -> Result<Wire, Failure> {
@@ -58,7 +49,7 @@ impl Wire {
         socket.set_nodelay(true).map_err(Failure::io("cannot set TCP_NODELAY"))?;
         let wire = match &target.tls {
             None => Wire::Plain(socket),
-            Some(config) => Wire::Tls(Box::new(shake_hands(socket, config, target.patience)?)),
+            Some(config) => Wire::Tls(Box::new(TlsWire::open(socket, config, target.patience)?)),
         };
         let socket = wire.socket();
         socket.set_nonblocking(true).map_err(Failure::io("cannot set O_NONBLOCK"))?;
@@ -68,7 +59,7 @@ impl Wire {
     fn socket(&self) -> &TcpStream {
         match self {
             Wire::Plain(socket) => socket,
-            Wire::Tls(wire) => &wire.socket,
+            Wire::Tls(wire) => wire.socket(),
         }
     }
 
@@ -114,7 +105,7 @@ impl Wire {
                 matches!(recv(socket, &mut [0; 1], flags), Err(Errno::AGAIN))
             }
             // Tickets may come at any time.
-            Wire::Tls(wire) => !matches!(recv(&wire.socket, &mut [0; 1], flags), Ok((0, _))),
+            Wire::Tls(wire) => !matches!(recv(wire.socket(), &mut [0; 1], flags), Ok((0, _))),
         }
     }
 }
@@ -123,57 +114,6 @@ impl AsFd for Wire {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket().as_fd()
     }
-}
-
-/// Plaintext goes over the same few pages again and again.
-const TLS_PIECE_BYTES: usize = 64 << 10;
-
-impl TlsWire {
-    fn send(&mut self, request: &[u8]) -> std::io::Result<usize> {
-        self.session.writer().write_all(request)?;
-        while self.session.wants_write() {
-            self.session.write_tls(&mut self.socket)?;
-        }
-        Ok(request.len())
-    }
-
-    fn read(&mut self, into: &mut [u8]) -> Result<Got, Errno> {
-        loop {
-            match self.session.reader().read(into) {
-                Ok(0) => return Ok(Got::End),
-                Ok(bytes) => return Ok(Got::Bytes(bytes)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Got::End),
-                Err(error) => return Err(errno(error)),
-            }
-            match self.session.read_tls(&mut self.socket) {
-                Ok(0) => return Ok(Got::End),
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Got::Blocked),
-                Err(error) => return Err(errno(error)),
-            }
-            // A record that can't be deciphered is no byte that was sent.
-            self.session.process_new_packets().map_err(|_| Errno::BADMSG)?;
-        }
-    }
-}
-
-fn shake_hands(
-    mut socket: TcpStream,
-    config: &Arc<ClientConfig>,
-    patience: Duration,
-) -> Result<TlsWire, Failure> {
-    let failed = |what: String| Failure::Answer(format!("the TLS handshake failed: {what}"));
-    let name = tls::server_name().map_err(failed)?;
-    let mut session =
-        ClientConnection::new(Arc::clone(config), name).map_err(|e| failed(e.to_string()))?;
-    for set in [TcpStream::set_read_timeout, TcpStream::set_write_timeout] {
-        set(&socket, Some(patience)).map_err(Failure::io("cannot set a time-out"))?;
-    }
-    while session.is_handshaking() {
-        session.complete_io(&mut socket).map_err(|e| failed(e.to_string()))?;
-    }
-    Ok(TlsWire { socket, session })
 }
 
 fn got(result: Result<usize, Errno>) -> Result<Got, Errno> {
@@ -185,6 +125,6 @@ fn got(result: Result<usize, Errno>) -> Result<Got, Errno> {
     }
 }
 
-fn errno(error: std::io::Error) -> Errno {
+pub fn errno(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 use ntcopy::{Hints, Path};
+use ntcopy_record::units::Bytes;
 
 use super::super::{Failure, Stop, pattern};
 use super::nanos;
 use super::pace::Window;
 use crate::experiment::retention::copies::CopyMode;
-use crate::units::Bytes;
 
 /// The source's pattern.
 const SEED: u64 = 1 << 41;

@@ -1,14 +1,15 @@
 //! Measuring one cell of copies or fills.
 
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Cell, Line, Params, RunError, Sample, Unavailable};
+
 use super::super::{Progress, WriteError, Writer};
 use super::{Options, Workers};
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::plan::group_order;
-use crate::record::{Cell, Line, Params, RunError, Sample, Unavailable};
 use crate::run::bulk::{Timing, Worker};
 use crate::run::{Failure, Stop};
-use crate::units::Bytes;
 
 /// How a cell ended.
 pub enum Ended {

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Line, Sample};
+
 use super::{Bench, Halt, Lane, Served};
 use crate::experiment::Mode;
 use crate::experiment::http::Way;
 use crate::plan::group_order;
 use crate::plan::http::{HttpCell, HttpForm};
-use crate::record::{Line, Sample};
 use crate::run::Failure;
 use crate::run::http::{Client, Look, Meter, Proof, Running, Schedule, Walking, Window};
 use crate::sample::{Progress, Writer};
-use crate::units::Bytes;
 
 /// A cell being measured.
 pub struct CellRun<'a> {

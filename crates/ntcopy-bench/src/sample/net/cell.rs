@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Line, Sample};
+
 use super::{Bench, Halt, Lined, end_all};
 use crate::plan::group_order;
 use crate::plan::net::{LoadForm, NetCell};
-use crate::record::{Line, Sample};
 use crate::run::Failure;
 use crate::run::net::{NetClient, Schedule, Traffic, Window};
 use crate::sample::{Progress, Writer};
-use crate::units::Bytes;
 
 /// Before anything is timed, so many messages of each connection are compared.
 const CHECKED_ROUNDS: u32 = 3;

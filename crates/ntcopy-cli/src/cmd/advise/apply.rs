@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ntcopy_bench::advice::Advice;
-use ntcopy_bench::durable;
+use ntcopy_record::advice::Advice;
+use ntcopy_record::durable;
 use ntcopy_report::advice::dropins::{self, DropIn, MARK};
 
 use crate::cmd::{NOT_AVAILABLE, report};

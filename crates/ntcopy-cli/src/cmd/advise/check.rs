@@ -8,10 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::advice::{Advice, Check, Judged, Target, judge, most_valuable};
 use ntcopy_bench::machine;
-use ntcopy_bench::record::Record;
 use ntcopy_bench::run::{Failure, Stop};
+use ntcopy_record::Record;
+use ntcopy_record::advice::{Advice, Check, Judged, Target, judge, most_valuable};
 use ntcopy_report::advice as show;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

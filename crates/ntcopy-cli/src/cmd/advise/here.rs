@@ -4,11 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use ntcopy::libc::Tunables;
 use ntcopy::policy::NEVER;
 use ntcopy::profile::{self, Profile};
-use ntcopy_bench::advice::{ProfileFacts, Target};
 use ntcopy_bench::machine;
+use ntcopy_record::advice::{ProfileFacts, Target, Tunables};
 
 /// This machine. A profile that was named has to be usable; the library's own is left out, with a
 /// note, if it is not.
@@ -23,9 +22,13 @@ pub fn this(named: Option<&Path>) -> anyhow::Result<Target> {
             }
         },
     };
+    let machine = machine::describe();
     Ok(Target {
-        machine: machine::describe(),
-        tunables: Tunables::detect(),
+        tunables: match ntcopy::libc::printed_tunables() {
+            Some(printed) => Tunables::printed(&printed),
+            None => Tunables::of_release(&machine.libc),
+        },
+        machine,
         profile,
         sysctls: ["ntcopy", "ntcopy_cache_bytes"].map(sysctl),
         devices: devices(),

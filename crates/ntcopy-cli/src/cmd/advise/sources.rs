@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use ntcopy_bench::advice::{self, Source};
-use ntcopy_bench::record::{FILE_NAME, Machine, Record};
 use ntcopy_bench::sample;
+use ntcopy_record::advice::{self, Source};
+use ntcopy_record::{FILE_NAME, Machine, Record};
 
 /// How deep below a folder records are looked for: a date, an experiment, and one to spare.
 pub const DEPTH: usize = 3;

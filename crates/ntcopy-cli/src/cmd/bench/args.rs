@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ntcopy_bench::experiment::{Family, Mode, unix};
 use ntcopy_bench::guest::against::Against;
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::units::Bytes;
 
 use super::against::Boots;
 use super::go::Form;

@@ -10,11 +10,11 @@ use ntcopy::cpu::Cpu;
 use ntcopy::libc::{Libc, corrected_threshold_bytes};
 use ntcopy_bench::experiment::memcpy;
 use ntcopy_bench::plan::bulk::{self, BulkPlan, BulkPlanError, Room};
-use ntcopy_bench::record::{Record, Unavailable};
 use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_bench::sample::bulk::{Options, measure};
 use ntcopy_bench::sample::{MeasureError, Progress};
 use ntcopy_bench::{guest, machine};
+use ntcopy_record::{Record, Unavailable};
 
 pub use self::args::{Common, MemcpyArgs, MemsetArgs, OrderArgs};
 use super::{go, not_a_clock, not_available};

@@ -8,12 +8,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::guest::{self, GuestError, Needs, Request};
+use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, Plan, PlanError};
-use ntcopy_bench::record::{FILE_NAME, Record, Unavailable};
 use ntcopy_bench::run::{self, Failure, Fault, RigOptions, Stop};
 use ntcopy_bench::sample::{self, MeasureError, Options, Outcome, Progress, WriteError};
-use ntcopy_bench::{machine, verdict};
 use ntcopy_kernel::{Kind, Machine};
+use ntcopy_record::verdict;
+use ntcopy_record::{FILE_NAME, Record, Unavailable};
 
 use super::args::Common;
 use super::{not_a_clock, not_available, signalled};

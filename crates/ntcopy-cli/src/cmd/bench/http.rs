@@ -8,9 +8,9 @@ use ntcopy_bench::experiment::http::{
 use ntcopy_bench::guest::Needs;
 use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::http;
-use ntcopy_bench::record::Unavailable;
 use ntcopy_bench::sample;
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::Unavailable;
+use ntcopy_record::units::Bytes;
 
 use super::against::Boots;
 use super::args::Common;

@@ -6,9 +6,9 @@ use ntcopy_bench::experiment::net::{NAME, NetMode, Settings};
 use ntcopy_bench::experiment::{Family, Rate};
 use ntcopy_bench::guest::Needs;
 use ntcopy_bench::plan::net;
-use ntcopy_bench::record::Unavailable;
 use ntcopy_bench::sample;
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::Unavailable;
+use ntcopy_record::units::Bytes;
 
 use super::args::Common;
 use super::whole::Whole;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use ntcopy_bench::experiment::pages::{self, Action, ForkMode, ReadBack, Use, User};
 use ntcopy_bench::plan::bulk;
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::units::Bytes;
 
 use super::args::Common;
 

@@ -8,9 +8,9 @@ use ntcopy_bench::experiment::net::NetMode;
 use ntcopy_bench::experiment::pingpong::{NAME, Settings};
 use ntcopy_bench::guest::Needs;
 use ntcopy_bench::plan::pingpong;
-use ntcopy_bench::record::Unavailable;
 use ntcopy_bench::sample;
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::Unavailable;
+use ntcopy_record::units::Bytes;
 
 use super::args::Common;
 use super::whole::Whole;

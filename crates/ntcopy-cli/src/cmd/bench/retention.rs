@@ -10,11 +10,11 @@ use ntcopy::cpu::Cpu;
 use ntcopy_bench::experiment::retention::{self, copies};
 use ntcopy_bench::experiment::{Family, Mode};
 use ntcopy_bench::plan::retention_copies::{self, CopiesPlan, Here};
-use ntcopy_bench::record::{Record, Unavailable};
 use ntcopy_bench::run::{self, Failure, Fault, RigOptions, Stop};
 use ntcopy_bench::sample::{self, MeasureError, Options, Progress};
-use ntcopy_bench::units::Bytes;
 use ntcopy_bench::{guest, machine, plan};
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Record, Unavailable};
 
 use self::rate::BytesPerSecond;
 use super::args::Common;

@@ -9,11 +9,11 @@ use anyhow::Context as _;
 use ntcopy_bench::guest::{self, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
-use ntcopy_bench::record::{Machine as MachineFacts, Record, Unavailable};
 use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_bench::sample::bulk::Options;
 use ntcopy_bench::sample::{MeasureError, Outcome, Progress};
 use ntcopy_kernel::{Kind, Machine};
+use ntcopy_record::{Machine as MachineFacts, Record, Unavailable};
 
 use super::against::Boots;
 use super::args::Common;

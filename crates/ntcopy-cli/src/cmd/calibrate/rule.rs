@@ -5,11 +5,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use ntcopy_bench::advice::{CacheBytes, Gains, cache_bytes_by};
-use ntcopy_bench::record::Record;
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::sample;
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::Record;
+use ntcopy_record::advice::{CacheBytes, Gains, cache_bytes_by};
+use ntcopy_record::units::Bytes;
 use serde_json::{Value, json};
 
 use crate::cmd::advise::check::until_ended;

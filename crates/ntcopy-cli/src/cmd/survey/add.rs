@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use ntcopy_bench::record::{FILE_NAME, Record};
+use ntcopy_record::{FILE_NAME, Record};
 use ntcopy_survey::engine::frame::{PREFIX, Reader};
 use ntcopy_survey::engine::{Piece, fleet, machine_id};
 use ntcopy_survey::store::{Added, Entry, Origin, Store};

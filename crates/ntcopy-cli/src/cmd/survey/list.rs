@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use ntcopy_bench::record::FILE_NAME;
+use ntcopy_record::FILE_NAME;
 use ntcopy_survey::store::Listed;
 use serde_json::{Value, json};
 

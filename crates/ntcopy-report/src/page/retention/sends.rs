@@ -1,9 +1,9 @@
 //! What sends did to a victim between them, as heat maps: hot sets and sends down, modes across.
 
 use maud::{Markup, html};
-use ntcopy_bench::record::Record;
-use ntcopy_bench::stats::Versus;
-use ntcopy_bench::stats::retention::{Felt, felt};
+use ntcopy_record::Record;
+use ntcopy_record::stats::Versus;
+use ntcopy_record::stats::retention::{Felt, felt};
 
 use super::{frame, in_order, slowed};
 use crate::page::sweep;

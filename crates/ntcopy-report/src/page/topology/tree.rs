@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use ntcopy_bench::record::{CpuList, SharedCaches, Topology};
+use ntcopy_record::{CpuList, SharedCaches, Topology};
 
 use super::cache_name;
 use crate::text;
@@ -119,7 +119,7 @@ impl Thing {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use ntcopy_bench::record::NumaNode;
+    use ntcopy_record::NumaNode;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! Clients and servers: what went through and what it cost, by connections; how long it took, by
 //! percentile.
 
-use ntcopy_bench::record::{Cell, Record};
-use ntcopy_bench::stats::http::{is_open, through, waited};
-use ntcopy_bench::stats::net::exchanged;
-use ntcopy_bench::stats::pingpong::{PERCENTILES, played};
+use ntcopy_record::stats::http::{is_open, through, waited};
+use ntcopy_record::stats::net::exchanged;
+use ntcopy_record::stats::pingpong::{PERCENTILES, played};
+use ntcopy_record::{Cell, Record};
 
 use super::{Built, fitted, groups, ours, panel, theirs};
 use crate::plot::chart::{Axis, Line, Point, rarity};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use ntcopy_bench::experiment::bulk::{Heat, MatrixTask};
 use ntcopy_bench::experiment::{memcpy, memset, order};
-use ntcopy_bench::units::Bytes;
+use ntcopy_record::units::Bytes;
 
 use super::super::go::Form;
 

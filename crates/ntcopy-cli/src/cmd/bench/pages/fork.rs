@@ -9,11 +9,11 @@ use ntcopy_bench::experiment::pages::{ForkMode, NAME};
 use ntcopy_bench::guest::{self, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::bulk::{self, ForkPlan, Room};
-use ntcopy_bench::record::{Record, Unavailable};
 use ntcopy_bench::run::{self, Stop};
 use ntcopy_bench::sample::bulk::Options;
 use ntcopy_bench::sample::{self, Progress};
 use ntcopy_kernel::{Kind, Machine};
+use ntcopy_record::{Record, Unavailable};
 
 use super::super::{go, not_a_clock, not_available, pin};
 use super::PagesArgs;

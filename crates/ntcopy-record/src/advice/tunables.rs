@@ -1,7 +1,9 @@
-//! Which of its thresholds a C library lets somebody else set, and by which names.
+//! The thresholds of a C library that can be set from outside, and their names.
 
-use super::{MEMCPY_TUNABLE, MEMSET_TUNABLE, list_tunables, loader, tunables};
-
+/// The tunable that holds memcpy's threshold.
+const MEMCPY_TUNABLE: &str = "glibc.cpu.x86_non_temporal_threshold";
+/// The tunable that holds memset's threshold.
+const MEMSET_TUNABLE: &str = "glibc.cpu.x86_memset_non_temporal_threshold";
 /// memcpy's tunable before glibc 2.29 renamed the namespace.
 const OLD_MEMCPY_TUNABLE: &str = "glibc.tune.x86_non_temporal_threshold";
 
@@ -39,22 +41,14 @@ impl Tunables {
     pub const NONE: Tunables =
         Tunables { memcpy: None, memset: None, source: "it has no such tunables" };
 
-    /// Those of the C library of this process: its loader's own list, or, where the loader has
-    /// none (before glibc 2.33), what the release is known to have.
-    pub fn detect() -> Tunables {
-        match loader().and_then(|path| list_tunables(&path)) {
-            Some(printed) => Tunables::printed(&printed),
-            None => Tunables::of_release(&format!("{} {}", super::name(), super::version())),
-        }
-    }
-
-    /// Those of a release by its label (`glibc 2.36`), as [`super::Libc::label`] gives it; what
-    /// they hold is not known.
+    /// Those of a release by its label (`glibc 2.36`), as a record has it; what they
+    /// hold is not known.
     ///
     /// From glibc's NEWS and its manual, chapter "Hardware Capability Tunables": the memcpy
     /// tunable since 2.26, in the namespace `glibc.tune` until 2.28; memset's since 2.40. A
     /// distribution may have brought the latter into an older release: ask the loader if it is
     /// there.
+    #[must_use]
     pub fn of_release(label: &str) -> Tunables {
         let release = label.strip_prefix("glibc ").and_then(release);
         let Some(release) = release.filter(|release| *release >= FIRST) else {
@@ -70,20 +64,39 @@ impl Tunables {
         }
     }
 
-    /// Those that the loader's `--list-tunables` printed.
-    fn printed(printed: &str) -> Tunables {
-        let of = |name: &str| {
-            Some(Tunable {
-                name: name.to_owned(),
-                current_bytes: Some(tunables::value(printed, name)?),
-                range_bytes: tunables::range(printed, name),
-            })
-        };
+    /// Those in the output of the dynamic loader's `--list-tunables`, whose lines read
+    /// `glibc.cpu.x86_non_temporal_threshold: 0x7200000 (min: 0x4040, max: 0xfffffffffffffff)`.
+    #[must_use]
+    pub fn printed(printed: &str) -> Tunables {
         Tunables {
-            memcpy: of(MEMCPY_TUNABLE),
-            memset: of(MEMSET_TUNABLE),
+            memcpy: Tunable::printed(printed, MEMCPY_TUNABLE),
+            memset: Tunable::printed(printed, MEMSET_TUNABLE),
             source: "the dynamic loader's --list-tunables",
         }
+    }
+}
+
+impl Tunable {
+    fn printed(printed: &str, name: &str) -> Option<Tunable> {
+        let line = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        Some(Tunable {
+            name: name.to_owned(),
+            current_bytes: Some(number(line.split_whitespace().next()?)?),
+            range_bytes: range(line),
+        })
+    }
+}
+
+/// `(min: 0x4040, max: 0xfffffffffffffff)` at the end of a line.
+fn range(line: &str) -> Option<(u64, u64)> {
+    let (least, most) = line.split_once("(min: ")?.1.strip_suffix(')')?.split_once(", max: ")?;
+    Some((number(least)?, number(most)?))
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
     }
 }
 
@@ -136,14 +149,5 @@ glibc.cpu.x86_non_temporal_threshold: 0x7200000 (min: 0x4040, max: 0xfffffffffff
         assert_eq!(found.memset.unwrap().name, MEMSET_TUNABLE);
         let without = Tunables::printed("glibc.malloc.check: 0 (min: 0, max: 3)\n");
         assert_eq!((without.memcpy, without.memset), (None, None));
-    }
-
-    #[cfg(all(target_env = "gnu", target_arch = "x86_64"))]
-    #[test]
-    fn this_library_has_the_names_of_its_release() {
-        let (here, known) =
-            (Tunables::detect(), Tunables::of_release(&super::super::Libc::detect().label()));
-        let name = |one: Option<Tunable>| one.map(|one| one.name);
-        assert_eq!(name(here.memcpy), name(known.memcpy));
     }
 }

@@ -4,8 +4,6 @@
 //! interleaved with one as it is. The two differ in the sizes between the two thresholds and
 //! nowhere else; only these tell anything.
 
-use ntcopy::libc::Tunable;
-
 use super::check::{Check, distinct};
 use super::copies::l2_bytes;
 use super::pays::spread;
@@ -13,7 +11,7 @@ use super::points::{
     Gain, Point, Question, argument, cells, figure, ids, number, points, sizes, tally, wins_from,
     words,
 };
-use super::{Advice, Decision, Target, Topic, Value};
+use super::{Advice, Decision, Target, Topic, Tunable, Value};
 use crate::record::{Cell, Machine, Record};
 use crate::stats::{THROUGHPUT, Verdict};
 use crate::units::Bytes;

@@ -7,8 +7,8 @@
 mod compact;
 mod congestion;
 mod read;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod topology;
 
 use std::collections::BTreeMap;
@@ -25,6 +25,17 @@ pub const FORMAT: u32 = 2;
 
 /// The name of the file in a record's directory that holds its lines.
 pub const FILE_NAME: &str = "record.jsonl";
+
+/// What follows a hardware counter's name in the name of its mark: the part of the time in which it
+/// counted, in thousandths. Only where that is less than all of it; the count itself is scaled to
+/// the whole time.
+pub const COUNTED_PERMILLE: &str = ":counted_permille";
+
+/// Whether a name among a sample's counters is such a mark, and no counter.
+#[must_use]
+pub fn is_counting_mark(name: &str) -> bool {
+    name.ends_with(COUNTED_PERMILLE)
+}
 
 /// Parameters of a cell, by name: sizes in bytes, counts, names.
 pub type Params = BTreeMap<String, Value>;
@@ -157,7 +168,7 @@ impl Machine {
 }
 
 /// A parameter that is a word, if it is there.
-pub(crate) fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
+pub fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
     params.get(name).and_then(serde_json::Value::as_str)
 }
 

@@ -1,4 +1,4 @@
-use ntcopy::libc::Tunables;
+use super::Tunables;
 
 use super::*;
 use crate::record::testing::{Sketch, record};

@@ -15,14 +15,14 @@ mod points;
 mod sends;
 #[cfg(test)]
 mod tests;
-
-use ntcopy::libc::Tunables;
+mod tunables;
 
 use crate::record::{Machine, Record};
 
 pub use check::{Check, Judged, judge, most_valuable};
 pub use kernel::{CacheBytes, Gains, cache_bytes_by};
 pub use points::Gain;
+pub use tunables::{Tunable, Tunables};
 
 /// What a piece of advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ntcopy_bench::record::{FORMAT, Line, Record};
+use ntcopy_record::{FORMAT, Line, Record};
 use serde_json::Value;
 
 /// The format of the newest release.

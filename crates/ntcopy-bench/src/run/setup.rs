@@ -1,0 +1,37 @@
+//! What a rig is set up with, and what a clocked run of it gives.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A fault that tests ask for, to see that it is noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// One byte of the pattern is turned into another before it is sent.
+    WrongByte,
+}
+
+/// How a rig is set up.
+#[derive(Debug, Clone)]
+pub struct RigOptions {
+    /// The arguments of this program that lead to [`super::reader::main`].
+    pub reader_args: Vec<String>,
+    /// How long neither process may make no progress.
+    pub patience: Duration,
+    /// A fault to cause.
+    pub fault: Option<Fault>,
+}
+
+/// What a clocked run gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clocked {
+    /// Payload bytes: sent, taken, and both the same number.
+    pub bytes: u64,
+    /// Nanoseconds from first byte offered to last byte taken.
+    pub elapsed_ns: u64,
+    /// Nanoseconds of the phases that were clocked on their own.
+    pub phases_ns: BTreeMap<String, u64>,
+    /// What the kernel and the hardware counted meanwhile.
+    pub counters: BTreeMap<String, u64>,
+    /// Figures of parts of the run, in order, by name.
+    pub series: BTreeMap<String, Vec<u64>>,
+}

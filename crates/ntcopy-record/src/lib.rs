@@ -1,0 +1,23 @@
+//! A record on disk, and what can be said of it.
+//!
+//! A record is the seam between measuring and judging. This crate has its types and its format
+//! (`docs/FORMAT.md`), and pure functions of records: [`stats`], [`verdict`], [`compare`] and
+//! [`advice`] need neither the machine nor the code that measured. [`units`] are those of records
+//! and command lines; [`durable`] makes folders that outlast a loss of power.
+
+pub mod advice;
+pub mod compare;
+pub mod durable;
+pub mod random;
+mod record;
+pub mod stats;
+pub mod units;
+pub mod verdict;
+
+#[cfg(any(test, feature = "testing"))]
+pub use record::testing;
+pub use record::{
+    COUNTED_PERMILLE, Cache, Cell, CpuList, End, FILE_NAME, FORMAT, HardwareCounter, Header, Line,
+    Machine, NoCpuList, NumaNode, Params, ReadError, Record, RunError, Sample, SharedCaches,
+    Topology, Unavailable, is_counting_mark,
+};
