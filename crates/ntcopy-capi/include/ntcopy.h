@@ -103,7 +103,7 @@ typedef uint32_t ntcopy_path;
 
 /*
  * "libc", "avx512-nt", "movnti+t0+4x64", ...: the instructions, how the source
- * was prefetched, and how many pages were taken in turn, by how many bytes. The
+ * was read, and how many pages were taken in turn, by how many bytes. The
  * text is static. NULL for a number that is no path.
  */
 const char *ntcopy_path_name(ntcopy_path path);
@@ -111,7 +111,10 @@ const char *ntcopy_path_name(ntcopy_path path);
 /* 1 if the stores went past the caches, and so want a fence; else 0. */
 int ntcopy_path_is_nontemporal(ntcopy_path path);
 
-/* 1 if the source was prefetched past the outer caches (PREFETCHNTA); else 0. */
+/*
+ * 1 if the source was prefetched past the outer caches (PREFETCHNTA) or flushed
+ * out of all of them once it was copied; else 0.
+ */
 int ntcopy_path_source_is_nontemporal(ntcopy_path path);
 
 /* One piece --------------------------------------------------------------- */

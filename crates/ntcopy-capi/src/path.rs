@@ -80,7 +80,7 @@ pub extern "C" fn ntcopy_path_is_nontemporal(path: u32) -> c_int {
     decode(path).is_some_and(Path::is_nontemporal).into()
 }
 
-/// Whether the source was prefetched past the outer caches.
+/// Whether the source was prefetched past the outer caches, or flushed out of all of them.
 #[unsafe(no_mangle)]
 pub extern "C" fn ntcopy_path_source_is_nontemporal(path: u32) -> c_int {
     decode(path).is_some_and(Path::source_is_nontemporal).into()

@@ -86,7 +86,7 @@ impl Method {
     }
 }
 
-/// How a copy reads ahead of itself.
+/// How a copy reads its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Prefetch {
     /// Only as the hardware does.
@@ -96,18 +96,23 @@ pub enum Prefetch {
     T0,
     /// PREFETCHNTA: past the outer caches, as far as the CPU can.
     Nta,
+    /// As the hardware does, and what was copied goes out of every cache, line by line
+    /// (CLFLUSHOPT). Lines that were written to are written back to memory, and other CPUs lose
+    /// their copies of them. Those at the ends that are not wholly of the source stay.
+    Flush,
 }
 
 impl Prefetch {
     /// Every way.
-    pub const ALL: [Prefetch; 3] = [Prefetch::None, Prefetch::T0, Prefetch::Nta];
+    pub const ALL: [Prefetch; 4] = [Prefetch::None, Prefetch::T0, Prefetch::Nta, Prefetch::Flush];
 
-    /// The name that profiles use: `none`, `t0` or `nta`.
+    /// The name that profiles use: `none`, `t0`, `nta` or `flush`.
     pub const fn name(self) -> &'static str {
         match self {
             Prefetch::None => "none",
             Prefetch::T0 => "t0",
             Prefetch::Nta => "nta",
+            Prefetch::Flush => "flush",
         }
     }
 }
@@ -188,8 +193,8 @@ pub struct Path {
     /// The instructions of the body. The few bytes before the first whole cache line of the
     /// destination and after the last one are always stored normally.
     pub method: Method,
-    /// How the source was read ahead. Methods that the library didn't write (`libc`,
-    /// `rep-movsb`) and fills have [`Prefetch::None`].
+    /// How the source was read. Methods that the library didn't write (`libc`, `rep-movsb`) and
+    /// fills have [`Prefetch::None`].
     pub prefetch: Prefetch,
     /// Which pages were taken in turn.
     pub turns: Turns,
@@ -214,9 +219,10 @@ impl Path {
         self.method.is_nontemporal()
     }
 
-    /// Whether the source was prefetched with PREFETCHNTA.
+    /// Whether the source was kept out of the caches: by PREFETCHNTA, as far as the CPU heeds it,
+    /// or flushed out of them.
     pub const fn source_is_nontemporal(self) -> bool {
-        matches!(self.prefetch, Prefetch::Nta)
+        matches!(self.prefetch, Prefetch::Nta | Prefetch::Flush)
     }
 }
 

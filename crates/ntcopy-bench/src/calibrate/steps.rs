@@ -2,7 +2,7 @@
 
 use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::policy::{Facts, NEVER, Policy};
-use ntcopy::{Method, Path, Prefetch, Turns};
+use ntcopy::{Method, Path, Turns};
 use ntcopy_record::stats::{interval, median};
 
 use super::decide::{best, from_size, range, ratios};
@@ -54,9 +54,9 @@ fn copy_method(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure
         return Ok(());
     }
     let rows = COPY_BACKENDS.iter().filter(|row| row.method.is_nontemporal() && row.is_available());
-    // PREFETCHNTA is what the source's hint asks for, not a matter of speed.
+    // PREFETCHNTA and flushing are what the source's hint asks for, not a matter of speed.
     let paths: Vec<Path> =
-        rows.flat_map(|row| row.paths()).filter(|path| path.prefetch != Prefetch::Nta).collect();
+        rows.flat_map(|row| row.paths()).filter(|path| !path.source_is_nontemporal()).collect();
     let some = [chosen.turns, Turns::NONE, PROBED];
     let path = fastest(meter, chosen, paths.iter().filter(|path| some.contains(&path.turns)))?;
     let path = fastest(meter, path, paths.iter().filter(|other| other.method == path.method))?;

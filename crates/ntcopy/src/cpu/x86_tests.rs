@@ -66,7 +66,8 @@ fn feature_bits_are_found_where_the_leaf_exists() {
 #[test]
 fn the_policy_sees_the_same_caches() {
     let facts = read_facts(&reader(ZEN5), Features::read(&reader(ZEN5), || 0));
-    assert_eq!((facts.vendor, facts.is_guest), (Vendor::Amd, true));
+    assert_eq!((facts.vendor, facts.family, facts.is_guest), (Vendor::Amd, 0x1a, true));
+    assert!(facts.has_clflushopt);
     assert_eq!((facts.l1d_bytes, facts.l2_bytes, facts.l3_bytes), (48 << 10, 1 << 20, 32 << 20));
     assert_eq!((facts.l2_shared_by_cpus, facts.l3_shared_by_cpus), (1, 16));
     assert!(facts.has_clzero && facts.has_movdir64b && !facts.has_avx512);
@@ -88,7 +89,8 @@ fn an_old_intel_cpu_speaks_by_descriptors() {
     assert_eq!((cpu.caches.len(), cpu.hypervisor), (0, None));
     let features = Features::read(&reader(OLD), || 0);
     assert!(["erms", "movdir64b", "fsrm"].iter().all(|name| !features.has(name)));
-    assert_eq!(read_facts(&reader(OLD), features).l3_bytes, 0);
+    let facts = read_facts(&reader(OLD), features);
+    assert_eq!((facts.family, facts.l3_bytes), (6, 0));
 }
 
 /// An emulator, by its signature.

@@ -39,6 +39,8 @@ pub enum Vendor {
 pub struct Facts {
     /// Who made the CPU.
     pub vendor: Vendor,
+    /// Its family, extended family added; 0 if it doesn't say.
+    pub family: u32,
     /// Whether a hypervisor says that it is there.
     pub is_guest: bool,
     /// Fast REP MOVSB and STOSB.
@@ -53,6 +55,8 @@ pub struct Facts {
     pub has_movdir64b: bool,
     /// CLZERO.
     pub has_clzero: bool,
+    /// CLFLUSHOPT.
+    pub has_clflushopt: bool,
     /// The level-1 data cache.
     pub l1d_bytes: u64,
     /// The level-2 cache.
@@ -74,6 +78,7 @@ impl Facts {
     /// A CPU that says nothing.
     pub const UNKNOWN: Facts = Facts {
         vendor: Vendor::Other,
+        family: 0,
         is_guest: false,
         has_erms: false,
         has_fsrm: false,
@@ -81,6 +86,7 @@ impl Facts {
         has_avx512: false,
         has_movdir64b: false,
         has_clzero: false,
+        has_clflushopt: false,
         l1d_bytes: 0,
         l2_bytes: 0,
         l2_shared_by_cpus: 1,
@@ -102,6 +108,9 @@ pub struct Policy {
     pub copy_prefetch: Prefetch,
     /// How a non-temporal copy reads ahead, if its source's hint is [`Hint::Nontemporal`].
     pub nontemporal_source_prefetch: Prefetch,
+    /// Bytes of the whole from which a non-temporal copy flushes its source instead, if that has the
+    /// hint [`Hint::Nontemporal`].
+    pub flush_source_from_bytes: u64,
     /// Which pages the library's own copies take in turn, where a call is long enough.
     pub turns: Turns,
     /// Bytes of one call from which they do; of a source whose hint is [`Hint::Nontemporal`], and
@@ -134,6 +143,7 @@ impl Policy {
         copy_method: Method::Libc,
         copy_prefetch: Prefetch::None,
         nontemporal_source_prefetch: Prefetch::None,
+        flush_source_from_bytes: NEVER,
         turns: Turns::NONE,
         turns_from_bytes: NEVER,
         fill_method: Method::Libc,
@@ -162,6 +172,9 @@ impl Policy {
             Hint::Auto => total_bytes >= self.copy_nontemporal_from_bytes,
         };
         let prefetch = match hints.source {
+            Hint::Nontemporal if is_streamed && total_bytes >= self.flush_source_from_bytes => {
+                Prefetch::Flush
+            }
             Hint::Nontemporal if is_streamed => self.nontemporal_source_prefetch,
             Hint::Nontemporal => Prefetch::Nta,
             Hint::Temporal => Prefetch::T0,

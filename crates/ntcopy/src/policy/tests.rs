@@ -8,6 +8,7 @@ const MIB: u64 = 1 << 20;
 /// An Intel server's guest: a level 3 of the whole socket, and two CPUs.
 const INTEL_GUEST: Facts = Facts {
     vendor: Vendor::Intel,
+    family: 6,
     is_guest: true,
     has_erms: true,
     has_fsrm: true,
@@ -15,6 +16,7 @@ const INTEL_GUEST: Facts = Facts {
     has_avx512: true,
     has_movdir64b: true,
     has_clzero: false,
+    has_clflushopt: true,
     l1d_bytes: 48 * KIB,
     l2_bytes: 2 * MIB,
     l2_shared_by_cpus: 1,
@@ -22,9 +24,10 @@ const INTEL_GUEST: Facts = Facts {
     l3_shared_by_cpus: 2,
 };
 
-/// A desktop of one complex.
+/// A desktop of one complex, of a kind that was not measured for flushing.
 const AMD: Facts = Facts {
     vendor: Vendor::Amd,
+    family: 0x1a,
     is_guest: false,
     has_movdir64b: false,
     has_clzero: true,
@@ -33,6 +36,8 @@ const AMD: Facts = Facts {
     l3_shared_by_cpus: 16,
     ..INTEL_GUEST
 };
+
+const ZEN4: Facts = Facts { family: 0x19, ..AMD };
 
 /// Nothing newer than AVX2.
 const OLD_INTEL: Facts = Facts {
@@ -120,6 +125,32 @@ fn copies_of_an_amd_complex() {
             (N, T, MIB, MIB, "avx2+nta"),
         ],
     );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_zen_4_flushes_the_source_of_large_copies_that_have_the_hint() {
+    check(
+        &ZEN4,
+        &[
+            (N, N, 256 * KIB, 256 * KIB, "avx2-nt+flush"),
+            (N, N, 4 * KIB, 256 * KIB, "avx2-nt+flush"),
+            (N, N, 256 * KIB - 1, 256 * KIB - 1, "avx2-nt+nta"),
+            (N, A, 24 * MIB, 24 * MIB, "avx2-nt+flush"),
+            (A, N, 24 * MIB, 24 * MIB, "avx2-nt"),
+            (T, N, 24 * MIB, 24 * MIB, "avx2-nt+t0"),
+            (N, T, 24 * MIB, 24 * MIB, "avx2+nta"),
+        ],
+    );
+    for facts in [
+        AMD,
+        INTEL_GUEST,
+        Facts { has_clflushopt: false, ..ZEN4 },
+        Facts { has_avx512: false, ..ZEN4 },
+        Facts { vendor: Vendor::Other, ..ZEN4 },
+    ] {
+        assert_eq!(Policy::for_facts(&facts).flush_source_from_bytes, NEVER, "{facts:?}");
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

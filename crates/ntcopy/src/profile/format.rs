@@ -48,6 +48,9 @@ struct CopyTable {
     /// Profiles from before it could be another have none.
     #[serde(default = "first_source_prefetch")]
     nontemporal_source_prefetch: Ahead,
+    /// Profiles from before it was possible have none.
+    #[serde(default = "never")]
+    flush_source_from_bytes: Size,
     /// Profiles from before there were others have none.
     #[serde(default = "first_turns")]
     turns: String,
@@ -59,6 +62,10 @@ struct CopyTable {
 
 fn first_turns() -> String {
     Turns::of(4, 64).name().to_owned()
+}
+
+fn never() -> Size {
+    Size::Word(Never::Never)
 }
 
 fn first_source_prefetch() -> Ahead {
@@ -163,6 +170,7 @@ impl Profile {
                 method: policy.copy_method.into(),
                 prefetch: policy.copy_prefetch.into(),
                 nontemporal_source_prefetch: policy.nontemporal_source_prefetch.into(),
+                flush_source_from_bytes: policy.flush_source_from_bytes.into(),
                 turns: policy.turns.name().to_owned(),
                 interleave_from_bytes: policy.turns_from_bytes.into(),
                 nontemporal_source_method: policy.nontemporal_source_method.into(),
@@ -215,6 +223,7 @@ fn policy(copy: CopyTable, fill: FillTable, libc: LibcTable) -> Result<Policy, S
         copy_method: copy.method.method()?,
         copy_prefetch: copy.prefetch.prefetch()?,
         nontemporal_source_prefetch: copy.nontemporal_source_prefetch.prefetch()?,
+        flush_source_from_bytes: copy.flush_source_from_bytes.bytes(),
         turns: Turns::from_name(&copy.turns)
             .ok_or_else(|| format!("no such turns: {:?}", copy.turns))?,
         turns_from_bytes: copy.interleave_from_bytes.bytes(),

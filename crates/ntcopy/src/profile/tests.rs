@@ -101,13 +101,15 @@ fn what_is_no_profile_is_refused_with_the_place() {
 fn a_profile_from_before_there_were_other_turns_is_read() {
     let text = profile().to_toml();
     let is_new = |line: &&str| {
-        line.starts_with("turns =") || line.starts_with("nontemporal_source_prefetch =")
+        let names = ["turns =", "nontemporal_source_prefetch =", "flush_source_from_bytes ="];
+        names.iter().any(|name| line.starts_with(name))
     };
-    assert_eq!(text.lines().filter(is_new).count(), 2);
+    assert_eq!(text.lines().filter(is_new).count(), 3);
     let old: Vec<&str> = text.lines().filter(|line| !is_new(line)).collect();
     let policy = Profile::from_toml(&old.join("\n")).unwrap().policy;
     assert_eq!(policy.turns.name(), "4x64");
     assert_eq!(policy.nontemporal_source_prefetch, Prefetch::Nta);
+    assert_eq!(policy.flush_source_from_bytes, NEVER);
 }
 
 #[test]

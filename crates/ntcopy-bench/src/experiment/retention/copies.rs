@@ -16,7 +16,7 @@ pub enum CopyMode {
     Copy,
     /// A non-temporal destination; the source is read as usual.
     Nt,
-    /// A non-temporal destination and a non-temporal source (PREFETCHNTA).
+    /// A non-temporal destination and a non-temporal source.
     NtBoth,
 }
 

@@ -120,7 +120,13 @@ macro_rules! asks {
     )+};
 }
 
-asks! { avx2 "avx2", avx512f "avx512f", movdir64b "movdir64b", clzero "clzero" }
+asks! {
+    avx2 "avx2",
+    avx512f "avx512f",
+    clflushopt "clflushopt",
+    movdir64b "movdir64b",
+    clzero "clzero",
+}
 
 const fn place(name: &str) -> usize {
     let mut at = 0;
@@ -146,6 +152,7 @@ pub(crate) fn facts() -> Facts {
 pub(crate) fn read_facts<R: CpuIdReader>(reader: &R, features: Features) -> Facts {
     let mut facts = Facts {
         vendor: vendor(reader),
+        family: family(reader.cpuid1(1).eax),
         is_guest: reader.cpuid1(1).ecx >> 31 & 1 == 1,
         has_erms: features.has("erms"),
         has_fsrm: features.has("fsrm"),
@@ -153,6 +160,7 @@ pub(crate) fn read_facts<R: CpuIdReader>(reader: &R, features: Features) -> Fact
         has_avx512: features.has("avx512f"),
         has_movdir64b: features.has("movdir64b"),
         has_clzero: features.has("clzero"),
+        has_clflushopt: features.has("clflushopt"),
         ..Facts::UNKNOWN
     };
     for cache in caches(reader).filter(|cache| cache.kind != CODE) {
@@ -175,6 +183,12 @@ fn vendor<R: CpuIdReader>(reader: &R) -> Vendor {
         (0x6f67_7948, 0x6e65_476e, 0x656e_6975) => Vendor::Amd,
         _ => Vendor::Other,
     }
+}
+
+/// The family in leaf 1's EAX: where the field is full, an extended one is added.
+fn family(eax: u32) -> u32 {
+    let base = eax >> 8 & 0xf;
+    if base == 0xf { base + (eax >> 20 & 0xff) } else { base }
 }
 
 /// [`CacheLeaf::kind`] of a cache of instructions; 1 is one of data, 3 holds both.

@@ -5,6 +5,7 @@ use core::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _mm_prefetch};
 use core::ptr;
 
 use super::super::edges::Edges;
+use super::flush::{BLOCK_BYTES, Source};
 use crate::arch::{LINE_BYTES, Piece};
 use crate::path::{Path, Prefetch, Turns};
 
@@ -67,16 +68,21 @@ pub(super) unsafe fn copy<L: Lines>(to: *mut u8, from: *const u8, len_bytes: usi
         let tail_at = edges.tail_at();
         ptr::copy_nonoverlapping(from, to, edges.head_bytes);
         ptr::copy_nonoverlapping(from.add(tail_at), to.add(tail_at), edges.tail_bytes);
-        if edges.lines == 0 {
-            return;
-        }
-        let (to, from) = (to.add(edges.head_bytes), from.add(edges.head_bytes));
+        let (to, lines_at) = (to.add(edges.head_bytes), from.add(edges.head_bytes));
+        let mut source = Source::at(from);
         match path.prefetch {
-            Prefetch::None => body::<L, NO_PREFETCH>(to, from, edges.lines, path.turns),
-            Prefetch::T0 => body::<L, T0>(to, from, edges.lines, path.turns),
-            Prefetch::Nta => body::<L, NTA>(to, from, edges.lines, path.turns),
+            _ if edges.lines == 0 => {}
+            Prefetch::None => body::<L, NO_PREFETCH>(to, lines_at, edges.lines, path.turns),
+            Prefetch::T0 => body::<L, T0>(to, lines_at, edges.lines, path.turns),
+            Prefetch::Nta => body::<L, NTA>(to, lines_at, edges.lines, path.turns),
+            Prefetch::Flush => flushing::<L>(to, lines_at, edges.lines, path.turns, &mut source),
         }
-        L::end();
+        if edges.lines > 0 {
+            L::end();
+        }
+        if path.prefetch == Prefetch::Flush {
+            source.flush_until(from.add(len_bytes));
+        }
     }
 }
 
@@ -92,7 +98,9 @@ pub(super) unsafe fn copy_pieces<L: Lines>(pieces: &[Piece], path: Path) {
     let ahead_bytes = if path.prefetch == Prefetch::Nta { BATCH_BYTES } else { T0_AHEAD_BYTES };
     let lines_of = |piece: &Piece| Edges::of(piece.to, piece.len_bytes).lines;
     let batches = pieces.iter().map(lines_of).min().unwrap_or(0) / BATCH_LINES;
-    let linear = Path { turns: Turns::NONE, ..path };
+    let flushes = path.prefetch == Prefetch::Flush;
+    let ahead = if flushes { Prefetch::None } else { path.prefetch };
+    let linear = Path { prefetch: ahead, turns: Turns::NONE, ..path };
     // SAFETY: all batches are within each piece's whole lines, and what is before and after them
     // makes up the rest of it; the caller guarantees the memory and the instructions.
     unsafe {
@@ -109,7 +117,7 @@ pub(super) unsafe fn copy_pieces<L: Lines>(pieces: &[Piece], path: Path) {
                 for line in 0..BATCH_LINES {
                     let ahead = piece.from.wrapping_add(at + ahead_bytes + line * LINE_BYTES);
                     match path.prefetch {
-                        Prefetch::None => {}
+                        Prefetch::None | Prefetch::Flush => {}
                         Prefetch::T0 => prefetch::<T0>(ahead),
                         Prefetch::Nta => prefetch::<NTA>(ahead),
                     }
@@ -119,6 +127,41 @@ pub(super) unsafe fn copy_pieces<L: Lines>(pieces: &[Piece], path: Path) {
             }
         }
         L::end();
+        for piece in pieces.iter().filter(|_| flushes) {
+            Source::at(piece.from).flush_until(piece.from.add(piece.len_bytes));
+        }
+    }
+}
+
+/// The body, a block at a time, whose lines of the source are flushed before the next one. They
+/// would take the place of others if they stayed for longer; to flush each at once takes longer.
+///
+/// # Safety
+///
+/// As [`Lines::four`], for `lines` lines; `source` began at `from` or less than a line before.
+#[inline(always)]
+unsafe fn flushing<L: Lines>(
+    to: *mut u8,
+    from: *const u8,
+    lines: usize,
+    turns: Turns,
+    source: &mut Source,
+) {
+    let block_lines = (turns.group_bytes() as usize).max(BLOCK_BYTES) / LINE_BYTES;
+    let mut done = 0;
+    while done < lines {
+        let here = block_lines.min(lines - done);
+        // SAFETY: the blocks add up to `lines`, which the caller guarantees.
+        unsafe {
+            let (to, from) = (to.add(done * LINE_BYTES), from.add(done * LINE_BYTES));
+            if turns.is_none() {
+                linear::<L, NO_PREFETCH>(to, from, here);
+            } else {
+                body::<L, NO_PREFETCH>(to, from, here, turns);
+            }
+            source.flush_until(from.add(here * LINE_BYTES));
+        }
+        done += here;
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every way to copy.
 
+mod flush;
 mod lines;
 mod movdir64b;
 mod movnti;
