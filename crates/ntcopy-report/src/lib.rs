@@ -7,6 +7,7 @@
 pub mod advice;
 mod bulk;
 pub mod compare;
+pub mod documents;
 mod hardware;
 mod http;
 pub mod json;
