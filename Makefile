@@ -9,7 +9,7 @@ NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: all demo test lint build program library daemons install bench report record clean help \
 	dist test-dist test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
-	guide check-page check-sockperf copy-share same
+	guide docs check-page check-sockperf copy-share same
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -46,7 +46,7 @@ daemons: ## storaged and proxyd, in release mode
 	@scripts/setup.sh build
 	@$(CARGO) build --release --locked -p storaged -p proxyd
 
-install: all ## all of it: make install PREFIX=/usr/local DESTDIR=; docs/INSTALLING.md
+install: all ## all of it: make install PREFIX=/usr/local DESTDIR=; docs/guide/install.md
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh
 
 dist: ## out/dist/: Debian packages and a source tarball that builds offline; packaging/README.md
@@ -62,7 +62,7 @@ test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, fail
 	@scripts/check-kernels.sh $(NTCOPY) $(KERNELS)
 	@$(CARGO) test --locked -p ntcopy-cli --test kernel_qemu --test kernel_package -- --ignored --test-threads 1
 
-upstream-tests: build ## Linux's own network tests, hints ignored and every send hinted: make upstream-tests KERNELS=x86,plain; docs/UPSTREAM-TESTS.md
+upstream-tests: build ## Linux's own network tests, hints ignored and every send hinted: make upstream-tests KERNELS=x86,plain; tables in out/upstream-tests
 	@scripts/setup.sh upstream
 	@scripts/upstream-tests.sh $(NTCOPY) $(KERNELS)
 
@@ -116,7 +116,7 @@ mutations: build ## deliberate mistakes in the kernel change: would the suite no
 memory: ## the library under AddressSanitizer, valgrind and a fuzzer, and without std: make memory SECONDS=30
 	@crates/ntcopy/tests/memory.sh $(or $(SECONDS),30)
 
-families: build ## docs/FAMILIES.md: which sockets honour the hint, as the kernel counted it: make families KERNELS="um um:6.12"
+families: build ## docs/results/families.md: which sockets honour the hint, as the kernel counted it: make families KERNELS="um um:6.12"
 	@scripts/families.sh $(NTCOPY) $(KERNELS)
 
 copy-share: build ## how much of a plain send is the copy: perf's samples of a user-mode kernel; make copy-share ARGS="--family tcp"
@@ -132,12 +132,17 @@ free-when-unused: ## the send path before and after the series, instruction by i
 	@scripts/setup.sh build kernels
 	@scripts/free-when-unused.sh
 
-guide: ## docs/guide as pages for a browser, out/guide/book; without mdbook, compiles one into the cache, once
+guide: ## docs/ as pages for a browser, out/guide/book; without mdbook, compiles one into the cache, once
 	@scripts/setup.sh guide
 	@scripts/guide.sh
 
 same: ## what every record, and every driver on lanes that fail on cue, comes to, byte for byte as at an earlier commit: make same BASE=main
 	@scripts/same.sh $(BASE)
+
+docs: ## docs/results, README's picture, every figure of a document and the commands' page, from bench/record/INDEX.toml and --help
+	@scripts/setup.sh build
+	@$(CARGO) run -q --locked -p ntcopy-report --example documents
+	@NTCOPY_WRITE_DOCS=1 $(CARGO) test -q --locked -p ntcopy-cli --bin ntcopy documented
 
 lint: ## formatting, clippy, shell, links, header, man page, the kernel patches of both series
 	@scripts/setup.sh build lint
@@ -148,7 +153,7 @@ check-page: program ## report, comparison and survey, or FILE=page.html, under a
 	@NTCOPY_NEED_BROWSER=1 $(CARGO) test --locked -p ntcopy-report --test browser
 	@scripts/check-page.sh $(NTCOPY) $(FILE)
 
-check-sockperf: build ## ntcopy bench pingpong beside the distribution's sockperf: medians within 10 %; docs/PINGPONG.md
+check-sockperf: build ## ntcopy bench pingpong beside the distribution's sockperf: medians within 10 %; docs/design/methodology.md
 	@scripts/setup.sh build sockperf
 	@scripts/check-sockperf.sh $(NTCOPY)
 
@@ -158,7 +163,7 @@ bench: build ## make bench NAME=unix ARGS="--kernel um --sockets 1,64"
 report: build ## make report RECORD=DIR: report.html from a record
 	@$(NTCOPY) report $(RECORD) --out report.html
 
-record: program daemons ## a full record of this machine into bench/record/, and README's table from it: make record PARTS="net pingpong" KERNEL=host; 90 minutes
+record: program daemons ## a full record of this machine into bench/record/: make record PARTS="net pingpong" KERNEL=host; 90 minutes
 	@KERNEL="$(KERNEL)" scripts/record.sh $(NTCOPY) $(PARTS)
 
 clean: ## what was built here; the kernels stay: ntcopy kernel clean --all

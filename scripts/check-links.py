@@ -7,8 +7,8 @@ usage: scripts/check-links.py [ROOT]      default: the repository of this script
 
 Looked at are README.md, CHANGELOG.md, and all Markdown under docs/, kernel/,
 packaging/, bench/ and crates/. Of links with a '#', the heading has to be
-there too. Links with a scheme (https:) are not followed. SUMMARY.md of the
-guide has to name every page of the guide.
+there too. Links with a scheme (https:) are not followed. docs/SUMMARY.md has to
+name every page below docs/.
 """
 
 import pathlib
@@ -64,13 +64,14 @@ def wrong_links(path, root):
 
 
 def pages_without_a_place(root):
-    """Pages of the guide that its summary does not name."""
-    source = root / "docs/guide/src"
-    if not (source / "SUMMARY.md").exists():
+    """Pages of docs/ that its summary does not name."""
+    docs = root / "docs"
+    if not (docs / "SUMMARY.md").exists():
         return
-    named = set(LINK.findall((source / "SUMMARY.md").read_text(encoding="utf-8")))
-    for page in sorted(source.glob("*.md")):
-        if page.name != "SUMMARY.md" and page.name not in named:
+    named = set(LINK.findall((docs / "SUMMARY.md").read_text(encoding="utf-8")))
+    for page in sorted(docs.rglob("*.md")):
+        name = str(page.relative_to(docs))
+        if name != "SUMMARY.md" and name not in named:
             yield page
 
 
@@ -82,7 +83,7 @@ def check(root):
             print(f"{path.relative_to(root)}: {link} {why}", file=sys.stderr)
             wrong += 1
     for page in pages_without_a_place(root):
-        print(f"{page.relative_to(root)}: docs/guide/src/SUMMARY.md does not name it", file=sys.stderr)
+        print(f"{page.relative_to(root)}: docs/SUMMARY.md does not name it", file=sys.stderr)
         wrong += 1
     return wrong
 
@@ -91,17 +92,17 @@ def self_test():
     """Finds what is wrong, and nothing else."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder).resolve()
-        source = root / "docs/guide/src"
-        source.mkdir(parents=True)
+        guide = root / "docs/guide"
+        guide.mkdir(parents=True)
         (root / "README.md").write_text(
             "[a](docs/A.md) [`b`](docs/A.md#the-one-head) [web](https://example.org/x) `[c](no.md)`\n"
             "```\n[d](no.md)\n```\n[x](gone.md) [y](docs/A.md#none) [z](../out.md)\n",
             encoding="utf-8",
         )
         (root / "docs/A.md").write_text("# The *one* `head`\n[up](../README.md)\n", encoding="utf-8")
-        (source / "SUMMARY.md").write_text("- [p](p.md)\n", encoding="utf-8")
-        (source / "p.md").write_text("p\n", encoding="utf-8")
-        (source / "lost.md").write_text("q\n", encoding="utf-8")
+        (root / "docs/SUMMARY.md").write_text("- [a](A.md)\n- [p](guide/p.md)\n", encoding="utf-8")
+        (guide / "p.md").write_text("p\n", encoding="utf-8")
+        (guide / "lost.md").write_text("q\n", encoding="utf-8")
         found = [link for path in documents(root) for link, _ in wrong_links(path, root)]
         assert found == ["gone.md", "docs/A.md#none", "../out.md"], found
         lost = [page.name for page in pages_without_a_place(root)]

@@ -1,10 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Builds the guide, docs/guide, as pages for a browser. It goes with the pages of
-# docs/, which keep their place in the repository; in a copy of both, their links
-# to each other become the book's, and those to other files lead into this
-# repository.
+# Builds the documents, docs/, as pages for a browser. In a copy of them their links
+# to each other stay, and those to other files lead into this repository.
 #
 # Where there is no mdbook (Debian 12 has no package of it), it is compiled once by
 # cargo, into the cache: some minutes. Nothing else is installed.
@@ -12,11 +10,10 @@
 # usage: scripts/guide.sh      out/guide/book/index.html
 #
 # NTCOPY_CACHE   where that mdbook is kept; default ~/.cache/ntcopy
-# Exit code: 3 mdbook is not to be had here.
+# Exit code: 3 mdbook is not available here.
 set -eu
 cd "$(dirname "$0")/.."
 
-# As deep as docs/guide/src, whose links to files of the repository begin with ../../../.
 out=out/guide
 version=0.5.4
 kept=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/mdbook-$version
@@ -32,22 +29,21 @@ mdbook=$(command -v mdbook || echo "$kept/bin/mdbook")
 }
 
 rm -rf "${out:?}/src" "${out:?}/book"
-mkdir -p "$out/src/pages"
+mkdir -p "$out/src"
 cp docs/guide/book.toml docs/guide/wide.css "$out/"
+cp docs/SUMMARY.md "$out/src/"
 # mdbook takes every .md for a page of its own: of others, the folder.
-folder='s|](\(\(\.\./\)\{3,\}[A-Za-z0-9_/.-]*/\)[A-Za-z0-9_-]*\.md|](\1|g'
-for page in docs/guide/src/*.md; do
-	sed -e 's|](\.\./\.\./man/|](../../../docs/man/|g' \
-		-e 's|](\.\./\.\./\([A-Z0-9-]*\.md\)|](pages/\1|g' \
-		-e "$folder" \
-		"$page" >"$out/src/$(basename "$page")"
-done
+folder='s|](\(\(\.\./\)\{3,\}[A-Za-z0-9_/.-]*/\)[A-Za-z0-9_-]*\.md\(#[a-z-]*\)\{0,1\}|](\1|g'
+# From out/guide/book it is three folders up to those files, from a page below it four.
 for page in docs/*.md; do
-	sed -e 's|](\.\./|](../../../../|g' \
-		-e 's|](man/|](../../../../docs/man/|g' \
-		-e 's|](guide/src/|](../|g' \
-		-e "$folder" \
-		"$page" >"$out/src/pages/$(basename "$page")"
+	[ "$page" = docs/SUMMARY.md ] || sed -e 's|](\.\./|](../../../|g' \
+		-e 's|](man/|](../../../docs/man/|g' -e "$folder" "$page" >"$out/src/${page#docs/}"
 done
+for page in docs/guide/*.md docs/reference/*.md docs/results/*.md docs/design/*.md; do
+	mkdir -p "$out/src/$(basename "$(dirname "$page")")"
+	sed -e 's|](\.\./\.\./|](../../../../|g' -e 's|](\.\./man/|](../../../../docs/man/|g' \
+		-e "$folder" "$page" >"$out/src/${page#docs/}"
+done
+cp docs/results/*.svg "$out/src/results/"
 "$mdbook" build "$out"
 echo "guide: $out/book/index.html"

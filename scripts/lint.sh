@@ -35,19 +35,15 @@ done
 echo "lint: links of the documents"
 scripts/check-links.py --self-test
 scripts/check-links.py
-echo "lint: pages of the guide"
-# mdbook makes pages of what its list has: of others not even the links to them work.
-for page in docs/guide/src/*.md docs/*.md; do
-	case $page in
-	docs/guide/src/SUMMARY.md) continue ;;
-	docs/guide/src/*) link=${page#docs/guide/src/} ;;
-	*) link=../../${page#docs/} ;;
-	esac
-	grep -qF "]($link)" docs/guide/src/SUMMARY.md || {
-		echo "lint: docs/guide/src/SUMMARY.md does not list $page" >&2
-		exit 1
-	}
-done
+echo "lint: words of the documents"
+scripts/check-words.py --self-test
+scripts/check-words.py
+echo "lint: size of the records"
+kib=$(git ls-files -z bench/record | xargs -0 du -k --apparent-size --total | tail -n 1 | cut -f 1)
+[ "$kib" -le 10240 ] || {
+	echo "lint: bench/record: $kib KiB, 10240 are its budget: take away what INDEX.toml need not name" >&2
+	exit 1
+}
 echo "lint: uapi/ntcopy.h"
 printf '#include "ntcopy.h"\nint flag = MSG_NTCOPY;\n' |
 	gcc -Wall -Wextra -Werror -std=c99 -pedantic -Iuapi -fsyntax-only -xc -

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# A full record of this machine: bench/record/<date>-<cpu>/PART. README's table is
-# made from the sweep. Wants a quiet machine and about an hour and a half, three
+# A full record of this machine: bench/record/<date>-<cpu>/PART, which
+# bench/record/INDEX.toml then has to name. Wants a quiet machine and about an hour and a half, three
 # kernels that are built at first among that; takes the place of a record of the
 # same day. What is not to be had here is told at the end, exit code 3.
 #
@@ -44,7 +44,7 @@ case $flagged in
 host)
 	"$ntcopy" probe --json | grep -q '"msg_ntcopy": true' || {
 		echo "record.sh: KERNEL=host, and this kernel does not know MSG_NTCOPY:" \
-			"docs/guide/src/metal.md says how to get one that does" >&2
+			"docs/guide/metal.md says how to get one that does" >&2
 		exit 3
 	}
 	;;
@@ -129,9 +129,8 @@ for part; do
 	3) [ -e "$place/$part/record.jsonl" ] || missing="$missing $part" ;;
 	*) exit "$status" ;;
 	esac
-	[ "$part-$status" != sweep-0 ] || "$ntcopy" report "$place/$part" --splice README.md
 done
-echo "record: $place"
+echo "record: $place; name its parts in bench/record/INDEX.toml, and make docs"
 [ -z "$missing" ] || {
 	echo "record.sh: not to be had here, as was said above:$missing" >&2
 	exit 3

@@ -8,21 +8,21 @@
 #
 # usage: scripts/upstream-tests.sh NTCOPY [--quick] [--only TEST]... [KERNEL]...
 #
-#   --quick   the short list, for `make test`; docs/UPSTREAM-TESTS.md stays as it is
+#   --quick   the short list, for `make test`; no tables
 #   --only    this test, whatever came of it before
 #   KERNEL    as of `ntcopy kernel boot --kernel`, with a --flavour behind a comma if it has
 #             several (x86,plain); default: um
 #
 # Goes on where an interrupted run ended; results of another kernel or list are
-# not taken. They are kept in out/upstream-tests. Ends with 1 where a test
+# not taken. They are kept in out/upstream-tests, with tables.md. Ends with 1 where a test
 # behaves differently, and with 3 where programs are missing.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 list=$root/kernel/upstream-tests.toml
-document=$root/docs/UPSTREAM-TESTS.md
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
 results=$root/out/upstream-tests
+document=$results/tables.md
 # A guest that dies with each test would otherwise be booted for ever.
 most_boots=40
 
@@ -196,8 +196,11 @@ for kernel in ${kernels:-um}; do
 	tables="$tables $kernel=$net=$file"
 done
 if [ -z "$quick$only" ]; then
+	[ -e "$document" ] || printf '%s\n' "# Upstream's own tests" "" \
+		"Hints ignored (net.core.ntcopy=0), and every send hinted and obeyed (3)." "" \
+		"<!-- results:begin -->" "<!-- results:end -->" >"$document"
 	# shellcheck disable=SC2086 # one word a kernel
 	python3 "$root/scripts/upstream-tests.py" table --list "$list" --document "$document" $tables
-	say "docs/UPSTREAM-TESTS.md has the tables"
+	say "$document has the tables"
 fi
 [ -z "$failed" ]

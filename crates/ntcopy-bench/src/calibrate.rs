@@ -1,7 +1,7 @@
 //! Measuring this machine for the library's profile: which methods, and from which sizes on.
 //!
 //! Every figure is made as those of the experiments are: ways interleaved, pinned, warmed up, each
-//! checked byte by byte beforehand, and compared in pairs. `docs/MEMCPY.md` says what is measured
+//! checked byte by byte beforehand, and compared in pairs. `docs/design/methodology.md` says what is measured
 //! and how it is decided.
 
 mod decide;

@@ -3,7 +3,7 @@
 //!
 //! Core events (`perf_event_open`) are of the thread that opened them and of what it starts
 //! afterwards. DRAM traffic, from the memory controllers' PMUs or from resctrl, is the whole
-//! machine's. `docs/COUNTERS.md` has the events of each CPU family and where they come from.
+//! machine's. `docs/reference/hardware.md` has the events of each CPU family and where they come from.
 
 mod catalogue;
 mod dram;

@@ -1,6 +1,6 @@
 //! The record: what was measured, where, and how, one JSON object a line.
 //!
-//! The format is written down for other programs in `docs/FORMAT.md`. Data
+//! The format is written down for other programs in `docs/reference/record.md`. Data
 //! files hold integers in base units (nanoseconds, bytes); only reports turn
 //! them into text.
 

@@ -3,7 +3,7 @@
 //! A ratio is taken inside an interleaved group (throughput of the mode over
 //! throughput of the baseline, measured moments apart), so that a drift of the
 //! machine hits both. The result is the median of those ratios, with a
-//! percentile bootstrap interval over the groups. `docs/METHODOLOGY.md` says why.
+//! percentile bootstrap interval over the groups. `docs/design/methodology.md` says why.
 
 mod bootstrap;
 pub mod http;

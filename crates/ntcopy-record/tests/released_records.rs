@@ -1,5 +1,5 @@
 //! Records of every release can be read, and a reader of that release finds in today's lines all
-//! that it knew; docs/VERSIONING.md.
+//! that it knew; docs/design/versioning.md.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,6 +9,7 @@ mod bulk;
 pub mod compare;
 pub mod csv;
 pub mod decision;
+pub mod documents;
 mod hardware;
 mod http;
 pub mod json;

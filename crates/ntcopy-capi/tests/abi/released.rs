@@ -1,4 +1,4 @@
-//! What was released stays: `packaging/abi/` has a folder for each release, and docs/VERSIONING.md
+//! What was released stays: `packaging/abi/` has a folder for each release, and docs/design/versioning.md
 //! the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,7 @@ fn programs_of_every_release_with_this_soname_find_their_symbols() {
         let then: BTreeSet<_> = text.lines().map(str::to_owned).collect();
         assert!(then.len() > 20, "{}", folder.display());
         let mistakes = symbol_mistakes(&then, &now, release < THIS);
-        assert_eq!(mistakes, [""; 0], "{}: docs/VERSIONING.md", folder.display());
+        assert_eq!(mistakes, [""; 0], "{}: docs/design/versioning.md", folder.display());
     }
 }
 
@@ -184,7 +184,7 @@ fn the_kernels_interface_keeps_every_number_of_every_release() {
             assert!(then.contains_key(name), "{name} of {}", folder.display());
         }
         let mistakes = interface_mistakes(&then, &now);
-        assert_eq!(mistakes, [""; 0], "{}: docs/VERSIONING.md", folder.display());
+        assert_eq!(mistakes, [""; 0], "{}: docs/design/versioning.md", folder.display());
     }
 }
 

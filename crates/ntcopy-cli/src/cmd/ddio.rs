@@ -1,7 +1,7 @@
 //! `ntcopy ddio`: where devices' writes go on Intel servers, and how much of the cache they get.
 //!
 //! Everything is read below one root, so that recorded machines are handled by the code that
-//! handles the real one. Nothing is written without `--yes`. `docs/DDIO.md` says where each
+//! handles the real one. Nothing is written without `--yes`. `docs/reference/hardware.md` says where each
 //! register's layout comes from.
 
 mod change;

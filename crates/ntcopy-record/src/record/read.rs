@@ -70,7 +70,7 @@ impl Record {
     /// # Errors
     ///
     /// When the file cannot be read, when its format is newer than this
-    /// program, or when a line is not what `docs/FORMAT.md` says; the error
+    /// program, or when a line is not what `docs/reference/record.md` says; the error
     /// names file and line.
     pub fn read(path: impl AsRef<Path>) -> Result<Record, ReadError> {
         let path = path.as_ref();

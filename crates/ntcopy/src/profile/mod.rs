@@ -2,7 +2,7 @@
 //!
 //! A profile belongs to one kind of machine. It carries the CPU's signature and the sizes of its
 //! caches, and is refused, with a message, where they differ: a threshold that was measured
-//! elsewhere is worse than none. The format is in `docs/LIBRARY.md`.
+//! elsewhere is worse than none. The format is in `docs/reference/library.md`.
 
 mod format;
 

@@ -12,7 +12,7 @@ const HEADERS_MAX: usize = 64;
 /// Longest request target: a key with every byte encoded, and a query.
 const TARGET_BYTES_MAX: usize = 4 << 10;
 
-/// Says who reads the body of the response next (docs/STORAGED.md).
+/// Says who reads the body of the response next (docs/reference/daemons.md).
 pub const READER_HEADER: &str = "Ntcopy-Reader";
 
 /// What is wanted.

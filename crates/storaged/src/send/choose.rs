@@ -136,7 +136,7 @@ pub struct Choice {
     pub reason: Reason,
 }
 
-/// Chooses. docs/STORAGED.md has the reasons at length.
+/// Chooses. docs/reference/daemons.md has the reasons at length.
 pub fn choose(setting: Setting, facts: &Facts) -> Choice {
     let (mode, reason) = match setting {
         Setting::Auto => return automatic(facts),

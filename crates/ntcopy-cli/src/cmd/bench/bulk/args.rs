@@ -93,7 +93,7 @@ cache (--region). Where the destination is cold, the library is told the region 
 a stream, as a program that streams would tell it.
 
 Modes beside libc: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2, \
-llvm-libc and rte-memcpy (if they are there: docs/MEMCPY.md), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
+llvm-libc and rte-memcpy (if they are there: scripts/copy-peers.sh), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
 name. libc, as it is, is what all are compared with.
 
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";

@@ -1,0 +1,178 @@
+//! The repository's own documents: figures and pages that are made from the records that it keeps.
+//!
+//! `bench/record/INDEX.toml` names which record answers which question. From it come the pages and
+//! pictures in `docs/results`, README's picture, and each figure that a document has between the
+//! markers of [`figures`]. Records that the index does not name, and documents that name a figure
+//! which the index lacks, are errors.
+
+mod chart;
+mod figures;
+mod index;
+mod results;
+mod svg;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ntcopy_bench::record::{FILE_NAME, ReadError, Record};
+
+use index::Index;
+
+/// Where the index lies, relative to the repository.
+pub const INDEX: &str = "bench/record/INDEX.toml";
+/// Where the pages go.
+const RESULTS: &str = "docs/results";
+/// Folders whose Markdown may have figures in it, besides the root's.
+const PLACES: [&str; 1] = ["docs"];
+
+/// Why the documents could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The index is not what it should be.
+    #[error("{INDEX}: {0}")]
+    Index(String),
+    /// A record that the index names could not be read.
+    #[error("{INDEX}: {0}")]
+    Record(#[from] ReadError),
+    /// A document's marker is wrong.
+    #[error("{path}:{line}: {what}", path = .path.display())]
+    Marker {
+        /// The document, relative to the repository.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// Every generated file of a repository with its text, paths relative to the repository.
+///
+/// # Errors
+///
+/// When the index, a record or a marker is wrong; the error names the file, and the line where
+/// there is one.
+pub fn all(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
+    let index = Index::parse(&read(&root.join(INDEX))?)?;
+    let records = records(root, &index)?;
+    let mut files = results::pages(&index, &records)?;
+    let figures = figures::all(&index, &records)?;
+    let mut used = Vec::new();
+    for path in documents(root)? {
+        if files.contains_key(&path) {
+            continue;
+        }
+        let text = read(&root.join(&path))?;
+        let (new, names) = figures::spliced(&path, &text, &figures)?;
+        used.extend(names);
+        files.insert(path, new);
+    }
+    let idle = figures.keys().find(|name| !used.contains(name));
+    match idle {
+        Some(name) => Err(Error::Index(format!("no document uses figure.{name}"))),
+        None => Ok(files),
+    }
+}
+
+/// What differs between the repository and what [`all`] makes of it: the files' names.
+///
+/// # Errors
+///
+/// As [`all`].
+pub fn stale(root: &Path) -> Result<Vec<PathBuf>, Error> {
+    let files = all(root)?;
+    let mut stale: Vec<PathBuf> = files
+        .iter()
+        .filter(|(path, text)| fs::read_to_string(root.join(path)).ok().as_ref() != Some(*text))
+        .map(|(path, _)| path.clone())
+        .collect();
+    stale.extend(left_over(root, &files)?);
+    Ok(stale)
+}
+
+/// Generated files of before that nothing generates any more.
+///
+/// # Errors
+///
+/// When the folder can't be read.
+pub fn left_over(root: &Path, files: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>, Error> {
+    let names = inside(&root.join(RESULTS))?;
+    let is_ours = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.contains(results::GENERATED)
+    };
+    let relative = |path: PathBuf| path.strip_prefix(root).map(Path::to_path_buf).ok();
+    let old = names.into_iter().filter(is_ours).filter_map(relative);
+    Ok(old.filter(|path| !files.contains_key(path)).collect())
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+fn inside(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let io = |source| Error::Io { path: folder.to_owned(), source };
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(io)? {
+        paths.push(entry.map_err(io)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut paths = Vec::new();
+    for path in inside(folder)? {
+        if path.is_dir() {
+            paths.extend(below(&path)?);
+        } else {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// The documents in which figures are put, relative to the repository.
+fn documents(root: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut paths = inside(root)?;
+    for place in PLACES {
+        paths.extend(below(&root.join(place))?);
+    }
+    paths.retain(|path| path.extension().is_some_and(|kind| kind == "md"));
+    Ok(paths
+        .iter()
+        .filter_map(|path| path.strip_prefix(root).map(Path::to_path_buf).ok())
+        .collect())
+}
+
+/// The records that the index names, by that name; all that are kept, and no others.
+fn records(root: &Path, index: &Index) -> Result<BTreeMap<String, Record>, Error> {
+    let place = root.join("bench/record");
+    let mut records = BTreeMap::new();
+    for name in index.records() {
+        let record = Record::read(place.join(&name))?;
+        records.insert(name, record);
+    }
+    for path in below(&place)? {
+        let folder = path.parent().and_then(|folder| folder.strip_prefix(&place).ok());
+        let name = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+        if path.ends_with(FILE_NAME) && !records.contains_key(&name) {
+            return Err(Error::Index(format!(
+                "does not name the record {name}: say what it answers, or take it away"
+            )));
+        }
+    }
+    Ok(records)
+}

@@ -1,0 +1,216 @@
+//! Figures in documents: `<!--=NAME-->1.31x (1.27-1.32)<!--=-->`, and blocks of generated lines
+//! between `<!-- begin:NAME -->` and `<!-- end:NAME -->`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ntcopy_bench::record::{Cell, Record};
+use ntcopy_bench::stats::retention::{Felt, felt};
+use ntcopy_bench::stats::sweep::Sweep;
+use ntcopy_bench::stats::{Verdict, Versus, versus};
+
+use super::index::{self, Figure, Index};
+use super::{Error, results};
+use crate::text;
+
+/// Before the name of a figure.
+const OPEN: &str = "<!--=";
+/// Behind it.
+const SHUT: &str = "-->";
+/// Behind the figure.
+const CLOSE: &str = "<!--=-->";
+/// README's picture.
+const PICTURE: &str = "picture";
+
+/// Every figure and block, by its name.
+pub(super) fn all(
+    index: &Index,
+    records: &BTreeMap<String, Record>,
+) -> Result<BTreeMap<String, String>, Error> {
+    let mut figures = BTreeMap::new();
+    for (name, figure) in &index.figure {
+        let record = index.record(records, &figure.record)?;
+        let in_figure = |what: Error| Error::Index(format!("figure.{name}: {what}"));
+        figures.insert(name.clone(), one(record, figure).map_err(in_figure)?);
+    }
+    figures.insert(PICTURE.to_owned(), results::picture(index));
+    Ok(figures)
+}
+
+fn wrong(what: impl Into<String>) -> Error {
+    Error::Index(what.into())
+}
+
+/// A figure as text.
+fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
+    if let Some(told) = of_sweep(record, &figure.is) {
+        return told;
+    }
+    let cells = index::cells(record, &figure.cells)?;
+    match figure.is.as_str() {
+        "range" | "best" | "wins" | "losses" | "cells" => of_several(record, figure, &cells),
+        _ => match cells.as_slice() {
+            [cell] => of_one(record, figure, cell),
+            cells => Err(wrong(format!("{} cells are meant, and one is told", cells.len()))),
+        },
+    }
+}
+
+/// What is said of a sweep as a whole; none for another kind of figure.
+fn of_sweep(record: &Record, is: &str) -> Option<Result<String, Error>> {
+    let kinds = ["better", "worst", "below-aim", "below-aim-by-chance"];
+    kinds.contains(&is).then(|| {
+        let sweep = Sweep::of(record).ok_or_else(|| wrong("the record is no sweep"))?;
+        Ok(match is {
+            "better" => {
+                let (mean, (low, high)) = sweep.geomean();
+                format!("{mean:.3} ({low:.3}-{high:.3})")
+            }
+            "worst" => with_interval(&sweep.worst().against_better, ""),
+            "below-aim" => sweep.below_aim().to_string(),
+            _ => {
+                let (least, most) = sweep.below_aim_by_chance();
+                format!("{least} to {most}")
+            }
+        })
+    })
+}
+
+fn with_interval(versus: &Versus, unit: &str) -> String {
+    format!("{:.2}{unit} ({})", versus.ratio, text::interval(versus.ci))
+}
+
+fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
+    let one = |cell: &&Cell| versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric);
+    let mut all: Vec<Versus> = cells.iter().filter_map(one).collect();
+    all.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let (Some(least), Some(most)) = (all.first(), all.last()) else {
+        return Err(wrong(format!("{} and {} have no cell", figure.mode, figure.by)));
+    };
+    let count = |verdict| all.iter().filter(|one| Verdict::of(one.ci) == verdict).count();
+    Ok(match figure.is.as_str() {
+        "range" => format!("{} to {}", text::ratio(least.ratio), text::ratio(most.ratio)),
+        "best" => with_interval(most, "x"),
+        "wins" => count(Verdict::Win).to_string(),
+        "losses" => count(Verdict::Loss).to_string(),
+        _ => all.len().to_string(),
+    })
+}
+
+fn of_one(record: &Record, figure: &Figure, cell: &Cell) -> Result<String, Error> {
+    if figure.is == "ratio" {
+        let versus = versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric);
+        let versus = versus.ok_or_else(|| wrong("too few pairs"))?;
+        return Ok(with_interval(&versus, "x"));
+    }
+    let felt = felt(record, cell);
+    let mine = felt.iter().find(|felt| felt.mode == figure.mode);
+    let mine = mine.ok_or_else(|| wrong(format!("no victim beside mode '{}'", figure.mode)))?;
+    let told = |versus: fn(&Felt) -> Option<&Versus>| {
+        versus(mine).map(|versus| with_interval(versus, "x")).ok_or_else(|| wrong("too few pairs"))
+    };
+    match figure.is.as_str() {
+        "ns" => Ok(format!("{:.1}", mine.p50_ns)),
+        "victim" => told(|felt| felt.against_baseline.as_ref()),
+        "whole" => told(|felt| felt.whole_against_baseline.as_ref()),
+        other => Err(wrong(format!("nothing is called is = \"{other}\""))),
+    }
+}
+
+/// A document with its figures, and the names of those that it has.
+pub(super) fn spliced(
+    path: &Path,
+    text: &str,
+    figures: &BTreeMap<String, String>,
+) -> Result<(String, Vec<String>), Error> {
+    let (mut out, mut used) = (String::with_capacity(text.len()), Vec::new());
+    let (mut rest, mut is_code) = (text, false);
+    let mut line = 1;
+    while !rest.is_empty() {
+        let end = rest.find('\n').map_or(rest.len(), |at| at + 1);
+        let this = &rest[..end];
+        let fail = |what: String| Error::Marker { path: path.to_owned(), line, what };
+        is_code ^= this.starts_with("```");
+        let block = this.trim().strip_prefix("<!-- begin:").and_then(|s| s.strip_suffix(" -->"));
+        if let (false, Some(name)) = (is_code, block) {
+            let close = format!("<!-- end:{name} -->");
+            let figure = figures.get(name).ok_or_else(|| fail(format!("no block '{name}'")))?;
+            let until = rest.find(&close).ok_or_else(|| fail(format!("no `{close}` follows")))?;
+            out.push_str(&format!("{this}{figure}\n"));
+            used.push(name.to_owned());
+            line += rest[..until].matches('\n').count();
+            rest = &rest[until..];
+            continue;
+        }
+        if is_code || !this.contains(OPEN) {
+            out.push_str(this);
+        } else {
+            out.push_str(&inline(this, figures, &mut used).map_err(fail)?);
+        }
+        rest = &rest[end..];
+        line += 1;
+    }
+    Ok((out, used))
+}
+
+/// A line with its figures; nothing is put into code.
+fn inline(
+    line: &str,
+    figures: &BTreeMap<String, String>,
+    used: &mut Vec<String>,
+) -> Result<String, String> {
+    let (mut out, mut rest) = (String::new(), line);
+    while let Some(at) = rest.find(OPEN) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let name = from[OPEN.len()..].split(SHUT).next().unwrap_or_default();
+        if line[..line.len() - from.len()].matches('`').count() % 2 == 1 {
+            out.push_str(OPEN);
+            rest = &from[OPEN.len()..];
+            continue;
+        }
+        let figure = figures.get(name).ok_or_else(|| {
+            format!("no figure '{name}': bench/record/INDEX.toml names those that there are")
+        })?;
+        let head = OPEN.len() + name.len() + SHUT.len();
+        let tail = from.get(head..).and_then(|tail| Some((tail, tail.find(CLOSE)?)));
+        let (tail, end) = tail.ok_or_else(|| format!("'{name}' has no `{CLOSE}` on its line"))?;
+        out.push_str(&format!("{OPEN}{name}{SHUT}{figure}{CLOSE}"));
+        used.push(name.to_owned());
+        rest = &tail[end + CLOSE.len()..];
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures() -> BTreeMap<String, String> {
+        [("a", "7.0"), ("lines", "| x |\n| y |")].map(|(n, f)| (n.to_owned(), f.to_owned())).into()
+    }
+
+    #[test]
+    fn figures_are_replaced_in_their_places_and_nowhere_else() {
+        let text = "# T\n\nIt is <!--=a-->6.1<!--=--> ns, <!--=a-->x<!--=-->, `<!--=a-->` `<!--=-->`.\n\
+                    ```\n<!--=a-->\n```\n<!-- begin:lines -->\nold\n<!-- end:lines -->\nend";
+        let (new, used) = spliced(Path::new("x.md"), text, &figures()).unwrap();
+        let wanted = "# T\n\nIt is <!--=a-->7.0<!--=--> ns, <!--=a-->7.0<!--=-->, `<!--=a-->` `<!--=-->`.\n\
+                      ```\n<!--=a-->\n```\n<!-- begin:lines -->\n| x |\n| y |\n<!-- end:lines -->\n\
+                      end";
+        assert_eq!(new, wanted);
+        assert_eq!(used, ["a", "a", "lines"]);
+        assert_eq!(spliced(Path::new("x.md"), &new, &figures()).unwrap().0, new);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let said =
+            |text: &str| spliced(Path::new("x.md"), text, &figures()).unwrap_err().to_string();
+        assert!(said("a\nb <!--=b-->1<!--=-->\n").starts_with("x.md:2: no figure 'b'"));
+        assert!(said("<!--=a-->1\n<!--=-->\n").starts_with("x.md:1: 'a' has no"));
+        assert!(said("\n\n<!-- begin:lines -->\n").starts_with("x.md:3: no `<!-- end:lines -->`"));
+        assert!(said("<!-- begin:no -->\n").starts_with("x.md:1: no block 'no'"));
+    }
+}

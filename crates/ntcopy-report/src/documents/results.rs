@@ -1,0 +1,123 @@
+//! The pages of results: the question, the picture, the sentences, the table, the command.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ntcopy_bench::record::Record;
+use ntcopy_bench::verdict;
+
+use super::index::{Index, Page, Part};
+use super::svg::{self, Panel};
+use super::{Error, RESULTS, chart};
+use crate::{table, text};
+
+/// What tells a generated file from one that is written by hand.
+pub(super) const GENERATED: &str =
+    "Generated from bench/record/INDEX.toml by make docs; do not edit.";
+
+/// All pages and pictures, and the list of them.
+pub(super) fn pages(
+    index: &Index,
+    records: &BTreeMap<String, Record>,
+) -> Result<BTreeMap<PathBuf, String>, Error> {
+    let mut files = BTreeMap::new();
+    let panels = index.picture.chart.iter().map(|one| {
+        let record = index.record(records, &one.record)?;
+        chart::panel(record, &one.chart)
+    });
+    let panels = panels.collect::<Result<Vec<Panel>, Error>>()?;
+    let place = Path::new(RESULTS);
+    files.insert(place.join(&index.picture.file), svg::svg(&panels, &index.picture.alt));
+    for page in &index.page {
+        let text = one(index, records, page, &mut files)?;
+        files.insert(place.join(format!("{}.md", page.name)), text);
+    }
+    files.insert(place.join("README.md"), contents(index));
+    Ok(files)
+}
+
+/// README's picture, as the document has it.
+pub(super) fn picture(index: &Index) -> String {
+    format!("![{}]({RESULTS}/{})", index.picture.alt, index.picture.file)
+}
+
+fn contents(index: &Index) -> String {
+    let mut out =
+        format!("# Results\n\n<!-- {GENERATED} -->\n\n| page | what it answers |\n|---|---|\n");
+    for page in &index.page {
+        out.push_str(&format!("| [{}]({}.md) | {} |\n", page.title, page.name, page.question));
+    }
+    out.push_str("\n| machine | |\n|---|---|\n");
+    for machine in &index.machine {
+        let (name, signature) = (&machine.name, &machine.signature);
+        out.push_str(&format!("| {name} (`{signature}`) | {} |\n", machine.about));
+    }
+    out
+}
+
+fn one(
+    index: &Index,
+    records: &BTreeMap<String, Record>,
+    page: &Page,
+    files: &mut BTreeMap<PathBuf, String>,
+) -> Result<String, Error> {
+    let mut out = format!("# {}\n\n<!-- {GENERATED} -->\n\n", page.title);
+    out.push_str(&format!("**{}**\n\n{}\n", page.question, page.read.trim()));
+    for (number, part) in page.part.iter().enumerate() {
+        let record = index.record(records, &part.record)?;
+        out.push_str(&format!("\n## {}\n\n", part.title));
+        if !part.chart.is_empty() {
+            let panels = part.chart.iter().map(|chart| chart::panel(record, chart));
+            let panels = panels.collect::<Result<Vec<Panel>, Error>>()?;
+            let name = format!("{}-{}.svg", page.name, number + 1);
+            files.insert(Path::new(RESULTS).join(&name), svg::svg(&panels, &part.title));
+            out.push_str(&format!("![{}]({name})\n\n", part.title));
+        }
+        out.push_str(&told(index, record, part));
+    }
+    Ok(out)
+}
+
+/// What a record says.
+fn told(index: &Index, record: &Record, part: &Part) -> String {
+    let mut out = String::new();
+    for sentence in verdict::sentences(record) {
+        out.push_str(&format!("- {sentence}\n"));
+    }
+    if let Some(note) = &part.note {
+        out.push_str(&format!("\n{}\n", note.trim()));
+    }
+    let (machine, about) = index.machine(record);
+    let about = if about.is_empty() { String::new() } else { format!(", {about}") };
+    let place = index.record.get(&part.record).map_or("", String::as_str);
+    out.push_str(&format!(
+        "\nMachine: {machine}{about}. Again: `{}`. Record: [{place}](../../bench/record/{place}/).\n",
+        again(record)
+    ));
+    let figures: Vec<String> = table::markdown(record)
+        .lines()
+        // What a machine does not have is in the record.
+        .filter(|line| !(line.starts_with("Hardware counters: ") && line.contains("n/a")))
+        .map(str::to_owned)
+        .collect();
+    let figures = figures.join("\n").replace("\n\n\n", "\n\n");
+    out.push_str(&format!(
+        "\n<details><summary>All figures</summary>\n\n{}\n\n</details>\n",
+        figures.trim()
+    ));
+    out
+}
+
+/// The command without the place that its record went to.
+fn again(record: &Record) -> String {
+    let mut words = Vec::new();
+    let mut command = record.header.command.iter();
+    while let Some(word) = command.next() {
+        if word == "--out" {
+            command.next();
+        } else {
+            words.push(word.clone());
+        }
+    }
+    text::shell_line(&words)
+}
