@@ -62,13 +62,13 @@ kernel_awaited
 
 say "2/5 how much is in flight decides: 1 to 128 sockets of 1 MiB"
 "$ntcopy" bench unix --kernel "$kernel" --sockets "$sockets" --object 1MiB --dataset "$datasets" \
-	--pairs 7 --out "$out/rounds"
+	--modes nt,adaptive --pairs 7 --out "$out/rounds"
 
 say "3/5 who keeps the cache?"
 "$ntcopy" bench retention --kernel "$kernel" --quick --out "$out/retention"
 
 say "4/5 the three published configurations"
-"$ntcopy" bench unix --kernel "$kernel" --published --quick --out "$out/published"
+"$ntcopy" bench unix --kernel "$kernel" --published --quick --modes nt,adaptive --out "$out/published"
 
 say "5/5 the page, and what follows for this machine"
 "$ntcopy" advise --records "$out/rounds" "$out/retention" "$out/published"

@@ -82,7 +82,7 @@ const COMPILED_SMALL: &[(&str, &[&str])] = &[
     ("arch", &["um", "x86"]),
     ("drivers", &["base", "char", "net", "tty"]),
     ("fs", &["devpts", "exportfs", "hostfs", "kernfs", "notify", "proc", "ramfs", "sysfs"]),
-    ("net", &["bpf", "core", "ethernet", "ethtool", "ipv4", "netlink", "sched", "unix"]),
+    ("net", &["bpf", "core", "ethernet", "ethtool", "ipv4", "ipv6", "netlink", "sched", "unix"]),
     ("security", &[]),
     ("Documentation", &[]),
     ("rust", &[]),
