@@ -35,7 +35,6 @@ test: ## unit, property and end-to-end tests, the latter in booted kernels
 	@scripts/setup.sh build test kernels
 	@$(CARGO) test --workspace --locked --no-run
 	@$(or $(CARGO_TARGET_DIR),target)/debug/ntcopy kernel build
-	@scripts/check-series.sh 7.3
 	@CARGO=$(CARGO) scripts/test.sh
 
 library: ## libntcopy for C and C++, in release mode

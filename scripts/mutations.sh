@@ -9,8 +9,10 @@
 #
 # A kernel with a mistake is kept in the cache's folder mutants/, by the kernel
 # that it was made of (its source, series and configuration) and by its row of
-# kernel/selftests/mutations.txt: only what is new is built. The tests run anew
-# each time. Those of another series go when the first of this one is made.
+# kernel/selftests/mutations.txt: only what is new is built. What the test said in it
+# is kept, too, by all that such a run depends on (scripts/inputs.sh), and judged anew
+# each time; NTCOPY_ANEW=1 runs it again. Kernels of another series go when the first
+# of this one is made.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -57,7 +59,12 @@ prepare() {
 	cp -r "$(dirname "$good")" "$work/cache/kernels/"
 	kernel=$work/cache/kernels/$(basename "$(dirname "$good")")/linux
 	[ -x "$kernel" ] || die "no kernel where one was expected, at $kernel"
-	"$root/scripts/selftests.sh" "$work/bin"
+	programs=$(for name in $names; do
+		program=$(field "$name" test)
+		[ "${program%% *}" = fences ] || echo "${program%% *}"
+	done | sort -u)
+	# shellcheck disable=SC2086 # a list of names
+	[ -z "$programs" ] || "$root/scripts/selftests.sh" "$work/bin" $programs
 }
 
 # mutant NAME: where it is kept.
@@ -111,6 +118,14 @@ make_mutant() {
 	mv "$mutants/.partial-$$" "$(mutant "$1")"
 }
 
+# Where what a program said in a mutant is kept.
+said_before() {
+	append=$(field "$1" append)
+	inputs=$("$root/scripts/inputs.sh" "$(mutant "$1")" "$work/bin/$2" "$root/scripts/mutations.sh" \
+		"=$append")
+	echo "$cache/outputs/mutant-$inputs"
+}
+
 # Runs what the row names, with its words for the kernel; prints what it said.
 look() {
 	if [ "$1" = fences ]; then
@@ -119,6 +134,13 @@ look() {
 		NTCOPY_CACHE="$work/cache" NTCOPY_SELFTEST_BIG_MIB=2 "$ntcopy" kernel boot --kernel um --timeout 300 \
 			${2:+--append "$2"} -- "$work/bin/$1" 2>&1
 	fi
+}
+
+# keep PLACE: what was said, whole or not at all.
+keep() {
+	mkdir -p "$cache/outputs"
+	cp "$work/said" "$1.$$"
+	mv "$1.$$" "$1"
 }
 
 # Whether the named test failed, and not just anything.
@@ -136,10 +158,20 @@ try() {
 	test=${program#* }
 	program=${program%% *}
 	[ -x "$(mutant "$1")" ] || make_mutant "$1"
-	cp "$(mutant "$1")" "$kernel"
-	look "$program" "$(field "$1" append)" >"$work/said" || true
+	before=
+	[ "$program" = fences ] || before=$(said_before "$1" "$program")
+	if [ -n "$before" ] && [ -e "$before" ] && [ -z "${NTCOPY_ANEW-}" ]; then
+		touch "$before"
+		cp "$before" "$work/said"
+		again=" (kept)"
+	else
+		again=
+		cp "$(mutant "$1")" "$kernel"
+		look "$program" "$(field "$1" append)" >"$work/said" || true
+	fi
 	if noticed "$program" "$test"; then
-		echo "mutations: $1 ($what): noticed by $program, $test"
+		echo "mutations: $1 ($what): noticed by $program, $test$again"
+		[ -z "$before" ] || [ -n "$again" ] || keep "$before"
 		return
 	fi
 	echo "mutations: $1 ($what): NOT noticed by $program, $test" >&2

@@ -28,6 +28,7 @@ import json
 import mmap
 import os
 import random
+import re
 import shutil
 import socket
 import sqlite3
@@ -251,26 +252,57 @@ class Objects:
 
 
 class Advice:
-    """`ntcopy advise --apply`: the same files by the records of two machines in turn."""
+    """`ntcopy advise --apply`: the same files by all records of a machine, and by some, in turn."""
 
     def __init__(self, args, _rng):
         self.args = args
-        # Records that two machines' advice for the same files comes from.
-        self.records = [
-            ("2026-11-22-GenuineIntel-6-167-1", "GenuineIntel-6-167-1"),
-            ("2026-11-23-AuthenticAMD-26-2-1", "AuthenticAMD-26-2-1"),
-        ]
         self.steps = max(2, args.steps // 10)
-        self.texts = []
-        for at in range(len(self.records)):
-            self.apply(at, f"{args.work}/advice{at}")
-            self.texts.append(self.read_files(f"{args.work}/advice{at}"))
+        self.records, self.texts = self.find_records()
         self.names = sorted(set().union(*self.texts))
 
-    def apply(self, which, folder, prepare=None):
-        records, signature = self.records[which]
-        records = f"{self.args.records}/{records}"
-        call(self.args.ntcopy, "advise", "--records", records, "--for", signature, "--apply", folder,
+    def find_records(self):
+        """Two sets of records, a file of whose advice differs."""
+        machines = {}
+        for folder, _, names in sorted(os.walk(self.args.records)):
+            if "record.jsonl" in names:
+                machine = os.path.relpath(folder, self.args.records).split("/")[0]
+                # A date, the machine, and perhaps a time.
+                signature = re.sub(r"^\d{4}-\d\d-\d\d-|-\d{4}$", "", machine)
+                machines.setdefault(signature, []).append(folder)
+        for signature, folders in machines.items():
+            every = (signature, folders)
+            text = self.advice(every)
+            for left_out in self.named(folders, text):
+                some = (signature, [folder for folder in folders if folder != left_out])
+                other = self.advice(some)
+                if any(text[name] != other.get(name, text[name]) for name in text):
+                    return [every, some], [text, other]
+        raise RuntimeError(f"no records in {self.args.records} whose advice differs")
+
+    @staticmethod
+    def named(folders, text):
+        """The records whose numbers the files name."""
+        said = b"".join(text.values())
+        for folder in folders:
+            with open(f"{folder}/record.jsonl", encoding="utf-8") as file:
+                if json.loads(file.readline())["id"].encode() in said:
+                    yield folder
+
+    def advice(self, records):
+        """The files that they make; none where they carry no advice."""
+        folder = f"{self.args.work}/advice"
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            self.apply(records, folder)
+        except RuntimeError as error:
+            if "nothing was written" not in str(error) and "not available" not in str(error):
+                raise
+            return {}
+        return self.read_files(folder)
+
+    def apply(self, records, folder, prepare=None):
+        signature, folders = records
+        call(self.args.ntcopy, "advise", "--records", *folders, "--for", signature, "--apply", folder,
              preexec_fn=prepare)  # fmt: skip
 
     @staticmethod
@@ -289,7 +321,7 @@ class Advice:
             which = step % len(self.texts)
             for name, text in self.texts[which].items():
                 history.begin(name, text)
-            self.apply(which, f"{mount}/new/advice", prepare)
+            self.apply(self.records[which], f"{mount}/new/advice", prepare)
             for name in self.texts[which]:
                 history.done(name)
             history.mark()

@@ -104,6 +104,8 @@ need_lint() {
 
 # The kernels that run in QEMU: to build and boot them.
 need_kernels() {
+	# The tests build the same source for several kernels.
+	need ccache ccache
 	need qemu-system-x86_64 qemu-system-x86
 	need depmod kmod
 	need objdump binutils

@@ -3,9 +3,13 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
+mod kept;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use kept::{Kept, Said};
 
 /// The programs of the suite, and how many tests each has. One that runs fewer has lost some.
 pub const PROGRAMS: [(&str, usize); 10] = [
@@ -114,14 +118,15 @@ pub fn build(folder: &Path, programs: &[&str]) {
     assert!(built.status.success(), "{}", text(&built.stderr));
 }
 
-/// Runs the programs one after another in the kernel, with a module if there is one.
+/// Runs the programs one after another, with a module if there is one.
+const RUN_ALL: &str = r##"
+    [ -z "$2" ] || "$1" module load "$2" >&2 || exit
+    cd "$3"; shift 3
+    for program; do
+        echo "# program $program"; ./"$program" 2>&1; echo "# exit $?"
+    done"##;
+
 fn run(folder: &Path, programs: &[&str], kernel: &Kernel, module: Option<&Path>) -> Output {
-    const RUN_ALL: &str = r##"
-        [ -z "$2" ] || "$1" module load "$2" >&2 || exit
-        cd "$3"; shift 3
-        for program; do
-            echo "# program $program"; ./"$program" 2>&1; echo "# exit $?"
-        done"##;
     let limit = kernel.limit_s.to_string();
     let program = env!("CARGO_BIN_EXE_ntcopy");
     Command::new(program)
@@ -134,6 +139,24 @@ fn run(folder: &Path, programs: &[&str], kernel: &Kernel, module: Option<&Path>)
         .env("NTCOPY_SELFTEST_BIG_MIB", kernel.big_mib.to_string())
         .output()
         .expect("the program that this package builds can be run")
+}
+
+/// The place of what a run says: by the kernel, the module, the programs and how they are run.
+fn kept(folder: &Path, programs: &[&str], kernel: &Kernel, module: Option<&Path>) -> Kept {
+    let built = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .args(["kernel", "build"])
+        .args(kernel.arguments)
+        .output()
+        .expect("the program that this package builds can be run");
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    let image = PathBuf::from(text(&built.stdout).trim());
+    let folder_of_image = image.parent().and_then(Path::file_name).unwrap_or_default();
+    let programs: Vec<PathBuf> = programs.iter().map(|name| folder.join(name)).collect();
+    let files = programs.iter().map(PathBuf::as_path).chain([image.as_path()]).chain(module);
+    let (big, arguments) = (kernel.big_mib.to_string(), kernel.arguments.join(" "));
+    // The folder's name has the version of the package whose modules are there, too.
+    let words = [RUN_ALL, &big, &arguments, &folder_of_image.to_string_lossy()];
+    Kept::of("suite", &files.collect::<Vec<_>>(), &words)
 }
 
 /// The lines of a program's output.
@@ -162,15 +185,25 @@ fn check(kernel: &Kernel, module: Option<&Path>, programs: &[(&str, Option<usize
     let folder = tempfile::tempdir().expect("a folder for the suite");
     let names: Vec<&str> = programs.iter().map(|(name, _)| *name).collect();
     build(folder.path(), &names);
-    let output = run(folder.path(), &names, kernel, module);
-    let tap = text(&output.stdout);
+    let kept = kept(folder.path(), &names, kernel, module);
+    let (said, old) = match kept.read() {
+        Some(said) => (said, true),
+        None => {
+            let output = run(folder.path(), &names, kernel, module);
+            let said = Said { stdout: text(&output.stdout), stderr: text(&output.stderr) };
+            let status = output.status;
+            assert!(status.success(), "{status:?}\n{}\n{}", said.stdout, said.stderr);
+            (said, false)
+        }
+    };
     let mut faults = String::new();
     for (name, tests) in programs {
-        let report = Report::read(&section(&tap, name));
+        let report = Report::read(&section(&said.stdout, name));
         println!("{name}: {} passed, {} skipped", report.passed, report.skipped.len());
         faults += &report.faults(name, *tests, kernel);
     }
-    let said = text(&output.stderr);
-    assert!(faults.is_empty(), "{faults}\n{tap}\n{said}");
-    assert!(output.status.success(), "{:?}\n{tap}\n{said}", output.status);
+    assert!(faults.is_empty(), "{faults}\n{}\n{}", said.stdout, said.stderr);
+    if !old {
+        kept.write(&said);
+    }
 }

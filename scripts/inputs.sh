@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Prints a hash of all that a run in a booted kernel depends on: what is given (the
+# kernel, the programs that run in it, words), what boots it (the sources of ntcopy's
+# kernel part and of the program, their dependencies and compiler, QEMU), and this
+# machine (CPU, running kernel, C library, NTCOPY_ variables). What such a run said
+# holds for as long as its hash does.
+#
+# usage: scripts/inputs.sh [FILE|=WORD]...
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+# The folders and files that go into the program that boots.
+sources() {
+	cd "$root"
+	for crate in ntcopy ntcopy-kernel ntcopy-cli; do
+		find "crates/$crate" -maxdepth 1 -type f
+		find "crates/$crate/src" -type f
+	done >"$list"
+	find uapi Cargo.toml Cargo.lock scripts/inputs.sh -type f >>"$list"
+	LC_ALL=C sort "$list" | tr '\n' '\0' | xargs -0 sha256sum
+	"${CARGO:-cargo}" --version --verbose
+}
+
+machine() {
+	sed -n '/^$/q; /^\(model name\|microcode\|flags\|cache size\)/p' /proc/cpuinfo
+	nproc
+	uname -srv
+	ldd "$(command -v sh)" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | xargs -r sha256sum
+	env | grep '^NTCOPY_' | grep -v '^NTCOPY_ANEW=' | LC_ALL=C sort || true
+	for emulator in qemu-system-x86_64 /usr/lib/qemu/virtiofsd /usr/libexec/virtiofsd; do
+		if path=$(command -v "$emulator"); then
+			sha256sum "$path"
+		fi
+	done
+}
+
+given() {
+	for input; do
+		case $input in
+		=*) echo "word ${input#=}" ;;
+		*) sha256sum <"$input" ;;
+		esac
+	done
+}
+
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+# Not a pipe: what can't be read is an error, and no hash of the rest.
+all=$(given "$@" && sources && machine)
+echo "$all" | sha256sum | cut -c 1-32
