@@ -118,8 +118,8 @@ fn copies_of_an_amd_complex() {
         &[
             (A, A, MIB - 1, MIB - 1, "libc"),
             (A, A, MIB, MIB, "rep-movsb"),
-            (A, A, 24 * MIB - 1, 24 * MIB - 1, "rep-movsb"),
-            (A, A, 24 * MIB, 24 * MIB, "avx2-nt"),
+            (A, A, 12 * MIB - 1, 12 * MIB - 1, "rep-movsb"),
+            (A, A, 12 * MIB, 12 * MIB, "avx2-nt"),
             (N, N, 24 * MIB, 24 * MIB, "avx2-nt+nta"),
             (A, T, 256 * MIB, 256 * MIB, "rep-movsb"),
             (N, T, MIB, MIB, "avx2+nta"),
@@ -181,9 +181,9 @@ fn fills() {
         (intel, T, 256 * KIB, 1024 * MIB, 0, "libc"),
         (intel, T, 1024 * MIB, 1024 * MIB, 0, "rep-stosb"),
         (amd, A, 24 * MIB - 1, 24 * MIB - 1, 0, "libc"),
-        (amd, A, 24 * MIB, 24 * MIB, 0, "clzero"),
+        (amd, A, 24 * MIB, 24 * MIB, 0, "avx512-nt"),
         (amd, A, 24 * MIB, 24 * MIB, 1, "avx512-nt"),
-        (amd, N, KIB, KIB, 0, "clzero"),
+        (amd, N, KIB, KIB, 0, "avx512-nt"),
     ] {
         let path = policy.choose_fill(len as usize, total, value, hint);
         assert_eq!(path.to_string(), expected, "{} {len} of {total}, {value}", hint.name());
