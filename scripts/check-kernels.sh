@@ -25,7 +25,7 @@ ntcopy=$1
 shift
 [ $# -gt 0 ] || set -- x86 x86+kcsan x86:6.12 x86:6.12+kcsan
 
-programs=${PROGRAMS:-settings counters edges flags calls control gone holes ntcopy_pages bytes}
+programs=${PROGRAMS:-options counters edges flags calls control gone holes ntcopy_pages bytes}
 # The size of the biggest send: an emulated CPU that checks each access is slow.
 export NTCOPY_SELFTEST_BIG_MIB=4
 

@@ -28,7 +28,7 @@ shift
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
 logs=${NTCOPY_OUT:-$root/out/module}
 own="module module_life module_memory module_races module_replace"
-programs=${PROGRAMS:-$own settings counters edges flags calls control gone holes bytes}
+programs=${PROGRAMS:-$own options counters edges flags calls control gone holes bytes}
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-module-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM

@@ -39,7 +39,7 @@ compares the bytes, and prints what `/proc/net/ntcopy_stat` counted.
   (`UDPLITE_SEND_CSCOV`).
 - "takes none": the call is refused, hinted or not.
 - Sockets that `accept()` returns have the `SO_NTCOPY` of the listening one: unix stream and seqpacket,
-  TCP, MPTCP, SCTP and vsock, each tried by `kernel/selftests/settings.c`.
+  TCP, MPTCP, SCTP and vsock, each tried by `kernel/selftests/options.c`.
 END
 for kernel; do
 	"$ntcopy" kernel build --kernel "$kernel"

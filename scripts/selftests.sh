@@ -59,7 +59,7 @@ for header in $headers; do
 	[ -e "$include/$header" ] || die "$include/$header is missing"
 done
 
-[ $# -gt 0 ] || set -- bytes calls control counters edges flags gone holes settings ntcopy_pages families soak
+[ $# -gt 0 ] || set -- bytes calls control counters edges flags gone holes options ntcopy_pages families soak
 mkdir -p "$out"
 cd "$suite"
 for program; do

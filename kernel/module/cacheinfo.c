@@ -29,5 +29,6 @@ unsigned long nontemporal_own_share(int cpu)
 		else if ((reg[0] & 0x1f) != 2)	/* instructions */
 			private = size;
 	}
-	return nontemporal_share(private, llc);
+	cpuid_leaf(1, 0, reg);
+	return nontemporal_share(private, llc, reg[2] >> 31);
 }

@@ -16,11 +16,9 @@ static DEFINE_STATIC_KEY_FALSE(nt_in_turn_key);
 
 static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes)
 {
-	if (!static_branch_likely(&nt_in_turn_key))
-		return nt_ahead(to, from, bytes);
-	if (cpu_feature_enabled(X86_FEATURE_MOVDIR64B))
-		return nt_in_turn(to, from, bytes, true);
-	return nt_in_turn(to, from, bytes, false);
+	if (static_branch_likely(&nt_in_turn_key))
+		return nt_in_turn(to, from, bytes);
+	return nt_ahead(to, from, bytes);
 }
 
 /*

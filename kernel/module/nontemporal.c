@@ -15,6 +15,7 @@
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/nontemporal.h>
+#include <linux/once.h>
 #include <linux/percpu.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -22,7 +23,7 @@
 
 #define GRANULE_SHIFT	15	/* an order-3 page, of which streams are made */
 #define GRANULE		BIT(GRANULE_SHIFT)
-#define TABLE_BITS	12	/* of granules: 128 MiB */
+#define GRANULES	4080	/* 127 MiB, and 16 KiB with the rest */
 #define PACE		8	/* the mean moves by at most an eighth */
 #define MEAN_MIN	((u64)SZ_64K)	/* lest it get stuck */
 
@@ -39,8 +40,10 @@ struct nontemporal_cpu {
 	unsigned long last[SIDES];	/* granules, at that time */
 	u64 mean;
 	unsigned long cache_bytes;	/* this CPU's own share */
-	struct granule granules[1 << TABLE_BITS];
+	struct granule granules[GRANULES];
 };
+
+static_assert(sizeof(struct nontemporal_cpu) <= SZ_16K);
 
 static DEFINE_PER_CPU_READ_MOSTLY(struct nontemporal_cpu *, nontemporal_cpu);
 
@@ -51,7 +54,7 @@ static void touch(struct nontemporal_cpu *s, unsigned long addr, int side,
 {
 	unsigned long granule = addr >> GRANULE_SHIFT;
 	u32 hash = hash_long(granule, 32);
-	struct granule *g = &s->granules[hash >> (32 - TABLE_BITS)];
+	struct granule *g = &s->granules[reciprocal_scale(hash, GRANULES)];
 	u16 now = (s->clock += bytes) >> GRANULE_SHIFT;
 	u64 since = s->clock - s->sampled[side];
 	s64 distance = 2 * s->mean, weight;
@@ -100,7 +103,7 @@ bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes)
 	preempt_disable();
 	s = this_cpu_read(nontemporal_cpu);
 	if (s)
-		pays = !comes_round_within(s, cache_bytes ?: s->cache_bytes,
+		pays = !comes_round_within(s, cache_bytes ?: READ_ONCE(s->cache_bytes),
 					   (unsigned long)to, source, bytes);
 	preempt_enable();
 	return pays;
@@ -115,33 +118,39 @@ unsigned long __weak nontemporal_own_share(int cpu)
 {
 	const struct cacheinfo *private = get_cpu_cacheinfo_level(cpu, 2);
 	const struct cacheinfo *llc = get_cpu_cacheinfo_llc(cpu);
+	bool guest = false;
 
+#ifdef CONFIG_X86
+	guest = boot_cpu_has(X86_FEATURE_HYPERVISOR);
+#endif
 	return nontemporal_share(private ? part(private) : SZ_1M,
-				 llc && llc->level > 2 ? part(llc) : 0);
+				 llc && llc->level > 2 ? part(llc) : 0, guest);
 }
 
-/*
- * When a socket opts in, for the CPUs there are.  One that came later, or for
- * which there was no memory, copies normally until the next socket does.
- */
+/* A CPU that comes takes its part of the caches that it shares with others. */
+static int nontemporal_online(unsigned int cpu)
+{
+	const struct cacheinfo *llc = get_cpu_cacheinfo_llc(cpu);
+	struct nontemporal_cpu *s = per_cpu(nontemporal_cpu, cpu) ?:
+		kvzalloc_node(sizeof(*s), GFP_KERNEL, cpu_to_node(cpu));
+
+	if (!s)
+		return 0;	/* and copies normally */
+	s->mean = MEAN_MIN;
+	WRITE_ONCE(per_cpu(nontemporal_cpu, cpu), s);
+	for_each_cpu(cpu, llc ? &llc->shared_cpu_map : cpumask_of(cpu)) {
+		s = READ_ONCE(per_cpu(nontemporal_cpu, cpu));
+		if (s)
+			WRITE_ONCE(s->cache_bytes, nontemporal_own_share(cpu));
+	}
+	return 0;
+}
+
+/* When the first socket opts in.  The memory is the machine's: it stays. */
 void nontemporal_init(void)
 {
-	struct nontemporal_cpu *s;
-	int cpu;
-
-	cpus_read_lock();
-	for_each_online_cpu(cpu) {
-		if (READ_ONCE(per_cpu(nontemporal_cpu, cpu)))
-			continue;
-		s = kvzalloc_node(sizeof(*s), GFP_KERNEL_ACCOUNT, cpu_to_node(cpu));
-		if (!s)
-			continue;
-		s->cache_bytes = nontemporal_own_share(cpu);
-		s->mean = MEAN_MIN;
-		if (cmpxchg(&per_cpu(nontemporal_cpu, cpu), NULL, s))
-			kvfree(s);
-	}
-	cpus_read_unlock();
+	DO_ONCE_SLEEPABLE(cpuhp_setup_state, CPUHP_AP_ONLINE_DYN, "lib/nontemporal:online",
+			  nontemporal_online, NULL);
 }
 
 #if IS_ENABLED(CONFIG_NONTEMPORAL_KUNIT_TEST)

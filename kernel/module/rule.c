@@ -2,6 +2,8 @@
 /* The rule of the series, as it is, in a module, which can be unloaded. */
 
 #include <linux/cacheinfo.h>
+#include <linux/cpuhotplug.h>
+#include <linux/once.h>
 #include <linux/percpu.h>
 
 #include "compat.h"
@@ -14,6 +16,12 @@
 #define get_cpu_cacheinfo_level(cpu, level)	((struct cacheinfo *)NULL)
 #define get_cpu_cacheinfo_llc(cpu)		((struct cacheinfo *)NULL)
 
+/* It is done once, as the module is loaded, and undone when it goes. */
+static int ntcopy_cpuhp;
+
+#undef DO_ONCE_SLEEPABLE
+#define DO_ONCE_SLEEPABLE(function, ...)	(ntcopy_cpuhp = function(__VA_ARGS__))
+
 #include "nontemporal.c"
 #include "module.h"
 
@@ -21,6 +29,8 @@ void ntcopy_rule_exit(void)
 {
 	int cpu;
 
+	if (ntcopy_cpuhp > 0)
+		cpuhp_remove_state_nocalls(ntcopy_cpuhp);
 	for_each_possible_cpu(cpu)
 		kvfree(per_cpu(nontemporal_cpu, cpu));
 }

@@ -48,13 +48,13 @@ fn the_kernel_of_the_long_term_series_keeps_its_promises() {
 fn the_suite_skips_on_a_kernel_without_the_flag() {
     good(&ntcopy(&["kernel", "build"]));
     let folder = tempfile::tempdir().expect("a folder for the suite");
-    suite::build(folder.path(), &["settings"]);
+    suite::build(folder.path(), &["options"]);
     // A host that does have the flag has a root of its own that may run the suite.
     if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
         println!("not run: this kernel has the flag");
         return;
     }
-    let output = Command::new(folder.path().join("settings")).output().expect("it runs");
+    let output = Command::new(folder.path().join("options")).output().expect("it runs");
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stdout));
     assert!(text(&output.stdout).contains("1..0 # SKIP"), "{}", text(&output.stdout));
 }

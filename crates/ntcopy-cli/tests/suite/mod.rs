@@ -13,7 +13,7 @@ use kept::{Kept, Said};
 
 /// The programs of the suite, and how many tests each has. One that runs fewer has lost some.
 pub const PROGRAMS: [(&str, usize); 10] = [
-    ("settings", 80),
+    ("options", 80),
     ("counters", 24),
     ("bytes", 441),
     ("edges", 208),

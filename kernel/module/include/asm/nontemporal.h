@@ -22,7 +22,7 @@
 #define NT_RUN		128	/* bytes of a page before the next one's turn */
 
 /* Half a line.  Return: false if the source faulted. */
-static __always_inline bool nt_half_movnti(void *to, const void *from)
+static __always_inline bool nt_half(void *to, const void *from)
 {
 	asm goto("1: movq   (%[from]), %%r8\n\t"
 		 "2: movq  8(%[from]), %%r9\n\t"
@@ -44,70 +44,53 @@ fault:
 	return false;
 }
 
-/* The source may have any alignment.  MOVDIR64B (%rdx), %rax */
-static __always_inline bool nt_line_movdir64b(void *to, const void *from)
+static __always_inline bool nt_line(void *to, const void *from)
 {
-	asm goto("1: .byte 0x66, 0x0f, 0x38, 0xf8, 0x02\n\t"
-		 _ASM_EXTABLE_UA(1b, %l[fault])
-		 : : "a" (to), "d" (from) : "memory" : fault);
-	return true;
-fault:
-	return false;
-}
-
-static __always_inline bool nt_line(void *to, const void *from, bool movdir64b)
-{
-	if (movdir64b)
-		return nt_line_movdir64b(to, from);
-	return nt_half_movnti(to, from) &&
-	       nt_half_movnti(to + NT_LINE / 2, from + NT_LINE / 2);
+	return nt_half(to, from) && nt_half(to + NT_LINE / 2, from + NT_LINE / 2);
 }
 
 /* Return: how many bytes were copied, up to the first line that faulted. */
 static __always_inline size_t nt_lines(void *to, const void *from, size_t bytes,
-				       const void *ahead, size_t ahead_bytes,
-				       bool movdir64b)
+				       const void *ahead, size_t ahead_bytes)
 {
 	size_t done;
 
 	for (done = 0; done < bytes; done += NT_LINE) {
 		if (done < ahead_bytes)
 			__builtin_prefetch(ahead + done);
-		if (!nt_line(to + done, from + done, movdir64b))
+		if (!nt_line(to + done, from + done))
 			break;
 	}
 	return done;
 }
 
 /* A run of each of NT_PAGES pages. */
-static __always_inline bool nt_runs(void *to, const void *from, bool movdir64b)
+static __always_inline bool nt_runs(void *to, const void *from)
 {
 	size_t i;
 
 	for (i = 0; i < NT_PAGES * PAGE_SIZE; i += PAGE_SIZE)
-		if (nt_lines(to + i, from + i, NT_RUN, NULL, 0, movdir64b) < NT_RUN)
+		if (nt_lines(to + i, from + i, NT_RUN, NULL, 0) < NT_RUN)
 			return false;
 	return true;
 }
 
 /* The same, up to the first four pages or the first line that faulted. */
-static __always_inline size_t nt_in_turn(void *to, const void *from, size_t bytes,
-					 bool movdir64b)
+static __always_inline size_t nt_in_turn(void *to, const void *from, size_t bytes)
 {
 	size_t done, i;
 
 	for (done = 0; bytes - done >= NT_PAGES * PAGE_SIZE; done += NT_PAGES * PAGE_SIZE)
 		for (i = done; i < done + PAGE_SIZE; i += NT_RUN)
-			if (!nt_runs(to + i, from + i, movdir64b))
+			if (!nt_runs(to + i, from + i))
 				return done;
-	return done + nt_lines(to + done, from + done, bytes - done, NULL, 0,
-			       movdir64b);
+	return done + nt_lines(to + done, from + done, bytes - done, NULL, 0);
 }
 
 static __always_inline size_t nt_ahead(void *to, const void *from, size_t bytes)
 {
 	return nt_lines(to, from, bytes, from + PAGE_SIZE,
-			bytes > PAGE_SIZE ? bytes - PAGE_SIZE : 0, false);
+			bytes > PAGE_SIZE ? bytes - PAGE_SIZE : 0);
 }
 
 #endif /* _ASM_X86_NONTEMPORAL_H */

@@ -37,12 +37,12 @@ unsigned long nontemporal_own_share(int cpu);
 /*
  * What a CPU may expect: its private cache, and half of its part of the last-level
  * one (or 0).  A guest may be told of the whole cache of a socket, and of no other
- * CPUs: a part that no CPU has counts for no more than the private cache.
+ * CPUs: a part that hardly a CPU has counts for no more than the private cache.
  */
 static inline unsigned long nontemporal_share(unsigned long private,
-					      unsigned long llc)
+					      unsigned long llc, bool guest)
 {
-	return private + (llc > 16 * private ? private : llc / 2);
+	return private + (guest && llc > 16 * private ? private : llc / 2);
 }
 
 #endif /* _LINUX_NONTEMPORAL_H */
