@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ntcopy_bench::record::{FILE_NAME, ReadError, Record};
+use ntcopy_record::{FILE_NAME, ReadError, Record};
 
 use index::Index;
 

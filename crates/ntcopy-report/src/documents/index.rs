@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_bench::record::{Cell, Record};
+use ntcopy_record::{Cell, Record};
 use serde::Deserialize;
 
 use super::Error;
@@ -81,7 +81,7 @@ pub(super) struct ChartSpec {
 }
 
 fn throughput() -> String {
-    ntcopy_bench::stats::THROUGHPUT.to_owned()
+    ntcopy_record::stats::THROUGHPUT.to_owned()
 }
 
 /// A figure in a document.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ntcopy_bench::record::Record;
-use ntcopy_bench::verdict;
+use ntcopy_record::Record;
+use ntcopy_record::verdict;
 
 use super::index::{Index, Page, Part};
 use super::svg::{self, Panel};
