@@ -16,15 +16,24 @@ fn help(words: &[String]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The names below `Commands:`.
+/// What stands above the names of commands; the program's own are in groups.
+const LISTS: [&str; 4] =
+    ["Commands:", "What most people need:", "Measuring:", "Kernels, fleets and the rest:"];
+
+/// The names below these.
 fn below(help: &str) -> Vec<String> {
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let list = list.take_while(|line| line.starts_with("  "));
-    // Deeper lines go on with what the one before says.
-    let names = list
-        .filter(|line| !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next().map(str::to_owned));
-    names.filter(|name| name != "help").collect()
+    let mut names = Vec::new();
+    let mut is_list = false;
+    for line in help.lines() {
+        if !line.starts_with("  ") {
+            is_list = LISTS.contains(&line);
+        } else if is_list && !line.starts_with("   ") {
+            // Deeper lines go on with what the one before says.
+            names.extend(line.split_whitespace().next().map(str::to_owned));
+        }
+    }
+    names.retain(|name| name != "help");
+    names
 }
 
 /// What is wrong with the lines of a help text.

@@ -76,16 +76,27 @@ fn another_shell_is_a_usage_error() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("bash, zsh, fish"), "{output:?}");
 }
 
+/// What stands above the names of commands; the program's own are in groups.
+const LISTS: [&str; 4] =
+    ["Commands:", "What most people need:", "Measuring:", "Kernels, fleets and the rest:"];
+
 /// The commands that `--help` lists below these words.
 fn listed(words: &[&str]) -> Vec<String> {
     let help = stdout(&ntcopy(&[words, &["--help"]].concat()));
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let lines = lines.take_while(|line| !line.is_empty());
-    // Deeper lines go on with a description.
-    let names =
-        lines.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
-    let names = names.filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| *name != "help").map(str::to_string).collect()
+    let mut names = Vec::new();
+    let mut is_list = false;
+    for line in help.lines() {
+        match line.strip_prefix("  ") {
+            None => is_list = LISTS.contains(&line),
+            // Deeper lines go on with a description.
+            Some(line) if is_list && !line.starts_with(' ') => {
+                names.extend(line.split_whitespace().next().map(str::to_string));
+            }
+            Some(_) => {}
+        }
+    }
+    names.retain(|name| name != "help");
+    names
 }
 
 fn pages(folder: &Path) -> Vec<String> {
