@@ -7,7 +7,9 @@
 # machine (CPU, running kernel, C library, NTCOPY_ variables). What such a run said
 # holds for as long as its hash does.
 #
-# usage: scripts/inputs.sh [FILE|=WORD]...
+# usage: scripts/inputs.sh [--suite] [FILE|=WORD]...
+#
+# --suite: the programs of kernel/selftests, by what they are built of.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -37,9 +39,23 @@ machine() {
 	done
 }
 
+# The suite's sources, compiler, and the packages that its harness is out of.
+suite() {
+	find kernel/selftests scripts/selftests.sh -type f -print0 | LC_ALL=C sort -z |
+		xargs -0 sha256sum
+	"${CC:-cc}" --version
+	if [ -n "${NTCOPY_LINUX-}" ]; then
+		sha256sum "$NTCOPY_LINUX"/tools/testing/selftests/kselftest*.h
+	else
+		packages=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/packages
+		find "$packages/" -name 'linux-source-*.deb' | LC_ALL=C sort
+	fi
+}
+
 given() {
 	for input; do
 		case $input in
+		--suite) (cd "$root" && suite) ;;
 		=*) echo "word ${input#=}" ;;
 		*) sha256sum <"$input" ;;
 		esac
@@ -49,5 +65,9 @@ given() {
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 # Not a pipe: what can't be read is an error, and no hash of the rest.
-all=$(given "$@" && sources && machine)
+all=$(
+	given "$@"
+	sources
+	machine
+)
 echo "$all" | sha256sum | cut -c 1-32

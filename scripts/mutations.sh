@@ -59,12 +59,6 @@ prepare() {
 	cp -r "$(dirname "$good")" "$work/cache/kernels/"
 	kernel=$work/cache/kernels/$(basename "$(dirname "$good")")/linux
 	[ -x "$kernel" ] || die "no kernel where one was expected, at $kernel"
-	programs=$(for name in $names; do
-		program=$(field "$name" test)
-		[ "${program%% *}" = fences ] || echo "${program%% *}"
-	done | sort -u)
-	# shellcheck disable=SC2086 # a list of names
-	[ -z "$programs" ] || "$root/scripts/selftests.sh" "$work/bin" $programs
 }
 
 # mutant NAME: where it is kept.
@@ -121,8 +115,8 @@ make_mutant() {
 # Where what a program said in a mutant is kept.
 said_before() {
 	append=$(field "$1" append)
-	inputs=$("$root/scripts/inputs.sh" "$(mutant "$1")" "$work/bin/$2" "$root/scripts/mutations.sh" \
-		"=$append")
+	inputs=$("$root/scripts/inputs.sh" --suite "$(mutant "$1")" "$root/scripts/mutations.sh" \
+		"=$2" "=$append")
 	echo "$cache/outputs/mutant-$inputs"
 }
 
@@ -131,6 +125,7 @@ look() {
 	if [ "$1" = fences ]; then
 		"$root/scripts/check-fences.py" "$kernel" 2>&1
 	else
+		[ -x "$work/bin/$1" ] || "$root/scripts/selftests.sh" "$work/bin" "$1" || exit
 		NTCOPY_CACHE="$work/cache" NTCOPY_SELFTEST_BIG_MIB=2 "$ntcopy" kernel boot --kernel um --timeout 300 \
 			${2:+--append "$2"} -- "$work/bin/$1" 2>&1
 	fi

@@ -22,9 +22,10 @@ pub struct Said {
 pub struct Kept(PathBuf);
 
 impl Kept {
-    /// By the files and the words that the run depends on, beside what every one does.
+    /// By the files and the words that a run of the suite depends on, beside what every one does.
     pub fn of(name: &str, files: &[&Path], words: &[&str]) -> Self {
         let output = Command::new(super::project().join("scripts/inputs.sh"))
+            .arg("--suite")
             .args(words.iter().map(|word| format!("={word}")))
             .args(files.iter().map(|file| file.as_os_str()).collect::<Vec<&OsStr>>())
             .output()

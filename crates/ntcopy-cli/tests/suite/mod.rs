@@ -141,8 +141,9 @@ fn run(folder: &Path, programs: &[&str], kernel: &Kernel, module: Option<&Path>)
         .expect("the program that this package builds can be run")
 }
 
-/// The place of what a run says: by the kernel, the module, the programs and how they are run.
-fn kept(folder: &Path, programs: &[&str], kernel: &Kernel, module: Option<&Path>) -> Kept {
+/// The place of what a run says: by the kernel, the module, what the programs are built of, and how
+/// they are run.
+fn kept(programs: &[&str], kernel: &Kernel, module: Option<&Path>) -> Kept {
     let built = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
         .args(["kernel", "build"])
         .args(kernel.arguments)
@@ -151,12 +152,12 @@ fn kept(folder: &Path, programs: &[&str], kernel: &Kernel, module: Option<&Path>
     assert!(built.status.success(), "{}", text(&built.stderr));
     let image = PathBuf::from(text(&built.stdout).trim());
     let folder_of_image = image.parent().and_then(Path::file_name).unwrap_or_default();
-    let programs: Vec<PathBuf> = programs.iter().map(|name| folder.join(name)).collect();
-    let files = programs.iter().map(PathBuf::as_path).chain([image.as_path()]).chain(module);
+    let files: Vec<&Path> = [image.as_path()].into_iter().chain(module).collect();
     let (big, arguments) = (kernel.big_mib.to_string(), kernel.arguments.join(" "));
+    let programs = programs.join(" ");
     // The folder's name has the version of the package whose modules are there, too.
-    let words = [RUN_ALL, &big, &arguments, &folder_of_image.to_string_lossy()];
-    Kept::of("suite", &files.collect::<Vec<_>>(), &words)
+    let words = [RUN_ALL, &programs, &big, &arguments, &folder_of_image.to_string_lossy()];
+    Kept::of("suite", &files, &words)
 }
 
 /// The lines of a program's output.
@@ -182,13 +183,13 @@ pub fn must_pass_through(module: &Path, kernel: &Kernel) {
 }
 
 fn check(kernel: &Kernel, module: Option<&Path>, programs: &[(&str, Option<usize>)]) {
-    let folder = tempfile::tempdir().expect("a folder for the suite");
     let names: Vec<&str> = programs.iter().map(|(name, _)| *name).collect();
-    build(folder.path(), &names);
-    let kept = kept(folder.path(), &names, kernel, module);
+    let kept = kept(&names, kernel, module);
     let (said, old) = match kept.read() {
         Some(said) => (said, true),
         None => {
+            let folder = tempfile::tempdir().expect("a folder for the suite");
+            build(folder.path(), &names);
             let output = run(folder.path(), &names, kernel, module);
             let said = Said { stdout: text(&output.stdout), stderr: text(&output.stderr) };
             let status = output.status;
