@@ -41,11 +41,13 @@ mod ticks;
 mod victim;
 
 pub use clock::unix_now_ns;
+pub(crate) use cpu_clock::{CpuClock, family};
 pub use cpus::{cpus, place};
 pub use failure::Failure;
 pub use form::Clocked;
 pub use inet::unavailable as family_unavailable;
 pub(crate) use memory::Buffer;
+pub(crate) use pipe::Pipe;
 pub use preflight::{preflight, unavailable};
 pub use rig::{Fault, Rig, RigOptions};
 pub use stop::Stop;

@@ -25,6 +25,11 @@ const MODULES: &[(&str, &[&str])] = &[
     ("advice", &["units", "record", "stats", "compare"]),
     // Measures for a decision, not for a record.
     ("calibrate", &["units", "experiment", "plan", "run", "sample", "stats"]),
+    // Whole in a folder each.
+    (
+        "experiments",
+        &["units", "random", "record", "hardware", "experiment", "plan", "run", "sample", "stats"],
+    ),
     // Takes the whole pipeline into another kernel.
     ("guest", &["units", "record", "hardware", "experiment", "plan", "machine", "run", "sample"]),
 ];

@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod completions;
 pub mod ddio;
+pub mod footprint;
 pub mod kernel;
 pub mod man;
 pub mod module;
@@ -14,6 +15,7 @@ pub mod report;
 pub mod run;
 pub mod stat;
 pub mod survey;
+pub mod r#try;
 pub mod unix_nt_bench;
 
 use std::process::ExitCode;
