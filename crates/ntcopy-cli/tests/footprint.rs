@@ -34,10 +34,14 @@ fn told(arguments: &[&str], out: &Path) -> Option<Value> {
 fn a_table_has_the_calls_and_the_record_says_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("record");
-    let Some(object) = told(&["copy:64KiB", "getpid", "send:64KiB"], &out) else { return };
-    let modes: Vec<&str> =
-        object["results"].as_array().expect("a list").iter().filter_map(|r| r["mode"].as_str()).collect();
-    assert_eq!(modes, ["copy:64KiB", "getpid", "send:64KiB"]);
+    let Some(object) = told(&["copy:1MiB", "getpid", "send:64KiB"], &out) else { return };
+    let modes: Vec<&str> = object["results"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|r| r["mode"].as_str())
+        .collect();
+    assert_eq!(modes, ["copy:1MiB", "getpid", "send:64KiB"]);
     let checks = object["levels"][0]["checks"].as_array().expect("a list");
     let hows: Vec<&str> = checks.iter().filter_map(|check| check["how"].as_str()).collect();
     assert_eq!(hows, ["read", "read", "flushed", "written-nt"]);

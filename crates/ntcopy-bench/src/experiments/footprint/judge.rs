@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{CPU_NS, DISPLACED, NOTHING, PROGRAM, param};
 use crate::record::{Cell, Record, Sample};
-use crate::stats::{interval, median, quantile};
+use crate::stats::{interval, median};
 
 /// Above this part of the primed lines, all of them are displaced as far as can be told.
 const FULL: f64 = 0.97;
@@ -190,7 +190,7 @@ fn level_told(record: &Record, nothing: &Cell, level: &str) -> Option<LevelTold>
     };
     let rows: Vec<(&Cell, &Sample, Vec<f64>)> =
         of_level.iter().map(|(cell, sample)| (*cell, *sample, net(sample))).collect();
-    let noise = quantile(&idle, 0.95) - told.missing_lines;
+    let noise = interval(&idle).1 - told.missing_lines;
     for (cell, _, net) in &rows {
         if word(cell, param::CALL) == Some("known-read") {
             let most = told.curve.last().map_or(0.0, |point| point.1);

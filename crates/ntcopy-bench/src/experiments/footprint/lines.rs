@@ -27,7 +27,9 @@ impl Memory {
     /// Maps and touches it.
     pub fn new(bytes: usize) -> Result<Memory, Failure> {
         let doing = format!("cannot map {}", Bytes(bytes as u64));
-        let map = MmapOptions::new().len(bytes + LARGE_PAGE).map_anon();
+        // The last large page as a whole, too: a part of one would be small pages.
+        let whole = bytes.next_multiple_of(LARGE_PAGE) + LARGE_PAGE;
+        let map = MmapOptions::new().len(whole).map_anon();
         let mut map = map.map_err(Failure::io(doing))?;
         let from = map.as_ptr().align_offset(LARGE_PAGE).min(LARGE_PAGE);
         // A kernel without them has small pages, and the smaller set that fits is found later.
@@ -87,19 +89,23 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Lays out `count` lines in one random cycle.
+    /// Lays out `count` lines in one random cycle: of each two neighbours one, by lot. Both would
+    /// be brought by the prefetcher where one is missed, and a probe would find half of what is
+    /// missing.
     pub fn new(count: usize, seed: u64) -> Result<Cycle, Failure> {
-        let mut memory = Memory::new(count * LINE_BYTES)?;
-        let mut order: Vec<u32> = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
+        let mut memory = Memory::new(2 * count * LINE_BYTES)?;
         let mut random = SplitMix64(seed);
+        let pairs = 0..u32::try_from(count).unwrap_or(u32::MAX / 2);
+        let mut order: Vec<u32> =
+            pairs.map(|pair| 2 * pair + u32::from(random.below(2) == 1)).collect();
         for last in (1..order.len()).rev() {
             order.swap(last, random.below(last + 1));
         }
         let lines = memory.bytes_mut().as_mut_ptr().cast::<Line>();
         for (place, line) in order.iter().enumerate() {
             let near = |step: usize| order[(place + step) % order.len()] as usize;
-            // SAFETY: all numbers are below `count`, and so many lines fit into the memory, which
-            // is aligned to a page.
+            // SAFETY: all numbers are below twice `count`, and so many lines fit into the memory,
+            // which is aligned to a page.
             unsafe {
                 let (next, before) = (lines.add(near(1)), lines.add(near(order.len() - 1)));
                 lines.add(*line as usize).write(Line { next, before });

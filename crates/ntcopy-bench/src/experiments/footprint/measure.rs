@@ -14,22 +14,25 @@ use crate::run::{Failure, Stop, place, unix_now_ns};
 use crate::sample::{MeasureError, Outcome, Progress, Writer, new_id};
 use crate::stats::median;
 
-/// Parts of a cache that may be primed, the largest that fits; all of it would tell nothing, since
-/// whatever comes displaces something then.
-const PRIMED_PARTS: [f64; 5] = [0.75, 0.5, 0.375, 0.25, 0.125];
+/// Parts of a cache that may be primed, the largest that fits. The lines lie in twice as much
+/// memory, so that half of a cache is spread over all of it.
+const PRIMED_PARTS: [f64; 4] = [0.5, 0.375, 0.25, 0.125];
 /// A primed set fits where at most this part of it is missing when nothing happened.
 const MISSING_PART: f64 = 0.03;
 /// The largest set of lines that is primed at the last level: a larger one takes seconds a round.
 const MOST_PRIMED_BYTES: f64 = 48e6;
+/// At the last level, where one takes as long as dozens at the L2, there are so many times fewer
+/// repetitions, but five.
+const FEWER: u32 = 3;
 /// Walks that prime.
 const WALKS: u32 = 4;
 /// A load from beyond a level takes so many times as long as a hit, or the clock does not tell them
 /// apart.
 const APART: f64 = 1.25;
 /// Lines that known displacers read, as parts of the primed lines: the curve.
-const CURVE: [f64; 9] = [0.0625, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.5, 2.0];
+const CURVE: [f64; 9] = [0.0625, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
 /// The same of those that the curve is held against.
-const READ_CHECKS: [f64; 2] = [0.2, 0.6];
+const READ_CHECKS: [f64; 2] = [0.6, 1.25];
 /// Lines that are flushed, and that are written past the caches, as parts of the primed ones.
 const OTHER_CHECK: f64 = 0.25;
 
@@ -202,11 +205,15 @@ fn level_rows(
     stop: &Stop,
     (writer, progress): (&mut Writer, &mut Progress),
 ) -> Result<(), MeasureError> {
-    progress.begin(u64::from(plan.rounds) * rows.len() as u64);
+    let rounds = match here.level {
+        Level::L2 => plan.rounds,
+        Level::Llc => (plan.rounds / FEWER).max(5),
+    };
+    progress.begin(u64::from(rounds) * rows.len() as u64);
     let mut done = 0;
     let after = rows.last().map_or(0, |row| row.cell + 1);
     // The first round warms up.
-    for round in 0..=plan.rounds {
+    for round in 0..=rounds {
         for row in &mut rows {
             if stop.signal().is_some() {
                 return Ok(());

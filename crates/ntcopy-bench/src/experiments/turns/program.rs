@@ -39,6 +39,9 @@ pub struct Program {
     name: String,
     said: File,
     began: Instant,
+    /// Whether with it ends all that is below this process: what it has left behind, too. One that
+    /// runs beside another must not.
+    ends_all: bool,
 }
 
 /// How a program's run ended well.
@@ -89,14 +92,15 @@ impl Program {
         }
         let began = Instant::now();
         let child = command.spawn().map_err(|error| failed(format!("cannot be run: {error}")))?;
-        Ok(Program { child, name, said, began })
+        Ok(Program { child, name, said, began, ends_all: adopts() })
     }
 
-    /// By a shell.
+    /// By a shell, beside another program or alone. What it leaves behind ends with the other one.
     pub fn shell(line: &str, output: Output) -> Result<Program, Failure> {
         let words = [OsStr::new("sh"), OsStr::new("-c"), OsStr::new(line)];
         let mut program = Program::start(&words.map(OsStr::to_owned), &[], output)?;
         program.name = line.to_owned();
+        program.ends_all = false;
         Ok(program)
     }
 
@@ -238,14 +242,14 @@ impl Drop for Program {
         let (own, pid) = (getpid(), Pid::from_child(&self.child));
         let since = Instant::now();
         while since.elapsed() < GOODBYE {
-            let Ok(all) = family(if adopts() { own } else { pid }) else { return };
+            let Ok(all) = family(if self.ends_all { own } else { pid }) else { return };
             for pid in all.iter().filter(|pid| **pid != own) {
                 // Processes that have gone meanwhile are what is wanted.
                 let _ = kill_process(*pid, Signal::KILL);
             }
             // The child's own status is taken by itself, then those of the orphans.
             let _ = self.child.wait();
-            if !adopts() {
+            if !self.ends_all {
                 return;
             }
             while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
