@@ -140,7 +140,7 @@ fn copies_and_fills(folder: &Path) {
         ..memcpy::Settings::default()
     };
     let fill = memset::Settings {
-        peers: words(&["libc", "ours", "rep-stosb"]),
+        peers: words(&["libc", "ours", "x86-64-stosb"]),
         size_bytes: vec![4 * KIB, MIB],
         pairs: PAIRS,
         quick: true,
@@ -209,6 +209,7 @@ fn messages(folder: &Path) {
         request_bytes: vec![100],
         response_bytes: vec![KIB],
         modes: net::NetMode::ALL.to_vec(),
+        veth: true,
         pairs: PAIRS,
         quick: true,
         ..net::Settings::default()

@@ -3,12 +3,14 @@
 //! Each stage uses only the stages before it. [`sample`] measures, by means of [`run`], and writes
 //! a record; what a record says is the business of `ntcopy-record`. [`machine`] describes the
 //! machine, [`hardware`] has its counters, [`guest`] takes a whole measurement into a kernel that
-//! this program boots. With the feature `fake-lanes`, for `make same`, nothing is run: `run` only says
+//! this program boots, [`experiments`] has those that are whole in a folder each. With the feature `fake-lanes`, for `make same`, nothing is run: `run` only says
 //! what it was asked.
 
 #[cfg(not(feature = "fake-lanes"))]
 pub mod calibrate;
 pub mod experiment;
+#[cfg(not(feature = "fake-lanes"))]
+pub mod experiments;
 #[cfg(not(feature = "fake-lanes"))]
 pub mod guest;
 pub mod hardware;

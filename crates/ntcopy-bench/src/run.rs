@@ -42,10 +42,12 @@ mod ticks;
 mod victim;
 
 pub use clock::unix_now_ns;
+pub(crate) use cpu_clock::{CpuClock, family};
 pub use cpus::{cpus, place};
 pub use failure::Failure;
 pub use inet::unavailable as family_unavailable;
 pub(crate) use memory::Buffer;
+pub(crate) use pipe::Pipe;
 pub use preflight::{preflight, unavailable};
 pub use rig::Rig;
 pub use setup::{Clocked, Fault, RigOptions};

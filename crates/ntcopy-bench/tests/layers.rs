@@ -18,6 +18,8 @@ const MODULES: &[(&str, &[&str])] = &[
     ("sample", &["tcp", "experiment", "plan", "run"]),
     // Measures for a decision, not for a record.
     ("calibrate", &["experiment", "plan", "run", "sample"]),
+    // Whole in a folder each.
+    ("experiments", &["hardware", "experiment", "plan", "run", "sample"]),
     // Takes the whole pipeline into another kernel.
     ("guest", &["hardware", "experiment", "plan", "machine", "run", "sample"]),
 ];

@@ -35,9 +35,11 @@ enum Command {
     Advise(cmd::advise::Args),
     Compare(cmd::compare::Args),
     Ddio(cmd::ddio::Args),
+    Footprint(cmd::footprint::Args),
     Report(cmd::report::Args),
     Run(cmd::run::Args),
     Stat(cmd::stat::Args),
+    Try(cmd::r#try::Args),
     #[cfg(feature = "survey")]
     #[command(subcommand)]
     Survey(Box<cmd::survey::Args>),
@@ -70,9 +72,11 @@ fn main() -> ExitCode {
         Command::Advise(args) => cmd::advise::run(args),
         Command::Compare(args) => cmd::compare::run(args),
         Command::Ddio(args) => cmd::ddio::run(args),
+        Command::Footprint(args) => cmd::footprint::run(args),
         Command::Report(args) => cmd::report::run(args),
         Command::Run(args) => cmd::run::run(args),
         Command::Stat(args) => cmd::stat::run(args),
+        Command::Try(args) => cmd::r#try::run(args),
         Command::Survey(args) => cmd::survey::run(*args),
         Command::Kernel(args) => cmd::kernel::run(args),
         Command::Module(args) => cmd::module::run(args),

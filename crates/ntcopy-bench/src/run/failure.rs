@@ -62,6 +62,14 @@ pub enum Failure {
         /// What became of it, with the end of what it said.
         what: String,
     },
+    /// A program of the user's could not do its part.
+    #[error("{name}: {what}")]
+    Program {
+        /// Its name, or the line that the shell got.
+        name: String,
+        /// What became of it, with the end of what it said.
+        what: String,
+    },
     /// An answer that is not what was asked for.
     #[error("{0}")]
     Answer(String),

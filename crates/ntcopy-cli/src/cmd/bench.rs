@@ -18,9 +18,11 @@ use ntcopy_bench::experiment::EXPERIMENTS;
 use ntcopy_bench::plan;
 use ntcopy_bench::run;
 
-use self::args::{Common, Pin, UnixArgs};
+pub use self::args::Pin;
+use self::args::{Common, UnixArgs};
 pub use self::bulk::worker_args;
 use self::go::Asked;
+pub use self::go::{failed, judge, measured, place_of};
 use super::NOT_AVAILABLE;
 
 /// Measure: run an experiment, write its record, and say what it shows.
@@ -137,7 +139,7 @@ pub fn signalled(signal: i32) -> ExitCode {
 }
 
 /// Says why figures of this machine would be no timing, and gives the exit code for that.
-fn not_a_clock(why: &str) -> ExitCode {
+pub fn not_a_clock(why: &str) -> ExitCode {
     not_available(&format!(
         "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
          same, and marks the record"

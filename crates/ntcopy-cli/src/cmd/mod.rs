@@ -8,6 +8,7 @@ pub mod colour;
 pub mod compare;
 pub mod completions;
 pub mod ddio;
+pub mod footprint;
 pub mod help;
 pub mod kernel;
 pub mod man;
@@ -22,6 +23,7 @@ pub mod survey;
 #[cfg(not(feature = "survey"))]
 #[path = "no_survey.rs"]
 pub mod survey;
+pub mod r#try;
 pub mod unix_nt_bench;
 
 use std::process::ExitCode;

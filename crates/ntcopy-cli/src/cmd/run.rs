@@ -58,35 +58,35 @@ pub struct Args {
     /// The smallest send that is hinted [default: 4KiB, below which the kernel
     /// copies normally]
     #[arg(long, value_name = "SIZE")]
-    min_bytes: Option<Bytes>,
+    pub min_bytes: Option<Bytes>,
     /// Hint unix sockets [default: unix and TCP, if none is said]
     #[arg(long)]
-    unix: bool,
+    pub unix: bool,
     /// Hint TCP sockets, MPTCP among them
     #[arg(long)]
-    tcp: bool,
+    pub tcp: bool,
     /// Hint UDP sockets
     #[arg(long)]
-    udp: bool,
+    pub udp: bool,
     /// Whether the kernel may copy hinted bytes normally where it expects that to be faster. With
     /// `nt` it may not, and all later sends of the sockets are hinted
     #[arg(long, default_value = "adaptive")]
-    mode: Mode,
+    pub mode: Mode,
     /// Start the program also where the hint reaches nobody
     #[arg(long)]
-    anyway: bool,
+    pub anyway: bool,
     /// Say what would happen, and start nothing
     #[arg(long)]
-    explain: bool,
+    pub explain: bool,
     /// Say afterwards what the kernel counted meanwhile in this network namespace
     #[arg(long, conflicts_with = "explain")]
-    stat: bool,
+    pub stat: bool,
     /// The library to load, if not the one that belongs to this program
     #[arg(long, value_name = "FILE")]
-    library: Option<PathBuf>,
+    pub library: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    command: Vec<OsString>,
+    pub command: Vec<OsString>,
 }
 
 /// What the library is told, in the terms of its environment.
@@ -122,6 +122,46 @@ impl Settings {
             ("NTCOPY_PRELOAD_MODE", mode.to_owned()),
             ("NTCOPY_PRELOAD_FILTERS", self.filters.to_string()),
         ]
+    }
+}
+
+/// How `ntcopy try` has a program hinted.
+pub struct Hinting {
+    /// What the program has in its environment for that; nothing without the library.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Why the hint would reach nobody.
+    pub obstacles: Vec<String>,
+    /// Whether the obstacle is this kernel, and another one would do.
+    pub needs_kernel: bool,
+}
+
+impl Hinting {
+    /// Of a program as [`run`] would start it with these arguments, or the exit code of a shell
+    /// that finds no such program.
+    pub fn of(args: &Args) -> Result<Hinting, ExitCode> {
+        let program = Program::find(&args.command[0]).map_err(|missing| {
+            eprintln!("ntcopy: {missing}");
+            ExitCode::from(missing.exit_code())
+        })?;
+        let filters = filter::allowing();
+        let settings = Settings::new(args, filters.as_ref().copied().unwrap_or(0));
+        let kernel_obstacle =
+            filters.is_ok().then(socket::kernel_support).and_then(kernel_obstacle);
+        let library = library::find(args.library.as_deref());
+        let needs_kernel = kernel_obstacle.is_some();
+        let environment = library.as_deref().map(|library| {
+            let preload = start::preloads(std::env::var_os("LD_PRELOAD"), library);
+            let settings = settings.environment().map(|(name, value)| (name.into(), value.into()));
+            [("LD_PRELOAD".into(), preload)].into_iter().chain(settings).collect()
+        });
+        Ok(Hinting {
+            environment: environment.unwrap_or_default(),
+            obstacles: [filters.err(), kernel_obstacle, program.obstacle(), library.err()]
+                .into_iter()
+                .flatten()
+                .collect(),
+            needs_kernel,
+        })
     }
 }
 

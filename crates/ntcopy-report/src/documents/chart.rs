@@ -1,7 +1,7 @@
 //! From a record and what the index says of a chart to a panel of a picture.
 
-use ntcopy_record::{Cell, Record};
 use ntcopy_record::stats::{PER_CPU, THROUGHPUT, WALKS, mode_median, versus};
+use ntcopy_record::{Cell, Record};
 
 use super::Error;
 use super::index::{self, ChartSpec};

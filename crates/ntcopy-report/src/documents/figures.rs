@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ntcopy_record::{Cell, Record};
 use ntcopy_record::stats::retention::{Felt, felt};
 use ntcopy_record::stats::sweep::Sweep;
 use ntcopy_record::stats::{Verdict, Versus, versus};
+use ntcopy_record::{Cell, Record};
 
 use super::index::{self, Figure, Index};
 use super::{Error, results};

@@ -175,9 +175,14 @@ pub fn judged(
 
 /// Where the record goes; nothing is there yet.
 pub fn place(common: &Common, experiment: &str) -> anyhow::Result<PathBuf> {
+    place_of(common.out.as_deref(), experiment)
+}
+
+/// The same where only `--out` was said, or not.
+pub fn place_of(out: Option<&Path>, experiment: &str) -> anyhow::Result<PathBuf> {
     let new_id = || sample::new_id(experiment, &guest::command_line());
-    let place = match &common.out {
-        Some(out) => out.clone(),
+    let place = match out {
+        Some(out) => out.to_path_buf(),
         None => sample::default_place(&new_id())
             .context("neither XDG_DATA_HOME nor HOME names a directory: say --out DIR")?,
     };

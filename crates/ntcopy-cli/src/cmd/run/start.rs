@@ -43,7 +43,7 @@ pub fn command(
 
 /// The library after those that are there already: they see the program's calls as it made them,
 /// and we what they make of them.
-fn preloads(others: Option<OsString>, library: &Path) -> OsString {
+pub fn preloads(others: Option<OsString>, library: &Path) -> OsString {
     let mut all = others.unwrap_or_default();
     if !all.is_empty() {
         all.push(":");

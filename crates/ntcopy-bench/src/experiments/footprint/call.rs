@@ -1,0 +1,161 @@
+//! The calls whose footprint can be asked for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ntcopy_record::units::{Bytes, SizeError};
+
+/// A call and its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// What is called.
+    pub kind: Kind,
+    /// The bytes of one call.
+    pub bytes: u64,
+}
+
+/// Bytes where a call names none.
+const DEFAULT_BYTES: u64 = 128 << 10;
+/// The most bytes of a call.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Why a call could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownCall {
+    /// No such call.
+    #[error("`{0}` is no call: one of {1}")]
+    Name(String, String),
+    /// Its size could not be read.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// A size that is none.
+    #[error("a call has 1 byte to {most}, not {0}", most = Bytes(MOST_BYTES))]
+    Range(Bytes),
+}
+
+macro_rules! kinds {
+    ($($kind:ident = $word:literal, $what:literal;)+) => {
+        /// What is called.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Kind {
+            $(#[doc = $what] $kind),+
+        }
+
+        impl Kind {
+            /// Every one.
+            pub const ALL: &'static [Kind] = &[$(Kind::$kind),+];
+
+            /// Its word.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $word),+
+                }
+            }
+
+            /// What it does, in a few words.
+            #[must_use]
+            pub fn what(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $what),+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Getpid = "getpid", "a system call that does next to nothing";
+    Scan = "scan", "each line of a buffer is read";
+    Compare = "compare", "memcmp() of two buffers";
+    Copy = "copy", "memcpy()";
+    CopyNt = "copy-nt", "the library's non-temporal copy";
+    Fill = "fill", "memset()";
+    FillNt = "fill-nt", "the library's non-temporal fill";
+    Touch = "touch", "mmap(), a byte written in each page, munmap()";
+    Read = "read", "pread() of a file in the page cache";
+    Write = "write", "pwrite() to a file in the page cache";
+    Pipe = "pipe", "write() to a pipe, read() from it";
+    Send = "send", "send() on a unix socket, spliced to /dev/null";
+    SendHinted = "send-hinted", "the same, every send hinted: the kernel's rule decides";
+    SendObeyed = "send-obeyed", "the same, every hint obeyed";
+    SendRead = "send-read", "send() on a unix socket, read by recv()";
+    Tcp = "tcp", "send() on a TCP connection over the loopback, spliced to /dev/null";
+    TcpObeyed = "tcp-obeyed", "the same, every hint obeyed";
+    Sendfile = "sendfile", "sendfile() to a unix socket, spliced to /dev/null";
+    Splice = "splice", "splice() of a file into a pipe, and on to /dev/null";
+    Vmsplice = "vmsplice", "vmsplice() of a buffer into a pipe, spliced to /dev/null";
+}
+
+/// The calls of the table that is printed where none is named.
+pub const TABLE: &[Kind] = Kind::ALL;
+
+impl Kind {
+    /// Whether its sends carry the hint.
+    #[must_use]
+    pub fn is_hinted(self) -> bool {
+        matches!(self, Kind::SendHinted | Kind::SendObeyed | Kind::TcpObeyed)
+    }
+
+    /// The call with the bytes that it has where none are named.
+    #[must_use]
+    pub fn by_default(self) -> Call {
+        Call { kind: self, bytes: if self == Kind::Getpid { 0 } else { DEFAULT_BYTES } }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.kind.as_str())?;
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        write!(out, ":{}", Bytes(self.bytes).to_string().replace(" bytes", "").replace(' ', ""))
+    }
+}
+
+impl FromStr for Call {
+    type Err = UnknownCall;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCall> {
+        let (name, size) = match text.split_once(':') {
+            Some((name, size)) => (name, Some(size)),
+            None => (text, None),
+        };
+        let kind =
+            Kind::ALL.iter().copied().find(|kind| kind.as_str() == name).ok_or_else(|| {
+                let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+                UnknownCall::Name(name.to_owned(), known.join(", "))
+            })?;
+        let Some(size) = size.filter(|_| kind != Kind::Getpid) else {
+            return Ok(kind.by_default());
+        };
+        let bytes: Bytes = size.parse()?;
+        match bytes.0 {
+            1..=MOST_BYTES => Ok(Call { kind, bytes: bytes.0 }),
+            _ => Err(UnknownCall::Range(bytes)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_read_and_printed() {
+        for (text, kind, bytes) in [
+            ("copy:1MiB", Kind::Copy, 1 << 20),
+            ("send-hinted", Kind::SendHinted, DEFAULT_BYTES),
+            ("getpid", Kind::Getpid, 0),
+            ("fill:100", Kind::Fill, 100),
+        ] {
+            let call: Call = text.parse().unwrap();
+            assert_eq!(call, Call { kind, bytes });
+            assert_eq!(call.to_string().parse(), Ok(call));
+        }
+        for text in ["", "copi", "copy:", "copy:0", "copy:1M", "copy:17MiB"] {
+            assert!(text.parse::<Call>().is_err(), "{text}");
+        }
+    }
+}

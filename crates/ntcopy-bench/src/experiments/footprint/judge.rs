@@ -1,0 +1,366 @@
+//! What a record of footprints says. Pure functions of it.
+
+use serde_json::Value;
+
+use super::{CPU_NS, DISPLACED, NOTHING, PROGRAM, param};
+use ntcopy_record::stats::{interval, median};
+use ntcopy_record::{Cell, Record, Sample};
+
+/// Above this part of the primed lines, all of them are displaced as far as can be told.
+const FULL: f64 = 0.97;
+/// A known displacer that is found within this part of what it is agrees.
+const AGREES: f64 = 0.05;
+
+/// What was found at one level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LevelTold {
+    /// `L2` or `LLC`.
+    pub level: String,
+    /// Lines that were primed.
+    pub primed_lines: u64,
+    /// A load that took more cycles came from beyond the level.
+    pub threshold_cycles: u64,
+    /// Lines that were missing when nothing had happened: the median, taken off all others.
+    pub missing_lines: f64,
+    /// Below so many lines read nothing stands out of the noise.
+    pub least_lines: Option<f64>,
+    /// Lines read, and lines that they displaced of those primed.
+    pub curve: Vec<(f64, f64)>,
+    /// Known displacers, and as what they are found.
+    pub checks: Vec<Check>,
+    /// The calls.
+    pub calls: Vec<Told>,
+    /// The program, if there is one.
+    pub program: Option<ProgramTold>,
+}
+
+/// A known displacer, held against what was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// `read`, `flushed` or `written-nt`.
+    pub how: String,
+    /// Lines that were read, flushed or written.
+    pub known_lines: f64,
+    /// Lines found: of those read, in equivalent lines read by the curve; of the others, lines
+    /// displaced.
+    pub found_lines: f64,
+    /// How far off that is, as a part of the lines that are known: of those written past the
+    /// caches none should be found.
+    pub off: f64,
+}
+
+/// One call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// As one would ask for it.
+    pub call: String,
+    /// Bytes of a call.
+    pub bytes: u64,
+    /// Median of its time.
+    pub call_ns: f64,
+    /// Primed lines displaced: median.
+    pub displaced_lines: f64,
+    /// Equivalent lines read: median, and its 95 % interval.
+    pub lines: f64,
+    /// Low and high.
+    pub ci: (f64, f64),
+    /// Equivalent lines read for each KiB of the call; none of a call without bytes.
+    pub per_kib: Option<f64>,
+    /// Whether all that was primed is displaced, so that `lines` is the least that it can be.
+    pub is_at_least: bool,
+}
+
+/// A program, a slice at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramTold {
+    /// Slices in which it ran.
+    pub slices: usize,
+    /// Median CPU time of a slice.
+    pub cpu_ns: f64,
+    /// Equivalent lines read in a slice: median, and its 95 % interval.
+    pub lines: f64,
+    /// Low and high.
+    pub ci: (f64, f64),
+    /// Equivalent lines read for 100 microseconds of CPU time: the median of the slices.
+    pub per_100_us: f64,
+    /// Whether in half of the slices all that was primed was displaced.
+    pub is_at_least: bool,
+}
+
+impl Check {
+    /// Whether it is found as what it is.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.off.abs() <= AGREES
+    }
+}
+
+impl LevelTold {
+    /// How far known displacers are off, and why if they are.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let (good, bad): (Vec<&Check>, Vec<&Check>) =
+            self.checks.iter().partition(|check| check.agrees());
+        let words = |check: &Check| {
+            let how = match check.how.as_str() {
+                "read" => "lines read",
+                "flushed" => "primed lines flushed",
+                _ => "lines written past the caches",
+            };
+            format!("{:.0} {how} are found as {:.0}", check.known_lines, check.found_lines)
+        };
+        if bad.is_empty() {
+            let all: Vec<String> = good.into_iter().map(words).collect();
+            return format!("Known displacers are found within 5 %: {}.", all.join(", "));
+        }
+        let why = |check: &Check| match check.how.as_str() {
+            "read" => {
+                "what is read is not what leaves: replacement is not in order of use, or the \
+                 prefetcher brings lines of its own"
+            }
+            "flushed" => {
+                "the clock takes hits for misses or misses for hits: interrupts, the host, or others \
+                 in the cache"
+            }
+            _ => "this CPU lets such stores through the cache, or its buffers displace lines",
+        };
+        let all: Vec<String> = bad
+            .iter()
+            .map(|check| format!("{} ({:+.1} %): {}", words(check), check.off * 100.0, why(check)))
+            .collect();
+        format!("Here the instrument is off by more than 5 %. {}.", all.join(". "))
+    }
+
+    /// Equivalent lines read, of lines displaced; the last of the curve where that is full.
+    fn equivalent(&self, displaced: f64) -> f64 {
+        let mut before = (0.0, 0.0);
+        for point in &self.curve {
+            if displaced <= point.1 {
+                let rise = point.1 - before.1;
+                let part = if rise > 0.0 { (displaced - before.1) / rise } else { 0.0 };
+                return before.0 + part.max(0.0) * (point.0 - before.0);
+            }
+            before = *point;
+        }
+        before.0
+    }
+
+    fn is_full(&self, displaced: f64) -> bool {
+        let most = self.curve.last().map_or(0.0, |point| point.1);
+        displaced >= most.min((self.primed_lines as f64 - self.missing_lines) * FULL)
+    }
+}
+
+/// What the record says of each level that could be measured.
+#[must_use]
+pub fn told(record: &Record) -> Vec<LevelTold> {
+    let mut levels: Vec<LevelTold> = Vec::new();
+    for cell in record.cells.iter().filter(|cell| word(cell, param::CALL) == Some(NOTHING)) {
+        let Some(level) = word(cell, param::LEVEL) else { continue };
+        levels.extend(level_told(record, cell, level));
+    }
+    levels
+}
+
+fn level_told(record: &Record, nothing: &Cell, level: &str) -> Option<LevelTold> {
+    let of_level: Vec<(&Cell, &Sample)> = record
+        .cells
+        .iter()
+        .filter(|cell| word(cell, param::LEVEL) == Some(level))
+        .filter_map(|cell| {
+            let sample = record.samples.iter().find(|sample| sample.cell == cell.cell)?;
+            displaced(sample).map(|_| (cell, sample))
+        })
+        .collect();
+    let (_, idle) = of_level.iter().find(|(cell, _)| cell.cell == nothing.cell)?;
+    let idle = displaced(idle)?;
+    let mut told = LevelTold {
+        level: level.to_owned(),
+        primed_lines: number(nothing, param::PRIMED)?,
+        threshold_cycles: number(nothing, param::THRESHOLD)?,
+        missing_lines: median(&idle),
+        least_lines: None,
+        curve: Vec::new(),
+        checks: Vec::new(),
+        calls: Vec::new(),
+        program: None,
+    };
+    let net = |sample: &Sample| -> Vec<f64> {
+        displaced(sample).unwrap_or_default().iter().map(|n| n - told.missing_lines).collect()
+    };
+    let rows: Vec<(&Cell, &Sample, Vec<f64>)> =
+        of_level.iter().map(|(cell, sample)| (*cell, *sample, net(sample))).collect();
+    let noise = interval(&idle).1 - told.missing_lines;
+    for (cell, _, net) in &rows {
+        if word(cell, param::CALL) == Some("known-read") {
+            let most = told.curve.last().map_or(0.0, |point| point.1);
+            let known = number(cell, param::KNOWN)? as f64;
+            told.curve.push((known, median(net).max(most)));
+        }
+    }
+    told.least_lines = Some(told.equivalent(noise.max(1.0)));
+    for (cell, sample, net) in &rows {
+        let call = word(cell, param::CALL).unwrap_or_default();
+        match call.strip_prefix("check-") {
+            Some(how) => told.checks.extend(check(&told, how, cell, net)),
+            None if call == PROGRAM => told.program = program(&told, sample, net),
+            None if call == NOTHING || call == "known-read" => {}
+            None => told.calls.extend(one(&told, call, cell, sample, net)),
+        }
+    }
+    Some(told)
+}
+
+fn check(told: &LevelTold, how: &str, cell: &Cell, net: &[f64]) -> Option<Check> {
+    let known_lines = number(cell, param::KNOWN)? as f64;
+    let found_lines = match how {
+        "read" => median(&net.iter().map(|n| told.equivalent(*n)).collect::<Vec<f64>>()),
+        _ => median(net),
+    };
+    let wanted = if how == "written-nt" { 0.0 } else { known_lines };
+    let off = (found_lines - wanted) / known_lines.max(1.0);
+    Some(Check { how: how.to_owned(), known_lines, found_lines, off })
+}
+
+fn one(told: &LevelTold, call: &str, cell: &Cell, sample: &Sample, net: &[f64]) -> Option<Told> {
+    let lines: Vec<f64> = net.iter().map(|n| told.equivalent(*n)).collect();
+    let bytes = number(cell, param::BYTES)?;
+    let displaced_lines = median(net);
+    let took: Vec<f64> = sample.series.get("call_ns")?.iter().map(|ns| *ns as f64).collect();
+    Some(Told {
+        call: call.to_owned(),
+        bytes,
+        call_ns: median(&took),
+        displaced_lines,
+        lines: median(&lines),
+        ci: interval(&lines),
+        per_kib: (bytes > 0).then(|| median(&lines) / (bytes as f64 / 1024.0)),
+        is_at_least: told.is_full(displaced_lines),
+    })
+}
+
+fn program(told: &LevelTold, sample: &Sample, net: &[f64]) -> Option<ProgramTold> {
+    let cpu_ns: Vec<f64> = sample.series.get(CPU_NS)?.iter().map(|ns| *ns as f64).collect();
+    let ran: Vec<(f64, f64)> =
+        cpu_ns.iter().zip(net).filter(|(cpu, _)| **cpu > 0.0).map(|(cpu, n)| (*cpu, *n)).collect();
+    if ran.is_empty() {
+        return None;
+    }
+    let lines: Vec<f64> = ran.iter().map(|(_, n)| told.equivalent(*n)).collect();
+    let rates: Vec<f64> =
+        ran.iter().zip(&lines).map(|((cpu, _), lines)| lines / cpu * 100_000.0).collect();
+    Some(ProgramTold {
+        slices: ran.len(),
+        cpu_ns: median(&ran.iter().map(|(cpu, _)| *cpu).collect::<Vec<f64>>()),
+        lines: median(&lines),
+        ci: interval(&lines),
+        per_100_us: median(&rates),
+        is_at_least: told.is_full(median(&ran.iter().map(|(_, n)| *n).collect::<Vec<f64>>())),
+    })
+}
+
+fn displaced(sample: &Sample) -> Option<Vec<f64>> {
+    let lines = sample.series.get(DISPLACED)?;
+    (!lines.is_empty()).then(|| lines.iter().map(|count| *count as f64).collect())
+}
+
+fn word<'a>(cell: &'a Cell, name: &str) -> Option<&'a str> {
+    cell.params.get(name).and_then(Value::as_str)
+}
+
+fn number(cell: &Cell, name: &str) -> Option<u64> {
+    cell.params.get(name).and_then(Value::as_u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use ntcopy_record::{Params, testing};
+
+    /// A cache of 1,000 primed lines of which 10 always miss, where each line read displaces one,
+    /// until 900.
+    fn record(rows: &[(&str, Option<u64>, u64)]) -> Record {
+        let mut record = testing::record(&[NOTHING], &[]);
+        let curve = [100, 250, 500, 900, 2000].map(|k| ("known-read", Some(k), 10 + k.min(900)));
+        let all = [(NOTHING, None, 10)].into_iter().chain(curve).chain(rows.iter().copied());
+        for (cell, (call, known, displaced)) in (0..).zip(all) {
+            let mut params = Params::from([
+                (param::LEVEL.to_owned(), "L2".into()),
+                (param::CALL.to_owned(), call.into()),
+                (param::BYTES.to_owned(), 4096.into()),
+                (param::PRIMED.to_owned(), 1000.into()),
+                (param::THRESHOLD.to_owned(), 90.into()),
+            ]);
+            if let Some(known) = known {
+                params.insert(param::KNOWN.to_owned(), known.into());
+            }
+            record.cells.push(Cell { cell, params });
+            record.samples.push(Sample {
+                cell,
+                pair: 0,
+                position: 0,
+                mode: call.into(),
+                bytes: 0,
+                elapsed_ns: 1,
+                phases_ns: BTreeMap::new(),
+                counters: BTreeMap::new(),
+                series: BTreeMap::from([
+                    (DISPLACED.to_owned(), vec![displaced; 5]),
+                    ("call_ns".to_owned(), vec![7; 5]),
+                    (CPU_NS.to_owned(), vec![0, 50_000, 50_000, 50_000, 50_000]),
+                ]),
+            });
+        }
+        record
+    }
+
+    #[test]
+    fn calls_are_told_in_equivalent_lines_read() {
+        let record =
+            record(&[("copy:4KiB", None, 310), ("fill:4KiB", None, 10), ("send:4KiB", None, 1000)]);
+        let levels = told(&record);
+        assert_eq!(levels.len(), 1);
+        let [copy, fill, send] = &levels[0].calls[..] else { panic!("{levels:?}") };
+        assert_eq!((copy.lines, copy.displaced_lines, copy.per_kib), (300.0, 300.0, Some(75.0)));
+        assert_eq!((copy.ci, copy.call_ns, copy.is_at_least), ((300.0, 300.0), 7.0, false));
+        assert_eq!((fill.lines, fill.is_at_least), (0.0, false));
+        assert!(send.is_at_least && send.lines >= 900.0, "{send:?}");
+    }
+
+    #[test]
+    fn known_displacers_agree_or_are_told_with_why() {
+        let good = [
+            ("check-read", Some(300), 310),
+            ("check-flushed", Some(250), 258),
+            ("check-written-nt", Some(250), 12),
+        ];
+        let level = &told(&record(&good))[0];
+        assert!(level.checks.iter().all(Check::agrees), "{level:?}");
+        assert!(level.sentence().contains("within 5 %"), "{}", level.sentence());
+        for bad in [
+            ("check-read", Some(300), 410),
+            ("check-flushed", Some(250), 160),
+            ("check-written-nt", Some(250), 100),
+        ] {
+            let level = &told(&record(&[bad]))[0];
+            let sentence = level.sentence();
+            assert!(!level.checks[0].agrees(), "{sentence}");
+            assert!(sentence.contains("off by more than 5 %"), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_told_by_the_slices_in_which_it_ran() {
+        let level = &told(&record(&[(PROGRAM, None, 110)]))[0];
+        let program = level.program.as_ref().unwrap();
+        assert_eq!((program.slices, program.cpu_ns, program.lines), (4, 50_000.0, 100.0));
+        assert_eq!(program.per_100_us, 200.0);
+    }
+
+    #[test]
+    fn a_record_without_that_is_told_nothing() {
+        assert!(told(&testing::record(&[NOTHING], &[])).is_empty());
+    }
+}

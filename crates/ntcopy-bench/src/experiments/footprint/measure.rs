@@ -1,0 +1,311 @@
+//! From a plan to a record.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::call::Call;
+use super::lines::{Cycle, has_clflushopt};
+use super::trigger::{self, Trigger, Triggers};
+use super::{CPU_NS, DISPLACED, LINE_BYTES, Level, NAME, NOTHING, PROGRAM, Plan, param, program};
+use crate::run::{Failure, Stop, place, unix_now_ns};
+use crate::sample::{MeasureError, Outcome, Progress, Writer, new_id};
+use ntcopy_record::stats::median;
+use ntcopy_record::{Cell, End, FORMAT, Header, Line, Machine, Params, Sample, Unavailable};
+
+/// Parts of a cache that may be primed, the largest that fits. The lines lie in twice as much
+/// memory, so that half of a cache is spread over all of it.
+const PRIMED_PARTS: [f64; 4] = [0.5, 0.375, 0.25, 0.125];
+/// A primed set fits where at most this part of it is missing when nothing happened.
+const MISSING_PART: f64 = 0.03;
+/// The largest set of lines that is primed at the last level: a larger one takes seconds a round.
+const MOST_PRIMED_BYTES: f64 = 48e6;
+/// At the last level, where one takes as long as dozens at the L2, there are so many times fewer
+/// repetitions, but five.
+const FEWER: u32 = 3;
+/// Walks that prime.
+const WALKS: u32 = 4;
+/// A load from beyond a level takes so many times as long as a hit, or the clock does not tell them
+/// apart.
+const APART: f64 = 1.25;
+/// Lines that known displacers read, as parts of the primed lines: the curve.
+const CURVE: [f64; 9] = [0.0625, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
+/// The same of those that the curve is held against.
+const READ_CHECKS: [f64; 2] = [0.6, 1.25];
+/// Lines that are flushed, and that are written past the caches, as parts of the primed ones.
+const OTHER_CHECK: f64 = 0.25;
+
+/// A level that can be measured here.
+struct Here {
+    level: Level,
+    cycle: Cycle,
+    threshold: u64,
+}
+
+/// One trigger and what was found.
+struct Row {
+    cell: u32,
+    mode: String,
+    bytes: u64,
+    trigger: Trigger,
+    displaced: Vec<u64>,
+    took_ns: Vec<u64>,
+}
+
+/// Measures the plan and writes the record.
+///
+/// # Errors
+///
+/// When nothing could be begun, or the record could not be written.
+pub fn measure(
+    plan: &Plan,
+    machine: Machine,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> Result<Outcome, MeasureError> {
+    let start = MeasureError::Start;
+    if !has_clflushopt() {
+        let why = "this CPU has no CLFLUSHOPT, by which known displacers are made".to_owned();
+        return Err(start(Failure::Limit(why)));
+    }
+    place(Some(plan.cpu)).map_err(start)?;
+    let mut writer = Writer::create(&plan.out)?;
+    writer.line(&Line::Header(header(plan)))?;
+    writer.line(&Line::Machine(machine))?;
+    let calls = available(plan, &mut writer)?;
+    let mut triggers = Triggers::new(&calls).map_err(start)?;
+    let mut first_cell = 0;
+    for level in &plan.levels {
+        progress.at("looking for a set of lines that fits", 0);
+        match here(*level, plan.cache_bytes).map_err(start)? {
+            Ok(here) => {
+                let rows = rows(&here, plan, &calls, first_cell);
+                first_cell += rows.len() as u32 + u32::from(!plan.program.is_empty());
+                level_rows(plan, &here, rows, &mut triggers, stop, (&mut writer, progress))?;
+            }
+            Err(why) => {
+                let mode = level.as_str().to_owned();
+                writer.line(&Line::Unavailable(Unavailable { mode, why, cell: None }))?;
+            }
+        }
+        if stop.signal().is_some() {
+            break;
+        }
+    }
+    progress.end();
+    let stopped = stop.signal();
+    if stopped.is_none() {
+        let end = End { samples: writer.samples(), ended_unix_ns: unix_now_ns() };
+        writer.line(&Line::End(end))?;
+    }
+    Ok(Outcome { place: plan.out.clone(), stopped })
+}
+
+/// The calls that can be made here; lines for those that can't.
+fn available(plan: &Plan, writer: &mut Writer) -> Result<Vec<Call>, MeasureError> {
+    let mut here = Vec::new();
+    for call in &plan.calls {
+        match trigger::unavailable(*call).map_err(MeasureError::Start)? {
+            None => here.push(*call),
+            Some(why) => {
+                let mode = call.to_string();
+                writer.line(&Line::Unavailable(Unavailable { mode, why, cell: None }))?;
+            }
+        }
+    }
+    Ok(here)
+}
+
+/// The set of lines and the clock's threshold for a level, or why there is none.
+fn here(level: Level, [l2, llc]: [u64; 2]) -> Result<Result<Here, String>, Failure> {
+    let lines = |bytes: f64| (bytes as usize / LINE_BYTES).max(64);
+    let near = Cycle::new(lines(l2 as f64 / 4.0), 1)?;
+    near.prime(WALKS);
+    let hit = near.quantile(0.5);
+    let wide = Cycle::new(lines((l2 as f64 * 4.0).min(llc as f64 / 2.0)), 2)?;
+    wide.prime(WALKS);
+    let beyond_l2 = wide.quantile(0.5);
+    wide.flush(wide.len());
+    let memory = wide.quantile(0.5);
+    let (near, far, bytes) = match level {
+        Level::L2 => (hit, beyond_l2, l2 as f64),
+        Level::Llc => (beyond_l2, memory, llc as f64),
+    };
+    if (far as f64) < near as f64 * APART {
+        return Ok(Err(format!(
+            "a load from beyond the {} takes {far} cycles here and one from within {near}: the \
+             clock does not tell them apart",
+            level.as_str()
+        )));
+    }
+    let threshold = near.midpoint(far);
+    for part in PRIMED_PARTS {
+        if bytes * part > MOST_PRIMED_BYTES {
+            continue;
+        }
+        let cycle = Cycle::new(lines(bytes * part), 3)?;
+        let missing: Vec<f64> = (0..5)
+            .map(|_| {
+                cycle.prime(WALKS);
+                cycle.probe(threshold) as f64
+            })
+            .collect();
+        if median(&missing) <= cycle.len() as f64 * MISSING_PART {
+            return Ok(Ok(Here { level, cycle, threshold }));
+        }
+    }
+    Ok(Err(format!(
+        "no set of lines stays in the {} here, not even an eighth of it while nothing happens: \
+         others use it, or less of it is this guest's than CPUID says",
+        level.as_str()
+    )))
+}
+
+/// All triggers of a level: nothing, known displacers, calls or the program.
+fn rows(here: &Here, plan: &Plan, calls: &[Call], first_cell: u32) -> Vec<Row> {
+    let primed = here.cycle.len() as f64;
+    let lines = |part: &f64| (primed * part) as usize;
+    let mut rows = vec![(NOTHING.to_owned(), 0, Trigger::Nothing)];
+    let curve = CURVE.iter().map(lines).map(|count| ("known-read", Trigger::Read(count), count));
+    let checks =
+        READ_CHECKS.iter().map(lines).map(|count| ("check-read", Trigger::Read(count), count));
+    let count = lines(&OTHER_CHECK);
+    let others = [
+        ("check-flushed", Trigger::Flushed(count), count),
+        ("check-written-nt", Trigger::Written(count), count),
+    ];
+    for (mode, trigger, count) in curve.chain(checks).chain(others) {
+        rows.push((mode.to_owned(), (count * LINE_BYTES) as u64, trigger));
+    }
+    if plan.program.is_empty() {
+        for call in calls {
+            rows.push((call.to_string(), call.bytes, Trigger::Call(*call)));
+        }
+    }
+    let numbered = (first_cell..).zip(rows);
+    numbered
+        .map(|(cell, (mode, bytes, trigger))| Row {
+            cell,
+            mode,
+            bytes,
+            trigger,
+            displaced: Vec::new(),
+            took_ns: Vec::new(),
+        })
+        .collect()
+}
+
+/// Primes, triggers and probes, in rounds, and writes what was found.
+fn level_rows(
+    plan: &Plan,
+    here: &Here,
+    mut rows: Vec<Row>,
+    triggers: &mut Triggers,
+    stop: &Stop,
+    (writer, progress): (&mut Writer, &mut Progress),
+) -> Result<(), MeasureError> {
+    let rounds = match here.level {
+        Level::L2 => plan.rounds,
+        Level::Llc => (plan.rounds / FEWER).max(5),
+    };
+    progress.begin(u64::from(rounds) * rows.len() as u64);
+    let mut done = 0;
+    let after = rows.last().map_or(0, |row| row.cell + 1);
+    // The first round warms up.
+    for round in 0..=rounds {
+        for row in &mut rows {
+            if stop.signal().is_some() {
+                return Ok(());
+            }
+            here.cycle.prime(WALKS);
+            let began = Instant::now();
+            triggers.pull(row.trigger, &here.cycle).map_err(MeasureError::Start)?;
+            let took = began.elapsed();
+            let displaced = here.cycle.probe(here.threshold);
+            if round > 0 {
+                row.displaced.push(displaced);
+                row.took_ns.push(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+                done += 1;
+                progress.at(here.level.as_str(), done);
+            }
+        }
+    }
+    for row in rows {
+        let params = params(here, &row);
+        writer.line(&Line::Cell(Cell { cell: row.cell, params }))?;
+        writer.line(&Line::Sample(sample(row)))?;
+    }
+    if !plan.program.is_empty() {
+        let slices = program::slices(plan, &here.cycle, here.threshold, stop);
+        let slices = slices.map_err(MeasureError::Start)?;
+        write_program(here, after, slices, writer)?;
+    }
+    Ok(())
+}
+
+fn write_program(
+    here: &Here,
+    cell: u32,
+    slices: program::Slices,
+    writer: &mut Writer,
+) -> Result<(), MeasureError> {
+    let row = Row {
+        cell,
+        mode: PROGRAM.to_owned(),
+        bytes: 0,
+        trigger: Trigger::Nothing,
+        displaced: slices.displaced,
+        took_ns: slices.took_ns,
+    };
+    writer.line(&Line::Cell(Cell { cell, params: params(here, &row) }))?;
+    let mut sample = sample(row);
+    sample.series.insert(CPU_NS.to_owned(), slices.cpu_ns);
+    writer.line(&Line::Sample(sample))?;
+    Ok(())
+}
+
+fn params(here: &Here, row: &Row) -> Params {
+    let mut params = Params::from([
+        (param::LEVEL.to_owned(), json!(here.level.as_str())),
+        (param::CALL.to_owned(), json!(row.mode)),
+        (param::BYTES.to_owned(), json!(row.bytes)),
+        (param::PRIMED.to_owned(), json!(here.cycle.len())),
+        (param::THRESHOLD.to_owned(), json!(here.threshold)),
+    ]);
+    if let Trigger::Read(count) | Trigger::Flushed(count) | Trigger::Written(count) = row.trigger {
+        params.insert(param::KNOWN.to_owned(), json!(count));
+    }
+    params
+}
+
+fn sample(row: Row) -> Sample {
+    let repetitions = row.displaced.len() as u64;
+    Sample {
+        cell: row.cell,
+        pair: 0,
+        position: 0,
+        mode: row.mode,
+        bytes: row.bytes * repetitions,
+        elapsed_ns: row.took_ns.iter().sum(),
+        phases_ns: BTreeMap::new(),
+        counters: BTreeMap::new(),
+        series: BTreeMap::from([
+            (DISPLACED.to_owned(), row.displaced),
+            ("call_ns".to_owned(), row.took_ns),
+        ]),
+    }
+}
+
+fn header(plan: &Plan) -> Header {
+    Header {
+        format: FORMAT,
+        id: new_id(NAME, &plan.command),
+        experiment: NAME.to_owned(),
+        command: plan.command.clone(),
+        ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ns: unix_now_ns(),
+        baseline: NOTHING.to_owned(),
+        not_a_timing: plan.not_a_timing.clone(),
+    }
+}

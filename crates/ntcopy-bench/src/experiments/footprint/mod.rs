@@ -1,0 +1,105 @@
+//! How much of a cache a call displaces, by Prime+Trigger+Probe: no counter and no privilege.
+//!
+//! A set of lines is walked until the cache holds it (prime), the call is made (trigger), and each
+//! line is loaded with the clock running (probe): one that takes longer than a hit was displaced.
+//! Known displacers, taken in the same rounds, turn that count into *equivalent lines read*: how
+//! many lines one would have to read to displace as many.
+
+mod call;
+mod judge;
+mod lines;
+mod measure;
+mod program;
+mod trigger;
+
+use std::path::PathBuf;
+
+pub use self::call::{Call, TABLE, UnknownCall};
+pub use self::judge::{Check, LevelTold, Told, told};
+pub use self::measure::measure;
+
+/// The experiment's name in records.
+pub const NAME: &str = "footprint";
+/// The trigger that does nothing: the baseline.
+pub const NOTHING: &str = "nothing";
+/// A program that runs between priming and probing, as a call.
+const PROGRAM: &str = "program";
+
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
+
+/// Names of a cell's parameters.
+mod param {
+    /// `L2` or `LLC`.
+    pub const LEVEL: &str = "level";
+    /// The call, as one would ask for it.
+    pub const CALL: &str = "call";
+    /// Bytes of one call.
+    pub const BYTES: &str = "bytes";
+    /// Lines that are primed.
+    pub const PRIMED: &str = "primed_lines";
+    /// A load that takes more cycles of the time-stamp counter comes from beyond the level.
+    pub const THRESHOLD: &str = "threshold_cycles";
+    /// Lines that a known displacer displaces, and how.
+    pub const KNOWN: &str = "known_lines";
+}
+
+/// The series of a sample: lines displaced, a repetition each.
+const DISPLACED: &str = "displaced_lines";
+/// The series of a sample of a program: nanoseconds of CPU time that it had, a slice each.
+const CPU_NS: &str = "program_cpu_ns";
+
+/// A level of the caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// The CPU's own.
+    L2,
+    /// The last.
+    Llc,
+}
+
+impl Level {
+    /// Both.
+    pub const ALL: [Level; 2] = [Level::L2, Level::Llc];
+
+    /// `L2` or `LLC`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::L2 => "L2",
+            Level::Llc => "LLC",
+        }
+    }
+}
+
+impl std::str::FromStr for Level {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Level::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text));
+        found.ok_or_else(|| format!("`{text}`: L2 or LLC"))
+    }
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The calls.
+    pub calls: Vec<Call>,
+    /// The program and its arguments, instead of calls.
+    pub program: Vec<std::ffi::OsString>,
+    /// The levels.
+    pub levels: Vec<Level>,
+    /// Repetitions.
+    pub rounds: u32,
+    /// The CPU to stay on.
+    pub cpu: u32,
+    /// Bytes of the L2 and of the last-level cache.
+    pub cache_bytes: [u64; 2],
+    /// The record's directory.
+    pub out: PathBuf,
+    /// The command line to put into the record.
+    pub command: Vec<String>,
+    /// Why the results will not be timings, if so.
+    pub not_a_timing: Option<String>,
+}

@@ -1,0 +1,375 @@
+//! What happens between priming and probing.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+
+use ntcopy::socket::{self, Setting, Support};
+use ntcopy::{Hint, Hints};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::pipe::{SpliceFlags, splice};
+
+use super::LINE_BYTES;
+use super::call::{Call, Kind};
+use super::lines::{self, Cycle, Memory};
+use crate::run::{Failure, Pipe};
+
+/// Sources and destinations are taken from so much, in turns: they are cold, as a server's are.
+const AROUND_BYTES: usize = 64 << 20;
+const PAGE: usize = 4096;
+
+/// What happens between priming and probing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// Nothing.
+    Nothing,
+    /// So many lines of other memory are read.
+    Read(usize),
+    /// So many of the primed lines are flushed.
+    Flushed(usize),
+    /// So many lines of other memory are written past the caches.
+    Written(usize),
+    /// A call is made.
+    Call(Call),
+}
+
+/// A stream between two sockets of this process.
+struct Link {
+    ours: OwnedFd,
+    theirs: OwnedFd,
+}
+
+/// Who takes what arrives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taker {
+    Splice,
+    Recv,
+}
+
+/// All that triggers need.
+pub struct Triggers {
+    source: Memory,
+    destination: Memory,
+    next: usize,
+    file: File,
+    null: File,
+    pipe: Pipe,
+    /// A call's own, with what opted it in.
+    links: Vec<(Kind, Link)>,
+}
+
+impl Triggers {
+    /// Memory, files and sockets for these calls.
+    pub fn new(calls: &[Call]) -> Result<Triggers, Failure> {
+        let failed = |doing: &str| Failure::os(format!("cannot {doing}"));
+        let source = Memory::new(AROUND_BYTES)?;
+        // SAFETY: the name is a string that ends in a zero; a new descriptor is nobody else's.
+        let file = unsafe {
+            match libc::memfd_create(c"footprint".as_ptr(), libc::MFD_CLOEXEC) {
+                -1 => return Err(failed("make a file")(last_errno())),
+                fd => File::from_raw_fd(fd),
+            }
+        };
+        file.write_all_at(source.bytes(), 0).map_err(Failure::io("cannot fill a file"))?;
+        let null = File::options().write(true).open("/dev/null");
+        let mut triggers = Triggers {
+            source,
+            destination: Memory::new(AROUND_BYTES)?,
+            next: 0,
+            file,
+            null: null.map_err(Failure::io("cannot open /dev/null"))?,
+            pipe: Pipe::for_object(1 << 20)?,
+            links: Vec::new(),
+        };
+        for call in calls {
+            triggers.link(call.kind)?;
+        }
+        Ok(triggers)
+    }
+
+    /// The link of a call that has one.
+    fn link(&mut self, kind: Kind) -> Result<(), Failure> {
+        let is_known = self.links.iter().any(|(known, _)| *known == kind);
+        let is_tcp = match kind {
+            Kind::Send | Kind::SendHinted | Kind::SendObeyed | Kind::SendRead | Kind::Sendfile => {
+                false
+            }
+            Kind::Tcp | Kind::TcpObeyed => true,
+            _ => return Ok(()),
+        };
+        if is_known {
+            return Ok(());
+        }
+        let link = if is_tcp { over_tcp()? } else { over_unix()? };
+        let setting = match kind {
+            Kind::SendHinted => Setting::Every,
+            Kind::SendObeyed | Kind::TcpObeyed => Setting::Obey,
+            _ => Setting::None,
+        };
+        if setting != Setting::None {
+            socket::enable(&link.ours, setting).map_err(Failure::os("cannot opt a socket in"))?;
+        }
+        self.links.push((kind, link));
+        Ok(())
+    }
+
+    /// Does it, once.
+    pub fn pull(&mut self, trigger: Trigger, primed: &Cycle) -> Result<(), Failure> {
+        match trigger {
+            Trigger::Nothing => {}
+            Trigger::Read(count) => {
+                let at = self.place(count * LINE_BYTES);
+                lines::read(&self.source.bytes()[at..at + count * LINE_BYTES]);
+            }
+            Trigger::Flushed(count) => primed.flush(count),
+            Trigger::Written(count) => {
+                let at = self.place(count * LINE_BYTES);
+                let lines = &mut self.destination.bytes_mut()[at..at + count * LINE_BYTES];
+                lines::write_past_caches(lines);
+            }
+            Trigger::Call(call) => self.call(call)?,
+        }
+        Ok(())
+    }
+
+    /// Where the next piece of source and destination begins.
+    fn place(&mut self, bytes: usize) -> usize {
+        let rounded = bytes.next_multiple_of(PAGE);
+        if self.next + rounded > AROUND_BYTES {
+            self.next = 0;
+        }
+        let at = self.next;
+        self.next += rounded;
+        at
+    }
+
+    fn call(&mut self, call: Call) -> Result<(), Failure> {
+        // A call has 16 MiB at most.
+        let bytes = call.bytes as usize;
+        let at = self.place(bytes);
+        let range = at..at + bytes;
+        let source = &self.source.bytes()[range.clone()];
+        let failed = || Failure::os(format!("cannot {call}"));
+        match call.kind {
+            Kind::Getpid => {
+                black_box(rustix::process::getpid());
+            }
+            Kind::Scan => lines::read(source),
+            Kind::Compare => {
+                let other = &self.destination.bytes()[range];
+                black_box(source == other);
+            }
+            Kind::Copy => self.destination.bytes_mut()[range].copy_from_slice(source),
+            Kind::CopyNt => {
+                let to = &mut self.destination.bytes_mut()[range];
+                ntcopy::copy(to, source, Hints::NONTEMPORAL_DESTINATION);
+            }
+            Kind::Fill => self.destination.bytes_mut()[range].fill(3),
+            Kind::FillNt => {
+                ntcopy::fill(&mut self.destination.bytes_mut()[range], 3, Hint::Nontemporal);
+            }
+            Kind::Touch => touch(bytes)?,
+            Kind::Read => {
+                let to = &mut self.destination.bytes_mut()[range];
+                self.file.read_exact_at(to, at as u64).map_err(Failure::io("cannot read"))?;
+            }
+            Kind::Write => {
+                self.file.write_all_at(source, at as u64).map_err(Failure::io("cannot write"))?;
+            }
+            Kind::Pipe => self.through_pipe(at, bytes).map_err(failed())?,
+            Kind::Splice => self.splice_file(at, bytes).map_err(failed())?,
+            Kind::Vmsplice => self.vmsplice(at, bytes).map_err(failed())?,
+            Kind::Send | Kind::SendHinted | Kind::SendObeyed | Kind::Tcp | Kind::TcpObeyed => {
+                self.stream(call.kind, at, bytes, Taker::Splice).map_err(failed())?;
+            }
+            Kind::SendRead => self.stream(call.kind, at, bytes, Taker::Recv).map_err(failed())?,
+            Kind::Sendfile => self.stream(call.kind, at, bytes, Taker::Splice).map_err(failed())?,
+        }
+        Ok(())
+    }
+
+    /// Sends a piece, and takes it out at the other end.
+    fn stream(&mut self, kind: Kind, at: usize, bytes: usize, taker: Taker) -> Result<(), Errno> {
+        let link = self.links.iter().find(|(known, _)| *known == kind).map(|(_, link)| link);
+        let link = link.ok_or(Errno::NOTCONN)?;
+        let (mut sent, mut taken) = (0, 0);
+        while taken < bytes {
+            if sent < bytes {
+                let rest = at + sent..at + bytes;
+                let some = if kind == Kind::Sendfile {
+                    let mut offset = rest.start as u64;
+                    rustix::fs::sendfile(&link.ours, &self.file, Some(&mut offset), rest.len())
+                } else {
+                    send(&link.ours, &self.source.bytes()[rest], SendFlags::DONTWAIT)
+                };
+                sent += until_again(some)?;
+            }
+            while taken < sent {
+                let some = match taker {
+                    Taker::Splice => self.discard(&link.theirs, sent - taken),
+                    Taker::Recv => {
+                        let to = &mut self.destination.bytes_mut()[at + taken..at + sent];
+                        recv(&link.theirs, to, RecvFlags::DONTWAIT).map(|(_, bytes)| bytes)
+                    }
+                };
+                match until_again(some)? {
+                    0 => break,
+                    some => taken += some,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves some bytes from a descriptor to /dev/null.
+    fn discard(&self, from: impl AsFd, most: usize) -> Result<usize, Errno> {
+        let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
+        let some = splice(from, None, &self.pipe.write, None, most, flags)?;
+        self.empty_pipe(some)?;
+        Ok(some)
+    }
+
+    fn empty_pipe(&self, bytes: usize) -> Result<(), Errno> {
+        let mut left = bytes;
+        while left > 0 {
+            let flags = SpliceFlags::MOVE;
+            left -= splice(&self.pipe.read, None, &self.null, None, left, flags)?;
+        }
+        Ok(())
+    }
+
+    fn through_pipe(&mut self, at: usize, bytes: usize) -> Result<(), Errno> {
+        let most = self.pipe.bytes as usize;
+        for from in (at..at + bytes).step_by(most) {
+            let range = from..(from + most).min(at + bytes);
+            let mut left =
+                rustix::io::write(&self.pipe.write, &self.source.bytes()[range.clone()])?;
+            let mut to = &mut self.destination.bytes_mut()[range];
+            while left > 0 {
+                let some = rustix::io::read(&self.pipe.read, &mut *to)?;
+                to = &mut to[some..];
+                left -= some;
+            }
+        }
+        Ok(())
+    }
+
+    fn splice_file(&self, at: usize, bytes: usize) -> Result<(), Errno> {
+        let (mut offset, end) = (at as u64, (at + bytes) as u64);
+        while offset < end {
+            let left = (end - offset) as usize;
+            let flags = SpliceFlags::MOVE;
+            let some = splice(&self.file, Some(&mut offset), &self.pipe.write, None, left, flags)?;
+            self.empty_pipe(some)?;
+        }
+        Ok(())
+    }
+
+    fn vmsplice(&self, at: usize, bytes: usize) -> Result<(), Errno> {
+        let mut sent = 0;
+        while sent < bytes {
+            let piece = &self.source.bytes()[at + sent..at + bytes];
+            let iov =
+                libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() };
+            let pipe = self.pipe.write.as_raw_fd();
+            // SAFETY: the vector describes a part of the source, which outlives the call and is
+            // not written while the pipe holds its pages.
+            let some = unsafe { libc::vmsplice(pipe, &raw const iov, 1, 0) };
+            let some = usize::try_from(some).map_err(|_| last_errno())?;
+            self.empty_pipe(some)?;
+            sent += some;
+        }
+        Ok(())
+    }
+}
+
+/// How many bytes, and none where it is to be tried again.
+fn until_again(result: Result<usize, Errno>) -> Result<usize, Errno> {
+    match result {
+        Err(Errno::AGAIN) => Ok(0),
+        other => other,
+    }
+}
+
+/// Maps memory, writes a byte in each page, and gives it back.
+fn touch(bytes: usize) -> Result<(), Failure> {
+    let map = memmap2::MmapOptions::new().len(bytes).map_anon();
+    let mut map = map.map_err(Failure::io("cannot map memory"))?;
+    map.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
+    black_box(&map);
+    Ok(())
+}
+
+fn over_unix() -> Result<Link, Failure> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(Failure::os("cannot make a socket pair"))?;
+    Ok(Link { ours, theirs })
+}
+
+fn over_tcp() -> Result<Link, Failure> {
+    let failed = |error| Failure::io("cannot connect over the loopback")(error);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let ours = std::net::TcpStream::connect(address).map_err(failed)?;
+    ours.set_nodelay(true).map_err(failed)?;
+    let (theirs, _) = listener.accept().map_err(failed)?;
+    theirs.set_nonblocking(true).map_err(failed)?;
+    Ok(Link { ours: ours.into(), theirs: theirs.into() })
+}
+
+/// Why a call is not to be had here; none if it is.
+pub fn unavailable(call: Call) -> Result<Option<String>, Failure> {
+    if !call.kind.is_hinted() {
+        return Ok(None);
+    }
+    match socket::probe().map_err(Failure::os("cannot ask for SO_NTCOPY"))? {
+        Support::Kernel => Ok(None),
+        Support::Module if call.kind != Kind::TcpObeyed => Ok(None),
+        Support::Module => Ok(Some("the module takes no TCP".to_owned())),
+        Support::None => Ok(Some(
+            "this kernel does not know MSG_NTCOPY: --kernel um boots one that does".to_owned(),
+        )),
+    }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_that_is_here_can_be_made_of_any_size() {
+        for bytes in [1, 5000, 300 << 10] {
+            let mut calls: Vec<Call> =
+                Kind::ALL.iter().map(|kind| Call { kind: *kind, bytes }).collect();
+            calls.retain(|call| unavailable(*call).unwrap().is_none());
+            let mut triggers = Triggers::new(&calls).unwrap();
+            let cycle = Cycle::new(64, 1).unwrap();
+            for call in calls {
+                triggers
+                    .pull(Trigger::Call(call), &cycle)
+                    .unwrap_or_else(|f| panic!("{call}: {f}"));
+            }
+        }
+    }
+
+    #[test]
+    fn what_copies_copies() {
+        for kind in [Kind::Copy, Kind::CopyNt, Kind::Read, Kind::Pipe, Kind::SendRead] {
+            let call = Call { kind, bytes: 70_000 };
+            let mut triggers = Triggers::new(&[call]).unwrap();
+            triggers.source.bytes_mut().fill(9);
+            triggers.file.write_all_at(triggers.source.bytes(), 0).unwrap();
+            triggers.call(call).unwrap();
+            assert!(triggers.destination.bytes()[..70_000].iter().all(|byte| *byte == 9), "{call}");
+            assert_eq!(triggers.destination.bytes()[70_000], 1, "{call}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What a record of turns says. Pure functions of it.
+
+use std::collections::BTreeMap;
+
+use ntcopy::uapi;
+use serde_json::Value;
+
+use super::{BETTER, HINTED, LOAD, METRIC, PLAIN, PRINTED, PROGRAM};
+use ntcopy_record::stats::{MIN_PAIRS, Verdict, interval, median};
+use ntcopy_record::{Params, Record, Sample};
+
+/// Pairs from which on an interval may end the measurement: looking at each new pair would
+/// otherwise find a difference where there is none.
+const FIRST_LOOK: usize = 8;
+/// An interval is narrow where its half is at most this part of the ratio.
+const NARROW: f64 = 0.01;
+/// A part of the hinted bytes that is told as most of them.
+const MOST: f64 = 0.5;
+
+/// What a record of turns says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// `time`, `requests a second`, or the expression that found the number.
+    pub metric: String,
+    /// Whether larger figures are better.
+    pub more_is_better: bool,
+    /// Median of the plain turns: seconds, or the number that was printed.
+    pub plain: f64,
+    /// Median of the hinted turns.
+    pub hinted: f64,
+    /// Median of the pairs' ratios; above 1 the hinted turn was the better one.
+    pub ratio: f64,
+    /// Its 95 % interval.
+    pub ci: (f64, f64),
+    /// What the interval says.
+    pub verdict: Verdict,
+    /// Pairs.
+    pub pairs: usize,
+    /// Bytes of the hinted turns by what the kernel did with them, all turns together.
+    pub counted: BTreeMap<String, u64>,
+    /// Bytes that were counted in the plain turns, where the program hints by itself.
+    pub counted_plain: u64,
+    /// The parameters.
+    pub params: Params,
+}
+
+/// What the record says; none with fewer than five pairs.
+#[must_use]
+pub fn told(record: &Record) -> Option<Told> {
+    let params = record.cells.first()?.params.clone();
+    let word = |name: &str| params.get(name).and_then(Value::as_str);
+    let metric = word(METRIC)?.to_owned();
+    let more_is_better = word(BETTER)? == "more";
+    let of = |mode: &str| -> BTreeMap<u32, &Sample> {
+        let samples = record.samples.iter().filter(|sample| sample.mode == mode);
+        samples.map(|sample| (sample.pair, sample)).collect()
+    };
+    let (plain, hinted) = (of(PLAIN), of(HINTED));
+    let both: Vec<(f64, f64)> = hinted
+        .iter()
+        .filter_map(|(pair, hinted)| Some((figure(hinted)?, figure(plain.get(pair)?)?)))
+        .collect();
+    if both.len() < MIN_PAIRS {
+        return None;
+    }
+    let better = |(hinted, plain): &(f64, f64)| {
+        if more_is_better { hinted / plain } else { plain / hinted }
+    };
+    let ratios: Vec<f64> = both.iter().map(better).collect();
+    let ci = interval(&ratios);
+    let mut counted: BTreeMap<String, u64> = BTreeMap::new();
+    for (name, bytes) in hinted.values().flat_map(|sample| &sample.counters) {
+        *counted.entry(name.clone()).or_default() += bytes;
+    }
+    Some(Told {
+        metric,
+        more_is_better,
+        plain: median(&both.iter().map(|(_, plain)| *plain).collect::<Vec<f64>>()),
+        hinted: median(&both.iter().map(|(hinted, _)| *hinted).collect::<Vec<f64>>()),
+        ratio: median(&ratios),
+        ci,
+        verdict: Verdict::of(ci),
+        pairs: both.len(),
+        counted,
+        counted_plain: plain.values().flat_map(|sample| sample.counters.values()).sum(),
+        params,
+    })
+}
+
+/// A turn's figure: seconds, or what was printed.
+fn figure(sample: &Sample) -> Option<f64> {
+    match sample.series.get(PRINTED) {
+        Some(printed) => Some(*printed.first()? as f64 / 1e6),
+        None => Some(sample.elapsed_ns as f64 / 1e9),
+    }
+    .filter(|figure| *figure > 0.0)
+}
+
+/// Whether more pairs would tell little more.
+pub(super) fn is_narrow(ratios: &[f64]) -> bool {
+    if ratios.len() < FIRST_LOOK {
+        return false;
+    }
+    let (low, high) = interval(ratios);
+    let width = high - low;
+    let is_far_from_1 = low > 1.0 + width || high < 1.0 - width;
+    width / 2.0 <= NARROW * median(ratios) || is_far_from_1
+}
+
+impl Told {
+    /// Bytes that the kernel counted in the hinted turns.
+    #[must_use]
+    pub fn hinted_bytes(&self) -> u64 {
+        self.counted.values().sum()
+    }
+
+    /// The part of them that was copied non-temporally; none where none was hinted.
+    #[must_use]
+    pub fn nontemporal_part(&self) -> Option<f64> {
+        let hinted = self.hinted_bytes();
+        let nontemporal = self.counted.get(uapi::STAT_NONTEMPORAL).copied().unwrap_or(0);
+        (hinted > 0).then(|| nontemporal as f64 / hinted as f64)
+    }
+
+    /// Whether the record is of a load against a server.
+    #[must_use]
+    pub fn is_of_a_load(&self) -> bool {
+        self.params.contains_key(LOAD)
+    }
+
+    /// The program and its arguments.
+    #[must_use]
+    pub fn program(&self) -> Vec<&str> {
+        let words = self.params.get(PROGRAM).and_then(Value::as_array);
+        words.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// The verdict in one sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let figures = format!(
+            "{:.3}x, interval {:.3}-{:.3}, {} pairs",
+            self.ratio, self.ci.0, self.ci.1, self.pairs
+        );
+        let better = if self.metric == "time" { "faster" } else { "better" };
+        let worse = if self.metric == "time" { "slower" } else { "worse" };
+        match self.verdict {
+            Verdict::Win => format!("Win: hinted, the program is {better} ({figures})."),
+            Verdict::Loss => format!("Loss: hinted, the program is {worse} ({figures})."),
+            Verdict::NoDifference => format!("No difference ({figures})."),
+        }
+    }
+
+    /// What the kernel did with the hints, in one sentence.
+    #[must_use]
+    pub fn counted_sentence(&self) -> String {
+        let Some(part) = self.nontemporal_part() else {
+            return "The kernel counted no hinted byte.".to_owned();
+        };
+        let each = self.hinted_bytes() / self.pairs.max(1) as u64;
+        let nontemporal = format!(
+            "The kernel counted {} hinted bytes a turn, and copied {:.1} % of them \
+             non-temporally",
+            each,
+            part * 100.0
+        );
+        let others: Vec<String> = self
+            .counted
+            .iter()
+            .filter(|(name, _)| *name != uapi::STAT_NONTEMPORAL)
+            .map(|(name, bytes)| {
+                let percent = *bytes as f64 / self.hinted_bytes() as f64 * 100.0;
+                format!("{name} {percent:.1} %")
+            })
+            .collect();
+        match others.is_empty() {
+            true => format!("{nontemporal}."),
+            false => format!("{nontemporal}; the others normally: {}.", others.join(", ")),
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        let nothing_hinted = self.hinted_bytes() == 0;
+        if self.counted_plain > 0 {
+            return "The program hints by itself: hinted bytes were counted in its plain turns, \
+                    so these figures compare little."
+                .to_owned();
+        }
+        match self.verdict {
+            _ if nothing_hinted => "Leave it as it is: no send of it was large enough, or none \
+                                    goes through the C library's calls to a socket of the kinds \
+                                    that were named. What difference there is comes of loading the \
+                                    library."
+                .to_owned(),
+            Verdict::Win => "Start it by `ntcopy run` with the same options.".to_owned(),
+            Verdict::Loss => "Leave it as it is.".to_owned(),
+            Verdict::NoDifference if self.nontemporal_part().unwrap_or(0.0) < MOST => {
+                "Leave it as it is: most of what it sends comes round within the caches, and the \
+                 kernel copied that normally."
+                    .to_owned()
+            }
+            Verdict::NoDifference => {
+                "Leave it as it is; `ntcopy bench retention` shows what its sends leave of the \
+                 cache for others on its CPU."
+                    .to_owned()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ntcopy_record::testing;
+
+    fn record(figures: &[(u64, u64)], better: &str, printed: bool, counted: u64) -> Record {
+        let mut record = testing::record(&[PLAIN, HINTED], &[&[]]);
+        record.header.experiment = super::super::NAME.into();
+        record.header.baseline = PLAIN.into();
+        record.cells[0].params = Params::from([
+            (METRIC.to_owned(), "time".into()),
+            (BETTER.to_owned(), better.into()),
+            (PROGRAM.to_owned(), serde_json::json!(["cat", "a b"])),
+        ]);
+        for (pair, (plain, hinted)) in (0..).zip(figures) {
+            for (mode, figure) in [(PLAIN, plain), (HINTED, hinted)] {
+                let series = if printed {
+                    BTreeMap::from([(PRINTED.to_owned(), vec![*figure])])
+                } else {
+                    BTreeMap::new()
+                };
+                let counters = if mode == HINTED && counted > 0 {
+                    BTreeMap::from([
+                        (uapi::STAT_NONTEMPORAL.to_owned(), counted),
+                        ("fits_cache_bytes".to_owned(), 3 * counted),
+                    ])
+                } else {
+                    BTreeMap::new()
+                };
+                record.samples.push(Sample {
+                    cell: 0,
+                    pair,
+                    position: 0,
+                    mode: mode.into(),
+                    bytes: 0,
+                    elapsed_ns: *figure,
+                    phases_ns: BTreeMap::new(),
+                    counters,
+                    series,
+                });
+            }
+        }
+        record
+    }
+
+    #[test]
+    fn less_time_is_a_win_and_a_smaller_number_is_if_less_is_better() {
+        let figures = [(200, 100); 6];
+        for (better, printed, ratio, verdict) in [
+            ("less", false, 2.0, Verdict::Win),
+            ("less", true, 2.0, Verdict::Win),
+            ("more", true, 0.5, Verdict::Loss),
+        ] {
+            let told = told(&record(&figures, better, printed, 10)).unwrap();
+            assert_eq!((told.ratio, told.verdict, told.pairs), (ratio, verdict, 6));
+        }
+        assert_eq!(told(&record(&figures[..4], "less", false, 10)), None, "four pairs");
+    }
+
+    #[test]
+    fn turns_that_differ_by_chance_make_no_difference() {
+        let figures = [(100, 103), (104, 100), (100, 99), (99, 100), (101, 102), (102, 101)];
+        let told = told(&record(&figures, "less", false, 10)).unwrap();
+        assert_eq!(told.verdict, Verdict::NoDifference);
+        assert!(told.sentence().starts_with("No difference ("), "{}", told.sentence());
+        assert_eq!(told.nontemporal_part(), Some(0.25));
+        assert!(told.advice().contains("copied that normally"), "{}", told.advice());
+        let counted = told.counted_sentence();
+        assert!(
+            counted.contains("40 hinted bytes a turn") && counted.contains("75.0 %"),
+            "{counted}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_was_not_hinted_is_told_so_whatever_the_interval() {
+        let told = told(&record(&[(100, 200); 6], "less", false, 0)).unwrap();
+        assert_eq!(told.verdict, Verdict::Loss);
+        assert!(told.counted_sentence().contains("no hinted byte"));
+        assert!(told.advice().contains("loading the library"), "{}", told.advice());
+        assert_eq!(told.program(), ["cat", "a b"]);
+    }
+
+    #[test]
+    fn an_interval_ends_the_measurement_when_it_is_narrow_or_far_from_1() {
+        assert!(!is_narrow(&[1.0; 7]));
+        assert!(is_narrow(&[1.0; 8]));
+        assert!(!is_narrow(&[0.9, 1.1, 0.95, 1.05, 0.9, 1.1, 1.0, 1.02]));
+        assert!(is_narrow(&[2.0, 2.1, 2.2, 2.05, 2.0, 2.1, 2.2, 2.15]));
+    }
+}

@@ -1,0 +1,256 @@
+//! From a plan to a record: turns, in pairs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use ntcopy::socket::{self, Counters};
+use serde_json::json;
+
+use super::judge::is_narrow;
+use super::printed::requests_a_second;
+use super::program::{Ended, Output, Program, adopt_orphans};
+use super::{BETTER, Extent, HINTED, LOAD, METRIC, Metric, NAME, PLAIN, PRINTED, PROGRAM, Plan};
+use crate::plan::group_order;
+use crate::run::{Failure, Stop, unix_now_ns};
+use crate::sample::{MeasureError, Outcome, Progress, Writer, new_id};
+use ntcopy_record::stats::MIN_PAIRS;
+use ntcopy_record::{Cell, End, FORMAT, Header, Line, Machine, Params, RunError, Sample};
+
+/// With a limit of time there are at most so many pairs: a narrower interval tells nobody more.
+const MOST_PAIRS: u32 = 60;
+/// One in a million.
+const MILLION: f64 = 1e6;
+
+/// The time and number of one turn, and what the kernel counted.
+struct Turn {
+    took: Duration,
+    number: Option<f64>,
+    counted: BTreeMap<String, u64>,
+}
+
+/// Takes turns and writes the record.
+///
+/// Before the first pair each way has a turn that does not count. A turn that fails ends the
+/// measurement, with an error row: the next one would fail as well.
+///
+/// # Errors
+///
+/// When nothing could be begun, or the record could not be written.
+pub fn measure(
+    plan: &Plan,
+    machine: Machine,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> Result<Outcome, MeasureError> {
+    adopt_orphans().map_err(MeasureError::Start)?;
+    let mut writer = Writer::create(&plan.out)?;
+    writer.line(&Line::Header(header(plan)))?;
+    writer.line(&Line::Machine(machine))?;
+    writer.line(&Line::Cell(Cell { cell: 0, params: params(plan) }))?;
+    if let Err((mode, failure)) = pairs(plan, stop, progress, &mut writer)? {
+        if stop.signal().is_none() {
+            let error = RunError {
+                cell: 0,
+                mode: mode.to_owned(),
+                what: failure.to_string(),
+                wrong_byte: false,
+            };
+            writer.line(&Line::Error(error))?;
+        }
+    }
+    progress.end();
+    let stopped = stop.signal();
+    if stopped.is_none() {
+        let end = End { samples: writer.samples(), ended_unix_ns: unix_now_ns() };
+        writer.line(&Line::End(end))?;
+    }
+    Ok(Outcome { place: plan.out.clone(), stopped })
+}
+
+/// All pairs, until enough is known; the way and the failure that ended them early, if one did.
+fn pairs(
+    plan: &Plan,
+    stop: &Stop,
+    progress: &mut Progress,
+    writer: &mut Writer,
+) -> Result<Result<(), (&'static str, Failure)>, MeasureError> {
+    let began = Instant::now();
+    for mode in [HINTED, PLAIN] {
+        progress.at("warming up", 0);
+        if let Err(failure) = turn(plan, mode, stop) {
+            return Ok(Err((mode, failure)));
+        }
+    }
+    let mut pair_took = began.elapsed();
+    let likely = likely_pairs(plan.extent, pair_took);
+    progress.begin(2 * u64::from(likely));
+    let (mut plain, mut hinted) = (Vec::new(), Vec::new());
+    for pair in 0.. {
+        if is_enough(plan, began, pair_took, &hinted, &plain) {
+            break;
+        }
+        let pair_began = Instant::now();
+        for (position, mode) in (0..).zip(group_order(&[PLAIN, HINTED], pair)) {
+            progress.at(mode, writer.samples());
+            match turn(plan, mode, stop) {
+                Ok(turn) => {
+                    let figures = if mode == PLAIN { &mut plain } else { &mut hinted };
+                    figures.push(figure(plan, &turn));
+                    writer.line(&Line::Sample(sample(&turn, mode, (pair, position))))?;
+                }
+                Err(failure) => return Ok(Err((mode, failure))),
+            }
+        }
+        pair_took = pair_began.elapsed();
+    }
+    Ok(Ok(()))
+}
+
+/// Whether another pair would be one too many.
+fn is_enough(
+    plan: &Plan,
+    began: Instant,
+    pair_took: Duration,
+    hinted: &[f64],
+    plain: &[f64],
+) -> bool {
+    let done = u32::try_from(plain.len()).unwrap_or(u32::MAX);
+    match plan.extent {
+        Extent::Pairs(pairs) => done >= pairs,
+        Extent::Limit(_) if plain.len() < MIN_PAIRS => false,
+        Extent::Limit(limit) => {
+            let ratios: Vec<f64> =
+                hinted.iter().zip(plain).map(|(ours, other)| ours / other).collect();
+            done >= MOST_PAIRS || began.elapsed() + pair_took > limit || is_narrow(&ratios)
+        }
+    }
+}
+
+/// How many pairs there will be, for the bar.
+fn likely_pairs(extent: Extent, pair: Duration) -> u32 {
+    match extent {
+        Extent::Pairs(pairs) => pairs,
+        Extent::Limit(limit) => {
+            let fitting = limit.as_secs_f64() / pair.as_secs_f64().max(1e-3);
+            (fitting as u32).clamp(MIN_PAIRS as u32, MOST_PAIRS)
+        }
+    }
+}
+
+/// One turn.
+fn turn(plan: &Plan, mode: &str, stop: &Stop) -> Result<Turn, Failure> {
+    let before = counters()?;
+    let environment = if mode == HINTED { &plan.hinting[..] } else { &[] };
+    let keeps = if plan.metric == Metric::Time { Output::Dropped } else { Output::Kept };
+    let ended = match &plan.load {
+        None => Program::start(&plan.program, environment, keeps)?.finish(plan.patience, stop)?,
+        Some(load) => under_load(plan, load, environment, keeps, stop)?,
+    };
+    let counted = match (before, counters()?) {
+        (Some(before), Some(after)) => risen(&before, &after)?,
+        _ => BTreeMap::new(),
+    };
+    let number = match &plan.metric {
+        Metric::Time => None,
+        Metric::Printed { expression, .. } => {
+            Some(expression.number(&ended.output).map_err(Failure::Answer)?)
+        }
+        Metric::Requests => Some(requests_a_second(&ended.output).ok_or_else(|| {
+            let printed = String::from_utf8_lossy(&ended.output);
+            let last: Vec<&str> = printed.trim().lines().rev().take(3).collect();
+            Failure::Answer(format!(
+                "the load printed no requests a second in a form that is known: --metric says how \
+                 to find the number; its last lines: {}",
+                last.into_iter().rev().collect::<Vec<_>>().join(" / ")
+            ))
+        })?),
+    };
+    Ok(Turn { took: ended.took, number, counted })
+}
+
+/// The program as a server, and one run of the load.
+fn under_load(
+    plan: &Plan,
+    load: &str,
+    environment: &[(OsString, OsString)],
+    keeps: Output,
+    stop: &Stop,
+) -> Result<Ended, Failure> {
+    let mut server = Program::start(&plan.program, environment, Output::Dropped)?;
+    server.is_ready(plan.ready.as_deref(), plan.patience, stop)?;
+    let ended = Program::shell(load, keeps)?.finish(plan.patience, stop)?;
+    server.still_runs()?;
+    server.goodbye()?;
+    Ok(ended)
+}
+
+/// None where the kernel counts nothing.
+fn counters() -> Result<Option<Counters>, Failure> {
+    socket::counters().map_err(|error| Failure::Counters(error.to_string()))
+}
+
+/// The counters that rose, and by how much.
+fn risen(before: &Counters, after: &Counters) -> Result<BTreeMap<String, u64>, Failure> {
+    let added = after.since(before).map_err(|error| Failure::Counters(error.to_string()))?;
+    let all = added.as_map().iter().map(|(name, bytes)| (name.clone(), *bytes));
+    Ok(all.filter(|(_, bytes)| *bytes > 0).collect())
+}
+
+/// A turn's figure, turned so that more is better.
+fn figure(plan: &Plan, turn: &Turn) -> f64 {
+    match (&plan.metric, turn.number) {
+        (Metric::Printed { less_is_better: true, .. }, Some(number)) => 1.0 / number,
+        (_, Some(number)) => number,
+        (_, None) => 1.0 / turn.took.as_secs_f64().max(1e-9),
+    }
+}
+
+fn sample(turn: &Turn, mode: &str, (pair, position): (u32, u32)) -> Sample {
+    let printed = turn.number.map(|number| (number * MILLION).round() as u64);
+    Sample {
+        cell: 0,
+        pair,
+        position,
+        mode: mode.to_owned(),
+        bytes: 0,
+        elapsed_ns: u64::try_from(turn.took.as_nanos()).unwrap_or(u64::MAX),
+        phases_ns: BTreeMap::new(),
+        counters: turn.counted.clone(),
+        series: printed.into_iter().map(|number| (PRINTED.to_owned(), vec![number])).collect(),
+    }
+}
+
+fn header(plan: &Plan) -> Header {
+    Header {
+        format: FORMAT,
+        id: new_id(NAME, &plan.command),
+        experiment: NAME.to_owned(),
+        command: plan.command.clone(),
+        ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ns: unix_now_ns(),
+        baseline: PLAIN.to_owned(),
+        not_a_timing: plan.not_a_timing.clone(),
+    }
+}
+
+fn params(plan: &Plan) -> Params {
+    let words: Vec<String> =
+        plan.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (metric, is_less) = match &plan.metric {
+        Metric::Time => ("time".to_owned(), true),
+        Metric::Printed { expression, less_is_better } => {
+            (expression.as_str().to_owned(), *less_is_better)
+        }
+        Metric::Requests => ("requests a second".to_owned(), false),
+    };
+    let mut params = Params::from([
+        (PROGRAM.to_owned(), json!(words)),
+        (METRIC.to_owned(), json!(metric)),
+        (BETTER.to_owned(), json!(if is_less { "less" } else { "more" })),
+    ]);
+    if let Some(load) = &plan.load {
+        params.insert(LOAD.to_owned(), json!(load));
+    }
+    params
+}

@@ -1,0 +1,87 @@
+//! A program of the user's in turns, plain and hinted, until an interval can be given.
+//!
+//! A turn is one run of the program by itself; or, with a load, the program as a server, and one
+//! run of the load against it. Its figure is the time that the program took, a number that it (or
+//! the load) printed, or the requests a second that the load printed.
+
+mod judge;
+mod measure;
+mod printed;
+pub(super) mod program;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use self::judge::{Told, told};
+pub use self::measure::measure;
+pub use self::printed::{Expression, NotAnExpression};
+
+/// The experiment's name in records.
+pub const NAME: &str = "try";
+/// The program as it is: the baseline.
+pub const PLAIN: &str = "plain";
+/// The program with the library of `ntcopy run`.
+pub const HINTED: &str = "hinted";
+
+/// Name of a cell's parameter: what a turn's figure is.
+const METRIC: &str = "metric";
+/// Name of a cell's parameter: which figures are better, `more` or `less`.
+const BETTER: &str = "better";
+/// Name of a cell's parameter: the program and its arguments.
+const PROGRAM: &str = "program";
+/// Name of a cell's parameter: the load, if there is one.
+const LOAD: &str = "load";
+/// Name of the series that has a turn's number, in millionths.
+const PRINTED: &str = "printed_millionths";
+
+/// What a turn's figure is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Metric {
+    /// The time from the program's start to its end.
+    Time,
+    /// A number among what was printed.
+    Printed {
+        /// Finds it.
+        expression: Expression,
+        /// Whether a smaller number is the better one.
+        less_is_better: bool,
+    },
+    /// The requests a second that a load printed, in one of the forms that are known.
+    Requests,
+}
+
+/// How many turns there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// So many pairs.
+    Pairs(u32),
+    /// Until the interval is narrow, or this time is over. There are five pairs in any case.
+    Limit(Duration),
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The program and its arguments.
+    pub program: Vec<OsString>,
+    /// What the program has in its environment when it is hinted.
+    pub hinting: Vec<(OsString, OsString)>,
+    /// A command for the shell that asks the program, which is a server then.
+    pub load: Option<String>,
+    /// A command for the shell that succeeds once the server can be asked; without one, a server
+    /// is ready when a socket of its listens.
+    pub ready: Option<String>,
+    /// What is compared.
+    pub metric: Metric,
+    /// How many turns.
+    pub extent: Extent,
+    /// How long one turn may take.
+    pub patience: Duration,
+    /// The record's directory.
+    pub out: PathBuf,
+    /// The command line to put into the record.
+    pub command: Vec<String>,
+    /// Why the results will not be timings, if so.
+    pub not_a_timing: Option<String>,
+}

@@ -1,0 +1,138 @@
+//! A number among what a program printed.
+
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::process::{Command, Stdio};
+
+/// A substitution of sed(1), in its extended form: what it makes of the last line that it matches
+/// is the number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expression(String);
+
+/// Why a substitution cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAnExpression {
+    /// It does not begin as one.
+    #[error("`{0}` is no substitution: write s/PATTERN/\\1/ with the number in brackets")]
+    Form(String),
+    /// sed does not take it.
+    #[error("sed does not take `{0}`: {1}")]
+    Refused(String, String),
+}
+
+/// What precedes the requests a second in the output of known loads, in lower case: wrk and hey,
+/// then ab, then oha.
+const BEFORE: [&str; 2] = ["requests/sec:", "requests per second:"];
+/// What follows them: redis-benchmark, valkey-benchmark.
+const AFTER: &str = "requests per second";
+
+impl std::str::FromStr for Expression {
+    type Err = NotAnExpression;
+
+    fn from_str(text: &str) -> Result<Self, NotAnExpression> {
+        let delimiter = text.strip_prefix('s').and_then(|rest| rest.chars().next());
+        let fits = delimiter.is_some_and(|delimiter| {
+            !delimiter.is_alphanumeric() && !delimiter.is_whitespace() && delimiter != '\\'
+        });
+        if !fits {
+            return Err(NotAnExpression::Form(text.to_owned()));
+        }
+        let expression = Expression(text.to_owned());
+        match expression.apply(b"") {
+            Ok(_) => Ok(expression),
+            Err(why) => Err(NotAnExpression::Refused(text.to_owned(), why)),
+        }
+    }
+}
+
+impl Expression {
+    /// As it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The number that it finds.
+    ///
+    /// # Errors
+    ///
+    /// A sentence: no line matches, or what it makes of the last one is no number.
+    pub fn number(&self, output: &[u8]) -> Result<f64, String> {
+        let found = self.apply(output)?;
+        let last = found.lines().last().ok_or_else(|| format!("no line matches {}", self.0))?;
+        let text = last.trim().replace(',', "");
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+            _ => Err(format!("{} makes `{}` of a line, and not a number above 0", self.0, last)),
+        }
+    }
+
+    /// What sed prints of the lines that match.
+    fn apply(&self, output: &[u8]) -> Result<String, String> {
+        let failed = |error: std::io::Error| format!("cannot run sed: {error}");
+        // A file, so that neither side waits for the other.
+        let mut input: File = tempfile::tempfile().map_err(failed)?;
+        input.write_all(output).and_then(|()| input.rewind()).map_err(failed)?;
+        // The sandbox: a substitution reads, writes and starts nothing.
+        let print = format!("{}p", self.0);
+        let done = Command::new("sed")
+            .args(["--sandbox", "-nE", "-e", &print])
+            .stdin(input)
+            .stderr(Stdio::piped())
+            .output()
+            .map_err(failed)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if done.status.success() { Ok(text(&done.stdout)) } else { Err(text(&done.stderr)) }
+    }
+}
+
+/// The requests a second among a load's output: the last that it printed.
+pub fn requests_a_second(output: &[u8]) -> Option<f64> {
+    let text = String::from_utf8_lossy(output).to_lowercase();
+    text.lines().rev().find_map(|line| {
+        let before = BEFORE.iter().find_map(|label| {
+            let (_, rest) = line.split_once(label)?;
+            number(rest.split_whitespace().next()?)
+        });
+        before.or_else(|| number(line.split_once(AFTER)?.0.split_whitespace().last()?))
+    })
+}
+
+fn number(word: &str) -> Option<f64> {
+    word.replace(',', "").parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_substitution_finds_the_last_number() {
+        let expression: Expression = "s/^rate: ([0-9.,]+) .*/\\1/".parse().unwrap();
+        let output = b"rate: 10 MB\nother 7\nrate: 1,234.5 MB\nend\n";
+        assert_eq!(expression.number(output), Ok(1234.5));
+        assert!(expression.number(b"none").unwrap_err().contains("no line matches"));
+        let word: Expression = "s/rate: .*(MB)/\\1/".parse().unwrap();
+        assert!(word.number(output).unwrap_err().contains("`MB`"));
+    }
+
+    #[test]
+    fn what_is_no_substitution_is_refused_in_words() {
+        for text in ["", "s", "p", "rate", "sxaxbx", "s/a", "s/(/b/", "s/a/b/w /tmp/x", "s/a/b/e"] {
+            let error = text.parse::<Expression>().unwrap_err().to_string();
+            assert!(error.contains("substitution") || error.contains("sed does"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_forms_of_known_loads_are_read() {
+        for (output, rate) in [
+            ("Requests/sec:  81234.50\nTransfer/sec: 1GB\n", Some(81234.5)),
+            ("Requests per second:    1,234.56 [#/sec] (mean)\n", Some(1234.56)),
+            ("SET: 1.0\nGET: 98039.22 requests per second, p50=0.2 msec\n", Some(98039.22)),
+            ("done\n", None),
+        ] {
+            assert_eq!(requests_a_second(output.as_bytes()), rate, "{output}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! A program that runs for one turn, and that leaves nothing behind.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, wait,
+};
+
+use crate::run::{Failure, Stop, family};
+
+/// How long a server may take to end when it is asked to.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// How often a signal to us is looked for while nothing happens.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often a server is asked whether it listens.
+const LISTENS: Duration = Duration::from_millis(5);
+/// So much of what a program said last is told when it fails.
+const TAIL_BYTES: u64 = 600;
+
+/// What becomes of what a program prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Standard output is dropped, and standard error kept for the case that it fails.
+    Dropped,
+    /// Both are kept together.
+    Kept,
+}
+
+/// A running program with all that it has started.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    name: String,
+    said: File,
+    began: Instant,
+    /// Whether with it ends all that is below this process: what it has left behind, too. One that
+    /// runs beside another must not.
+    ends_all: bool,
+}
+
+/// How a program's run ended well.
+#[derive(Debug)]
+pub struct Ended {
+    /// From its start to its end.
+    pub took: Duration,
+    /// What it printed, if that was kept.
+    pub output: Vec<u8>,
+}
+
+/// From now on, what a program of ours leaves behind is ours to end: orphans get this process as
+/// their parent.
+pub fn adopt_orphans() -> Result<(), Failure> {
+    rustix::process::set_child_subreaper(Some(getpid()))
+        .map_err(Failure::os("cannot become the parent of orphans"))
+}
+
+/// Whether they do, and all processes below this one are a program's.
+fn adopts() -> bool {
+    rustix::process::child_subreaper().is_ok_and(|adopter| adopter.is_some())
+}
+
+impl Program {
+    /// Starts it, in a process group of its own: Ctrl-C at the terminal is for us, who end it.
+    pub fn start(
+        words: &[OsString],
+        environment: &[(OsString, OsString)],
+        output: Output,
+    ) -> Result<Program, Failure> {
+        let name = words[0].to_string_lossy().into_owned();
+        let failed = |what: String| Failure::Program { name: name.clone(), what };
+        let said = tempfile::tempfile().map_err(Failure::io("cannot make a file"))?;
+        let another = |file: &File| file.try_clone().map_err(Failure::io("cannot share a file"));
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(Stdio::null()).process_group(0).stderr(another(&said)?);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        match output {
+            Output::Dropped => command.stdout(Stdio::null()),
+            Output::Kept => command.stdout(another(&said)?),
+        };
+        // SAFETY: the call takes numbers only, and may be made between fork and exec.
+        unsafe {
+            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            });
+        }
+        let began = Instant::now();
+        let child = command.spawn().map_err(|error| failed(format!("cannot be run: {error}")))?;
+        Ok(Program { child, name, said, began, ends_all: adopts() })
+    }
+
+    /// By a shell, beside another program or alone. What it leaves behind ends with the other one.
+    pub fn shell(line: &str, output: Output) -> Result<Program, Failure> {
+        let words = [OsStr::new("sh"), OsStr::new("-c"), OsStr::new(line)];
+        let mut program = Program::start(&words.map(OsStr::to_owned), &[], output)?;
+        program.name = line.to_owned();
+        program.ends_all = false;
+        Ok(program)
+    }
+
+    /// Its first process, which leads its process group.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Whether it runs.
+    pub fn runs(&mut self) -> Result<bool, Failure> {
+        Ok(self.child.try_wait().map_err(Failure::io("cannot wait"))?.is_none())
+    }
+
+    /// Waits for its end, which has to be a good one.
+    pub fn finish(mut self, patience: Duration, stop: &Stop) -> Result<Ended, Failure> {
+        let Some(took) = self.ends_within(patience, stop)? else {
+            let what =
+                format!("it still ran after {} s: --patience allows more", patience.as_secs());
+            return Err(self.failure(&what));
+        };
+        let status = self.status()?;
+        if !status.success() {
+            return Err(self.failure(&how_it_ended(status)));
+        }
+        let mut output = Vec::new();
+        let read =
+            self.said.seek(SeekFrom::Start(0)).and_then(|_| self.said.read_to_end(&mut output));
+        read.map_err(Failure::io("cannot read what the program printed"))?;
+        Ok(Ended { took, output })
+    }
+
+    /// Waits until it can be asked: until the command succeeds; without one, until it, or what it
+    /// started, has a socket that listens.
+    pub fn is_ready(
+        &mut self,
+        ready: Option<&str>,
+        patience: Duration,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        let pid = Pid::from_child(&self.child);
+        while self.began.elapsed() < patience {
+            stop.check()?;
+            if let Some(status) = self.child.try_wait().map_err(Failure::io("cannot wait"))? {
+                // A daemon's first process ends when its work has gone to another one.
+                if !status.success() || !adopts() {
+                    return Err(self.failure(&how_it_ended(status)));
+                }
+            }
+            let is_there = match ready {
+                Some(line) => match Program::shell(line, Output::Dropped)?.finish(patience, stop) {
+                    Ok(_) => true,
+                    Err(Failure::Program { .. }) => false,
+                    Err(failure) => return Err(failure),
+                },
+                None => listens(&family(if adopts() { getpid() } else { pid })?),
+            };
+            if is_there {
+                return Ok(());
+            }
+            std::thread::sleep(LISTENS);
+        }
+        let what = match ready {
+            Some(line) => format!("`{line}` did not succeed in {} s", patience.as_secs()),
+            None => format!(
+                "no socket of it listened after {} s: --ready COMMAND says how to see that it is \
+                 up",
+                patience.as_secs()
+            ),
+        };
+        Err(self.failure(&what))
+    }
+
+    /// Asks a server to end, and waits a little for that.
+    pub fn goodbye(mut self) -> Result<(), Failure> {
+        if self.runs()? {
+            // It may have ended just now, and then nothing is lost.
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            self.ends_within(GOODBYE, &Stop::default())?;
+        }
+        Ok(())
+    }
+
+    /// Whether it still runs; a server that ended under its load gives no figure.
+    pub fn still_runs(&mut self) -> Result<(), Failure> {
+        match self.child.try_wait().map_err(Failure::io("cannot wait"))? {
+            Some(status) if !status.success() => Err(self.failure(&how_it_ended(status))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The time from its start to its end; none if it does not end within the time.
+    fn ends_within(&mut self, limit: Duration, stop: &Stop) -> Result<Option<Duration>, Failure> {
+        if !self.runs()? {
+            return Ok(Some(self.began.elapsed()));
+        }
+        let pid = self.pid();
+        let ended = pidfd_open(pid, PidfdFlags::empty()).map_err(Failure::os("cannot watch it"))?;
+        let waited = Instant::now();
+        while waited.elapsed() < limit {
+            stop.check()?;
+            let mut fds = [PollFd::new(&ended, PollFlags::IN)];
+            let wait = LOOK.min(limit);
+            let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
+            match poll(&mut fds, Some(&wait)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(Some(self.began.elapsed())),
+                Err(errno) => return Err(Failure::os("cannot wait for it")(errno)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn status(&mut self) -> Result<ExitStatus, Failure> {
+        self.child.wait().map_err(Failure::io("cannot wait for the program"))
+    }
+
+    fn failure(&mut self, what: &str) -> Failure {
+        let what = match self.tail() {
+            tail if tail.is_empty() => what.to_owned(),
+            tail => format!("{what}; it said last: {tail}"),
+        };
+        Failure::Program { name: self.name.clone(), what }
+    }
+
+    /// What it printed last.
+    fn tail(&mut self) -> String {
+        let length = self.said.metadata().map_or(0, |data| data.len());
+        let mut bytes = Vec::new();
+        let from = SeekFrom::Start(length.saturating_sub(TAIL_BYTES));
+        // Of a failure that is told anyway.
+        let _ = self.said.seek(from).and_then(|_| self.said.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+}
+
+impl Drop for Program {
+    /// Ends it, and all that it started, adopted orphans included.
+    fn drop(&mut self) {
+        let (own, pid) = (getpid(), Pid::from_child(&self.child));
+        let since = Instant::now();
+        while since.elapsed() < GOODBYE {
+            let Ok(all) = family(if self.ends_all { own } else { pid }) else { return };
+            for pid in all.iter().filter(|pid| **pid != own) {
+                // Processes that have gone meanwhile are what is wanted.
+                let _ = kill_process(*pid, Signal::KILL);
+            }
+            // The child's own status is taken by itself, then those of the orphans.
+            let _ = self.child.wait();
+            if !self.ends_all {
+                return;
+            }
+            while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+            if all.iter().all(|pid| *pid == own) {
+                return;
+            }
+        }
+    }
+}
+
+fn how_it_ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("it ended with exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal} ended it"),
+        (None, None) => "it ended".to_owned(),
+    }
+}
+
+/// Whether a process of these has a socket that listens.
+fn listens(pids: &[Pid]) -> bool {
+    let Some(first) = pids.first() else { return false };
+    let listening = listening_inodes(*first);
+    pids.iter().any(|pid| {
+        let fds = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()));
+        fds.into_iter().flatten().flatten().any(|fd| {
+            let link = fs::read_link(fd.path()).unwrap_or_default();
+            let inode = link.to_str().and_then(|link| link.strip_prefix("socket:["));
+            let inode = inode.and_then(|rest| rest.strip_suffix(']'));
+            inode.is_some_and(|inode| listening.iter().any(|known| known == inode))
+        })
+    })
+}
+
+/// Inodes of the sockets that listen in the network namespace of a process.
+fn listening_inodes(pid: Pid) -> Vec<String> {
+    let read = |name: &str| {
+        fs::read_to_string(format!("/proc/{}/net/{name}", pid.as_raw_nonzero())).unwrap_or_default()
+    };
+    // Columns as in proc(5): state 0A is TCP_LISTEN; the unix flag __SO_ACCEPTCON is 0x10000.
+    let column = |text: String, state: usize, is: &str, inode: usize| -> Vec<String> {
+        let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        words
+            .filter(|words| words.get(state) == Some(&is))
+            .filter_map(|words| words.get(inode).map(|inode| (*inode).to_owned()))
+            .collect()
+    };
+    let mut inodes = column(read("unix"), 3, "00010000", 6);
+    inodes.extend(column(read("tcp"), 3, "0A", 9));
+    inodes.extend(column(read("tcp6"), 3, "0A", 9));
+    inodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn shell(line: &str, output: Output) -> Result<Ended, Failure> {
+        Program::shell(line, output).unwrap().finish(LONG, &Stop::default())
+    }
+
+    #[test]
+    fn what_it_prints_is_kept_and_how_it_fails_is_told() {
+        let ended = shell("echo one; echo two >&2", Output::Kept).unwrap();
+        assert_eq!(ended.output, b"one\ntwo\n");
+        assert!(shell("echo one", Output::Dropped).unwrap().output.is_empty());
+        let failure = shell("echo why >&2; exit 3", Output::Dropped).unwrap_err().to_string();
+        assert!(failure.contains("exit code 3") && failure.contains("why"), "{failure}");
+        let killed = shell("kill -ALRM $$", Output::Dropped).unwrap_err().to_string();
+        assert!(killed.contains("signal 14"), "{killed}");
+    }
+
+    #[test]
+    fn one_that_does_not_end_fails_when_patience_is_over() {
+        let program = Program::shell("sleep 600", Output::Dropped).unwrap();
+        let failure = program.finish(Duration::from_millis(60), &Stop::default()).unwrap_err();
+        assert!(failure.to_string().contains("still ran"), "{failure}");
+    }
+
+    #[test]
+    fn a_socket_that_listens_is_seen() {
+        let own = getpid();
+        let folder = tempfile::tempdir().unwrap();
+        let unix = std::os::unix::net::UnixListener::bind(folder.path().join("s")).unwrap();
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(listens(&[own]));
+        let of = |fd: &dyn std::os::fd::AsFd| rustix::fs::fstat(fd).unwrap().st_ino.to_string();
+        let listening = listening_inodes(own);
+        assert!(listening.contains(&of(&unix)) && listening.contains(&of(&tcp)));
+    }
+}

@@ -1,0 +1,337 @@
+//! `ntcopy footprint`: how much of a cache a call displaces.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use ntcopy::cpu::Cpu;
+use ntcopy_bench::experiments::footprint::{self, Call, Level, LevelTold, NAME, Plan, TABLE, Told};
+use ntcopy_bench::guest::{self, Needs, Request};
+use ntcopy_bench::machine;
+use ntcopy_bench::run::{Failure, Stop};
+use ntcopy_bench::sample::{MeasureError, Progress};
+use ntcopy_kernel::{Kind, Machine};
+use ntcopy_record::{FILE_NAME, Record};
+use ntcopy_report::table::{ascii_lines, wrapped};
+use serde_json::{Value, json};
+
+use super::bench::{self, Pin};
+
+/// Repetitions, with `--quick` and without.
+const ROUNDS: [u32; 2] = [7, 21];
+/// Memory of a booted kernel beside its own: buffers of source and destination, a file of the same,
+/// and the lines that are primed.
+const MEMORY_BYTES: u64 = 768 << 20;
+
+const HELP: &str = "\
+Examples:
+  ntcopy footprint                                  a table of calls, 128 KiB each
+  ntcopy footprint copy:256KiB copy-nt:256KiB fill:1MiB
+  ntcopy footprint --kernel um send:128KiB send-obeyed:128KiB
+  ntcopy footprint -- ./program --its-arguments      a program, half a millisecond at a time
+
+A set of lines is walked until the cache holds it, the call is made, and each line is loaded with \
+the clock running: one that takes longer than a hit was displaced. No counter and no privilege is \
+needed. What is told are equivalent lines read: so many lines one would have to read to displace as \
+many. A curve of lines read is taken in the same rounds; lines flushed and lines written past the \
+caches say how far the instrument is off.
+
+Sources and destinations are taken from 64 MiB in turns, and are cold. A call that displaces all that \
+was primed is told as at least so many lines: ask for fewer bytes then.
+
+Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, or a call is not.";
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "How much cache does a call displace? Without a counter",
+    after_help = HELP,
+    args_override_self = true
+)]
+pub struct Args {
+    /// Calls, as copy:1MiB; --list prints them [default: all of them, 128 KiB each]
+    #[arg(value_name = "CALL")]
+    calls: Vec<Call>,
+    /// Print the calls and stop
+    #[arg(long)]
+    list: bool,
+    /// Levels of the caches: L2, LLC [default: L2; without --quick both]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    levels: Vec<Level>,
+    /// Repetitions [default: 21; with --quick 7]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=1000))]
+    rounds: Option<u32>,
+    /// Fewer repetitions, and the L2 alone
+    #[arg(long)]
+    quick: bool,
+    /// CPU to stay on [default: the last one allowed]
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<u32>,
+    /// Kernel to measure in: host, or one that `ntcopy kernel` builds and boots, as um
+    #[arg(long, value_name = "KERNEL", default_value = "host")]
+    kernel: String,
+    /// CPU of the host that all of a booted kernel is put on [default: the first]
+    #[arg(long, value_name = "CPU")]
+    pin: Option<Pin>,
+    /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Measure under a debug kernel or an emulator too; the record says that it is not a timing
+    #[arg(long)]
+    allow_not_a_timing: bool,
+    /// Write the record and print nothing: for the inside of a booted kernel.
+    #[arg(long, hide = true)]
+    measure_only: bool,
+    /// The program and its arguments as JSON: for the inside of a booted kernel.
+    #[arg(long, hide = true, value_name = "JSON")]
+    words: Option<String>,
+    /// A program and its arguments, instead of calls
+    #[arg(last = true, value_name = "PROGRAM", conflicts_with = "calls")]
+    command: Vec<OsString>,
+}
+
+/// Runs it.
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    if args.list {
+        for kind in TABLE {
+            println!("{:<12} {}", kind.as_str(), kind.what());
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(words) = &args.words {
+        let words: Vec<String> = serde_json::from_str(words).context("--words")?;
+        args.command = words.into_iter().map(OsString::from).collect();
+    }
+    if args.kernel == "host" { on_this_kernel(&args) } else { in_a_booted_kernel(&args) }
+}
+
+fn plan(args: &Args) -> anyhow::Result<Plan> {
+    let cpu = Cpu::detect();
+    let l2 = cpu.caches.iter().find(|cache| cache.level == 2 && cache.kind.name() != "instruction");
+    let calls = match (args.calls.is_empty(), args.command.is_empty()) {
+        (true, true) => TABLE.iter().map(|kind| kind.by_default()).collect(),
+        _ => args.calls.clone(),
+    };
+    let levels = match (args.levels.is_empty(), args.quick) {
+        (false, _) => args.levels.clone(),
+        (true, true) => vec![Level::L2],
+        (true, false) => Level::ALL.into(),
+    };
+    let allowed = ntcopy_bench::run::cpus()?.allowed;
+    Ok(Plan {
+        calls,
+        program: args.command.clone(),
+        levels,
+        rounds: args.rounds.unwrap_or(ROUNDS[usize::from(!args.quick)]),
+        cpu: args.cpu.or_else(|| allowed.last().copied()).unwrap_or(0),
+        cache_bytes: [l2.map_or(1 << 20, |cache| cache.size_bytes), cpu.llc_bytes()],
+        out: bench::place_of(args.out.as_deref(), NAME)?,
+        command: guest::command_line(),
+        not_a_timing: machine::not_a_timing(),
+    })
+}
+
+fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
+    let plan = plan(args)?;
+    if let Some(why) = plan.not_a_timing.as_ref().filter(|_| !args.allow_not_a_timing) {
+        return Ok(bench::not_a_clock(why));
+    }
+    let stop = Stop::on_signals().context("cannot watch for signals")?;
+    let mut progress = if args.measure_only { Progress::none() } else { Progress::on_stderr() };
+    match footprint::measure(&plan, machine::describe(), &stop, &mut progress) {
+        Ok(outcome) => conclude(args, &outcome.place, outcome.stopped),
+        Err(MeasureError::Start(Failure::Limit(why))) => Ok(bench::not_available(&why)),
+        Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(bench::signalled(signal)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
+    let kernel = match Kind::parse(&args.kernel) {
+        Ok(kernel) => kernel,
+        Err(error) => return Ok(ExitCode::from(bench::failed(error))),
+    };
+    if kernel.machine() == Machine::Qemu && !args.allow_not_a_timing {
+        return Ok(bench::not_available(&format!(
+            "{} runs in an emulator, which has no caches to displace: --kernel um",
+            kernel.name()
+        )));
+    }
+    let place = bench::place_of(args.out.as_deref(), NAME)?;
+    let pin = match args.pin {
+        Some(Pin::Cpu(cpu)) => Some(cpu),
+        Some(Pin::None) => None,
+        None => ntcopy_bench::run::cpus()?.allowed.first().map(|cpu| *cpu as usize),
+    };
+    let own = std::env::args_os().skip(1).take_while(|word| word != "--");
+    let mut inside: Vec<OsString> = own.collect();
+    if !args.command.is_empty() {
+        let words: Option<Vec<&str>> = args.command.iter().map(|word| word.to_str()).collect();
+        let words = words.context("a word of the command is no UTF-8")?;
+        inside.extend(["--words".into(), json!(words).to_string().into()]);
+    }
+    let request = Request {
+        kernel,
+        kernel_cpus: 1,
+        pin,
+        needs: Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None },
+        place: place.clone(),
+        args: inside,
+        command: guest::command_line(),
+    };
+    let (code, stopped) = bench::measured(&request);
+    if !place.join(FILE_NAME).exists() {
+        return Ok(stopped.map_or(ExitCode::from(code), bench::signalled));
+    }
+    let judged = conclude(args, &place, stopped)?;
+    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+}
+
+/// Reads the record back, says what it comes to, and gives the exit code.
+fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
+    let record = Record::read(place)?;
+    let levels = footprint::told(&record);
+    if !args.measure_only {
+        match args.json {
+            true => println!("{:#}", object(&record, &levels)),
+            false => print!("{}", text(&record, &levels)),
+        }
+        eprintln!("record: {}", place.display());
+    }
+    let is_asked = |mode: &str| {
+        args.calls.iter().any(|call| call.to_string() == mode)
+            || args.levels.iter().any(|level| level.as_str() == mode)
+            || levels.is_empty()
+    };
+    Ok(bench::judge(&record, stopped, &|line| is_asked(&line.mode)))
+}
+
+fn text(record: &Record, levels: &[LevelTold]) -> String {
+    let mut out = String::new();
+    if let Some(why) = &record.header.not_a_timing {
+        out.push_str(&wrapped(&format!("Not timings: {why}.")));
+    }
+    for level in levels {
+        out.push_str(&format!(
+            "{}: {} lines primed, beyond {} cycles; {:.0} missing when nothing happens\n",
+            level.level, level.primed_lines, level.threshold_cycles, level.missing_lines
+        ));
+        if !level.calls.is_empty() {
+            out.push_str(
+                "call                    lines        95 % interval    per KiB       us\n",
+            );
+        }
+        level.calls.iter().for_each(|call| out.push_str(&line(call)));
+        if let Some(program) = &level.program {
+            out.push_str(&wrapped(&format!(
+                "The program displaces {}{:.0} lines ({:.0}-{:.0}) in {:.0} us of CPU time, {:.0} \
+                 lines in 100 us; {} slices.",
+                if program.is_at_least { "at least " } else { "" },
+                program.lines,
+                program.ci.0,
+                program.ci.1,
+                program.cpu_ns / 1000.0,
+                program.per_100_us,
+                program.slices
+            )));
+        }
+        out.push_str(&wrapped(&level.sentence()));
+        if let Some(least) = level.least_lines {
+            out.push_str(&wrapped(&format!("Below {least:.0} lines read nothing can be told.")));
+        }
+        out.push('\n');
+    }
+    for line in &record.unavailable {
+        out.push_str(&ascii_lines(&wrapped(&format!(
+            "{} is not available: {}.",
+            line.mode, line.why
+        ))));
+    }
+    out
+}
+
+fn line(call: &Told) -> String {
+    let least = if call.is_at_least { ">=" } else { "" };
+    let lines = format!("{least}{:.0}", call.lines);
+    let interval = format!("{:.0}-{:.0}", call.ci.0, call.ci.1);
+    let per_kib = call.per_kib.map_or_else(String::new, |lines| format!("{least}{lines:.1}"));
+    let micros = call.call_ns / 1000.0;
+    format!("{:<20} {lines:>8} {interval:>20} {per_kib:>10} {micros:>8.1}\n", call.call)
+}
+
+fn object(record: &Record, levels: &[LevelTold]) -> Value {
+    let mut object = json!({
+        "experiment": record.header.experiment,
+        "record": record.header.id,
+        "machine": record.machine,
+        "results": levels.iter().flat_map(results).collect::<Vec<Value>>(),
+        "levels": levels.iter().map(level_object).collect::<Vec<Value>>(),
+    });
+    for line in &record.unavailable {
+        let entry = json!({"params": {}, "mode": line.mode, "unavailable": line.why});
+        object["results"].as_array_mut().into_iter().for_each(|list| list.push(entry.clone()));
+    }
+    if let Some(why) = &record.header.not_a_timing {
+        object["not_a_timing"] = why.as_str().into();
+    }
+    if !record.complete {
+        object["complete"] = false.into();
+    }
+    object
+}
+
+fn results(level: &LevelTold) -> Vec<Value> {
+    let one = |call: &Told| {
+        json!({
+            "params": {"level": level.level, "bytes": call.bytes},
+            "mode": call.call,
+            "metric": "equivalent_lines_read",
+            "median": call.lines,
+            "ci": [call.ci.0, call.ci.1],
+            "at_least": call.is_at_least,
+            "lines_per_kib": call.per_kib,
+            "displaced_lines": call.displaced_lines,
+            "call_ns": call.call_ns,
+        })
+    };
+    let mut results: Vec<Value> = level.calls.iter().map(one).collect();
+    results.extend(level.program.as_ref().map(|program| {
+        json!({
+            "params": {"level": level.level},
+            "mode": "program",
+            "metric": "equivalent_lines_read",
+            "median": program.lines,
+            "ci": [program.ci.0, program.ci.1],
+            "at_least": program.is_at_least,
+            "lines_per_100_us": program.per_100_us,
+            "cpu_ns": program.cpu_ns,
+            "slices": program.slices,
+        })
+    }));
+    results
+}
+
+fn level_object(level: &LevelTold) -> Value {
+    let check = |check: &footprint::Check| {
+        json!({
+            "how": check.how,
+            "known_lines": check.known_lines,
+            "found_lines": check.found_lines,
+            "off": check.off,
+            "agrees": check.agrees(),
+        })
+    };
+    json!({
+        "level": level.level,
+        "primed_lines": level.primed_lines,
+        "threshold_cycles": level.threshold_cycles,
+        "missing_lines": level.missing_lines,
+        "least_lines": level.least_lines,
+        "curve": level.curve,
+        "checks": level.checks.iter().map(check).collect::<Vec<Value>>(),
+    })
+}

@@ -1,0 +1,400 @@
+//! `ntcopy try`: the user's own program in turns, plain and hinted, and one verdict.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ntcopy_bench::experiments::turns::{
+    self, Expression, Extent, HINTED, Metric, NAME, PLAIN, Plan, Told,
+};
+use ntcopy_bench::guest::{self, Needs, Request};
+use ntcopy_bench::machine;
+use ntcopy_bench::run::{Failure, Stop};
+use ntcopy_bench::sample::{MeasureError, Progress};
+use ntcopy_kernel::{Kind, Machine};
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{FILE_NAME, Record};
+use serde_json::{Value, json};
+
+use super::NOT_AVAILABLE;
+use super::bench::{self, Pin};
+use super::run::{self, Hinting};
+
+const HELP: &str = "\
+Examples:
+  ntcopy try --kernel um -- ./import --from big.dump
+  ntcopy try --unix --metric 's/^rate: ([0-9.]+) MB.*/\\1/' -- ./sender
+  ntcopy try --tcp --load 'wrk -t1 -c16 -d3s http://127.0.0.1:8080/big' -- ./server
+
+A turn is one run of the program; with --load it is the program as a server, started anew, and one \
+run of the load against it. Turns come in pairs, plain and hinted, the first of a pair in turns as \
+well. The hinted program has the library of `ntcopy run`; a load never has it.
+
+Turns go on until the interval is narrow (half of it below 1 % of the ratio), or lies off 1 by more \
+than its width, or --limit is over. There are five pairs in any case; --pairs sets how many.
+
+What counts is the time that the program takes; with --metric a number that it prints (or the \
+load, if there is one), found by a substitution of sed -E; with --load and no --metric the requests \
+a second that wrk, hey, ab, oha, redis-benchmark print. A ratio above 1 means that hinted was better.
+
+All processes that a turn started end with it, also by Ctrl-C.
+
+Exit codes: 0 done, whichever side won; 1 a turn failed; 2 usage; 3 the hint would reach nobody \
+here; 127 there is no such program, 126 it cannot be run.";
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "Try the hint on a program of one's own: plain and hinted, in turns, one verdict",
+    after_help = HELP,
+    args_override_self = true
+)]
+pub struct Args {
+    /// Hint unix sockets [default: unix and TCP, if none is said]
+    #[arg(long)]
+    unix: bool,
+    /// Hint TCP sockets
+    #[arg(long)]
+    tcp: bool,
+    /// Hint UDP sockets
+    #[arg(long)]
+    udp: bool,
+    /// The smallest send that is hinted [default: 4KiB]
+    #[arg(long, value_name = "SIZE")]
+    min_bytes: Option<Bytes>,
+    /// Whether the kernel may copy hinted bytes normally where its rule says so
+    #[arg(long, default_value = "adaptive")]
+    mode: run::Mode,
+    /// A number that is printed counts: what this substitution makes of the last line it matches
+    #[arg(long, value_name = "s/.../.../")]
+    metric: Option<Expression>,
+    /// Smaller numbers are the better ones
+    #[arg(long, requires = "metric")]
+    less: bool,
+    /// The program is a server, and this command, given to sh, asks it
+    #[arg(long, value_name = "COMMAND")]
+    load: Option<String>,
+    /// A command, given to sh, that succeeds once the server can be asked [default: wait until a
+    /// socket of it listens]
+    #[arg(long, value_name = "COMMAND", requires = "load")]
+    ready: Option<String>,
+    /// So many pairs of turns, at least 5 [default: until the interval is narrow]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..))]
+    pairs: Option<u32>,
+    /// Seconds after which no other pair begins, once there are five
+    #[arg(long, value_name = "SECONDS", default_value = "100", conflicts_with = "pairs",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    /// Seconds after which a turn has failed
+    #[arg(long, value_name = "SECONDS", default_value = "600",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    patience: u64,
+    /// Kernel to run in: host, or one that `ntcopy kernel` builds and boots, as um
+    #[arg(long, value_name = "KERNEL", default_value = "host")]
+    kernel: String,
+    /// CPU of the host that all of a booted kernel is put on, or none [default: the first]
+    #[arg(long, value_name = "CPU")]
+    pin: Option<Pin>,
+    /// Memory of a booted kernel
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    mem: Bytes,
+    /// Take turns also where the hint reaches nobody: then only loading the library differs
+    #[arg(long)]
+    anyway: bool,
+    /// The library to load, if not the one that belongs to this program
+    #[arg(long, value_name = "FILE")]
+    library: Option<std::path::PathBuf>,
+    /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
+    #[arg(long, value_name = "DIR")]
+    out: Option<std::path::PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Take turns also under a debug kernel or an emulator; the record says that it is not a timing
+    #[arg(long)]
+    allow_not_a_timing: bool,
+    /// Write the record and print nothing: for the inside of a booted kernel.
+    #[arg(long, hide = true)]
+    measure_only: bool,
+    /// The program and its arguments as JSON: for the inside of a booted kernel.
+    #[arg(long, hide = true, value_name = "JSON", conflicts_with = "command")]
+    words: Option<String>,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM", required_unless_present = "words")]
+    command: Vec<OsString>,
+}
+
+/// Runs it.
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(words) = &args.words {
+        let words: Vec<String> = serde_json::from_str(words).context("--words")?;
+        args.command = words.into_iter().map(OsString::from).collect();
+    }
+    if args.kernel == "host" { on_this_kernel(&args) } else { in_a_booted_kernel(&args) }
+}
+
+/// What `ntcopy run` would be told.
+fn as_run(args: &Args) -> run::Args {
+    run::Args {
+        min_bytes: args.min_bytes,
+        unix: args.unix,
+        tcp: args.tcp,
+        udp: args.udp,
+        mode: args.mode,
+        anyway: args.anyway,
+        explain: false,
+        stat: false,
+        library: args.library.clone(),
+        command: args.command.clone(),
+    }
+}
+
+fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
+    let hinting = match Hinting::of(&as_run(args)) {
+        Ok(hinting) => hinting,
+        Err(code) => return Ok(code),
+    };
+    if !args.anyway && !hinting.obstacles.is_empty() {
+        return Ok(refused(&hinting));
+    }
+    let not_a_timing = machine::not_a_timing();
+    if let Some(why) = not_a_timing.as_ref().filter(|_| !args.allow_not_a_timing) {
+        return Ok(bench::not_a_clock(why));
+    }
+    let plan = Plan {
+        program: args.command.clone(),
+        hinting: hinting.environment,
+        load: args.load.clone(),
+        ready: args.ready.clone(),
+        metric: metric(args),
+        extent: match args.pairs {
+            Some(pairs) => Extent::Pairs(pairs),
+            None => Extent::Limit(Duration::from_secs(args.limit)),
+        },
+        patience: Duration::from_secs(args.patience),
+        out: bench::place_of(args.out.as_deref(), NAME)?,
+        command: guest::command_line(),
+        not_a_timing,
+    };
+    let stop = Stop::on_signals().context("cannot watch for signals")?;
+    let mut progress = if args.measure_only { Progress::none() } else { Progress::on_stderr() };
+    match turns::measure(&plan, machine::describe(), &stop, &mut progress) {
+        Ok(outcome) => conclude(args, &outcome.place, outcome.stopped),
+        Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(bench::signalled(signal)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Says why the hint would reach nobody, and what to do.
+fn refused(hinting: &Hinting) -> ExitCode {
+    for obstacle in &hinting.obstacles {
+        eprintln!("ntcopy: not available: {obstacle}");
+    }
+    if hinting.needs_kernel {
+        eprintln!(
+            "ntcopy: --kernel um boots a kernel that has the flag, built if need be, and takes the \
+             turns inside"
+        );
+    }
+    ExitCode::from(NOT_AVAILABLE)
+}
+
+fn metric(args: &Args) -> Metric {
+    match &args.metric {
+        Some(expression) => {
+            Metric::Printed { expression: expression.clone(), less_is_better: args.less }
+        }
+        None if args.load.is_some() => Metric::Requests,
+        None => Metric::Time,
+    }
+}
+
+fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
+    let kernel = match Kind::parse(&args.kernel) {
+        Ok(kernel) => kernel,
+        Err(error) => return Ok(ExitCode::from(bench::failed(error))),
+    };
+    if kernel.machine() == Machine::Qemu && !args.allow_not_a_timing {
+        return Ok(bench::not_available(&format!(
+            "{} runs in an emulator, and what is measured there is not a timing: --kernel um",
+            kernel.name()
+        )));
+    }
+    // That it is there is known before a kernel is built.
+    if let Err(code) = Hinting::of(&as_run(args)) {
+        return Ok(code);
+    }
+    let place = bench::place_of(args.out.as_deref(), NAME)?;
+    let pin = match args.pin {
+        Some(Pin::Cpu(cpu)) => Some(cpu),
+        Some(Pin::None) => None,
+        None => ntcopy_bench::run::cpus()?.allowed.first().map(|cpu| *cpu as usize),
+    };
+    let request = Request {
+        kernel,
+        kernel_cpus: 1,
+        pin,
+        needs: Needs {
+            samples: u64::from(args.pairs.unwrap_or(0)) * 2,
+            memory_bytes: args.mem.0,
+            sysctls: Vec::new(),
+            longest: None,
+        },
+        place: place.clone(),
+        args: inside(args)?,
+        command: guest::command_line(),
+    };
+    let (code, stopped) = bench::measured(&request);
+    if !place.join(FILE_NAME).exists() {
+        return Ok(stopped.map_or(ExitCode::from(code), bench::signalled));
+    }
+    let judged = conclude(args, &place, stopped)?;
+    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+}
+
+/// This program's arguments for the inside: options, and the program as one of them, since others
+/// come after.
+fn inside(args: &Args) -> anyhow::Result<Vec<OsString>> {
+    let own = std::env::args_os().skip(1).take_while(|word| word != "--");
+    let mut inside: Vec<OsString> = own.collect();
+    let words: Option<Vec<&str>> = args.command.iter().map(|word| word.to_str()).collect();
+    let words = words.context("a word of the command is no UTF-8")?;
+    inside.extend(["--words".into(), json!(words).to_string().into()]);
+    Ok(inside)
+}
+
+/// Reads the record back, says what it comes to, and gives the exit code.
+fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
+    let record = Record::read(place)?;
+    let told = turns::told(&record);
+    if !args.measure_only {
+        match args.json {
+            true => println!("{:#}", object(&record, told.as_ref())),
+            false => print!("{}", text(&record, told.as_ref())),
+        }
+        for error in &record.errors {
+            eprintln!("ntcopy: a turn ({}) failed: {}", error.mode, error.what);
+        }
+        eprintln!("record: {}", place.display());
+    }
+    Ok(bench::judge(&record, stopped, &|_| false))
+}
+
+fn text(record: &Record, told: Option<&Told>) -> String {
+    let Some(told) = told else {
+        return format!(
+            "No verdict: the record holds {} good turns, and five pairs make one.\n",
+            record.samples.len()
+        );
+    };
+    let unit = if told.metric == "time" { " s" } else { "" };
+    let mut out = String::new();
+    let shown = told.program().join(" ");
+    out.push_str(&ntcopy_report::table::ascii_lines(&shown));
+    out.push_str(&format!("  {PLAIN:<7} {}{unit}\n", figure(told.plain)));
+    out.push_str(&format!("  {HINTED:<7} {}{unit}\n", figure(told.hinted)));
+    let verdict = match &record.header.not_a_timing {
+        Some(why) => format!("These are not timings ({why}), so there is no verdict."),
+        None => told.sentence(),
+    };
+    for sentence in [verdict, told.counted_sentence(), told.advice()] {
+        out.push_str(&ntcopy_report::table::wrapped(&sentence));
+    }
+    out
+}
+
+/// Four digits.
+fn figure(value: f64) -> String {
+    let digits = 3_i32.saturating_sub(value.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
+    format!("{value:.*}", usize::try_from(digits).unwrap_or(0))
+}
+
+fn object(record: &Record, told: Option<&Told>) -> Value {
+    let results: Vec<Value> = told.map(result).into_iter().collect();
+    let mut object = json!({
+        "experiment": record.header.experiment,
+        "record": record.header.id,
+        "machine": record.machine,
+        "results": results,
+    });
+    if let Some(told) = told {
+        object["counted"] = json!(told.counted);
+        object["hinted_bytes"] = told.hinted_bytes().into();
+        object["nontemporal_part"] = told.nontemporal_part().into();
+        object["advice"] = told.advice().into();
+    }
+    if let Some(why) = &record.header.not_a_timing {
+        object["not_a_timing"] = why.as_str().into();
+    }
+    if !record.errors.is_empty() {
+        object["errors"] = record.errors.iter().map(|error| error.what.as_str()).collect();
+    }
+    if !record.complete {
+        object["complete"] = false.into();
+    }
+    object
+}
+
+fn result(told: &Told) -> Value {
+    json!({
+        "params": told.params,
+        "mode": HINTED,
+        "baseline": PLAIN,
+        "metric": told.metric,
+        "median": told.hinted,
+        "baseline_median": told.plain,
+        "ratio": told.ratio,
+        "ci": [told.ci.0, told.ci.1],
+        "verdict": told.verdict.as_str(),
+        "pairs": told.pairs,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(line: &[&str]) -> Result<Args, clap::Error> {
+        Line::try_parse_from([&["try"], line].concat()).map(|line| line.args)
+    }
+
+    #[test]
+    fn what_counts_follows_from_what_was_said() {
+        let of = |line: &[&str]| metric(&parse(line).unwrap_or_else(|error| panic!("{error}")));
+        assert_eq!(of(&["--", "cat"]), Metric::Time);
+        assert_eq!(of(&["--load", "wrk x", "--", "cat", "--load"]), Metric::Requests);
+        let found = of(&["--metric", "s/a(.)/\\1/", "--less", "--load", "x", "--", "cat"]);
+        assert!(matches!(found, Metric::Printed { less_is_better: true, .. }), "{found:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_a_usage_error() {
+        for line in [
+            &["cat"][..],
+            &[],
+            &["--pairs", "4", "--", "cat"],
+            &["--less", "--", "cat"],
+            &["--ready", "true", "--", "cat"],
+            &["--metric", "rate", "--", "cat"],
+            &["--pairs", "5", "--limit", "9", "--", "cat"],
+        ] {
+            assert!(parse(line).is_err(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn figures_have_four_digits() {
+        let shown = [0.001_234_56, 0.5, 12.345_67, 81_234.5].map(figure);
+        assert_eq!(shown, ["0.001235", "0.5000", "12.35", "81235"]);
+    }
+}
