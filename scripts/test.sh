@@ -10,7 +10,8 @@
 #   module   the suite in the distribution's kernels, on an emulated CPU
 #   series   scripts/check-series.sh
 #
-# What the others said comes last. Ends with what the first that failed ended with.
+# What the others said comes last, and then how many tests passed and failed. Ends
+# with what the first that failed ended with.
 # What boots said is kept by all that it depends on (scripts/inputs.sh), and so is
 # that the series is clean: only what has changed is tried again; NTCOPY_ANEW=1
 # tries all.
@@ -96,6 +97,12 @@ wait_for() {
 	cat "$work/$1.log"
 }
 
+# count LOG...: what cargo said of each test program, summed up
+count() {
+	cat "$@" | awk '/^test result: / { passed += $4; failed += $6; skipped += $8 }
+		END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped }'
+}
+
 all() {
 	work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-test-XXXXXX")
 	group_rest='' group_module='' group_series=''
@@ -106,12 +113,17 @@ all() {
 	beside rest "$@"
 	beside module "$@"
 	beside series
-	code=0
-	cli "$@" || code=$?
+	{
+		code=0
+		cli "$@" 2>&1 || code=$?
+		echo "$code" >"$work/cli.code"
+	} | tee "$work/cli.log"
+	code=$(cat "$work/cli.code")
+	wait_for series "$group_series"
 	wait_for rest "$group_rest"
 	wait_for module "$group_module"
-	wait_for series "$group_series"
 	group_rest='' group_module='' group_series=''
+	count "$work"/*.log
 	return "$code"
 }
 
