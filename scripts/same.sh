@@ -35,7 +35,7 @@ programs() {
 # said PLACE: writes all that the programs there say into PLACE/said. The records are this tree's.
 said() {
 	place=$(cd "$1" && pwd)
-	rm -rf "$place/said" "$place/home"
+	rm -rf "${place:?}/said" "${place:?}/home"
 	mkdir -p "$place/said" "$place/home"
 	# The same words on every command line: pages print theirs.
 	records=$(find bench/record packaging/abi -name record.jsonl -exec dirname {} + | sort)
@@ -69,7 +69,7 @@ said() {
 		out/same/ntcopy bench "$name" --list >"$place/said/$name.defaults"
 	done
 	[ ! -e "$place/calls" ] || "$place/calls" "$place/said/calls"
-	rm -rf "$place/home" out/same/ntcopy
+	rm -rf "${place:?}/home" out/same/ntcopy
 }
 
 # surveyed PLACE

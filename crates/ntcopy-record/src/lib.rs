@@ -1,7 +1,7 @@
 //! A record on disk, and what can be said of it.
 //!
 //! A record is the seam between measuring and judging. This crate has its types and its format
-//! (`docs/FORMAT.md`), and pure functions of records: [`stats`], [`verdict`], [`compare`] and
+//! (`docs/reference/record.md`), and pure functions of records: [`stats`], [`verdict`], [`compare`] and
 //! [`advice`] need neither the machine nor the code that measured. [`units`] are those of records
 //! and command lines; [`durable`] makes folders that outlast a loss of power.
 
