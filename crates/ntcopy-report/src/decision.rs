@@ -146,7 +146,7 @@ impl Sends {
             )],
             Verdict::Loss => vec![format!("Leave hints off here: {counted}.")],
             Verdict::NoDifference => {
-                vec![format!("Leave hints off here: no difference over all, {figure}; {counted}.")]
+                vec![format!("Hints make no difference here over all, {figure}: {counted}.")]
             }
         }
     }
