@@ -8,6 +8,7 @@ pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
     /// The next number: each of the 2^64 once in a round.
+    #[expect(clippy::should_implement_trait, reason = "it has no end, so an Option says nothing")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

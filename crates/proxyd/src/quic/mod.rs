@@ -258,11 +258,8 @@ async fn shake_hands(
     context: &Context,
 ) -> Option<quinn::Connection> {
     let within = Timeouts::of(context.shared.live().0.timeouts.handshake_ms);
-    let connected = match incoming.accept_with(Arc::new(config)) {
-        Ok(connecting) => tokio::time::timeout(within, connecting).await.ok()?.ok(),
-        Err(_) => None,
-    };
-    connected
+    let connecting = incoming.accept_with(Arc::new(config)).ok()?;
+    tokio::time::timeout(within, connecting).await.ok()?.ok()
 }
 
 /// Reads a request's head, in the time that it may take, and serves it.

@@ -48,16 +48,16 @@ pub fn measure(
     writer.line(&Line::Header(header(plan)))?;
     writer.line(&Line::Machine(machine))?;
     writer.line(&Line::Cell(Cell { cell: 0, params: params(plan) }))?;
-    if let Err((mode, failure)) = pairs(plan, stop, progress, &mut writer)? {
-        if stop.signal().is_none() {
-            let error = RunError {
-                cell: 0,
-                mode: mode.to_owned(),
-                what: failure.to_string(),
-                wrong_byte: false,
-            };
-            writer.line(&Line::Error(error))?;
-        }
+    if let Err((mode, failure)) = pairs(plan, stop, progress, &mut writer)?
+        && stop.signal().is_none()
+    {
+        let error = RunError {
+            cell: 0,
+            mode: mode.to_owned(),
+            what: failure.to_string(),
+            wrong_byte: false,
+        };
+        writer.line(&Line::Error(error))?;
     }
     progress.end();
     let stopped = stop.signal();
