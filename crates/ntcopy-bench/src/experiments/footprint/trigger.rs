@@ -304,9 +304,11 @@ fn touch(bytes: usize) -> Result<(), Failure> {
 
 fn over_unix() -> Result<Link, Failure> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-    let (ours, theirs) =
-        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-            .map_err(Failure::os("cannot make a socket pair"))?;
+
+    // sendfile() has no flag for one call, and would wait for room that the same thread makes.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .map_err(Failure::os("cannot make a socket pair"))?;
     Ok(Link { ours, theirs })
 }
 
@@ -316,6 +318,7 @@ fn over_tcp() -> Result<Link, Failure> {
     let address = listener.local_addr().map_err(failed)?;
     let ours = std::net::TcpStream::connect(address).map_err(failed)?;
     ours.set_nodelay(true).map_err(failed)?;
+    ours.set_nonblocking(true).map_err(failed)?;
     let (theirs, _) = listener.accept().map_err(failed)?;
     theirs.set_nonblocking(true).map_err(failed)?;
     Ok(Link { ours: ours.into(), theirs: theirs.into() })
