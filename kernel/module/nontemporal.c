@@ -133,12 +133,13 @@ static int nontemporal_online(unsigned int cpu)
 	const struct cacheinfo *llc = get_cpu_cacheinfo_llc(cpu);
 	struct nontemporal_cpu *s = per_cpu(nontemporal_cpu, cpu) ?:
 		kvzalloc_node(sizeof(*s), GFP_KERNEL, cpu_to_node(cpu));
+	const struct cpumask *sharing = llc ? &llc->shared_cpu_map : cpumask_of(cpu);
 
 	if (!s)
 		return 0;	/* and copies normally */
 	s->mean = MEAN_MIN;
 	WRITE_ONCE(per_cpu(nontemporal_cpu, cpu), s);
-	for_each_cpu(cpu, llc ? &llc->shared_cpu_map : cpumask_of(cpu)) {
+	for_each_cpu(cpu, sharing) {
 		s = READ_ONCE(per_cpu(nontemporal_cpu, cpu));
 		if (s)
 			WRITE_ONCE(s->cache_bytes, nontemporal_own_share(cpu));
