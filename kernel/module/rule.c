@@ -2,7 +2,6 @@
 /* The rule of the series, as it is, in a module, which can be unloaded. */
 
 #include <linux/cacheinfo.h>
-#include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/once.h>
 #include <linux/percpu.h>
@@ -20,22 +19,8 @@
 /* It is done once, as the module is loaded, and undone when it goes. */
 static int ntcopy_cpuhp;
 
-/* Called from here: a kernel thread of UML has no mm to find a new module by. */
-static int ntcopy_setup_state(enum cpuhp_state state, const char *name,
-			      int (*online)(unsigned int cpu),
-			      int (*offline)(unsigned int cpu))
-{
-	int cpu;
-
-	cpus_read_lock();
-	for_each_online_cpu(cpu)
-		online(cpu);
-	cpus_read_unlock();
-	return cpuhp_setup_state_nocalls(state, name, online, offline);
-}
-
 #undef DO_ONCE_SLEEPABLE
-#define DO_ONCE_SLEEPABLE(function, ...)	(ntcopy_cpuhp = ntcopy_setup_state(__VA_ARGS__))
+#define DO_ONCE_SLEEPABLE(function, ...)	(ntcopy_cpuhp = function(__VA_ARGS__))
 
 #include "nontemporal.c"
 #include "module.h"
