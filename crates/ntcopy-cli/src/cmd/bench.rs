@@ -22,7 +22,7 @@ pub use self::args::Pin;
 use self::args::{Common, UnixArgs};
 pub use self::bulk::worker_args;
 use self::go::Asked;
-pub use self::go::{failed, judge, measured, place_of};
+pub use self::go::{failed, judge, judged, measured, place_of};
 use super::NOT_AVAILABLE;
 
 /// Measure: run an experiment, write its record, and say what it shows.
@@ -116,12 +116,15 @@ fn unix(args: &UnixArgs) -> anyhow::Result<ExitCode> {
 /// quieter than two, between which the host moves the kernel's threads; and what shares a
 /// CPU's own caches is then the same in every sample.
 fn pin(common: &Common, by_default: bool) -> anyhow::Result<Option<usize>> {
-    match common.pin {
+    host_cpu(common.pin, by_default && common.kernel != "host")
+}
+
+/// The CPU that was named; where none was, the first one if there is to be one.
+pub fn host_cpu(pin: Option<Pin>, by_default: bool) -> anyhow::Result<Option<usize>> {
+    match pin {
         Some(Pin::Cpu(cpu)) => Ok(Some(cpu)),
         Some(Pin::None) => Ok(None),
-        None if by_default && common.kernel != "host" => {
-            Ok(run::cpus()?.allowed.first().map(|cpu| *cpu as usize))
-        }
+        None if by_default => Ok(run::cpus()?.allowed.first().map(|cpu| *cpu as usize)),
         None => Ok(None),
     }
 }

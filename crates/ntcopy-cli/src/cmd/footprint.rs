@@ -7,16 +7,16 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use ntcopy::cpu::Cpu;
 use ntcopy_bench::experiments::footprint::{self, Call, Level, LevelTold, NAME, Plan, TABLE, Told};
-use ntcopy_bench::guest::{self, Needs, Request};
+use ntcopy_bench::guest::{self, Needs};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::{MeasureError, Progress};
-use ntcopy_kernel::{Kind, Machine};
-use ntcopy_record::{FILE_NAME, Record};
+use ntcopy_record::Record;
 use ntcopy_report::table::{ascii_lines, wrapped};
 use serde_json::{Value, json};
 
 use super::bench::{self, Pin};
+use super::booted;
 
 /// Repetitions, with `--quick` and without.
 const ROUNDS: [u32; 2] = [7, 21];
@@ -103,8 +103,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(words) = &args.words {
-        let words: Vec<String> = serde_json::from_str(words).context("--words")?;
-        args.command = words.into_iter().map(OsString::from).collect();
+        args.command = booted::command_of(words)?;
     }
     if args.kernel == "host" { on_this_kernel(&args) } else { in_a_booted_kernel(&args) }
 }
@@ -151,44 +150,20 @@ fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
-    let kernel = match Kind::parse(&args.kernel) {
+    let why = "which has no caches to displace";
+    let kernel = match booted::kernel(&args.kernel, args.allow_not_a_timing, why) {
         Ok(kernel) => kernel,
-        Err(error) => return Ok(ExitCode::from(bench::failed(error))),
+        Err(code) => return Ok(code),
     };
-    if kernel.machine() == Machine::Qemu && !args.allow_not_a_timing {
-        return Ok(bench::not_available(&format!(
-            "{} runs in an emulator, which has no caches to displace: --kernel um",
-            kernel.name()
-        )));
-    }
-    let place = bench::place_of(args.out.as_deref(), NAME)?;
-    let pin = match args.pin {
-        Some(Pin::Cpu(cpu)) => Some(cpu),
-        Some(Pin::None) => None,
-        None => ntcopy_bench::run::cpus()?.allowed.first().map(|cpu| *cpu as usize),
-    };
-    let own = std::env::args_os().skip(1).take_while(|word| word != "--");
-    let mut inside: Vec<OsString> = own.collect();
-    if !args.command.is_empty() {
-        let words: Option<Vec<&str>> = args.command.iter().map(|word| word.to_str()).collect();
-        let words = words.context("a word of the command is no UTF-8")?;
-        inside.extend(["--words".into(), json!(words).to_string().into()]);
-    }
-    let request = Request {
+    let asked = booted::Asked {
         kernel,
-        kernel_cpus: 1,
-        pin,
+        experiment: NAME,
+        out: args.out.as_deref(),
+        pin: args.pin,
         needs: Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None },
-        place: place.clone(),
-        args: inside,
-        command: guest::command_line(),
+        command: &args.command,
     };
-    let (code, stopped) = bench::measured(&request);
-    if !place.join(FILE_NAME).exists() {
-        return Ok(stopped.map_or(ExitCode::from(code), bench::signalled));
-    }
-    let judged = conclude(args, &place, stopped)?;
-    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+    booted::run(asked, |place, stopped| conclude(args, place, stopped))
 }
 
 /// Reads the record back, says what it comes to, and gives the exit code.

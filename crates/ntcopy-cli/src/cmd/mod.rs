@@ -1,8 +1,9 @@
-//! One module a verb. Each has `Args`, what clap parses, and `run`. What they share: [`colour`],
-//! [`help`], [`spelling`].
+//! One module a verb. Each has `Args`, what clap parses, and `run`. What they share: [`booted`],
+//! [`colour`], [`help`], [`spelling`].
 
 pub mod advise;
 pub mod bench;
+pub mod booted;
 pub mod calibrate;
 pub mod colour;
 pub mod compare;

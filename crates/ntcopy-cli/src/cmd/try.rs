@@ -9,17 +9,17 @@ use anyhow::Context as _;
 use ntcopy_bench::experiments::turns::{
     self, Expression, Extent, HINTED, Metric, NAME, PLAIN, Plan, Told,
 };
-use ntcopy_bench::guest::{self, Needs, Request};
+use ntcopy_bench::guest::{self, Needs};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::{MeasureError, Progress};
-use ntcopy_kernel::{Kind, Machine};
+use ntcopy_record::Record;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{FILE_NAME, Record};
 use serde_json::{Value, json};
 
 use super::NOT_AVAILABLE;
 use super::bench::{self, Pin};
+use super::booted;
 use super::run::{self, Hinting};
 
 const HELP: &str = "\
@@ -129,8 +129,7 @@ pub struct Args {
 /// Runs it.
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if let Some(words) = &args.words {
-        let words: Vec<String> = serde_json::from_str(words).context("--words")?;
-        args.command = words.into_iter().map(OsString::from).collect();
+        args.command = booted::command_of(words)?;
     }
     if args.kernel == "host" { on_this_kernel(&args) } else { in_a_booted_kernel(&args) }
 }
@@ -212,57 +211,29 @@ fn metric(args: &Args) -> Metric {
 }
 
 fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
-    let kernel = match Kind::parse(&args.kernel) {
+    let why = "and what is measured there is not a timing";
+    let kernel = match booted::kernel(&args.kernel, args.allow_not_a_timing, why) {
         Ok(kernel) => kernel,
-        Err(error) => return Ok(ExitCode::from(bench::failed(error))),
+        Err(code) => return Ok(code),
     };
-    if kernel.machine() == Machine::Qemu && !args.allow_not_a_timing {
-        return Ok(bench::not_available(&format!(
-            "{} runs in an emulator, and what is measured there is not a timing: --kernel um",
-            kernel.name()
-        )));
-    }
     // That it is there is known before a kernel is built.
     if let Err(code) = Hinting::of(&as_run(args)) {
         return Ok(code);
     }
-    let place = bench::place_of(args.out.as_deref(), NAME)?;
-    let pin = match args.pin {
-        Some(Pin::Cpu(cpu)) => Some(cpu),
-        Some(Pin::None) => None,
-        None => ntcopy_bench::run::cpus()?.allowed.first().map(|cpu| *cpu as usize),
-    };
-    let request = Request {
+    let asked = booted::Asked {
         kernel,
-        kernel_cpus: 1,
-        pin,
+        experiment: NAME,
+        out: args.out.as_deref(),
+        pin: args.pin,
         needs: Needs {
             samples: u64::from(args.pairs.unwrap_or(0)) * 2,
             memory_bytes: args.mem.0,
             sysctls: Vec::new(),
             longest: None,
         },
-        place: place.clone(),
-        args: inside(args)?,
-        command: guest::command_line(),
+        command: &args.command,
     };
-    let (code, stopped) = bench::measured(&request);
-    if !place.join(FILE_NAME).exists() {
-        return Ok(stopped.map_or(ExitCode::from(code), bench::signalled));
-    }
-    let judged = conclude(args, &place, stopped)?;
-    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
-}
-
-/// This program's arguments for the inside: options, and the program as one of them, since others
-/// come after.
-fn inside(args: &Args) -> anyhow::Result<Vec<OsString>> {
-    let own = std::env::args_os().skip(1).take_while(|word| word != "--");
-    let mut inside: Vec<OsString> = own.collect();
-    let words: Option<Vec<&str>> = args.command.iter().map(|word| word.to_str()).collect();
-    let words = words.context("a word of the command is no UTF-8")?;
-    inside.extend(["--words".into(), json!(words).to_string().into()]);
-    Ok(inside)
+    booted::run(asked, |place, stopped| conclude(args, place, stopped))
 }
 
 /// Reads the record back, says what it comes to, and gives the exit code.

@@ -9,10 +9,11 @@ use super::call::Call;
 use super::lines::{Cycle, has_clflushopt};
 use super::trigger::{self, Trigger, Triggers};
 use super::{CPU_NS, DISPLACED, LINE_BYTES, Level, NAME, NOTHING, PROGRAM, Plan, param, program};
+use crate::experiments::header;
 use crate::run::{Failure, Stop, place, unix_now_ns};
-use crate::sample::{MeasureError, Outcome, Progress, Writer, new_id};
+use crate::sample::{MeasureError, Outcome, Progress, Writer};
 use ntcopy_record::stats::median;
-use ntcopy_record::{Cell, End, FORMAT, Header, Line, Machine, Params, Sample, Unavailable};
+use ntcopy_record::{Cell, End, Line, Machine, Params, Sample, Unavailable};
 
 /// Parts of a cache that may be primed, the largest that fits. The lines lie in twice as much
 /// memory, so that half of a cache is spread over all of it.
@@ -71,7 +72,7 @@ pub fn measure(
     }
     place(Some(plan.cpu)).map_err(start)?;
     let mut writer = Writer::create(&plan.out)?;
-    writer.line(&Line::Header(header(plan)))?;
+    writer.line(&Line::Header(header(NAME, NOTHING, &plan.command, plan.not_a_timing.as_ref())))?;
     writer.line(&Line::Machine(machine))?;
     let calls = available(plan, &mut writer)?;
     let mut triggers = Triggers::new(&calls).map_err(start)?;
@@ -294,18 +295,5 @@ fn sample(row: Row) -> Sample {
             (DISPLACED.to_owned(), row.displaced),
             ("call_ns".to_owned(), row.took_ns),
         ]),
-    }
-}
-
-fn header(plan: &Plan) -> Header {
-    Header {
-        format: FORMAT,
-        id: new_id(NAME, &plan.command),
-        experiment: NAME.to_owned(),
-        command: plan.command.clone(),
-        ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ns: unix_now_ns(),
-        baseline: NOTHING.to_owned(),
-        not_a_timing: plan.not_a_timing.clone(),
     }
 }

@@ -11,11 +11,12 @@ use super::judge::is_narrow;
 use super::printed::requests_a_second;
 use super::program::{Ended, Output, Program, adopt_orphans};
 use super::{BETTER, Extent, HINTED, LOAD, METRIC, Metric, NAME, PLAIN, PRINTED, PROGRAM, Plan};
+use crate::experiments::header;
 use crate::plan::group_order;
 use crate::run::{Failure, Stop, unix_now_ns};
-use crate::sample::{MeasureError, Outcome, Progress, Writer, new_id};
+use crate::sample::{MeasureError, Outcome, Progress, Writer};
 use ntcopy_record::stats::MIN_PAIRS;
-use ntcopy_record::{Cell, End, FORMAT, Header, Line, Machine, Params, RunError, Sample};
+use ntcopy_record::{Cell, End, Line, Machine, Params, RunError, Sample};
 
 /// With a limit of time there are at most so many pairs: a narrower interval tells nobody more.
 const MOST_PAIRS: u32 = 60;
@@ -45,7 +46,7 @@ pub fn measure(
 ) -> Result<Outcome, MeasureError> {
     adopt_orphans().map_err(MeasureError::Start)?;
     let mut writer = Writer::create(&plan.out)?;
-    writer.line(&Line::Header(header(plan)))?;
+    writer.line(&Line::Header(header(NAME, PLAIN, &plan.command, plan.not_a_timing.as_ref())))?;
     writer.line(&Line::Machine(machine))?;
     writer.line(&Line::Cell(Cell { cell: 0, params: params(plan) }))?;
     if let Err((mode, failure)) = pairs(plan, stop, progress, &mut writer)?
@@ -218,19 +219,6 @@ fn sample(turn: &Turn, mode: &str, (pair, position): (u32, u32)) -> Sample {
         phases_ns: BTreeMap::new(),
         counters: turn.counted.clone(),
         series: printed.into_iter().map(|number| (PRINTED.to_owned(), vec![number])).collect(),
-    }
-}
-
-fn header(plan: &Plan) -> Header {
-    Header {
-        format: FORMAT,
-        id: new_id(NAME, &plan.command),
-        experiment: NAME.to_owned(),
-        command: plan.command.clone(),
-        ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ns: unix_now_ns(),
-        baseline: PLAIN.to_owned(),
-        not_a_timing: plan.not_a_timing.clone(),
     }
 }
 

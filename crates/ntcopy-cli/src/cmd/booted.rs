@@ -1,0 +1,83 @@
+//! What `try` and `footprint` share: a program of the user's, measured in a booted kernel by this
+//! program, which runs itself inside.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use ntcopy_bench::guest::{self, Needs, Request};
+use ntcopy_kernel::{Kind, Machine};
+use ntcopy_record::FILE_NAME;
+use serde_json::json;
+
+use super::bench::{self, Pin};
+
+/// The kernel of a name, unless it is an emulator's, for the reason `why`.
+pub fn kernel(name: &str, allow_not_a_timing: bool, why: &str) -> Result<Kind, ExitCode> {
+    let kernel = Kind::parse(name).map_err(|error| ExitCode::from(bench::failed(error)))?;
+    if kernel.machine() == Machine::Qemu && !allow_not_a_timing {
+        let name = kernel.name();
+        return Err(bench::not_available(&format!(
+            "{name} runs in an emulator, {why}: --kernel um"
+        )));
+    }
+    Ok(kernel)
+}
+
+/// What is measured in which kernel.
+pub struct Asked<'a> {
+    /// The kernel.
+    pub kernel: Kind,
+    /// The experiment's name.
+    pub experiment: &'static str,
+    /// Where the record goes, if it was said.
+    pub out: Option<&'a Path>,
+    /// The CPU of the host, if it was said; else the first.
+    pub pin: Option<Pin>,
+    /// What the kernel needs.
+    pub needs: Needs,
+    /// The program and its arguments, if there is one.
+    pub command: &'a [OsString],
+}
+
+/// Measures on one CPU of a booted kernel, and says what the record comes to.
+pub fn run(
+    asked: Asked<'_>,
+    conclude: impl FnOnce(&Path, Option<i32>) -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
+    let place = bench::place_of(asked.out, asked.experiment)?;
+    let request = Request {
+        kernel: asked.kernel,
+        kernel_cpus: 1,
+        pin: bench::host_cpu(asked.pin, true)?,
+        needs: asked.needs,
+        place: place.clone(),
+        args: inside(asked.command)?,
+        command: guest::command_line(),
+    };
+    let (code, stopped) = bench::measured(&request);
+    if !place.join(FILE_NAME).exists() {
+        return Ok(stopped.map_or(ExitCode::from(code), bench::signalled));
+    }
+    bench::judged(&place, code, || conclude(&place, stopped))
+}
+
+/// This program's arguments for the inside: options, and the user's program as one of them, since
+/// others come after.
+fn inside(command: &[OsString]) -> anyhow::Result<Vec<OsString>> {
+    let own = std::env::args_os().skip(1).take_while(|word| word != "--");
+    let mut inside: Vec<OsString> = own.collect();
+    if !command.is_empty() {
+        let words: Option<Vec<&str>> = command.iter().map(|word| word.to_str()).collect();
+        let words = words.context("a word of the command is no UTF-8")?;
+        inside.extend(["--words".into(), json!(words).to_string().into()]);
+    }
+    Ok(inside)
+}
+
+/// The user's program, as the inside was told it.
+pub fn command_of(words: &str) -> anyhow::Result<Vec<OsString>> {
+    let words: Vec<String> = serde_json::from_str(words).context("--words")?;
+    Ok(words.into_iter().map(OsString::from).collect())
+}
