@@ -52,13 +52,13 @@ every_experiment() {
 
 # Two records of the same cells, held against each other.
 comparison() {
-	set -- bench/record/*/rounds/
+	set -- bench/record/*/memset/record.jsonl
 	[ $# -ge 2 ] || {
-		echo "check-page: bench/record has no two records of rounds to compare" >&2
+		echo "check-page: bench/record has no two records of memset to compare" >&2
 		exit 1
 	}
-	echo "check-page: a comparison of $1 and $2"
-	"$ntcopy" report --compare "$1" "$2" --out "$work/compare.html"
+	echo "check-page: a comparison of $(dirname "$1") and $(dirname "$2")"
+	"$ntcopy" report --compare "$(dirname "$1")" "$(dirname "$2")" --out "$work/compare.html"
 }
 
 # A made-up fleet with machines unlike their model.
