@@ -9,7 +9,7 @@ NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: all demo test lint build program library daemons install bench report record clean help \
 	dist test-dist test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
-	guide docs check-page check-sockperf copy-share same
+	test-watch guide docs check-page check-sockperf copy-share same
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -104,6 +104,10 @@ test-survey: program ## a survey on real Slurm daemons into PostgreSQL, a Job by
 	@NTCOPY_NEED_POSTGRES=1 $(CARGO) test --locked -p ntcopy-survey --test store
 	@$(CARGO) test --locked -p ntcopy-cli --test survey -- --ignored --test-threads 1
 	@scripts/check-kubernetes-schema.sh $(NTCOPY)
+
+test-watch: build ## the counters in the distribution's Prometheus: its alerts, every query of the dashboard; a minute and a half
+	@scripts/setup.sh watch
+	@scripts/check-watch.sh $(NTCOPY)
 
 survey-time: program ## ntcopy survey report over 10,000 records: 5 s, 1 GiB, 11 of 12 named, or it fails
 	@scripts/setup.sh build survey-time

@@ -85,6 +85,9 @@ install_program() {
 	crates/ntcopy-preload/link.sh "$build/libntcopy_preload.a" "$work"
 	# Not on the linker's list: nothing is ever linked with it, and `ntcopy run` looks here.
 	place 755 "$work/libntcopy-preload.so" "$prefix/lib/ntcopy"
+	for file in ntcopy.rules.yml dashboard.json; do
+		place 644 "packaging/prometheus/$file" "$prefix/share/doc/ntcopy/examples"
+	done
 }
 
 # by_hand COMMAND: whether it, or what it is a part of, has a page written by hand.
@@ -135,6 +138,8 @@ install_units() {
 		place 644 "$work/$daemon.service" "$unitdir"
 	done
 	place 644 packaging/units/storaged.sysusers "$sysusersdir" storaged.conf
+	sed "s|@BINDIR@|$prefix/bin|" packaging/units/ntcopy-stat.service >"$work/ntcopy-stat.service"
+	place 644 "$work/ntcopy-stat.service" "$unitdir"
 }
 
 install_device() {

@@ -6,7 +6,7 @@
 # prints the one command that does, and ends with 3.
 #
 # usage: scripts/setup.sh [GROUP]...     default: build
-# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf perf power
+# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf perf power watch
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -205,6 +205,15 @@ need_perf() {
 	need python3 python3
 }
 
+# What watches counters: Prometheus and its exporter. Their packages start their services.
+need_watch() {
+	need prometheus prometheus
+	need promtool prometheus
+	need prometheus-node-exporter prometheus-node-exporter
+	need curl curl
+	need python3 python3
+}
+
 # What makes the file systems that lose power, and the disk under them.
 need_power() {
 	# They lie where the search path of a user does not lead.
@@ -257,13 +266,13 @@ update_lists
 for what; do
 	case $what in
 	build | test | lint | kernels | upstream | programs | dist | survey | guide | page | sockperf | \
-		perf | power)
+		perf | power | watch)
 		"need_$what"
 		;;
 	survey-time) need_survey_time ;;
 	*)
 		echo "setup: '$what' is none of build, test, lint, kernels, upstream, programs, dist, survey," \
-			"survey-time, guide, page, sockperf, perf, power" >&2
+			"survey-time, guide, page, sockperf, perf, power, watch" >&2
 		exit 2
 		;;
 	esac

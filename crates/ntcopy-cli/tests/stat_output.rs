@@ -1,7 +1,7 @@
 //! `ntcopy stat` as a user sees it: from files of counters, and in a kernel that counts.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -184,6 +184,100 @@ fn a_kernel_without_the_counters_is_told_from_a_wrong_question() {
     assert_eq!(output(&["--once", "--file", "/nonexistent"]).status.code(), Some(1));
 }
 
+/// What promtool says of a text: nothing, if it is as it should be. None where there is no promtool.
+fn promtool_says(text: &str) -> Option<String> {
+    let mut command = Command::new("promtool");
+    command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = match command.stderr(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("not asked: promtool is not installed (scripts/setup.sh watch)");
+            return None;
+        }
+        Err(error) => panic!("promtool: {error}"),
+    };
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said).expect("UTF-8");
+    assert_eq!(output.status.success(), said.is_empty(), "{said}");
+    Some(said)
+}
+
+#[test]
+fn the_text_for_prometheus_has_every_counter_and_promtool_has_no_word_against_it() {
+    let (_folder, path) = recorded(COUNTERS);
+    let text = stdout(&output(&["--file", &path, "--prometheus"]));
+    let mut families = Vec::new();
+    let mut sum = 0;
+    for line in text.lines() {
+        if let Some(head) = line.strip_prefix("# TYPE ") {
+            families.push(head.split_once(' ').expect("name and kind"));
+            continue;
+        }
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            assert!(help.contains(' '), "{line}");
+            continue;
+        }
+        let (series, value) = line.rsplit_once(' ').expect("a series and its value");
+        let name = series.split('{').next().expect("a name");
+        let (family, kind) = *families.last().expect("its head comes first");
+        assert_eq!(name, family, "{text}");
+        assert_eq!(kind == "counter", name.ends_with("_total"), "{text}");
+        if kind == "counter" {
+            sum += value.parse::<u64>().expect("a number");
+        }
+    }
+    assert_eq!(sum, 1000, "{text}");
+    assert!(text.contains("\nntcopy_hinted_bytes_total{outcome=\"fits_cache\"} 150\n"), "{text}");
+    assert!(text.contains("\nntcopy_available 1\n"), "{text}");
+    if let Some(said) = promtool_says(&text) {
+        assert_eq!(said, "", "{text}");
+        let worse = text.replace("hinted_bytes_total", "hinted_bytes");
+        assert!(promtool_says(&worse).is_some_and(|said| said.contains("_total")));
+    }
+}
+
+#[test]
+fn a_file_for_the_exporter_is_written_again_and_again_until_a_signal() {
+    let (folder, path) = recorded(COUNTERS);
+    let out = folder.path().join("ntcopy.prom");
+    let name = out.to_str().expect("UTF-8");
+    let arguments = ["--file", &path, "--prometheus", "--out", name];
+    assert_eq!(stdout(&output(&arguments)), "");
+    let written = || fs::read_to_string(&out).expect("it was written");
+    assert_eq!(written(), stdout(&output(&arguments[..3])));
+    let more = [&arguments[..], &["--interval", "5ms"]].concat();
+    assert_eq!(stdout(&output(&[&more[..], &["--count", "3"]].concat())), "");
+    let mut child = stat(&more).stderr(Stdio::piped()).spawn().expect("the program starts");
+    replace(&path, &COUNTERS.replace(" 750", " 1050"));
+    // It has written it, or the test is ended from without.
+    while !written().contains("{outcome=\"nontemporal\"} 1050\n") {
+        assert!(child.try_wait().expect("our child").is_none(), "it has ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("the child lives");
+    assert!(child.wait().expect("the child ends").success());
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2, "nothing else is left");
+    let nowhere = folder.path().join("none/ntcopy.prom");
+    let failed =
+        output(&["--file", &path, "--prometheus", "--out", nowhere.to_str().expect("UTF-8")]);
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("cannot write"), "{failed:?}");
+}
+
+#[test]
+fn a_kernel_without_the_counters_is_a_metric_and_an_exit_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("ntcopy.prom");
+    let output = output(&["--prometheus", "--out", out.to_str().expect("UTF-8")]);
+    let counts = this_kernel_counts();
+    assert_eq!(output.status.code(), Some(if counts { 0 } else { 3 }), "{output:?}");
+    let text = fs::read_to_string(&out).expect("it was written");
+    assert!(text.contains(&format!("\nntcopy_available {}\n", u8::from(counts))), "{text}");
+    assert_eq!(text.contains("ntcopy_hinted_bytes_total"), counts, "{text}");
+}
+
 #[test]
 fn usage_errors_are_two() {
     for arguments in [
@@ -193,6 +287,9 @@ fn usage_errors_are_two() {
         &["--once", "--count", "2"],
         &["--pid", "0"],
         &["--pid", "1", "--file", "x"],
+        &["--prometheus", "--json"],
+        &["--prometheus", "--interval", "1s"],
+        &["--out", "x"],
         &["extra"],
     ] {
         assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");
@@ -204,15 +301,23 @@ fn in_a_kernel_that_counts_hinted_sends_are_seen() {
     let program = env!("CARGO_BIN_EXE_ntcopy");
     let script = format!(
         "{program} unix-nt-bench 1048576 64 1 524288 524288 >&2 && {program} stat --once --json && \
-         {program} stat --json --interval 10ms --count 2 --pid $$"
+         {program} stat --json --interval 10ms --count 2 --pid $$ && \
+         {program} stat --prometheus"
     );
     let output = Command::new(program)
         .args(["kernel", "boot", "--timeout", "60", "--", "sh", "-c", &script])
         .output()
         .expect("the program starts");
     let text = stdout(&output);
-    let lines: Vec<Value> = text.lines().map(json).collect();
+    let (objects, metrics) = text.split_at(text.find("# HELP").expect("metrics come last"));
+    let lines: Vec<Value> = objects.lines().map(json).collect();
     assert_eq!(lines.len(), 3, "{text}");
+    for (name, bytes) in lines[0]["total_bytes"].as_object().expect("an object") {
+        let outcome = name.strip_suffix("_bytes").expect("counters are bytes");
+        let line = format!("\nntcopy_hinted_bytes_total{{outcome=\"{outcome}\"}} {bytes}\n");
+        assert!(metrics.contains(&line), "{line}: {metrics}");
+    }
+    assert!(metrics.contains("\nntcopy_setting 1\n"), "{metrics}");
     let hinted = lines[0]["hinted_total_bytes"].as_u64().expect("a number");
     assert!(hinted >= 64 << 20, "{text}");
     for line in &lines[1..] {

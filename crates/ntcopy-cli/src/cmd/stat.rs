@@ -1,6 +1,7 @@
 //! `ntcopy stat`: what the kernel did with the hints, now and since it began to count.
 
 mod json;
+mod prometheus;
 mod reading;
 mod text;
 mod ticker;
@@ -19,6 +20,8 @@ use self::ticker::Ticker;
 
 /// How many lines of the table follow on its head before the head comes again, on a terminal.
 const LINES_PER_HEAD: u64 = 20;
+/// Time between two lines, unless another is asked for.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 const HELP: &str = "\
 Examples:
@@ -27,10 +30,17 @@ Examples:
   ntcopy stat --once                       what was counted so far, and why
   ntcopy stat --pid $(pidof -s storaged)   in the network namespace of that process
   ntcopy stat --json | jq .nontemporal_share
+  ntcopy stat --prometheus                 the counters as Prometheus reads them
+  ntcopy stat --prometheus --out /var/lib/prometheus/node-exporter/ntcopy.prom --interval 15s
 
 Every byte that a hinted send accepted is counted once: as non-temporal, or under the reason why \
 it was copied normally. The kernel counts per network namespace. The keys of --json are those of \
 /proc/net/ntcopy_stat, in bytes; nontemporal_share is null where nothing was hinted.
+
+--prometheus prints ntcopy_hinted_bytes_total by outcome, ntcopy_available and ntcopy_setting. --out \
+replaces FILE whole, so that node_exporter's textfile collector never reads half of one; with \
+--interval it does so again and again, until Ctrl-C. On a kernel without the counters the text says \
+ntcopy_available 0.
 
 Ends with 3 on a kernel that does not know MSG_NTCOPY, and has not the module either.";
 
@@ -44,9 +54,9 @@ Ends with 3 on a kernel that does not know MSG_NTCOPY, and has not the module ei
     after_help = HELP
 )]
 pub struct Args {
-    /// Time between two lines: 500ms, 2s; a bare number is seconds
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
-    interval: Duration,
+    /// Time between two lines: 500ms, 2s; a bare number is seconds [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    interval: Option<Duration>,
     /// End after so many lines
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -56,6 +66,12 @@ pub struct Args {
     /// Print one JSON object a line
     #[arg(long)]
     json: bool,
+    /// Print what was counted so far in Prometheus' text format
+    #[arg(long, conflicts_with = "json")]
+    prometheus: bool,
+    /// With --prometheus: replace FILE by it; with --interval, again and again
+    #[arg(long, value_name = "FILE", requires = "prometheus")]
+    out: Option<PathBuf>,
     /// Look into the network namespace of this process
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
@@ -129,18 +145,25 @@ impl Source {
         Ok(ExitCode::from(super::NOT_AVAILABLE))
     }
 
-    /// What the reader should know about the settings; those of another namespace are not to be
-    /// seen from here.
-    fn remark(&self) -> Option<&'static str> {
+    /// The sysctl net.core.ntcopy; that of another namespace is not to be seen from here.
+    fn setting(&self) -> Option<u8> {
         let is_own = self.pid.is_none() && !self.is_file;
-        let is_off = is_own && socket::sysctl().ntcopy == Some(uapi::SYSCTL_OFF);
-        is_off.then_some("net.core.ntcopy is 0: hints are ignored, and nothing is counted")
+        if is_own { socket::sysctl().ntcopy } else { None }
+    }
+
+    /// What the reader should know about the settings.
+    fn remark(&self) -> Option<&'static str> {
+        (self.setting() == Some(uapi::SYSCTL_OFF))
+            .then_some("net.core.ntcopy is 0: hints are ignored, and nothing is counted")
     }
 }
 
 /// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let source = Source::new(&args);
+    if args.prometheus {
+        return prometheus::run(&args, &source);
+    }
     let Some(first) = source.read()? else {
         return source.absence();
     };
@@ -164,7 +187,8 @@ pub fn totals_since(earlier: &Counters, later: &Counters) -> Result<String, Coun
 
 /// A line an interval, until the count is reached, a signal comes or nobody reads any more.
 fn watch(args: &Args, source: &Source, first: Reading) -> anyhow::Result<()> {
-    let mut ticker = Ticker::start(args.interval).context("cannot take over Ctrl-C")?;
+    let mut ticker =
+        Ticker::start(args.interval.unwrap_or(INTERVAL)).context("cannot take over Ctrl-C")?;
     let heads_repeat = io::stdout().is_terminal();
     if !args.json && !emit(&text::so_far(&first))? {
         return Ok(());
