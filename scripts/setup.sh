@@ -94,6 +94,8 @@ need_test() {
 	need clang clang
 	need pkg-config pkgconf
 	need valgrind valgrind
+	# The example of io_uring. The one of Go is tried where there is a go.
+	need_header liburing.h liburing-dev
 }
 
 need_lint() {
