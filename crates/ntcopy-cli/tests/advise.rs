@@ -203,6 +203,61 @@ fn the_system_is_never_written_to() {
 }
 
 #[test]
+fn a_unit_gets_a_drop_in_that_starts_its_own_command_under_ntcopy_run() {
+    let home = with_sweep();
+    let unit = "[Service]\nType=exec\nExecStart=-/bin/cat --number \\\n  $FILES %n\n";
+    fs::write(home.path().join("web.service"), unit).unwrap();
+    let apply = |unit: &str| {
+        advise(home.path(), &["--records", "records", "--apply", "out", "--unit", unit])
+    };
+    let output = apply("./web.service");
+    assert!(output.status.success(), "{output:?}");
+    let folder = home.path().join("out/systemd/system");
+    let text = fs::read_to_string(folder.join("web.service.d/60-ntcopy.conf")).unwrap();
+    let this = fs::canonicalize(env!("CARGO_BIN_EXE_ntcopy")).unwrap();
+    let command = format!(
+        "\nExecStart=\nExecStart=-{} run --min-bytes 1MiB --anyway -- /bin/cat --number $FILES %n\n",
+        this.display()
+    );
+    assert!(text.contains(&command), "{command}: {text}");
+    assert!(text.contains("record synthetic-sweep"), "what it rests on: {text}");
+    assert!(!folder.join("EXAMPLE.service.d").exists(), "the unit is in its place");
+    assert!(stdout(&output).contains("systemctl restart web.service"), "{output:?}");
+    assert!(apply("./web.service").status.success(), "its own file is replaced");
+}
+
+#[test]
+fn a_unit_that_cannot_be_hinted_is_refused_and_nothing_is_written() {
+    let home = with_sweep();
+    let put = |name: &str, text: &str| fs::write(home.path().join(name), text).unwrap();
+    put("gone.service", "[Service]\nExecStart=/nonexistent/program --serve\n");
+    put("two.service", "[Service]\nExecStart=/bin/cat\nExecStart=/bin/cat\n");
+    put("web.service", "[Service]\nExecStart=/bin/cat\n");
+    for (unit, says) in [
+        ("no-such-program-of-anybody", "there is no unit no-such-program-of-anybody.service"),
+        ("./gone.service", "/nonexistent/program, which is not there"),
+        ("./two.service", "2 commands"),
+        ("./none.service", "No such file"),
+    ] {
+        // One that can be hinted comes first: it is not written either.
+        let arguments = ["--records", "records", "--apply", "out"];
+        let units = ["--unit", "./web.service", "--unit", unit];
+        let output = advise(home.path(), &[&arguments[..], &units].concat());
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(stderr(&output).contains(says), "{says}: {output:?}");
+        assert!(!home.path().join("out").exists(), "{unit}");
+    }
+    fs::create_dir(home.path().join("empty")).unwrap();
+    let arguments = ["--records", "empty", "--apply", "out", "--unit", "./web.service"];
+    let output = advise(home.path(), &arguments);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stderr(&output).contains("no record says"), "{output:?}");
+    assert!(!home.path().join("out").exists());
+    let output = advise(home.path(), &["--unit", "./web.service"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
 fn with_nothing_to_write_it_says_so() {
     let home = tempfile::tempdir().unwrap();
     let output = advise(home.path(), &["--apply", "out"]);

@@ -114,7 +114,7 @@ fn tunables_keep_what_is_set_already_and_come_last() {
     let expected = format!("glibc.malloc.check=1:{memcpy}=1048576:{memset}=2097152");
     assert_eq!(dropins::tunables(&all, &others), expected);
     let files = dropins::files(&all, &others, Path::new(PROGRAM));
-    let paths: Vec<&str> = files.iter().map(|file| file.path).collect();
+    let paths: Vec<&str> = files.iter().map(|file| &*file.path).collect();
     assert_eq!(paths, [dropins::ENVIRONMENT, dropins::EXAMPLE], "no sysctl without evidence");
     assert!(files[0].text.contains(&format!("\nGLIBC_TUNABLES={expected}\n")), "{}", files[0].text);
     let unit = "\n[Service]\n# glibc-memcpy: 0 cells, record a-record\n";

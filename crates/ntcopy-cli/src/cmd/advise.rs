@@ -4,6 +4,7 @@ pub mod apply;
 pub mod check;
 mod here;
 mod sources;
+mod unit;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 use ntcopy_record::Record;
 use ntcopy_record::advice::{self, Advice, Source, Target};
 use ntcopy_report::advice as show;
+use ntcopy_report::advice::dropins::{self, Service};
 use serde_json::json;
 
 use super::{NOT_AVAILABLE, colour, report};
@@ -21,6 +23,7 @@ Examples:
   ntcopy advise --records bench/record/DATE-CPU --json
   ntcopy advise --for AuthenticAMD-26-2-1    by another machine's records, for that machine
   ntcopy advise --apply out/advice           drop-in files in a folder of your own
+  ntcopy advise --apply out/advice --unit nginx   and one that starts nginx under ntcopy run
   ntcopy advise --check --quick              is it still true? measures with and without
 
 Advice is given where every cell that was measured wins, its whole 95 % interval above 1, from some
@@ -56,6 +59,10 @@ pub struct Args {
     /// Write drop-in files (sysctl.d, environment.d, systemd) into this folder
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     apply: Option<PathBuf>,
+    /// With --apply: a drop-in that starts this service under `ntcopy run`; a unit's name, or its
+    /// file's path
+    #[arg(long, value_name = "UNIT", requires = "apply")]
+    unit: Vec<String>,
     /// Measure the three most valuable pieces of advice anew, with and without
     #[arg(long)]
     check: bool,
@@ -77,6 +84,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
+    let services: Result<Vec<_>, _> = args.unit.iter().map(|name| unit::find(name)).collect();
+    let services = match services {
+        Ok(services) => services,
+        Err(why) => return Ok(not_available(&why)),
+    };
     let mut found = sources::read(&args.records)?;
     let target = match &args.other {
         Some(signature) => match sources::machine_of(&found, signature) {
@@ -95,7 +107,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             &check::How { quick: args.quick, json: args.json, out: args.out.clone() },
         );
     }
-    say(&args, &all, &target, &listed, folder)
+    if !args.unit.is_empty() && !dropins::has_run(&all) {
+        return Ok(not_available(
+            "no record says from which size on hinted sends pay here, so no unit is changed and \
+             nothing was written: ntcopy bench unix --kernel um --sockets 1,64 measures it",
+        ));
+    }
+    say(&args, &all, &target, &listed, folder, &services)
 }
 
 fn say(
@@ -104,8 +122,9 @@ fn say(
     target: &Target,
     sources: &[Source],
     folder: Option<apply::Folder>,
+    services: &[Service],
 ) -> anyhow::Result<ExitCode> {
-    let applied = folder.map(|folder| folder.write(all)).transpose()?;
+    let applied = folder.map(|folder| folder.write(all, services)).transpose()?;
     if args.json {
         let mut object = show::object(all, target, sources);
         if let Some(applied) = &applied {

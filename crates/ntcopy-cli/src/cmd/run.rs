@@ -165,6 +165,14 @@ impl Hinting {
     }
 }
 
+/// Why a program can't be hinted on any kernel.
+pub fn obstacle(program: &std::ffi::OsStr) -> Option<String> {
+    match Program::find(program) {
+        Ok(program) => program.obstacle(),
+        Err(missing) => Some(missing.to_string()),
+    }
+}
+
 /// Why nobody takes the hint on this kernel.
 fn kernel_obstacle(support: Support) -> Option<String> {
     (support == Support::None).then(|| match socket::other_series() {

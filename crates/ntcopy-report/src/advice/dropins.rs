@@ -1,5 +1,6 @@
 //! Drop-in files that carry advice, as text. Nothing is written here.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use ntcopy_record::advice::{Advice, Decision, Topic, Value};
@@ -24,11 +25,22 @@ pub const ALL: [&str; 3] = [SYSCTL, ENVIRONMENT, EXAMPLE];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropIn {
     /// Where it belongs, below the folder that was named.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     /// What is in it.
     pub text: String,
     /// What to do with it.
-    pub then: &'static str,
+    pub then: Cow<'static, str>,
+}
+
+/// A service of systemd's whose sends are to be hinted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Service {
+    /// The unit: `nginx.service`.
+    pub name: String,
+    /// What stands before the command in `ExecStart=`, such as `-`.
+    pub prefix: String,
+    /// The command, in systemd's own words.
+    pub command: String,
 }
 
 /// The files that the advice gives; a file without evidence is none. `others` is what
@@ -72,9 +84,9 @@ fn sysctl(all: &[Advice]) -> Option<DropIn> {
         }
     }
     any.then_some(DropIn {
-        path: SYSCTL,
+        path: SYSCTL.into(),
         text,
-        then: "copy it to /etc/sysctl.d, then: sysctl --system",
+        then: "copy it to /etc/sysctl.d, then: sysctl --system".into(),
     })
 }
 
@@ -94,17 +106,17 @@ fn environment(all: &[Advice], others: &str) -> Option<DropIn> {
     }
     text.push_str(&format!("GLIBC_TUNABLES={}\n", tunables(all, others)));
     Some(DropIn {
-        path: ENVIRONMENT,
+        path: ENVIRONMENT.into(),
         text,
         then: "copy it to ~/.config/environment.d (yours) or /etc/environment.d (everybody's); \
-               sessions that begin later have it. Services do not: see the example",
+               sessions that begin later have it. Services do not: see the example"
+            .into(),
     })
 }
 
 fn example(all: &[Advice], others: &str, program: &Path) -> Option<DropIn> {
     let with: Vec<&Advice> = all.iter().filter(has_tunable).collect();
-    let run =
-        all.iter().find(|advice| advice.topic == Topic::Run && advice.decision == Decision::Set);
+    let run = run(all);
     if with.is_empty() && run.is_none() {
         return None;
     }
@@ -121,8 +133,7 @@ fn example(all: &[Advice], others: &str, program: &Path) -> Option<DropIn> {
     }
     if let Some(run) = run {
         text.push_str(&comment(run));
-        let words = run.setting.as_deref().unwrap_or_default();
-        let command = words.trim_start_matches("ntcopy ").trim_end_matches(" -- PROGRAM");
+        let command = options(run);
         text.push_str(
             "# To hint the service's sends, take the # from both lines and put its own \
                        command in:\n",
@@ -134,11 +145,55 @@ fn example(all: &[Advice], others: &str, program: &Path) -> Option<DropIn> {
         ));
     }
     Some(DropIn {
-        path: EXAMPLE,
+        path: EXAMPLE.into(),
         text,
-        then: "copy it to /etc/systemd/system/SERVICE.service.d, then: systemctl daemon-reload and \
-               restart the service",
+        then:
+            "copy it to /etc/systemd/system/SERVICE.service.d, then: systemctl daemon-reload and \
+               restart the service"
+                .into(),
     })
+}
+
+/// The file by which a service is started under `ntcopy run`, with what the records say of it; none
+/// where they don't say that hinted sends pay.
+pub fn service(all: &[Advice], program: &Path, service: &Service) -> Option<DropIn> {
+    let advice = run(all)?;
+    let Service { name, prefix, command } = service;
+    let mut text = head(&format!(
+        "{name}, its large sends hinted; on a kernel without the flag it starts all the same."
+    ));
+    text.push_str("\n[Service]\n");
+    text.push_str(&comment(advice));
+    text.push_str(&format!(
+        "ExecStart=\nExecStart={prefix}{} {} --anyway -- {command}\n",
+        executable(program),
+        options(advice)
+    ));
+    Some(DropIn {
+        path: format!("systemd/system/{name}.d/60-ntcopy.conf").into(),
+        text,
+        then: format!(
+            "copy it to /etc/systemd/system/{name}.d, then: systemctl daemon-reload && systemctl \
+             restart {name}"
+        )
+        .into(),
+    })
+}
+
+/// Whether the records say that `ntcopy run` pays.
+pub fn has_run(all: &[Advice]) -> bool {
+    run(all).is_some()
+}
+
+/// What the records say of `ntcopy run`, if they say that it pays.
+fn run(all: &[Advice]) -> Option<&Advice> {
+    all.iter().find(|advice| advice.topic == Topic::Run && advice.decision == Decision::Set)
+}
+
+/// `run` and its options, as the advice has them.
+fn options(run: &Advice) -> &str {
+    let words = run.setting.as_deref().unwrap_or("ntcopy run -- PROGRAM");
+    words.trim_start_matches("ntcopy ").trim_end_matches(" -- PROGRAM")
 }
 
 /// A path as the first word of a command of systemd.service(5). One that it could not hold is the

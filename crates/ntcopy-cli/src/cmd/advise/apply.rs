@@ -1,5 +1,6 @@
 //! `--apply DIR`: drop-in files in a folder, and never in the system.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use ntcopy_record::advice::Advice;
 use ntcopy_record::durable;
-use ntcopy_report::advice::dropins::{self, DropIn, MARK};
+use ntcopy_report::advice::dropins::{self, DropIn, MARK, Service};
 
 use crate::cmd::{NOT_AVAILABLE, report};
 
@@ -27,7 +28,7 @@ pub struct Folder(PathBuf);
 /// What was written.
 pub struct Applied {
     /// Each file, and what to do with it.
-    pub written: Vec<(PathBuf, &'static str)>,
+    pub written: Vec<(PathBuf, Cow<'static, str>)>,
     /// Files of an earlier time that nothing stands behind any more.
     stale: Vec<PathBuf>,
 }
@@ -67,8 +68,15 @@ impl Folder {
     ///
     /// Before anything is written, where a file is somebody else's or its folder leads into the
     /// system; or where a file can't be written.
-    pub fn write(&self, all: &[Advice]) -> anyhow::Result<Applied> {
-        self.write_beside(all, &std::env::var("GLIBC_TUNABLES").unwrap_or_default())
+    pub fn write(&self, all: &[Advice], services: &[Service]) -> anyhow::Result<Applied> {
+        let others = std::env::var("GLIBC_TUNABLES").unwrap_or_default();
+        let program = program(std::env::current_exe());
+        let mut files = dropins::files(all, &others, &program);
+        if !services.is_empty() {
+            files.retain(|file| file.path != dropins::EXAMPLE);
+        }
+        files.extend(services.iter().filter_map(|one| dropins::service(all, &program, one)));
+        self.write_files(&files)
     }
 
     /// The same for machines whose `GLIBC_TUNABLES` hold `others` already.
@@ -77,16 +85,20 @@ impl Folder {
     ///
     /// As [`Folder::write`].
     pub fn write_beside(&self, all: &[Advice], others: &str) -> anyhow::Result<Applied> {
-        let files = dropins::files(all, others, &program(std::env::current_exe()));
-        for file in &files {
-            self.is_ours(file.path)?;
+        self.write_files(&dropins::files(all, others, &program(std::env::current_exe())))
+    }
+
+    fn write_files(&self, files: &[DropIn]) -> anyhow::Result<Applied> {
+        for file in files {
+            self.is_ours(&file.path)?;
         }
         let mut written = Vec::new();
-        for file in &files {
-            written.push((self.put(file)?, file.then));
+        for file in files {
+            written.push((self.put(file)?, file.then.clone()));
         }
-        let is_stale =
-            |path: &&str| files.iter().all(|file| file.path != *path) && self.0.join(path).exists();
+        let is_stale = |path: &&str| {
+            files.iter().all(|file| file.path != **path) && self.0.join(path).exists()
+        };
         let stale = dropins::ALL.iter().filter(|path| is_stale(path));
         Ok(Applied { written, stale: stale.map(|path| self.0.join(path)).collect() })
     }
@@ -113,7 +125,7 @@ impl Folder {
     }
 
     fn put(&self, file: &DropIn) -> anyhow::Result<PathBuf> {
-        let path = self.0.join(file.path);
+        let path = self.0.join(&*file.path);
         let context = || format!("cannot write {}", path.display());
         let folder = path.parent().unwrap_or(&self.0);
         durable::create_dir_all(folder).with_context(context)?;

@@ -1,5 +1,6 @@
 //! `ntcopy survey report`: reads a store's summaries, says what they come to by CPU model.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -106,7 +107,7 @@ fn select(analysis: &mut Analysis, wanted: &[String]) -> Result<(), String> {
 /// The drop-in files of one model, and what to do with each.
 struct Written {
     signature: String,
-    files: Vec<(PathBuf, &'static str)>,
+    files: Vec<(PathBuf, Cow<'static, str>)>,
 }
 
 /// The folder of a model, or the one that all of them lie in.
