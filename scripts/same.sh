@@ -35,8 +35,8 @@ programs() {
 # said PLACE: writes all that the programs there say into PLACE/said. The records are this tree's.
 said() {
 	place=$(cd "$1" && pwd)
-	rm -rf "${place:?}/said" "${place:?}/home"
-	mkdir -p "$place/said" "$place/home"
+	rm -rf "${place:?}/said"
+	mkdir -p "${place:?}/said"
 	# The same words on every command line: pages print theirs.
 	records=$(find bench/record packaging/abi -name record.jsonl -exec dirname {} + | sort)
 	cp "$place/ntcopy" out/same/ntcopy
@@ -49,7 +49,7 @@ said() {
 		mv out/same/page.html "$name.html"
 	done
 	before=
-	for folder in bench/record/*; do
+	for folder in $(folders); do
 		name=$place/said/$(basename "$folder")
 		out/same/ntcopy advise --records "$folder" --json >"$name.advice.json" || :
 		out/same/ntcopy advise --records "$folder" >"$name.advice" 2>&1 || :
@@ -68,14 +68,24 @@ said() {
 	for name in unix retention memcpy memset order pages http net pingpong; do
 		out/same/ntcopy bench "$name" --list >"$place/said/$name.defaults"
 	done
-	[ ! -e "$place/calls" ] || "$place/calls" "$place/said/calls"
-	rm -rf "${place:?}/home" out/same/ntcopy
+	[ ! -e "$place/calls" ] || NTCOPY_HARDWARE_COUNTERS=off "$place/calls" "$place/said/calls"
+	rm -rf out/same/home out/same/ntcopy
+}
+
+# folders: those with a machine's records, not what lies beside them.
+folders() {
+	find bench/record -mindepth 1 -maxdepth 1 -type d | sort
 }
 
 # surveyed PLACE
 surveyed() {
-	export HOME="$1/home" NTCOPY_SURVEY_STORE="$1/home/survey.sqlite"
-	out/same/ntcopy survey add bench/record/* 2>/dev/null >"$1/said/survey.added"
+	# The same place for both: it is printed.
+	home=$(pwd)/out/same/home
+	rm -rf "${home:?}"
+	mkdir -p "$home"
+	export HOME="$home" NTCOPY_SURVEY_STORE="$home/survey.sqlite"
+	# shellcheck disable=SC2046 # a list of folders
+	out/same/ntcopy survey add $(folders) 2>/dev/null >"$1/said/survey.added"
 	out/same/ntcopy survey report >"$1/said/survey"
 	out/same/ntcopy survey report --json >"$1/said/survey.json"
 	out/same/ntcopy survey report --out out/same/page.html

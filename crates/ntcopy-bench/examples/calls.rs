@@ -8,20 +8,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ntcopy_bench::experiment::bulk::Heat;
 use ntcopy_bench::experiment::retention::copies;
 use ntcopy_bench::experiment::{Family, http, memcpy, memset, net, order, pages, pingpong};
 use ntcopy_bench::experiment::{retention, unix};
 use ntcopy_bench::plan::bulk::Room;
 use ntcopy_bench::plan::{self, Cpus, retention_copies};
+use ntcopy_bench::run::Stop;
 use ntcopy_bench::run::script::{self, Kind, Script};
-use ntcopy_bench::run::{Fault, RigOptions, Stop};
-use ntcopy_bench::sample::{self, MeasureError, Outcome, Progress};
+use ntcopy_bench::sample::{Experiment as _, MeasureError, Options, Outcome, Progress};
 use ntcopy_record::Machine;
 
 /// Groups of each cell.
 const PAIRS: Option<u32> = Some(5);
 /// Of a driver with more calls than this, some go wrong.
-const MOST_CALLS: u64 = 150;
+const MOST_CALLS: u64 = 60;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
@@ -80,28 +81,19 @@ fn once(text: &mut String, script: Option<Script>, spoil: bool, measure: Measure
     calls
 }
 
-fn options(out: PathBuf, spoil: bool) -> sample::Options {
-    sample::Options {
+fn options(out: PathBuf, spoil: bool, not_a_timing: Option<&str>) -> Options {
+    Options {
         out: Some(out),
         command: vec!["ntcopy".to_owned(), "bench".to_owned()],
-        not_a_timing: None,
-        rig: RigOptions {
-            reader_args: vec![],
-            patience: Duration::from_secs(1),
-            fault: spoil.then_some(Fault::WrongByte),
-        },
-    }
-}
-
-fn bulk_options(out: PathBuf, spoil: bool) -> sample::bulk::Options {
-    sample::bulk::Options {
-        out: Some(out),
-        command: vec!["ntcopy".to_owned(), "bench".to_owned()],
-        not_a_timing: Some("it is a fake".to_owned()),
+        not_a_timing: not_a_timing.map(str::to_owned),
         worker_args: vec![],
         patience: Duration::from_secs(1),
         spoil,
     }
+}
+
+fn bulk_options(out: PathBuf, spoil: bool) -> Options {
+    options(out, spoil, Some("it is a fake"))
 }
 
 fn sends(folder: &Path) {
@@ -124,7 +116,7 @@ fn sends(folder: &Path) {
     ] {
         let plan = plan.expect("a plan");
         every_way(folder, name, &|out, stop, spoil| {
-            sample::measure(&plan, machine("um"), &options(out, spoil), stop, &mut none())
+            plan.measure(machine("um"), &options(out, spoil, None), stop, &mut none())
         });
     }
 }
@@ -133,8 +125,10 @@ fn copies_and_fills(folder: &Path) {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let copy = memcpy::Settings {
         peers: words(&["libc", "ours", "libc-tuned", "libpmem2", "avx2-nt"]),
-        size_bytes: vec![4 * KIB, MIB],
-        threads: vec![1, 2],
+        size_bytes: vec![4 * KIB],
+        source: vec![Heat::Hot],
+        destination: vec![Heat::Hot, Heat::Cold],
+        threads: vec![1],
         pairs: PAIRS,
         quick: true,
         ..memcpy::Settings::default()
@@ -158,7 +152,7 @@ fn copies_and_fills(folder: &Path) {
         let plan = plan.unwrap_or_else(|error| panic!("{name}: {error}"));
         every_way(folder, name, &|out, stop, spoil| {
             let options = bulk_options(out, spoil);
-            sample::bulk::measure(&plan, machine("host"), &options, stop, &mut Progress::none())
+            plan.measure(machine("host"), &options, stop, &mut Progress::none())
         });
     }
 }
@@ -180,9 +174,9 @@ fn retention_of_copies(folder: &Path) {
     };
     let plan = retention_copies::plan(&settings, &here).expect("a plan");
     every_way(folder, "retention-copies", &|out, stop, spoil| {
-        let options = options(out, spoil);
+        let options = options(out, spoil, None);
         let progress = &mut Progress::none();
-        sample::retention::measure(&plan, machine("host"), &options, stop, progress)
+        plan.measure(machine("host"), &options, stop, progress)
     });
 }
 
@@ -197,7 +191,7 @@ fn forks(folder: &Path) {
     for (name, kind) in [("fork", "um"), ("fork-host", "host")] {
         every_way(folder, name, &|out, stop, spoil| {
             let options = bulk_options(out, spoil);
-            sample::fork::measure(&plan, machine(kind), &options, stop, &mut Progress::none())
+            plan.measure(machine(kind), &options, stop, &mut Progress::none())
         });
     }
 }
@@ -217,7 +211,7 @@ fn messages(folder: &Path) {
     let plan = plan::net::plan(&settings, &cpus()).expect("a plan");
     every_way(folder, "net", &|out, stop, spoil| {
         let options = bulk_options(out, spoil);
-        sample::net::measure(&plan, machine("host"), &options, stop, &mut Progress::none())
+        plan.measure(machine("host"), &options, stop, &mut Progress::none())
     });
     let settings = pingpong::Settings {
         families: vec![Family::Tcp, Family::Udp],
@@ -229,7 +223,7 @@ fn messages(folder: &Path) {
     let plan = plan::pingpong::plan(&settings, &cpus()).expect("a plan");
     every_way(folder, "pingpong", &|out, stop, spoil| {
         let options = bulk_options(out, spoil);
-        sample::pingpong::measure(&plan, machine("host"), &options, stop, &mut Progress::none())
+        plan.measure(machine("host"), &options, stop, &mut Progress::none())
     });
 }
 
@@ -238,7 +232,7 @@ fn requests(folder: &Path) {
         object_bytes: vec![64 * KIB, MIB],
         connections: vec![4],
         dataset_bytes: vec![64 * MIB],
-        modes: http::HttpMode::ALL.to_vec(),
+        modes: vec![http::HttpMode::Nt, http::HttpMode::Adaptive],
         pairs: PAIRS,
         quick: true,
         ..http::Settings::default()
@@ -256,7 +250,7 @@ fn requests(folder: &Path) {
         let plan = plan.unwrap_or_else(|error| panic!("{name}: {error}"));
         every_way(folder, name, &|out, stop, spoil| {
             let options = bulk_options(out, spoil);
-            sample::http::measure(&plan, machine("host"), &options, stop, &mut Progress::none())
+            plan.measure(machine("host"), &options, stop, &mut Progress::none())
         });
     }
 }

@@ -16,7 +16,7 @@ use ntcopy_kernel::module::{self, ModuleBuild};
 use ntcopy_kernel::{Boot, BuildOptions, Built, Error, Kind, progress};
 
 use crate::machine::{FACTS_VARIABLE, HostFacts, KEY_VARIABLE, KIND_VARIABLE};
-pub use needs::Needs;
+pub use needs::{Bootable, Needs};
 pub use ntcopy_kernel::Error as GuestError;
 
 /// Memory of the kernel beside what the plan needs: the kernel itself, the
@@ -208,7 +208,7 @@ mod tests {
             kernel: Kind::Um,
             kernel_cpus: 1,
             pin: None,
-            needs: Needs::of(&plan(&rounds())),
+            needs: plan(&rounds()).needs(),
             place: "/records/a b".into(),
             args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),
             command: vec![],
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn memory_covers_data_set_flight_and_pattern() {
-        let bytes = mem_bytes(&Needs::of(&plan(&rounds())));
+        let bytes = mem_bytes(&plan(&rounds()).needs());
         assert!(bytes >= (256 + 2 * 128 + 256) << 20, "{bytes}");
         assert_eq!(bytes % STEP_BYTES, 0);
     }

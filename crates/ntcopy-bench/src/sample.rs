@@ -1,41 +1,29 @@
 //! Measuring a plan: verify, warm up, interleave, write each sample as it is taken.
 //!
-//! Only this stage writes records.
+//! Only this stage writes records. One driver (`driver`) opens the record, goes from cell to cell
+//! and interleaves the modes; each experiment says how its lanes are made ready, what a sample of
+//! one is, and what becomes of a lane that failed.
 
-pub mod bulk;
-mod cell;
-pub mod fork;
-pub mod http;
-pub mod net;
-pub mod pingpong;
+mod bulk;
+mod driver;
+mod fork;
+mod http;
+mod net;
+mod pingpong;
 mod progress;
-pub mod retention;
+mod retention;
+mod unix;
 mod write;
 
 use std::path::{Path, PathBuf};
 
-use ntcopy_record::{End, FORMAT, Header, Line, Machine, Unavailable};
 use sha2::{Digest, Sha256};
 
-use crate::experiment::Mode;
-use crate::plan::Plan;
-use crate::run::{self, Failure, RigOptions, Stop, unix_now_ns};
+use crate::run::{Failure, unix_now_ns};
 
+pub use driver::{Experiment, Options};
 pub use progress::Progress;
 pub use write::{WriteError, Writer};
-
-/// How a plan is measured.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The record's directory; none: [`default_place`].
-    pub out: Option<PathBuf>,
-    /// The command line to put into the record.
-    pub command: Vec<String>,
-    /// Why the results will not be timings, if so.
-    pub not_a_timing: Option<String>,
-    /// How the processes are set up.
-    pub rig: RigOptions,
-}
 
 /// What became of the measurement; the figures are in the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,88 +43,6 @@ pub enum MeasureError {
     /// The measurement could not begin.
     #[error(transparent)]
     Start(Failure),
-}
-
-/// Measures the plan and writes the record.
-///
-/// What goes wrong in a cell becomes an error row and the rest is measured. A
-/// signal ends the measurement early; what was measured stays.
-///
-/// # Errors
-///
-/// When nothing could be begun, or the record could not be written.
-pub fn measure(
-    plan: &Plan,
-    machine: Machine,
-    options: &Options,
-    stop: &Stop,
-    progress: &mut Progress,
-) -> Result<Outcome, MeasureError> {
-    run::preflight(plan).map_err(MeasureError::Start)?;
-    let (modes, missing) = available(&plan.modes).map_err(MeasureError::Start)?;
-    let header = header(plan, options);
-    let place = match &options.out {
-        Some(out) => out.clone(),
-        None => default_place(&header.id).ok_or(WriteError::NoHome)?,
-    };
-    let mut writer = Writer::create(&place)?;
-    writer.line(&Line::Header(header))?;
-    writer.line(&Line::Machine(machine))?;
-    for line in missing {
-        writer.line(&Line::Unavailable(line))?;
-    }
-    let plan = Plan { modes, ..plan.clone() };
-    progress.begin(plan.samples());
-    let mut stopped = None;
-    let mut memory = None;
-    for number in 0..plan.cells.len() {
-        let family = plan.cells[number].family;
-        if let Some(why) = run::family_unavailable(family).map_err(MeasureError::Start)? {
-            cell::unavailable(&plan, number, &why, &mut writer)?;
-            continue;
-        }
-        match cell::measure(&plan, number, options, &mut memory, stop, &mut writer, progress)? {
-            cell::Ended::Done => {}
-            cell::Ended::Stopped(signal) => {
-                stopped = Some(signal);
-                break;
-            }
-        }
-    }
-    progress.end();
-    if stopped.is_none() {
-        let end = End { samples: writer.samples(), ended_unix_ns: unix_now_ns() };
-        writer.line(&Line::End(end))?;
-    }
-    Ok(Outcome { place, stopped })
-}
-
-/// The modes that this kernel has, and lines for those that it has not.
-fn available(modes: &[Mode]) -> Result<(Vec<Mode>, Vec<Unavailable>), Failure> {
-    let (mut here, mut missing) = (Vec::new(), Vec::new());
-    for mode in modes {
-        match run::unavailable(*mode)? {
-            None => here.push(*mode),
-            Some(why) => {
-                missing.push(Unavailable { mode: mode.to_string(), why, cell: None });
-            }
-        }
-    }
-    Ok((here, missing))
-}
-
-fn header(plan: &Plan, options: &Options) -> Header {
-    let started_unix_ns = unix_now_ns();
-    Header {
-        format: FORMAT,
-        id: id(plan.experiment, started_unix_ns, &options.command),
-        experiment: plan.experiment.to_owned(),
-        command: options.command.clone(),
-        ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ns,
-        baseline: plan.baseline().to_string(),
-        not_a_timing: options.not_a_timing.clone(),
-    }
 }
 
 /// `<date>-<time>-<experiment>-<eight hex digits>`, in UTC.
@@ -177,7 +83,7 @@ pub fn default_place(id: &str) -> Option<PathBuf> {
     Some(data.join("ntcopy/records").join(id))
 }
 
-/// A new record's id for an experiment, as [`measure`] would make it.
+/// A new record's id for an experiment, as a measurement would make it.
 #[must_use]
 pub fn new_id(experiment: &str, command: &[String]) -> String {
     id(experiment, unix_now_ns(), command)

@@ -1,5 +1,5 @@
-//! From a machine's records to what to set on it. Pure functions of records and of what the
-//! machine has set now.
+//! What to set on a machine, by its records. Pure functions of records and of what the machine
+//! has set now.
 //!
 //! Advice is given where the figures carry it and nowhere else: a setting is recommended from the
 //! size on from which *every* cell that was measured wins, its whole interval above 1. Where none
@@ -27,9 +27,9 @@ pub use tunables::{Tunable, Tunables};
 /// What a piece of advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
-    /// From which size glibc's memcpy is non-temporal.
+    /// The size from which glibc's memcpy is non-temporal.
     MemcpyThreshold,
-    /// From which size glibc's memset is.
+    /// The size from which glibc's memset is.
     MemsetThreshold,
     /// `net.core.ntcopy`: what becomes of hints.
     HintSysctl,
@@ -39,7 +39,7 @@ pub enum Topic {
     NocacheCopy,
     /// `ntcopy run --min-bytes`.
     Run,
-    /// The library's copies into memory that nobody reads soon.
+    /// The library's copies into memory that is not read soon.
     Copies,
     /// The library's copies into a buffer that is used again and again.
     CopiesInUse,
@@ -206,9 +206,9 @@ pub struct ProfileFacts {
     pub place: String,
     /// The day that it was measured.
     pub date: String,
-    /// Copies are non-temporal from so many bytes on; none: never.
+    /// Bytes from which copies are non-temporal; none: never.
     pub copy_from_bytes: Option<u64>,
-    /// Fills are.
+    /// Bytes from which fills are.
     pub fill_from_bytes: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! From samples to ratios with intervals. Pure functions of records.
+//! Turns samples into ratios with intervals. Pure functions of records.
 //!
 //! A ratio is taken inside an interleaved group (throughput of the mode over
 //! throughput of the baseline, measured moments apart), so that a drift of the

@@ -1,4 +1,4 @@
-//! From results to plain sentences. Pure functions of records.
+//! Turns results into plain sentences. Pure functions of records.
 
 mod bulk;
 mod crossover;

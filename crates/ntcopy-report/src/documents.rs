@@ -21,6 +21,8 @@ use index::Index;
 
 /// Where the index lies, relative to the repository.
 pub const INDEX: &str = "bench/record/INDEX.toml";
+/// What tells a generated file from one that is written by hand.
+const GENERATED: &str = "Generated from bench/record/INDEX.toml by make docs; do not edit.";
 /// Where the pages go.
 const RESULTS: &str = "docs/results";
 /// Folders whose Markdown may have figures in it, besides the root's.
@@ -108,7 +110,7 @@ pub fn left_over(root: &Path, files: &BTreeMap<PathBuf, String>) -> Result<Vec<P
     let names = inside(&root.join(RESULTS))?;
     let is_ours = |path: &PathBuf| {
         let text = fs::read_to_string(path).unwrap_or_default();
-        text.contains(results::GENERATED)
+        text.contains(GENERATED)
     };
     let relative = |path: PathBuf| path.strip_prefix(root).map(Path::to_path_buf).ok();
     let old = names.into_iter().filter(is_ours).filter_map(relative);

@@ -7,10 +7,11 @@ use crate::plan::http::{HttpPlan, Times};
 use crate::plan::net::NetPlan;
 use crate::plan::pingpong::PingPongPlan;
 use crate::plan::{self, Plan, Sysctl};
+use crate::sample::Experiment;
 
 /// Time for everything but the samples, before a kernel counts as hung.
 const OVERHEAD: Duration = Duration::from_secs(600);
-/// So many times its planned length a sample may take, checks and warm-up included.
+/// A sample may take this many times its planned length, checks and warm-up included.
 const SAMPLE_FACTOR: u32 = 30;
 
 /// What the plan of an experiment needs of a kernel.
@@ -27,73 +28,77 @@ pub struct Needs {
     pub longest: Option<Duration>,
 }
 
-impl Needs {
-    /// Those of an experiment with sends.
-    #[must_use]
-    pub fn of(plan: &Plan) -> Needs {
-        Needs {
-            samples: plan.samples(),
-            memory_bytes: plan.memory_bytes(),
-            sysctls: plan::sysctls(plan),
-            longest: longest(plan),
-        }
-    }
+/// An experiment that can be measured in a booted kernel.
+pub trait Bootable: Experiment {
+    /// What the kernel has to have.
+    fn needs(&self) -> Needs;
+}
 
-    /// Those of clients, proxies and backends.
-    #[must_use]
-    pub fn of_http(plan: &HttpPlan) -> Needs {
-        let forms = plan.cells.iter().map(|cell| plan.times(cell.form));
-        let width = usize::try_from(plan.width(plan.ways.len())).unwrap_or(usize::MAX);
-        let longest = of_load(forms, plan.pairs, width);
+impl Bootable for Plan {
+    fn needs(&self) -> Needs {
         Needs {
-            samples: plan.samples(),
-            memory_bytes: plan.memory_bytes(),
-            sysctls: plan.sysctls(),
-            longest: Some(longest),
-        }
-    }
-
-    /// Those of a client and a server with requests and responses.
-    #[must_use]
-    pub fn of_net(plan: &NetPlan) -> Needs {
-        let forms = plan.cells.iter().map(|cell| plan.times(cell.form));
-        let longest = of_load(forms, plan.pairs, plan.modes.len());
-        Needs {
-            samples: plan.samples(),
-            memory_bytes: plan.memory_bytes(),
-            sysctls: plan.sysctls(),
-            longest: Some(longest),
-        }
-    }
-
-    /// Those of a client and a server with one message.
-    #[must_use]
-    pub fn of_pingpong(plan: &PingPongPlan) -> Needs {
-        let samples = u32::try_from(plan.samples()).unwrap_or(u32::MAX);
-        let sample = plan.sample + plan.warm_up;
-        Needs {
-            samples: plan.samples(),
-            memory_bytes: plan.memory_bytes(),
-            sysctls: Vec::new(),
-            longest: Some(OVERHEAD + sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR)),
-        }
-    }
-
-    /// Those of loops of forks.
-    #[must_use]
-    pub fn of_forks(plan: &ForkPlan) -> Needs {
-        let samples = u32::try_from(plan.samples()).unwrap_or(u32::MAX);
-        let sample = plan.sample + plan.warm_up;
-        Needs {
-            samples: plan.samples(),
-            memory_bytes: plan.memory_bytes(),
-            sysctls: Vec::new(),
-            longest: Some(OVERHEAD + sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR)),
+            samples: self.samples(),
+            memory_bytes: self.memory_bytes(),
+            sysctls: plan::sysctls(self),
+            longest: longest(self),
         }
     }
 }
 
-/// How long the samples of clients may take: in each cell so many groups of so many modes.
+impl Bootable for HttpPlan {
+    fn needs(&self) -> Needs {
+        let forms = self.cells.iter().map(|cell| self.times(cell.form));
+        let width = usize::try_from(self.width(self.ways.len())).unwrap_or(usize::MAX);
+        Needs {
+            samples: self.samples(),
+            memory_bytes: self.memory_bytes(),
+            sysctls: self.sysctls(),
+            longest: Some(of_load(forms, self.pairs, width)),
+        }
+    }
+}
+
+impl Bootable for NetPlan {
+    fn needs(&self) -> Needs {
+        let forms = self.cells.iter().map(|cell| self.times(cell.form));
+        Needs {
+            samples: self.samples(),
+            memory_bytes: self.memory_bytes(),
+            sysctls: self.sysctls(),
+            longest: Some(of_load(forms, self.pairs, self.modes.len())),
+        }
+    }
+}
+
+impl Bootable for PingPongPlan {
+    fn needs(&self) -> Needs {
+        Needs {
+            samples: self.samples(),
+            memory_bytes: self.memory_bytes(),
+            sysctls: Vec::new(),
+            longest: Some(of_samples(self.samples(), self.sample + self.warm_up)),
+        }
+    }
+}
+
+impl Bootable for ForkPlan {
+    fn needs(&self) -> Needs {
+        Needs {
+            samples: self.samples(),
+            memory_bytes: self.memory_bytes(),
+            sysctls: Vec::new(),
+            longest: Some(of_samples(self.samples(), self.sample + self.warm_up)),
+        }
+    }
+}
+
+/// How long samples of one length may take.
+fn of_samples(samples: u64, sample: Duration) -> Duration {
+    let samples = u32::try_from(samples).unwrap_or(u32::MAX);
+    OVERHEAD + sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR)
+}
+
+/// How long the samples of clients may take: in each cell, `pairs` groups of `modes` samples.
 fn of_load(cells: impl Iterator<Item = Times>, pairs: u32, modes: usize) -> Duration {
     let samples = pairs.saturating_mul(u32::try_from(modes).unwrap_or(1));
     let sample = |times: Times| times.sample + times.warm_up;

@@ -101,6 +101,12 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether a byte was wrong, the one failure that no rerun excuses.
+    #[must_use]
+    pub fn is_wrong_byte(&self) -> bool {
+        matches!(self, Failure::WrongByte { .. } | Failure::WrongCopy { .. })
+    }
+
     /// Names what was being done when the system refused.
     pub fn os(doing: impl Into<String>) -> impl FnOnce(Errno) -> Failure {
         move |errno| Failure::Os { doing: doing.into(), errno }

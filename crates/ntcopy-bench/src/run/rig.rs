@@ -29,7 +29,7 @@ pub struct Rig {
     pub(super) stop: Stop,
     /// The victim's, once there is one.
     pub(super) hot_set: Option<HotSet>,
-    /// Of this thread and, since it was opened before, of the reader.
+    /// Counts this thread and, since it was opened before it, the reader.
     pub(super) hardware: Hardware,
     /// What the sockets' SO_NTCOPY is.
     setting: Setting,
@@ -188,7 +188,7 @@ impl Rig {
         let total = buffer.len();
         let seed = u64::from(mode as u8) << 32 | 2;
         buffer.fill(0..total, seed, 0);
-        // Of several senders another one has the fault.
+        // With several senders, another one has the fault.
         if self.fault == Some(Fault::WrongByte) && self.others.is_empty() {
             buffer.spoil(total - 1);
         }

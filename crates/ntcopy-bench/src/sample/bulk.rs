@@ -2,34 +2,14 @@
 
 mod cell;
 
-use std::path::PathBuf;
-use std::time::Duration;
+use ntcopy_record::Machine;
 
-use ntcopy_record::{Cell, End, FORMAT, Header, Line, Machine, Unavailable};
-
-use super::WriteError;
-use super::{MeasureError, Outcome, Progress, Writer, default_place, id};
+use super::driver::{Experiment, Halt, Options, Recording, index};
+use super::{MeasureError, Outcome, Progress};
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::BulkPlan;
 use crate::run::bulk::{Setup, Worker, page_way_unavailable};
-use crate::run::{Failure, Stop, unix_now_ns};
-
-/// How a plan is measured.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The record's directory; none: [`default_place`].
-    pub out: Option<PathBuf>,
-    /// The command line to put into the record.
-    pub command: Vec<String>,
-    /// Why the results will not be timings, if so.
-    pub not_a_timing: Option<String>,
-    /// The arguments of this program that lead to the worker.
-    pub worker_args: Vec<String>,
-    /// How long the worker may take for an answer.
-    pub patience: Duration,
-    /// Make a byte wrong, to see that it is noticed: for tests.
-    pub spoil: bool,
-}
+use crate::run::{Failure, Stop};
 
 /// The processes that do the work.
 struct Workers {
@@ -38,62 +18,55 @@ struct Workers {
     tuned: Result<Worker, String>,
 }
 
-/// Measures the plan and writes the record.
-///
-/// What goes wrong in a cell becomes an error row and the rest is measured. A
-/// signal ends the measurement early; what was measured stays.
-///
-/// # Errors
-///
-/// When nothing could be begun, or the record could not be written.
-pub fn measure(
-    plan: &BulkPlan,
-    machine: Machine,
-    options: &Options,
-    stop: &Stop,
-    progress: &mut Progress,
-) -> Result<Outcome, MeasureError> {
-    let header = header(plan.experiment, plan.baseline().to_string(), options);
-    let place = match &options.out {
-        Some(out) => out.clone(),
-        None => default_place(&header.id).ok_or(WriteError::NoHome)?,
-    };
-    let mut writer = Writer::create(&place)?;
-    writer.line(&Line::Header(header))?;
-    writer.line(&Line::Machine(machine))?;
-    progress.begin(plan.samples());
-    progress.at("filling the memory", 0);
-    let mut workers = start(plan, options, stop).map_err(MeasureError::Start)?;
-    let missing: Vec<(Way, String)> =
-        plan.ways.iter().filter_map(|way| Some((*way, missing(*way, plan, &workers)?))).collect();
-    for (way, why) in &missing {
-        let (mode, why) = (way.to_string(), why.clone());
-        writer.line(&Line::Unavailable(Unavailable { mode, why, cell: None }))?;
+impl Experiment for BulkPlan {
+    fn name(&self) -> &'static str {
+        self.experiment
     }
-    let here = |way: &Way| missing.iter().all(|(other, _)| other != way);
-    let ways = plan.ways.iter().copied().filter(here).collect();
-    let plan = BulkPlan { ways, ..plan.clone() };
-    let mut done = 0;
-    let mut stopped = None;
-    for number in 0..plan.cells.len() {
-        if plan.cells[number].left_out.is_some() {
-            leave_out(&plan, number, &mut writer)?;
-            continue;
+
+    fn baseline(&self) -> String {
+        BulkPlan::baseline(self).to_string()
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let left_out: Vec<&str> =
+            self.cells.iter().filter_map(|cell| cell.left_out.as_deref()).collect();
+        let (count, all) = (left_out.len(), self.cells.len());
+        let caveat =
+            |why: &&str| format!("{count} of {all} cells are left out; the first one {why}");
+        left_out.first().map(caveat).into_iter().collect()
+    }
+
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        recording.expect(self.samples());
+        recording.at("filling the memory", 0);
+        let mut workers = start(self, options, stop).map_err(MeasureError::Start)?;
+        let missing = |way: &Way| Some((*way, missing(*way, self, &workers)?));
+        let missing: Vec<(Way, String)> = self.ways.iter().filter_map(missing).collect();
+        for (way, why) in &missing {
+            recording.unavailable(way, why, None)?;
         }
-        let ended =
-            cell::measure(&plan, number, options, &mut workers, stop, &mut writer, progress, done)?;
-        done += u64::from(plan.pairs) * plan.ways.len() as u64;
-        if let cell::Ended::Stopped(signal) = ended {
-            stopped = Some(signal);
-            break;
-        }
+        let here = |way: &Way| missing.iter().all(|(other, _)| other != way);
+        let ways = self.ways.iter().copied().filter(here).collect();
+        let plan = BulkPlan { ways, ..self.clone() };
+        let mut done = 0;
+        let halted = recording.cells(0..plan.cells.len(), |recording, number| {
+            if plan.cells[number].left_out.is_some() {
+                return leave_out(&plan, number, recording);
+            }
+            let before = done;
+            done += u64::from(plan.pairs) * plan.ways.len() as u64;
+            let spoil = options.spoil;
+            cell::measure(&plan, index(number), spoil, &mut workers, before, recording)
+        })?;
+        recording.end(stop.signal().filter(|_| halted))
     }
-    progress.end();
-    if stopped.is_none() {
-        let end = End { samples: writer.samples(), ended_unix_ns: unix_now_ns() };
-        writer.line(&Line::End(end))?;
-    }
-    Ok(Outcome { place, stopped })
 }
 
 fn start(plan: &BulkPlan, options: &Options, stop: &Stop) -> Result<Workers, Failure> {
@@ -145,28 +118,13 @@ fn missing(way: Way, plan: &BulkPlan, workers: &Workers) -> Option<String> {
 }
 
 /// Writes that a cell was not measured.
-fn leave_out(plan: &BulkPlan, number: usize, writer: &mut Writer) -> Result<(), WriteError> {
+fn leave_out(plan: &BulkPlan, number: usize, recording: &mut Recording<'_>) -> Result<(), Halt> {
     let cell = &plan.cells[number];
-    let number = u32::try_from(number).unwrap_or(u32::MAX);
-    writer.line(&Line::Cell(Cell { cell: number, params: cell.params(plan) }))?;
+    let number = index(number);
+    recording.cell(number, cell.params(plan))?;
     let why = cell.left_out.clone().unwrap_or_default();
-    plan.ways.iter().try_for_each(|way| {
-        let line = Unavailable { mode: way.to_string(), why: why.clone(), cell: Some(number) };
-        writer.line(&Line::Unavailable(line))
-    })
-}
-
-/// The first line of a record that begins now.
-pub(super) fn header(experiment: &str, baseline: String, options: &Options) -> Header {
-    let started_unix_ns = unix_now_ns();
-    Header {
-        format: FORMAT,
-        id: id(experiment, started_unix_ns, &options.command),
-        experiment: experiment.to_owned(),
-        command: options.command.clone(),
-        ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ns,
-        baseline,
-        not_a_timing: options.not_a_timing.clone(),
+    for way in &plan.ways {
+        recording.unavailable(way, why.as_str(), Some(number))?;
     }
+    Ok(())
 }

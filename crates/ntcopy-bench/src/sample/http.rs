@@ -2,13 +2,14 @@
 
 mod cell;
 
+use std::ops::Range;
 use std::path::Path;
 
-use ntcopy_record::{Cell, Line, Machine, RunError, Unavailable};
+use ntcopy_record::Machine;
 
-use super::bulk::Options;
-use super::net::{begin, end};
-use super::{MeasureError, Outcome, Progress, WriteError, Writer};
+use super::driver::{Available, Experiment, Halt, Options, Recording, index};
+use super::net::in_this_namespace;
+use super::{MeasureError, Outcome, Progress};
 use crate::experiment::http::{Scheme, Stack, Way};
 use crate::plan::http::{HttpCell, HttpForm, HttpPlan};
 use crate::run::http::{
@@ -35,6 +36,7 @@ struct Served<'a> {
     certificate: Option<Certificate>,
 }
 
+/// What all cells share.
 struct Bench<'a> {
     plan: &'a HttpPlan,
     options: &'a Options,
@@ -50,74 +52,74 @@ struct Bench<'a> {
     baseline_rate: Option<u64>,
 }
 
-/// Measures the plan and writes the record.
-///
-/// What goes wrong in a cell becomes an error row and the rest is measured. A
-/// signal ends the measurement early; what was measured stays. The daemons end
-/// in either case, and their folder goes.
-///
-/// # Errors
-///
-/// When nothing could be begun, or the record could not be written.
-pub fn measure(
-    plan: &HttpPlan,
-    machine: Machine,
-    options: &Options,
-    stop: &Stop,
-    progress: &mut Progress,
-) -> Result<Outcome, MeasureError> {
-    let open_files = http::allow_files(plan).map_err(MeasureError::Start)?;
-    let (ways, missing) = available(plan).map_err(MeasureError::Start)?;
-    http::place_client(plan).map_err(MeasureError::Start)?;
-    let links = Links::make(plan, &ways).map_err(MeasureError::Start)?;
-    let victim = plan.hot_set.as_ref().map(Victim::new).transpose().map_err(MeasureError::Start)?;
-    let names = (plan.experiment(), plan.baseline());
-    let (place, mut writer) = begin(names, machine, missing, options)?;
-    progress.begin(plan.cells.len() as u64 * u64::from(plan.pairs) * plan.width(ways.len()));
-    let events = Events::open();
-    let baseline_rate = None;
-    let mut bench = Bench { plan, options, stop, open_files, links, victim, events, baseline_rate };
-    let mut number = 0;
-    while let Some(first) = plan.cells.get(number) {
-        let alike = plan.cells[number..].iter().take_while(|cell| cell.has_data_of(first)).count();
-        match bench.group(number..number + alike, &ways, &mut writer, progress) {
-            Ok(()) => {}
-            Err(Halt::Stopped) => break,
-            Err(Halt::Write(error)) => return Err(error.into()),
-            Err(Halt::Start(failure)) => return Err(MeasureError::Start(failure)),
+impl Experiment for HttpPlan {
+    fn name(&self) -> &'static str {
+        self.experiment()
+    }
+
+    fn baseline(&self) -> String {
+        HttpPlan::baseline(self)
+    }
+
+    /// The daemons end in any case, and their folder goes.
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        let start = MeasureError::Start;
+        let open_files = http::allow_files(self).map_err(start)?;
+        let (ways, missing) = available(self).map_err(start)?;
+        http::place_client(self).map_err(start)?;
+        let links = Links::make(self, &ways).map_err(start)?;
+        let victim = self.hot_set.as_ref().map(Victim::new).transpose().map_err(start)?;
+        let machine = in_this_namespace(machine);
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        for (mode, why) in missing {
+            recording.unavailable(mode, why, None)?;
         }
-        number += alike;
+        recording.expect(self.cells.len() as u64 * self.samples_of_a_cell(&ways));
+        let mut bench = Bench {
+            plan: self,
+            options,
+            stop,
+            open_files,
+            links,
+            victim,
+            events: Events::open(),
+            baseline_rate: None,
+        };
+        // Cells that follow each other and have the same data share it.
+        let is_first = |number: &usize| {
+            *number == 0 || !self.cells[*number].has_data_of(&self.cells[*number - 1])
+        };
+        let firsts: Vec<usize> = (0..self.cells.len()).filter(is_first).collect();
+        recording.cells(firsts.iter().copied(), |recording, first| {
+            let next = firsts.iter().copied().find(|other| *other > first);
+            bench.group(first..next.unwrap_or(self.cells.len()), &ways, recording)
+        })?;
+        recording.end(stop.signal())
     }
-    progress.end();
-    end(place, writer, stop)
 }
 
-/// Why a group of cells cannot go on at all.
-enum Halt {
-    /// A signal came; it is in [`Stop`].
-    Stopped,
-    Write(WriteError),
-    /// Not even the data set could be made.
-    Start(Failure),
-}
-
-impl From<WriteError> for Halt {
-    fn from(error: WriteError) -> Self {
-        Halt::Write(error)
+impl HttpPlan {
+    /// Samples of a cell with these ways.
+    fn samples_of_a_cell(&self, ways: &[Way]) -> u64 {
+        u64::from(self.pairs) * self.width(ways.len())
     }
 }
 
-/// The ways that can be had here, and lines for those that can't.
-fn available(plan: &HttpPlan) -> Result<(Vec<Way>, Vec<Unavailable>), Failure> {
+/// The ways that can be had here, and those that can't, with the reason.
+fn available(plan: &HttpPlan) -> Result<Available<Way, String>, Failure> {
     let (mut here, mut missing) = (Vec::new(), Vec::new());
     for way in &plan.ways {
         match http::unavailable(*way, plan.scheme)? {
             None => here.push(*way),
             // Without what all are compared with there is nothing to measure.
             Some(why) if plan.ways.first() == Some(way) => return Err(Failure::Limit(why)),
-            Some(why) => {
-                missing.push(Unavailable { mode: plan.name(*way), why, cell: None });
-            }
+            Some(why) => missing.push((plan.name(*way), why)),
         }
     }
     Ok((here, missing))
@@ -127,13 +129,13 @@ impl Bench<'_> {
     /// Cells that share a data set.
     fn group(
         &mut self,
-        cells: std::ops::Range<usize>,
+        cells: Range<usize>,
         ways: &[Way],
-        writer: &mut Writer,
-        progress: &mut Progress,
+        recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         let first = &self.plan.cells[cells.start];
-        progress.at("making the data set", self.done(cells.start, ways));
+        let done = cells.start as u64 * self.plan.samples_of_a_cell(ways);
+        recording.at("making the data set", done);
         let scratch =
             Scratch::new(self.plan.data_bytes(first)).map_err(|failure| self.halt(failure))?;
         let stacks: Vec<Stack> = ways.iter().map(|way| way.stack).collect();
@@ -146,15 +148,9 @@ impl Bench<'_> {
         };
         let served = Served { ways, scratch: &scratch, data: &data, certificate };
         for number in cells.clone() {
-            let is_first = number == cells.start;
-            self.cell(number, is_first, &served, writer, progress)?;
+            self.cell(number, number == cells.start, &served, recording)?;
         }
         Ok(())
-    }
-
-    /// Samples of the cells before this one.
-    fn done(&self, number: usize, ways: &[Way]) -> u64 {
-        number as u64 * u64::from(self.plan.pairs) * self.plan.width(ways.len())
     }
 
     /// Starts a way's daemons, in a folder of their own.
@@ -183,56 +179,40 @@ impl Bench<'_> {
         Ok(Lane { way, number, client: None, running })
     }
 
-    /// One error row.
-    fn failed(&self, cell: u32, way: Way, failure: &Failure) -> Line {
-        Line::Error(RunError {
-            cell,
-            mode: self.plan.name(way),
-            what: failure.to_string(),
-            wrong_byte: matches!(failure, Failure::WrongByte { .. }),
-        })
-    }
-
     fn cell(
         &mut self,
         number: usize,
         is_first: bool,
         served: &Served<'_>,
-        writer: &mut Writer,
-        progress: &mut Progress,
+        recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         let plan = self.plan;
         let cell = &plan.cells[number];
-        let index = u32::try_from(number).unwrap_or(u32::MAX);
-        let offered = cell.form.offered(self.plan.rate, self.baseline_rate);
-        let params = plan.params(cell, offered.clone().unwrap_or(None));
-        writer.line(&Line::Cell(Cell { cell: index, params }))?;
+        let index = index(number);
+        let offered = cell.form.offered(plan.rate, self.baseline_rate);
+        recording.cell(index, plan.params(cell, offered.clone().unwrap_or(None)))?;
         let offered = match offered {
             Ok(offered) => offered,
             Err(why) => {
-                return served.ways.iter().try_for_each(|way| {
-                    let (mode, why) = (plan.name(*way), why.clone());
-                    let line = Unavailable { mode, why, cell: Some(index) };
-                    Ok(writer.line(&Line::Unavailable(line))?)
-                });
+                for way in served.ways {
+                    recording.unavailable(plan.name(*way), why.as_str(), Some(index))?;
+                }
+                return Ok(());
             }
         };
-        let mut run = cell::CellRun::new(self, index, cell, offered, is_first);
-        run.all(served, writer, progress)?;
-        let rate = run.baseline_rate();
+        let lanes = cell::WayLanes::new(self, served, (cell, index), offered, is_first);
+        let rate = lanes.measure(recording)?;
         if cell.form == HttpForm::Closed {
             self.baseline_rate = rate;
         }
         Ok(())
     }
-}
 
-impl Bench<'_> {
     /// After a signal whatever failed did so because of it: calls that wait are interrupted.
     fn halt(&self, failure: Failure) -> Halt {
-        match (failure, self.stop.signal()) {
-            (Failure::Stopped(_), _) | (_, Some(_)) => Halt::Stopped,
-            (failure, None) => Halt::Start(failure),
+        match self.stop.signal() {
+            Some(_) => Halt::Stopped,
+            None => failure.into(),
         }
     }
 }

@@ -28,7 +28,7 @@ impl Progress {
         Progress { shown: true, ..Progress::on_stderr() }
     }
 
-    /// So many samples are to come.
+    /// Says how many samples are to come.
     pub fn begin(&mut self, samples: u64) {
         self.bar.set_length(samples);
         let style = "{msg} [{bar:30}] {pos}/{len} samples, {eta} left";
@@ -38,7 +38,7 @@ impl Progress {
         }
     }
 
-    /// What is being done, and the number of samples that are done with.
+    /// Shows what is being done, after this number of samples.
     pub fn at(&mut self, what: &str, samples: u64) {
         if !self.shown && self.since.elapsed() > MOMENT {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());

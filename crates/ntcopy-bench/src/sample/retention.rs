@@ -4,76 +4,62 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Cell, End, FORMAT, Header, Line, Machine, RunError, Sample, Unavailable};
+use ntcopy_record::{Machine, RunError, Sample};
 
-use super::{MeasureError, Options, Outcome, Progress, WriteError, Writer, default_place, id};
+use super::driver::{At, Experiment, Halt, Lanes, Options, Recording, index};
+use super::{MeasureError, Outcome, Progress};
 use crate::experiment::retention::NAME;
 use crate::experiment::retention::copies::{CopyMode, Victim};
-use crate::plan::group_order;
 use crate::plan::retention_copies::{CopiesCell, CopiesPlan};
 use crate::run::retention::{Bench, Felt, Length, Wrong, path, room};
-use crate::run::{Failure, Fault, Stop, unix_now_ns};
+use crate::run::{Failure, Stop};
 
 /// Runs of a mode that look how fast it can copy; the best counts, since a disturbance only ever
 /// makes a run slower.
 const TRIES: u32 = 3;
 /// How long each of them lasts.
 const TRY: Duration = Duration::from_millis(50);
-/// Of what the slowest mode can copy, so much is offered when that is less than was asked for:
+/// The part of the slowest mode's rate that is offered when that is less than was asked for:
 /// a schedule with no slack would be missed all the time.
 const SLACK_PERCENT: u64 = 90;
 /// A lowered rate is a round number.
 const RATE_STEP_BYTES_PER_S: u64 = 100_000_000;
-/// A sample holds at least so many passes.
+/// The fewest passes of a sample.
 const LEAST_PASSES: u64 = 20;
-/// And the whole hot set at least once, with a quarter to spare.
+/// A sample walks the whole hot set once, with a quarter to spare.
 const WALKS_PERCENT: u64 = 125;
 
-/// Measures the plan and writes the record.
-///
-/// A wrong byte becomes an error row and the mode is not measured again in that cell. A signal
-/// ends the measurement early; what was measured stays.
-///
-/// # Errors
-///
-/// When nothing could be begun, or the record could not be written.
-pub fn measure(
-    plan: &CopiesPlan,
-    machine: Machine,
-    options: &Options,
-    stop: &Stop,
-    progress: &mut Progress,
-) -> Result<Outcome, MeasureError> {
-    enough_memory(plan).map_err(MeasureError::Start)?;
-    let header = header(options);
-    let place = match &options.out {
-        Some(out) => out.clone(),
-        None => default_place(&header.id).ok_or(WriteError::NoHome)?,
-    };
-    let mut writer = Writer::create(&place)?;
-    writer.line(&Line::Header(header))?;
-    writer.line(&Line::Machine(machine))?;
-    progress.begin(plan.samples());
-    let (mut bench, mut stopped, mut done) = (None, None, 0);
-    for (number, cell) in (0..).zip(&plan.cells) {
-        let mut run = CellRun { plan, cell, number, options, stop, alive: plan.modes.clone() };
-        match run.all(&mut bench, &mut writer, progress, done) {
-            Ok(()) => {}
-            Err(Halt::Stopped(signal)) => {
-                stopped = Some(signal);
-                break;
-            }
-            Err(Halt::Write(error)) => return Err(error.into()),
-            Err(Halt::Start(failure)) => return Err(MeasureError::Start(failure)),
-        }
-        done += if cell.streamer.is_ok() { run.samples() } else { 0 };
+impl Experiment for CopiesPlan {
+    fn name(&self) -> &'static str {
+        NAME
     }
-    progress.end();
-    if stopped.is_none() {
-        let end = End { samples: writer.samples(), ended_unix_ns: unix_now_ns() };
-        writer.line(&Line::End(end))?;
+
+    fn baseline(&self) -> String {
+        CopyMode::Idle.to_string()
     }
-    Ok(Outcome { place, stopped })
+
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        enough_memory(self).map_err(MeasureError::Start)?;
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        recording.expect(self.samples());
+        let (mut bench, mut done) = (None, 0);
+        let halted = recording.cells(0..self.cells.len(), |recording, number| {
+            let cell = &self.cells[number];
+            let (number, alive) = (index(number), self.modes.clone());
+            let cell_run = CellRun { plan: self, cell, number, spoil: options.spoil, stop, alive };
+            let samples = if cell.streamer.is_ok() { cell_run.samples() } else { 0 };
+            cell_run.measure(&mut bench, done, recording)?;
+            done += samples;
+            Ok(())
+        })?;
+        recording.end(stop.signal().filter(|_| halted))
+    }
 }
 
 fn enough_memory(plan: &CopiesPlan) -> Result<(), Failure> {
@@ -89,48 +75,12 @@ fn enough_memory(plan: &CopiesPlan) -> Result<(), Failure> {
     }
 }
 
-fn header(options: &Options) -> Header {
-    let started_unix_ns = unix_now_ns();
-    Header {
-        format: FORMAT,
-        id: id(NAME, started_unix_ns, &options.command),
-        experiment: NAME.to_owned(),
-        command: options.command.clone(),
-        ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ns,
-        baseline: CopyMode::Idle.to_string(),
-        not_a_timing: options.not_a_timing.clone(),
-    }
-}
-
-/// Why a cell ends early.
-enum Halt {
-    Stopped(i32),
-    Write(WriteError),
-    Start(Failure),
-}
-
-impl From<WriteError> for Halt {
-    fn from(error: WriteError) -> Self {
-        Halt::Write(error)
-    }
-}
-
-impl From<Failure> for Halt {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Stopped(signal) => Halt::Stopped(signal),
-            failure => Halt::Start(failure),
-        }
-    }
-}
-
-/// One cell.
+/// One cell before its samples.
 struct CellRun<'a> {
     plan: &'a CopiesPlan,
     cell: &'a CopiesCell,
     number: u32,
-    options: &'a Options,
+    spoil: bool,
     stop: &'a Stop,
     /// Modes that are to be had and had no wrong byte.
     alive: Vec<CopyMode>,
@@ -139,49 +89,64 @@ struct CellRun<'a> {
 /// What is written before a cell's samples.
 #[derive(Default)]
 struct Preamble {
-    missing: Vec<Unavailable>,
+    missing: Vec<(CopyMode, String)>,
     errors: Vec<RunError>,
     paths: BTreeMap<&'static str, String>,
 }
 
+/// The modes of one cell, which share their memory and the victim.
+struct CopyLanes<'a> {
+    bench: Bench,
+    length: Length,
+    stop: &'a Stop,
+    alive: Vec<CopyMode>,
+}
+
+/// Why there is no sample.
+enum Trouble {
+    Failure(Failure),
+    Wrong(Wrong),
+    /// No pass of the victim was whole.
+    NoPass,
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Trouble::Failure(failure)
+    }
+}
+
 impl CellRun<'_> {
-    fn all(
-        &mut self,
+    fn measure(
+        mut self,
         kept: &mut Option<Bench>,
-        writer: &mut Writer,
-        progress: &mut Progress,
         done: u64,
+        recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         let what = self.what();
-        progress.at(&format!("{what}: checking and calibrating"), done);
+        recording.at(&format!("{what}: checking and calibrating"), done);
         let mut preamble = self.preamble();
         let streamer_cpu = match &self.cell.streamer {
             Ok(streamer) => streamer.cpu,
             Err(why) => {
-                let why = why.clone();
-                preamble.missing.extend(self.plan.modes.iter().map(|mode| self.no(*mode, &why)));
-                return Ok(self.write(preamble, None, writer)?);
+                let missing = self.plan.modes.iter().map(|mode| (*mode, why.clone()));
+                preamble.missing.extend(missing);
+                return self.write(preamble, None, recording);
             }
         };
         let mut bench = Bench::open(self.plan, self.cell, streamer_cpu, kept.take(), self.stop)?;
-        let spoil = self.options.rig.fault == Some(Fault::WrongByte);
         for mode in self.alive.clone() {
-            if let Err(wrong) = bench.verify(mode, spoil) {
-                preamble.errors.push(self.wrong(mode, &wrong));
+            if let Err(wrong) = bench.verify(mode, self.spoil) {
+                self.alive.retain(|alive| *alive != mode);
+                preamble.errors.push(wrong_byte(self.number, mode, &wrong));
             }
         }
         let (length, rate) = self.calibrate(&mut bench)?;
-        self.write(preamble, rate, writer)?;
-        for pair in 0..self.plan.pairs {
-            for (position, mode) in (0..).zip(group_order(&self.plan.modes, pair)) {
-                let width = self.plan.modes.len() as u64;
-                progress.at(&what, done + u64::from(pair) * width + u64::from(position));
-                if self.alive.contains(&mode) {
-                    self.sample(&mut bench, (pair, position), mode, length, writer)?;
-                }
-            }
-        }
-        *kept = Some(bench);
+        self.write(preamble, rate, recording)?;
+        let (plan, stop, alive) = (self.plan, self.stop, self.alive);
+        let mut lanes = CopyLanes { bench, length, stop, alive };
+        recording.groups(&mut lanes, &plan.modes, (self.number, plan.pairs), (&what, done))?;
+        *kept = Some(lanes.bench);
         Ok(())
     }
 
@@ -204,27 +169,28 @@ impl CellRun<'_> {
                 }
                 Err(why) => {
                     self.alive.retain(|alive| *alive != mode);
-                    preamble.missing.push(self.no(mode, &why));
+                    preamble.missing.push((mode, why));
                 }
             }
         }
         preamble
     }
 
-    fn no(&self, mode: CopyMode, why: &str) -> Unavailable {
-        Unavailable { mode: mode.to_string(), why: why.to_owned(), cell: Some(self.number) }
-    }
-
     fn write(
         &self,
         preamble: Preamble,
         rate: Option<u64>,
-        writer: &mut Writer,
-    ) -> Result<(), WriteError> {
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
         let params = self.cell.params(self.plan.dataset_bytes, rate, &preamble.paths);
-        writer.line(&Line::Cell(Cell { cell: self.number, params }))?;
-        preamble.missing.into_iter().try_for_each(|line| writer.line(&Line::Unavailable(line)))?;
-        preamble.errors.into_iter().try_for_each(|line| writer.line(&Line::Error(line)))
+        recording.cell(self.number, params)?;
+        for (mode, why) in preamble.missing {
+            recording.unavailable(mode, why, Some(self.number))?;
+        }
+        for error in preamble.errors {
+            recording.error_row(error)?;
+        }
+        Ok(())
     }
 
     /// How long a sample lasts, the same in every mode, and the rate that all can keep up with.
@@ -280,27 +246,27 @@ impl CellRun<'_> {
         };
         Ok((length, rate))
     }
+}
+
+impl Lanes for CopyLanes<'_> {
+    type Mode = CopyMode;
+    type Trouble = Trouble;
+
+    fn is_alive(&self, mode: CopyMode) -> bool {
+        self.alive.contains(&mode)
+    }
 
     /// Takes one sample, its warm-up before and its check after it.
     fn sample(
         &mut self,
-        bench: &mut Bench,
-        (pair, position): (u32, u32),
         mode: CopyMode,
-        length: Length,
-        writer: &mut Writer,
-    ) -> Result<(), Halt> {
+        At { cell, pair, position }: At,
+    ) -> Result<Sample, Trouble> {
         self.stop.check()?;
-        let felt = bench.run(mode, length)?;
-        if let Err(wrong) = bench.check() {
-            let error = self.wrong(mode, &wrong);
-            return Ok(writer.line(&Line::Error(error))?);
-        }
+        let felt = self.bench.run(mode, self.length)?;
+        self.bench.check().map_err(Trouble::Wrong)?;
         if felt.passes.is_empty() {
-            let what = "no pass of the victim fitted into the sample: the machine was too busy";
-            let (cell, mode) = (self.number, mode.to_string());
-            let error = RunError { cell, mode, what: what.to_owned(), wrong_byte: false };
-            return Ok(writer.line(&Line::Error(error))?);
+            return Err(Trouble::NoPass);
         }
         let (pass_ns, passes) = felt.passes.into_iter().unzip();
         let mut series =
@@ -308,8 +274,8 @@ impl CellRun<'_> {
         if mode != CopyMode::Idle {
             series.insert("offered_bytes".to_owned(), vec![felt.offered_bytes]);
         }
-        Ok(writer.line(&Line::Sample(Sample {
-            cell: self.number,
+        Ok(Sample {
+            cell,
             pair,
             position,
             mode: mode.to_string(),
@@ -318,15 +284,39 @@ impl CellRun<'_> {
             phases_ns: felt.phases_ns,
             counters: felt.counters,
             series,
-        }))?)
+        })
     }
 
-    /// The error row of a wrong byte; the mode is done with in this cell.
-    fn wrong(&mut self, mode: CopyMode, wrong: &Wrong) -> RunError {
-        self.alive.retain(|alive| *alive != mode);
-        let (cell, mode) = (self.number, mode.to_string());
-        RunError { cell, mode, what: wrong.to_string(), wrong_byte: true }
+    /// A wrong byte ends the mode in this cell; a machine that was too busy for a pass may be
+    /// idle in the next sample. All else would fail in every mode.
+    fn failed(
+        &mut self,
+        mode: CopyMode,
+        at: At,
+        trouble: Trouble,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        let error = match trouble {
+            Trouble::Failure(failure) => return Err(failure.into()),
+            Trouble::Wrong(wrong) => {
+                self.alive.retain(|alive| *alive != mode);
+                wrong_byte(at.cell, mode, &wrong)
+            }
+            Trouble::NoPass => RunError {
+                cell: at.cell,
+                mode: mode.to_string(),
+                what: "no pass of the victim fitted into the sample: the machine was too busy"
+                    .to_owned(),
+                wrong_byte: false,
+            },
+        };
+        Ok(recording.error_row(error)?)
     }
+}
+
+/// The error row of a wrong byte.
+fn wrong_byte(cell: u32, mode: CopyMode, wrong: &Wrong) -> RunError {
+    RunError { cell, mode: mode.to_string(), what: wrong.to_string(), wrong_byte: true }
 }
 
 /// Bytes per second that the run copied.

@@ -3,26 +3,26 @@
 mod against;
 mod args;
 mod bulk;
-mod go;
 mod http;
+mod launch;
 mod net;
 mod pages;
 mod pingpong;
 mod retention;
-mod whole;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::EXPERIMENTS;
+use ntcopy_bench::experiment::{EXPERIMENTS, Mode};
 use ntcopy_bench::plan;
 use ntcopy_bench::run;
+use ntcopy_record::Unavailable;
 
 pub use self::args::Pin;
 use self::args::{Common, UnixArgs};
 pub use self::bulk::worker_args;
-use self::go::Asked;
-pub use self::go::{failed, judge, judged, measured, place_of};
+use self::launch::Launch;
+pub use self::launch::{failed, judge, judged, measured, record_dir};
 use super::NOT_AVAILABLE;
 
 /// Measure: run an experiment, write its record, and say what it shows.
@@ -94,22 +94,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn unix(args: &UnixArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    let asked = Asked {
+    let launch = Launch {
         common: &args.common,
-        experiment: "unix",
-        modes: args.modes(),
+        name: "unix",
         kernel_cpus: args.kernel_cpus(),
-        pin: pin(&args.common, args.in_rounds() && args.kernel_cpus() == 1)?,
+        on_one_cpu: args.in_rounds() && args.kernel_cpus() == 1,
+        worker_args: reader_args(),
+        against: args.boots(),
         plan: &|cpus| plan::plan(&settings, cpus),
+        is_asked: &names_or_lacks(args.modes()),
     };
-    // The inside of a boot measures what it is told, whatever that is compared with.
-    if let Some(boots) = args.boots()
-        && !args.common.measure_only
-        && !args.common.list
-    {
-        return against::run(&asked, &boots);
-    }
-    go::run(&asked)
+    launch.run()
+}
+
+/// Whether one of these modes is not available, or any is not in one cell: a family was asked for.
+fn names_or_lacks(modes: &[Mode]) -> impl Fn(&Unavailable) -> bool {
+    move |line| line.cell.is_some() || modes.iter().any(|mode| mode.as_str() == line.mode)
 }
 
 /// The CPU of the host that a booted kernel is put on. Where processes take turns, one CPU is

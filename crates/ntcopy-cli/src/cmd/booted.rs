@@ -46,7 +46,7 @@ pub fn run(
     asked: Asked<'_>,
     conclude: impl FnOnce(&Path, Option<i32>) -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
-    let place = bench::place_of(asked.out, asked.experiment)?;
+    let place = bench::record_dir(asked.out, asked.experiment)?;
     let request = Request {
         kernel: asked.kernel,
         kernel_cpus: 1,

@@ -128,7 +128,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         rounds: args.rounds.unwrap_or(ROUNDS[usize::from(!args.quick)]),
         cpu: args.cpu.or_else(|| allowed.last().copied()).unwrap_or(0),
         cache_bytes: [l2.map_or(1 << 20, |cache| cache.size_bytes), cpu.llc_bytes()],
-        out: bench::place_of(args.out.as_deref(), NAME)?,
+        out: bench::record_dir(args.out.as_deref(), NAME)?,
         command: guest::command_line(),
         not_a_timing: machine::not_a_timing(),
     })

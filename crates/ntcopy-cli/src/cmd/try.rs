@@ -173,7 +173,7 @@ fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
             None => Extent::Limit(Duration::from_secs(args.limit)),
         },
         patience: Duration::from_secs(args.patience),
-        out: bench::place_of(args.out.as_deref(), NAME)?,
+        out: bench::record_dir(args.out.as_deref(), NAME)?,
         command: guest::command_line(),
         not_a_timing,
     };

@@ -6,7 +6,7 @@ use crate::compare::identity;
 use crate::record::Record;
 use crate::stats::{Versus, versus};
 
-/// At most so many sizes are measured again: the smallest, the largest, and one between.
+/// The most sizes that are measured again: the smallest, the largest, and one between.
 const MOST_SIZES: usize = 3;
 /// And none above this, if there are others: memory that is mapped for one check takes longer than
 /// the check.
@@ -33,7 +33,7 @@ pub struct Judged {
 }
 
 impl Check {
-    /// Of the cells that advice rests on.
+    /// The check of the cells that advice rests on.
     pub(super) fn of(
         args: Vec<String>,
         points: &[&Point<'_>],
@@ -56,7 +56,7 @@ impl Check {
     }
 }
 
-/// Of some points, those at no more than three sizes: the smallest, the largest and the one in the
+/// The points at no more than three sizes: the smallest, the largest and the one in the
 /// middle. Others would say the same, and take their time.
 pub(super) fn distinct<'p, 'a>(points: &[&'p Point<'a>]) -> Vec<&'p Point<'a>> {
     let mut sizes: Vec<u64> = points.iter().map(|point| point.size_bytes).collect();

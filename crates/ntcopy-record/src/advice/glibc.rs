@@ -1,4 +1,4 @@
-//! From which size on the C library's own memcpy and memset should be non-temporal.
+//! The size from which the C library's own memcpy and memset should be non-temporal.
 //!
 //! What the records hold is a second process whose glibc has another threshold (`libc-tuned`),
 //! interleaved with one as it is. The two differ in the sizes between the two thresholds and

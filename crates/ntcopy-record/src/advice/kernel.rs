@@ -133,9 +133,9 @@ pub struct CacheBytes {
 /// Where obeyed hints gain over plain sends, by what comes round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gains {
-    /// From the number on, and not below it.
+    /// They win from the number on, and not below it.
     From,
-    /// From the least that was measured on: whether they would below it is not known.
+    /// They win from the least that was measured on; below it is not known.
     Everywhere,
     /// Nowhere: the number is beyond all that was measured.
     Nowhere,

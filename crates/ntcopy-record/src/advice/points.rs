@@ -91,12 +91,12 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// Of points; none of none.
+    /// The gain over some points; none without points.
     pub(super) fn of<'p, 'a: 'p>(points: impl IntoIterator<Item = &'p Point<'a>>) -> Option<Gain> {
         Gain::of_all(&points.into_iter().map(|point| &point.versus).collect::<Vec<&Versus>>())
     }
 
-    /// Of results; none of none.
+    /// The gain over some results; none without results.
     pub(super) fn of_all(all: &[&Versus]) -> Option<Gain> {
         let by_ratio = |a: &&&Versus, b: &&&Versus| a.ratio.total_cmp(&b.ratio);
         let (least, most) = (all.iter().min_by(by_ratio)?, all.iter().max_by(by_ratio)?);

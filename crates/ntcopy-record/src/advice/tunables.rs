@@ -19,9 +19,9 @@ const WITH_MEMSET: (u32, u32) = (2, 40);
 pub struct Tunable {
     /// Its name in `GLIBC_TUNABLES`.
     pub name: String,
-    /// Bytes that it holds now, `GLIBC_TUNABLES` included; none where nobody tells.
+    /// Bytes that it holds now, `GLIBC_TUNABLES` included; none where it is not known.
     pub current_bytes: Option<u64>,
-    /// The least and the most bytes that are taken; none where nobody tells.
+    /// The least and the most bytes that are taken; none where it is not known.
     pub range_bytes: Option<(u64, u64)>,
 }
 
@@ -44,7 +44,7 @@ impl Tunables {
     /// Those of a release by its label (`glibc 2.36`), as a record has it; what they
     /// hold is not known.
     ///
-    /// From glibc's NEWS and its manual, chapter "Hardware Capability Tunables": the memcpy
+    /// The source is glibc's NEWS and its manual, chapter "Hardware Capability Tunables": the memcpy
     /// tunable since 2.26, in the namespace `glibc.tune` until 2.28; memset's since 2.40. A
     /// distribution may have brought the latter into an older release: ask the loader if it is
     /// there.

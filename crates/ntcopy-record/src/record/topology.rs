@@ -109,7 +109,7 @@ pub struct SharedCaches {
     pub kind: String,
     /// Size in bytes of each.
     pub size_bytes: u64,
-    /// Of each, the CPUs that share it.
+    /// The CPUs that share each of them.
     pub cpus: Vec<CpuList>,
 }
 

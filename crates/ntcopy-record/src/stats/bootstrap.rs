@@ -58,7 +58,7 @@ pub fn interval(values: &[f64]) -> (f64, f64) {
 /// drawn, and its median found by walking up to the middle: an interval takes ten thousand.
 struct Ranked {
     sorted: Vec<f64>,
-    /// Of each value, its place among the sorted ones.
+    /// Each value's place among the sorted ones.
     places: Vec<usize>,
     /// How often each place was drawn.
     counts: Vec<u32>,
@@ -196,7 +196,7 @@ pub fn interval_of(count: usize, figure: impl Fn(&[usize]) -> Option<f64>) -> Op
 /// How many of several lists of ratios would have a median below `bound` if each were of two equal
 /// things: least and most of 95 in 100 drawings.
 ///
-/// Of equal things a ratio is as likely as its inverse. So each list is first put around 1, by the
+/// A ratio of equal things is as likely as its inverse. Each list is therefore first put around 1, by the
 /// geometric mean; then each ratio is turned over, or not, by lot. A mean takes one degree of
 /// freedom out of the spread, which is given back.
 pub(super) fn count_by_chance(lists: &[&[f64]], bound: f64) -> (usize, usize) {

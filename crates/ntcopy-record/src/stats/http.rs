@@ -11,7 +11,7 @@ use crate::record::{Cell, Record, Sample};
 /// The parts of a latency's distribution that are told.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// A quantile is told when at least so many answers took longer.
+/// A quantile is given when at least this many answers took longer.
 const LEAST_BEYOND: f64 = 3.0;
 
 /// The processes, as the phases of a sample have their CPU time.
@@ -93,9 +93,9 @@ pub struct Waited {
     pub quantiles_ns: [Option<f64>; 4],
     /// Answers that make these figures.
     pub answers: u64,
-    /// Of these, those that had not come when no more was waited for.
+    /// Those among them that had not come when the wait ended.
     pub unanswered: u64,
-    /// As of [`Through`].
+    /// As in [`Through`].
     pub cpu_s_per_gb: Option<[f64; 3]>,
     /// The time that half of the answers did not exceed, against the baseline's: above 1 is
     /// shorter.
@@ -129,7 +129,7 @@ pub(super) struct Pooled {
     pub latencies: Vec<(u64, u64)>,
     /// How many there are.
     pub answers: u64,
-    /// Of these, those that had not come when no more was waited for.
+    /// Those among them that had not come when the wait ended.
     pub unanswered: u64,
 }
 
@@ -146,7 +146,7 @@ pub(super) fn pooled(record: &Record, cell: &Cell, mode: &str) -> Pooled {
     Pooled { latencies: all.into_iter().collect(), answers, unanswered }
 }
 
-/// A quantile, if enough answers took longer. The median is told of whatever there is.
+/// A quantile, if enough answers took longer. The median is given however few there are.
 pub(super) fn told(latencies: &[(u64, u64)], part: f64) -> Option<f64> {
     let answers: u64 = latencies.iter().map(|(_, count)| count).sum();
     let beyond = answers as f64 * (1.0 - part);
@@ -188,7 +188,7 @@ fn cpu_s_per_gb(record: &Record, cell: &Cell, mode: &str) -> Option<[f64; 3]> {
     Some([client?, proxy?, backend?])
 }
 
-/// Of the bytes that the kernel counted, so large a part was copied non-temporally.
+/// The part of the bytes that the kernel counted that was copied non-temporally.
 pub(super) fn nontemporal_part(record: &Record, cell: &Cell, mode: &str) -> Option<f64> {
     let (mut nontemporal, mut all) = (0, 0);
     for sample in samples(record, cell, mode) {

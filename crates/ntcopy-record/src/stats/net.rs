@@ -28,7 +28,7 @@ pub struct Exchanged {
     pub quantiles_ns: [Option<f64>; 5],
     /// Responses that make these.
     pub answers: u64,
-    /// Of these, those that had not come when no more was waited for.
+    /// Those among them that had not come when the wait ended.
     pub unanswered: u64,
     /// Transactions against the baseline's; none where they came on a schedule.
     pub throughput: Option<Versus>,

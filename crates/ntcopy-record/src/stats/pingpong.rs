@@ -8,7 +8,7 @@ use crate::record::{Cell, Record};
 /// The percentiles that are told, as sockperf orders them.
 pub const PERCENTILES: [f64; 8] = [99.999, 99.99, 99.9, 99.0, 90.0, 75.0, 50.0, 25.0];
 
-/// Of a normal distribution, 99 in 100 lie within so many standard deviations.
+/// Standard deviations within which 99 in 100 of a normal distribution lie.
 const Z_99: f64 = 2.576;
 
 /// What one mode did in a cell.

@@ -21,7 +21,7 @@ pub struct Felt {
     pub p50_ns: f64,
     /// 95 % interval of that.
     pub ci: Option<(f64, f64)>,
-    /// Of all walks, 99 in 100 took no longer: nanoseconds a line.
+    /// The time that 99 in 100 walks did not exceed: nanoseconds a line.
     pub p99_ns: f64,
     /// Walks that make these figures.
     pub walks: usize,

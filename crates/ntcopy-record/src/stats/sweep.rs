@@ -114,7 +114,7 @@ impl<'a> Sweep<'a> {
         count_by_chance(&lists, AIM)
     }
 
-    /// The cells with at least so many bytes in flight.
+    /// The cells with at least `bytes` in flight.
     pub fn beyond(&self, bytes: u64) -> impl Iterator<Item = &SweepCell<'a>> {
         self.cells.iter().filter(move |cell| {
             cell.number("in_flight_bytes").is_some_and(|in_flight| in_flight >= bytes)

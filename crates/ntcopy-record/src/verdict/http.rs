@@ -8,7 +8,7 @@ use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Versus, WALKS, versus};
 use crate::units::Bytes;
 
 const MIB: u64 = 1 << 20;
-/// From so many bytes asked for at one time the hint is to pay.
+/// Bytes asked for at one time from which the hint is to pay.
 const MUCH_BYTES: u64 = 64 * MIB;
 
 const FASTER: &str = "moves bodies faster";

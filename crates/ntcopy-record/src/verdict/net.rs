@@ -14,7 +14,7 @@ const SOONER: &str = "is answered sooner at an offered rate, at p99,";
 const SHORTER: &str = "takes less time for half a round trip, at the median,";
 const SHORTER_TAIL: &str = "takes less time at p99";
 
-/// Of requests and responses.
+/// Sentences about requests and responses.
 pub(super) fn sentences(record: &Record) -> Vec<String> {
     let mut said = each_mode(
         record,
@@ -25,7 +25,7 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
     or_nothing(said, record)
 }
 
-/// Of messages there and back.
+/// Sentences about messages there and back.
 pub(super) fn pingpong(record: &Record) -> Vec<String> {
     let mut said = each_mode(record, &[(P50, SHORTER, false), (P99, SHORTER_TAIL, false)]);
     said.extend(not_measured(record));

@@ -4,7 +4,7 @@ use crate::record::Record;
 use crate::stats::sweep::{AIM, Sweep, SweepCell};
 use crate::units::Bytes;
 
-/// From so many bytes in flight on, the hint by the rule is expected to gain.
+/// Bytes in flight from which the hint by the rule is expected to gain.
 const LARGE_BYTES: u64 = 64 << 20;
 
 /// Sentences about the rule's mode against the better of the other two; none

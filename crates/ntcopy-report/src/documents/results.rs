@@ -8,12 +8,8 @@ use ntcopy_record::verdict;
 
 use super::index::{Index, Page, Part};
 use super::svg::{self, Panel};
-use super::{Error, RESULTS, chart};
+use super::{Error, GENERATED, RESULTS, chart};
 use crate::{table, text};
-
-/// What tells a generated file from one that is written by hand.
-pub(super) const GENERATED: &str =
-    "Generated from bench/record/INDEX.toml by make docs; do not edit.";
 
 /// All pages and pictures, and the list of them.
 pub(super) fn pages(

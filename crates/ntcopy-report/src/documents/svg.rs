@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::GENERATED;
 use crate::text;
-
-use super::results::GENERATED;
 
 /// Panels side by side.
 #[derive(Debug)]

@@ -1,25 +1,17 @@
 //! Measuring one cell of copies or fills.
 
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Cell, Line, Params, RunError, Sample, Unavailable};
+use ntcopy_record::{Params, RunError, Sample};
 
-use super::super::{Progress, WriteError, Writer};
-use super::{Options, Workers};
+use super::super::driver::{At, Halt, Lanes, Recording, error_row};
+use super::Workers;
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
-use crate::plan::group_order;
-use crate::run::bulk::{Timing, Worker};
+use crate::run::bulk::{Timing, Traffic, Worker};
 use crate::run::{Failure, Stop};
 
-/// How a cell ended.
-pub enum Ended {
-    /// Measured, or given up with error rows.
-    Done,
-    /// Cut short by a signal.
-    Stopped(i32),
-}
-
-struct Bench<'a> {
+/// The ways of one cell.
+struct WayLanes<'a> {
     plan: &'a BulkPlan,
     cell: &'a BulkCell,
     number: u32,
@@ -32,74 +24,106 @@ struct Bench<'a> {
 }
 
 /// Verifies, warms up, and takes the cell's samples; `before` samples are done with.
-#[allow(clippy::too_many_arguments)]
 pub fn measure(
     plan: &BulkPlan,
-    number: usize,
-    options: &Options,
+    number: u32,
+    spoil: bool,
     workers: &mut Workers,
-    stop: &Stop,
-    writer: &mut Writer,
-    progress: &mut Progress,
     before: u64,
-) -> Result<Ended, WriteError> {
-    let cell = &plan.cells[number];
+    recording: &mut Recording<'_>,
+) -> Result<(), Halt> {
+    let cell = &plan.cells[number as usize];
     let alive = plan.ways.iter().copied().filter(|way| cell.not_for(*way).is_none()).collect();
-    let number = u32::try_from(number).unwrap_or(u32::MAX);
-    let mut bench = Bench { plan, cell, number, workers, stop, alive, errors: Vec::new() };
+    let stop = recording.stop();
+    let mut lanes = WayLanes { plan, cell, number, workers, stop, alive, errors: Vec::new() };
     let what = what(cell);
-    progress.at(&format!("{what}: checking every byte"), before);
-    let params = match bench.verify(options.spoil) {
-        Ok(params) => params,
-        Err(signal) => return Ok(Ended::Stopped(signal)),
-    };
-    writer.line(&Line::Cell(Cell { cell: number, params }))?;
+    recording.at(&format!("{what}: checking every byte"), before);
+    let params = lanes.verify(spoil)?;
+    recording.cell(number, params)?;
     for way in &plan.ways {
         if let Some(why) = cell.not_for(*way) {
-            let line = Unavailable { mode: way.to_string(), why, cell: Some(number) };
-            writer.line(&Line::Unavailable(line))?;
+            recording.unavailable(way, why, Some(number))?;
         }
     }
-    bench.write_errors(writer)?;
-    for pair in 0..plan.pairs {
-        for (position, way) in (0..).zip(group_order(&plan.ways, pair)) {
-            if let Some(signal) = stop.signal() {
-                return Ok(Ended::Stopped(signal));
-            }
-            let done = u64::from(pair) * plan.ways.len() as u64 + u64::from(position);
-            progress.at(&what, before + done);
-            if bench.alive.contains(&way) {
-                let sample = bench.sample(pair, position, way);
-                if let Some(sample) = sample {
-                    writer.line(&Line::Sample(sample))?;
-                }
-                bench.write_errors(writer)?;
-            }
-        }
+    for error in lanes.errors.drain(..) {
+        recording.error_row(error)?;
     }
-    Ok(stop.signal().map_or(Ended::Done, Ended::Stopped))
+    recording.groups(&mut lanes, &plan.ways, (number, plan.pairs), (&what, before))?;
+    Ok(stop.check()?)
 }
 
-impl Bench<'_> {
-    /// Has every way compare every byte; gives the cell's parameters, or the signal that came.
-    fn verify(&mut self, spoil: bool) -> Result<Params, i32> {
+impl Lanes for WayLanes<'_> {
+    type Mode = Way;
+    type Trouble = Failure;
+
+    fn is_alive(&self, way: Way) -> bool {
+        self.alive.contains(&way)
+    }
+
+    fn sample(&mut self, way: Way, At { cell, pair, position }: At) -> Result<Sample, Failure> {
+        self.stop.check()?;
+        let (plan, is_cold) = (self.plan, self.cell.is_cold());
+        let timing = Timing {
+            warm_up: plan.warm_up,
+            warm_up_bytes: if is_cold { plan.cold_warm_up_bytes } else { 0 },
+            sample: plan.sample,
+        };
+        let Traffic { bytes, elapsed_ns, counters } = self.worker(way).sample(way, timing)?;
+        Ok(Sample {
+            cell,
+            pair,
+            position,
+            mode: way.to_string(),
+            bytes,
+            elapsed_ns,
+            phases_ns: [].into(),
+            counters,
+            series: [].into(),
+        })
+    }
+
+    /// One error row, and the way is not tried again in this cell: nothing here fails by chance.
+    fn failed(
+        &mut self,
+        way: Way,
+        at: At,
+        failure: Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        if matches!(failure, Failure::Stopped(_)) {
+            return Err(Halt::Stopped);
+        }
+        self.alive.retain(|other| *other != way);
+        Ok(recording.error(at.cell, way, &failure)?)
+    }
+}
+
+impl WayLanes<'_> {
+    /// Has every way compare every byte; gives the cell's parameters.
+    fn verify(&mut self, spoil: bool) -> Result<Params, Halt> {
         let mut params = self.cell.params(self.plan);
         let ways = self.alive.clone();
         for worker in [Some(&mut self.workers.plain), self.workers.tuned.as_mut().ok()] {
             if let Some(Err(failure)) = worker.map(|worker| worker.cell(self.cell)) {
-                ways.iter().for_each(|way| self.errors.push(error(self.number, *way, &failure)));
+                let errors = ways.iter().map(|way| error_row(self.number, *way, &failure));
+                self.errors.extend(errors);
                 self.alive.clear();
-                return self.stop.signal().map_or(Ok(params), Err);
+                return self.stop.signal().map_or(Ok(params), |_| Err(Halt::Stopped));
             }
         }
         for way in ways {
-            self.stop.signal().map_or(Ok(()), Err)?;
+            self.stop.check()?;
             match self.worker(way).verify(way, spoil) {
                 Ok(Some(path)) => {
                     params.insert(format!("{way}_path"), path.into());
                 }
                 Ok(None) => {}
-                Err(failure) => self.failed(way, &failure),
+                Err(failure) => {
+                    if !matches!(failure, Failure::Stopped(_)) {
+                        self.errors.push(error_row(self.number, way, &failure));
+                    }
+                    self.alive.retain(|other| *other != way);
+                }
             }
         }
         if matches!(self.cell.task, Task::Fill { .. }) {
@@ -108,49 +132,11 @@ impl Bench<'_> {
         Ok(params)
     }
 
-    fn sample(&mut self, pair: u32, position: u32, way: Way) -> Option<Sample> {
-        let (plan, cell) = (self.plan, self.cell.is_cold());
-        let timing = Timing {
-            warm_up: plan.warm_up,
-            warm_up_bytes: if cell { plan.cold_warm_up_bytes } else { 0 },
-            sample: plan.sample,
-        };
-        match self.worker(way).sample(way, timing) {
-            Ok(traffic) => Some(Sample {
-                cell: self.number,
-                pair,
-                position,
-                mode: way.to_string(),
-                bytes: traffic.bytes,
-                elapsed_ns: traffic.elapsed_ns,
-                phases_ns: [].into(),
-                counters: traffic.counters,
-                series: [].into(),
-            }),
-            Err(failure) => {
-                self.failed(way, &failure);
-                None
-            }
-        }
-    }
-
     fn worker(&mut self, way: Way) -> &mut Worker {
         match (way, &mut self.workers.tuned) {
             (Way::LibcTuned, Ok(worker)) => worker,
             _ => &mut self.workers.plain,
         }
-    }
-
-    /// One error row, and the way is not tried again in this cell: nothing here fails by chance.
-    fn failed(&mut self, way: Way, failure: &Failure) {
-        if !matches!(failure, Failure::Stopped(_)) {
-            self.errors.push(error(self.number, way, failure));
-        }
-        self.alive.retain(|other| *other != way);
-    }
-
-    fn write_errors(&mut self, writer: &mut Writer) -> Result<(), WriteError> {
-        self.errors.drain(..).try_for_each(|error| writer.line(&Line::Error(error)))
     }
 
     /// What stands in the record about hardware counters.
@@ -167,15 +153,6 @@ impl Bench<'_> {
             Some(why) => format!("{} not available here: {why}", names.join(", ")),
         });
         words.collect::<Vec<String>>().join("; ")
-    }
-}
-
-fn error(cell: u32, way: Way, failure: &Failure) -> RunError {
-    RunError {
-        cell,
-        mode: way.to_string(),
-        what: failure.to_string(),
-        wrong_byte: matches!(failure, Failure::WrongCopy { .. }),
     }
 }
 

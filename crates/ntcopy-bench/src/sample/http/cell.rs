@@ -2,92 +2,74 @@
 
 use std::collections::BTreeMap;
 
+use ntcopy_record::Sample;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Line, Sample};
 
-use super::{Bench, Halt, Lane, Served};
+use super::{Bench, Lane, Served};
 use crate::experiment::Mode;
 use crate::experiment::http::Way;
-use crate::plan::group_order;
 use crate::plan::http::{HttpCell, HttpForm};
 use crate::run::Failure;
 use crate::run::http::{Client, Look, Meter, Proof, Running, Schedule, Walking, Window};
-use crate::sample::{Progress, Writer};
+use crate::sample::driver::{At, Halt, Lanes, Recording};
 
-/// A cell being measured.
-pub struct CellRun<'a> {
+/// The ways of one cell.
+pub struct WayLanes<'a> {
     bench: &'a Bench<'a>,
-    number: u32,
+    served: &'a Served<'a>,
     cell: &'a HttpCell,
+    number: u32,
     /// Requests per 1000 s, of an open cell.
     offered: Option<u64>,
     /// Whether its data set is new: then nothing was started yet.
     is_first: bool,
     /// Ways that have not failed.
     alive: Vec<Way>,
+    lanes: Vec<Lane>,
     /// Requests per 1000 s in each of the baseline's samples.
     rates: Vec<u64>,
 }
 
-impl<'a> CellRun<'a> {
-    /// Of a cell whose line is in the record.
+impl<'a> WayLanes<'a> {
+    /// Those of a cell whose line is in the record.
     pub fn new(
         bench: &'a Bench<'a>,
-        number: u32,
-        cell: &'a HttpCell,
+        served: &'a Served<'a>,
+        (cell, number): (&'a HttpCell, u32),
         offered: Option<u64>,
         is_first: bool,
-    ) -> CellRun<'a> {
-        CellRun { bench, number, cell, offered, is_first, alive: Vec::new(), rates: Vec::new() }
+    ) -> WayLanes<'a> {
+        let (alive, lanes, rates) = (served.ways.to_vec(), Vec::new(), Vec::new());
+        WayLanes { bench, served, cell, number, offered, is_first, alive, lanes, rates }
     }
 
-    /// The median of what the baseline was answered, requests per 1000 s.
-    pub fn baseline_rate(&self) -> Option<u64> {
-        let mut rates = self.rates.clone();
-        rates.sort_unstable();
-        rates.get(rates.len() / 2).copied()
-    }
-
-    /// Starts the daemons, and takes the samples, as often as the plan says.
-    pub fn all(
-        &mut self,
-        served: &Served<'_>,
-        writer: &mut Writer,
-        progress: &mut Progress,
-    ) -> Result<(), Halt> {
+    /// Starts the daemons, and takes the samples, as often as the plan says; gives the median of
+    /// what the baseline was answered, requests per 1000 s.
+    pub fn measure(mut self, recording: &mut Recording<'_>) -> Result<Option<u64>, Halt> {
         let plan = self.bench.plan;
-        let width = plan.width(served.ways.len());
-        let before = u64::from(self.number) * u64::from(plan.pairs) * width;
+        let width = plan.width(self.served.ways.len());
+        let before = self.before();
         let what = self.what();
-        // Behind the last way: a victim with nobody at work beside it.
+        // Behind the last way: a victim with no daemon at work beside it.
         let order: Vec<usize> = (0..width as usize).collect();
-        self.alive = served.ways.to_vec();
-        let mut lanes: Vec<Lane> = Vec::new();
-        for pair in 0..plan.pairs {
-            let order = group_order(&order, pair);
-            let done = before + u64::from(pair) * width;
-            if plan.starts_at(pair) {
-                progress.at(&format!("{what}: starting, checking every byte"), done);
-                self.start(&mut lanes, served, (pair, &order), writer)?;
-            }
-            for (position, index) in (0..).zip(order) {
-                progress.at(&what, done + u64::from(position));
-                if index == served.ways.len() {
-                    self.idle((pair, position), writer)?;
-                    continue;
-                }
-                let lane = lanes.iter_mut().find(|lane| usize::from(lane.number) == index);
-                let Some(lane) = lane.filter(|lane| self.alive.contains(&lane.way)) else {
-                    continue;
-                };
-                let sample = self.sample(lane, pair, position);
-                match self.keep(lane, sample, writer)? {
-                    Some(sample) => writer.line(&Line::Sample(sample))?,
-                    None => self.alive.retain(|way| *way != lane.way),
-                }
-            }
-        }
-        Ok(())
+        let cell = (self.number, plan.pairs);
+        recording.groups(&mut self, &order, cell, (&what, before))?;
+        self.rates.sort_unstable();
+        Ok(self.rates.get(self.rates.len() / 2).copied())
+    }
+
+    /// Samples of the cells before this one.
+    fn before(&self) -> u64 {
+        u64::from(self.number) * self.bench.plan.samples_of_a_cell(self.served.ways)
+    }
+
+    /// Whether an index is that of the victim left alone.
+    fn is_idle(&self, index: usize) -> bool {
+        index == self.served.ways.len()
+    }
+
+    fn lane(&self, index: usize) -> Option<usize> {
+        self.lanes.iter().position(|lane| usize::from(lane.number) == index)
     }
 
     /// Ends the daemons that there are and starts those of every way that has not failed: which
@@ -95,38 +77,36 @@ impl<'a> CellRun<'a> {
     /// it lives. Then every way is checked.
     fn start(
         &mut self,
-        lanes: &mut Vec<Lane>,
-        served: &Served<'_>,
         (pair, order): (u32, &[usize]),
-        writer: &mut Writer,
+        recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        lanes.clear();
+        self.lanes.clear();
+        let served = self.served;
         let folder = |number: usize| served.scratch.path().join(format!("way{number}"));
         for number in 0..served.ways.len() {
             // What is not there need not go.
             let _ = std::fs::remove_dir_all(folder(number));
         }
-        let numbers = order.iter().copied().filter(|number| *number < served.ways.len());
-        for number in numbers {
+        for number in order.iter().copied().filter(|number| *number < served.ways.len()) {
             let way = served.ways[number];
             if !self.alive.contains(&way) {
                 continue;
             }
             match self.bench.start(self.cell, served, number, &folder(number)) {
-                Ok(lane) => lanes.push(lane),
+                Ok(lane) => self.lanes.push(lane),
                 // Nothing was measured yet, and nothing is going to be.
                 Err(failure) if self.is_first && pair == 0 => return Err(self.bench.halt(failure)),
                 Err(_) if self.bench.stop.signal().is_some() => return Err(Halt::Stopped),
                 Err(failure) => {
-                    writer.line(&self.bench.failed(self.number, way, &failure))?;
+                    recording.error(self.number, self.bench.plan.name(way), &failure)?;
                     self.alive.retain(|alive| *alive != way);
                 }
             }
         }
-        for lane in lanes {
-            let ready = self.prepare(lane);
-            if self.keep(lane, ready, writer)?.is_none() {
-                self.alive.retain(|way| *way != lane.way);
+        for lane in 0..self.lanes.len() {
+            let (bench, cell) = (self.bench, self.cell);
+            if let Err(failure) = prepare(bench, cell, &mut self.lanes[lane]) {
+                self.give_up(lane, failure, recording)?;
             }
         }
         Ok(())
@@ -143,77 +123,21 @@ impl<'a> CellRun<'a> {
     }
 
     /// A failure becomes an error row, and nothing is left of the way in this cell.
-    fn keep<T>(
-        &self,
-        lane: &mut Lane,
-        result: Result<T, Failure>,
-        writer: &mut Writer,
-    ) -> Result<Option<T>, Halt> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            // Calls that wait are interrupted by a signal, and then fail.
-            Err(_) if self.bench.stop.signal().is_some() => Err(Halt::Stopped),
-            Err(failure) => {
-                let failure = lane.running.blame(failure);
-                lane.client = None;
-                writer.line(&self.bench.failed(self.number, lane.way, &failure))?;
-                Ok(None)
-            }
+    fn give_up(
+        &mut self,
+        lane: usize,
+        failure: Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        // Calls that wait are interrupted by a signal, and then fail.
+        if self.bench.stop.signal().is_some() {
+            return Err(Halt::Stopped);
         }
-    }
-
-    /// Connects, compares bytes, warms what a new cell has to find warm.
-    fn prepare(&self, lane: &mut Lane) -> Result<(), Failure> {
-        let bench = self.bench;
-        lane.running.find_clocks()?;
-        if let Some(links) = &bench.links {
-            links.of(lane.number).is_as(lane.way.mode)?;
-        }
-        let mut client = Client::connect(&lane.running, self.cell, bench.stop)?;
-        let connections = u64::from(self.cell.connections);
-        // storaged verifies an object when it reads it first: no sample is to hold that.
-        let objects = self.cell.objects().max(connections);
-        client.check(objects, Look::comparing(bench.options.spoil))?;
-        lane.client = Some(client);
-        Ok(())
-    }
-
-    /// One sample: the load, the kernel's counters held against the mode, one object compared.
-    fn sample(&mut self, lane: &mut Lane, pair: u32, position: u32) -> Result<Sample, Failure> {
-        let bench = self.bench;
-        let running = &lane.running;
-        let gone = || Failure::Answer("the client is gone".to_owned());
-        let client = lane.client.as_mut().ok_or_else(gone)?;
-        let proof = Proof::begin(running, bench.plan.scheme)?;
-        let (window, walks) = match &bench.victim {
-            None => (self.load(client, running, pair, None)?, Vec::new()),
-            Some(victim) => {
-                victim.beside(|walking| self.load(client, running, pair, Some(walking)))?
-            }
-        };
-        let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
-        // What was given up is nobody's to count.
-        let mut counters =
-            if is_whole { proof.check(running, window.all_bytes)? } else { BTreeMap::new() };
-        let series = series(&window, !counters.is_empty(), walks);
-        // Of what was clocked, given up or not.
-        counters.extend(window.events.clone());
-        client.check(1, Look::comparing(false))?;
-        if self.bench.plan.ways.first() == Some(&lane.way) {
-            let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
-            self.rates.push((bodies * 1e12 / window.elapsed_ns as f64) as u64);
-        }
-        Ok(Sample {
-            cell: self.number,
-            pair,
-            position,
-            mode: bench.plan.name(lane.way),
-            bytes: window.bytes,
-            elapsed_ns: window.elapsed_ns,
-            phases_ns: phases(&window),
-            series,
-            counters,
-        })
+        let lane = &mut self.lanes[lane];
+        let failure = lane.running.blame(failure);
+        lane.client = None;
+        self.alive.retain(|way| *way != lane.way);
+        Ok(recording.error(self.number, self.bench.plan.name(lane.way), &failure)?)
     }
 
     /// What the clients ask in one sample, and what comes of it.
@@ -239,14 +163,14 @@ impl<'a> CellRun<'a> {
         client.open(&schedule, meter)
     }
 
-    /// One sample of a victim that is left alone, if there is one.
-    fn idle(&self, (pair, position): (u32, u32), writer: &mut Writer) -> Result<(), Halt> {
-        let Some(victim) = &self.bench.victim else { return Ok(()) };
+    /// One sample of a victim that is left alone.
+    fn idle(&self, At { cell, pair, position }: At) -> Result<Sample, Failure> {
+        let nobody = || Failure::Answer("there is no victim".to_owned());
+        let victim = self.bench.victim.as_ref().ok_or_else(nobody)?;
         let times = self.bench.plan.times(self.cell.form);
-        let alone = victim.alone(times.warm_up, times.sample, self.bench.stop);
-        let (elapsed_ns, walks) = alone.map_err(|failure| self.bench.halt(failure))?;
-        Ok(writer.line(&Line::Sample(Sample {
-            cell: self.number,
+        let (elapsed_ns, walks) = victim.alone(times.warm_up, times.sample, self.bench.stop)?;
+        Ok(Sample {
+            cell,
             pair,
             position,
             mode: Mode::Idle.to_string(),
@@ -255,8 +179,112 @@ impl<'a> CellRun<'a> {
             phases_ns: BTreeMap::new(),
             counters: BTreeMap::new(),
             series: walked(walks).into_iter().collect(),
-        }))?)
+        })
     }
+
+    /// One sample of a way: the load, the kernel's counters held against the mode, one object
+    /// compared.
+    fn requests(
+        &mut self,
+        lane: &mut Lane,
+        At { cell, pair, position }: At,
+    ) -> Result<Sample, Failure> {
+        let bench = self.bench;
+        let Lane { way, client, running, .. } = lane;
+        let gone = || Failure::Answer("the client is gone".to_owned());
+        let client = client.as_mut().ok_or_else(gone)?;
+        let proof = Proof::begin(running, bench.plan.scheme)?;
+        let (window, walks) = match &bench.victim {
+            None => (self.load(client, running, pair, None)?, Vec::new()),
+            Some(victim) => {
+                victim.beside(|walking| self.load(client, running, pair, Some(walking)))?
+            }
+        };
+        let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
+        // What was given up cannot be held against the counters.
+        let mut counters =
+            if is_whole { proof.check(running, window.all_bytes)? } else { BTreeMap::new() };
+        let series = series(&window, !counters.is_empty(), walks);
+        // Those of what was clocked, given up or not.
+        counters.extend(window.events.clone());
+        client.check(1, Look::comparing(false))?;
+        if bench.plan.ways.first() == Some(way) {
+            let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
+            self.rates.push((bodies * 1e12 / window.elapsed_ns as f64) as u64);
+        }
+        Ok(Sample {
+            cell,
+            pair,
+            position,
+            mode: bench.plan.name(*way),
+            bytes: window.bytes,
+            elapsed_ns: window.elapsed_ns,
+            phases_ns: phases(&window),
+            series,
+            counters,
+        })
+    }
+}
+
+impl Lanes for WayLanes<'_> {
+    type Mode = usize;
+    type Trouble = Failure;
+
+    fn begin_group(
+        &mut self,
+        (_, pair): (u32, u32),
+        order: &[usize],
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        let plan = self.bench.plan;
+        if !plan.starts_at(pair) {
+            return Ok(());
+        }
+        let done = self.before() + u64::from(pair) * plan.width(self.served.ways.len());
+        recording.at(&format!("{}: starting, checking every byte", self.what()), done);
+        self.start((pair, order), recording)
+    }
+
+    fn is_alive(&self, index: usize) -> bool {
+        let is_alive = |lane: usize| self.alive.contains(&self.lanes[lane].way);
+        self.is_idle(index) || self.lane(index).is_some_and(is_alive)
+    }
+
+    fn sample(&mut self, index: usize, at: At) -> Result<Sample, Failure> {
+        let Some(lane) = self.lane(index) else { return self.idle(at) };
+        // Apart for a moment: the sample adds to the baseline's rates.
+        let mut lanes = std::mem::take(&mut self.lanes);
+        let sample = self.requests(&mut lanes[lane], at);
+        self.lanes = lanes;
+        sample
+    }
+
+    fn failed(
+        &mut self,
+        index: usize,
+        _at: At,
+        failure: Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        match self.lane(index) {
+            Some(lane) => self.give_up(lane, failure, recording),
+            None => Err(self.bench.halt(failure)),
+        }
+    }
+}
+
+/// Connects, compares bytes, warms what a new cell has to find warm.
+fn prepare(bench: &Bench<'_>, cell: &HttpCell, lane: &mut Lane) -> Result<(), Failure> {
+    lane.running.find_clocks()?;
+    if let Some(links) = &bench.links {
+        links.of(lane.number).is_as(lane.way.mode)?;
+    }
+    let mut client = Client::connect(&lane.running, cell, bench.stop)?;
+    // storaged verifies an object when it reads it first: no sample is to hold that.
+    let objects = cell.objects().max(u64::from(cell.connections));
+    client.check(objects, Look::comparing(bench.options.spoil))?;
+    lane.client = Some(client);
+    Ok(())
 }
 
 /// The victim's walks, if any lay in the window.

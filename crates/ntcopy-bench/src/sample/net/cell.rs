@@ -1,100 +1,62 @@
-//! One cell: check, interleave.
+//! One cell of requests and responses: check, interleave.
 
 use std::collections::BTreeMap;
 
+use ntcopy_record::Sample;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Line, Sample};
 
-use super::{Bench, Halt, Lined, end_all};
-use crate::plan::group_order;
-use crate::plan::net::{LoadForm, NetCell};
+use super::{Connected, Exchange, Servers, Taken};
+use crate::plan::net::{LoadForm, NetCell, NetPlan};
 use crate::run::Failure;
-use crate::run::net::{NetClient, Schedule, Traffic, Window};
-use crate::sample::{Progress, Writer};
+use crate::run::net::{Lane, NetClient, Schedule, Traffic, Window};
+use crate::sample::driver::{At, Halt, Recording};
 
-/// Before anything is timed, so many messages of each connection are compared.
+/// Messages of each connection that are compared before anything is timed.
 const CHECKED_ROUNDS: u32 = 3;
 
-/// A cell being measured.
-pub struct CellRun<'a> {
-    bench: &'a Bench<'a>,
-    number: u32,
+/// Requests and responses in one cell.
+pub struct Requests<'a> {
+    plan: &'a NetPlan,
     cell: &'a NetCell,
     /// Requests per 1000 s, of an open cell.
     offered: Option<u64>,
+    spoil: bool,
     /// Requests per 1000 s in each of the baseline's samples.
     rates: Vec<u64>,
 }
 
-impl<'a> CellRun<'a> {
-    /// Of a cell whose line is in the record.
+/// Connects and checks every mode, and takes the samples; gives the median of what the baseline
+/// was answered, requests per 1000 s.
+pub fn measure(
+    exchange: Requests<'_>,
+    number: u32,
+    (servers, measured): (&mut [Connected<'_, NetClient>], &[usize]),
+    recording: &mut Recording<'_>,
+) -> Result<Option<u64>, Halt> {
+    let plan = exchange.plan;
+    let before = u64::from(number) * u64::from(plan.pairs) * servers.len() as u64;
+    let what = exchange.what();
+    recording.at(&format!("{what}: checking every byte"), before);
+    let stop = recording.stop();
+    let mut lanes = Servers { exchange, servers, stop };
+    lanes.connect(number, measured, recording)?;
+    recording.groups(&mut lanes, measured, (number, plan.pairs), (&what, before))?;
+    let Servers { exchange: Requests { mut rates, .. }, servers, .. } = lanes;
+    // The next cell has other connections.
+    servers.iter_mut().for_each(|connected| connected.client = None);
+    rates.sort_unstable();
+    Ok(rates.get(rates.len() / 2).copied())
+}
+
+impl<'a> Requests<'a> {
+    /// Those of a cell whose line is in the record.
     pub fn new(
-        bench: &'a Bench<'a>,
-        number: u32,
+        plan: &'a NetPlan,
         cell: &'a NetCell,
         offered: Option<u64>,
-    ) -> CellRun<'a> {
-        CellRun { bench, number, cell, offered, rates: Vec::new() }
-    }
-
-    /// The median of what the baseline was answered, requests per 1000 s.
-    pub fn baseline_rate(&self) -> Option<u64> {
-        let mut rates = self.rates.clone();
-        rates.sort_unstable();
-        rates.get(rates.len() / 2).copied()
-    }
-
-    /// Connects and checks every mode, and takes the samples.
-    pub fn all(
-        &mut self,
-        lanes: &mut [Lined<'_, NetClient>],
-        measured: &[usize],
-        writer: &mut Writer,
-        progress: &mut Progress,
-    ) -> Result<(), Halt> {
-        let plan = self.bench.plan;
-        let width = lanes.len() as u64;
-        let before = u64::from(self.number) * u64::from(plan.pairs) * width;
-        let what = self.what();
-        progress.at(&format!("{what}: checking every byte"), before);
-        self.connect(lanes, measured, writer)?;
-        for pair in 0..plan.pairs {
-            let order = group_order(measured, pair);
-            if pair > 0 {
-                let alive = end_all(lanes, order.clone());
-                self.connect(lanes, &alive, writer)?;
-            }
-            for (position, index) in (0..).zip(order) {
-                let lined = &mut lanes[index];
-                progress.at(&what, before + u64::from(pair) * width + u64::from(position));
-                if lined.client.is_none() {
-                    continue;
-                }
-                let sample = self.sample(lined, pair, position);
-                let kept = lined.keep(self.number, sample, self.bench.stop, writer)?;
-                if let Some(sample) = kept {
-                    writer.line(&Line::Sample(sample))?;
-                }
-            }
-        }
-        // The next cell has other connections.
-        lanes.iter_mut().for_each(|lined| lined.client = None);
-        Ok(())
-    }
-
-    /// Each of these modes is connected and checked, or fails.
-    fn connect(
-        &self,
-        lanes: &mut [Lined<'_, NetClient>],
-        which: &[usize],
-        writer: &mut Writer,
-    ) -> Result<(), Halt> {
-        for index in which {
-            let lined = &mut lanes[*index];
-            let ready = self.prepare(lined);
-            lined.keep(self.number, ready, self.bench.stop, writer)?;
-        }
-        Ok(())
+        spoil: bool,
+    ) -> Requests<'a> {
+        Requests { plan, cell, offered, spoil, rates: Vec::new() }
     }
 
     /// The cell in a few words, for the bar.
@@ -106,77 +68,6 @@ impl<'a> CellRun<'a> {
         };
         let (request, response) = (Bytes(*request_bytes), Bytes(*response_bytes));
         format!("{family}, {request} for {response}, {connections} connections {asks}")
-    }
-
-    /// Connects, and compares bytes.
-    fn prepare(&self, lined: &mut Lined<'_, NetClient>) -> Result<(), Failure> {
-        let Lined { lane, client } = lined;
-        let traffic = Traffic {
-            family: self.cell.family,
-            connections: self.cell.connections,
-            request_bytes: self.cell.request_bytes,
-            response_bytes: self.cell.response_bytes,
-        };
-        let mut connected = lane.connect_client(&traffic)?;
-        lane.check(&mut connected, CHECKED_ROUNDS, self.bench.options.spoil)?;
-        *client = Some(connected);
-        Ok(())
-    }
-
-    /// One sample: the load, the kernel's counters held against the mode, one message of each
-    /// connection compared.
-    fn sample(
-        &mut self,
-        lined: &mut Lined<'_, NetClient>,
-        pair: u32,
-        position: u32,
-    ) -> Result<Sample, Failure> {
-        let times = self.bench.plan.times(self.cell.form);
-        let Lined { lane, client } = lined;
-        let gone = || Failure::Answer("the client is gone".to_owned());
-        let client = client.as_mut().ok_or_else(gone)?;
-        let proof = lane.begin_proof()?;
-        let window = match self.offered {
-            None => lane.closed(client, times.warm_up, times.sample)?,
-            Some(offered) => {
-                // Another one in each group, and the same in all of its modes.
-                let seed = (u64::from(self.number) << 32) | u64::from(pair);
-                let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
-                lane.open(client, &schedule)?
-            }
-        };
-        let whole = lane.whole(&window);
-        let mut counters = match whole {
-            Some(messages) => lane.check_proof(&proof, messages)?,
-            // What was given up is nobody's to count.
-            None => BTreeMap::new(),
-        };
-        if whole.is_some() {
-            lane.check(client, 1, false)?;
-        }
-        if lane.mode() == self.bench.plan.baseline() {
-            let per_1000_s = window.answered as f64 * 1e12 / window.elapsed_ns as f64;
-            self.rates.push(per_1000_s as u64);
-        }
-        let series = self.series(&window, !counters.is_empty());
-        // Of what was clocked, given up or not.
-        counters.extend(window.events.clone());
-        let sample = Sample {
-            cell: self.number,
-            pair,
-            position,
-            mode: lane.mode().to_string(),
-            bytes: window.bytes,
-            elapsed_ns: window.elapsed_ns,
-            phases_ns: phases(&window),
-            series,
-            counters,
-        };
-        if whole.is_none() {
-            // Requests are under way that nobody waits for any more: new connections.
-            self.prepare(lined)?;
-        }
-        Ok(sample)
     }
 
     fn series(&self, window: &Window, is_counted: bool) -> BTreeMap<String, Vec<u64>> {
@@ -197,6 +88,71 @@ impl<'a> CellRun<'a> {
             }
         }
         series
+    }
+}
+
+impl Exchange for Requests<'_> {
+    type Client = NetClient;
+
+    fn connect(&self, lane: &mut Lane<'_>) -> Result<NetClient, Failure> {
+        let traffic = Traffic {
+            family: self.cell.family,
+            connections: self.cell.connections,
+            request_bytes: self.cell.request_bytes,
+            response_bytes: self.cell.response_bytes,
+        };
+        let mut client = lane.connect_client(&traffic)?;
+        lane.check(&mut client, CHECKED_ROUNDS, self.spoil)?;
+        Ok(client)
+    }
+
+    /// The load, the kernel's counters held against the mode, one message of each connection
+    /// compared.
+    fn sample(
+        &mut self,
+        lane: &mut Lane<'_>,
+        client: &mut NetClient,
+        At { cell, pair, position }: At,
+    ) -> Result<Taken, Failure> {
+        let times = self.plan.times(self.cell.form);
+        let proof = lane.begin_proof()?;
+        let window = match self.offered {
+            None => lane.closed(client, times.warm_up, times.sample)?,
+            Some(offered) => {
+                // Another one in each group, and the same in all of its modes.
+                let seed = (u64::from(cell) << 32) | u64::from(pair);
+                let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
+                lane.open(client, &schedule)?
+            }
+        };
+        let whole = lane.whole(&window);
+        let mut counters = match whole {
+            Some(messages) => lane.check_proof(&proof, messages)?,
+            // What was given up cannot be held against the counters.
+            None => BTreeMap::new(),
+        };
+        if whole.is_some() {
+            lane.check(client, 1, false)?;
+        }
+        if lane.mode() == self.plan.baseline() {
+            let per_1000_s = window.answered as f64 * 1e12 / window.elapsed_ns as f64;
+            self.rates.push(per_1000_s as u64);
+        }
+        let series = self.series(&window, !counters.is_empty());
+        // Those of what was clocked, given up or not.
+        counters.extend(window.events.clone());
+        let sample = Sample {
+            cell,
+            pair,
+            position,
+            mode: lane.mode().to_string(),
+            bytes: window.bytes,
+            elapsed_ns: window.elapsed_ns,
+            phases_ns: phases(&window),
+            series,
+            counters,
+        };
+        Ok(Taken { sample, wants_new_connections: whole.is_none() })
     }
 }
 

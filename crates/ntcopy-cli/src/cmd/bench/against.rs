@@ -4,18 +4,17 @@ use std::process::ExitCode;
 
 use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::guest::against::{self, Against, AgainstError};
-use ntcopy_bench::guest::{self, GuestError, Request};
-use ntcopy_bench::sample::Outcome;
+use ntcopy_bench::guest::{GuestError, Request};
 use ntcopy_kernel::Kind;
 
 use super::args::Common;
-use super::go::{self, Asked, Prepared};
+use super::launch;
 
 /// Fewer boots of each kernel make no interval.
 const LEAST_PAIRS: u32 = 5;
 
-/// Which boots there are to be.
-pub struct Boots<'a> {
+/// Two kernels that are booted in turns.
+pub struct KernelPair<'a> {
     /// What every experiment takes.
     pub common: &'a Common,
     /// Which two kernels.
@@ -28,7 +27,7 @@ pub struct Boots<'a> {
     pub pairs: u32,
 }
 
-impl Boots<'_> {
+impl KernelPair<'_> {
     fn pairs(&self) -> u32 {
         self.common.pairs.unwrap_or(self.pairs)
     }
@@ -64,27 +63,10 @@ impl Boots<'_> {
     /// Boots both kernels in turns: the exit code of that, and the signal that ended it.
     pub fn measured(&self, request: &Request) -> anyhow::Result<(u8, Option<i32>)> {
         match against::measure(request, self.against, &self.modes, self.pairs()) {
-            Ok(complaints) => Ok((go::complained(0, &complaints), None)),
+            Ok(complaints) => Ok((launch::complained(0, &complaints), None)),
             Err(AgainstError::Guest(GuestError::Interrupted(signal))) => Ok((1, Some(signal))),
-            Err(AgainstError::Guest(error)) => Ok((go::failed(error), None)),
+            Err(AgainstError::Guest(error)) => Ok((launch::failed(error), None)),
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// Boots both kernels in turns for experiment `unix`, and says what the record shows.
-pub fn run(asked: &Asked<'_>, boots: &Boots<'_>) -> anyhow::Result<ExitCode> {
-    if let Some(code) = boots.refused() {
-        return Ok(code);
-    }
-    let Prepared { plan, kernel, place } = match go::prepare(asked)? {
-        Ok(prepared) => prepared,
-        Err(code) => return Ok(code),
-    };
-    if let Some(code) = Boots::refused_kernel(kernel) {
-        return Ok(code);
-    }
-    let request = go::request(asked, kernel, &plan, &place, guest::command_line());
-    let (code, stopped) = boots.measured(&request)?;
-    go::end(asked, Outcome { place, stopped }, code)
 }

@@ -6,8 +6,7 @@ use ntcopy_bench::experiment::{Family, Mode, unix};
 use ntcopy_bench::guest::against::Against;
 use ntcopy_record::units::Bytes;
 
-use super::against::Boots;
-use super::go::Form;
+use super::against::KernelPair;
 
 /// Where a booted kernel is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,13 +69,6 @@ pub struct Common {
     /// Cause a fault, to see that it is noticed: for tests.
     #[arg(long, hide = true, value_parser = ["wrong-byte"])]
     pub inject: Option<String>,
-}
-
-impl Common {
-    /// How the results are printed.
-    pub fn form(&self) -> Form {
-        Form::of(self.json, self.csv)
-    }
 }
 
 const UNIX_EXAMPLES: &str = "\
@@ -178,10 +170,10 @@ impl UnixArgs {
     }
 
     /// The boots of two kernels, if any are asked for.
-    pub fn boots(&self) -> Option<Boots<'_>> {
+    pub fn boots(&self) -> Option<KernelPair<'_>> {
         let defaults = unix::defaults();
         let names = |modes: &[Mode]| modes.iter().map(|mode| mode.as_str()).collect();
-        self.against().map(|against| Boots {
+        self.against().map(|against| KernelPair {
             common: &self.common,
             against,
             asked: names(&self.modes),

@@ -3,21 +3,17 @@
 mod args;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::Context as _;
 use ntcopy::cpu::Cpu;
 use ntcopy::libc::{Libc, corrected_threshold_bytes};
 use ntcopy_bench::experiment::memcpy;
 use ntcopy_bench::plan::bulk::{self, BulkPlan, BulkPlanError, Room};
-use ntcopy_bench::run::{self, Failure, Stop};
-use ntcopy_bench::sample::bulk::{Options, measure};
-use ntcopy_bench::sample::{MeasureError, Progress};
-use ntcopy_bench::{guest, machine};
-use ntcopy_record::{Record, Unavailable};
+use ntcopy_bench::run;
+use ntcopy_record::Unavailable;
 
 pub use self::args::{Common, MemcpyArgs, MemsetArgs, OrderArgs};
-use super::{go, not_a_clock, not_available};
+use super::launch::{InThisKernel, usage};
+use super::not_available;
 
 /// The arguments that lead to the worker.
 pub fn worker_args() -> Vec<String> {
@@ -70,52 +66,23 @@ pub fn run(
         return Ok(ExitCode::SUCCESS);
     }
     if let Err(error) = ntcopy::init() {
-        eprintln!("ntcopy: {error}");
-        return Ok(ExitCode::from(2));
+        return Ok(usage(error));
     }
     let plan = match plan(&run::bulk::room()?) {
         Ok(plan) => plan,
-        Err(error) => {
-            eprintln!("ntcopy: {error}");
-            return Ok(ExitCode::from(2));
-        }
+        Err(error) => return Ok(usage(error)),
     };
     if plan.cells.iter().all(|cell| cell.left_out.is_some()) {
         let why = plan.cells.first().and_then(|cell| cell.left_out.clone());
         return Ok(not_available(&why.unwrap_or_else(|| "there is nothing to measure".to_owned())));
     }
-    let not_a_timing = machine::not_a_timing();
-    if let Some(why) = not_a_timing.as_ref().filter(|_| !args.allow_not_a_timing) {
-        return Ok(not_a_clock(why));
-    }
-    say_what_is_left_out(&plan);
-    let options = Options {
+    let here = InThisKernel {
         out: args.out.clone(),
-        command: guest::command_line(),
-        not_a_timing,
-        worker_args: worker_args(),
-        patience: Duration::from_secs(args.patience),
+        patience_s: args.patience,
         spoil: args.inject.is_some(),
+        allow_not_a_timing: args.allow_not_a_timing,
+        print: args.print(),
+        worker_args: worker_args(),
     };
-    let stop = Stop::on_signals().context("cannot watch for signals")?;
-    let mut progress = Progress::on_stderr();
-    let outcome = match measure(&plan, machine::describe(), &options, &stop, &mut progress) {
-        Ok(outcome) => outcome,
-        Err(MeasureError::Start(Failure::Limit(why))) => return Ok(not_available(&why)),
-        Err(MeasureError::Start(Failure::Stopped(signal))) => return Ok(super::signalled(signal)),
-        Err(error) => return Err(error.into()),
-    };
-    let record = Record::read(&outcome.place)?;
-    go::say(&record, args.form(), &outcome.place)?;
-    let is_asked = |line: &Unavailable| named.contains(&line.mode);
-    Ok(go::judge(&record, outcome.stopped, &is_asked))
-}
-
-fn say_what_is_left_out(plan: &BulkPlan) {
-    let left_out: Vec<&str> =
-        plan.cells.iter().filter_map(|cell| cell.left_out.as_deref()).collect();
-    if let Some(why) = left_out.first() {
-        let (count, all) = (left_out.len(), plan.cells.len());
-        eprintln!("note: {count} of {all} cells are left out; the first one {why}");
-    }
+    here.measure(&plan, &|line: &Unavailable| named.contains(&line.mode))
 }

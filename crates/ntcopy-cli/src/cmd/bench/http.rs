@@ -5,16 +5,14 @@ use std::process::ExitCode;
 use ntcopy_bench::experiment::http::{
     self as http_experiment, HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport,
 };
-use ntcopy_bench::guest::Needs;
 use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::http;
-use ntcopy_bench::sample;
 use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
 
-use super::against::Boots;
+use super::against::KernelPair;
 use super::args::Common;
-use super::whole::Whole;
+use super::launch::Launch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -136,10 +134,10 @@ impl HttpArgs {
     }
 
     /// The boots of two kernels, if any are asked for.
-    fn boots(&self) -> Option<Boots<'_>> {
+    fn boots(&self) -> Option<KernelPair<'_>> {
         let defaults = http_experiment::defaults();
         let asked: Vec<&str> = self.modes.iter().map(|mode| mode.as_str()).collect();
-        self.against.as_ref().map(|_| Boots {
+        self.against.as_ref().map(|_| KernelPair {
             common: &self.common,
             against: Against::Unpatched,
             modes: if asked.is_empty() {
@@ -215,18 +213,16 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
         eprintln!("ntcopy: --against compares two kernels, and --stack can name one stack then");
         return Ok(ExitCode::from(2));
     }
-    let whole = Whole {
+    let launch = Launch {
         common: &args.common,
         name: NAME,
         kernel_cpus: KERNEL_CPUS,
         // Else the kernel's copies and the victim may be on two.
         on_one_cpu: args.hot_set.is_some(),
         worker_args: Vec::new(),
-        boots: args.boots(),
+        against: args.boots(),
         plan: &|cpus| http::plan(&args.settings(), cpus),
-        needs: Needs::of_http,
-        measure: sample::http::measure,
         is_asked: &is_asked,
     };
-    whole.run()
+    launch.run()
 }

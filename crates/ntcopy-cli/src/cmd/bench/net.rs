@@ -4,14 +4,12 @@ use std::process::ExitCode;
 
 use ntcopy_bench::experiment::net::{NAME, NetMode, Settings};
 use ntcopy_bench::experiment::{Family, Rate};
-use ntcopy_bench::guest::Needs;
 use ntcopy_bench::plan::net;
-use ntcopy_bench::sample;
 use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
 
 use super::args::Common;
-use super::whole::Whole;
+use super::launch::Launch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,17 +100,15 @@ pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
     let is_asked = |line: &Unavailable| {
         line.cell.is_none() && args.modes.iter().any(|mode| mode.as_str() == line.mode)
     };
-    let whole = Whole {
+    let launch = Launch {
         common: &args.common,
         name: NAME,
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: false,
         worker_args: super::server_args(),
-        boots: None,
+        against: None,
         plan: &|cpus| net::plan(&args.settings(), cpus),
-        needs: Needs::of_net,
-        measure: sample::net::measure,
         is_asked: &is_asked,
     };
-    whole.run()
+    launch.run()
 }

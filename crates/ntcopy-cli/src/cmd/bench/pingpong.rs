@@ -6,14 +6,12 @@ use std::process::ExitCode;
 use ntcopy_bench::experiment::Family;
 use ntcopy_bench::experiment::net::NetMode;
 use ntcopy_bench::experiment::pingpong::{NAME, Settings};
-use ntcopy_bench::guest::Needs;
 use ntcopy_bench::plan::pingpong;
-use ntcopy_bench::sample;
 use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
 
 use super::args::Common;
-use super::whole::Whole;
+use super::launch::Launch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,17 +74,15 @@ const KERNEL_CPUS: u32 = 1;
 /// Runs it.
 pub fn run(args: &PingPongArgs) -> anyhow::Result<ExitCode> {
     let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
-    let whole = Whole {
+    let launch = Launch {
         common: &args.common,
         name: NAME,
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: false,
         worker_args: super::server_args(),
-        boots: None,
+        against: None,
         plan: &|cpus| pingpong::plan(&args.settings(), cpus),
-        needs: Needs::of_pingpong,
-        measure: sample::pingpong::measure,
         is_asked: &is_asked,
     };
-    whole.run()
+    launch.run()
 }

@@ -3,23 +3,19 @@
 mod rate;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::Context as _;
 use ntcopy::cpu::Cpu;
 use ntcopy_bench::experiment::retention::{self, copies};
 use ntcopy_bench::experiment::{Family, Mode};
 use ntcopy_bench::plan::retention_copies::{self, CopiesPlan, Here};
-use ntcopy_bench::run::{self, Failure, Fault, RigOptions, Stop};
-use ntcopy_bench::sample::{self, MeasureError, Options, Progress};
-use ntcopy_bench::{guest, machine, plan};
+use ntcopy_bench::{plan, run};
+use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Record, Unavailable};
 
 use self::rate::BytesPerSecond;
 use super::args::Common;
-use super::go::{self, Asked};
-use super::{not_a_clock, not_available};
+use super::launch::{InThisKernel, Launch, usage};
+use super::not_available;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -141,11 +137,6 @@ where
     names.iter().map(|name| name.parse().map_err(usage)).collect()
 }
 
-fn usage(error: impl std::fmt::Display) -> ExitCode {
-    eprintln!("ntcopy: {error}");
-    ExitCode::from(2)
-}
-
 fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     let of_copies = [
         ("victim", !args.victim.is_empty()),
@@ -160,14 +151,17 @@ fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         Err(code) => return Ok(code),
     };
     let settings = args.settings_of_sends(modes.clone());
-    go::run(&Asked {
+    let launch = Launch {
         common: &args.common,
-        experiment: retention::NAME,
-        modes: &modes,
+        name: retention::NAME,
         kernel_cpus: 1,
-        pin: super::pin(&args.common, true)?,
+        on_one_cpu: true,
+        worker_args: super::reader_args(),
+        against: None,
         plan: &|cpus| plan::plan_retention(&settings, cpus),
-    })
+        is_asked: &super::names_or_lacks(&modes),
+    };
+    launch.run()
 }
 
 fn of_copies(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
@@ -190,7 +184,9 @@ fn of_copies(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     if let Some(why) = nothing_to_measure(&plan) {
         return Ok(not_available(why));
     }
-    measure(args, &plan)
+    // Without --victim, a machine of one CPU has measured what there is.
+    let is_asked = |line: &Unavailable| args.modes.contains(&line.mode) || !args.victim.is_empty();
+    InThisKernel::from(&args.common).measure(&plan, &is_asked)
 }
 
 /// The machine as the plan has to know it.
@@ -217,37 +213,4 @@ fn nothing_to_measure(plan: &CopiesPlan) -> Option<&str> {
         return None;
     }
     plan.cells.iter().find_map(|cell| cell.streamer.as_ref().err()).map(String::as_str)
-}
-
-fn measure(args: &RetentionArgs, plan: &CopiesPlan) -> anyhow::Result<ExitCode> {
-    let common = &args.common;
-    let not_a_timing = machine::not_a_timing();
-    if let Some(why) = not_a_timing.as_ref().filter(|_| !common.allow_not_a_timing) {
-        return Ok(not_a_clock(why));
-    }
-    let options = Options {
-        out: common.out.clone(),
-        command: guest::command_line(),
-        not_a_timing,
-        rig: RigOptions {
-            reader_args: Vec::new(),
-            patience: Duration::from_secs(common.patience),
-            fault: common.inject.as_ref().map(|_| Fault::WrongByte),
-        },
-    };
-    let stop = Stop::on_signals().context("cannot watch for signals")?;
-    let mut progress = Progress::on_stderr();
-    let machine = machine::describe();
-    let outcome = match sample::retention::measure(plan, machine, &options, &stop, &mut progress) {
-        Ok(outcome) => outcome,
-        Err(MeasureError::Start(Failure::Limit(why))) => return Ok(not_available(&why)),
-        Err(error) => return Err(error.into()),
-    };
-    let record = Record::read(&outcome.place)?;
-    if !common.measure_only {
-        go::say(&record, common.form(), &outcome.place)?;
-    }
-    // Without --victim, a machine of one CPU has measured what there is.
-    let is_asked = |line: &Unavailable| args.modes.contains(&line.mode) || !args.victim.is_empty();
-    Ok(go::judge(&record, outcome.stopped, &is_asked))
 }

@@ -20,9 +20,9 @@ pub const COPY: &str = "copy";
 /// The mode with both sides non-temporal.
 pub const NT_BOTH: &str = "nt-both";
 
-/// Of what was offered, a sample has to have copied so much in time, or it does not count.
+/// The part of what was offered that a sample has to have copied in time, to count.
 pub const LEAST_OF_OFFERED: f64 = 0.98;
-/// Normal copies must slow the victim by so much before there is something to be spared.
+/// Normal copies must slow the victim by this much before there is something to be spared.
 const FELT: f64 = 0.02;
 
 /// Whether a cell is of this form.

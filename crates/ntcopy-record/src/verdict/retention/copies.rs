@@ -7,9 +7,9 @@ use crate::stats::retention::copies::{
 use crate::stats::{MIN_PAIRS, Verdict};
 use crate::units::Bytes;
 
-/// Of the slow-down by normal copies, so much may be left with NT on both sides.
+/// The part of normal copies' slow-down that may be left with NT on both sides.
 const PART_AIM: f64 = 0.25;
-/// Of its speed when idle, so much a victim on the same core is to keep.
+/// The part of its idle speed that a victim on the same core is to keep.
 const SPEED_AIM: f64 = 0.85;
 
 /// The sentences.

@@ -7,7 +7,7 @@ use ntcopy_bench::experiment::bulk::{Heat, MatrixTask};
 use ntcopy_bench::experiment::{memcpy, memset, order};
 use ntcopy_record::units::Bytes;
 
-use super::super::go::Form;
+use super::super::launch::Print;
 
 /// Pages of the memory that is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -59,8 +59,8 @@ pub struct Common {
 
 impl Common {
     /// How the results are printed.
-    pub fn form(&self) -> Form {
-        Form::of(self.json, self.csv)
+    pub fn print(&self) -> Print {
+        Print::by_options(self.json, self.csv)
     }
 
     /// What an experiment takes that may be measured in a booted kernel too.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Cell, Line, RunError, Sample, Unavailable};
+use ntcopy_record::{RunError, Sample};
 
-use super::{Options, Progress, WriteError, Writer};
+use super::super::driver::{At, Halt, Lanes, Recording, error_row};
 use crate::experiment::Mode;
-use crate::plan::{CellPlan, Form, Plan, group_order};
-use crate::run::{Buffer, Clocked, Failure, Rig, Stop};
+use crate::plan::{CellPlan, Form, Plan};
+use crate::run::{Buffer, Clocked, Failure, Rig, RigOptions, Stop};
 
 /// Failures of a mode in a cell after which it is not tried there again.
 const STRIKES: u32 = 2;
@@ -18,135 +18,88 @@ const STRIKES: u32 = 2;
 const LEAST_SENDS: u64 = 32;
 /// Part of a sample's runs that goes before it unclocked.
 const WARM_UP_PART: u64 = 10;
-/// Of the data set, so much at most passes before a sample of rounds: what the
+/// Bytes of the data set that pass, at most, before a sample in rounds: what the
 /// mode before it left in the caches must be gone.
 const WARM_UP_DATASET_BYTES: u64 = 64 << 20;
-/// So many rounds go before a sample, unless that is more than
+/// Rounds before a sample, unless they pass more than
 /// [`WARM_UP_BYTES`]: caches that adapt what they insert keep a working set only
 /// when it has come round several times.
 const WARM_UP_ROUNDS: u64 = 8;
 /// Payload of these rounds at most, and one round at least.
 const WARM_UP_BYTES: u64 = 192 << 20;
-/// How a cell ended.
-pub enum Ended {
-    /// Measured, or given up with error rows.
-    Done,
-    /// Cut short by a signal.
-    Stopped(i32),
-}
-
-/// Why the cell cannot go on at all.
-enum Halt {
-    Stopped(i32),
-    Write(WriteError),
-}
-
-impl From<WriteError> for Halt {
-    fn from(error: WriteError) -> Self {
-        Halt::Write(error)
-    }
-}
-
-/// Writes that no mode of the cell is to be had.
-pub fn unavailable(
-    plan: &Plan,
-    number: usize,
-    why: &str,
-    writer: &mut Writer,
-) -> Result<(), WriteError> {
-    let cell = u32::try_from(number).unwrap_or(u32::MAX);
-    writer.line(&Line::Cell(Cell { cell, params: plan.cells[number].params(None) }))?;
-    plan.modes.iter().try_for_each(|mode| {
-        let (mode, why) = (mode.to_string(), why.to_owned());
-        writer.line(&Line::Unavailable(Unavailable { mode, why, cell: Some(cell) }))
-    })
-}
 
 /// Verifies, warms up, and takes the cell's samples. `memory` goes from cell to cell.
 pub fn measure(
     plan: &Plan,
-    number: usize,
-    options: &Options,
+    number: u32,
+    options: &RigOptions,
     memory: &mut Option<Buffer>,
-    stop: &Stop,
-    writer: &mut Writer,
-    progress: &mut Progress,
-) -> Result<Ended, WriteError> {
-    let cell = &plan.cells[number];
-    let mut bench = Bench {
+    recording: &mut Recording<'_>,
+) -> Result<(), Halt> {
+    let mut lanes = ModeLanes {
         plan,
-        cell,
-        number: u32::try_from(number).unwrap_or(u32::MAX),
+        cell: &plan.cells[number as usize],
+        number,
         options,
-        stop,
+        stop: recording.stop(),
         rig: None,
         memory,
         alive: plan.modes.clone(),
         strikes: BTreeMap::new(),
+        counts: BTreeMap::new(),
         errors: Vec::new(),
     };
-    let all = bench.all(writer, progress);
-    let rig = bench.rig.take();
-    if let Some(rig) = rig {
-        *memory = Some(rig.into_memory());
+    let all = lanes.all(recording);
+    if let Some(rig) = lanes.rig.take() {
+        *lanes.memory = Some(rig.into_memory());
     }
-    match all {
-        Ok(()) => Ok(Ended::Done),
-        Err(Halt::Stopped(signal)) => Ok(Ended::Stopped(signal)),
-        Err(Halt::Write(error)) => Err(error),
-    }
+    all
 }
 
-struct Bench<'a> {
+/// The modes of one cell, which share a rig.
+struct ModeLanes<'a> {
     plan: &'a Plan,
     cell: &'a CellPlan,
     number: u32,
-    options: &'a Options,
+    options: &'a RigOptions,
     stop: &'a Stop,
     /// Opened when first needed, and anew after a failure.
     rig: Option<Rig>,
-    /// Of the rig of the cell before, until this one's takes it.
+    /// Memory of the rig before, until this cell's rig takes it.
     memory: &'a mut Option<Buffer>,
     /// Modes that have not failed too often.
     alive: Vec<Mode>,
     strikes: BTreeMap<Mode, u32>,
+    /// How many rounds, walks or sends a sample of each mode makes.
+    counts: BTreeMap<Mode, u64>,
     /// Error rows that are not written yet.
     errors: Vec<RunError>,
 }
 
-impl Bench<'_> {
-    fn all(&mut self, writer: &mut Writer, progress: &mut Progress) -> Result<(), Halt> {
-        let before = u64::from(self.number) * u64::from(self.plan.pairs) * self.width();
+impl ModeLanes<'_> {
+    fn all(&mut self, recording: &mut Recording<'_>) -> Result<(), Halt> {
+        let plan = self.plan;
+        let width = plan.modes.len() as u64;
+        let before = u64::from(self.number) * u64::from(plan.pairs) * width;
         let what = self.what();
-        progress.at(&format!("{what}: checking every byte"), before);
-        let sockets = self.plan.verified_sockets;
+        recording.at(&format!("{what}: checking every byte"), before);
+        let sockets = plan.verified_sockets;
         for mode in self.alive.clone() {
             let checked = self.attempt(mode, |rig| rig.verify(mode, sockets))?;
             self.keep_if(mode, checked.is_some());
         }
-        progress.at(&format!("{what}: warming up"), before);
-        let counts = self.counts()?;
-        let iterations = counts.values().next().copied();
+        recording.at(&format!("{what}: warming up"), before);
+        self.counts = self.find_counts()?;
+        let iterations = self.counts.values().next().copied();
         let params = match &self.rig {
             Some(rig) => rig.params(iterations),
             None => self.cell.params(iterations),
         };
-        writer.line(&Line::Cell(Cell { cell: self.number, params }))?;
-        self.write_errors(writer)?;
-        for pair in 0..self.plan.pairs {
-            for (position, mode) in (0..).zip(group_order(&self.plan.modes, pair)) {
-                progress.at(&what, before + u64::from(pair) * self.width() + u64::from(position));
-                if self.alive.contains(&mode) {
-                    self.sample(pair, position, mode, counts[&mode], writer)?;
-                }
-            }
+        recording.cell(self.number, params)?;
+        for error in self.errors.drain(..) {
+            recording.error_row(error)?;
         }
-        Ok(())
-    }
-
-    /// Samples in a group.
-    fn width(&self) -> u64 {
-        self.plan.modes.len() as u64
+        recording.groups(self, &plan.modes, (self.number, plan.pairs), (&what, before))
     }
 
     /// The cell in a few words, for the bar.
@@ -158,40 +111,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Takes one sample, its warm-up before and its spot check after it.
-    fn sample(
-        &mut self,
-        pair: u32,
-        position: u32,
-        mode: Mode,
-        count: u64,
-        writer: &mut Writer,
-    ) -> Result<(), Halt> {
-        let warm_up = self.warm_up(count);
-        let clocked = self.attempt(mode, |rig| {
-            rig.run(mode, warm_up)?;
-            let clocked = rig.run(mode, count)?;
-            rig.spot_check(mode)?;
-            Ok(clocked)
-        })?;
-        self.write_errors(writer)?;
-        if let Some(Clocked { bytes, elapsed_ns, phases_ns, counters, series }) = clocked {
-            writer.line(&Line::Sample(Sample {
-                cell: self.number,
-                pair,
-                position,
-                mode: mode.to_string(),
-                bytes,
-                elapsed_ns,
-                phases_ns,
-                counters,
-                series,
-            }))?;
-        }
-        Ok(())
-    }
-
-    /// Runs that go before a sample of so many.
+    /// Runs that go before a sample of `count` runs.
     fn warm_up(&self, count: u64) -> u64 {
         let part = (count / WARM_UP_PART).max(1);
         match self.cell.form {
@@ -207,7 +127,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Rounds that last as long as a warm-up has to, if so many fill a sample.
+    /// Rounds that last as long as a warm-up has to, if `count` rounds fill a sample.
     fn warm_up_rounds(&self, count: u64) -> u64 {
         let sample_ns = self.plan.round_sample.as_nanos().max(1);
         let rounds = (u128::from(count) * self.plan.warm_up.as_nanos()).div_ceil(sample_ns);
@@ -215,7 +135,7 @@ impl Bench<'_> {
     }
 
     /// How many rounds, walks or sends a sample of each mode makes.
-    fn counts(&mut self) -> Result<BTreeMap<Mode, u64>, Halt> {
+    fn find_counts(&mut self) -> Result<BTreeMap<Mode, u64>, Halt> {
         match self.cell.form {
             Form::Rounds { .. } => self.own_counts(),
             Form::Victim { .. } => self.common_count(1, u64::MAX),
@@ -240,7 +160,7 @@ impl Bench<'_> {
         Ok(counts)
     }
 
-    /// As many in every mode, those of the first mode's time: the same traffic.
+    /// One number for every mode, by the first mode's time: the traffic is the same.
     fn common_count(&mut self, first: u64, most: u64) -> Result<BTreeMap<Mode, u64>, Halt> {
         let target = self.plan.sample_time(self.cell).unwrap_or_default();
         for mode in self.alive.clone() {
@@ -257,52 +177,84 @@ impl Bench<'_> {
         self.alive.retain(|alive| *alive != mode || keep);
     }
 
-    /// Tries something with the rig. A failure becomes an error row and none,
-    /// and the next attempt gets a new rig: nobody knows what lies in the old
-    /// one's sockets.
+    /// Tries something with the rig. After a failure the next attempt gets a new rig: what lies in
+    /// the old one's sockets is not known.
+    fn with_rig<T>(
+        &mut self,
+        act: impl FnOnce(&mut Rig) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.stop.check()?;
+        let mut rig = match self.rig.take() {
+            Some(rig) => rig,
+            None => Rig::open(self.cell, self.options, self.memory.take(), self.stop)?,
+        };
+        let value = act(&mut rig)?;
+        self.rig = Some(rig);
+        Ok(value)
+    }
+
+    /// The same before the cell's line is written: a failure's error row waits for it.
     fn attempt<T>(
         &mut self,
         mode: Mode,
         act: impl FnOnce(&mut Rig) -> Result<T, Failure>,
     ) -> Result<Option<T>, Halt> {
-        if let Some(signal) = self.stop.signal() {
-            return Err(Halt::Stopped(signal));
+        match self.with_rig(act) {
+            Ok(value) => Ok(Some(value)),
+            Err(failure) => {
+                let error = self.strike(mode, &failure)?;
+                self.errors.push(error);
+                Ok(None)
+            }
         }
-        let result = match self.rig.take() {
-            Some(rig) => Ok(rig),
-            None => Rig::open(self.cell, &self.options.rig, self.memory.take(), self.stop),
-        }
-        .and_then(|mut rig| {
-            let value = act(&mut rig)?;
-            self.rig = Some(rig);
-            Ok(value)
-        });
-        let failure = match result {
-            Ok(value) => return Ok(Some(value)),
-            Err(Failure::Stopped(signal)) => return Err(Halt::Stopped(signal)),
-            Err(failure) => failure,
-        };
-        // A signal may show as a failed call before its flag is looked at.
-        if let Some(signal) = self.stop.signal() {
-            return Err(Halt::Stopped(signal));
-        }
-        let wrong_byte = matches!(failure, Failure::WrongByte { .. });
-        let strikes = self.strikes.entry(mode).or_default();
-        *strikes += 1;
-        if wrong_byte || *strikes >= STRIKES {
-            self.alive.retain(|alive| *alive != mode);
-        }
-        self.errors.push(RunError {
-            cell: self.number,
-            mode: mode.to_string(),
-            what: failure.to_string(),
-            wrong_byte,
-        });
-        Ok(None)
     }
 
-    fn write_errors(&mut self, writer: &mut Writer) -> Result<(), WriteError> {
-        self.errors.drain(..).try_for_each(|error| writer.line(&Line::Error(error)))
+    /// Counts a failure against a mode; gives its error row. A socket may fail by chance, so a
+    /// mode has [`STRIKES`]; a wrong byte is no chance.
+    fn strike(&mut self, mode: Mode, failure: &Failure) -> Result<RunError, Halt> {
+        // A signal may show as a failed call before its flag is looked at.
+        if matches!(failure, Failure::Stopped(_)) || self.stop.signal().is_some() {
+            return Err(Halt::Stopped);
+        }
+        let strikes = self.strikes.entry(mode).or_default();
+        *strikes += 1;
+        let is_out = failure.is_wrong_byte() || *strikes >= STRIKES;
+        self.keep_if(mode, !is_out);
+        Ok(error_row(self.number, mode, failure))
+    }
+}
+
+impl Lanes for ModeLanes<'_> {
+    type Mode = Mode;
+    type Trouble = Failure;
+
+    fn is_alive(&self, mode: Mode) -> bool {
+        self.alive.contains(&mode)
+    }
+
+    /// Takes one sample, its warm-up before and its spot check after it.
+    fn sample(&mut self, mode: Mode, At { cell, pair, position }: At) -> Result<Sample, Failure> {
+        let count = self.counts[&mode];
+        let warm_up = self.warm_up(count);
+        let clocked = self.with_rig(|rig| {
+            rig.run(mode, warm_up)?;
+            let clocked = rig.run(mode, count)?;
+            rig.spot_check(mode)?;
+            Ok(clocked)
+        })?;
+        let Clocked { bytes, elapsed_ns, phases_ns, counters, series } = clocked;
+        let mode = mode.to_string();
+        Ok(Sample { cell, pair, position, mode, bytes, elapsed_ns, phases_ns, counters, series })
+    }
+
+    fn failed(
+        &mut self,
+        mode: Mode,
+        _at: At,
+        failure: Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        Ok(recording.error_row(self.strike(mode, &failure)?)?)
     }
 }
 

@@ -1,0 +1,296 @@
+//! What all measurements have in common: a record that is written as it is measured, cells one
+//! after the other, and interleaved groups of samples.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ntcopy_record::{
+    Cell, End, FORMAT, Header, Line, Machine, Params, RunError, Sample, Unavailable,
+};
+
+use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place, id};
+use crate::plan::group_order;
+use crate::run::{Failure, Stop, unix_now_ns};
+
+/// How a plan is measured.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The record's directory; none: [`default_place`].
+    pub out: Option<PathBuf>,
+    /// The command line to put into the record.
+    pub command: Vec<String>,
+    /// Why the results will not be timings, if so.
+    pub not_a_timing: Option<String>,
+    /// The arguments of this program that lead to the other process, if that is this program.
+    pub worker_args: Vec<String>,
+    /// How long a process may make no progress, or take for an answer.
+    pub patience: Duration,
+    /// Make a byte wrong, to see that it is noticed: for tests.
+    pub spoil: bool,
+}
+
+/// A plan that can be measured.
+pub trait Experiment {
+    /// The experiment's name, as in `ntcopy bench NAME`.
+    fn name(&self) -> &'static str;
+
+    /// The mode that the others are compared with.
+    fn baseline(&self) -> String;
+
+    /// What a user has to know before it is measured.
+    fn caveats(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Measures the plan and writes the record.
+    ///
+    /// What goes wrong in a cell becomes an error row and the rest is measured. A signal ends the
+    /// measurement early; what was measured stays. Processes that were started end in either case.
+    ///
+    /// # Errors
+    ///
+    /// When nothing could be begun, or the record could not be written.
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError>;
+}
+
+/// Why a measurement cannot go on at all.
+#[derive(Debug)]
+pub enum Halt {
+    /// A signal came; it is in [`Stop`].
+    Stopped,
+    /// The record could not be written.
+    Write(WriteError),
+    /// Something that all cells need is not to be had.
+    Start(Failure),
+}
+
+impl From<WriteError> for Halt {
+    fn from(error: WriteError) -> Self {
+        Halt::Write(error)
+    }
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Stopped(_) => Halt::Stopped,
+            failure => Halt::Start(failure),
+        }
+    }
+}
+
+/// The modes that this machine has, and those that it lacks by name, each with the reason.
+pub type Available<Mode, Name = Mode> = (Vec<Mode>, Vec<(Name, String)>);
+
+/// Which sample of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At {
+    /// The cell's number.
+    pub cell: u32,
+    /// The group in the cell.
+    pub pair: u32,
+    /// The place in the group.
+    pub position: u32,
+}
+
+/// The modes of one cell while it is measured: a lane each.
+pub trait Lanes {
+    /// Tells the lanes apart.
+    type Mode: Copy + PartialEq;
+    /// Why there is no sample.
+    type Trouble;
+
+    /// Before a group of a cell, both by number, whose samples come in this order.
+    fn begin_group(
+        &mut self,
+        (_cell, _pair): (u32, u32),
+        _order: &[Self::Mode],
+        _recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    /// Whether the mode is still measured in this cell.
+    fn is_alive(&self, mode: Self::Mode) -> bool;
+
+    /// Warms up, clocks, and checks bytes.
+    fn sample(&mut self, mode: Self::Mode, at: At) -> Result<Sample, Self::Trouble>;
+
+    /// What becomes of the mode, and of the measurement, after a failure: each experiment's own
+    /// policy, with its reason.
+    fn failed(
+        &mut self,
+        mode: Self::Mode,
+        at: At,
+        trouble: Self::Trouble,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt>;
+}
+
+/// A record in the making.
+pub struct Recording<'a> {
+    place: PathBuf,
+    writer: Writer,
+    stop: &'a Stop,
+    progress: &'a mut Progress,
+}
+
+impl<'a> Recording<'a> {
+    /// Makes the record, with its first two lines.
+    pub fn begin(
+        plan: &impl Experiment,
+        machine: Machine,
+        options: &Options,
+        stop: &'a Stop,
+        progress: &'a mut Progress,
+    ) -> Result<Recording<'a>, MeasureError> {
+        let started_unix_ns = unix_now_ns();
+        let header = Header {
+            format: FORMAT,
+            id: id(plan.name(), started_unix_ns, &options.command),
+            experiment: plan.name().to_owned(),
+            command: options.command.clone(),
+            ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
+            started_unix_ns,
+            baseline: plan.baseline(),
+            not_a_timing: options.not_a_timing.clone(),
+        };
+        let place = match &options.out {
+            Some(out) => out.clone(),
+            None => default_place(&header.id).ok_or(WriteError::NoHome)?,
+        };
+        let mut writer = Writer::create(&place)?;
+        writer.line(&Line::Header(header))?;
+        writer.line(&Line::Machine(machine))?;
+        Ok(Recording { place, writer, stop, progress })
+    }
+
+    /// Whether to stop.
+    pub fn stop(&self) -> &'a Stop {
+        self.stop
+    }
+
+    /// Says how many samples are to come.
+    pub fn expect(&mut self, samples: u64) {
+        self.progress.begin(samples);
+    }
+
+    /// Shows what is being done, after this number of samples.
+    pub fn at(&mut self, what: &str, samples: u64) {
+        self.progress.at(what, samples);
+    }
+
+    /// Writes a cell's line.
+    pub fn cell(&mut self, cell: u32, params: Params) -> Result<(), WriteError> {
+        self.writer.line(&Line::Cell(Cell { cell, params }))
+    }
+
+    /// Writes that a mode is not to be had, in one cell or anywhere.
+    pub fn unavailable(
+        &mut self,
+        mode: impl Display,
+        why: impl Into<String>,
+        cell: Option<u32>,
+    ) -> Result<(), WriteError> {
+        let (mode, why) = (mode.to_string(), why.into());
+        self.writer.line(&Line::Unavailable(Unavailable { mode, why, cell }))
+    }
+
+    /// Writes an error row.
+    pub fn error(
+        &mut self,
+        cell: u32,
+        mode: impl Display,
+        failure: &Failure,
+    ) -> Result<(), WriteError> {
+        self.error_row(error_row(cell, mode, failure))
+    }
+
+    /// Writes an error row that is there already.
+    pub fn error_row(&mut self, error: RunError) -> Result<(), WriteError> {
+        self.writer.line(&Line::Error(error))
+    }
+
+    /// Writes a sample.
+    pub fn sample(&mut self, sample: Sample) -> Result<(), WriteError> {
+        self.writer.line(&Line::Sample(sample))
+    }
+
+    /// Takes a cell's samples in interleaved groups; `before` samples are done with.
+    pub fn groups<L: Lanes>(
+        &mut self,
+        lanes: &mut L,
+        modes: &[L::Mode],
+        (cell, pairs): (u32, u32),
+        (what, before): (&str, u64),
+    ) -> Result<(), Halt> {
+        let width = modes.len() as u64;
+        for pair in 0..pairs {
+            let order = group_order(modes, pair);
+            lanes.begin_group((cell, pair), &order, self)?;
+            for (position, mode) in (0..).zip(order) {
+                let done = u64::from(pair) * width + u64::from(position);
+                self.progress.at(what, before + done);
+                if !lanes.is_alive(mode) {
+                    continue;
+                }
+                let at = At { cell, pair, position };
+                match lanes.sample(mode, at) {
+                    Ok(sample) => self.sample(sample)?,
+                    Err(trouble) => lanes.failed(mode, at, trouble, self)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures cells, by number, until one says that nothing more can be; gives whether a signal
+    /// was the reason.
+    pub fn cells(
+        &mut self,
+        cells: impl IntoIterator<Item = usize>,
+        mut measure: impl FnMut(&mut Recording<'a>, usize) -> Result<(), Halt>,
+    ) -> Result<bool, MeasureError> {
+        for number in cells {
+            match measure(self, number) {
+                Ok(()) => {}
+                Err(Halt::Stopped) => return Ok(true),
+                Err(Halt::Write(error)) => return Err(error.into()),
+                Err(Halt::Start(failure)) => return Err(MeasureError::Start(failure)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Writes the last line, unless a signal cut the measurement short.
+    pub fn end(mut self, stopped: Option<i32>) -> Result<Outcome, MeasureError> {
+        self.progress.end();
+        if stopped.is_none() {
+            let end = End { samples: self.writer.samples(), ended_unix_ns: unix_now_ns() };
+            self.writer.line(&Line::End(end))?;
+        }
+        Ok(Outcome { place: self.place, stopped })
+    }
+}
+
+/// A run that gave no number.
+pub fn error_row(cell: u32, mode: impl Display, failure: &Failure) -> RunError {
+    RunError {
+        cell,
+        mode: mode.to_string(),
+        what: failure.to_string(),
+        wrong_byte: failure.is_wrong_byte(),
+    }
+}
+
+/// A cell's number, as the record has it.
+pub fn index(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

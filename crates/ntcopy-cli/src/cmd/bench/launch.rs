@@ -1,0 +1,327 @@
+//! Measures a plan in this kernel or in a booted one, and prints what the record says.
+
+use std::fmt::Display;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ntcopy_bench::guest::{self, Bootable, GuestError, Request};
+use ntcopy_bench::machine;
+use ntcopy_bench::plan::{Cpus, PlanError};
+use ntcopy_bench::run::{self, Failure, Stop};
+use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Progress, WriteError};
+use ntcopy_kernel::{Kind, Machine};
+use ntcopy_record::{FILE_NAME, Record, Unavailable, verdict};
+
+use super::against::KernelPair;
+use super::args::Common;
+use super::{not_a_clock, not_available, pin, signalled};
+use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, colour};
+
+/// Whether a mode that is not available was asked for by name.
+pub type IsAsked<'a> = &'a dyn Fn(&Unavailable) -> bool;
+
+/// An experiment that is measured in this kernel or in a booted one.
+pub struct Launch<'a, P> {
+    /// What every experiment takes.
+    pub common: &'a Common,
+    /// The experiment's name.
+    pub name: &'static str,
+    /// CPUs of a booted kernel.
+    pub kernel_cpus: u32,
+    /// Whether all of a booted kernel is put on one CPU of the host, if --pin does not say.
+    pub on_one_cpu: bool,
+    /// The arguments of this program that lead to the other process, if it is this program.
+    pub worker_args: Vec<String>,
+    /// Two kernels that are booted in turns instead of one, if that is asked for.
+    pub against: Option<KernelPair<'a>>,
+    /// Makes the plan for a kernel with these CPUs.
+    pub plan: &'a dyn Fn(&Cpus) -> Result<P, PlanError>,
+    /// Whether a mode that is not available was asked for by name.
+    pub is_asked: IsAsked<'a>,
+}
+
+impl<P: Bootable> Launch<'_, P> {
+    /// Runs it.
+    pub fn run(&self) -> anyhow::Result<ExitCode> {
+        if self.common.list {
+            super::list(self.name);
+            return Ok(ExitCode::SUCCESS);
+        }
+        // Inside a boot the plan is measured as it is; the comparison is made outside.
+        let refused = self.against.as_ref().filter(|_| !self.common.measure_only);
+        if let Some(code) = refused.and_then(KernelPair::refused) {
+            return Ok(code);
+        }
+        if self.common.kernel != "host" {
+            return self.in_a_booted_kernel();
+        }
+        match (self.plan)(&run::cpus()?) {
+            Ok(plan) => {
+                let here =
+                    InThisKernel { worker_args: self.worker_args.clone(), ..self.common.into() };
+                here.measure(&plan, self.is_asked)
+            }
+            Err(error) => Ok(usage(error)),
+        }
+    }
+
+    fn in_a_booted_kernel(&self) -> anyhow::Result<ExitCode> {
+        let kernel = match Kind::parse(&self.common.kernel) {
+            Ok(kernel) => kernel,
+            Err(error) => return Ok(ExitCode::from(failed(error))),
+        };
+        if kernel.machine() == Machine::Qemu && !self.common.allow_not_a_timing {
+            return Ok(not_available(&format!(
+                "{} runs in an emulator, and what is measured there is not a timing: --kernel um, \
+                 or --allow-not-a-timing to see the experiment run",
+                kernel.name()
+            )));
+        }
+        if let Some(code) = self.against.as_ref().and_then(|_| KernelPair::refused_kernel(kernel)) {
+            return Ok(code);
+        }
+        let inside = Cpus { allowed: (0..self.kernel_cpus).collect(), sharing_l2: None };
+        let plan = match (self.plan)(&inside) {
+            Ok(plan) => plan,
+            Err(error) => return Ok(usage(error)),
+        };
+        let place = record_dir(self.common.out.as_deref(), self.name)?;
+        print_caveats(&plan);
+        let request = Request {
+            kernel,
+            kernel_cpus: self.kernel_cpus,
+            pin: pin(self.common, self.on_one_cpu)?,
+            needs: plan.needs(),
+            place: place.clone(),
+            args: std::env::args_os().skip(1).collect(),
+            command: guest::command_line(),
+        };
+        let (code, stopped) = match &self.against {
+            Some(kernels) => kernels.measured(&request)?,
+            None => measured(&request),
+        };
+        judged(&place, code, || conclude(self.common.into(), &place, stopped, self.is_asked))
+    }
+}
+
+/// How a plan is measured in this kernel.
+pub struct InThisKernel {
+    /// The record's directory, if one is named.
+    pub out: Option<PathBuf>,
+    /// Seconds that a process may make no progress.
+    pub patience_s: u64,
+    /// Whether a byte is made wrong.
+    pub spoil: bool,
+    /// Whether to measure what is not a timing.
+    pub allow_not_a_timing: bool,
+    /// What is printed.
+    pub print: Print,
+    /// The arguments of this program that lead to the other process, if it is this program.
+    pub worker_args: Vec<String>,
+}
+
+/// What is printed of a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Print {
+    /// Nothing: it is for the program that booted this kernel to say.
+    Nothing,
+    /// Table and sentences.
+    Table,
+    /// One JSON object.
+    Json,
+    /// A line a result.
+    Csv,
+}
+
+impl Print {
+    /// By the options `--json` and `--csv`, of which one is given at most.
+    pub fn by_options(json: bool, csv: bool) -> Print {
+        match (json, csv) {
+            (true, _) => Print::Json,
+            (_, true) => Print::Csv,
+            _ => Print::Table,
+        }
+    }
+}
+
+impl From<&Common> for Print {
+    fn from(common: &Common) -> Print {
+        match common.measure_only {
+            true => Print::Nothing,
+            false => Print::by_options(common.json, common.csv),
+        }
+    }
+}
+
+impl From<&Common> for InThisKernel {
+    fn from(common: &Common) -> InThisKernel {
+        InThisKernel {
+            out: common.out.clone(),
+            patience_s: common.patience,
+            spoil: common.inject.is_some(),
+            allow_not_a_timing: common.allow_not_a_timing,
+            print: common.into(),
+            worker_args: Vec::new(),
+        }
+    }
+}
+
+impl InThisKernel {
+    /// Measures, and says what the record shows.
+    pub fn measure(
+        self,
+        plan: &impl Experiment,
+        is_asked: IsAsked<'_>,
+    ) -> anyhow::Result<ExitCode> {
+        let not_a_timing = machine::not_a_timing();
+        if let Some(why) = not_a_timing.as_ref().filter(|_| !self.allow_not_a_timing) {
+            return Ok(not_a_clock(why));
+        }
+        let options = Options {
+            out: self.out,
+            command: guest::command_line(),
+            not_a_timing,
+            worker_args: self.worker_args,
+            patience: Duration::from_secs(self.patience_s),
+            spoil: self.spoil,
+        };
+        let stop = Stop::on_signals().context("cannot watch for signals")?;
+        let is_silent = self.print == Print::Nothing;
+        let mut progress = if is_silent { Progress::none() } else { Progress::on_stderr() };
+        if !is_silent {
+            print_caveats(plan);
+        }
+        match plan.measure(machine::describe(), &options, &stop, &mut progress) {
+            Ok(outcome) => conclude(self.print, &outcome.place, outcome.stopped, is_asked),
+            Err(MeasureError::Start(Failure::Limit(why))) => Ok(not_available(&why)),
+            Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(signalled(signal)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Prints what a user of the measured modes has to know.
+fn print_caveats(plan: &impl Experiment) {
+    for caveat in plan.caveats() {
+        eprintln!("note: {caveat}");
+    }
+}
+
+/// Measures in a booted kernel: the exit code of that, and the signal that ended it.
+pub fn measured(request: &Request) -> (u8, Option<i32>) {
+    match guest::measure(request) {
+        Ok(inside) => (complained(inside.code, &inside.complaints), None),
+        Err(error) => {
+            let stopped = match error {
+                GuestError::Interrupted(signal) => Some(signal),
+                _ => None,
+            };
+            (failed(error), stopped)
+        }
+    }
+}
+
+/// What a measurement comes to that ended with `code`, by its record if there is one.
+pub fn judged(
+    place: &Path,
+    code: u8,
+    conclude: impl FnOnce() -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
+    // Without a record the inside, or the error, has said why.
+    if !place.join(FILE_NAME).exists() {
+        return Ok(ExitCode::from(code));
+    }
+    let judged = conclude()?;
+    // A kernel that fell over must not pass for a success.
+    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+}
+
+/// Where the record goes; nothing is there yet.
+pub fn record_dir(out: Option<&Path>, experiment: &str) -> anyhow::Result<PathBuf> {
+    let new_id = || sample::new_id(experiment, &guest::command_line());
+    let place = match out {
+        Some(out) => out.to_path_buf(),
+        None => sample::default_place(&new_id())
+            .context("neither XDG_DATA_HOME nor HOME names a directory: say --out DIR")?,
+    };
+    let place = std::path::absolute(&place).context("--out")?;
+    if place.join(FILE_NAME).exists() {
+        return Err(WriteError::Exists(place.join(FILE_NAME)).into());
+    }
+    Ok(place)
+}
+
+/// The inside's exit code; faults of the kernel itself are printed and count as failure.
+pub fn complained(code: u8, complaints: &[String]) -> u8 {
+    for line in complaints {
+        eprintln!("ntcopy: the kernel under test complained: {line}");
+    }
+    if code == 0 { u8::from(!complaints.is_empty()) } else { code }
+}
+
+/// Says why a kernel could not be built, booted or kept alive.
+pub fn failed(error: GuestError) -> u8 {
+    let code = error.exit_code();
+    crate::cmd::fail(&error.into());
+    code
+}
+
+/// Reads the record back, prints what it says, and gives the exit code.
+pub fn conclude(
+    print: Print,
+    place: &Path,
+    stopped: Option<i32>,
+    is_asked: IsAsked<'_>,
+) -> anyhow::Result<ExitCode> {
+    let record = Record::read(place)?;
+    say(&record, print, place)?;
+    Ok(judge(&record, stopped, is_asked))
+}
+
+/// Prints what a record says, and where it is.
+fn say(record: &Record, print: Print, place: &Path) -> anyhow::Result<()> {
+    let text = match print {
+        Print::Nothing => return Ok(()),
+        Print::Table => colour::of(&table(record)),
+        Print::Json => format!("{:#}\n", ntcopy_report::json::object(record)),
+        Print::Csv => ntcopy_report::csv::of(&[record]),
+    };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        result => result.context("standard output")?,
+    }
+    eprintln!("record: {}", place.display());
+    Ok(())
+}
+
+fn table(record: &Record) -> String {
+    let sentences = verdict::sentences(record).join("\n");
+    let (table, bars) =
+        (ntcopy_report::table::terminal(record), ntcopy_report::table::bars(record));
+    format!("{table}\n{bars}{sentences}\n")
+}
+
+/// The exit code that a record comes to.
+pub fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCode {
+    if let Some(signal) = stopped {
+        return signalled(signal);
+    }
+    if record.errors.iter().any(|error| error.wrong_byte) {
+        ExitCode::from(WRONG_BYTE)
+    } else if !record.errors.is_empty() || !record.complete {
+        ExitCode::FAILURE
+    } else if record.unavailable.iter().any(is_asked) {
+        ExitCode::from(NOT_AVAILABLE)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Says what cannot be asked for, and gives the exit code for that.
+pub fn usage(error: impl Display) -> ExitCode {
+    eprintln!("ntcopy: {error}");
+    ExitCode::from(2)
+}
