@@ -25,7 +25,7 @@ void __init ntcopy_copy_init(void)	\
 #include "copy_nontemporal.c"
 #endif
 
-static bool copy_nontemporal(void *to, size_t bytes, struct iov_iter *from)
+static bool copy_nontemporal(void *to, size_t bytes, struct iov_iter *from, bool drop)
 {
 	const void __user *addr = iter_iov_addr(from);
 	unsigned long left;
@@ -36,7 +36,7 @@ static bool copy_nontemporal(void *to, size_t bytes, struct iov_iter *from)
 	/* See copy_from_user_iter(). */
 	barrier_nospec();
 	instrument_copy_from_user_before(to, addr, bytes);
-	left = raw_copy_from_user_nontemporal(to, addr, bytes);
+	left = raw_copy_from_user_nontemporal(to, addr, bytes, drop);
 	instrument_copy_from_user_after(to, addr, bytes, left);
 	iov_iter_advance(from, bytes);
 	return !left;
@@ -53,13 +53,13 @@ static size_t segment_bytes(const struct iov_iter *from)
  * @to: Where to
  * @from: What is left of the send; it moves on
  * @bytes: How many
- * @nontemporal: Gets the bytes added that were copied so
+ * @pages: Whose bytes they are; gets those added that were copied so
  *
  * The caller owes a nontemporal_fence().
  *
  * Return: whether all of them were copied.
  */
-bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, size_t *nontemporal)
+bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, struct ntcopy_pages *pages)
 {
 	size_t part;
 
@@ -72,9 +72,9 @@ bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, size_t *nontempo
 			if (!copy_from_iter_full(to, part, from))
 				return false;
 		} else {
-			if (!copy_nontemporal(to, part, from))
+			if (!copy_nontemporal(to, part, from, pages->drop_source))
 				return false;
-			*nontemporal += part;
+			pages->nontemporal += part;
 		}
 	}
 	return true;

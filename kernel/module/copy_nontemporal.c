@@ -14,22 +14,26 @@
 
 static DEFINE_STATIC_KEY_FALSE(nt_in_turn_key);
 
-static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes)
+static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes,
+				      bool drop)
 {
 	if (static_branch_likely(&nt_in_turn_key))
 		return nt_in_turn(to, from, bytes);
+	if (cpu_feature_enabled(X86_FEATURE_ZEN4))
+		return nt_lines(to, from, bytes, NULL, 0, drop);
 	return nt_ahead(to, from, bytes);
 }
 
 /*
  * The caller has checked or masked @from, and has to call nontemporal_fence()
  * before it tells anyone of the copy.  Pages in turn are read in order: the guard
- * page above user addresses catches them, like the plain copy.
+ * page above user addresses catches them, like the plain copy.  @drop: no cache has
+ * the source, and none is to have it afterwards, if this CPU gains by that.
  *
  * Return: how many bytes were not copied, the same as raw_copy_from_user().
  */
 unsigned long raw_copy_from_user_nontemporal(void *to, const void __user *from,
-					     unsigned long n)
+					     unsigned long n, bool drop)
 {
 	size_t done = min(-(unsigned long)to % NT_LINE, n);
 	unsigned long left;
@@ -40,7 +44,7 @@ unsigned long raw_copy_from_user_nontemporal(void *to, const void __user *from,
 
 	stac();
 	done += nt_copy(to + done, (__force const void *)from + done,
-			round_down(n - done, NT_LINE));
+			round_down(n - done, NT_LINE), drop);
 	clac();
 	if (done == n)
 		return 0;
@@ -55,7 +59,7 @@ void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n)
 	size_t done = min(-(unsigned long)to % NT_LINE, n);
 
 	memcpy(to, from, done);
-	done += nt_copy(to + done, from + done, round_down(n - done, NT_LINE));
+	done += nt_copy(to + done, from + done, round_down(n - done, NT_LINE), false);
 	/* Nothing may fault here: if it does, run into it like memcpy(). */
 	memcpy(to + done, from + done, n - done);
 }

@@ -101,6 +101,7 @@ int ntcopy_send_udp(struct ntcopy_send *send, size_t len);
 struct ntcopy_pages {
 	unsigned int			count;
 	size_t				nontemporal;	/* bytes */
+	bool				drop_source;	/* once they were read */
 	struct bio_vec			bv[NTCOPY_PAGES_MAX];
 };
 
@@ -110,7 +111,7 @@ int ntcopy_send_pages(struct ntcopy_send *send, struct ntcopy_pages *pages, size
 		      unsigned int flags);
 
 /* copy.c: copy_nontemporal.c in a module */
-bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, size_t *nontemporal);
+bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, struct ntcopy_pages *pages);
 #ifdef NTCOPY_OWN_COPY
 void ntcopy_copy_init(void);
 #else

@@ -7,6 +7,10 @@
  * comes round is the mean of the distances between two touches of the same granule,
  * destination or source, on a clock of the bytes that copies read and write: the
  * size of both sets together, in whatever order they come back.
+ *
+ * A source that did not come round within four times as much, which is all of the
+ * CPU's part on a clock that counts both sides, is in no cache: it may be dropped
+ * once it was read, unless the sources around it do come round, and it was forgotten.
  */
 
 #include <linux/cacheinfo.h>
@@ -26,6 +30,7 @@
 #define GRANULES	4080	/* 127 MiB, and 16 KiB with the rest */
 #define PACE		8	/* the mean moves by at most an eighth */
 #define MEAN_MIN	((u64)SZ_64K)	/* lest it get stuck */
+#define NEAR		256	/* where each source comes round within the caches */
 
 enum { TO, FROM, SIDES };
 
@@ -40,6 +45,8 @@ struct nontemporal_cpu {
 	unsigned long last[SIDES];	/* granules, at that time */
 	u64 mean;
 	unsigned long cache_bytes;	/* this CPU's own share */
+	int near;		/* the share of sources that come round, of NEAR */
+	bool drop;		/* the source that was touched last */
 	struct granule granules[GRANULES];
 };
 
@@ -49,23 +56,33 @@ static DEFINE_PER_CPU_READ_MOSTLY(struct nontemporal_cpu *, nontemporal_cpu);
 
 unsigned long nontemporal_cache_bytes __read_mostly;
 
-static void touch(struct nontemporal_cpu *s, unsigned long addr, int side,
-		  size_t bytes)
+static void touch_source(struct nontemporal_cpu *s, bool near)
+{
+	s->near += ((near ? NEAR : 0) - s->near) / (2 * PACE);
+	s->drop = !near && s->near < NEAR / 4;
+}
+
+static void touch(struct nontemporal_cpu *s, u64 cache_bytes, unsigned long addr,
+		  int side, size_t bytes)
 {
 	unsigned long granule = addr >> GRANULE_SHIFT;
 	u32 hash = hash_long(granule, 32);
 	struct granule *g = &s->granules[reciprocal_scale(hash, GRANULES)];
 	u16 now = (s->clock += bytes) >> GRANULE_SHIFT;
 	u64 since = s->clock - s->sampled[side];
-	s64 distance = 2 * s->mean, weight;
+	s64 distance = 2 * s->mean, weight, found = S64_MAX;
 
 	/* The rest of a granule that both sides fill is no return to it. */
 	if (since < (granule == s->last[side] ? GRANULE * 2 : GRANULE * 3 / 2))
 		return;
 
 	/* One that is new, or was forgotten, counts as twice the mean. */
-	if (g->tag == (u16)hash)
-		distance = min(2 * distance, (s64)(u16)(now - g->touched) << GRANULE_SHIFT);
+	if (g->tag == (u16)hash) {
+		found = (s64)(u16)(now - g->touched) << GRANULE_SHIFT;
+		distance = min(2 * distance, found);
+	}
+	if (side == FROM)
+		touch_source(s, found <= 4 * cache_bytes);
 	*g = (struct granule){ .tag = hash, .touched = now };
 
 	/* Slowly: what was freed last is handed out first, at all distances. */
@@ -78,14 +95,18 @@ static void touch(struct nontemporal_cpu *s, unsigned long addr, int side,
 static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
 			       unsigned long to, unsigned long from, size_t bytes)
 {
-	touch(s, to, TO, bytes);
-	touch(s, from, FROM, bytes);
+	touch(s, cache_bytes, to, TO, bytes);
+	touch(s, cache_bytes, from, FROM, bytes);
 	s->mean = clamp(s->mean, MEAN_MIN, max(2 * cache_bytes, MEAN_MIN));
 	return s->mean <= cache_bytes;
 }
 
-/* Whether a hinted copy, of a page at least, is to bypass the caches. */
-bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes)
+/*
+ * Whether a hinted copy, of a page at least, is to bypass the caches; and whether,
+ * if it does, its source is to be dropped from them.
+ */
+bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes,
+		      bool *drop_source)
 {
 	u64 cache_bytes = READ_ONCE(nontemporal_cache_bytes);
 	unsigned long source = 0;
@@ -102,9 +123,11 @@ bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes)
 
 	preempt_disable();
 	s = this_cpu_read(nontemporal_cpu);
-	if (s)
+	if (s) {
 		pays = !comes_round_within(s, cache_bytes ?: READ_ONCE(s->cache_bytes),
 					   (unsigned long)to, source, bytes);
+		*drop_source = s->drop;
+	}
 	preempt_enable();
 	return pays;
 }

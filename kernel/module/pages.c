@@ -79,7 +79,7 @@ static void drop_pages(struct ntcopy_pages *pages)
  * By the rule, asked about as many bytes at once as it goes by: pages of all sizes
  * would make more of where they go to than of where they come from.
  */
-static bool pays(const struct ntcopy_pages *pages, const struct ntcopy_send *send,
+static bool pays(struct ntcopy_pages *pages, const struct ntcopy_send *send,
 		 size_t bytes)
 {
 	struct iov_iter from = send->msg->msg_iter;
@@ -87,11 +87,15 @@ static bool pays(const struct ntcopy_pages *pages, const struct ntcopy_send *sen
 	bool pays = !send->by_rule;
 	unsigned int i;
 
-	for (i = 0; send->by_rule && i < pages->count; at += pages->bv[i++].bv_len) {
+	pages->drop_source = true;
+	for (i = 0; i < pages->count; at += pages->bv[i++].bv_len) {
+		bool drop = false;
+
 		if (at < asked)
 			continue;
 		step = min(bytes - asked, PAGE_SIZE << NTCOPY_PAGE_ORDER);
-		pays |= nontemporal_pays(page_address(pages->bv[i].bv_page), &from, step);
+		pays |= nontemporal_pays(page_address(pages->bv[i].bv_page), &from, step, &drop);
+		pages->drop_source &= drop;
 		iov_iter_advance(&from, step);
 		asked += step;
 	}
@@ -120,7 +124,7 @@ static enum ntcopy_fate fill(struct ntcopy_pages *pages, const struct ntcopy_sen
 	for (i = 0; i < pages->count; i++) {
 		bv = &pages->bv[i];
 		if (!ntcopy_copy(page_address(bv->bv_page) + bv->bv_offset, &from,
-				 bv->bv_len, &pages->nontemporal))
+				 bv->bv_len, pages))
 			return NTCOPY_NOT_SUPPORTED;
 	}
 	return NTCOPY_NONTEMPORAL;

@@ -13,6 +13,7 @@ struct iov_iter;
  * @too_small: Bytes that were copied normally, in pieces below a page
  * @fits_cache: The same, as they come round within the caches
  * @by_rule: Have nontemporal_pays() decide which those are
+ * @drop_source: The source is in no cache, and need not come into one
  *
  * A source iterator whose .nontemporal is set asks for such stores, because the
  * copy is not looked at soon.  That changes no byte, count or error.  Who sets it
@@ -26,12 +27,14 @@ struct nontemporal_copies {
 	size_t too_small;
 	size_t fits_cache;
 	bool by_rule;
+	bool drop_source;
 };
 
 extern unsigned long nontemporal_cache_bytes;
 
 void nontemporal_init(void);
-bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes);
+bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes,
+		      bool *drop_source);
 unsigned long nontemporal_own_share(int cpu);
 
 /*
