@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Command, Output};
 
 /// The cases of the suite, those of a parameter each for itself.
-const CASES: usize = 11;
+const CASES: usize = 12;
 
 fn ntcopy(arguments: &[&str]) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
