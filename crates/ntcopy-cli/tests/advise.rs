@@ -253,6 +253,13 @@ fn a_unit_that_cannot_be_hinted_is_refused_and_nothing_is_written() {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(stderr(&output).contains("no record says"), "{output:?}");
     assert!(!home.path().join("out").exists());
+    // Said by hand, it needs no record, and the file says so.
+    let output = advise(home.path(), &[&arguments[..], &["--min-bytes", "64KiB"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let file = home.path().join("out/systemd/system/web.service.d/60-ntcopy.conf");
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains(" run --min-bytes 64KiB --anyway -- /bin/cat\n"), "{text}");
+    assert!(text.contains("no record says that it pays here"), "{text}");
     let output = advise(home.path(), &["--unit", "./web.service"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }

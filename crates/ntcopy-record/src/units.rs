@@ -58,6 +58,14 @@ fn factor(number: &str, unit: &str, text: &str) -> Result<u64, SizeError> {
     })
 }
 
+impl Bytes {
+    /// As an argument: `64KiB`, bare bytes where no unit divides it.
+    pub fn argument(self) -> String {
+        let text = self.to_string();
+        text.strip_suffix(" bytes").or(text.strip_suffix(" byte")).unwrap_or(&text).replace(' ', "")
+    }
+}
+
 impl fmt::Display for Bytes {
     /// The largest unit that divides the number, `1 MiB`, or bare bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

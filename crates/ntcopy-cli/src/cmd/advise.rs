@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use ntcopy_record::Record;
 use ntcopy_record::advice::{self, Advice, Source, Target};
+use ntcopy_record::units::Bytes;
 use ntcopy_report::advice as show;
 use ntcopy_report::advice::dropins::{self, Service};
 use serde_json::json;
@@ -24,6 +25,7 @@ Examples:
   ntcopy advise --for AuthenticAMD-26-2-1    by another machine's records, for that machine
   ntcopy advise --apply out/advice           drop-in files in a folder of your own
   ntcopy advise --apply out/advice --unit nginx   and one that starts nginx under ntcopy run
+  ntcopy advise --apply out/advice --unit haproxy --min-bytes 64KiB
   ntcopy advise --check --quick              is it still true? measures with and without
 
 Advice is given where every cell that was measured wins, its whole 95 % interval above 1, from some
@@ -63,6 +65,9 @@ pub struct Args {
     /// file's path
     #[arg(long, value_name = "UNIT", requires = "apply")]
     unit: Vec<String>,
+    /// With --unit: the smallest send that is hinted, whatever the records say
+    #[arg(long, value_name = "SIZE", requires = "unit")]
+    min_bytes: Option<Bytes>,
     /// Measure the three most valuable pieces of advice anew, with and without
     #[arg(long)]
     check: bool,
@@ -107,10 +112,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             &check::How { quick: args.quick, json: args.json, out: args.out.clone() },
         );
     }
-    if !args.unit.is_empty() && !dropins::has_run(&all) {
+    if !args.unit.is_empty() && args.min_bytes.is_none() && !dropins::has_run(&all) {
         return Ok(not_available(
             "no record says from which size on hinted sends pay here, so no unit is changed and \
-             nothing was written: ntcopy bench unix --kernel um --sockets 1,64 measures it",
+             nothing was written: ntcopy bench unix --kernel um --sockets 1,64 measures it, and \
+             --min-bytes says it by hand",
         ));
     }
     say(&args, &all, &target, &listed, folder, &services)
@@ -124,7 +130,9 @@ fn say(
     folder: Option<apply::Folder>,
     services: &[Service],
 ) -> anyhow::Result<ExitCode> {
-    let applied = folder.map(|folder| folder.write(all, services)).transpose()?;
+    let min_bytes = args.min_bytes.map(|size| size.argument());
+    let applied =
+        folder.map(|folder| folder.write(all, services, min_bytes.as_deref())).transpose()?;
     if args.json {
         let mut object = show::object(all, target, sources);
         if let Some(applied) = &applied {

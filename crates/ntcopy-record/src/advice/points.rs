@@ -166,8 +166,7 @@ pub fn words(points: &[&Point<'_>], name: &str) -> String {
 
 /// A size as an argument: `64KiB`, bare bytes where no unit divides it.
 pub fn argument(bytes: u64) -> String {
-    let text = Bytes(bytes).to_string();
-    text.strip_suffix(" bytes").or(text.strip_suffix(" byte")).unwrap_or(&text).replace(' ', "")
+    Bytes(bytes).argument()
 }
 
 /// `1.31x (1.28-1.35)`.

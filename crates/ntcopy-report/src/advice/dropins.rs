@@ -154,20 +154,33 @@ fn example(all: &[Advice], others: &str, program: &Path) -> Option<DropIn> {
     })
 }
 
-/// The file by which a service is started under `ntcopy run`, with what the records say of it; none
-/// where they don't say that hinted sends pay.
-pub fn service(all: &[Advice], program: &Path, service: &Service) -> Option<DropIn> {
-    let advice = run(all)?;
+/// The file by which a service is started under `ntcopy run`: with the smallest send that was said
+/// by hand, else with what the records say; none where they don't say that hinted sends pay.
+pub fn service(
+    all: &[Advice],
+    program: &Path,
+    service: &Service,
+    min_bytes: Option<&str>,
+) -> Option<DropIn> {
+    let (why, options) = match (min_bytes, run(all)) {
+        (Some(size), advice) => {
+            let said = match advice {
+                Some(_) => "said by hand; ntcopy advise has what the records say",
+                None => "said by hand: no record says that it pays here; ntcopy try measures it",
+            };
+            (hashed(&format!("--min-bytes {size} was {said}")), format!("run --min-bytes {size}"))
+        }
+        (None, advice) => (comment(advice?), options(advice?).to_owned()),
+    };
     let Service { name, prefix, command } = service;
     let mut text = head(&format!(
         "{name}, its large sends hinted; on a kernel without the flag it starts all the same."
     ));
     text.push_str("\n[Service]\n");
-    text.push_str(&comment(advice));
+    text.push_str(&why);
     text.push_str(&format!(
-        "ExecStart=\nExecStart={prefix}{} {} --anyway -- {command}\n",
-        executable(program),
-        options(advice)
+        "ExecStart=\nExecStart={prefix}{} {options} --anyway -- {command}\n",
+        executable(program)
     ));
     Some(DropIn {
         path: format!("systemd/system/{name}.d/60-ntcopy.conf").into(),

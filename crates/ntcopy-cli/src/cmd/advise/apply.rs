@@ -68,14 +68,21 @@ impl Folder {
     ///
     /// Before anything is written, where a file is somebody else's or its folder leads into the
     /// system; or where a file can't be written.
-    pub fn write(&self, all: &[Advice], services: &[Service]) -> anyhow::Result<Applied> {
+    pub fn write(
+        &self,
+        all: &[Advice],
+        services: &[Service],
+        min_bytes: Option<&str>,
+    ) -> anyhow::Result<Applied> {
         let others = std::env::var("GLIBC_TUNABLES").unwrap_or_default();
         let program = program(std::env::current_exe());
         let mut files = dropins::files(all, &others, &program);
         if !services.is_empty() {
             files.retain(|file| file.path != dropins::EXAMPLE);
         }
-        files.extend(services.iter().filter_map(|one| dropins::service(all, &program, one)));
+        files.extend(
+            services.iter().filter_map(|one| dropins::service(all, &program, one, min_bytes)),
+        );
         self.write_files(&files)
     }
 
