@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: all demo test lint build program library daemons install bench report record clean help \
-	dist test-dist test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
+	dist test-dist release apt-repo test-release test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
 	test-watch guide docs check-page check-sockperf copy-share same
 
 help: ## what there is to make
@@ -55,6 +55,18 @@ dist: ## out/dist/: Debian packages and a source tarball that builds offline; pa
 test-dist: ## built twice, the same; in a Debian 12 of their own: used, upgraded, purged without a trace; root
 	@scripts/setup.sh build dist
 	@scripts/test-dist.sh
+
+release: ## out/release/VERSION: packages for Debian 12 and 13, the tarball, NOTES.md; of what is committed
+	@scripts/setup.sh build dist
+	@scripts/release.sh
+
+apt-repo: ## a flat apt repository, signed: make apt-repo DIR=/srv/apt KEY=FINGERPRINT PACKAGES=out/dist
+	@scripts/setup.sh dist
+	@scripts/apt-repo.sh "$(DIR)" "$(KEY)" $(PACKAGES)
+
+test-release: ## in a bare Debian 12 and 13: apt install from the repository, upgrade, purge; what must be refused; root: make test-release PACKAGES=out/dist
+	@scripts/setup.sh dist
+	@scripts/test-release.sh $(PACKAGES)
 
 test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations: make test-kernels KERNELS=x86; packages made and booted; an hour
 	@scripts/setup.sh kernels

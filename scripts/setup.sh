@@ -162,6 +162,10 @@ need_dist() {
 	need objdump binutils
 	need lintian lintian
 	need debootstrap debootstrap
+	# The repository, and who serves it in its test.
+	need apt-ftparchive apt-utils
+	need gpg gpg
+	need python3 python3
 }
 
 # What a survey is tried with: Slurm's daemons, PostgreSQL, and what gets Kubernetes' schemas.

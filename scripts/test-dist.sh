@@ -20,7 +20,7 @@ tests=$root/packaging/test
 # A tenth of what systemd thinks of a service without any of this is 9.6.
 exposure_max=20
 # What the packages are an upgrade of.
-earlier=0.0.9
+earlier=0.1.0
 
 say() {
 	echo "test-dist: $*"
@@ -67,20 +67,6 @@ quietly() {
 		tail -n 40 "$work/$log.log" >&2
 		die "failed: $*"
 	}
-}
-
-# Names, modes, owners, and what is in the files that somebody wrote; without what
-# apt, dpkg, ldconfig, depmod, man and passwd keep for themselves, what is gone at
-# the next boot, and the key that DKMS makes for the machine as it first builds.
-snapshot() {
-	(
-		cd "$debian"
-		find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./var/tmp -o -path ./run \
-			-o -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/apt \
-			-o -path ./root/packages -o -path './var/lib/dkms/mok.*' \) -prune -o -printf '%y %m %U:%G %p %l\n'
-		find ./etc ./usr ./var/lib/systemd ./var/lib/dkms -xdev -type f ! -name ld.so.cache \
-			! -path './etc/*-' ! -path './usr/lib/modules/*/modules.*' ! -path './var/lib/dkms/mok.*' -exec sha256sum {} +
-	) | LC_ALL=C sort
 }
 
 check_binaries() {
@@ -154,28 +140,8 @@ check_settings_stay() {
 	[ "$(inside dkms status 2>/dev/null)" = "$status" ] || die "after that: $(inside dkms status 2>/dev/null)"
 }
 
-# The packages as an earlier version would have been: its number, also of the module.
-make_earlier() {
-	mkdir "$debian/root/packages/earlier"
-	pattern=$(echo "$version" | sed 's/\./\\./g')
-	for deb in "$packages"/*.deb; do
-		rm -rf "$work/repacked"
-		dpkg-deb -R "$deb" "$work/repacked"
-		rm "$work/repacked/DEBIAN/md5sums"
-		sources=$work/repacked/usr/src/ntcopy
-		[ ! -d "$sources-$version" ] || {
-			mv "$sources-$version" "$sources-$earlier"
-			sed -i "s/$pattern/$earlier/" "$sources-$earlier/dkms.conf" "$sources-$earlier/module.h" \
-				"$work/repacked/DEBIAN/postinst" "$work/repacked/DEBIAN/prerm"
-		}
-		sed -i "s/$pattern/$earlier/" "$work/repacked/DEBIAN/control"
-		dpkg-deb -b "$work/repacked" "$debian/root/packages/earlier/$(basename "$deb")" >/dev/null
-	done
-	rm -rf "$work/repacked"
-}
-
 check_upgrade() {
-	make_earlier
+	"$tests/earlier.sh" "$packages" "$version" "$earlier" "$debian/root/packages/earlier"
 	quietly earlier inside sh -c 'apt-get install -yq --no-install-recommends /root/packages/earlier/*.deb'
 	case $(inside dkms status 2>/dev/null) in
 	*"ntcopy/$earlier, $release, x86_64: installed"*) ;;
@@ -204,7 +170,7 @@ check_purge() {
 	# shellcheck disable=SC2016 # dpkg expands it
 	left=$(inside dpkg-query -W -f '${Package} ${Status}\n' | grep ntcopy || true)
 	[ -z "$left" ] || die "dpkg still has: $left"
-	snapshot >"$work/after"
+	"$tests/snapshot.sh" "$debian" >"$work/after"
 	if ! diff "$work/before" "$work/after" >"$work/difference"; then
 		cat "$work/difference" >&2
 		die "the purge left or changed these (before <, after >)"
@@ -245,7 +211,7 @@ how=systemd
 	[ $? = 3 ] || die "systemd was booted, and failed"
 	how=util-linux
 }
-snapshot >"$work/before"
+"$tests/snapshot.sh" "$debian" >"$work/before"
 
 say "install"
 quietly install inside sh -c 'apt-get install -yq --no-install-recommends /root/packages/*.deb'

@@ -15,8 +15,8 @@
 #include "compat.h"
 #include "ntcopy.h"
 
-#define NTCOPY_VERSION		"0.1.0"
-#define NTCOPY_VERSION_CODE	(0 << 16 | 1 << 8 | 0)
+#define NTCOPY_VERSION		"0.2.0"
+#define NTCOPY_VERSION_CODE	(0 << 16 | 2 << 8 | 0)
 
 /* A mode of a socket beside NTCOPY_SOCK_*: it only waits to be closed. */
 #define NTCOPY_SOCK_DETACHED	(NTCOPY_SOCK_OBEY + 1)

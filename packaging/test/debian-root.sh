@@ -3,16 +3,29 @@
 #
 # Makes a Debian 12 in which packages are tried: the base system, DKMS with the
 # headers of the newest 6.12 and of a 6.1, a C compiler, systemd, man, the shells
-# that completions are for, and little else. It is made once, kept below the cache,
-# and made anew after 30 days.
+# that completions are for, and little else. Or a release that has the base system
+# alone and knows nothing. It is made once, kept below the cache, and made anew after
+# 30 days.
 # Prints its folder. Needs root; the host is not changed.
 #
 # usage: packaging/test/debian-root.sh
+#        packaging/test/debian-root.sh bare bookworm|trixie
 #
 # NTCOPY_CACHE   where it is kept; default ~/.cache/ntcopy
 set -eu
 
-packages="dkms systemd man-db gcc libc6-dev pkgconf curl strace iproute2 ca-certificates zsh fish"
+case ${1:-} in
+bare)
+	suite=$2
+	name=bare-$suite
+	packages=
+	;;
+*)
+	suite=bookworm
+	name=$suite
+	packages="dkms systemd man-db gcc libc6-dev pkgconf curl strace iproute2 ca-certificates zsh fish"
+	;;
+esac
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/debian
 
 die() {
@@ -34,7 +47,7 @@ mirror=$(apt-cache policy 2>/dev/null |
 }
 # Another list of packages, another way of making it: another folder.
 key=$({ echo "$packages"; cat "$0"; } | sha256sum | cut -c1-12)
-base=$cache/bookworm-$key
+base=$cache/$name-$key
 if [ -n "$(find "$base/made" -mtime -30 2>/dev/null)" ]; then
 	echo "$base/root"
 	exit 0
@@ -68,8 +81,8 @@ quietly() {
 	}
 }
 
-echo "debian-root: a Debian 12 from $mirror, to be kept in $cache" >&2
-quietly debootstrap --variant=minbase bookworm "$root" "$mirror"
+echo "debian-root: a Debian ($name) from $mirror, to be kept in $cache" >&2
+quietly debootstrap --variant=minbase "$suite" "$root" "$mirror"
 mount -t proc proc "$root/proc"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 [ ! -d /etc/apt/apt.conf.d ] || cp -r /etc/apt/apt.conf.d "$root/etc/apt/"
@@ -77,28 +90,30 @@ rm -f "$root"/etc/apt/apt.conf.d/docker*
 [ ! -e /usr/local/share/ca-certificates ] ||
 	cp -r /usr/local/share/ca-certificates "$root/usr/local/share/"
 {
-	echo "deb $mirror bookworm main"
-	echo "deb $mirror-security bookworm-security main"
+	echo "deb $mirror $suite main"
+	echo "deb $mirror-security $suite-security main"
 } >"$root/etc/apt/sources.list"
 # No daemon of that Debian is started here.
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod 755 "$root/usr/sbin/policy-rc.d"
 quietly inside apt-get update -q
-newer=$(inside apt-cache pkgnames linux-headers-6.12. |
-	grep '^linux-headers-6\.12\.[0-9]*+deb12-cloud-amd64$' | sort -V | tail -n 1)
-older=$(inside apt-cache pkgnames linux-headers-6.1.0- |
-	grep '^linux-headers-6\.1\.0-[0-9]*-cloud-amd64$' | sort -V | tail -n 1)
-[ -n "$newer" ] || die "the mirror has no headers of 6.12"
-[ -n "$older" ] || die "the mirror has no headers of 6.1"
-# shellcheck disable=SC2086 # a list of names
-quietly inside apt-get install -yq --no-install-recommends $packages "$newer" "$older"
+if [ -n "$packages" ]; then
+	newer=$(inside apt-cache pkgnames linux-headers-6.12. |
+		grep '^linux-headers-6\.12\.[0-9]*+deb12-cloud-amd64$' | sort -V | tail -n 1)
+	older=$(inside apt-cache pkgnames linux-headers-6.1.0- |
+		grep '^linux-headers-6\.1\.0-[0-9]*-cloud-amd64$' | sort -V | tail -n 1)
+	[ -n "$newer" ] || die "the mirror has no headers of 6.12"
+	[ -n "$older" ] || die "the mirror has no headers of 6.1"
+	# shellcheck disable=SC2086 # a list of names
+	quietly inside apt-get install -yq --no-install-recommends $packages "$newer" "$older"
+	# The kernel that the module is for, and the one that it is not for.
+	printf '%s\n' "${newer#linux-headers-}" "${older#linux-headers-}" >"$partial/kernels"
+fi
 inside apt-get clean
 umount "$root/proc"
-# The kernel that the module is for, and the one that it is not for.
-printf '%s\n' "${newer#linux-headers-}" "${older#linux-headers-}" >"$partial/kernels"
 rm -f "$partial/log"
 touch "$partial/made"
-rm -rf --one-file-system "$cache"/bookworm-*
+rm -rf --one-file-system "$cache/$name"-*
 mv "$partial" "$base"
 trap - EXIT
 echo "$base/root"

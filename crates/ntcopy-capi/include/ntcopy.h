@@ -53,10 +53,10 @@ extern "C" {
 
 /* The version of this header. */
 #define NTCOPY_VERSION_MAJOR	0
-#define NTCOPY_VERSION_MINOR	1
+#define NTCOPY_VERSION_MINOR	2
 #define NTCOPY_VERSION_PATCH	0
 
-/* The version of the library in use, "0.1.0". The text is static. */
+/* The version of the library in use, "0.2.0". The text is static. */
 const char *ntcopy_version(void);
 
 /* Start ------------------------------------------------------------------- */
