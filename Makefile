@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: all demo test lint build program library daemons install bench report record clean help \
-	dist test-dist release apt-repo test-release test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
+	dist test-dist release apt-repo test-release image test-image test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
 	test-watch guide docs check-page check-sockperf copy-share same
 
 help: ## what there is to make
@@ -67,6 +67,14 @@ apt-repo: ## a flat apt repository, signed: make apt-repo DIR=/srv/apt KEY=FINGE
 test-release: ## in a bare Debian 12 and 13: apt install from the repository, upgrade, purge; what must be refused; root: make test-release PACKAGES=out/dist
 	@scripts/setup.sh dist
 	@scripts/test-release.sh $(PACKAGES)
+
+image: ## out/image: an OCI image of the packages, with a kernel to measure in; no daemon, no root: make image PACKAGES=out/dist
+	@scripts/setup.sh build image
+	@scripts/image.sh out/image $(PACKAGES)
+
+test-image: ## that image, run by a user without rights: probe, a measurement, the daemons
+	@scripts/setup.sh image
+	@scripts/test-image.sh out/image
 
 test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations: make test-kernels KERNELS=x86; packages made and booted; an hour
 	@scripts/setup.sh kernels

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Holds the Job of `ntcopy survey run --on kubernetes` against the API schemas that
+# Holds the Job of `ntcopy survey run --on kubernetes`, and the manifest of the image,
+# packaging/kubernetes/ntcopy.yaml, against the API schemas that
 # Kubernetes published with its releases, strictly: a field that a schema does not
 # have is an error. The schemas come with kubernetes-validate, from Python's package
 # index, which is kept in ~/.cache/ntcopy.
@@ -52,6 +53,10 @@ job any.json --count 40
 job named.json --nodes n1,n2 --quick --experiments memcpy,retention --namespace bench --retries 5
 job chosen.json --count 3 --toleration all --toleration gpu=yes:NoSchedule --node-selector pool=big
 
+for release in $releases; do
+	is_valid "$release" "$(dirname "$0")/../packaging/kubernetes/ntcopy.yaml"
+done
+
 # A check that finds nothing in a wrong one would be none.
 sed 's/"restartPolicy"/"restartPolcy"/' "$work/any.json" >"$work/wrong.json"
 for release in $releases; do
@@ -61,4 +66,4 @@ for release in $releases; do
 	fi
 	grep -q restartPolcy "$work/said"
 done
-echo "the Job is what Kubernetes $releases describe, and a wrong one was refused"
+echo "the Job and the manifest are what Kubernetes $releases describe, and a wrong one was refused"

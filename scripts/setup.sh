@@ -6,7 +6,7 @@
 # prints the one command that does, and ends with 3.
 #
 # usage: scripts/setup.sh [GROUP]...     default: build
-# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf perf power watch
+# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf perf power watch image
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -220,6 +220,14 @@ need_watch() {
 	need python3 python3
 }
 
+# The image, and what unpacks and runs it as anybody.
+need_image() {
+	need dpkg-deb dpkg
+	need python3 python3
+	need umoci umoci
+	need bwrap bubblewrap
+}
+
 # What makes the file systems that lose power, and the disk under them.
 need_power() {
 	# They lie where the search path of a user does not lead.
@@ -272,13 +280,13 @@ update_lists
 for what; do
 	case $what in
 	build | test | lint | kernels | upstream | programs | dist | survey | guide | page | sockperf | \
-		perf | power | watch)
+		perf | power | watch | image)
 		"need_$what"
 		;;
 	survey-time) need_survey_time ;;
 	*)
 		echo "setup: '$what' is none of build, test, lint, kernels, upstream, programs, dist, survey," \
-			"survey-time, guide, page, sockperf, perf, power, watch" >&2
+			"survey-time, guide, page, sockperf, perf, power, watch, image" >&2
 		exit 2
 		;;
 	esac
