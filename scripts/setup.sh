@@ -96,6 +96,8 @@ need_test() {
 	need valgrind valgrind
 	# The example of io_uring. The one of Go is tried where there is a go.
 	need_header liburing.h liburing-dev
+	# The program of `ntcopy bench app`. Its package starts its service.
+	need memcached memcached
 }
 
 need_lint() {

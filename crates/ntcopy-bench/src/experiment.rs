@@ -21,7 +21,7 @@ macro_rules! reads_defaults {
         }
     };
 }
-use reads_defaults;
+pub(crate) use reads_defaults;
 
 /// The text form of an enum whose values are words, and back.
 macro_rules! words {
@@ -57,6 +57,9 @@ macro_rules! words {
         }
     };
 }
+
+#[cfg(not(feature = "fake-lanes"))]
+pub(crate) use words;
 
 pub mod bulk;
 mod family;
@@ -100,4 +103,5 @@ pub const EXPERIMENTS: &[Listed] = &[
     Listed { name: http::NAME, defaults: http::DEFAULTS_TOML },
     Listed { name: net::NAME, defaults: net::DEFAULTS_TOML },
     Listed { name: pingpong::NAME, defaults: pingpong::DEFAULTS_TOML },
+    Listed { name: "app", defaults: include_str!("../../../bench/experiments/app.toml") },
 ];

@@ -22,6 +22,8 @@ use sha2::{Digest, Sha256};
 use crate::run::{Failure, unix_now_ns};
 
 pub use driver::{Experiment, Options};
+#[cfg(not(feature = "fake-lanes"))]
+pub(crate) use driver::{Halt, Recording};
 pub use progress::Progress;
 pub use write::{WriteError, Writer};
 

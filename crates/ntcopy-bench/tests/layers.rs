@@ -22,7 +22,7 @@ const MODULES: &[(&str, &[&str])] = &[
     // Whole in a folder each.
     ("experiments", &["hardware", "experiment", "plan", "run", "sample"]),
     // Takes the whole pipeline into another kernel.
-    ("guest", &["hardware", "experiment", "plan", "machine", "run", "sample"]),
+    ("guest", &["hardware", "experiment", "experiments", "plan", "machine", "run", "sample"]),
 ];
 
 /// The project's crates, each with those of them that it may depend on.
@@ -81,7 +81,7 @@ const CIRCLES: &[(&str, &str, &str)] = &[
         "client conn data either links load ours quic stack theirs tls wire",
     ),
     ("ntcopy-bench", "run::net", "client end message pingpong"),
-    ("ntcopy-report", "", "bulk hardware http net retention table"),
+    ("ntcopy-report", "", "bulk hardware retention table"),
     ("ntcopy-cli", "cmd", "advise compare report"),
     ("ntcopy-cli", "cmd::bench", "against args launch"),
     ("ntcopy-cli", "cmd::ddio", "change saved"),

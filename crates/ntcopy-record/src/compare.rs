@@ -14,17 +14,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Cell, Params, Record};
 use crate::stats::{
-    P99, PER_CPU, THROUGHPUT, Verdict, Versus, WALKS, interval_of_quotients, modes, versus,
+    P99, PER_CPU, THROUGHPUT, Verdict, Versus, WALKS, footprint, interval_of_quotients, modes,
+    turns, versus,
 };
 
 pub use machines::{Difference, differences, is_same_machine};
 pub use sentences::sentences;
 
 /// What sides are compared by. How fast the sends alone are is no result of its own.
-const METRICS: [&str; 4] = [THROUGHPUT, WALKS, PER_CPU, P99];
+const METRICS: [&str; 6] = [THROUGHPUT, WALKS, PER_CPU, P99, TURNS, DISPLACED];
+
+/// By what turns of a program are compared: its time, or the number that it printed.
+pub const TURNS: &str = "turns";
+/// By what calls are compared that displace cache lines: bytes moved for a byte displaced.
+pub const DISPLACED: &str = "displaced";
 
 /// Parameters that say where and by what a cell was measured, and not what was.
-const NOT_ASKED: [&str; 14] = [
+const NOT_ASKED: [&str; 18] = [
+    "primed_lines",
+    "threshold_cycles",
+    "app_version",
+    "offered_bytes_per_s",
     "cpus",
     "hardware_counters",
     "note",
@@ -157,7 +167,8 @@ fn found(records: &[Record], by_kernel: bool) -> Vec<(Key, Found<'_>)> {
                         baseline.to_owned(),
                         metric,
                     );
-                    let has_both = [mode, baseline].iter().all(|name| has(record, cell, name));
+                    let both = if metric == DISPLACED { [mode, mode] } else { [mode, baseline] };
+                    let has_both = both.iter().all(|name| has(record, cell, name));
                     if has_both && seen.insert(key.clone()) {
                         all.push((key, Found { record, cell, mode, metric }));
                     }
@@ -176,6 +187,11 @@ fn has(record: &Record, cell: &Cell, mode: &str) -> bool {
 
 /// Whether the cell's samples have a figure by this metric at all.
 fn is_metric_of(one: &Found<'_>) -> bool {
+    match one.metric {
+        TURNS => return turns::versus(one.record).is_some(),
+        DISPLACED => return footprint::versus(one.record, one.cell, one.mode).is_some(),
+        _ => {}
+    }
     let ours = one.record.samples.iter().find(|s| s.cell == one.cell.cell && s.mode == one.mode);
     ours.is_some_and(|sample| crate::stats::rate(sample, one.metric).is_some())
 }
@@ -200,7 +216,11 @@ fn pair(ours: &Found<'_>, theirs: &Found<'_>) -> Option<Compared> {
 
 fn figures(one: &Found<'_>) -> Option<Figures> {
     let baseline = one.record.header.baseline.as_str();
-    let versus = versus(one.record, one.cell.cell, one.mode, baseline, one.metric)?;
+    let versus = match one.metric {
+        TURNS => turns::versus(one.record)?,
+        DISPLACED => footprint::versus(one.record, one.cell, one.mode)?,
+        metric => versus(one.record, one.cell.cell, one.mode, baseline, metric)?,
+    };
     Some(Figures { record: one.record.header.id.clone(), versus })
 }
 

@@ -5,13 +5,16 @@
 //! machine hits both. The result is the median of those ratios, with a
 //! percentile bootstrap interval over the groups. `docs/design/methodology.md` says why.
 
+pub mod app;
 mod bootstrap;
+pub mod footprint;
 pub mod http;
 pub mod net;
 pub mod peers;
 pub mod pingpong;
 pub mod retention;
 pub mod sweep;
+pub mod turns;
 
 use std::collections::BTreeMap;
 
@@ -38,7 +41,7 @@ pub const SEND_THROUGHPUT: &str = "send_throughput";
 pub const WALKS: &str = "walks";
 
 /// Payload bytes by the CPU time of proxy and backend, or of client and server where there are
-/// only these: more is better here too.
+/// only these, or of a program that was measured as it is: more is better here too.
 pub const PER_CPU: &str = "bytes_per_cpu_s";
 
 /// One by the time that half of the answers did not exceed: more is better here too.
@@ -162,9 +165,11 @@ pub fn rate(sample: &Sample, metric: &str) -> Option<f64> {
         WALKS => return Some(1e9 / retention::median_ns(sample)?),
         P50 => return Some(1e9 / http::quantile_ns(sample, 0.5)?),
         P99 => return Some(1e9 / http::quantile_ns(sample, 0.99)?),
-        PER_CPU => http::server_cpu_ns(sample).or_else(|| net::cpu_ns(sample))?,
-        // What a schedule offers is no throughput.
-        THROUGHPUT if http::is_scheduled(sample) => return None,
+        PER_CPU => app::server_cpu_ns(sample)
+            .or_else(|| http::server_cpu_ns(sample))
+            .or_else(|| net::cpu_ns(sample))?,
+        // What a schedule offers is no throughput; large values beside it are.
+        THROUGHPUT if http::is_scheduled(sample) && !app::is_one(sample) => return None,
         THROUGHPUT => sample.elapsed_ns,
         SEND_THROUGHPUT => *sample.phases_ns.get("send")?,
         _ => return None,

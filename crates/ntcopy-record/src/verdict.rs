@@ -1,13 +1,16 @@
 //! Turns results into plain sentences. Pure functions of records.
 
+mod app;
 mod bulk;
 mod crossover;
+mod footprint;
 mod http;
 mod net;
 mod pacing;
 mod pages;
 mod retention;
 mod sweep;
+mod turns;
 mod wins;
 
 use crate::record::{Cell, Params, Record};
@@ -30,7 +33,11 @@ const HINTED: [&str; 2] = ["nt", "adaptive"];
 #[must_use]
 pub fn sentences(record: &Record) -> Vec<String> {
     if let Some(why) = &record.header.not_a_timing {
-        return vec![format!("These are not timings ({why}), so there is no verdict.")];
+        let mut said = vec![format!("These are not timings ({why}), so there is no verdict.")];
+        if record.header.experiment == stats::turns::NAME {
+            said.extend(turns::without_verdict(record));
+        }
+        return said;
     }
     let mut sentences = match record.header.experiment.as_str() {
         "retention" => retention::sentences(record),
@@ -39,6 +46,9 @@ pub fn sentences(record: &Record) -> Vec<String> {
         "http" => http::sentences(record),
         "net" => net::sentences(record),
         "pingpong" => net::pingpong(record),
+        "app" => app::sentences(record),
+        stats::turns::NAME => turns::sentences(record),
+        stats::footprint::NAME => footprint::sentences(record),
         _ => comparison(record),
     };
     sentences.extend(pacing::sentence(record));

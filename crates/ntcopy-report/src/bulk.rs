@@ -10,21 +10,18 @@ use serde_json::{Value, json};
 
 pub(crate) use pages::is_fork;
 
+use crate::grid::Grid;
 use crate::table::{ascii, wrapped};
-use crate::{http, net, text};
+use crate::{app, footprint, http, net, text, turns};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_bulk(record: &Record) -> bool {
     matches!(record.header.experiment.as_str(), "memcpy" | "memset" | "order" | "pages")
         || http::is_of_http(record)
         || net::is_of_net(record)
-}
-
-/// One table: what its rows have in common, its columns, its rows.
-pub(crate) struct Grid {
-    pub heading: String,
-    pub header: Vec<String>,
-    pub rows: Vec<Vec<String>>,
+        || app::is_of_app(record)
+        || turns::is_of_turns(record)
+        || footprint::is_of_footprint(record)
 }
 
 /// The tables of a record.
@@ -34,6 +31,9 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
         "http" => http::grids(record),
         "net" => net::grids(record),
         "pingpong" => net::pingpong::grids(record),
+        "app" => app::grids(record),
+        "try" => turns::grids(record),
+        "footprint" => footprint::grids(record),
         _ => one_a_row(record),
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use ntcopy_record::compare::{Compared, Comparison, Difference, differences, groups, sentences};
+use ntcopy_record::compare::{
+    Compared, Comparison, DISPLACED, Difference, TURNS, differences, groups, sentences,
+};
 use ntcopy_record::stats::{P99, PER_CPU, THROUGHPUT, WALKS};
 use ntcopy_record::{Params, Record};
 use serde_json::{Value, json};
@@ -150,6 +152,8 @@ fn name(metric: &str) -> &str {
         WALKS => "the victim's speed",
         PER_CPU => "bytes for a CPU second",
         P99 => "the 99th percentile of latency",
+        TURNS => "the program's own figure",
+        DISPLACED => "bytes moved for a byte of the cache displaced",
         other => other,
     }
 }
@@ -178,6 +182,13 @@ fn place(params: &Params) -> String {
     words.extend(
         number("threads").filter(|count| *count > 1).map(|count| format!("{count} threads")),
     );
+    let program = params.get("program").and_then(Value::as_array);
+    words.extend(program.map(|program| {
+        let words = program.iter().filter_map(Value::as_str);
+        words.collect::<Vec<&str>>().join(" ")
+    }));
+    words.extend(word("level").map(str::to_owned));
+    words.extend(word("large_rate").map(|rate| format!("large values: {rate}")));
     words.extend(word("read_back").map(|part| format!("read back: {part}")));
     words.extend(word("user").map(str::to_owned));
     words.extend(word("use").map(str::to_owned));
@@ -215,8 +226,8 @@ fn cell_json(cell: &Compared) -> Value {
             "record": one.record,
             "ratio": one.versus.ratio,
             "ci": [one.versus.ci.0, one.versus.ci.1],
-            "median": one.versus.median.round() as u64,
-            "baseline_median": one.versus.other_median.round() as u64,
+            "median": whole(one.versus.median),
+            "baseline_median": whole(one.versus.other_median),
         })
     };
     json!({
@@ -231,6 +242,11 @@ fn cell_json(cell: &Compared) -> Value {
         "ci": [cell.ci.0, cell.ci.1],
         "verdict": cell.verdict.as_str(),
     })
+}
+
+/// Bytes and the like have no fractions; seconds have.
+fn whole(figure: f64) -> Value {
+    if figure < 1000.0 { json!(figure) } else { json!(figure.round() as u64) }
 }
 
 /// Headings and rows of the page's table of cells.

@@ -5,7 +5,7 @@ use ntcopy_record::COUNTED_PERMILLE;
 use ntcopy_record::stats;
 use ntcopy_record::{Cell, HardwareCounter, Params, Record, Sample};
 
-use crate::bulk::Grid;
+use crate::grid::Grid;
 use crate::table::{ascii, wrapped};
 use crate::versus::{number, word};
 use crate::{net, text};

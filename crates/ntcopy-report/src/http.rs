@@ -6,7 +6,7 @@ use ntcopy_record::stats::retention::{Felt, felt};
 use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
-use crate::bulk::Grid;
+use crate::grid::Grid;
 use crate::text;
 use crate::versus::{compared, number, ratio, short, verdict, word};
 

@@ -5,7 +5,7 @@ use ntcopy_record::stats::{self, CellResult};
 use ntcopy_record::{Cell, Record, RunError};
 use serde_json::{Value, json};
 
-use crate::{bulk, http, model, net, retention, sweep};
+use crate::{app, bulk, footprint, http, model, net, retention, sweep, turns};
 
 /// A record's results as one object.
 ///
@@ -15,15 +15,26 @@ use crate::{bulk, http, model, net, retention, sweep};
 /// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.
 ///
 /// `median` is bytes per second; of metric `walks` it is a victim's walks per second, of
-/// `bytes_per_cpu_s` bytes for a CPU second of proxy and backend, or of client and server, and of
+/// `bytes_per_cpu_s` bytes for a CPU second of proxy and backend, of client and server, or of a
+/// program that was measured as it is, and of
 /// `p50_rate` and `p99_rate` one by that latency in seconds.
 ///
 /// Only where there is something to say: `sweep`, the adaptive mode against the better of the other
 /// two; `peers`, our own way against the best peer of each cell; `retention`, what the victim felt
 /// of copies; `http`, CPU time and latencies behind a proxy; `net`, transactions, CPU time and
-/// latencies of requests and responses; `pingpong`, half of round trips; `not_a_timing`, why these
-/// are no timings; `complete`, false for a record that was cut short.
+/// latencies of requests and responses; `pingpong`, half of round trips; `app`, small requests and
+/// large ones of a program; `not_a_timing`, why these are no timings; `complete`, false for a record
+/// that was cut short.
+///
+/// Of a program's turns (`try`) and of footprints `results` has what these commands print:
+/// `metric` is what a turn's figure is, or `equivalent_lines_read`.
 pub fn object(record: &Record) -> Value {
+    if turns::is_of_turns(record) {
+        return turns::json(record);
+    }
+    if footprint::is_of_footprint(record) {
+        return footprint::json(record);
+    }
     let results = stats::results(record);
     let mut list: Vec<Value> = Vec::new();
     for cell in &record.cells {
@@ -64,10 +75,13 @@ pub fn object(record: &Record) -> Value {
     if http::is_of_http(record) {
         object["http"] = http::json(record);
     }
+    if app::is_of_app(record) {
+        object["app"] = app::json(record);
+    }
     if let Some((name, told)) = net::for_programs(record) {
         object[name] = told;
     }
-    let has_no_sweep = http::is_of_http(record) || net::is_of_net(record);
+    let has_no_sweep = http::is_of_http(record) || net::is_of_net(record) || app::is_of_app(record);
     if let Some(sweep) = Sweep::of(record).filter(|_| !has_no_sweep) {
         object["sweep"] = sweep::json(&sweep);
     }

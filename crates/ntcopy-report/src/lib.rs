@@ -5,11 +5,14 @@
 //! text here and nowhere else.
 
 pub mod advice;
+mod app;
 mod bulk;
 pub mod compare;
 pub mod csv;
 pub mod decision;
 pub mod documents;
+mod footprint;
+mod grid;
 mod hardware;
 mod http;
 pub mod json;
@@ -23,6 +26,7 @@ pub mod splice;
 mod sweep;
 pub mod table;
 pub mod text;
+mod turns;
 mod versus;
 
 pub use plot::PlotError;

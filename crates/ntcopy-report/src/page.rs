@@ -141,6 +141,9 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, Pl
     let header = &record.header;
     let has_no_sweep = crate::http::is_of_http(record)
         || crate::net::is_of_net(record)
+        || crate::app::is_of_app(record)
+        || crate::turns::is_of_turns(record)
+        || crate::footprint::is_of_footprint(record)
         || header.experiment == "retention";
     let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
     let has_map = sweep.is_some();
@@ -209,6 +212,13 @@ fn caveats(record: &Record) -> Markup {
                     "The client throws bodies away in its socket and never looks at them; through \
                     TLS it has to decipher them. All three processes are on one machine: what the \
                     loopback does for the client is in the proxy's CPU time."
+                }
+            }
+            @if crate::app::is_of_app(record) {
+                li {
+                    "The client drops large values in its socket and never looks at them; of each \
+                    multiget it looks at one value. Where program and client are on one CPU, a \
+                    latency holds the client's own work, too."
                 }
             }
             @if crate::net::is_of_net(record) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::experiments::app;
 use crate::plan::bulk::ForkPlan;
 use crate::plan::http::{HttpPlan, Times};
 use crate::plan::net::NetPlan;
@@ -82,6 +83,17 @@ impl Bootable for PingPongPlan {
 }
 
 impl Bootable for ForkPlan {
+    fn needs(&self) -> Needs {
+        Needs {
+            samples: self.samples(),
+            memory_bytes: self.memory_bytes(),
+            sysctls: Vec::new(),
+            longest: Some(of_samples(self.samples(), self.sample + self.warm_up)),
+        }
+    }
+}
+
+impl Bootable for app::Plan {
     fn needs(&self) -> Needs {
         Needs {
             samples: self.samples(),

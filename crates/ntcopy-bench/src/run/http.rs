@@ -39,6 +39,7 @@ pub use either::Client;
 pub use limits::{allow_files, place_client};
 pub use links::{Link, Links};
 pub use load::{CpuNs, Meter, Window};
+pub(crate) use programs::find as find_program;
 pub use proof::Proof;
 pub use scratch::Scratch;
 pub use stack::{Running, Setup, unavailable};

@@ -1,6 +1,7 @@
 //! `ntcopy bench`.
 
 mod against;
+mod app;
 mod args;
 mod bulk;
 mod http;
@@ -47,6 +48,8 @@ pub enum Args {
     Net(Box<net::NetArgs>),
     /// One message there and back at a time: latency as sockperf tells it
     Pingpong(Box<pingpong::PingPongArgs>),
+    /// Small requests beside large ones, in an unmodified program: memcached
+    App(Box<app::AppArgs>),
     /// Print every experiment with its defaults
     List,
     /// The reading process of an experiment; not for people
@@ -82,6 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Args::Http(args) => http::run(&args),
         Args::Net(args) => net::run(&args),
         Args::Pingpong(args) => pingpong::run(&args),
+        Args::App(args) => app::run(&args),
         Args::List => {
             EXPERIMENTS.iter().for_each(|experiment| list(experiment.name));
             Ok(ExitCode::SUCCESS)

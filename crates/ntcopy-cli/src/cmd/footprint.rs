@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy::cpu::Cpu;
-use ntcopy_bench::experiments::footprint::{self, Call, Level, LevelTold, NAME, Plan, TABLE, Told};
+use ntcopy_bench::experiments::footprint::{self, Call, Level, NAME, Plan, TABLE};
 use ntcopy_bench::guest::{self, Needs};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::{MeasureError, Progress};
-use ntcopy_record::Record;
-use ntcopy_report::table::{ascii_lines, wrapped};
-use serde_json::{Value, json};
+use ntcopy_record::stats::footprint::told;
+use ntcopy_record::{Record, verdict};
+use ntcopy_report::table;
 
 use super::bench::{self, Pin};
 use super::booted;
@@ -169,11 +169,11 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
 /// Reads the record back, says what it comes to, and gives the exit code.
 fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
     let record = Record::read(place)?;
-    let levels = footprint::told(&record);
+    let levels = told(&record);
     if !args.measure_only {
         match args.json {
-            true => println!("{:#}", object(&record, &levels)),
-            false => print!("{}", text(&record, &levels)),
+            true => println!("{:#}", ntcopy_report::json::object(&record)),
+            false => print!("{}", text(&record)),
         }
         eprintln!("record: {}", place.display());
     }
@@ -185,128 +185,12 @@ fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<E
     Ok(bench::judge(&record, stopped, &|line| is_asked(&line.mode)))
 }
 
-fn text(record: &Record, levels: &[LevelTold]) -> String {
-    let mut out = String::new();
-    if let Some(why) = &record.header.not_a_timing {
-        out.push_str(&wrapped(&format!("Not timings: {why}.")));
-    }
-    for level in levels {
-        out.push_str(&format!(
-            "{}: {} lines primed, beyond {} cycles; {:.0} missing when nothing happens\n",
-            level.level, level.primed_lines, level.threshold_cycles, level.missing_lines
-        ));
-        if !level.calls.is_empty() {
-            out.push_str(
-                "call                    lines        95 % interval    per KiB       us\n",
-            );
-        }
-        level.calls.iter().for_each(|call| out.push_str(&line(call)));
-        if let Some(program) = &level.program {
-            out.push_str(&wrapped(&format!(
-                "The program displaces {}{:.0} lines ({:.0}-{:.0}) in {:.0} us of CPU time, {:.0} \
-                 lines in 100 us; {} slices.",
-                if program.is_at_least { "at least " } else { "" },
-                program.lines,
-                program.ci.0,
-                program.ci.1,
-                program.cpu_ns / 1000.0,
-                program.per_100_us,
-                program.slices
-            )));
-        }
-        out.push_str(&wrapped(&level.sentence()));
-        if let Some(least) = level.least_lines {
-            out.push_str(&wrapped(&format!("Below {least:.0} lines read nothing can be told.")));
-        }
-        out.push('\n');
-    }
-    for line in &record.unavailable {
-        out.push_str(&ascii_lines(&wrapped(&format!(
-            "{} is not available: {}.",
-            line.mode, line.why
-        ))));
+/// The tables, and how good the instrument was.
+fn text(record: &Record) -> String {
+    let mut out = table::terminal(record);
+    out.push('\n');
+    for sentence in verdict::sentences(record) {
+        out.push_str(&table::wrapped(&sentence));
     }
     out
-}
-
-fn line(call: &Told) -> String {
-    let least = if call.is_at_least { ">=" } else { "" };
-    let lines = format!("{least}{:.0}", call.lines);
-    let interval = format!("{:.0}-{:.0}", call.ci.0, call.ci.1);
-    let per_kib = call.per_kib.map_or_else(String::new, |lines| format!("{least}{lines:.1}"));
-    let micros = call.call_ns / 1000.0;
-    format!("{:<20} {lines:>8} {interval:>20} {per_kib:>10} {micros:>8.1}\n", call.call)
-}
-
-fn object(record: &Record, levels: &[LevelTold]) -> Value {
-    let mut object = json!({
-        "experiment": record.header.experiment,
-        "record": record.header.id,
-        "machine": record.machine,
-        "results": levels.iter().flat_map(results).collect::<Vec<Value>>(),
-        "levels": levels.iter().map(level_object).collect::<Vec<Value>>(),
-    });
-    for line in &record.unavailable {
-        let entry = json!({"params": {}, "mode": line.mode, "unavailable": line.why});
-        object["results"].as_array_mut().into_iter().for_each(|list| list.push(entry.clone()));
-    }
-    if let Some(why) = &record.header.not_a_timing {
-        object["not_a_timing"] = why.as_str().into();
-    }
-    if !record.complete {
-        object["complete"] = false.into();
-    }
-    object
-}
-
-fn results(level: &LevelTold) -> Vec<Value> {
-    let one = |call: &Told| {
-        json!({
-            "params": {"level": level.level, "bytes": call.bytes},
-            "mode": call.call,
-            "metric": "equivalent_lines_read",
-            "median": call.lines,
-            "ci": [call.ci.0, call.ci.1],
-            "at_least": call.is_at_least,
-            "lines_per_kib": call.per_kib,
-            "displaced_lines": call.displaced_lines,
-            "call_ns": call.call_ns,
-        })
-    };
-    let mut results: Vec<Value> = level.calls.iter().map(one).collect();
-    results.extend(level.program.as_ref().map(|program| {
-        json!({
-            "params": {"level": level.level},
-            "mode": "program",
-            "metric": "equivalent_lines_read",
-            "median": program.lines,
-            "ci": [program.ci.0, program.ci.1],
-            "at_least": program.is_at_least,
-            "lines_per_100_us": program.per_100_us,
-            "cpu_ns": program.cpu_ns,
-            "slices": program.slices,
-        })
-    }));
-    results
-}
-
-fn level_object(level: &LevelTold) -> Value {
-    let check = |check: &footprint::Check| {
-        json!({
-            "how": check.how,
-            "known_lines": check.known_lines,
-            "found_lines": check.found_lines,
-            "off": check.off,
-            "agrees": check.agrees(),
-        })
-    };
-    json!({
-        "level": level.level,
-        "primed_lines": level.primed_lines,
-        "threshold_cycles": level.threshold_cycles,
-        "missing_lines": level.missing_lines,
-        "least_lines": level.least_lines,
-        "curve": level.curve,
-        "checks": level.checks.iter().map(check).collect::<Vec<Value>>(),
-    })
 }

@@ -6,16 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::experiments::turns::{
-    self, Expression, Extent, HINTED, Metric, NAME, PLAIN, Plan, Told,
-};
+use ntcopy_bench::experiments::turns::{self, Expression, Extent, Metric, NAME, Plan};
 use ntcopy_bench::guest::{self, Needs};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::{MeasureError, Progress};
-use ntcopy_record::Record;
 use ntcopy_record::units::Bytes;
-use serde_json::{Value, json};
+use ntcopy_record::{Record, verdict};
+use ntcopy_report::table;
 
 use super::NOT_AVAILABLE;
 use super::bench::{self, Pin};
@@ -239,11 +237,10 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
 /// Reads the record back, says what it comes to, and gives the exit code.
 fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
     let record = Record::read(place)?;
-    let told = turns::told(&record);
     if !args.measure_only {
         match args.json {
-            true => println!("{:#}", object(&record, told.as_ref())),
-            false => print!("{}", text(&record, told.as_ref())),
+            true => println!("{:#}", ntcopy_report::json::object(&record)),
+            false => print!("{}", text(&record)),
         }
         for error in &record.errors {
             eprintln!("ntcopy: a turn ({}) failed: {}", error.mode, error.what);
@@ -253,74 +250,14 @@ fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<E
     Ok(bench::judge(&record, stopped, &|_| false))
 }
 
-fn text(record: &Record, told: Option<&Told>) -> String {
-    let Some(told) = told else {
-        return format!(
-            "No verdict: the record holds {} good turns, and five pairs make one.\n",
-            record.samples.len()
-        );
-    };
-    let unit = if told.metric == "time" { " s" } else { "" };
-    let mut out = String::new();
-    let shown = told.program().join(" ");
-    out.push_str(&ntcopy_report::table::ascii_lines(&shown));
-    out.push_str(&format!("  {PLAIN:<7} {}{unit}\n", figure(told.plain)));
-    out.push_str(&format!("  {HINTED:<7} {}{unit}\n", figure(told.hinted)));
-    let verdict = match &record.header.not_a_timing {
-        Some(why) => format!("These are not timings ({why}), so there is no verdict."),
-        None => told.sentence(),
-    };
-    for sentence in [verdict, told.counted_sentence(), told.advice()] {
-        out.push_str(&ntcopy_report::table::wrapped(&sentence));
+/// The figures, the verdict, what the kernel counted, and what to do.
+fn text(record: &Record) -> String {
+    let mut out = table::terminal(record);
+    out.push('\n');
+    for sentence in verdict::sentences(record) {
+        out.push_str(&table::wrapped(&sentence));
     }
     out
-}
-
-/// Four digits.
-fn figure(value: f64) -> String {
-    let digits = 3_i32.saturating_sub(value.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
-    format!("{value:.*}", usize::try_from(digits).unwrap_or(0))
-}
-
-fn object(record: &Record, told: Option<&Told>) -> Value {
-    let results: Vec<Value> = told.map(result).into_iter().collect();
-    let mut object = json!({
-        "experiment": record.header.experiment,
-        "record": record.header.id,
-        "machine": record.machine,
-        "results": results,
-    });
-    if let Some(told) = told {
-        object["counted"] = json!(told.counted);
-        object["hinted_bytes"] = told.hinted_bytes().into();
-        object["nontemporal_part"] = told.nontemporal_part().into();
-        object["advice"] = told.advice().into();
-    }
-    if let Some(why) = &record.header.not_a_timing {
-        object["not_a_timing"] = why.as_str().into();
-    }
-    if !record.errors.is_empty() {
-        object["errors"] = record.errors.iter().map(|error| error.what.as_str()).collect();
-    }
-    if !record.complete {
-        object["complete"] = false.into();
-    }
-    object
-}
-
-fn result(told: &Told) -> Value {
-    json!({
-        "params": told.params,
-        "mode": HINTED,
-        "baseline": PLAIN,
-        "metric": told.metric,
-        "median": told.hinted,
-        "baseline_median": told.plain,
-        "ratio": told.ratio,
-        "ci": [told.ci.0, told.ci.1],
-        "verdict": told.verdict.as_str(),
-        "pairs": told.pairs,
-    })
 }
 
 #[cfg(test)]
@@ -361,11 +298,5 @@ mod tests {
         ] {
             assert!(parse(line).is_err(), "{line:?}");
         }
-    }
-
-    #[test]
-    fn figures_have_four_digits() {
-        let shown = [0.001_234_56, 0.5, 12.345_67, 81_234.6].map(figure);
-        assert_eq!(shown, ["0.001235", "0.5000", "12.35", "81235"]);
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::record::testing::{Sketch, crossover};
+use crate::stats::{footprint as stats_footprint, turns as stats_turns};
 
 /// One cell, five pairs; `nt` at these rates beside 100.
 fn nt_at(rates: [u64; 5]) -> Record {
@@ -101,4 +102,34 @@ fn differences_are_named_the_cpu_first() {
     let why = is_same_machine(&b.machine, &a.machine).unwrap_err();
     assert!(why.contains("CPU: another") && why.contains("64 MiB, not 32 MiB"), "{why}");
     assert!(!why.contains("glibc"), "one machine may have several: {why}");
+}
+
+#[test]
+fn turns_of_a_program_are_compared_by_its_own_figure() {
+    // Plain turns of 100 ns, hinted ones of 100 and of 50.
+    let [a, b] = [100, 50].map(|hinted| stats_turns::tests::record(&[(100, hinted); 6]));
+    let (comparison, said) = said(&a, &b);
+    let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
+    assert_eq!((cell.metric, cell.ratio, cell.verdict), (TURNS, 2.0, Verdict::Win));
+    assert!(said.contains("try: hinted against plain, by the program's own figure"), "{said}");
+    let mut other = b.clone();
+    other.cells[0].params.insert("program".into(), serde_json::json!(["dog"]));
+    assert!(compare(&[a], &[other]).cells.is_empty(), "another program");
+}
+
+#[test]
+fn calls_are_compared_by_what_they_displace() {
+    let of = |copy: u64, primed: u64| {
+        let calls = [("copy:4KiB", None, 10 + copy), ("check-read", Some(300), 310)];
+        let mut record = stats_footprint::tests::record(&calls);
+        for cell in &mut record.cells {
+            cell.params.insert("threshold_cycles".into(), primed.into());
+        }
+        record
+    };
+    let (comparison, said) = said(&of(400, 90), &of(200, 80));
+    let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
+    assert_eq!((cell.metric, cell.mode.as_str(), cell.ratio), (DISPLACED, "copy:4KiB", 2.0));
+    assert_eq!(cell.a.versus.ratio, 64.0 / 400.0);
+    assert!(said.contains("by bytes moved for a byte of the cache displaced"), "{said}");
 }

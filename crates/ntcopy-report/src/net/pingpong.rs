@@ -5,7 +5,7 @@ use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use super::cpus;
-use crate::bulk::Grid;
+use crate::grid::Grid;
 use crate::text;
 use crate::versus::{compared, number, ratio, verdict, word};
 

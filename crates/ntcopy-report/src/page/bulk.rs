@@ -5,7 +5,8 @@ use ntcopy_record::Record;
 
 use super::room::{Part, part};
 use super::{figure, scroll};
-use crate::bulk::{self, Grid};
+use crate::bulk;
+use crate::grid::Grid;
 use crate::plot::{self, PlotError};
 use crate::published::PublishedPages;
 use crate::{published, text};

@@ -6,10 +6,11 @@ use ntcopy_record::Record;
 use super::room::of_record;
 
 /// The question of each experiment, in the order in which a page answers them.
-const QUESTIONS: [(&str, &str); 11] = [
+const QUESTIONS: [(&str, &str); 12] = [
     ("unix", "From how much in flight does a hinted send pay?"),
     ("retention", "What is left of a hot set?"),
     ("app", "Does a real program keep its cache?"),
+    ("try", "What does the hint do for a program of one's own?"),
     ("footprint", "How much of the cache does a call displace?"),
     ("http", "What does a proxy gain?"),
     ("net", "What do requests and responses over a network gain?"),

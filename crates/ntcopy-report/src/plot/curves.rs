@@ -8,7 +8,7 @@ use ntcopy_record::{Cell, Record};
 use super::chart::{self, Axis, Chart, Line, Point};
 use crate::retention::hot::{self, Hot};
 use crate::versus::word;
-use crate::{bulk, http, net, published, text};
+use crate::{app, bulk, footprint, http, net, published, text, turns};
 
 /// What is said below a chart that has lines of others.
 const OF_OTHERS: &str = "Thin lines with hollow points are published figures, of other machines.";
@@ -45,8 +45,11 @@ impl Built {
 
 /// Every chart of a record of copies, fills, pages, walks, clients or messages.
 pub(crate) fn of(record: &Record) -> Vec<Built> {
-    if http::is_of_http(record) || net::is_of_net(record) {
+    if http::is_of_http(record) || net::is_of_net(record) || app::is_of_app(record) {
         return waits::of(record);
+    }
+    if turns::is_of_turns(record) || footprint::is_of_footprint(record) {
+        return Vec::new();
     }
     let mut all = Vec::new();
     for (heading, cells) in groups(record, |cell| bulk::group(&cell.params)) {

@@ -8,10 +8,11 @@ use serde_json::json;
 use super::call::Call;
 use super::lines::{Cycle, has_clflushopt};
 use super::trigger::{self, Trigger, Triggers};
-use super::{CPU_NS, DISPLACED, LINE_BYTES, Level, NAME, NOTHING, PROGRAM, Plan, param, program};
+use super::{LINE_BYTES, Level, NAME, NOTHING, Plan, program};
 use crate::experiments::header;
 use crate::run::{Failure, Stop, place, unix_now_ns};
 use crate::sample::{MeasureError, Outcome, Progress, Writer};
+use ntcopy_record::stats::footprint::{CPU_NS, DISPLACED, PROGRAM, param};
 use ntcopy_record::stats::median;
 use ntcopy_record::{Cell, End, Line, Machine, Params, Sample, Unavailable};
 

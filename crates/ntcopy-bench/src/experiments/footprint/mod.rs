@@ -6,7 +6,6 @@
 //! many lines one would have to read to displace as many.
 
 mod call;
-mod judge;
 mod lines;
 mod measure;
 mod program;
@@ -15,39 +14,11 @@ mod trigger;
 use std::path::PathBuf;
 
 pub use self::call::{Call, TABLE, UnknownCall};
-pub use self::judge::{Check, LevelTold, Told, told};
 pub use self::measure::measure;
-
-/// The experiment's name in records.
-pub const NAME: &str = "footprint";
-/// The trigger that does nothing: the baseline.
-pub const NOTHING: &str = "nothing";
-/// A program that runs between priming and probing, as a call.
-const PROGRAM: &str = "program";
+pub use ntcopy_record::stats::footprint::{NAME, NOTHING};
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
-
-/// Names of a cell's parameters.
-mod param {
-    /// `L2` or `LLC`.
-    pub const LEVEL: &str = "level";
-    /// The call, as one would ask for it.
-    pub const CALL: &str = "call";
-    /// Bytes of one call.
-    pub const BYTES: &str = "bytes";
-    /// Lines that are primed.
-    pub const PRIMED: &str = "primed_lines";
-    /// A load that takes more cycles of the time-stamp counter comes from beyond the level.
-    pub const THRESHOLD: &str = "threshold_cycles";
-    /// Lines that a known displacer displaces, and how.
-    pub const KNOWN: &str = "known_lines";
-}
-
-/// The series of a sample: lines displaced, a repetition each.
-const DISPLACED: &str = "displaced_lines";
-/// The series of a sample of a program: nanoseconds of CPU time that it had, a slice each.
-const CPU_NS: &str = "program_cpu_ns";
 
 /// A level of the caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

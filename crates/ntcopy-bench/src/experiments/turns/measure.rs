@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use ntcopy::socket::{self, Counters};
 use serde_json::json;
 
-use super::judge::is_narrow;
 use super::printed::requests_a_second;
 use super::program::{Ended, Output, Program, adopt_orphans};
-use super::{BETTER, Extent, HINTED, LOAD, METRIC, Metric, NAME, PLAIN, PRINTED, PROGRAM, Plan};
+use super::{Extent, HINTED, Metric, NAME, PLAIN, Plan};
 use crate::experiments::header;
 use crate::plan::group_order;
 use crate::run::{Failure, Stop, unix_now_ns};
 use crate::sample::{MeasureError, Outcome, Progress, Writer};
 use ntcopy_record::stats::MIN_PAIRS;
+use ntcopy_record::stats::turns::{BETTER, LOAD, METRIC, PRINTED, PROGRAM, is_narrow};
 use ntcopy_record::{Cell, End, Line, Machine, Params, RunError, Sample};
 
 /// With a limit of time there are at most so many pairs: a narrower interval tells nobody more.

@@ -4,7 +4,6 @@
 //! run of the load against it. Its figure is the time that the program took, a number that it (or
 //! the load) printed, or the requests a second that the load printed.
 
-mod judge;
 mod measure;
 mod printed;
 pub(super) mod program;
@@ -13,27 +12,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use self::judge::{Told, told};
 pub use self::measure::measure;
 pub use self::printed::{Expression, NotAnExpression};
-
-/// The experiment's name in records.
-pub const NAME: &str = "try";
-/// The program as it is: the baseline.
-pub const PLAIN: &str = "plain";
-/// The program with the library of `ntcopy run`.
-pub const HINTED: &str = "hinted";
-
-/// Name of a cell's parameter: what a turn's figure is.
-const METRIC: &str = "metric";
-/// Name of a cell's parameter: which figures are better, `more` or `less`.
-const BETTER: &str = "better";
-/// Name of a cell's parameter: the program and its arguments.
-const PROGRAM: &str = "program";
-/// Name of a cell's parameter: the load, if there is one.
-const LOAD: &str = "load";
-/// Name of the series that has a turn's number, in millionths.
-const PRINTED: &str = "printed_millionths";
+pub use ntcopy_record::stats::turns::{HINTED, NAME, PLAIN};
 
 /// What a turn's figure is.
 #[derive(Debug, Clone, PartialEq, Eq)]

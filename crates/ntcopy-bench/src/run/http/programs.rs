@@ -51,12 +51,7 @@ impl Program {
             Program::Storaged | Program::Proxyd => beside_this_program(),
             Program::Nginx | Program::Haproxy => None,
         };
-        let path = env::var_os("PATH").unwrap_or_default();
-        let folders = beside.into_iter().chain(env::split_paths(&path));
-        let mut folders = folders.chain(MORE_FOLDERS.iter().map(PathBuf::from));
-        folders
-            .find_map(|folder| Some(folder.join(self.name())).filter(|file| is_program(file)))
-            .ok_or_else(|| self.missing())
+        find(self.name(), beside).ok_or_else(|| self.missing())
     }
 
     fn missing(self) -> String {
@@ -74,6 +69,14 @@ impl Program {
                 .to_owned(),
         }
     }
+}
+
+/// A program by its name: in these folders, in PATH, or where daemons lie.
+pub(crate) fn find(name: &str, before: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = before.into_iter().chain(env::split_paths(&path));
+    let mut folders = folders.chain(MORE_FOLDERS.iter().map(PathBuf::from));
+    folders.find_map(|folder| Some(folder.join(name)).filter(|file| is_program(file)))
 }
 
 /// The folder of this program, also where its file was replaced since it started.

@@ -1,6 +1,7 @@
 //! Clients and servers: what went through and what it cost, by connections; how long it took, by
 //! percentile.
 
+use ntcopy_record::stats::app::served;
 use ntcopy_record::stats::http::{is_open, through, waited};
 use ntcopy_record::stats::net::exchanged;
 use ntcopy_record::stats::pingpong::{PERCENTILES, played};
@@ -10,7 +11,7 @@ use super::{Built, fitted, groups, ours, panel, theirs};
 use crate::plot::chart::{Axis, Line, Point, rarity};
 use crate::plot::slot;
 use crate::versus::word;
-use crate::{bulk, http, net, published, text};
+use crate::{app, bulk, http, net, published, text};
 
 /// The percentiles of an HTTP client's waits.
 const HTTP: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
@@ -20,7 +21,7 @@ const NET: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 /// Every chart of such a record.
 pub(super) fn of(record: &Record) -> Vec<Built> {
     let mut all = Vec::new();
-    if record.header.experiment == "pingpong" {
+    if record.header.experiment == "pingpong" || app::is_of_app(record) {
         all.extend(record.cells.iter().filter_map(|cell| latency(record, cell)));
         all.extend(published_latency(record));
         return all;
@@ -168,6 +169,11 @@ fn latency(record: &Record, cell: &Cell) -> Option<Built> {
                 let all = exchanged(record, cell).into_iter();
                 let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &NET)));
                 (net::place(&cell.params), all.collect())
+            }
+            "app" => {
+                let all = served(record, cell).into_iter();
+                let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &HTTP)));
+                (app::place(&cell.params), all.collect())
             }
             _ if !is_open(cell) => return None,
             _ => {

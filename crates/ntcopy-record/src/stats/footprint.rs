@@ -1,10 +1,37 @@
-//! What a record of footprints says. Pure functions of it.
+//! What a record of footprints says: how many lines of a cache each call displaced.
 
 use serde_json::Value;
 
-use super::{CPU_NS, DISPLACED, NOTHING, PROGRAM, param};
-use ntcopy_record::stats::{interval, median};
-use ntcopy_record::{Cell, Record, Sample};
+use super::{Versus, interval, median};
+use crate::record::{Cell, Record, Sample};
+
+/// The experiment's name in records.
+pub const NAME: &str = "footprint";
+/// The trigger that does nothing: the baseline.
+pub const NOTHING: &str = "nothing";
+/// A program that runs between priming and probing, as a call.
+pub const PROGRAM: &str = "program";
+
+/// Names of a cell's parameters.
+pub mod param {
+    /// `L2` or `LLC`.
+    pub const LEVEL: &str = "level";
+    /// The call, as one would ask for it.
+    pub const CALL: &str = "call";
+    /// Bytes of one call.
+    pub const BYTES: &str = "bytes";
+    /// Lines that are primed.
+    pub const PRIMED: &str = "primed_lines";
+    /// A load that takes more cycles of the time-stamp counter comes from beyond the level.
+    pub const THRESHOLD: &str = "threshold_cycles";
+    /// Lines that a known displacer displaces, and how.
+    pub const KNOWN: &str = "known_lines";
+}
+
+/// The series of a sample: lines displaced, a repetition each.
+pub const DISPLACED: &str = "displaced_lines";
+/// The series of a sample of a program: nanoseconds of CPU time that it had, a slice each.
+pub const CPU_NS: &str = "program_cpu_ns";
 
 /// Above this part of the primed lines, all of them are displaced as far as can be told.
 const FULL: f64 = 0.97;
@@ -64,6 +91,8 @@ pub struct Told {
     pub lines: f64,
     /// Low and high.
     pub ci: (f64, f64),
+    /// Each repetition's.
+    pub each_lines: Vec<f64>,
     /// Equivalent lines read for each KiB of the call; none of a call without bytes.
     pub per_kib: Option<f64>,
     /// Whether all that was primed is displaced, so that `lines` is the least that it can be.
@@ -162,6 +191,33 @@ pub fn told(record: &Record) -> Vec<LevelTold> {
     levels
 }
 
+/// Bytes of a line.
+const LINE_BYTES: f64 = 64.0;
+
+/// Bytes that a call moves for a byte of the cache that it displaces, more being better: the lines
+/// of its bytes by the equivalent lines read. None of another experiment's record, and of what is
+/// no call with bytes.
+#[must_use]
+pub fn versus(record: &Record, cell: &Cell, call: &str) -> Option<Versus> {
+    if record.header.experiment != NAME {
+        return None;
+    }
+    let level = word(cell, param::LEVEL)?;
+    let levels = told(record);
+    let level = levels.iter().find(|told| told.level == level)?;
+    let told = level.calls.iter().find(|told| told.call == call && told.bytes > 0)?;
+    let own = told.bytes as f64 / LINE_BYTES;
+    // One line less or more is nothing that can be told.
+    let ratios: Vec<f64> = told.each_lines.iter().map(|lines| own / lines.max(1.0)).collect();
+    Some(Versus {
+        ratio: median(&ratios),
+        ci: interval(&ratios),
+        median: told.lines,
+        other_median: own,
+        ratios,
+    })
+}
+
 fn level_told(record: &Record, nothing: &Cell, level: &str) -> Option<LevelTold> {
     let of_level: Vec<(&Cell, &Sample)> = record
         .cells
@@ -235,6 +291,7 @@ fn one(told: &LevelTold, call: &str, cell: &Cell, sample: &Sample, net: &[f64]) 
         lines: median(&lines),
         ci: interval(&lines),
         per_kib: (bytes > 0).then(|| median(&lines) / (bytes as f64 / 1024.0)),
+        each_lines: lines,
         is_at_least: told.is_full(displaced_lines),
     })
 }
@@ -273,16 +330,17 @@ fn number(cell: &Cell, name: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use ntcopy_record::{Params, testing};
+    use crate::record::{Params, testing};
 
     /// A cache of 1,000 primed lines of which 10 always miss, where each line read displaces one,
     /// until 900.
-    fn record(rows: &[(&str, Option<u64>, u64)]) -> Record {
+    pub(crate) fn record(rows: &[(&str, Option<u64>, u64)]) -> Record {
         let mut record = testing::record(&[NOTHING], &[]);
+        record.header.experiment = NAME.into();
         let curve = [100, 250, 500, 900, 2000].map(|k| ("known-read", Some(k), 10 + k.min(900)));
         let all = [(NOTHING, None, 10)].into_iter().chain(curve).chain(rows.iter().copied());
         for (cell, (call, known, displaced)) in (0..).zip(all) {
@@ -326,6 +384,10 @@ mod tests {
         assert_eq!((copy.lines, copy.displaced_lines, copy.per_kib), (300.0, 300.0, Some(75.0)));
         assert_eq!((copy.ci, copy.call_ns, copy.is_at_least), ((300.0, 300.0), 7.0, false));
         assert_eq!((fill.lines, fill.is_at_least), (0.0, false));
+        // 64 lines of its own.
+        let moved = |cell: usize, call| versus(&record, &record.cells[cell], call);
+        assert_eq!(moved(6, "copy:4KiB").unwrap().ratio, 64.0 / 300.0);
+        assert_eq!((moved(6, "known-read"), moved(0, NOTHING)), (None, None));
         assert!(send.is_at_least && send.lines >= 900.0, "{send:?}");
     }
 

@@ -1,13 +1,32 @@
-//! What a record of turns says. Pure functions of it.
+//! What a record of a program's turns says, plain and hinted.
 
 use std::collections::BTreeMap;
 
-use ntcopy::uapi;
 use serde_json::Value;
 
-use super::{BETTER, HINTED, LOAD, METRIC, PLAIN, PRINTED, PROGRAM};
-use ntcopy_record::stats::{MIN_PAIRS, Verdict, interval, median};
-use ntcopy_record::{Params, Record, Sample};
+use super::{MIN_PAIRS, Verdict, Versus, interval, median};
+use crate::record::{Params, Record, Sample};
+
+/// The experiment's name in records.
+pub const NAME: &str = "try";
+/// The program as it is: the baseline.
+pub const PLAIN: &str = "plain";
+/// The program with the library of `ntcopy run`.
+pub const HINTED: &str = "hinted";
+
+/// Name of a cell's parameter: what a turn's figure is.
+pub const METRIC: &str = "metric";
+/// Name of a cell's parameter: which figures are better, `more` or `less`.
+pub const BETTER: &str = "better";
+/// Name of a cell's parameter: the program and its arguments.
+pub const PROGRAM: &str = "program";
+/// Name of a cell's parameter: the load, if there is one.
+pub const LOAD: &str = "load";
+/// Name of the series that has a turn's number, in millionths.
+pub const PRINTED: &str = "printed_millionths";
+
+/// The counter of bytes that were copied non-temporally.
+const NONTEMPORAL: &str = "nontemporal_bytes";
 
 /// Pairs from which on an interval may end the measurement: looking at each new pair would
 /// otherwise find a difference where there is none.
@@ -28,6 +47,8 @@ pub struct Told {
     pub plain: f64,
     /// Median of the hinted turns.
     pub hinted: f64,
+    /// Each pair's ratio.
+    pub ratios: Vec<f64>,
     /// Median of the pairs' ratios; above 1 the hinted turn was the better one.
     pub ratio: f64,
     /// Its 95 % interval.
@@ -78,6 +99,7 @@ pub fn told(record: &Record) -> Option<Told> {
         plain: median(&both.iter().map(|(_, plain)| *plain).collect::<Vec<f64>>()),
         hinted: median(&both.iter().map(|(hinted, _)| *hinted).collect::<Vec<f64>>()),
         ratio: median(&ratios),
+        ratios,
         ci,
         verdict: Verdict::of(ci),
         pairs: both.len(),
@@ -88,7 +110,8 @@ pub fn told(record: &Record) -> Option<Told> {
 }
 
 /// A turn's figure: seconds, or what was printed.
-fn figure(sample: &Sample) -> Option<f64> {
+#[must_use]
+pub fn figure(sample: &Sample) -> Option<f64> {
     match sample.series.get(PRINTED) {
         Some(printed) => Some(*printed.first()? as f64 / 1e6),
         None => Some(sample.elapsed_ns as f64 / 1e9),
@@ -96,8 +119,22 @@ fn figure(sample: &Sample) -> Option<f64> {
     .filter(|figure| *figure > 0.0)
 }
 
+/// Hinted against plain turns; none of another experiment's record, or with fewer than five pairs.
+#[must_use]
+pub fn versus(record: &Record) -> Option<Versus> {
+    let told = told(record).filter(|_| record.header.experiment == NAME)?;
+    Some(Versus {
+        ratios: told.ratios,
+        ratio: told.ratio,
+        ci: told.ci,
+        median: told.hinted,
+        other_median: told.plain,
+    })
+}
+
 /// Whether more pairs would tell little more.
-pub(super) fn is_narrow(ratios: &[f64]) -> bool {
+#[must_use]
+pub fn is_narrow(ratios: &[f64]) -> bool {
     if ratios.len() < FIRST_LOOK {
         return false;
     }
@@ -118,7 +155,7 @@ impl Told {
     #[must_use]
     pub fn nontemporal_part(&self) -> Option<f64> {
         let hinted = self.hinted_bytes();
-        let nontemporal = self.counted.get(uapi::STAT_NONTEMPORAL).copied().unwrap_or(0);
+        let nontemporal = self.counted.get(NONTEMPORAL).copied().unwrap_or(0);
         (hinted > 0).then(|| nontemporal as f64 / hinted as f64)
     }
 
@@ -167,7 +204,7 @@ impl Told {
         let others: Vec<String> = self
             .counted
             .iter()
-            .filter(|(name, _)| *name != uapi::STAT_NONTEMPORAL)
+            .filter(|(name, _)| *name != NONTEMPORAL)
             .map(|(name, bytes)| {
                 let percent = *bytes as f64 / self.hinted_bytes() as f64 * 100.0;
                 format!("{name} {percent:.1} %")
@@ -211,13 +248,18 @@ impl Told {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use ntcopy_record::testing;
+    use crate::record::testing;
 
-    fn record(figures: &[(u64, u64)], better: &str, printed: bool, counted: u64) -> Record {
+    /// Pairs of turns, plain and hinted, in nanoseconds.
+    pub(crate) fn record(figures: &[(u64, u64)]) -> Record {
+        detailed(figures, "less", false, 10)
+    }
+
+    fn detailed(figures: &[(u64, u64)], better: &str, printed: bool, counted: u64) -> Record {
         let mut record = testing::record(&[PLAIN, HINTED], &[&[]]);
-        record.header.experiment = super::super::NAME.into();
+        record.header.experiment = NAME.into();
         record.header.baseline = PLAIN.into();
         record.cells[0].params = Params::from([
             (METRIC.to_owned(), "time".into()),
@@ -233,7 +275,7 @@ mod tests {
                 };
                 let counters = if mode == HINTED && counted > 0 {
                     BTreeMap::from([
-                        (uapi::STAT_NONTEMPORAL.to_owned(), counted),
+                        (NONTEMPORAL.to_owned(), counted),
                         ("fits_cache_bytes".to_owned(), 3 * counted),
                     ])
                 } else {
@@ -263,16 +305,16 @@ mod tests {
             ("less", true, 2.0, Verdict::Win),
             ("more", true, 0.5, Verdict::Loss),
         ] {
-            let told = told(&record(&figures, better, printed, 10)).unwrap();
+            let told = told(&detailed(&figures, better, printed, 10)).unwrap();
             assert_eq!((told.ratio, told.verdict, told.pairs), (ratio, verdict, 6));
         }
-        assert_eq!(told(&record(&figures[..4], "less", false, 10)), None, "four pairs");
+        assert_eq!(told(&detailed(&figures[..4], "less", false, 10)), None, "four pairs");
     }
 
     #[test]
     fn turns_that_differ_by_chance_make_no_difference() {
         let figures = [(100, 103), (104, 100), (100, 99), (99, 100), (101, 102), (102, 101)];
-        let told = told(&record(&figures, "less", false, 10)).unwrap();
+        let told = told(&detailed(&figures, "less", false, 10)).unwrap();
         assert_eq!(told.verdict, Verdict::NoDifference);
         assert!(told.sentence().starts_with("No difference ("), "{}", told.sentence());
         assert_eq!(told.nontemporal_part(), Some(0.25));
@@ -286,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_program_that_was_not_hinted_is_told_so_whatever_the_interval() {
-        let told = told(&record(&[(100, 200); 6], "less", false, 0)).unwrap();
+        let told = told(&detailed(&[(100, 200); 6], "less", false, 0)).unwrap();
         assert_eq!(told.verdict, Verdict::Loss);
         assert!(told.counted_sentence().contains("no hinted byte"));
         assert!(told.advice().contains("loading the library"), "{}", told.advice());

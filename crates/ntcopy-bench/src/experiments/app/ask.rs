@@ -1,0 +1,486 @@
+//! What can be asked, and the defaults.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use ntcopy_record::units::Bytes;
+use serde::Deserialize;
+
+use crate::experiment::{Rate, reads_defaults, words};
+use crate::plan::{Cpus, PlanError};
+use crate::run::http::find_program;
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/app.toml");
+
+/// Connections beyond this are more than memcached takes as it comes.
+const MOST_CONNECTIONS: u32 = 900;
+/// Keys have so many digits.
+const MOST_VALUES: u64 = 1_000_000;
+/// A server of large values takes so much more than the values, in percent.
+const SERVER_PERCENT: u64 = 130;
+/// And so much beside them; the client takes as much.
+const SERVER_BYTES: u64 = 24 << 20;
+
+/// A program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum App {
+    /// memcached, as the distribution has it.
+    Memcached,
+}
+
+words!(App, Memcached = "memcached");
+
+impl App {
+    /// Its file.
+    ///
+    /// # Errors
+    ///
+    /// A sentence: it is nowhere, and what has it.
+    pub fn find(self) -> Result<PathBuf, String> {
+        find_program(self.as_str(), None).ok_or_else(|| {
+            let package = match self {
+                App::Memcached => "memcached",
+            };
+            format!(
+                "{self} is not installed: the package {package} has it (apt-get install \
+                 --no-install-recommends {package})"
+            )
+        })
+    }
+}
+
+/// How the program runs, or what its user does about large values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AppMode {
+    /// As it is: the baseline.
+    Copy,
+    /// As it is, with small requests only.
+    Idle,
+    /// Hinted by `ntcopy run`; the kernel's rule decides.
+    Adaptive,
+    /// Hinted by `ntcopy run`; every hint is obeyed.
+    Nt,
+    /// As it is, with a second instance for the large values.
+    SecondInstance,
+    /// As it is, with large values stored and fetched in pieces.
+    Chunked,
+}
+
+words!(
+    AppMode,
+    Copy = "copy",
+    Idle = "idle",
+    Adaptive = "adaptive",
+    Nt = "nt",
+    SecondInstance = "second-instance",
+    Chunked = "chunked"
+);
+
+impl AppMode {
+    /// Whether its sends are hinted.
+    #[must_use]
+    pub fn is_hinted(self) -> bool {
+        matches!(self, AppMode::Adaptive | AppMode::Nt)
+    }
+
+    /// The mode whose server answers: `idle` has none of its own.
+    #[must_use]
+    pub fn server(self) -> AppMode {
+        if self == AppMode::Idle { AppMode::Copy } else { self }
+    }
+}
+
+/// What the connections for large values are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LargeRate {
+    /// Each asks anew as soon as it is answered.
+    Max,
+    /// So many in 10,000 of what the baseline does so when it has nothing else to do.
+    OfBaseline(u32),
+    /// So many bytes a second.
+    BytesPerSecond(u64),
+}
+
+impl LargeRate {
+    /// As it was asked for.
+    #[must_use]
+    pub fn asked(self) -> String {
+        match self {
+            LargeRate::Max => "max".to_owned(),
+            LargeRate::OfBaseline(part) => format!("{}", f64::from(part) / 1e4),
+            LargeRate::BytesPerSecond(rate) => format!("{}MB/s", rate as f64 / 1e6),
+        }
+    }
+}
+
+impl FromStr for LargeRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LargeRate, String> {
+        let bad = || {
+            format!(
+                "`{text}`: max, a part of what the baseline does, 0.05 to 0.95, or a rate as \
+                 500MB/s or 1.5GB/s"
+            )
+        };
+        let per_second = [("GB/s", 1e9), ("MB/s", 1e6)]
+            .into_iter()
+            .find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
+        match (text, per_second) {
+            ("max", _) => Ok(LargeRate::Max),
+            (_, Some((number, bytes))) => match number.parse::<f64>() {
+                Ok(number) if (1e-3..=1e6).contains(&number) => {
+                    Ok(LargeRate::BytesPerSecond((number * bytes).round() as u64))
+                }
+                _ => Err(bad()),
+            },
+            (part, None) => match part.parse::<f64>() {
+                Ok(part) if (0.05..=0.95).contains(&part) => {
+                    Ok(LargeRate::OfBaseline((part * 1e4).round() as u32))
+                }
+                _ => Err(bad()),
+            },
+        }
+    }
+}
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The mode that the others are compared with.
+    pub baseline: String,
+    /// Modes that are measured when none are asked for, beside `idle`.
+    pub modes: Vec<String>,
+    /// The same with `--quick`.
+    pub quick_modes: Vec<String>,
+    /// Bytes of a large value.
+    pub large_bytes: u64,
+    /// Bytes of all large values together.
+    pub dataset_bytes: u64,
+    /// The same with `--quick`.
+    pub quick_dataset_bytes: u64,
+    /// Bytes of a piece of a large value in mode `chunked`.
+    pub chunk_bytes: u64,
+    /// Bytes of a hot value.
+    pub small_bytes: u64,
+    /// Hot keys.
+    pub small_keys: u64,
+    /// Keys that a multiget asks for.
+    pub multiget: u64,
+    /// Connections that multigets go over.
+    pub small_connections: u32,
+    /// Connections that fetch large values.
+    pub connections: Vec<u32>,
+    /// The same with `--quick`.
+    pub quick_connections: Vec<u32>,
+    /// What they are offered.
+    pub large_rates: Vec<String>,
+    /// What multigets are offered.
+    pub small_rate: String,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// Interleaved groups with `--quick`.
+    pub quick_pairs: u32,
+    /// How long the clocked part of a sample lasts, milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// How long it goes before that.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+}
+
+reads_defaults!("app");
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The modes; the baseline and `idle` are always among them. Empty: the default ones.
+    pub modes: Vec<AppMode>,
+    /// Bytes of a large value.
+    pub large_bytes: Option<u64>,
+    /// Bytes of all large values together.
+    pub dataset_bytes: Option<u64>,
+    /// Bytes of a hot value.
+    pub small_bytes: Option<u64>,
+    /// Connections that fetch large values. Empty: the default ones.
+    pub connections: Vec<u32>,
+    /// What they are offered. Empty: the default ones.
+    pub large_rates: Vec<LargeRate>,
+    /// What multigets are offered.
+    pub small_rate: Option<Rate>,
+    /// CPUs of server and client, or one for both. Empty: the first two.
+    pub cpus: Vec<u32>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Fewer and shorter samples, fewer cells and modes.
+    pub quick: bool,
+}
+
+impl Settings {
+    /// One default, or that of quick measurements.
+    fn of<T>(&self, quick: T, whole: T) -> T {
+        if self.quick { quick } else { whole }
+    }
+}
+
+/// What is stored, and what is asked of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Data {
+    /// Bytes of a large value.
+    pub large_bytes: u64,
+    /// Large values.
+    pub large_values: u64,
+    /// Bytes of a piece of one in mode `chunked`.
+    pub chunk_bytes: u64,
+    /// Bytes of a hot value.
+    pub small_bytes: u64,
+    /// Hot keys.
+    pub small_keys: u64,
+    /// Keys that a multiget asks for.
+    pub multiget: u64,
+}
+
+/// What a program has in its environment when it is hinted, or why the hint would reach nobody.
+pub type Hinting = Result<Vec<(OsString, OsString)>, String>;
+
+/// One combination of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppCell {
+    /// Connections that fetch large values.
+    pub connections: u32,
+    /// What they are offered.
+    pub rate: LargeRate,
+}
+
+/// What will be measured.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The program's name.
+    pub app: App,
+    /// Its file.
+    pub program: PathBuf,
+    /// How it is hinted in each mode that hints.
+    pub hinting: BTreeMap<AppMode, Hinting>,
+    /// The modes, the baseline first.
+    pub modes: Vec<AppMode>,
+    /// What is stored and asked for.
+    pub data: Data,
+    /// Connections that multigets go over.
+    pub small_connections: u32,
+    /// What they are offered.
+    pub small_rate: Rate,
+    /// The combinations of parameters.
+    pub cells: Vec<AppCell>,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// How long the clocked part of a sample lasts.
+    pub sample: Duration,
+    /// How long it goes before that.
+    pub warm_up: Duration,
+    /// CPUs of server and client.
+    pub cpus: [u32; 2],
+}
+
+impl Plan {
+    /// Timed runs, if all goes well.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
+    }
+
+    /// Bytes of memory that client and servers take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let servers = self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64;
+        let values = self.data.large_values * self.data.large_bytes;
+        (values * SERVER_PERCENT / 100 + SERVER_BYTES) * servers + SERVER_BYTES
+    }
+}
+
+/// Makes the plan for a program that is there.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be.
+///
+/// # Panics
+///
+/// As [`defaults`].
+pub fn plan(
+    settings: &Settings,
+    (app, program): (App, PathBuf),
+    hinting: BTreeMap<AppMode, Hinting>,
+    cpus: &Cpus,
+) -> Result<Plan, PlanError> {
+    let defaults = defaults();
+    let pairs = settings.pairs.unwrap_or(settings.of(defaults.quick_pairs, defaults.pairs));
+    if pairs < 5 {
+        return Err(PlanError::TooFewPairs(pairs));
+    }
+    let data = data(settings)?;
+    let connections = match settings.connections.is_empty() {
+        true => settings.of(&defaults.quick_connections, &defaults.connections),
+        false => &settings.connections,
+    };
+    if let Some(asked) = connections.iter().copied().find(|asked| *asked > MOST_CONNECTIONS) {
+        return Err(PlanError::TooManyConnections { asked, most: MOST_CONNECTIONS });
+    }
+    if connections.contains(&0) {
+        return Err(PlanError::Zero("connections"));
+    }
+    let rates = match settings.large_rates.is_empty() {
+        true => defaults.large_rates.iter().map(|rate| known(rate)).collect(),
+        false => settings.large_rates.clone(),
+    };
+    let cell = |rate: LargeRate| {
+        connections.iter().map(move |connections| AppCell { connections: *connections, rate })
+    };
+    let ms = Duration::from_millis;
+    Ok(Plan {
+        app,
+        program,
+        hinting,
+        modes: modes(settings),
+        data,
+        small_connections: defaults.small_connections,
+        small_rate: settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
+        cells: rates.into_iter().flat_map(cell).collect(),
+        pairs,
+        sample: ms(settings.of(defaults.quick_sample_ms, defaults.sample_ms)),
+        warm_up: ms(settings.of(defaults.quick_warm_up_ms, defaults.warm_up_ms)),
+        cpus: places(&settings.cpus, &cpus.allowed)?,
+    })
+}
+
+/// A word of the defaults, which the tests have read.
+fn known<T: FromStr>(word: &str) -> T
+where
+    T::Err: std::fmt::Debug,
+{
+    word.parse().expect("the defaults are known words")
+}
+
+/// The baseline, `idle`, and those asked for.
+fn modes(settings: &Settings) -> Vec<AppMode> {
+    let defaults = defaults();
+    let names = settings.of(&defaults.quick_modes, &defaults.modes);
+    let asked = match settings.modes.is_empty() {
+        true => names.iter().map(|name| known(name)).collect(),
+        false => settings.modes.clone(),
+    };
+    let mut modes = vec![AppMode::Copy, AppMode::Idle];
+    for mode in asked {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+    modes
+}
+
+fn data(settings: &Settings) -> Result<Data, PlanError> {
+    let defaults = defaults();
+    let large_bytes = settings.large_bytes.unwrap_or(defaults.large_bytes);
+    let small_bytes = settings.small_bytes.unwrap_or(defaults.small_bytes);
+    for (name, bytes) in [("large", large_bytes), ("small", small_bytes)] {
+        if bytes == 0 {
+            return Err(PlanError::Zero(name));
+        }
+    }
+    let whole = settings.of(defaults.quick_dataset_bytes, defaults.dataset_bytes);
+    let dataset = settings.dataset_bytes.unwrap_or(whole.max(large_bytes));
+    let large_values = dataset / large_bytes;
+    if !(1..=MOST_VALUES).contains(&large_values) {
+        let (dataset, object) = (Bytes(dataset), Bytes(large_bytes));
+        return Err(PlanError::DatasetTooSmall { dataset, object });
+    }
+    Ok(Data {
+        large_bytes,
+        large_values,
+        chunk_bytes: defaults.chunk_bytes.min(large_bytes),
+        small_bytes,
+        small_keys: defaults.small_keys,
+        multiget: defaults.multiget,
+    })
+}
+
+/// CPUs of server and client: those named, or the first two.
+fn places(asked: &[u32], allowed: &[u32]) -> Result<[u32; 2], PlanError> {
+    let first = allowed.first().copied().unwrap_or(0);
+    let places = match asked {
+        [] => [first, allowed.get(1).copied().unwrap_or(first)],
+        [both] => [*both, *both],
+        [server, client] => [*server, *client],
+        more => return Err(PlanError::NotTwoCpus(more.len())),
+    };
+    match places.into_iter().find(|cpu| !allowed.contains(cpu)) {
+        Some(cpu) => Err(PlanError::NoSuchCpu { cpu, allowed: allowed.to_vec() }),
+        None => Ok(places),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(settings: &Settings, allowed: &[u32]) -> Result<Plan, PlanError> {
+        let cpus = Cpus { allowed: allowed.to_vec(), sharing_l2: None };
+        plan(settings, (App::Memcached, "memcached".into()), BTreeMap::new(), &cpus)
+    }
+
+    #[test]
+    fn the_defaults_make_a_plan_whose_baseline_and_idle_come_first() {
+        assert_eq!(defaults().name, super::super::NAME);
+        for quick in [false, true] {
+            let plan = planned(&Settings { quick, ..Settings::default() }, &[0, 1]).unwrap();
+            assert_eq!(plan.modes[..2], [AppMode::Copy, AppMode::Idle]);
+            assert_eq!(plan.cpus, [0, 1]);
+            let cells = if quick { 2 } else { 6 };
+            assert_eq!(plan.samples(), cells * u64::from(plan.pairs) * plan.modes.len() as u64);
+            // A server a mode but idle, each with all large values.
+            let servers = plan.modes.len() as u64 - 1;
+            assert!(plan.memory_bytes() > servers * (plan.data.large_values << 20));
+        }
+        assert_eq!(planned(&Settings::default(), &[3]).unwrap().cpus, [3, 3]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_an_error_that_names_the_option() {
+        let default = Settings::default;
+        for (settings, words) in [
+            (Settings { pairs: Some(4), ..default() }, "--pairs 4"),
+            (Settings { connections: vec![1000], ..default() }, "--connections 1000"),
+            (Settings { connections: vec![0], ..default() }, "--connections 0"),
+            (Settings { large_bytes: Some(0), ..default() }, "--large 0"),
+            (Settings { dataset_bytes: Some(100), ..default() }, "--dataset 100"),
+            (Settings { cpus: vec![7], ..default() }, "--cpus 7"),
+            (Settings { cpus: vec![0, 0, 0], ..default() }, "--cpus"),
+        ] {
+            let said = planned(&settings, &[0, 1]).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_the_most_a_part_or_bytes_a_second() {
+        assert_eq!("max".parse(), Ok(LargeRate::Max));
+        assert_eq!("0.5".parse(), Ok(LargeRate::OfBaseline(5000)));
+        assert_eq!("1.5GB/s".parse(), Ok(LargeRate::BytesPerSecond(1_500_000_000)));
+        for text in ["max", "0.5", "250MB/s"] {
+            assert_eq!(text.parse::<LargeRate>().unwrap().asked(), text);
+        }
+        for text in ["", "1", "0", "GB/s", "0GB/s", "-1MB/s", "fast"] {
+            assert!(text.parse::<LargeRate>().is_err(), "{text}");
+        }
+    }
+}

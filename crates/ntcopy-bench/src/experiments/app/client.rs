@@ -1,0 +1,314 @@
+//! The client: connections for multigets, and for large values that are dropped unread.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::pipe::{SpliceFlags, splice};
+
+use super::ask::{App, Data};
+use super::server::Server;
+use super::wire::{Multiget, Value, unexpected};
+use crate::run::{Failure, Pipe, poll};
+
+/// Events taken at a time.
+const EVENTS: usize = 64;
+/// What tells connections for large values from the others, among events.
+const LARGE: u64 = 1 << 32;
+/// The longest head or tail.
+const MOST_HEAD_BYTES: usize = 64;
+
+/// Which connection has something to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ready {
+    /// One for multigets.
+    Small(usize),
+    /// One for large values.
+    Large(usize),
+}
+
+/// All connections to the servers of one mode.
+pub struct Client {
+    app: App,
+    data: Data,
+    is_chunked: bool,
+    epoll: OwnedFd,
+    events: Vec<libc::epoll_event>,
+    multigets: Vec<Multiget>,
+    /// Multigets and large values that were asked for so far: they take turns.
+    asked: [u64; 2],
+    smalls: Vec<Small>,
+    larges: Vec<Large>,
+    sink: Sink,
+}
+
+/// A connection for multigets.
+struct Small {
+    stream: UnixStream,
+    room: Vec<u8>,
+    got: usize,
+    /// What is under way: its number among all, and when it was due.
+    under_way: Option<(u64, u64)>,
+}
+
+/// A connection for large values.
+struct Large {
+    stream: UnixStream,
+    under_way: Option<Fetch>,
+}
+
+/// A large value under way.
+struct Fetch {
+    number: u64,
+    piece: u64,
+    value: Value,
+    /// Bytes of the head, of the value, of the tail that came.
+    got: [u64; 3],
+    head: Vec<u8>,
+}
+
+/// Where large values go.
+struct Sink {
+    pipe: Pipe,
+    null: File,
+}
+
+impl Client {
+    /// Connects so often for multigets, and so often for large values.
+    pub fn connect(
+        (app, data): (App, Data),
+        server: &Server,
+        [smalls, larges]: [u32; 2],
+    ) -> Result<Client, Failure> {
+        let epoll =
+            epoll::create(CreateFlags::CLOEXEC).map_err(Failure::os("cannot make an epoll"))?;
+        let multigets = Multiget::all(app, &data);
+        let most = multigets.iter().map(|multiget| multiget.answer_bytes).max().unwrap_or(0);
+        let connect = |at: &Path, token: u64| -> Result<UnixStream, Failure> {
+            let doing = || Failure::io(format!("cannot connect to {app}"));
+            let stream = UnixStream::connect(at).map_err(doing())?;
+            stream.set_nonblocking(true).map_err(doing())?;
+            epoll::add(&epoll, &stream, EventData::new_u64(token), EventFlags::IN)
+                .map_err(Failure::os("cannot watch a connection"))?;
+            Ok(stream)
+        };
+        let small = |number: u32| -> Result<Small, Failure> {
+            let stream = connect(&server.small, number.into())?;
+            Ok(Small { stream, room: vec![0; most], got: 0, under_way: None })
+        };
+        let large = |number: u32| -> Result<Large, Failure> {
+            let stream = connect(&server.large, LARGE | u64::from(number))?;
+            Ok(Large { stream, under_way: None })
+        };
+        let smalls = (0..smalls).map(small).collect::<Result<_, _>>()?;
+        let larges = (0..larges).map(large).collect::<Result<_, _>>()?;
+        let null = File::options().write(true).open("/dev/null");
+        let null = null.map_err(Failure::io("cannot open /dev/null"))?;
+        Ok(Client {
+            app,
+            data,
+            is_chunked: server.is_chunked,
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS],
+            multigets,
+            asked: [0; 2],
+            smalls,
+            larges,
+            sink: Sink { pipe: Pipe::for_object(data.large_bytes)?, null },
+            epoll,
+        })
+    }
+
+    /// How many connections there are for multigets, and for large values.
+    pub fn connections(&self) -> [usize; 2] {
+        [self.smalls.len(), self.larges.len()]
+    }
+
+    /// Waits until something came, or so long at most, and gives how many connections have it.
+    pub fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
+        match poll::wait(self.epoll.as_fd(), &mut self.events, at_most) {
+            Ok(ready) => Ok(ready),
+            Err(Errno::INTR) => Ok(0),
+            Err(errno) => Err(Failure::os("cannot wait for an answer")(errno)),
+        }
+    }
+
+    /// Which connection an event is of.
+    pub fn ready(&self, event: usize) -> Ready {
+        let token = self.events[event].u64;
+        match token & LARGE {
+            0 => Ready::Small(token as usize),
+            _ => Ready::Large((token & !LARGE) as usize),
+        }
+    }
+
+    /// Asks for the next hot keys.
+    pub fn ask_small(&mut self, number: usize, due_ns: u64) -> Result<(), Failure> {
+        let asked = self.asked[0];
+        self.asked[0] += 1;
+        let small = &mut self.smalls[number];
+        small.under_way = Some((asked, due_ns));
+        small.got = 0;
+        let multiget = &self.multigets[(asked % self.multigets.len() as u64) as usize];
+        write(self.app, &small.stream, &multiget.request)
+    }
+
+    /// Reads on, and gives when the answer was due, if it is complete. One of its values is
+    /// compared, in turn.
+    pub fn read_small(&mut self, number: usize) -> Result<Option<u64>, Failure> {
+        let small = &mut self.smalls[number];
+        let Some((asked, due_ns)) = small.under_way else {
+            return Err(unasked(self.app));
+        };
+        let multiget = &self.multigets[(asked % self.multigets.len() as u64) as usize];
+        let room = &mut small.room[small.got..multiget.answer_bytes];
+        small.got += read(self.app, &small.stream, room)?;
+        if small.got < multiget.answer_bytes {
+            return Ok(None);
+        }
+        let at = (asked / self.multigets.len() as u64) as usize % multiget.values.len();
+        multiget.compare(&small.room[..small.got], at)?;
+        small.under_way = None;
+        Ok(Some(due_ns))
+    }
+
+    /// When the multigets that are under way were due.
+    pub fn small_under_way(&self) -> impl Iterator<Item = u64> {
+        self.smalls.iter().filter_map(|small| small.under_way.map(|(_, due_ns)| due_ns))
+    }
+
+    /// Whether a large value is under way.
+    pub fn is_fetching(&self) -> bool {
+        self.larges.iter().any(|large| large.under_way.is_some())
+    }
+
+    /// Asks for the next large value.
+    pub fn ask_large(&mut self, number: usize) -> Result<(), Failure> {
+        let value = self.asked[1] % self.data.large_values;
+        self.asked[1] += 1;
+        let fetch = self.fetch(value, 0);
+        let large = &mut self.larges[number];
+        write(self.app, &large.stream, &self.app.get(&[fetch.value]))?;
+        large.under_way = Some(fetch);
+        Ok(())
+    }
+
+    fn fetch(&self, number: u64, piece: u64) -> Fetch {
+        let value = self.data.large(number, piece, self.is_chunked);
+        Fetch { number, piece, value, got: [0; 3], head: self.app.head(&value) }
+    }
+
+    /// Takes what there is of a large value: how many of its bytes, and whether that was all of it.
+    pub fn read_large(&mut self, number: usize) -> Result<(u64, bool), Failure> {
+        let mut taken = 0;
+        loop {
+            let large = &mut self.larges[number];
+            let Some(fetch) = &mut large.under_way else {
+                return Err(unasked(self.app));
+            };
+            let before = fetch.got[1];
+            let is_whole = fetch.take(self.app, &large.stream, &self.sink)?;
+            taken += fetch.got[1] - before;
+            if !is_whole {
+                return Ok((taken, false));
+            }
+            let (value, next) = (fetch.number, fetch.piece + 1);
+            if next == self.data.pieces(self.is_chunked) {
+                large.under_way = None;
+                return Ok((taken, true));
+            }
+            let fetch = self.fetch(value, next);
+            let large = &mut self.larges[number];
+            write(self.app, &large.stream, &self.app.get(&[fetch.value]))?;
+            large.under_way = Some(fetch);
+        }
+    }
+}
+
+impl Fetch {
+    /// Takes what there is; whether it was all. Head and tail are compared, the value is dropped.
+    fn take(&mut self, app: App, stream: &UnixStream, sink: &Sink) -> Result<bool, Failure> {
+        if !self.frame(app, stream, 0)? {
+            return Ok(false);
+        }
+        while self.got[1] < self.value.bytes {
+            match sink.drop_some(app, stream, self.value.bytes - self.got[1])? {
+                0 => return Ok(false),
+                more => self.got[1] += more,
+            }
+        }
+        self.frame(app, stream, 2)
+    }
+
+    /// Reads on in the head (0) or the tail (2); whether all of it has come.
+    fn frame(&mut self, app: App, stream: &UnixStream, which: usize) -> Result<bool, Failure> {
+        let right = if which == 0 { &self.head[..] } else { app.tail() };
+        let from = self.got[which] as usize;
+        if from == right.len() {
+            return Ok(true);
+        }
+        let mut room = [0; MOST_HEAD_BYTES];
+        let room = &mut room[..right.len() - from];
+        let got = read(app, stream, room)?;
+        if room[..got] != right[from..from + got] {
+            return Err(unexpected(app, &self.value, &room[..got]));
+        }
+        self.got[which] += got as u64;
+        Ok(from + got == right.len())
+    }
+}
+
+impl Sink {
+    /// Drops what there is, at most so much; 0 if there is nothing now.
+    fn drop_some(&self, app: App, stream: &UnixStream, most: u64) -> Result<u64, Failure> {
+        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let got = match splice(stream, None, &self.pipe.write, None, most, flags) {
+            Ok(0) => return Err(closed(app)),
+            Ok(got) => got,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(0),
+            Err(errno) => return Err(Failure::os("cannot splice from a socket")(errno)),
+        };
+        let mut left = got;
+        while left > 0 {
+            match splice(&self.pipe.read, None, &self.null, None, left, SpliceFlags::MOVE) {
+                Ok(0) => return Err(Failure::Answer("the pipe ran dry".to_owned())),
+                Ok(gone) => left -= gone,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(Failure::os("cannot splice to /dev/null")(errno)),
+            }
+        }
+        Ok(got as u64)
+    }
+}
+
+/// Sends a whole request, for which there is always room where nothing is under way.
+fn write(app: App, stream: &UnixStream, request: &[u8]) -> Result<(), Failure> {
+    match send(stream, request, SendFlags::NOSIGNAL) {
+        Ok(sent) if sent == request.len() => Ok(()),
+        Ok(_) => Err(Failure::Answer(format!("{app} takes no whole request"))),
+        Err(errno) => Err(Failure::os(format!("cannot send to {app}"))(errno)),
+    }
+}
+
+/// Reads what there is; 0 if there is nothing now.
+fn read(app: App, stream: &UnixStream, room: &mut [u8]) -> Result<usize, Failure> {
+    match recv(stream, room, RecvFlags::empty()) {
+        Ok((0, _)) => Err(closed(app)),
+        Ok((got, _)) => Ok(got),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+        Err(errno) => Err(Failure::os(format!("no answer from {app}"))(errno)),
+    }
+}
+
+fn closed(app: App) -> Failure {
+    Failure::Answer(format!("{app} closed a connection"))
+}
+
+fn unasked(app: App) -> Failure {
+    Failure::Answer(format!("{app} sends what nobody asked for"))
+}

@@ -1,0 +1,372 @@
+//! From a plan to a record.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use super::ask::{AppCell, AppMode, LargeRate, Plan};
+use super::client::Client;
+use super::proof::Proof;
+use super::server::Server;
+use super::traffic::{self, Asked, Pace, Window};
+use super::{NAME, param};
+use crate::experiment::Rate;
+use crate::plan::group_order;
+use crate::run::http::{Schedule, Scratch};
+use crate::run::{CpuClock, Failure, Stop, place};
+use crate::sample::{Experiment, Halt, MeasureError, Options, Outcome, Progress, Recording};
+use ntcopy_record::{Machine, Params, Sample};
+
+/// Sets schedules of large values apart from those of multigets.
+const LARGE_SEED: u64 = 1 << 63;
+
+/// What is offered in one cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Offered {
+    /// Multigets in 1000 s.
+    small_per_1000_s: u64,
+    /// Large values in 1000 s; none: each connection asks without a pause.
+    large_per_1000_s: Option<u64>,
+}
+
+/// The servers of a mode, started for a pair.
+struct Lane {
+    mode: AppMode,
+    server: Server,
+}
+
+/// A measurement under way.
+struct Bench<'a> {
+    plan: &'a Plan,
+    options: &'a Options,
+    stop: &'a Stop,
+    scratch: Scratch,
+    own: CpuClock,
+    /// Modes that have not failed.
+    alive: Vec<AppMode>,
+    /// Samples that were checked.
+    checked: u64,
+    /// Samples that are in the record.
+    samples: u64,
+}
+
+impl Experiment for Plan {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn baseline(&self) -> String {
+        AppMode::Copy.to_string()
+    }
+
+    /// Servers are started anew for each pair, and take samples of all its cells; so pairs are
+    /// outside, and cells inside. A mode that fails gets an error row and is left out from there
+    /// on, since the same would happen again.
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        let start = MeasureError::Start;
+        place(Some(self.cpus[1])).map_err(start)?;
+        let mut bench = Bench {
+            plan: self,
+            options,
+            stop,
+            scratch: Scratch::new(0).map_err(start)?,
+            own: CpuClock::of(rustix::process::getpid()).map_err(start)?,
+            alive: Vec::new(),
+            checked: 0,
+            samples: 0,
+        };
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        for mode in &self.modes {
+            match self.hinting.get(mode) {
+                Some(Err(why)) => recording.unavailable(mode, why.clone(), None)?,
+                _ => bench.alive.push(*mode),
+            }
+        }
+        recording.expect(self.samples());
+        recording.cells([0], |recording, _| bench.pairs(recording))?;
+        recording.end(stop.signal())
+    }
+}
+
+impl Bench<'_> {
+    fn pairs(&mut self, recording: &mut Recording<'_>) -> Result<(), Halt> {
+        let mut offered = Vec::new();
+        for pair in 0..self.plan.pairs {
+            recording.at("starting servers, comparing every value", self.samples);
+            let mut lanes = self.start(pair, recording)?;
+            if pair == 0 {
+                recording.at("finding out how much to offer", self.samples);
+                offered = self.offered(&lanes)?;
+                self.cells(&offered, recording)?;
+            }
+            for (number, (cell, offered)) in (0..).zip(self.plan.cells.iter().zip(&offered)) {
+                recording.at(&what(cell), self.samples);
+                self.cell((number, pair), cell, *offered, &mut lanes, recording)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the servers of every mode that has not failed.
+    fn start(&mut self, pair: u32, recording: &mut Recording<'_>) -> Result<Vec<Lane>, Halt> {
+        let mut lanes = Vec::new();
+        for mode in group_order(&self.plan.modes, pair) {
+            if mode.server() != mode || !self.alive.contains(&mode) {
+                continue;
+            }
+            let patience = self.options.patience;
+            match Server::start(self.plan, mode, self.scratch.path(), patience, self.stop) {
+                Ok(server) => lanes.push(Lane { mode, server }),
+                Err(_) if self.stop.signal().is_some() => return Err(Halt::Stopped),
+                // Nothing was measured yet, and nothing can be compared.
+                Err(failure) if pair == 0 && !failure.is_wrong_byte() => {
+                    return Err(Halt::Start(failure));
+                }
+                Err(failure) => self.failed(0, mode, &failure, recording)?,
+            }
+        }
+        Ok(lanes)
+    }
+
+    /// What the cells offer, by what the baseline does.
+    fn offered(&self, lanes: &[Lane]) -> Result<Vec<Offered>, Halt> {
+        let Some(lane) = lanes.iter().find(|lane| lane.mode == AppMode::Copy) else {
+            let nothing = Offered { small_per_1000_s: 1, large_per_1000_s: None };
+            return Ok(vec![nothing; self.plan.cells.len()]);
+        };
+        let small_per_1000_s = match self.plan.small_rate {
+            Rate::PerSecond(rate) => u64::from(rate) * 1000,
+            Rate::OfBaseline(part) => {
+                let window = self.capacity(lane, 1, (Pace::Max, Pace::Off))?;
+                of(window.answered as f64 / window.elapsed_ns as f64, part)
+            }
+            Rate::Off => 0,
+        };
+        let cell = |cell: &AppCell| -> Result<Offered, Halt> {
+            let large_bytes = self.plan.data.large_bytes as f64;
+            let large_per_1000_s = match cell.rate {
+                LargeRate::Max => None,
+                LargeRate::BytesPerSecond(rate) => {
+                    Some((rate as f64 * 1000.0 / large_bytes).round().max(1.0) as u64)
+                }
+                LargeRate::OfBaseline(part) => {
+                    let window = self.capacity(lane, cell.connections, (Pace::Off, Pace::Max))?;
+                    Some(of(window.bytes as f64 / large_bytes / window.elapsed_ns as f64, part))
+                }
+            };
+            Ok(Offered { small_per_1000_s, large_per_1000_s })
+        };
+        self.plan.cells.iter().map(cell).collect()
+    }
+
+    /// What the baseline does of one thing when it has nothing else to do.
+    fn capacity(
+        &self,
+        lane: &Lane,
+        connections: u32,
+        (small, large): (Pace<'_>, Pace<'_>),
+    ) -> Result<Window, Halt> {
+        let ns = |time: std::time::Duration| time.as_nanos() as u64;
+        let asked = Asked {
+            small,
+            large,
+            from_ns: ns(self.plan.warm_up),
+            to_ns: ns(self.plan.warm_up + self.plan.sample),
+            patience: self.options.patience,
+        };
+        self.traffic(&lane.server, connections, &asked).map_err(|failure| self.halt(failure))
+    }
+
+    fn halt(&self, failure: Failure) -> Halt {
+        match self.stop.signal() {
+            Some(_) => Halt::Stopped,
+            None => Halt::Start(failure),
+        }
+    }
+
+    fn traffic(
+        &self,
+        server: &Server,
+        connections: u32,
+        asked: &Asked<'_>,
+    ) -> Result<Window, Failure> {
+        let data = (self.plan.app, self.plan.data);
+        let connections = [self.plan.small_connections, connections];
+        let mut client = Client::connect(data, server, connections)?;
+        let cpu = || Ok([self.own.ns()?, server.cpu_ns()?]);
+        traffic::run(&mut client, asked, &cpu, self.stop)
+    }
+
+    fn cells(&self, offered: &[Offered], recording: &mut Recording<'_>) -> Result<(), Halt> {
+        let version = version(self.plan);
+        for (number, (cell, offered)) in (0..).zip(self.plan.cells.iter().zip(offered)) {
+            let params = params(self.plan, cell, offered, &version);
+            recording.cell(number, params)?;
+        }
+        Ok(())
+    }
+
+    /// One sample of every mode.
+    fn cell(
+        &mut self,
+        (number, pair): (u32, u32),
+        cell: &AppCell,
+        offered: Offered,
+        lanes: &mut [Lane],
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        for (position, mode) in (0..).zip(group_order(&self.plan.modes, pair)) {
+            let lane = lanes.iter_mut().find(|lane| lane.mode == mode.server());
+            let is_alive = self.alive.contains(&mode) && self.alive.contains(&mode.server());
+            let Some(lane) = lane.filter(|_| is_alive) else { continue };
+            match self.sample(lane, mode, (number, pair), cell, offered) {
+                Ok(mut sample) => {
+                    sample.position = position;
+                    self.samples += 1;
+                    recording.sample(sample)?;
+                }
+                Err(_) if self.stop.signal().is_some() => return Err(Halt::Stopped),
+                Err(failure) => {
+                    let failure = lane.server.blame(failure);
+                    self.failed(number, mode, &failure, recording)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(
+        &mut self,
+        cell: u32,
+        mode: AppMode,
+        failure: &Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        self.alive.retain(|alive| *alive != mode);
+        Ok(recording.error(cell, mode, failure)?)
+    }
+
+    fn sample(
+        &mut self,
+        lane: &Lane,
+        mode: AppMode,
+        (number, pair): (u32, u32),
+        cell: &AppCell,
+        offered: Offered,
+    ) -> Result<Sample, Failure> {
+        let plan = self.plan;
+        // Another one in each group, and the same in all of its modes.
+        let seed = (u64::from(number) << 32) | u64::from(pair);
+        let schedule =
+            |seed, per_1000_s| Schedule::new(seed, per_1000_s, plan.warm_up, plan.sample);
+        let small = schedule(seed, offered.small_per_1000_s);
+        let large = offered.large_per_1000_s.map(|rate| schedule(seed | LARGE_SEED, rate));
+        let pace = match (&large, mode) {
+            (_, AppMode::Idle) => Pace::Off,
+            (Some(schedule), _) => Pace::Due(&schedule.due_ns),
+            (None, _) => Pace::Max,
+        };
+        let proof = Proof::begin(mode)?;
+        let asked = Asked::beside(&small, pace, self.options.patience);
+        let window = self.traffic(&lane.server, cell.connections, &asked)?;
+        // What was given up is nobody's to count.
+        let is_whole = window.answers.unanswered == 0;
+        let counters = if is_whole { proof.check(window.all_bytes)? } else { BTreeMap::new() };
+        self.check(lane)?;
+        let due = large.filter(|_| mode != AppMode::Idle).map(|schedule| {
+            let counted = schedule.due_ns.iter().filter(|due| **due >= schedule.counted_from_ns);
+            counted.count() as u64 * plan.data.large_bytes
+        });
+        Ok(Sample {
+            cell: number,
+            pair,
+            position: 0,
+            mode: mode.to_string(),
+            bytes: window.bytes,
+            elapsed_ns: window.elapsed_ns,
+            phases_ns: phases(&window),
+            counters,
+            series: series(&window, due),
+        })
+    }
+
+    /// Compares all hot values and one large value, the next in turn.
+    fn check(&mut self, lane: &Lane) -> Result<(), Failure> {
+        let value = self.checked % self.plan.data.large_values;
+        let spoil = self.options.spoil && self.checked == 0;
+        self.checked += 1;
+        let patience = self.options.patience;
+        lane.server.check_some(self.plan, value..value + 1, patience, self.stop, spoil)
+    }
+}
+
+/// So many in 10,000 of what comes in a nanosecond, as a number in 1000 s.
+fn of(per_ns: f64, part: u32) -> u64 {
+    ((per_ns * 1e12 * f64::from(part) / 1e4).round() as u64).max(1)
+}
+
+/// The cell in a few words, for the bar.
+fn what(cell: &AppCell) -> String {
+    format!("{} connections, {} of large values", cell.connections, cell.rate.asked())
+}
+
+/// What the program says of its version; nothing if it says nothing.
+fn version(plan: &Plan) -> String {
+    let said = Command::new(&plan.program).arg("--version").output();
+    let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    said.unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned()
+}
+
+fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> Params {
+    let data = &plan.data;
+    let form = if offered.large_per_1000_s.is_some() { "open" } else { "closed" };
+    let [server_cpu, client_cpu] = plan.cpus;
+    let mut params = Params::from([
+        (param::APP.to_owned(), plan.app.as_str().into()),
+        (param::VERSION.to_owned(), version.into()),
+        (param::FORM.to_owned(), form.into()),
+        (param::CONNECTIONS.to_owned(), cell.connections.into()),
+        (param::LARGE_RATE.to_owned(), cell.rate.asked().into()),
+        (param::LARGE_BYTES.to_owned(), data.large_bytes.into()),
+        (param::DATASET_BYTES.to_owned(), (data.large_bytes * data.large_values).into()),
+        (param::SMALL_BYTES.to_owned(), data.small_bytes.into()),
+        (param::SMALL_KEYS.to_owned(), data.small_keys.into()),
+        (param::MULTIGET.to_owned(), data.multiget.into()),
+        (param::SMALL_CONNECTIONS.to_owned(), plan.small_connections.into()),
+        (param::OFFERED_REQUESTS.to_owned(), offered.small_per_1000_s.into()),
+        (param::SERVER_CPU.to_owned(), server_cpu.into()),
+        (param::CLIENT_CPU.to_owned(), client_cpu.into()),
+    ]);
+    if plan.modes.contains(&AppMode::Chunked) {
+        params.insert(param::CHUNK_BYTES.to_owned(), data.chunk_bytes.into());
+    }
+    if let Some(rate) = offered.large_per_1000_s {
+        let bytes_per_s = (rate as f64 / 1000.0 * data.large_bytes as f64).round() as u64;
+        params.insert(param::OFFERED_BYTES.to_owned(), bytes_per_s.into());
+    }
+    params
+}
+
+fn phases(window: &Window) -> BTreeMap<String, u64> {
+    let [client, server] = window.cpu;
+    [("client_cpu", client), ("server_cpu", server)].map(|(name, ns)| (name.to_owned(), ns)).into()
+}
+
+fn series(window: &Window, due: Option<u64>) -> BTreeMap<String, Vec<u64>> {
+    let (ns, counts) = window.answers.latencies.iter().copied().unzip();
+    let mut series = BTreeMap::from([
+        ("multigets".to_owned(), vec![window.answered]),
+        ("latency_ns".to_owned(), ns),
+        ("answers".to_owned(), counts),
+    ]);
+    if window.answers.unanswered > 0 {
+        series.insert("unanswered".to_owned(), vec![window.answers.unanswered]);
+    }
+    series.extend(due.map(|bytes| ("offered_bytes".to_owned(), vec![bytes])));
+    series
+}

@@ -1,0 +1,57 @@
+//! Small requests beside large ones, in a program that nobody here wrote.
+//!
+//! One client multigets hot keys at random moments, and fetches large values beside that, at an
+//! offered rate or without a pause. It is one thread and drops large values unread, in the socket.
+//! The program runs as it is, hinted, and in the ways in which its users keep large values from
+//! small ones today.
+
+mod ask;
+mod client;
+mod measure;
+mod proof;
+mod server;
+mod traffic;
+mod wire;
+
+pub use self::ask::{
+    App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, LargeRate, Plan, Settings, defaults, plan,
+};
+
+/// The experiment's name.
+pub const NAME: &str = "app";
+
+/// Names of a cell's parameters.
+mod param {
+    /// The program.
+    pub const APP: &str = "app";
+    /// What it says of its version.
+    pub const VERSION: &str = "app_version";
+    /// `open`: large values come at an offered rate; `closed`: without a pause.
+    pub const FORM: &str = "form";
+    /// Connections that fetch large values.
+    pub const CONNECTIONS: &str = "connections";
+    /// What they are offered, as it was asked for.
+    pub const LARGE_RATE: &str = "large_rate";
+    /// The same in bytes a second, in form `open`.
+    pub const OFFERED_BYTES: &str = "offered_bytes_per_s";
+    /// Bytes of a large value.
+    pub const LARGE_BYTES: &str = "large_bytes";
+    /// Bytes of all of them.
+    pub const DATASET_BYTES: &str = "dataset_bytes";
+    /// Bytes of a piece of one in mode `chunked`.
+    pub const CHUNK_BYTES: &str = "chunk_bytes";
+    /// Bytes of a hot value.
+    pub const SMALL_BYTES: &str = "small_bytes";
+    /// Hot keys.
+    pub const SMALL_KEYS: &str = "small_keys";
+    /// Keys that a multiget asks for.
+    pub const MULTIGET: &str = "multiget_keys";
+    /// Connections that multigets go over.
+    pub const SMALL_CONNECTIONS: &str = "small_connections";
+    /// Multigets that are offered in 1000 s.
+    pub const OFFERED_REQUESTS: &str = "offered_requests_per_1000_s";
+    /// The server's CPU.
+    pub const SERVER_CPU: &str = "server_cpu";
+    /// The client's CPU.
+    pub const CLIENT_CPU: &str = "client_cpu";
+}

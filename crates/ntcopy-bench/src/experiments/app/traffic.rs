@@ -1,0 +1,286 @@
+//! One sample's traffic: multigets when they are due, and large values beside them.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use super::client::{Client, Ready};
+use crate::run::http::{Answers, Schedule};
+use crate::run::latency::{gives_up_ns, histogram, precise_timers, take_answers};
+use crate::run::{Failure, Stop};
+
+/// Signals are looked at so often.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// When something is asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Pace<'a> {
+    /// Never.
+    Off,
+    /// On every connection anew as soon as it is answered.
+    Max,
+    /// When it is due, as soon as a connection has nothing to do.
+    Due(&'a [u64]),
+}
+
+/// What is asked, and for how long.
+pub struct Asked<'a> {
+    /// Multigets.
+    pub small: Pace<'a>,
+    /// Large values.
+    pub large: Pace<'a>,
+    /// What counts is what is due from here on.
+    pub from_ns: u64,
+    /// To here.
+    pub to_ns: u64,
+    /// Without an answer for so long, it has failed.
+    pub patience: Duration,
+}
+
+impl<'a> Asked<'a> {
+    /// Over the time of a schedule of multigets.
+    pub fn beside(small: &'a Schedule, large: Pace<'a>, patience: Duration) -> Asked<'a> {
+        let (from_ns, to_ns) = (small.counted_from_ns, small.end_ns);
+        Asked { small: Pace::Due(&small.due_ns), large, from_ns, to_ns, patience }
+    }
+}
+
+/// CPU time of client and server, nanoseconds.
+pub type CpuNs = [u64; 2];
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// Bytes of large values that came while the clock ran.
+    pub bytes: u64,
+    /// Nanoseconds.
+    pub elapsed_ns: u64,
+    /// CPU time meanwhile.
+    pub cpu: CpuNs,
+    /// Multigets that were answered meanwhile.
+    pub answered: u64,
+    /// How long multigets took from when they were due.
+    pub answers: Answers,
+    /// Bytes of large values of the whole run.
+    pub all_bytes: u64,
+}
+
+/// Where the window began, or ended.
+#[derive(Clone, Copy)]
+struct Mark {
+    at_ns: u64,
+    bytes: u64,
+    answered: u64,
+    cpu: CpuNs,
+}
+
+/// Traffic under way.
+struct Run<'a> {
+    client: &'a mut Client,
+    asked: &'a Asked<'a>,
+    began: Instant,
+    /// Multigets, and large values, of a schedule that were asked for.
+    issued: [usize; 2],
+    /// Connections with nothing to do. The one that was answered last asks first, so that its
+    /// buffer is in the cache.
+    idle: [Vec<usize>; 2],
+    latencies: Histogram<u64>,
+    bytes: u64,
+    answered: u64,
+    heard_ns: u64,
+}
+
+/// Lets the client ask.
+pub fn run(
+    client: &mut Client,
+    asked: &Asked<'_>,
+    cpu: &dyn Fn() -> Result<CpuNs, Failure>,
+    stop: &Stop,
+) -> Result<Window, Failure> {
+    precise_timers()?;
+    let idle = client.connections().map(|count| (0..count).rev().collect());
+    let mut run = Run {
+        client,
+        asked,
+        began: Instant::now(),
+        issued: [0; 2],
+        idle,
+        latencies: histogram()?,
+        bytes: 0,
+        answered: 0,
+        heard_ns: 0,
+    };
+    let (mut opened, mut closed) = (None, None);
+    loop {
+        stop.check()?;
+        let now = run.now();
+        if opened.is_none() && now >= asked.from_ns {
+            opened = Some(run.mark(cpu)?);
+        }
+        if closed.is_none() && now >= asked.to_ns {
+            closed = Some(run.mark(cpu)?);
+        }
+        let is_open = closed.is_none();
+        run.issue_small(now, is_open)?;
+        // What is left of the multigets is answered beside the same traffic.
+        run.issue_large(now, is_open || !run.is_answered())?;
+        if !is_open && (run.is_answered() && !run.client.is_fetching() || run.gives_up(now)) {
+            break;
+        }
+        run.take(opened.is_none(), is_open)?;
+    }
+    run.window(opened, closed)
+}
+
+impl Run<'_> {
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn mark(&self, cpu: &dyn Fn() -> Result<CpuNs, Failure>) -> Result<Mark, Failure> {
+        let cpu = cpu()?;
+        Ok(Mark { at_ns: self.now(), bytes: self.bytes, answered: self.answered, cpu })
+    }
+
+    /// Whether every multiget that was due is answered.
+    fn is_answered(&self) -> bool {
+        let is_issued = match self.asked.small {
+            Pace::Due(due) => self.issued[0] == due.len(),
+            Pace::Off | Pace::Max => true,
+        };
+        is_issued && self.client.small_under_way().next().is_none()
+    }
+
+    /// Whether no answer is waited for any more.
+    fn gives_up(&self, now: u64) -> bool {
+        let schedule = Schedule {
+            due_ns: Vec::new(),
+            counted_from_ns: self.asked.from_ns,
+            end_ns: self.asked.to_ns,
+        };
+        now > gives_up_ns(&schedule)
+    }
+
+    fn issue_small(&mut self, now: u64, is_open: bool) -> Result<(), Failure> {
+        match self.asked.small {
+            Pace::Off => {}
+            Pace::Max => {
+                while is_open && let Some(number) = self.idle[0].pop() {
+                    self.client.ask_small(number, now)?;
+                }
+            }
+            Pace::Due(due) => {
+                while let Some(&at) = due.get(self.issued[0])
+                    && at <= now
+                    && let Some(number) = self.idle[0].pop()
+                {
+                    self.client.ask_small(number, at)?;
+                    self.issued[0] += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn issue_large(&mut self, now: u64, is_wanted: bool) -> Result<(), Failure> {
+        match self.asked.large {
+            Pace::Off => {}
+            Pace::Max => {
+                while is_wanted && let Some(number) = self.idle[1].pop() {
+                    self.client.ask_large(number)?;
+                }
+            }
+            Pace::Due(due) => {
+                while is_wanted
+                    && let Some(&at) = due.get(self.issued[1])
+                    && at <= now
+                    && let Some(number) = self.idle[1].pop()
+                {
+                    self.client.ask_large(number)?;
+                    self.issued[1] += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// When something is to be done that is no answer.
+    fn next_ns(&self, is_warming_up: bool, is_open: bool) -> u64 {
+        let next = |pace: Pace<'_>, which: usize| match pace {
+            Pace::Due(due) if !self.idle[which].is_empty() => due.get(self.issued[which]).copied(),
+            _ => None,
+        };
+        let edges = [
+            is_warming_up.then_some(self.asked.from_ns),
+            is_open.then_some(self.asked.to_ns),
+            next(self.asked.small, 0),
+            next(self.asked.large, 1).filter(|_| is_open),
+        ];
+        edges.into_iter().flatten().min().unwrap_or(u64::MAX)
+    }
+
+    /// Waits for an answer, or until something is to be done, and takes what there is.
+    fn take(&mut self, is_warming_up: bool, is_open: bool) -> Result<(), Failure> {
+        let until = self.next_ns(is_warming_up, is_open);
+        let wait = Duration::from_nanos(until.saturating_sub(self.now()).max(1));
+        let ready = self.client.wait(wait.min(LOOK))?;
+        for event in 0..ready {
+            match self.client.ready(event) {
+                Ready::Small(number) => {
+                    if let Some(due_ns) = self.client.read_small(number)? {
+                        self.answered += 1;
+                        self.record(due_ns, self.now());
+                        self.idle[0].push(number);
+                    }
+                }
+                Ready::Large(number) => {
+                    let (bytes, is_whole) = self.client.read_large(number)?;
+                    self.bytes += bytes;
+                    if is_whole {
+                        self.idle[1].push(number);
+                    }
+                }
+            }
+        }
+        let now = self.now();
+        let is_asking = self.client.is_fetching() || self.client.small_under_way().next().is_some();
+        if ready > 0 || !is_asking {
+            self.heard_ns = now;
+        } else if now - self.heard_ns > self.asked.patience.as_nanos() as u64 {
+            let patience = self.asked.patience.as_secs();
+            return Err(Failure::Answer(format!("no byte came for {patience} s")));
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, due_ns: u64, now: u64) {
+        if due_ns >= self.asked.from_ns {
+            // A histogram that grows by itself takes every number.
+            let _ = self.latencies.record(now.saturating_sub(due_ns).max(1));
+        }
+    }
+
+    /// What was due and is not answered counts with its time until now.
+    fn window(mut self, opened: Option<Mark>, closed: Option<Mark>) -> Result<Window, Failure> {
+        let now = self.now();
+        let mut late: Vec<u64> = self.client.small_under_way().collect();
+        if let Pace::Due(due) = self.asked.small {
+            late.extend(&due[self.issued[0]..]);
+        }
+        late.retain(|due_ns| *due_ns >= self.asked.from_ns);
+        for due_ns in &late {
+            self.record(*due_ns, now);
+        }
+        let (Some(from), Some(to)) = (opened, closed) else {
+            return Err(Failure::Answer("the clock never ran".to_owned()));
+        };
+        Ok(Window {
+            bytes: to.bytes - from.bytes,
+            elapsed_ns: (to.at_ns - from.at_ns).max(1),
+            cpu: [0, 1].map(|which| to.cpu[which].saturating_sub(from.cpu[which])),
+            answered: to.answered - from.answered,
+            answers: take_answers(&self.latencies, late.len() as u64),
+            all_bytes: self.bytes,
+        })
+    }
+}

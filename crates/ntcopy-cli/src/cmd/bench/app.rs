@@ -1,0 +1,165 @@
+//! `ntcopy bench app`: small requests beside large ones in an unmodified program, in this kernel or
+//! in a booted one.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ntcopy_bench::experiment::Rate;
+use ntcopy_bench::experiments::app::{
+    self, App, AppMode, Hinting, LargeRate, NAME, Plan, Settings,
+};
+use ntcopy_bench::plan::{Cpus, PlanError};
+use ntcopy_record::Unavailable;
+use ntcopy_record::units::Bytes;
+
+use super::args::Common;
+use super::launch::Launch;
+use super::not_available;
+use crate::cmd::run as hint;
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench app --kernel um                       memcached, in the kernel with the flag
+  ntcopy bench app --kernel um --quick --modes adaptive
+  ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
+  ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
+
+One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
+have been answered; a latency counts from the moment when its request was due. Beside that, \
+connections fetch large values and drop them in the socket, unread, at an offered rate or without \
+a pause. The program comes from the distribution's package, runs with one thread, and listens on a \
+unix socket.
+
+Modes: copy (the program as it is, the baseline), idle (the same without large requests), adaptive \
+(under `ntcopy run`; the kernel's rule decides), nt (every hint is obeyed), second-instance (as it \
+is, one instance for hot keys and one for large values), chunked (as it is, large values stored and \
+fetched in pieces of 64 KiB). Each mode has servers of its own, started anew for each pair.
+
+A booted kernel has one CPU here, for the program and its client. On this kernel the program is \
+kept on the first CPU and the client on the second, unless --cpus says otherwise.
+
+Every value is compared when the servers have started; after each sample all hot values and one \
+large one; during it one value of each multiget, and the head and the end of each large one.
+
+Sizes take KiB, MiB or GiB; lists are separated by commas.
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench app`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub struct AppArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// The program: memcached
+    #[arg(long, value_name = "PROGRAM", default_value = "memcached")]
+    app: App,
+    /// Modes to compare with copy and idle [default: adaptive,nt,second-instance,chunked; with
+    /// --quick adaptive,nt]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    modes: Vec<AppMode>,
+    /// Size of a large value [default: 1MiB]
+    #[arg(long, value_name = "SIZE")]
+    large: Option<Bytes>,
+    /// Size of all large values of a server together [default: 256MiB; with --quick 128MiB]
+    #[arg(long, value_name = "SIZE")]
+    dataset: Option<Bytes>,
+    /// Size of a hot value [default: 1KiB]
+    #[arg(long, value_name = "SIZE")]
+    small: Option<Bytes>,
+    /// Connections that fetch large values [default: 1,16,64; with --quick 16]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    connections: Vec<u32>,
+    /// What they are offered: a part of what copy does without multigets and without a pause,
+    /// bytes a second, or max, without a pause [default: 0.5,max]
+    #[arg(long, value_name = "FRACTION|RATE|max", value_delimiter = ',')]
+    large_rate: Vec<LargeRate>,
+    /// Multigets that are offered: a part of what copy does without large values and without a
+    /// pause, or so many a second [default: 0.2]
+    #[arg(long, value_name = "FRACTION|REQ/S", value_parser = rate)]
+    rate: Option<Rate>,
+    /// CPUs of program and client, or one for both [default: the first two]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cpus: Vec<u32>,
+    /// The library of `ntcopy run`, if not the one that belongs to this program
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    match text.parse() {
+        Ok(Rate::Off) => Err("without multigets nothing is measured".to_owned()),
+        rate => rate,
+    }
+}
+
+impl AppArgs {
+    fn settings(&self) -> Settings {
+        let bytes = |size: Option<Bytes>| size.map(|size| size.0);
+        Settings {
+            modes: self.modes.clone(),
+            large_bytes: bytes(self.large),
+            dataset_bytes: bytes(self.dataset),
+            small_bytes: bytes(self.small),
+            connections: self.connections.clone(),
+            large_rates: self.large_rate.clone(),
+            small_rate: self.rate,
+            cpus: self.cpus.clone(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+
+    fn plan(&self, program: &Path, cpus: &Cpus) -> Result<Plan, PlanError> {
+        let hinting = [(AppMode::Adaptive, hint::Mode::Adaptive), (AppMode::Nt, hint::Mode::Nt)];
+        let hinting: BTreeMap<AppMode, Hinting> =
+            hinting.into_iter().map(|(mode, how)| (mode, self.hinted(program, how))).collect();
+        app::plan(&self.settings(), (self.app, program.to_path_buf()), hinting, cpus)
+    }
+
+    /// How the program is hinted, as `ntcopy run` would.
+    fn hinted(&self, program: &Path, mode: hint::Mode) -> Hinting {
+        let asked = hint::Args {
+            min_bytes: None,
+            unix: true,
+            tcp: false,
+            udp: false,
+            mode,
+            anyway: false,
+            explain: false,
+            stat: false,
+            library: self.library.clone(),
+            command: vec![OsString::from(program)],
+        };
+        match hint::Hinting::of(&asked) {
+            Ok(hinting) if hinting.obstacles.is_empty() => Ok(hinting.environment),
+            Ok(hinting) => Err(hinting.obstacles.join("; ")),
+            Err(_) => Err(format!("{} cannot be run", program.display())),
+        }
+    }
+}
+
+/// CPUs of a booted kernel: program and client take turns, and share the caches of one CPU.
+const KERNEL_CPUS: u32 = 1;
+
+/// Runs it.
+pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
+    let program = match args.app.find() {
+        Ok(program) => program,
+        Err(_) if args.common.list => PathBuf::new(),
+        Err(why) => return Ok(not_available(&why)),
+    };
+    let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
+    let launch = Launch {
+        common: &args.common,
+        name: NAME,
+        kernel_cpus: KERNEL_CPUS,
+        on_one_cpu: true,
+        worker_args: Vec::new(),
+        against: None,
+        plan: &|cpus| args.plan(&program, cpus),
+        is_asked: &is_asked,
+    };
+    launch.run()
+}

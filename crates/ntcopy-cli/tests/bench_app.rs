@@ -1,0 +1,217 @@
+//! `ntcopy bench app` end to end, with memcached as it comes, at sizes that take no time: on the
+//! kernel that runs the tests, and in a booted one that knows the flag. No test looks at a time.
+
+#[allow(dead_code, reason = "other tests of the library of `ntcopy run` use the rest")]
+mod preload;
+mod signal;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use ntcopy_record::{Record, Sample};
+use serde_json::Value;
+
+/// Two cells: at an offered rate, and without a pause.
+const SMALL: [&str; 13] = [
+    "--quick",
+    "--dataset",
+    "4MiB",
+    "--large",
+    "300KiB",
+    "--connections",
+    "3",
+    "--large-rate",
+    "20MB/s,max",
+    "--rate",
+    "300",
+    "--allow-not-a-timing",
+    "--out",
+];
+
+fn command(arguments: &[&str], out: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(["bench", "app", "--library", preload::library()]);
+    command.args(SMALL).arg(out).args(arguments);
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str], out: &Path) -> Output {
+    command(arguments, out).output().expect("ntcopy starts")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Whether memcached is there; scripts/setup.sh test installs it.
+fn is_installed() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join("memcached").exists());
+    if !found {
+        println!("not run: memcached is not installed");
+    }
+    found
+}
+
+fn of<'a>(record: &'a Record, mode: &'a str) -> impl Iterator<Item = &'a Sample> {
+    record.samples.iter().filter(move |sample| sample.mode == mode)
+}
+
+fn sum(sample: &Sample, name: &str) -> u64 {
+    sample.series.get(name).map_or(0, |list| list.iter().sum())
+}
+
+#[test]
+fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
+    if !is_installed() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&["--modes", "second-instance,chunked", "--json"], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let modes = ["copy", "idle", "second-instance", "chunked"];
+    assert_eq!((record.cells.len(), record.samples.len()), (2, 2 * 5 * modes.len()));
+    let version = record.cells[0].params["app_version"].as_str().unwrap();
+    assert!(version.starts_with("memcached "), "{version}");
+    for mode in modes {
+        for sample in of(&record, mode) {
+            let same = of(&record, "copy").find(|s| (s.cell, s.pair) == (sample.cell, sample.pair));
+            assert_eq!(sum(sample, "answers"), sum(same.unwrap(), "answers"), "{sample:?}");
+            assert!(sum(sample, "answers") > 0, "{sample:?}");
+            assert_eq!(sample.bytes > 0, mode != "idle", "{sample:?}");
+            assert!(sample.counters.is_empty(), "nothing was hinted: {sample:?}");
+        }
+    }
+    let mut offered = of(&record, "chunked").filter(|sample| sample.cell == 0);
+    assert!(offered.all(|sample| sum(sample, "offered_bytes") > 0));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let told = object["app"][1]["modes"].as_array().unwrap();
+    assert_eq!(told.len(), modes.len());
+    let chunked = told.iter().find(|told| told["mode"] == "chunked").unwrap();
+    for name in ["p50", "p99", "throughput", "per_cpu"] {
+        assert!(chunked[name]["ci"][0].as_f64().is_some(), "{name}: {chunked}");
+    }
+    assert!(chunked["latency_ns"]["p50"].as_u64() > Some(0), "{chunked}");
+}
+
+#[test]
+fn a_wrong_byte_ends_with_4_and_the_mode_gives_no_number() {
+    if !is_installed() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&["--modes", "chunked", "--inject", "wrong-byte"], &out);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    let [error] = &record.errors[..] else { panic!("one error: {:?}", record.errors) };
+    assert!(error.wrong_byte && error.what.contains("wrong byte"), "{error:?}");
+    assert_eq!(of(&record, &error.mode).count(), 0);
+}
+
+#[test]
+fn what_is_not_there_is_told_with_how_to_get_it() {
+    let place = tempfile::tempdir().unwrap();
+    let mut missing = command(&[], &place.path().join("record"));
+    let missing = missing.env("PATH", place.path()).output().unwrap();
+    assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
+    let words = "apt-get install --no-install-recommends memcached";
+    assert!(stderr(&missing).contains(words), "{}", stderr(&missing));
+    if !is_installed() || ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
+        return;
+    }
+    // The others are measured all the same.
+    let out = place.path().join("hinted");
+    let hinted = run(&["--modes", "adaptive"], &out);
+    assert_eq!(hinted.status.code(), Some(3), "{}", stderr(&hinted));
+    let record = Record::read(&out).unwrap();
+    assert!(record.unavailable[0].why.contains("MSG_NTCOPY"), "{:?}", record.unavailable);
+    assert!(record.complete && of(&record, "copy").count() == 10);
+}
+
+#[test]
+fn what_cannot_be_asked_is_a_usage_error() {
+    let place = tempfile::tempdir().unwrap();
+    for (arguments, words) in [
+        (&["--app", "nonesuch"][..], "one of memcached"),
+        (&["--modes", "vmsplice"], "second-instance"),
+        (&["--rate", "off"], "multigets"),
+        (&["--large-rate", "fast"], "500MB/s"),
+    ] {
+        let output = run(arguments, &place.path().join("record"));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+    }
+    let list = Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(["bench", "app", "--list"]).output();
+    let list = list.unwrap();
+    assert!(String::from_utf8_lossy(&list.stdout).contains("name = \"app\""), "{list:?}");
+}
+
+/// The processes below one.
+fn children(child: &Child) -> Vec<String> {
+    let id = child.id();
+    let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn ctrl_c_leaves_no_server_behind_and_a_record_that_was_cut_short() {
+    if !is_installed() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let mut command = command(&["--pairs", "1000", "--modes", "chunked"], &out);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    let has_sample = || {
+        let text = fs::read_to_string(out.join("record.jsonl")).unwrap_or_default();
+        text.contains("\"type\":\"sample\"")
+    };
+    while !has_sample() {
+        assert!(began.elapsed() < Duration::from_secs(120), "no sample came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let servers = children(&child);
+    assert_eq!(servers.len(), 2, "{servers:?}");
+    signal::send(&child, signal::Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    for server in servers {
+        assert!(!Path::new("/proc").join(&server).exists(), "{server} is left");
+    }
+    assert!(!Record::read(&out).unwrap().complete);
+}
+
+#[test]
+fn in_the_kernel_with_the_flag_the_hinted_modes_alone_are_counted() {
+    if !is_installed() {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_ntcopy");
+    let built = Command::new(program).args(["kernel", "build"]).output().unwrap();
+    assert!(built.status.success(), "{}", stderr(&built));
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&["--kernel", "um", "--modes", "adaptive,nt"], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert_eq!(record.machine.kernel_kind, "um");
+    for sample in &record.samples {
+        let is_hinted = ["adaptive", "nt"].contains(&sample.mode.as_str());
+        // Where requests were given up, nothing is held against the counters.
+        let is_counted = !sample.counters.is_empty();
+        assert!(!is_counted || is_hinted, "{sample:?}");
+        assert!(is_counted || !is_hinted || sum(sample, "unanswered") > 0, "{sample:?}");
+    }
+    assert!(of(&record, "nt").any(|sample| sample.counters["nontemporal_bytes"] > 0));
+    let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+    assert!(text.contains("multigets of 100 values of 1 KiB"), "{text}");
+}

@@ -1,0 +1,98 @@
+//! What a program's small requests and large ones come to, in words.
+
+use super::bulk::{not_measured, number, word};
+use super::http::behind;
+use super::wins;
+use crate::record::{Cell, Params, Record};
+use crate::stats::app::{Served, served};
+use crate::stats::{self, P50, P99, PER_CPU, THROUGHPUT, Versus, versus};
+
+const SOONER: &str = "answers small requests sooner, at the median,";
+const SOONER_TAIL: &str = "answers them sooner, at p99,";
+const MORE: &str = "moves more of the large values";
+const CHEAPER: &str = "takes less CPU time of the program for a byte of them";
+
+/// The mode without large requests.
+const IDLE: &str = "idle";
+
+pub(super) fn sentences(record: &Record) -> Vec<String> {
+    let baseline = record.header.baseline.as_str();
+    let mut said: Vec<String> =
+        record.cells.iter().filter_map(|cell| beside(record, cell, baseline)).collect();
+    for mode in stats::modes(record).into_iter().filter(|mode| ![baseline, IDLE].contains(mode)) {
+        for (metric, is_better) in
+            [(P50, SOONER), (P99, SOONER_TAIL), (THROUGHPUT, MORE), (PER_CPU, CHEAPER)]
+        {
+            let one = |cell: &Cell| versus(record, cell.cell, mode, baseline, metric);
+            let cells: Vec<(&Cell, Versus)> =
+                record.cells.iter().filter_map(|cell| Some((cell, one(cell)?))).collect();
+            said.extend(wins::sentence(&cells, (mode, baseline), is_better, &place));
+        }
+    }
+    said.extend(behind(record));
+    said.extend(not_measured(record));
+    if said.is_empty() {
+        said.push(format!("Nothing was compared with {baseline}."));
+    }
+    said
+}
+
+/// What small requests of the baseline feel of the large ones.
+fn beside(record: &Record, cell: &Cell, baseline: &str) -> Option<String> {
+    let all = served(record, cell);
+    let of = |mode: &str| all.iter().find(|served| served.mode == mode);
+    let us = |served: &Served, at: usize| Some(served.quantiles_ns[at]? / 1000.0);
+    let (alone, beside) = (of(IDLE)?, of(baseline)?);
+    Some(format!(
+        "{}: a small request takes {:.0} us (p99 {:.0}) when there are no large ones, and {:.0} us \
+         (p99 {:.0}) beside {:.2} GB/s of them.",
+        place(&cell.params),
+        us(alone, 0)?,
+        us(alone, 2)?,
+        us(beside, 0)?,
+        us(beside, 2)?,
+        beside.bytes_per_s? / 1e9,
+    ))
+}
+
+/// Where a result was found, in a few words.
+fn place(params: &Params) -> String {
+    let mut words = Vec::new();
+    words.extend(number(params, "connections").map(|connections| match connections {
+        1 => "1 connection".to_owned(),
+        more => format!("{more} connections"),
+    }));
+    words.extend(word(params, "large_rate").map(|rate| match rate {
+        "max" => "without a pause".to_owned(),
+        rate => format!("offered {rate}"),
+    }));
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::app::tests::sketch;
+
+    #[test]
+    fn small_requests_and_large_ones_are_told_apart() {
+        let said = sentences(&sketch([(1_000_000, 2, 100), (0, 0, 25), (1_250_000, 1, 50)]));
+        let said = said.join("\n");
+        for words in [
+            "16 connections, without a pause: a small request takes 25 us (p99 125) when there are \
+             no large ones, and 100 us (p99 500) beside 0.00 GB/s of them.",
+            "adaptive answers small requests sooner, at the median, than copy in 1, the other way \
+             round in 0",
+            "adaptive answers them sooner, at p99, than copy in 1",
+            "2.00x, interval 2.00-2.00 (16 connections, without a pause)",
+            "adaptive moves more of the large values than copy in 1",
+            "adaptive takes less CPU time of the program for a byte of them than copy in 1",
+        ] {
+            assert!(said.contains(words), "{words} is missing:\n{said}");
+        }
+        assert!(!said.contains("idle answers"), "{said}");
+        let lost = sentences(&sketch([(1_000_000, 1, 50), (0, 0, 25), (900_000, 2, 100)]));
+        let words = "adaptive moves more of the large values than copy in 0, the other way round";
+        assert!(lost.join("\n").contains(words), "{lost:?}");
+    }
+}

@@ -1,0 +1,190 @@
+//! A program with small requests beside large ones: how long the small ones took, what came of the
+//! large ones, and what that cost.
+
+use ntcopy_record::stats::app::{Served, served};
+use ntcopy_record::{Cell, Params, Record};
+use serde_json::{Value, json};
+
+use crate::grid::Grid;
+use crate::text;
+use crate::versus::{compared, number, ratio, short, verdict, word};
+
+/// Whether a record is one of those that this module shows.
+pub(crate) fn is_of_app(record: &Record) -> bool {
+    record.header.experiment == "app"
+}
+
+const SMALL: [&str; 9] = [
+    "connections",
+    "mode",
+    "p50 us",
+    "p99",
+    "p99.9",
+    "p50 ratio",
+    "p99 ratio",
+    "verdict",
+    "answers",
+];
+
+/// Of the program, CPU seconds per 10^9 bytes.
+const LARGE: [&str; 8] =
+    ["connections", "mode", "GB/s", "ratio", "verdict", "NT", "CPU s/GB", "less CPU"];
+
+/// What a table tells of its cells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Small,
+    Large,
+}
+
+/// The tables of a record: cells that differ only in their connections in one.
+pub(crate) fn grids(record: &Record) -> Vec<Grid> {
+    let mut grids: Vec<Grid> = Vec::new();
+    for told in [Told::Small, Told::Large] {
+        for cell in &record.cells {
+            let heading = heading(&cell.params, told);
+            if !grids.iter().any(|grid| grid.heading == heading) {
+                let header: &[&str] = if told == Told::Small { &SMALL } else { &LARGE };
+                let header = header.iter().map(|name| (*name).to_owned()).collect();
+                grids.push(Grid { heading: heading.clone(), header, rows: Vec::new() });
+            }
+            let grid = grids.iter_mut().find(|grid| grid.heading == heading);
+            if let Some(grid) = grid {
+                grid.rows.extend(rows(record, cell, told));
+            }
+        }
+    }
+    grids
+}
+
+/// A row for each mode; the place only in the first.
+fn rows(record: &Record, cell: &Cell, told: Told) -> Vec<Vec<String>> {
+    let baseline = record.header.baseline.as_str();
+    let modes = served(record, cell);
+    let mut rows: Vec<Vec<String>> = modes
+        .iter()
+        .filter(|mode| told == Told::Small || mode.bytes_per_s.is_some())
+        .map(|mode| match told {
+            Told::Small => small_row(mode, baseline),
+            Told::Large => large_row(mode, baseline),
+        })
+        .collect();
+    if let Some(first) = rows.first_mut() {
+        first[0] = label(&cell.params);
+    }
+    rows
+}
+
+fn small_row(mode: &Served, baseline: &str) -> Vec<String> {
+    let us = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| text::thousands(ns / 1000.0));
+    let [p50, _, p99, p999] = mode.quantiles_ns.map(us);
+    let answers = text::thousands(mode.answers as f64);
+    vec![
+        String::new(),
+        mode.mode.clone(),
+        p50,
+        p99,
+        p999,
+        ratio(mode.p50.as_ref()),
+        ratio(mode.p99.as_ref()),
+        verdict(mode.p99.as_ref(), mode.mode == baseline),
+        match mode.unanswered {
+            0 => answers,
+            late => format!("{answers}, {} late", text::thousands(late as f64)),
+        },
+    ]
+}
+
+fn large_row(mode: &Served, baseline: &str) -> Vec<String> {
+    vec![
+        String::new(),
+        mode.mode.clone(),
+        mode.bytes_per_s.map_or_else(String::new, text::gigabytes_fine),
+        ratio(mode.throughput.as_ref()),
+        verdict(mode.throughput.as_ref(), mode.mode == baseline),
+        mode.nontemporal_part.map_or_else(String::new, text::percent),
+        mode.cpu_s_per_gb.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.3}")),
+        short(mode.per_cpu.as_ref()),
+    ]
+}
+
+/// What a chart of one cell is of.
+pub(crate) fn place(params: &Params) -> String {
+    format!("{}, connections {}", heading(params, Told::Small), label(params))
+}
+
+fn heading(params: &Params, told: Told) -> String {
+    let mut words = Vec::new();
+    let size = |name: &str| number(params, name).map(text::size);
+    let app = word(params, "app").unwrap_or("a program");
+    let large = match (size("large_bytes"), size("dataset_bytes")) {
+        (Some(one), Some(all)) => format!("large values of {one} out of {all}"),
+        _ => "large values".to_owned(),
+    };
+    let rate = match word(params, "large_rate") {
+        Some("max") | None => "without a pause".to_owned(),
+        Some(rate) => match rate.parse::<f64>() {
+            Ok(part) => format!("at {part} of what copy does alone"),
+            Err(_) => format!("at {rate}"),
+        },
+    };
+    match told {
+        Told::Small => {
+            let keys = number(params, "multiget_keys").unwrap_or(0);
+            let of = size("small_bytes").unwrap_or_default();
+            words.push(format!("{app}, multigets of {keys} values of {of} beside {large}, {rate}"));
+        }
+        Told::Large => words.push(format!("{app}, {large}, {rate}")),
+    }
+    match [number(params, "server_cpu"), number(params, "client_cpu")] {
+        [Some(server), Some(client)] if server == client => {
+            words.push("program and client on one CPU".to_owned());
+        }
+        [Some(server), Some(client)] => {
+            words.push(format!("the program on CPU {server}, the client on CPU {client}"));
+        }
+        _ => {}
+    }
+    words.extend(word(params, "boots").map(|_| "two kernels booted in turns".to_owned()));
+    words.push(match told {
+        Told::Small => "a ratio above 1 is shorter".to_owned(),
+        Told::Large => "CPU s/GB of the program".to_owned(),
+    });
+    words.join(", ")
+}
+
+/// Connections, and what is offered on a schedule.
+fn label(params: &Params) -> String {
+    let connections = number(params, "connections").map_or_else(String::new, |n| n.to_string());
+    match number(params, "offered_bytes_per_s") {
+        Some(rate) => format!("{connections}, {} GB/s", text::gigabytes_fine(rate as f64)),
+        None => connections,
+    }
+}
+
+/// What `--json` adds: everything that the tables have, as numbers.
+pub(crate) fn json(record: &Record) -> Value {
+    let cells = record.cells.iter().map(|cell| {
+        let modes = served(record, cell);
+        let modes: Vec<Value> = modes.iter().map(mode_json).collect();
+        json!({"params": cell.params, "modes": modes})
+    });
+    cells.collect::<Vec<Value>>().into()
+}
+
+fn mode_json(mode: &Served) -> Value {
+    let [p50, p90, p99, p999] = mode.quantiles_ns.map(|ns| ns.map(|ns| ns as u64));
+    json!({
+        "mode": mode.mode,
+        "latency_ns": {"p50": p50, "p90": p90, "p99": p99, "p99.9": p999},
+        "p50": compared(&mode.p50),
+        "p99": compared(&mode.p99),
+        "answers": mode.answers,
+        "unanswered": mode.unanswered,
+        "large_bytes_per_s": mode.bytes_per_s.map(|rate| rate.round() as u64),
+        "throughput": compared(&mode.throughput),
+        "cpu_s_per_gb": mode.cpu_s_per_gb,
+        "per_cpu": compared(&mode.per_cpu),
+        "nontemporal_part": mode.nontemporal_part,
+    })
+}

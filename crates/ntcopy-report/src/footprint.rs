@@ -1,0 +1,133 @@
+//! How many lines of a cache calls displace.
+
+use ntcopy_record::Record;
+use ntcopy_record::stats::footprint::{self, Check, LevelTold, Told, told};
+use serde_json::{Value, json};
+
+use crate::grid::Grid;
+
+/// Whether a record is one of those that this module shows.
+pub(crate) fn is_of_footprint(record: &Record) -> bool {
+    record.header.experiment == footprint::NAME
+}
+
+/// Lines are equivalent lines read.
+const HEADER: [&str; 6] = ["call", "", "lines", "95 % interval", "per KiB", "us"];
+
+/// A table for each level; a row for each call.
+pub(crate) fn grids(record: &Record) -> Vec<Grid> {
+    let grid = |level: &LevelTold| Grid {
+        heading: format!(
+            "{}: {} lines primed, beyond {} cycles; {:.0} missing when nothing happens",
+            level.level, level.primed_lines, level.threshold_cycles, level.missing_lines
+        ),
+        header: HEADER.map(str::to_owned).into(),
+        rows: rows(level),
+    };
+    told(record).iter().map(grid).collect()
+}
+
+fn rows(level: &LevelTold) -> Vec<Vec<String>> {
+    let least = |is_at_least: bool| if is_at_least { ">=" } else { "" };
+    let call = |call: &Told| {
+        let least = least(call.is_at_least);
+        vec![
+            call.call.clone(),
+            String::new(),
+            format!("{least}{:.0}", call.lines),
+            format!("{:.0}-{:.0}", call.ci.0, call.ci.1),
+            call.per_kib.map_or_else(String::new, |lines| format!("{least}{lines:.1}")),
+            format!("{:.1}", call.call_ns / 1000.0),
+        ]
+    };
+    let mut rows: Vec<Vec<String>> = level.calls.iter().map(call).collect();
+    rows.extend(level.program.as_ref().map(|program| {
+        vec![
+            "the program".to_owned(),
+            String::new(),
+            format!("{}{:.0}", least(program.is_at_least), program.lines),
+            format!("{:.0}-{:.0}", program.ci.0, program.ci.1),
+            String::new(),
+            format!("{:.1}", program.cpu_ns / 1000.0),
+        ]
+    }));
+    rows
+}
+
+/// The object that `--json` prints.
+pub(crate) fn json(record: &Record) -> Value {
+    let levels = told(record);
+    let mut results: Vec<Value> = levels.iter().flat_map(results).collect();
+    results.extend(
+        record
+            .unavailable
+            .iter()
+            .map(|line| json!({"params": {}, "mode": line.mode, "unavailable": line.why})),
+    );
+    let mut object = json!({
+        "experiment": record.header.experiment,
+        "record": record.header.id,
+        "machine": record.machine,
+        "results": results,
+        "levels": levels.iter().map(level_object).collect::<Vec<Value>>(),
+    });
+    if let Some(why) = &record.header.not_a_timing {
+        object["not_a_timing"] = why.as_str().into();
+    }
+    if !record.complete {
+        object["complete"] = false.into();
+    }
+    object
+}
+
+fn results(level: &LevelTold) -> Vec<Value> {
+    let one = |call: &Told| {
+        json!({
+            "params": {"level": level.level, "bytes": call.bytes},
+            "mode": call.call,
+            "metric": "equivalent_lines_read",
+            "median": call.lines,
+            "ci": [call.ci.0, call.ci.1],
+            "at_least": call.is_at_least,
+            "lines_per_kib": call.per_kib,
+            "displaced_lines": call.displaced_lines,
+            "call_ns": call.call_ns,
+        })
+    };
+    let mut results: Vec<Value> = level.calls.iter().map(one).collect();
+    results.extend(level.program.as_ref().map(|program| {
+        json!({
+            "params": {"level": level.level},
+            "mode": "program",
+            "metric": "equivalent_lines_read",
+            "median": program.lines,
+            "ci": [program.ci.0, program.ci.1],
+            "at_least": program.is_at_least,
+            "lines_per_100_us": program.per_100_us,
+            "cpu_ns": program.cpu_ns,
+            "slices": program.slices,
+        })
+    }));
+    results
+}
+
+fn level_object(level: &LevelTold) -> Value {
+    let check = |check: &Check| {
+        json!({
+            "how": check.how,
+            "known_lines": check.known_lines,
+            "found_lines": check.found_lines,
+            "off": check.off,
+            "agrees": check.agrees(),
+        })
+    };
+    json!({
+        "level": level.level,
+        "primed_lines": level.primed_lines,
+        "threshold_cycles": level.threshold_cycles,
+        "missing_lines": level.missing_lines,
+        "least_lines": level.least_lines,
+        "curve": level.curve,
+        "checks": level.checks.iter().map(check).collect::<Vec<Value>>(),
+    })
+}

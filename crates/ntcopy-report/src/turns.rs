@@ -1,0 +1,116 @@
+//! A program's turns, plain and hinted.
+
+use ntcopy_record::Record;
+use ntcopy_record::stats::median;
+use ntcopy_record::stats::turns::{self, HINTED, METRIC, PLAIN, PROGRAM, Told, told};
+use serde_json::{Value, json};
+
+use crate::grid::Grid;
+use crate::text;
+use crate::versus::word;
+
+/// Whether a record is one of those that this module shows.
+pub(crate) fn is_of_turns(record: &Record) -> bool {
+    record.header.experiment == turns::NAME
+}
+
+const HEADER: [&str; 6] = ["figure", "mode", "median", "ratio", "verdict", "turns"];
+
+/// One table: plain and hinted. A ratio above 1 means that hinted was better.
+pub(crate) fn grids(record: &Record) -> Vec<Grid> {
+    let Some(cell) = record.cells.first() else { return Vec::new() };
+    let program = cell.params.get(PROGRAM).and_then(Value::as_array);
+    let words = program.into_iter().flatten().filter_map(Value::as_str);
+    let heading = words.collect::<Vec<&str>>().join(" ");
+    let told = told(record);
+    let figures = |mode: &str| -> Vec<f64> {
+        let ours = record.samples.iter().filter(|sample| sample.mode == mode);
+        ours.filter_map(turns::figure).collect()
+    };
+    let metric = match word(&cell.params, METRIC) {
+        Some("time") => "time, s",
+        Some(other) => other,
+        None => "",
+    };
+    let row = |mode: &str| {
+        let figures = figures(mode);
+        let told = told.as_ref().filter(|_| mode == HINTED);
+        vec![
+            if mode == PLAIN { metric.to_owned() } else { String::new() },
+            mode.to_owned(),
+            if figures.is_empty() { "-".to_owned() } else { figure(median(&figures)) },
+            told.map_or_else(String::new, |told| {
+                format!("{} ({})", text::ratio(told.ratio), text::interval(told.ci))
+            }),
+            match told {
+                Some(told) => told.verdict.as_str(),
+                None if mode == PLAIN => "baseline",
+                None => "too few pairs",
+            }
+            .to_owned(),
+            figures.len().to_string(),
+        ]
+    };
+    let rows = [PLAIN, HINTED].map(row).into();
+    vec![Grid { heading, header: HEADER.map(str::to_owned).into(), rows }]
+}
+
+/// Four digits.
+fn figure(value: f64) -> String {
+    let digits = 3_i32.saturating_sub(value.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
+    format!("{value:.*}", usize::try_from(digits).unwrap_or(0))
+}
+
+/// The object that `--json` prints.
+pub(crate) fn json(record: &Record) -> Value {
+    let told = told(record);
+    let results: Vec<Value> = told.iter().map(result).collect();
+    let mut object = json!({
+        "experiment": record.header.experiment,
+        "record": record.header.id,
+        "machine": record.machine,
+        "results": results,
+    });
+    if let Some(told) = &told {
+        object["counted"] = json!(told.counted);
+        object["hinted_bytes"] = told.hinted_bytes().into();
+        object["nontemporal_part"] = told.nontemporal_part().into();
+        object["advice"] = told.advice().into();
+    }
+    if let Some(why) = &record.header.not_a_timing {
+        object["not_a_timing"] = why.as_str().into();
+    }
+    if !record.errors.is_empty() {
+        object["errors"] = record.errors.iter().map(|error| error.what.as_str()).collect();
+    }
+    if !record.complete {
+        object["complete"] = false.into();
+    }
+    object
+}
+
+fn result(told: &Told) -> Value {
+    json!({
+        "params": told.params,
+        "mode": HINTED,
+        "baseline": PLAIN,
+        "metric": told.metric,
+        "median": told.hinted,
+        "baseline_median": told.plain,
+        "ratio": told.ratio,
+        "ci": [told.ci.0, told.ci.1],
+        "verdict": told.verdict.as_str(),
+        "pairs": told.pairs,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_four_digits() {
+        let shown = [0.001_234_56, 0.5, 12.345_67, 81_234.6].map(figure);
+        assert_eq!(shown, ["0.001235", "0.5000", "12.35", "81235"]);
+    }
+}
