@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: all demo test lint build program library daemons install bench report record clean help \
-	dist test-dist release apt-repo test-release image test-image test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
+	dist test-dist release apt-repo test-release image test-image test-units test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
 	test-watch guide docs check-page check-sockperf copy-share same
 
 help: ## what there is to make
@@ -75,6 +75,10 @@ image: ## out/image: an OCI image of the packages, with a kernel to measure in; 
 test-image: ## that image, run by a user without rights: probe, a measurement, the daemons
 	@scripts/setup.sh image
 	@scripts/test-image.sh out/image
+
+test-units: ## nginx and HAProxy as Debian has them, under the drop-ins of ntcopy advise --unit, by a booted systemd; root: make test-units PACKAGES=out/dist
+	@scripts/setup.sh dist
+	@scripts/test-units.sh $(PACKAGES)
 
 test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, failing allocations: make test-kernels KERNELS=x86; packages made and booted; an hour
 	@scripts/setup.sh kernels
