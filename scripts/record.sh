@@ -84,7 +84,7 @@ for part; do
 		kernel=
 		;;
 	# On a kernel that was not booted for it, it would be of copies.
-	retention) set -- retention --family unix ;;
+	retention) set -- retention --sockets 1,8,64 ;;
 	unused | unused-after-hint | module | by-unpatched | http-by-unpatched)
 		[ "$flagged" != host ] || die "$part compares kernels that are booted in turns: KERNEL=um"
 		case $part in
