@@ -32,7 +32,7 @@ macro_rules! words {
 
             /// Its word, as on the command line and in records.
             #[must_use]
-            pub fn as_str(self) -> &'static str {
+            pub const fn as_str(self) -> &'static str {
                 match self {
                     $(<$kind>::$value => $word),+
                 }

@@ -18,8 +18,8 @@ use crate::summary::{Dimms, MachineId};
 
 /// The experiments that a survey can ask for: those that a machine answers by itself. The first
 /// three need no kernel of ours, and are asked where nothing else is.
-pub const EXPERIMENTS: [&str; 9] =
-    ["memcpy", "memset", "retention", "pages", "order", "unix", "pingpong", "net", "http"];
+pub const EXPERIMENTS: [&str; 10] =
+    ["memcpy", "memset", "retention", "pages", "order", "unix", "pingpong", "net", "http", "app"];
 
 /// How many of [`EXPERIMENTS`] are asked by default.
 pub const DEFAULT_EXPERIMENTS: usize = 3;

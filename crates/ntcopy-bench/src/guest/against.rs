@@ -6,6 +6,7 @@
 //! differs from boot to boot, so boots are what the interval has to be drawn from.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ntcopy_kernel::{BuildOptions, Built, Error, Flavour, progress};
@@ -14,6 +15,7 @@ use ntcopy_record::{End, Header, Line, ReadError, Record, Sample};
 
 use super::{Inside, Request};
 use crate::experiment::{Mode, http};
+use crate::experiments::app;
 use crate::plan::group_order;
 use crate::sample::{WriteError, Writer};
 
@@ -72,9 +74,11 @@ impl Against {
         let nt = Mode::Nt.as_str();
         match self {
             Against::Unpatched => {
-                let other = |mode: &&'a str| *mode != COPY;
-                let hinted = modes.iter().copied().filter(other).map(|mode| (mode, mode));
-                [vec![(COPY, UNPATCHED)], [(COPY, PATCHED)].into_iter().chain(hinted).collect()]
+                let mut names = [vec![(COPY, UNPATCHED)], vec![(COPY, PATCHED)]];
+                for mode in modes.iter().copied().filter(|mode| *mode != COPY) {
+                    names[usize::from(mode != IDLE)].push((mode, mode));
+                }
+                names
             }
             Against::UnpatchedAfterHint => [vec![(COPY, UNPATCHED)], vec![(COPY, HINTED_ONCE)]],
             Against::Module => [vec![(nt, SERIES)], vec![(nt, MODULE)]],
@@ -84,6 +88,9 @@ impl Against {
 
 /// Of plain sends, what a boot's own record calls them.
 const COPY: &str = "copy";
+
+/// The mode of a program that sends nothing large: a property of the baseline's kernel.
+const IDLE: &str = app::AppMode::Idle.as_str();
 
 /// The modes that count of a boot, each with its name in the common record.
 type Names<'a> = Vec<(&'a str, &'a str)>;
@@ -135,7 +142,9 @@ pub enum AgainstError {
 /// Builds both kernels, boots them in turns, and writes one record of it all.
 ///
 /// `pairs` is the number of boots of each; the request's arguments make the
-/// inside measure `modes`, as far as its kernel has them.
+/// inside measure `modes`, as far as its kernel has them. `settled` gives arguments for
+/// all boots after the first, by the first one's record: what it found out, and the
+/// others have to keep to.
 ///
 /// # Errors
 ///
@@ -146,16 +155,18 @@ pub fn measure(
     against: Against,
     modes: &[&str],
     pairs: u32,
+    settled: fn(&Record) -> Vec<OsString>,
 ) -> Result<Vec<String>, AgainstError> {
+    let mut request = request.clone();
     let folder = tempfile::tempdir().map_err(AgainstError::Folder)?;
-    let sides = sides(request, against, modes)?;
+    let sides = sides(&request, against, modes)?;
     let mut writer = None;
     let mut complaints = Vec::new();
     for pair in 0..pairs {
         let mut position = 0;
         for side in group_order(&[&sides[0], &sides[1]], pair) {
             let place = folder.path().join(format!("{pair}-{}", side.name()));
-            let inside = boot(request, side, &place)?;
+            let inside = boot(&request, side, &place)?;
             complaints.extend(inside.complaints);
             let record = Record::read(&place)?;
             check(&record, inside.code, pair, side.name())?;
@@ -163,7 +174,8 @@ pub fn measure(
                 Some(writer) => writer,
                 None => {
                     let form = against.form(modes);
-                    writer.insert(begin(request, (form, sides[0].name()), &record)?)
+                    request.args.extend(settled(&record));
+                    writer.insert(begin(&request, (form, sides[0].name()), &record)?)
                 }
             };
             for (mode, name) in &side.names {
@@ -242,7 +254,7 @@ fn begin(
     writer.line(&Line::Machine(first.machine.clone()))?;
     for cell in &first.cells {
         let mut cell = cell.clone();
-        if first.header.experiment == http::NAME {
+        if [http::NAME, app::NAME].contains(&first.header.experiment.as_str()) {
             cell.params.insert("boots".to_owned(), form.into());
         } else {
             cell.params.insert("form".to_owned(), form.into());
@@ -329,6 +341,9 @@ mod tests {
         let [unpatched, patched] = Against::Unpatched.names(&modes);
         assert_eq!(unpatched, [("copy", UNPATCHED)]);
         assert_eq!(patched, [("copy", PATCHED), ("nt", "nt"), ("adaptive", "adaptive")]);
+        let [unpatched, patched] = Against::Unpatched.names(&["copy", "idle", "nt"]);
+        assert_eq!(unpatched, [("copy", UNPATCHED), ("idle", "idle")]);
+        assert_eq!(patched, [("copy", PATCHED), ("nt", "nt")]);
         assert_eq!(Against::Unpatched.form(&modes), "boots-with-hints");
         // A record of plain sends alone is called what it always was.
         assert_eq!(Against::Unpatched.form(&modes[..1]), "boots");

@@ -8,7 +8,7 @@ use super::client::Client;
 use super::proof::Proof;
 use super::server::Server;
 use super::traffic::{self, Asked, Pace, Window};
-use super::{NAME, param};
+use super::{NAME, OFFERED_REQUESTS, param};
 use crate::experiment::Rate;
 use crate::plan::group_order;
 use crate::run::http::{Schedule, Scratch};
@@ -338,7 +338,7 @@ fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> Para
         (param::SMALL_KEYS.to_owned(), data.small_keys.into()),
         (param::MULTIGET.to_owned(), data.multiget.into()),
         (param::SMALL_CONNECTIONS.to_owned(), plan.small_connections.into()),
-        (param::OFFERED_REQUESTS.to_owned(), offered.small_per_1000_s.into()),
+        (OFFERED_REQUESTS.to_owned(), offered.small_per_1000_s.into()),
         (param::SERVER_CPU.to_owned(), server_cpu.into()),
         (param::CLIENT_CPU.to_owned(), client_cpu.into()),
     ]);

@@ -20,7 +20,10 @@ pub use self::ask::{
 /// The experiment's name.
 pub const NAME: &str = "app";
 
-/// Names of a cell's parameters.
+/// The parameter of a cell that has the multigets offered in 1000 s.
+pub const OFFERED_REQUESTS: &str = "offered_requests_per_1000_s";
+
+/// Names of a cell's other parameters.
 mod param {
     /// The program.
     pub const APP: &str = "app";
@@ -48,8 +51,6 @@ mod param {
     pub const MULTIGET: &str = "multiget_keys";
     /// Connections that multigets go over.
     pub const SMALL_CONNECTIONS: &str = "small_connections";
-    /// Multigets that are offered in 1000 s.
-    pub const OFFERED_REQUESTS: &str = "offered_requests_per_1000_s";
     /// The server's CPU.
     pub const SERVER_CPU: &str = "server_cpu";
     /// The client's CPU.

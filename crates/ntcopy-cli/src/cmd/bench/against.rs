@@ -1,11 +1,13 @@
 //! `--against`: two kernels, boot by boot.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::guest::against::{self, Against, AgainstError};
 use ntcopy_bench::guest::{GuestError, Request};
 use ntcopy_kernel::Kind;
+use ntcopy_record::Record;
 
 use super::args::Common;
 use super::launch;
@@ -25,6 +27,13 @@ pub struct KernelPair<'a> {
     pub modes: Vec<&'static str>,
     /// Boots of each if `--pairs` does not say.
     pub pairs: u32,
+    /// Arguments of all boots after the first, by the first one's record.
+    pub settled: fn(&Record) -> Vec<OsString>,
+}
+
+/// For an experiment in which a boot finds nothing out that the others have to keep to.
+pub fn nothing_settled(_: &Record) -> Vec<OsString> {
+    Vec::new()
 }
 
 impl KernelPair<'_> {
@@ -62,7 +71,7 @@ impl KernelPair<'_> {
 
     /// Boots both kernels in turns: the exit code of that, and the signal that ended it.
     pub fn measured(&self, request: &Request) -> anyhow::Result<(u8, Option<i32>)> {
-        match against::measure(request, self.against, &self.modes, self.pairs()) {
+        match against::measure(request, self.against, &self.modes, self.pairs(), self.settled) {
             Ok(complaints) => Ok((launch::complained(0, &complaints), None)),
             Err(AgainstError::Guest(GuestError::Interrupted(signal))) => Ok((1, Some(signal))),
             Err(AgainstError::Guest(error)) => Ok((launch::failed(error), None)),

@@ -10,12 +10,14 @@ use ntcopy_bench::experiment::Rate;
 use ntcopy_bench::experiments::app::{
     self, App, AppMode, Hinting, LargeRate, NAME, Plan, Settings,
 };
+use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
-use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{Record, Unavailable};
 
+use super::against::KernelPair;
 use super::args::Common;
-use super::launch::Launch;
+use super::launch::{self, Launch};
 use super::not_available;
 use crate::cmd::run as hint;
 
@@ -25,6 +27,7 @@ Examples:
   ntcopy bench app --kernel um --quick --modes adaptive
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
+  ntcopy bench app --kernel um --against unpatched   by the program in a kernel without the patches
 
 One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
 have been answered; a latency counts from the moment when its request was due. Beside that, \
@@ -39,6 +42,10 @@ fetched in pieces of 64 KiB). Each mode has servers of its own, started anew for
 
 A booted kernel has one CPU here, for the program and its client. On this kernel the program is \
 kept on the first CPU and the client on the second, unless --cpus says otherwise.
+
+With --against unpatched the kernel with the patches and one without are booted in turns, one \
+sample of each boot, at least 5 boots of each; what is offered is found out in the first. idle is \
+the kernel without the patches then, and second-instance and chunked are left out.
 
 Every value is compared when the servers have started; after each sample all hot values and one \
 large one; during it one value of each multiget, and the head and the end of each large one.
@@ -82,6 +89,10 @@ pub struct AppArgs {
     /// CPUs of program and client, or one for both [default: the first two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
+    /// Compare, boot by boot, this kernel's sends with the plain ones of a kernel without the
+    /// patches; --large-rate is no fraction then [default: 1GB/s], --connections [default: 16,64]
+    #[arg(long, value_name = "KERNEL", value_parser = ["unpatched"])]
+    against: Option<String>,
     /// The library of `ntcopy run`, if not the one that belongs to this program
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -94,8 +105,56 @@ fn rate(text: &str) -> Result<Rate, String> {
     }
 }
 
+/// The modes that a pair of kernels is booted for.
+const BOOT_MODES: [AppMode; 4] = [AppMode::Copy, AppMode::Idle, AppMode::Nt, AppMode::Adaptive];
+
+/// What one boot measures of two that are compared, briefly.
+fn one_boot(mut settings: Settings) -> Settings {
+    if settings.connections.is_empty() {
+        settings.connections = vec![16, 64];
+    }
+    if settings.large_rates.is_empty() {
+        settings.large_rates = vec![LargeRate::BytesPerSecond(1_000_000_000)];
+    }
+    if settings.modes.is_empty() {
+        settings.modes = BOOT_MODES.into();
+    }
+    settings.quick = true;
+    settings.pairs = Some(app::defaults().quick_pairs);
+    settings
+}
+
+/// The multigets that the first boot found out to be so much of what it can do: all boots are
+/// offered these.
+fn multigets(first: &Record) -> Vec<OsString> {
+    let offered = first.cells.first().and_then(|cell| cell.params.get(app::OFFERED_REQUESTS));
+    let per_s = offered.and_then(serde_json::Value::as_u64).map(|rate| (rate / 1000).max(1));
+    per_s.map(|rate| vec!["--rate".into(), rate.to_string().into()]).unwrap_or_default()
+}
+
 impl AppArgs {
     fn settings(&self) -> Settings {
+        let settings = self.as_asked();
+        if self.against.is_some() { one_boot(settings) } else { settings }
+    }
+
+    /// The boots of two kernels, if any are asked for.
+    fn boots(&self) -> Option<KernelPair<'_>> {
+        let asked: Vec<&str> = self.modes.iter().map(|mode| mode.as_str()).collect();
+        let hinted = if asked.is_empty() { BOOT_MODES[2..].to_vec() } else { self.modes.clone() };
+        let modes = BOOT_MODES[..2].iter().chain(&hinted).map(|mode| mode.as_str()).collect();
+        let defaults = app::defaults();
+        self.against.as_ref().map(|_| KernelPair {
+            common: &self.common,
+            against: Against::Unpatched,
+            asked,
+            modes,
+            pairs: if self.common.quick { defaults.quick_pairs } else { defaults.pairs },
+            settled: multigets,
+        })
+    }
+
+    fn as_asked(&self) -> Settings {
         let bytes = |size: Option<Bytes>| size.map(|size| size.0);
         Settings {
             modes: self.modes.clone(),
@@ -150,6 +209,14 @@ pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
         Err(_) if args.common.list => PathBuf::new(),
         Err(why) => return Ok(not_available(&why)),
     };
+    let is_fraction = |rate: &&LargeRate| matches!(rate, LargeRate::OfBaseline(_));
+    if let Some(rate) = args.large_rate.iter().find(is_fraction).filter(|_| args.against.is_some())
+    {
+        let rate = rate.asked();
+        return Ok(launch::usage(format!(
+            "--large-rate {rate}: both kernels are offered the same: say bytes a second, or max"
+        )));
+    }
     let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {
         common: &args.common,
@@ -157,7 +224,7 @@ pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: true,
         worker_args: Vec::new(),
-        against: None,
+        against: args.boots(),
         plan: &|cpus| args.plan(&program, cpus),
         is_asked: &is_asked,
     };

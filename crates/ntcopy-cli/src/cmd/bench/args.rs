@@ -6,7 +6,7 @@ use ntcopy_bench::experiment::{Family, Mode, unix};
 use ntcopy_bench::guest::against::Against;
 use ntcopy_record::units::Bytes;
 
-use super::against::KernelPair;
+use super::against::{KernelPair, nothing_settled};
 
 /// Where a booted kernel is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +179,7 @@ impl UnixArgs {
             asked: names(&self.modes),
             modes: names(&against.measured(&self.modes)),
             pairs: if self.common.quick { defaults.quick_pairs } else { defaults.pairs },
+            settled: nothing_settled,
         })
     }
 

@@ -10,7 +10,7 @@ use ntcopy_bench::plan::http;
 use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
 
-use super::against::KernelPair;
+use super::against::{KernelPair, nothing_settled};
 use super::args::Common;
 use super::launch::Launch;
 
@@ -147,6 +147,7 @@ impl HttpArgs {
             },
             asked,
             pairs: if self.common.quick { defaults.quick_pairs } else { defaults.pairs },
+            settled: nothing_settled,
         })
     }
 
