@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use ntcopy::uapi;
 
-use crate::options::{self, Setter};
+use crate::setters::{self, Setter};
 use crate::sys::{self, Errno};
 use crate::{active, settings::Mode};
 
@@ -57,7 +57,7 @@ fn wanted() -> c_int {
 /// A setting that was found is the program's, or that of a listener, or of a process before this
 /// one, and stays.
 fn by_option(fd: c_int, found: c_int) -> bool {
-    if options::setter(fd) == Some(Setter::Program) {
+    if setters::setter(fd) == Some(Setter::Program) {
         return false;
     }
     if found != uapi::SOCK_NONE {
@@ -65,7 +65,7 @@ fn by_option(fd: c_int, found: c_int) -> bool {
     }
     let wanted = wanted();
     // Before it is set: another thread may read it at once.
-    options::note(fd, Setter::Library);
+    setters::note(fd, Setter::Library);
     // An older kernel may refuse the value: the sends stay as they are.
     sys::setsockopt(fd, uapi::SO_NTCOPY, wanted).is_ok() && wanted == uapi::SOCK_FLAGGED
 }

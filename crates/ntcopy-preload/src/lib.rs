@@ -32,6 +32,7 @@ mod message;
 mod options;
 mod original;
 mod send;
+mod setters;
 mod settings;
 mod sockets;
 mod start;

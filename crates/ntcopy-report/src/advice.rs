@@ -6,8 +6,7 @@ use ntcopy_record::advice::{Advice, Decision, Gain, Judged, Source, Target, Valu
 use ntcopy_record::stats::Verdict;
 use serde_json::{Value as Json, json};
 
-use crate::table::hanging;
-use crate::text;
+use crate::text::{self, hanging};
 
 /// Columns of the text.
 const WIDTH: usize = 96;
@@ -32,7 +31,7 @@ pub fn terminal(all: &[Advice], target: &Target, sources: &[Source]) -> String {
         out.push_str(&format!("  {line}\n"));
     }
     out.push_str(&left_out(sources));
-    crate::table::ascii_lines(&out)
+    text::ascii_lines(&out)
 }
 
 fn head(target: &Target, sources: &[Source]) -> String {

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 pub(crate) use pages::is_fork;
 
 use crate::grid::Grid;
-use crate::table::{ascii, wrapped};
-use crate::{app, footprint, http, net, text, turns};
+use crate::text::{self, ascii, wrapped};
+use crate::versus::{number, word};
+use crate::{app, footprint, http, net, turns};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_bulk(record: &Record) -> bool {
@@ -161,15 +162,6 @@ fn per_line(record: &Record, cell: &Cell, mode: &str, event: &str) -> String {
         })
         .collect();
     if counts.is_empty() { "-".to_owned() } else { format!("{:.2}", stats::median(&counts)) }
-}
-
-/// A parameter that is a number.
-pub(crate) fn number(params: &Params, name: &str) -> Option<u64> {
-    params.get(name).and_then(Value::as_u64)
-}
-
-fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
-    params.get(name).and_then(Value::as_str)
 }
 
 /// What cells on one axis of sizes have in common.

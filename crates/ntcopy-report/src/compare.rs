@@ -10,7 +10,7 @@ use ntcopy_record::stats::{P99, PER_CPU, THROUGHPUT, WALKS};
 use ntcopy_record::{Params, Record};
 use serde_json::{Value, json};
 
-use crate::{table, text};
+use crate::text;
 
 const HEADER: [&str; 5] = ["cell", "A", "B", "B / A", "verdict"];
 const WIDTH: u16 = 100;
@@ -62,13 +62,13 @@ pub fn terminal(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> String {
     }
     out.push('\n');
     for sentence in sentences(comparison) {
-        out.push_str(&table::wrapped(&sentence));
+        out.push_str(&text::wrapped(&sentence));
     }
     if !comparison.cells.is_empty() {
         out.push('\n');
         out.push_str(&cells(comparison));
     }
-    table::ascii_lines(&out)
+    text::ascii_lines(&out)
 }
 
 /// `records/a (3 records, 2026-11-21 11:53 UTC, CPU)`.

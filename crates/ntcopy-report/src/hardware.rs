@@ -6,9 +6,9 @@ use ntcopy_record::stats;
 use ntcopy_record::{Cell, HardwareCounter, Params, Record, Sample};
 
 use crate::grid::Grid;
-use crate::table::{ascii, wrapped};
+use crate::net;
+use crate::text::{self, ascii, wrapped};
 use crate::versus::{number, word};
-use crate::{net, text};
 
 /// Bytes of a cache line: what core events are counted by.
 const LINE_BYTES: f64 = 64.0;

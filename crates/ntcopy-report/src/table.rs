@@ -9,10 +9,8 @@ use ntcopy_record::Record;
 use ntcopy_record::stats::sweep::Sweep;
 
 use crate::model::{self, CellView, ModeView};
+use crate::text::{WIDTH, ascii, wrapped};
 use crate::{bulk, hardware, retention, sweep, text};
-
-/// Columns of the terminal table.
-const WIDTH: u16 = 100;
 
 const HEADER: [&str; 8] =
     ["in flight", "mode", "Mbit/s", "sends GB/s", "in sends", "ratio", "95 % interval", "verdict"];
@@ -241,25 +239,6 @@ fn missing_cells(record: &Record) -> Vec<String> {
     reasons.iter().map(said).collect()
 }
 
-/// For terminals: what is not printable ASCII is written as an escape.
-pub(crate) fn ascii(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| -> Box<dyn Iterator<Item = char>> {
-            if c == ' ' || c.is_ascii_graphic() {
-                Box::new(std::iter::once(c))
-            } else {
-                Box::new(c.escape_default())
-            }
-        })
-        .collect()
-}
-
-/// The same of lines: what is not printable ASCII is written as an escape.
-#[must_use]
-pub fn ascii_lines(text: &str) -> String {
-    text.lines().map(|line| ascii(line) + "\n").collect()
-}
-
 /// For Markdown: nothing in a record's text may end a cell or begin markup.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -273,34 +252,5 @@ fn escaped(text: &str) -> String {
             c => out.push(c),
         }
     }
-    out
-}
-
-/// Words in lines of at most 100 columns. Ends in a newline.
-#[must_use]
-pub fn wrapped(text: &str) -> String {
-    hanging("", text, usize::from(WIDTH))
-}
-
-/// Words beside what leads them, in lines of at most `width` columns that all begin under the
-/// first word. Ends in a newline.
-#[must_use]
-pub fn hanging(lead: &str, words: &str, width: usize) -> String {
-    let indent = lead.len();
-    let mut out = lead.to_owned();
-    let mut column = indent;
-    for (index, word) in words.split_whitespace().enumerate() {
-        if index > 0 && column + 1 + word.len() > width {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if index > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += word.len();
-    }
-    out.push('\n');
     out
 }

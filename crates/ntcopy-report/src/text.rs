@@ -1,7 +1,10 @@
-//! Quantities as text.
+//! Quantities as text, and lines of text.
 
 use ntcopy_record::units::Bytes;
 use time::OffsetDateTime;
+
+/// Columns of a terminal's tables and sentences.
+pub(crate) const WIDTH: u16 = 100;
 
 /// `1 MiB`: the largest unit that divides the number.
 #[must_use]
@@ -131,6 +134,54 @@ fn quoted(word: &str) -> String {
     // A NUL cannot be in a real command line, but a record is only a file.
     let word = word.replace('\0', "?");
     shlex::try_quote(&word).map_or_else(|_| word.clone(), |quoted| quoted.into_owned())
+}
+
+/// For terminals: what is not printable ASCII is written as an escape.
+pub(crate) fn ascii(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| -> Box<dyn Iterator<Item = char>> {
+            if c == ' ' || c.is_ascii_graphic() {
+                Box::new(std::iter::once(c))
+            } else {
+                Box::new(c.escape_default())
+            }
+        })
+        .collect()
+}
+
+/// The same of lines: what is not printable ASCII is written as an escape.
+#[must_use]
+pub fn ascii_lines(text: &str) -> String {
+    text.lines().map(|line| ascii(line) + "\n").collect()
+}
+
+/// Words in lines of at most 100 columns. Ends in a newline.
+#[must_use]
+pub fn wrapped(text: &str) -> String {
+    hanging("", text, usize::from(WIDTH))
+}
+
+/// Words beside what leads them, in lines of at most `width` columns that all begin under the
+/// first word. Ends in a newline.
+#[must_use]
+pub fn hanging(lead: &str, words: &str, width: usize) -> String {
+    let indent = lead.len();
+    let mut out = lead.to_owned();
+    let mut column = indent;
+    for (index, word) in words.split_whitespace().enumerate() {
+        if index > 0 && column + 1 + word.len() > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if index > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += word.len();
+    }
+    out.push('\n');
+    out
 }
 
 #[cfg(test)]

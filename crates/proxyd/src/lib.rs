@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`http`] | heads, framing, what is passed on; bytes alone |
 //! | [`splice`], [`pipe`] | socket to pipe to socket |
-//! | [`net`], [`tls`] | addresses, listeners, connections |
+//! | [`net`], [`tls`], [`conn`] | addresses, listeners, connections |
 //! | `quic` | HTTP/3, if built with the feature |
 //! | [`worker`] | the loop, sessions, exchanges |
 //! | [`server`] | all of it, started, reloaded, stopped |
@@ -20,6 +20,7 @@ pub mod buffer;
 pub mod capabilities;
 pub mod cli;
 pub mod config;
+pub mod conn;
 pub mod error;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::address::Address;
 use crate::http::Reader;
 use crate::send::ModeSetting;
-use crate::server::Address;
 use crate::store::{StoreOptions, Verify};
 
 /// The most an object may have by default.

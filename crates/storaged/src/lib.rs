@@ -1,7 +1,7 @@
 //! storaged: objects over HTTP/1.1 from a folder of immutable files, sent in the way that suits
 //! whoever reads them next.
 
-pub mod condition;
+pub mod address;
 pub mod config;
 pub mod fault;
 pub mod http;

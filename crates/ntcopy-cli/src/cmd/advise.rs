@@ -6,7 +6,7 @@ mod here;
 mod sources;
 mod unit;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ntcopy_record::Record;
@@ -151,11 +151,6 @@ fn say(
         Some(applied) => applied.say(args.json)?,
         None => ExitCode::SUCCESS,
     })
-}
-
-/// The directories of records at or below a folder.
-pub fn find_records(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    sources::find(folder, sources::DEPTH, found)
 }
 
 fn not_available(why: &str) -> ExitCode {

@@ -1,14 +1,12 @@
 //! `ntcopy compare`: two records, or two folders of records, held against each other.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
-use ntcopy_record::Record;
 use ntcopy_record::compare;
 use ntcopy_report::compare::{Side, object, terminal};
 
-use super::{NOT_AVAILABLE, advise, colour, report};
+use super::{NOT_AVAILABLE, colour, records, report};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +40,7 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (in_a, in_b) = (records(&args.a)?, records(&args.b)?);
+    let (in_a, in_b) = (records::read(&args.a)?, records::read(&args.b)?);
     let comparison = compare::compare(&in_a, &in_b);
     let (a_place, b_place) = (args.a.display().to_string(), args.b.display().to_string());
     let a = Side { place: &a_place, records: &in_a };
@@ -55,20 +53,4 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     report::print(&text)?;
     let is_empty = comparison.cells.is_empty();
     Ok(if is_empty { ExitCode::from(NOT_AVAILABLE) } else { ExitCode::SUCCESS })
-}
-
-/// The records at or below a place; at least one. One that cannot be read is an error: half of a
-/// side would be another comparison than the one that was asked for.
-pub fn records(place: &Path) -> anyhow::Result<Vec<Record>> {
-    let mut folders = Vec::new();
-    if place.is_dir() {
-        advise::find_records(place, &mut folders)
-            .with_context(|| format!("cannot read {}", place.display()))?;
-    } else {
-        folders.push(place.to_owned());
-    }
-    if folders.is_empty() {
-        bail!("{} has no records in it: a record is a folder with a record.jsonl", place.display());
-    }
-    Ok(folders.iter().map(Record::read).collect::<Result<Vec<Record>, _>>()?)
 }

@@ -10,6 +10,7 @@ mod json;
 mod msr;
 mod pci;
 mod ports;
+mod register;
 mod root;
 mod saved;
 mod survey;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use self::change::Change;
+use self::register::Change;
 use self::root::Root;
 use self::survey::Survey;
 

@@ -14,6 +14,7 @@ use ntcopy_bench::sample::{MeasureError, Progress};
 use ntcopy_record::stats::footprint::told;
 use ntcopy_record::{Record, verdict};
 use ntcopy_report::table;
+use ntcopy_report::text::wrapped;
 
 use super::bench::{self, Pin};
 use super::booted;
@@ -190,7 +191,7 @@ fn text(record: &Record) -> String {
     let mut out = table::terminal(record);
     out.push('\n');
     for sentence in verdict::sentences(record) {
-        out.push_str(&table::wrapped(&sentence));
+        out.push_str(&wrapped(&sentence));
     }
     out
 }

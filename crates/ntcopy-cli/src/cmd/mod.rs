@@ -1,5 +1,5 @@
 //! One module a verb. Each has `Args`, what clap parses, and `run`. What they share: [`booted`],
-//! [`colour`], [`help`], [`spelling`].
+//! [`colour`], [`help`], [`records`], [`spelling`].
 
 pub mod advise;
 pub mod bench;
@@ -15,6 +15,7 @@ pub mod kernel;
 pub mod man;
 pub mod module;
 pub mod probe;
+pub mod records;
 pub mod report;
 pub mod run;
 pub mod spelling;

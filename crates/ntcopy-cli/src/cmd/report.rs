@@ -60,7 +60,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let mut records = Vec::new();
     for place in &args.records {
-        records.extend(super::compare::records(place)?);
+        records.extend(super::records::read(place)?);
     }
     let is_for_one = args.markdown || args.json || args.splice.is_some();
     if is_for_one && records.len() > 1 {
@@ -110,7 +110,7 @@ fn plain(record: &Record, named: bool) -> String {
 
 /// The page of two sides.
 fn compared(a: &Path, b: &Path, out: &Path) -> anyhow::Result<ExitCode> {
-    let (in_a, in_b) = (super::compare::records(a)?, super::compare::records(b)?);
+    let (in_a, in_b) = (super::records::read(a)?, super::records::read(b)?);
     let comparison = compare::compare(&in_a, &in_b);
     let (a_place, b_place) = (a.display().to_string(), b.display().to_string());
     let a = Side { place: &a_place, records: &in_a };

@@ -14,6 +14,7 @@ use ntcopy_bench::sample::{MeasureError, Progress};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{Record, verdict};
 use ntcopy_report::table;
+use ntcopy_report::text::wrapped;
 
 use super::NOT_AVAILABLE;
 use super::bench::{self, Pin};
@@ -255,7 +256,7 @@ fn text(record: &Record) -> String {
     let mut out = table::terminal(record);
     out.push('\n');
     for sentence in verdict::sentences(record) {
-        out.push_str(&table::wrapped(&sentence));
+        out.push_str(&wrapped(&sentence));
     }
     out
 }

@@ -59,7 +59,7 @@ fn against_peers(record: &Record) -> Option<String> {
         ci.1,
         figure(&worst.versus),
         worst.peer,
-        cell_place(record, worst.cell),
+        words_of(record, worst.cell),
     ))
 }
 
@@ -86,9 +86,9 @@ pub(super) fn against_baseline(record: &Record, mode: &str) -> Option<String> {
         verdicts(Verdict::NoDifference),
         count(cells.len()),
         figure(worst),
-        place(&cell.params),
+        cell_words(&cell.params),
         figure(best),
-        place(&best_cell.params),
+        cell_words(&best_cell.params),
     ))
 }
 
@@ -151,7 +151,7 @@ fn goal(
     Some(format!(
         "Goal {met}: {what}, {mode} at least {least:.2}x {other}; here {} ({}).",
         figure(&worst),
-        place(&cell.params),
+        cell_words(&cell.params),
     ))
 }
 
@@ -170,7 +170,7 @@ fn order(record: &Record) -> Vec<String> {
         if !walks.is_empty() {
             sentences.push(format!(
                 "{}: against {baseline}, {}.",
-                place(&cell.params),
+                cell_words(&cell.params),
                 walks.join(", ")
             ));
         }
@@ -189,22 +189,39 @@ pub(super) fn count(cells: usize) -> String {
     if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
 }
 
-fn cell_place(record: &Record, cell: u32) -> String {
-    record.cell(cell).map_or_else(String::new, |cell| place(&cell.params))
+fn words_of(record: &Record, cell: u32) -> String {
+    record.cell(cell).map_or_else(String::new, |cell| cell_words(&cell.params))
 }
 
 pub(super) fn number(params: &Params, name: &str) -> Option<u64> {
     params.get(name).and_then(Value::as_u64)
 }
 
-/// Where a result was found, in a few words.
-pub(super) fn place(params: &Params) -> String {
+/// What is special about a cell of pages, in a few words.
+fn page_words(params: &Params) -> Vec<String> {
+    let mut words = Vec::new();
+    if let (Some(action), Some(read_back)) = (word(params, "action"), word(params, "read_back")) {
+        words.push(match read_back {
+            "none" => action.to_owned(),
+            "some" => format!("{action}, 100 bytes a page read back"),
+            _ => format!("{action}, all read back"),
+        });
+    }
+    if let (Some(user), Some(usage)) = (word(params, "user"), word(params, "use")) {
+        let amount = if usage == "byte" { "one byte a page" } else { "every byte" };
+        words.push(format!("the {user} writes {amount}"));
+    }
+    words
+}
+
+/// The cell that a result is of, in a few words.
+pub(super) fn cell_words(params: &Params) -> String {
     let mut words = Vec::new();
     if let (Some(task), Some(side)) = (word(params, "task"), number(params, "side")) {
         return format!("{task} of {side} x {side}");
     }
     words.extend(number(params, "size_bytes").map(|size| Bytes(size).to_string()));
-    words.extend(super::pages::place(params));
+    words.extend(page_words(params));
     if let (Some(source), Some(destination)) = (word(params, "source"), word(params, "destination"))
     {
         words.push(format!("{source} to {destination}"));

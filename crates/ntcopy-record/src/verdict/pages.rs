@@ -1,7 +1,7 @@
 //! What clearing and copying pages come to, and the question of 2004: is there any workload that
 //! is faster with normal stores?
 
-use super::bulk::{against_baseline, count, figure, not_measured, place as of_cell, word};
+use super::bulk::{against_baseline, cell_words, count, figure, not_measured, word};
 use crate::record::{Params, Record};
 use crate::stats::{self, THROUGHPUT, Verdict, Versus, versus};
 
@@ -95,27 +95,10 @@ fn losses(cells: &[Judged<'_>]) -> usize {
 /// The cells that are slower, each by its name; none if none is.
 fn slower(cells: &[Judged<'_>]) -> Option<String> {
     let named = |cell: &Judged<'_>| {
-        format!("{} ({} {})", of_cell(cell.params), cell.mode, figure(&cell.versus))
+        format!("{} ({} {})", cell_words(cell.params), cell.mode, figure(&cell.versus))
     };
     let list: Vec<String> = cells.iter().filter(is_slower).map(named).collect();
     (!list.is_empty()).then(|| list.join("; "))
-}
-
-/// What is special about a cell of this experiment, in a few words.
-pub(super) fn place(params: &Params) -> Vec<String> {
-    let mut words = Vec::new();
-    if let (Some(action), Some(read_back)) = (word(params, "action"), word(params, "read_back")) {
-        words.push(match read_back {
-            "none" => action.to_owned(),
-            "some" => format!("{action}, 100 bytes a page read back"),
-            _ => format!("{action}, all read back"),
-        });
-    }
-    if let (Some(user), Some(usage)) = (word(params, "user"), word(params, "use")) {
-        let amount = if usage == "byte" { "one byte a page" } else { "every byte" };
-        words.push(format!("the {user} writes {amount}"));
-    }
-    words
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use ntcopy_record::{Cell, Params, Record};
 
-use super::{number, word};
 use crate::text;
+use crate::versus::{number, word};
 
 /// What the rows of a table have in common.
 pub(super) fn heading(params: &Params) -> Option<String> {

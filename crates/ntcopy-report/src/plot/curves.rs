@@ -7,7 +7,7 @@ use ntcopy_record::{Cell, Record};
 
 use super::chart::{self, Axis, Chart, Line, Point};
 use crate::retention::hot::{self, Hot};
-use crate::versus::word;
+use crate::versus::{number, word};
 use crate::{app, bulk, footprint, http, net, published, text, turns};
 
 /// What is said below a chart that has lines of others.
@@ -169,7 +169,7 @@ fn around(
 }
 
 fn size(cell: &Cell) -> u64 {
-    bulk::number(&cell.params, "size_bytes").unwrap_or(0)
+    number(&cell.params, "size_bytes").unwrap_or(0)
 }
 
 /// Every way against the size.
@@ -199,7 +199,7 @@ fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
 
 /// Others' throughput: fills by one thread, with normal stores and past the cache.
 fn published_rates(record: &Record) -> Option<Built> {
-    let is_alone = |cell: &Cell| bulk::number(&cell.params, "threads").is_none_or(|n| n == 1);
+    let is_alone = |cell: &Cell| number(&cell.params, "threads").is_none_or(|n| n == 1);
     if record.header.experiment != "memset" || !record.cells.iter().any(is_alone) {
         return None;
     }

@@ -8,7 +8,7 @@ use ntcopy_record::stats::retention::copies::{
 use ntcopy_record::{Cell, Record};
 use serde_json::{Value, json};
 
-use crate::{table, text};
+use crate::text;
 
 /// What stands above the columns.
 const HEADER: [&str; COLUMNS] = [
@@ -178,7 +178,7 @@ pub(crate) fn legend(record: &Record) -> String {
 /// For a terminal, as wide as `table` has it, or for a document.
 pub(super) fn print(record: &Record, style: TableStyle, between: &str) -> String {
     let words = |words: &str| match style == presets::NOTHING {
-        true => table::wrapped(words),
+        true => text::wrapped(words),
         false => format!("{words}\n"),
     };
     let mut out = String::new();

@@ -3,9 +3,8 @@
 use ntcopy_record::Record;
 use ntcopy_record::stats::{CellResult, Verdict};
 
-use super::{ascii, wrapped};
 use crate::model::{self, Group};
-use crate::text;
+use crate::text::{self, ascii, wrapped};
 
 /// A letter stands for this much of the ratio.
 const STEP: f64 = 0.05;

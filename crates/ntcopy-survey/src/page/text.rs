@@ -1,7 +1,6 @@
 //! The report for a terminal.
 
-use ntcopy_report::table::{self, ascii_lines, wrapped};
-use ntcopy_report::text;
+use ntcopy_report::text::{self, ascii_lines, wrapped};
 
 use super::{Report, words};
 use crate::analysis::series::{Basis, Series};
@@ -53,7 +52,7 @@ fn unlike(analysis: &Analysis, one: &Unlike) -> String {
 
 /// Words beside a label, both four columns in.
 fn hanging(label: &str, said: &str) -> String {
-    table::hanging(&format!("    {label}"), said, WIDTH)
+    text::hanging(&format!("    {label}"), said, WIDTH)
 }
 
 fn model(report: &Report<'_>, view: &ModelView) -> String {

@@ -5,11 +5,13 @@
 //! architecture enters here: its own folder, its own two tables. Without one, both tables hold the
 //! C library alone.
 
+mod facts;
 mod generic;
 mod tables;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;
 
+pub use self::facts::{Facts, Vendor};
 pub(crate) use self::tables::Piece;
 pub use self::tables::{CopyBackend, FillBackend};
 use crate::path::Method;
@@ -36,5 +38,3 @@ pub fn copy_backend(method: Method) -> Option<&'static CopyBackend> {
 pub fn fill_backend(method: Method) -> Option<&'static FillBackend> {
     FILL_BACKENDS.iter().find(|backend| backend.method == method)
 }
-
-pub(crate) use here::facts;

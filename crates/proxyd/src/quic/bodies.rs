@@ -13,7 +13,6 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use super::context::Context;
-use super::exchange::{Ready, Told};
 use super::message::as_fields;
 use crate::config::{Live, Timeouts};
 use crate::error::{Error, Kind, Source};
@@ -29,6 +28,24 @@ pub(super) const PIECE_BYTES: usize = 64 << 10;
 
 pub(super) type Sending = RequestStream<SendStream<Bytes>, Bytes>;
 pub(super) type Receiving = RequestStream<RecvStream, Bytes>;
+
+/// A request that is ready for a backend.
+pub(super) struct Ready {
+    pub(super) head: Vec<u8>,
+    pub(super) method: Method,
+    pub(super) framing: Framing,
+    pub(super) name: String,
+}
+
+/// What the log says of an exchange.
+#[derive(Default)]
+pub(super) struct Logged {
+    pub(super) status: u16,
+    pub(super) body_bytes: u64,
+    pub(super) backend: String,
+    /// Whether the client has the response's head.
+    pub(super) begun: bool,
+}
 
 /// The status for the client, if it can still be told, and the error.
 pub(super) type Failure = (u16, Error);
@@ -258,13 +275,13 @@ pub(super) async fn pass_response(
     answer: Answer,
     sending: &mut Sending,
     live: &Live,
-    told: &mut Told,
+    logged: &mut Logged,
 ) -> Result<bool, Failure> {
     let mut pace = Pace::new(&live.timeouts);
-    told.status = answer.fields.status().as_u16();
-    told.begun = true;
+    logged.status = answer.fields.status().as_u16();
+    logged.begun = true;
     pace.send(0, sending.send_response(answer.fields)).await?;
-    pass_body(read, input, answer.framing, sending, &mut pace, told).await?;
+    pass_body(read, input, answer.framing, sending, &mut pace, logged).await?;
     pace.send(0, sending.finish()).await?;
     Ok(answer.keep)
 }
@@ -275,7 +292,7 @@ async fn pass_body(
     framing: Framing,
     sending: &mut Sending,
     pace: &mut Pace,
-    told: &mut Told,
+    logged: &mut Logged,
 ) -> Result<(), Failure> {
     let mut left = match framing {
         Framing::None => return Ok(()),
@@ -296,7 +313,7 @@ async fn pass_body(
             Event::End => return Ok(()),
             Event::Size(_) | Event::ChunkEnd => {}
             Event::Data(_) => {
-                told.body_bytes += take as u64;
+                logged.body_bytes += take as u64;
                 if framing != Framing::Chunked {
                     left -= take as u64;
                 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::sync::Semaphore;
 
-use super::upstream::Idle;
+use super::upstream::{Gate, Idle};
 use crate::access::{AccessLog, Line};
 use crate::backend::{Backend, pick};
 use crate::config::Live;
@@ -21,14 +21,6 @@ pub(super) struct Context {
     log: Mutex<AccessLog>,
     turn: AtomicUsize,
     gates: Mutex<Vec<(Arc<Backend>, Arc<Gate>)>>,
-}
-
-/// Connections to one backend.
-pub(super) struct Gate {
-    /// One permit for each that there may be.
-    pub(super) room: Arc<Semaphore>,
-    /// Held by the one who asks a full queue again and again.
-    pub(super) asking: tokio::sync::Mutex<()>,
 }
 
 impl Context {

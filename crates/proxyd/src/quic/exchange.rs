@@ -12,34 +12,17 @@ use h3_quinn::BidiStream;
 use tokio::time::{sleep, timeout};
 
 use super::bodies::{
-    Body, Failure, Sending, failure, pass_request, pass_response, read_answer, upstream,
+    Body, Failure, Logged, Ready, Sending, failure, pass_request, pass_response, read_answer,
+    upstream,
 };
 use super::context::Context;
 use super::message::{as_lines, own};
 use super::upstream::{Upstream, connect};
 use crate::config::{Live, Timeouts};
 use crate::error::{Error, Kind, Source};
-use crate::http::{Facts, Framing, Method, Reader, Scheme, parse_request, write_request};
+use crate::http::{Facts, Reader, Scheme, parse_request, write_request};
 use crate::metrics::add;
 use crate::retry::Attempt;
-
-/// A request that is ready for a backend.
-pub(super) struct Ready {
-    pub(super) head: Vec<u8>,
-    pub(super) method: Method,
-    pub(super) framing: Framing,
-    name: String,
-}
-
-/// What is told of an exchange.
-#[derive(Default)]
-pub(super) struct Told {
-    pub(super) status: u16,
-    pub(super) body_bytes: u64,
-    backend: String,
-    /// Whether the client has the response's head.
-    pub(super) begun: bool,
-}
 
 /// Serves a request, whatever comes of it.
 pub(super) async fn serve(
@@ -53,22 +36,22 @@ pub(super) async fn serve(
     let mut receiving = Body::new(receiving);
     add(&context.counters.requests, 1);
     let (live, _) = context.shared.live();
-    let mut told = Told::default();
+    let mut logged = Logged::default();
     let name = format!("{} {}", request.method(), request.uri().path());
     let is_head = request.method() == http::Method::HEAD;
     let result = match prepare(&request, &mut receiving, client, &live).await {
         Ok(ready) => {
-            exchange(ready, &mut sending, &mut receiving, &live, &context, &mut told).await
+            exchange(ready, &mut sending, &mut receiving, &live, &context, &mut logged).await
         }
         Err(error) => Err(error),
     };
     let error = result.err();
     if let Some((status, error)) = &error {
-        if told.begun {
+        if logged.begun {
             add(&context.counters.exchanges_aborted, 1);
             sending.stop_stream(Code::H3_INTERNAL_ERROR);
         } else {
-            told.status = *status;
+            logged.status = *status;
             let text = (!is_head).then(|| format!("{error}\n"));
             let within = Timeouts::of(live.timeouts.body_idle_ms);
             if timeout(within, answer(&mut sending, *status, &live.quic.allow(), text))
@@ -81,16 +64,16 @@ pub(super) async fn serve(
     }
     drop(receiving);
     let took = started.elapsed();
-    context.counters.answered(told.status, took);
-    add(&context.counters.response_body_bytes, told.body_bytes);
-    add(&context.counters.copied_bytes, told.body_bytes);
+    context.counters.answered(logged.status, took);
+    add(&context.counters.response_body_bytes, logged.body_bytes);
+    add(&context.counters.copied_bytes, logged.body_bytes);
     context.log(&crate::access::Line {
         client: Some(client),
         request: &name,
-        status: told.status,
-        body_bytes: told.body_bytes,
+        status: logged.status,
+        body_bytes: logged.body_bytes,
         took,
-        backend: &told.backend,
+        backend: &logged.backend,
         spliced: false,
         error: error.as_ref().map(|(_, error)| error),
     });
@@ -145,7 +128,7 @@ async fn exchange(
     receiving: &mut Body,
     live: &Live,
     context: &Context,
-    told: &mut Told,
+    logged: &mut Logged,
 ) -> Result<(), Failure> {
     tracing::debug!(request = ready.name, "HTTP/3");
     let mut tried = None;
@@ -162,7 +145,7 @@ async fn exchange(
                 connect(&backend, &gate, &context.idle, within).await
             }
         };
-        told.backend = backend.address.to_string();
+        logged.backend = backend.address.to_string();
         let failed = match connected {
             Err(error) => error,
             Ok(to) => {
@@ -175,7 +158,7 @@ async fn exchange(
                     },
                     1,
                 );
-                match on_connection(to, &ready, sending, receiving, live, context, told).await {
+                match on_connection(to, &ready, sending, receiving, live, context, logged).await {
                     Ok(()) => {
                         backend.answered();
                         return Ok(());
@@ -250,7 +233,7 @@ async fn on_connection(
     receiving: &mut Body,
     live: &Live,
     context: &Context,
-    told: &mut Told,
+    logged: &mut Logged,
 ) -> Result<(), Failure> {
     let Upstream { stream, mut input, backend, reused, permit, .. } = to;
     let (mut read, mut write) = tokio::io::split(stream);
@@ -263,7 +246,7 @@ async fn on_connection(
         let head = read_answer(&mut read, &mut input, &mut interims, ready.method, live);
         match beside(request.as_mut(), &mut sent, Some(within), head).await {
             Ok(answer) => {
-                let response = pass_response(&mut read, &mut input, answer, sending, live, told);
+                let response = pass_response(&mut read, &mut input, answer, sending, live, logged);
                 beside(request, &mut sent, None, response).await
             }
             Err(error) => Err(error),
@@ -281,7 +264,7 @@ async fn on_connection(
             let attempt = Attempt {
                 consumed: receiving.consumed(),
                 sent: wrote,
-                heard: !input.is_empty() || interims > 0 || told.begun,
+                heard: !input.is_empty() || interims > 0 || logged.begun,
                 reused,
                 safe: ready.method.is_safe(),
             };

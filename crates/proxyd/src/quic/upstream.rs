@@ -8,10 +8,9 @@ use bytes::BytesMut;
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::context::Gate;
 use crate::backend::Backend;
 use crate::error::{Error, Kind, Source};
 use crate::net::{Address, is_silent};
@@ -33,6 +32,14 @@ pub(super) struct Upstream {
     /// Its place among the connections to its backend.
     pub(super) permit: OwnedSemaphorePermit,
     idle_since: Instant,
+}
+
+/// Connections to one backend.
+pub(super) struct Gate {
+    /// One permit for each that there may be.
+    pub(super) room: Arc<Semaphore>,
+    /// Held by the one who asks a full queue again and again.
+    pub(super) asking: tokio::sync::Mutex<()>,
 }
 
 /// Idle connections, bounded in number.

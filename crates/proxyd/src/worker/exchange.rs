@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::flow::{Coding, Flow};
-use super::session::{Phase, coding};
 use super::upstreams::Upstream;
 use crate::backend::Backend;
 use crate::config::Timeouts;
@@ -119,8 +118,9 @@ impl Exchange {
         self.keep_client
     }
 
-    pub(super) fn deadline(&self, phase: Phase, since: Instant, timeouts: &Timeouts) -> Instant {
-        if phase == Phase::Connect {
+    /// When it has taken too long; `connecting` is since when, if that is what it does.
+    pub(super) fn deadline(&self, connecting: Option<Instant>, timeouts: &Timeouts) -> Instant {
+        if let Some(since) = connecting {
             return since + Duration::from_millis(timeouts.connect_ms);
         }
         match self.sent_at {
@@ -137,7 +137,7 @@ impl Exchange {
         debug_assert_eq!(self.request.consumed, 0, "a request is not begun again in its middle");
         self.request = Flow::new();
         self.request.out.push(&self.head);
-        self.request.start(self.framing, coding(self.framing), may_splice, body_limit);
+        self.request.start(self.framing, Coding::of_request(self.framing), may_splice, body_limit);
         self.scanner = Scanner::default();
         self.interims = 0;
         self.sent_at = None;

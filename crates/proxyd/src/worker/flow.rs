@@ -12,8 +12,9 @@
 use rustix::io::Errno;
 
 use crate::buffer::Buffer;
+use crate::conn::Conn;
 use crate::http::{ChunkError, Chunks, Event, Framing};
-use crate::net::{Conn, Io};
+use crate::net::Io;
 use crate::pipe::{Pipe, Pool};
 use crate::splice::Moved;
 
@@ -33,6 +34,16 @@ pub(super) enum Coding {
     Plain,
     /// In the chunks in which it came, without their extensions and trailers.
     Chunked,
+}
+
+impl Coding {
+    /// How the body of a request is written to the backend.
+    pub(super) fn of_request(framing: Framing) -> Coding {
+        match framing {
+            Framing::Chunked => Coding::Chunked,
+            Framing::None | Framing::Length(_) | Framing::UntilClose => Coding::Plain,
+        }
+    }
 }
 
 /// What is left to read.

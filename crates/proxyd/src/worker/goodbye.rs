@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::session::{Phase, Session, Step};
-use crate::net::{Finish, Io};
+use crate::conn::Finish;
+use crate::net::Io;
 
 /// What a client may still send after its last answer, so that the close doesn't become a reset
 /// that takes the answer with it.

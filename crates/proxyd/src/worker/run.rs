@@ -20,9 +20,10 @@ use super::timers::Timers;
 use super::upstreams::Upstreams;
 use super::{EVENTS, GENERATIONS, Key, Token};
 use crate::access::AccessLog;
+use crate::conn::{Conn, Layer};
 use crate::http::Scheme;
 use crate::metrics::{Counters, add, set};
-use crate::net::{Address, BACKLOG, Conn, Layer, Listener, origin};
+use crate::net::{Address, BACKLOG, Listener, origin};
 use crate::pipe::Pool;
 use crate::tls::Session as Tls;
 

@@ -12,12 +12,13 @@ use super::exchange::{Exchange, Waits};
 use crate::backend::Backend;
 use crate::buffer::Buffer;
 use crate::config::Timeouts;
+use crate::conn::Conn;
 use crate::error::{Error, Kind, Source};
 use crate::http::{
-    Facts, Framing, Reader, Refusal, Scanner, Scheme, parse_request, write_reply, write_request,
+    Facts, Reader, Refusal, Scanner, Scheme, parse_request, write_reply, write_request,
 };
 use crate::metrics::add;
-use crate::net::{Conn, Io};
+use crate::net::Io;
 
 /// Bytes that a session may move before it is another's turn.
 const BUDGET_BYTES: u64 = 4 << 20;
@@ -333,7 +334,8 @@ impl Session {
             }
             Phase::Connect | Phase::Exchange => {
                 if let Some(exchange) = &self.exchange {
-                    return exchange.deadline(self.phase, self.since, timeouts);
+                    let connecting = (self.phase == Phase::Connect).then_some(self.since);
+                    return exchange.deadline(connecting, timeouts);
                 }
                 timeouts.connect_ms
             }
@@ -420,13 +422,5 @@ impl Session {
     /// Whether nothing of a request is there.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle | Phase::Handshake)
-    }
-}
-
-/// How the body of a request is written to the backend.
-pub(super) fn coding(framing: Framing) -> super::flow::Coding {
-    match framing {
-        Framing::Chunked => super::flow::Coding::Chunked,
-        Framing::None | Framing::Length(_) | Framing::UntilClose => super::flow::Coding::Plain,
     }
 }

@@ -15,8 +15,9 @@ use super::gates::Gates;
 use super::{EVENTS, GENERATIONS, Key, Token};
 use crate::backend::Backend;
 use crate::buffer::Buffer;
+use crate::conn::{Conn, Layer};
 use crate::metrics::{Counters, add, set};
-use crate::net::{Address, Conn, Layer};
+use crate::net::Address;
 
 /// A connection to a backend.
 #[derive(Debug)]

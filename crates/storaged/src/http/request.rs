@@ -3,7 +3,7 @@
 use httparse::{Header, Status};
 
 use super::body::Framing;
-use crate::condition::{Conditions, Tags};
+use crate::store::condition::{Conditions, Tags};
 
 /// Longest head, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 << 10;

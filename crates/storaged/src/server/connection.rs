@@ -1,27 +1,30 @@
 //! One connection: what it is in the middle of, and what moves it on.
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rustix::fd::OwnedFd;
+use ntcopy::socket::Support;
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use super::log::Lines;
 use super::metrics::Counters;
-use super::respond;
-use super::sending::Sending;
+use super::respond::{self, Answer};
 use super::shared::Shared;
 use super::slab::Id;
 use super::upload::{BodyError, Incoming};
 use crate::config::Tunables;
 use crate::http::{Clock, HEAD_BYTES_MAX, Method, Parsed, Reader, Refusal, parse};
-use crate::send::{Sender, Set};
+use crate::send::{Choice, Facts, Mode, Outgoing, Progress, Reason, Sender, Set, choose};
 
 /// Bytes that one connection moves before the others get their turn.
 const TURN_BYTES: u64 = 8 << 20;
 /// Bytes that must move for a time-out to begin anew: one byte at a time is no progress.
 const PROGRESS_BYTES: u64 = 16 << 10;
+/// How long a client may take to see that its connection has ended.
+const LINGER: Duration = Duration::from_secs(2);
+
 /// What a worker lends to a connection.
 pub struct Context<'a> {
     /// What all workers share.
@@ -82,6 +85,36 @@ pub(super) struct InFlight {
     pub(super) keep_alive: bool,
     pub(super) expects_continue: bool,
     pub(super) started: Instant,
+}
+
+/// A response on its way out, and what is counted of it.
+pub(super) struct Sending {
+    outgoing: Outgoing,
+    status: u16,
+    keep_alive: bool,
+    /// Of a body that is not in the head.
+    way: Option<(Mode, Reason)>,
+    in_head: u64,
+    body_bytes: u64,
+    /// Since when it has had decoded content in memory.
+    decoded_since: Option<Instant>,
+    /// Bytes that the peer had taken out of the socket when that was last looked at.
+    taken: u64,
+}
+
+impl Sending {
+    /// Whether the peer has taken so many bytes since this was last asked, though the socket had no
+    /// room for more: it says so only once a good part of it is free.
+    fn drips(&mut self, socket: &OwnedFd, least: u64) -> bool {
+        let sent = self.body_bytes - self.outgoing.left();
+        let taken = sent.saturating_sub(unread(socket));
+        let before = std::mem::replace(&mut self.taken, taken);
+        taken >= before + least
+    }
+
+    fn decoded_since(&self) -> Option<Instant> {
+        self.decoded_since
+    }
 }
 
 /// One connection.
@@ -315,6 +348,110 @@ impl Connection {
         }
     }
 
+    /// Sends an answer.
+    pub(super) fn answer(&mut self, answer: Answer, ctx: &mut Context<'_>) {
+        let reader = self.in_flight.as_ref().map_or(Reader::Unknown, |request| request.reader);
+        let facts = Facts {
+            bytes: answer.body.left(),
+            source: answer.body.source(),
+            reader: if reader == Reader::Unknown { ctx.tunables.reader } else { reader },
+            hints: ctx.shared.hints != Support::None,
+        };
+        let body_bytes = facts.bytes;
+        let Choice { mode, reason } = match body_bytes {
+            0 => Choice { mode: Mode::Copy, reason: Reason::Small },
+            _ => choose(ctx.tunables.mode, &facts),
+        };
+        let decoded_since = answer.body.is_memory().then_some(ctx.now);
+        let mut outgoing = Outgoing::new(answer.head, answer.body, mode);
+        let mut way = None;
+        if body_bytes > 0 {
+            way = Some((outgoing.prepare(self.socket.as_fd(), &mut self.set, ctx.sender), reason));
+            ctx.counters.chose(reason);
+        }
+        self.phase = Phase::Send(Box::new(Sending {
+            outgoing,
+            status: answer.status,
+            keep_alive: answer.keep_alive,
+            way,
+            in_head: answer.in_head as u64,
+            body_bytes,
+            decoded_since,
+            taken: 0,
+        }));
+        self.deadline = Some(ctx.now + ctx.tunables.send_timeout);
+        self.moved = 0;
+    }
+
+    /// Sends the next piece.
+    fn send(&mut self, ctx: &mut Context<'_>) -> Result<u64, Stop> {
+        let Phase::Send(sending) = &mut self.phase else { return Ok(0) };
+        if !self.writable {
+            return Err(Stop::Wait);
+        }
+        match sending.outgoing.advance(self.socket.as_fd(), ctx.sender) {
+            Ok(Progress::Some(bytes)) => Ok(bytes as u64),
+            Ok(Progress::Blocked) => {
+                self.writable = false;
+                Err(Stop::Wait)
+            }
+            Ok(Progress::Done) => {
+                self.sent(ctx);
+                Ok(0)
+            }
+            Err(errno) => {
+                if !matches!(errno, Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) {
+                    let path = self.in_flight.as_ref().map_or("", |request| &request.path);
+                    tracing::error!(path, %errno, "a response was cut off");
+                }
+                Err(Stop::Close)
+            }
+        }
+    }
+
+    fn sent(&mut self, ctx: &mut Context<'_>) {
+        let Phase::Send(mut sending) = std::mem::replace(&mut self.phase, Phase::Head) else {
+            return;
+        };
+        sending.outgoing.recycle(ctx.sender);
+        self.account(&sending, ctx, false);
+        if sending.keep_alive {
+            let idle = self.input.is_empty();
+            let patience = if idle { ctx.tunables.idle_timeout } else { ctx.tunables.head_timeout };
+            self.deadline = Some(ctx.now + patience);
+        } else {
+            let _ = shutdown(&self.socket, Shutdown::Write);
+            self.phase = Phase::Linger;
+            self.deadline = Some(ctx.now + LINGER);
+        }
+    }
+
+    /// Counts and logs what was answered.
+    fn account(&mut self, sending: &Sending, ctx: &mut Context<'_>, aborted: bool) {
+        let request = self.in_flight.take().unwrap_or_else(|| InFlight::unknown(ctx.now));
+        let took = request.started.elapsed();
+        ctx.counters.answered(sending.status, took);
+        let sent = sending.body_bytes - sending.outgoing.left();
+        if let Some((mode, _)) = sending.way {
+            ctx.counters.sent(mode, sent);
+        }
+        if let Some(log) = &ctx.shared.access_log {
+            let line = serde_json::json!({
+                "date": ctx.clock.date(),
+                "peer": self.peer.map(|peer| peer.to_string()),
+                "method": request.method.map(Method::name),
+                "path": request.path,
+                "status": sending.status,
+                "body_bytes": sent + sending.in_head,
+                "us": took.as_micros() as u64,
+                "mode": sending.way.map(|(mode, _)| mode.name()),
+                "reason": sending.way.map(|(_, reason)| reason.name()),
+                "aborted": aborted,
+            });
+            ctx.lines.push(&line, log);
+        }
+    }
+
     /// Answers with an error after which the connection ends: where the request ends is not
     /// known, or not waited for.
     pub(super) fn refuse(&mut self, status: u16, why: &str, ctx: &mut Context<'_>) {
@@ -398,4 +535,12 @@ impl InFlight {
 pub(super) enum Stop {
     Wait,
     Close,
+}
+
+/// Bytes that were sent and that the peer has not read or acknowledged, as the kernel counts them.
+fn unread(socket: &OwnedFd) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ, which is TIOCOUTQ, writes one int to the pointer; the descriptor is open.
+    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    u64::try_from(bytes).ok().filter(|_| asked == 0).unwrap_or(0)
 }

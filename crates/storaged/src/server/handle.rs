@@ -8,10 +8,10 @@ use super::plan::{Plan, plan};
 use super::respond;
 use super::shared::{Outcome, Work};
 use super::upload::Incoming;
-use crate::condition::etag;
 use crate::http::{Framing, Method, Request, response::http_date};
 use crate::key::{Key, percent_decode};
 use crate::region::Region;
+use crate::store::condition::etag;
 use crate::store::{ErrorKind, Object, Query, Store, StoreError, Verify};
 
 /// Most objects of one page of a list.

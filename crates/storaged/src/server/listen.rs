@@ -4,63 +4,15 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::{fmt, fs, io};
+use std::{fs, io};
 
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
-use serde::Deserialize;
+
+use crate::address::Address;
 
 /// Connections that wait to be accepted.
 pub(super) const BACKLOG: i32 = 1024;
-
-/// An address to listen on.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub enum Address {
-    /// A socket in the file system.
-    Unix(PathBuf),
-    /// A TCP port; 0: any that is free.
-    Tcp(SocketAddr),
-}
-
-/// A text that is no address.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no address: expected unix:/PATH or tcp:ADDRESS:PORT")]
-pub struct BadAddress(String);
-
-impl FromStr for Address {
-    type Err = BadAddress;
-
-    /// `unix:/PATH`, `tcp:ADDRESS:PORT`, or `ADDRESS:PORT`.
-    fn from_str(text: &str) -> Result<Address, BadAddress> {
-        match text.strip_prefix("unix:") {
-            Some(path) if path.starts_with('/') => Ok(Address::Unix(path.into())),
-            Some(_) => Err(BadAddress(text.to_owned())),
-            None => {
-                let address = text.strip_prefix("tcp:").unwrap_or(text);
-                address.parse().map(Address::Tcp).map_err(|_| BadAddress(text.to_owned()))
-            }
-        }
-    }
-}
-
-impl TryFrom<String> for Address {
-    type Error = BadAddress;
-
-    fn try_from(text: String) -> Result<Address, BadAddress> {
-        text.parse()
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Unix(path) => write!(f, "unix:{}", path.display()),
-            Address::Tcp(address) => write!(f, "tcp:{address}"),
-        }
-    }
-}
 
 /// Why it can't be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -204,17 +156,6 @@ fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses() {
-        for text in ["unix:/run/a b", "tcp:127.0.0.1:80", "tcp:[::1]:0"] {
-            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
-        }
-        assert_eq!("127.0.0.1:9".parse::<Address>().unwrap().to_string(), "tcp:127.0.0.1:9");
-        for bad in ["", "unix:", "unix:a", "tcp:host:80", "tcp:127.0.0.1", "udp:127.0.0.1:1"] {
-            assert!(bad.parse::<Address>().is_err(), "{bad:?}");
-        }
-    }
 
     #[test]
     fn a_dead_socket_is_replaced_a_live_one_and_a_file_are_not() {

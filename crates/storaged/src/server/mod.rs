@@ -20,12 +20,11 @@ mod metrics;
 mod plan;
 mod respond;
 mod run;
-mod sending;
 mod shared;
 mod slab;
 mod upload;
 mod worker;
 
-pub use self::listen::{Address, BadAddress, ListenError};
+pub use self::listen::ListenError;
 pub use self::plan::{Plan, plan};
 pub use self::run::{ServeError, serve};

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::condition::etag;
 use crate::http::{Method, Part, Request, part};
+use crate::store::condition::etag;
 use crate::store::format::{Coding, Meta};
 
 /// An answer, before anything of the object was read.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::plan::Plan;
-use crate::condition::etag;
 use crate::http::{Clock, Head, Method, error_body, response::http_date};
 use crate::region::Region;
 use crate::send::Body;
+use crate::store::condition::etag;
 use crate::store::format::{Coding, Meta};
 use crate::store::{ErrorKind, Object, StoreError, Stored};
 

@@ -13,9 +13,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::accept::Door;
-use super::listen::{Address, ListenError, Listening, listen};
+use super::listen::{ListenError, Listening, listen};
 use super::shared::Shared;
 use super::worker::Worker;
+use crate::address::Address;
 use crate::config::{Config, ConfigError, Tunables};
 use crate::send::ModeSetting;
 use crate::store::{OpenError, Store};

@@ -1,7 +1,7 @@
 //! A PUT's body on its way to the store.
 
-use crate::condition::Conditions;
 use crate::http::{BadChunk, Framing};
+use crate::store::condition::Conditions;
 use crate::store::{StoreError, Upload};
 
 /// A body that is coming in.

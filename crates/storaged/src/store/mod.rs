@@ -13,6 +13,7 @@
 
 mod blocks;
 mod cache;
+pub mod condition;
 mod error;
 mod folders;
 pub mod format;
@@ -36,11 +37,11 @@ pub use self::list::{Page, Query};
 pub use self::object::{FileVersion, Object, Verify};
 pub use self::open::OpenError;
 pub use self::upload::{Stored, Upload};
-use crate::condition::{Conditions, Current};
 use crate::fault::{Step, point};
 use crate::key::Key;
 
 use self::cache::Cache;
+use self::condition::{Conditions, Current};
 use self::folders::Folders;
 
 /// Locks that PUTs and DELETEs of a key take while they look at what is there and change it.

@@ -13,9 +13,9 @@ use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
 
 use super::Store;
 use super::blocks::Blocks;
+use super::condition::{Conditions, Current};
 use super::error::{ErrorKind, StoreError};
 use super::format::{self, Coding, Hash, Meta};
-use crate::condition::{Conditions, Current};
 use crate::fault::{Step, point};
 use crate::key::Key;
 

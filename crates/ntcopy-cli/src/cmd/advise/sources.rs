@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use ntcopy_bench::sample;
 use ntcopy_record::advice::{self, Source};
-use ntcopy_record::{FILE_NAME, Machine, Record};
+use ntcopy_record::{Machine, Record};
 
-/// How deep below a folder records are looked for: a date, an experiment, and one to spare.
-pub const DEPTH: usize = 3;
+use crate::cmd::records;
 
 /// A record, or why it could not be read.
 pub struct Found {
@@ -31,7 +30,7 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         // The place of a record lies in the store.
         let store = store.parent().map(Path::to_owned).unwrap_or_default();
         if store.is_dir() {
-            find(&store, DEPTH, &mut folders)
+            records::find(&store, &mut folders)
                 .with_context(|| format!("cannot read {}", store.display()))?;
         }
     }
@@ -41,7 +40,7 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         if place.is_file() {
             folders.push(place.clone());
         } else {
-            find(place, DEPTH, &mut folders).with_context(said)?;
+            records::find(place, &mut folders).with_context(said)?;
         }
     }
     let mut seen = BTreeSet::new();
@@ -51,27 +50,6 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         place,
     };
     Ok(folders.into_iter().map(one).collect())
-}
-
-/// The directories of records at or below a folder, in the order of their names.
-pub fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if folder.join(FILE_NAME).exists() {
-        found.push(folder.to_owned());
-        return Ok(());
-    }
-    if depth == 0 {
-        return Ok(());
-    }
-    let mut below: Vec<PathBuf> = fs::read_dir(folder)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
-        .collect();
-    below.sort();
-    for path in below {
-        // What may not be looked into holds no records of this user.
-        let _ = find(&path, depth - 1, found);
-    }
-    Ok(())
 }
 
 /// The machine of the newest record with this signature.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::change::{Change, Register};
 use super::msr::IIO_LLC_WAYS;
 use super::ports::{PERFCTRLSTS_0, Port, Switch};
+use super::register::{Change, Register};
 use super::survey::Survey;
 use super::ways;
 

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;
-use super::change::{Change, Register};
+use super::register::{Change, Register};
 use super::root::Root;
 use super::survey::Survey;
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::change::{Change, Register};
 use super::cpu::{Cpu, Maker};
 use super::ports::{Port, Switch};
+use super::register::{Change, Register};
 use super::survey::Survey;
 use super::ways;
 

@@ -14,7 +14,7 @@ use ntcopy_survey::summary::MachineId;
 use serde_json::json;
 
 use super::StoreArg;
-use crate::cmd::{advise, report};
+use crate::cmd::{records, report};
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             frames(&bytes, "standard input", &mut store, &mut tally)?;
         } else if place.is_dir() {
             let mut found = Vec::new();
-            advise::find_records(place, &mut found)
+            records::find(place, &mut found)
                 .with_context(|| format!("cannot read {}", place.display()))?;
             if found.is_empty() {
                 tally.failed.push(format!("{}: no records in it", place.display()));

@@ -10,8 +10,8 @@ use ntcopy_record::{Cell, Record};
 use super::{Built, fitted, groups, ours, panel, theirs};
 use crate::plot::chart::{Axis, Line, Point, rarity};
 use crate::plot::slot;
-use crate::versus::word;
-use crate::{app, bulk, http, net, published, text};
+use crate::versus::{number, word};
+use crate::{app, http, net, published, text};
 
 /// The percentiles of an HTTP client's waits.
 const HTTP: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
@@ -65,7 +65,7 @@ fn by_connections(
 ) -> Option<Built> {
     let mut lines: Vec<Line> = Vec::new();
     for cell in cells {
-        let at = bulk::number(&cell.params, "connections")?;
+        let at = number(&cell.params, "connections")?;
         for (index, (mode, rate, cpu)) in done(record, cell).into_iter().enumerate() {
             let value = if what == "CPU" { cpu } else { Some(rate) };
             let Some(value) = value else { continue };

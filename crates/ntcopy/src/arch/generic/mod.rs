@@ -24,8 +24,8 @@ pub(super) const FILL_BACKENDS: &[FillBackend] = &[LIBC_FILL];
 
 /// What is known of a CPU of which nothing is known.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn facts() -> crate::policy::Facts {
-    crate::policy::Facts::UNKNOWN
+pub(crate) fn facts() -> super::Facts {
+    super::Facts::UNKNOWN
 }
 
 /// `memmove`: the two sides may overlap.

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use raw_cpuid::{CpuIdReader, CpuIdReaderNative, CpuIdResult};
 
-use crate::policy::{Facts, Vendor};
+use crate::arch::{Facts, Vendor};
 
 /// Where CPUID announces a feature.
 struct Bit {

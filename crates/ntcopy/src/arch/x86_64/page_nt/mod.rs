@@ -9,7 +9,7 @@ mod tests;
 
 use std::sync::LazyLock;
 
-use crate::cpu::Cpu;
+use super::cpuid::Features;
 
 /// Bytes of a page, on every x86-64.
 pub const PAGE_BYTES: usize = 4096;
@@ -70,7 +70,7 @@ static ALL: [PageNt; 3] = [
 ];
 
 static AVAILABLE: LazyLock<Vec<&'static PageNt>> = LazyLock::new(|| {
-    let cpu = Cpu::detect();
+    let cpu = Features::detect();
     ALL.iter().filter(|kind| cpu.has(kind.feature)).collect()
 });
 

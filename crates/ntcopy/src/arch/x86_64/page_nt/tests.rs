@@ -32,7 +32,7 @@ fn guarded(pages: usize, seed: usize) -> Vec<Page> {
 fn every_cpu_has_movnti_and_the_rest_follows_cpuid() {
     let names: Vec<_> = available().iter().map(|kind| kind.name()).collect();
     assert_eq!(names.first(), Some(&"movnti"));
-    let cpu = Cpu::detect();
+    let cpu = crate::cpu::Cpu::detect();
     for name in ["movdir64b", "clzero"] {
         assert_eq!(names.contains(&name), cpu.has(name), "{name}");
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::store::format::Hash;
+use super::format::Hash;
 
 /// Suffix of the tag of an object's compressed form: another sequence of bytes needs another tag.
 const ZSTD_SUFFIX: &str = "-zstd";

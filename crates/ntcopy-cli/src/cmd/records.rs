@@ -1,0 +1,50 @@
+//! Records that a command line names, by themselves or in folders.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use ntcopy_record::{FILE_NAME, Record};
+
+/// How deep below a folder records are looked for: a date, an experiment, and one to spare.
+const DEPTH: usize = 3;
+
+/// The directories of records at or below a folder, in the order of their names.
+pub fn find(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    find_below(folder, DEPTH, found)
+}
+
+fn find_below(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if folder.join(FILE_NAME).exists() {
+        found.push(folder.to_owned());
+        return Ok(());
+    }
+    if depth == 0 {
+        return Ok(());
+    }
+    let mut below: Vec<PathBuf> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir())
+        .collect();
+    below.sort();
+    for path in below {
+        // What may not be looked into holds no records of this user.
+        let _ = find_below(&path, depth - 1, found);
+    }
+    Ok(())
+}
+
+/// The records at or below a place; at least one. One that cannot be read is an error: half of a
+/// side would be another comparison than the one that was asked for.
+pub fn read(place: &Path) -> anyhow::Result<Vec<Record>> {
+    let mut folders = Vec::new();
+    if place.is_dir() {
+        find(place, &mut folders).with_context(|| format!("cannot read {}", place.display()))?;
+    } else {
+        folders.push(place.to_owned());
+    }
+    if folders.is_empty() {
+        bail!("{} has no records in it: a record is a folder with a record.jsonl", place.display());
+    }
+    Ok(folders.iter().map(Record::read).collect::<Result<Vec<Record>, _>>()?)
+}
