@@ -19,7 +19,7 @@ pub fn is_active() -> bool {
     min_bytes() != NEVER
 }
 
-/// From now on, sends of so many bytes are hinted.
+/// From now on, sends of at least this number of bytes are hinted.
 pub fn activate(min_bytes: usize) {
     MIN_BYTES.store(min_bytes.clamp(1, NEVER - 1), Relaxed);
 }

@@ -39,7 +39,7 @@ const LINE_BYTES: usize = 64;
 /// What `/proc/self/status` says of filters, read piece by piece: its list of groups has no limit.
 struct Status {
     line: [u8; LINE_BYTES],
-    /// Of the line so far; above [`LINE_BYTES`], it is none that matters.
+    /// Bytes of the line so far; above [`LINE_BYTES`], it is none that matters.
     size: usize,
     /// A kernel that was built without filters says nothing of them.
     is_free: bool,

@@ -55,7 +55,7 @@ fn read<T: Copy>(at: *const T) -> Option<T> {
     Some(unsafe { at.read_unaligned() })
 }
 
-/// Whether one of these slices is of so many bytes, or more: each is copied by itself, so that many
+/// Whether one of these slices has `bytes` or more: each is copied by itself, so that many
 /// small ones are no large send.
 ///
 /// Not where the kernel would not look at them: none, too many, or out of reach.
@@ -74,14 +74,14 @@ pub fn vector_reaches(vector: *const iovec, count: usize, min_bytes: usize) -> b
     })
 }
 
-/// Whether a message has a slice of so many bytes, or more.
+/// Whether a message has a slice of at least the bytes that are hinted.
 #[inline(never)]
 pub fn message_reaches(message: *const msghdr, min_bytes: usize) -> bool {
     read(message)
         .is_some_and(|message| vector_reaches(message.msg_iov, message.msg_iovlen, min_bytes))
 }
 
-/// Whether one of these messages has a slice of so many bytes, or more.
+/// Whether one of these messages has a slice of at least the bytes that are hinted.
 #[inline(never)]
 pub fn any_message_reaches(messages: *const mmsghdr, count: c_uint, min_bytes: usize) -> bool {
     let count = (count as usize).min(MOST);

@@ -56,7 +56,7 @@ pub unsafe extern "C-unwind" fn getsockopt(
     if result == 0 && is_shared(level, name) && setter(fd) == Some(Setter::Library) {
         // The default, which is all zeros.
         const { assert!(uapi::SOCK_NONE == 0) };
-        // SAFETY: the kernel has just written the size, and so many bytes to the value.
+        // SAFETY: the kernel has just written the size, and as many bytes to the value.
         unsafe { value.cast::<u8>().write_bytes(0, size.read_unaligned() as usize) };
     }
     result

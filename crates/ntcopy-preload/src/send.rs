@@ -22,7 +22,7 @@ const HINT: c_int = uapi::MSG_NTCOPY as c_int;
 /// Sends that are not copied, or not of what the buffer says: the hint has no meaning there.
 const OUT_OF_LINE: c_int = libc::MSG_ZEROCOPY | libc::MSG_OOB;
 
-/// Whether a send of so many bytes on this descriptor gets the hint.
+/// Whether a large send on this descriptor gets the hint.
 #[inline]
 fn is_hinted(fd: c_int, flags: c_int) -> bool {
     flags & (OUT_OF_LINE | HINT) == 0 && sockets::kind(fd) != Kind::Other

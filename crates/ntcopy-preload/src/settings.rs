@@ -52,7 +52,7 @@ pub struct Settings {
     pub min_bytes: usize,
     pub families: Families,
     pub mode: Mode,
-    /// So many filters of system calls allow what this library does.
+    /// The number of filters of system calls that allow what this library does.
     pub allowing_filters: usize,
     pub assume_kernel: bool,
 }

@@ -250,7 +250,7 @@ pub fn object(all: &[Advice], target: &Target, sources: &[Source]) -> Json {
     })
 }
 
-/// Words in lines that begin so many columns in.
+/// Words in lines that begin `indent` columns in.
 fn wrapped(words: &str, indent: usize) -> String {
     hanging(&" ".repeat(indent), words, WIDTH)
 }

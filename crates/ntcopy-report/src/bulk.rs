@@ -130,8 +130,8 @@ fn way(record: &Record, cell: &Cell, mode: &str, events: &[String]) -> Option<Ve
     Some(row)
 }
 
-/// As [`text::ratio`], and small ones to a third digit: a walk against the grain may be a hundred
-/// times slower.
+/// The same as [`text::ratio`], and small ones to a third digit: a walk against the grain may be a
+/// hundred times slower.
 fn fine_ratio(ratio: f64) -> String {
     if ratio < 0.1 { format!("{ratio:.3}x") } else { text::ratio(ratio) }
 }

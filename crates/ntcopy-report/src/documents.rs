@@ -89,7 +89,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
 ///
 /// # Errors
 ///
-/// As [`all`].
+/// The same as [`all`].
 pub fn stale(root: &Path) -> Result<Vec<PathBuf>, Error> {
     let files = all(root)?;
     let mut stale: Vec<PathBuf> = files

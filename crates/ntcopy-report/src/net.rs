@@ -16,7 +16,7 @@ pub(crate) fn is_of_net(record: &Record) -> bool {
     matches!(record.header.experiment.as_str(), "net" | "pingpong")
 }
 
-/// Of the processes, CPU microseconds for a transaction; `less CPU` is that of both.
+/// CPU microseconds of the processes for a transaction; `less CPU` is that of both.
 const THROUGH: [&str; 9] = [
     "connections",
     "mode",

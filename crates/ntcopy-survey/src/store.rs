@@ -100,7 +100,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`Store::open`], and when there is no such file.
+    /// The same as [`Store::open`], and when there is no such file.
     pub fn open_existing(place: &Place) -> Result<Store, StoreError> {
         if let Place::Sqlite(file) = place
             && !file.exists()
@@ -181,7 +181,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`Store::raw`], and when the bytes are no record that this program can read.
+    /// The same as [`Store::raw`], and when the bytes are no record that this program can read.
     pub fn record(&mut self, id: &RecordId) -> Result<Option<ntcopy_record::Record>, StoreError> {
         let Some(bytes) = self.raw(id)? else { return Ok(None) };
         let name = PathBuf::from(format!("{} in {}", id, self.name()));

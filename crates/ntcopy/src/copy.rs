@@ -82,7 +82,7 @@ pub unsafe fn copy_unfenced(
 ///
 /// # Safety
 ///
-/// As [`copy_unfenced`].
+/// The same as [`copy_unfenced`].
 #[inline]
 pub(crate) unsafe fn copy_part_unfenced(
     destination: *mut u8,
@@ -104,7 +104,7 @@ pub(crate) unsafe fn copy_part_unfenced(
 
 /// # Safety
 ///
-/// As [`copy_unfenced`], and the sides don't overlap.
+/// The same as [`copy_unfenced`], and the sides don't overlap.
 #[inline]
 unsafe fn copy_apart(
     to: *mut u8,
@@ -124,7 +124,7 @@ unsafe fn copy_apart(
 
 /// # Safety
 ///
-/// As [`copy_unfenced`], and the sides don't overlap.
+/// The same as [`copy_unfenced`], and the sides don't overlap.
 unsafe fn copy_by(
     policy: &Policy,
     to: *mut u8,

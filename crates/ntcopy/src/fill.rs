@@ -53,7 +53,7 @@ pub unsafe fn fill_unfenced(destination: *mut u8, value: u8, len_bytes: usize, h
 ///
 /// # Safety
 ///
-/// As [`fill_unfenced`].
+/// The same as [`fill_unfenced`].
 #[inline]
 pub(crate) unsafe fn fill_part_unfenced(
     to: *mut u8,
@@ -73,7 +73,7 @@ pub(crate) unsafe fn fill_part_unfenced(
 
 /// # Safety
 ///
-/// As [`fill_unfenced`].
+/// The same as [`fill_unfenced`].
 unsafe fn fill_by(
     policy: &Policy,
     to: *mut u8,

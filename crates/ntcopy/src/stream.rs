@@ -135,8 +135,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// As [`Stream::copy_unfenced`], for each; and no destination overlaps a source or another
-    /// destination.
+    /// The same as [`Stream::copy_unfenced`], for each; and no destination overlaps a source or
+    /// another destination.
     pub(crate) unsafe fn copy_together(&mut self, pieces: &[Piece]) {
         let bytes = pieces.iter().map(|piece| piece.len_bytes).sum();
         let path = settings::policy().choose_copy(bytes, self.total_with(bytes), self.hints);

@@ -65,7 +65,7 @@ pub struct Socket {
 pub struct ModuleInfo {
     /// The module's version: major << 16 | minor << 8 | patch.
     pub version: u32,
-    /// Of the interface: [`MODULE_SERIES`], if it is the one of this library.
+    /// The interface's series: [`MODULE_SERIES`], if it is the one of this library.
     pub series: u32,
     /// Sockets that are attached.
     pub attached: u64,

@@ -118,7 +118,7 @@ impl Together {
     ///
     /// # Safety
     ///
-    /// As [`Together::copy`].
+    /// The same as [`Together::copy`].
     unsafe fn flush(&mut self, stream: &mut Stream) {
         // SAFETY: the caller guarantees the memory and the fence.
         unsafe { stream.copy_together(&self.pieces[..self.count]) }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Lines are written once so many bytes of them have gathered, and at least once a second.
+/// Lines are written once this number of bytes has gathered, and at least once a second.
 const GATHER_BYTES: usize = 32 << 10;
 
 /// What is logged of an exchange.
@@ -20,7 +20,7 @@ pub struct Line<'a> {
     pub status: u16,
     /// Bytes of the response's body that were passed on.
     pub body_bytes: u64,
-    /// From the head's first byte to the answer's last.
+    /// The time from the head's first byte to the answer's last.
     pub took: Duration,
     /// Where the answer came from; empty if from the proxy.
     pub backend: &'a str,

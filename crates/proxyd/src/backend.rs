@@ -20,7 +20,7 @@ pub struct Backend {
 /// When a backend counts as down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HealthRule {
-    /// So many failures in a row.
+    /// This number of failures in a row.
     pub failures: u32,
     /// For so long it is passed over.
     pub down_for: Duration,

@@ -25,7 +25,7 @@ pub enum Finish {
     Said,
     /// It isn't; an event will say when to try again.
     Blocked,
-    /// It isn't; so many bytes must leave first, and no event will say that they have.
+    /// It isn't; this number of bytes must leave first, and no event will say that they have.
     HeldUp(u64),
 }
 

@@ -22,7 +22,7 @@ use crate::pipe::{Pipe, Pool};
 /// What a splice did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// So many bytes went over.
+    /// This number of bytes went over.
     Bytes(usize),
     /// None did, and none can at present.
     Blocked,
@@ -32,7 +32,7 @@ pub enum Moved {
     Unsupported,
 }
 
-/// From a socket into the pipe, at most `limit` bytes, which must not be 0.
+/// Splices from a socket into the pipe, at most `limit` bytes, which must not be 0.
 ///
 /// EAGAIN has two readings: the socket is empty, or the pipe is full. Bytes alone don't tell:
 /// a pipe is full when its slots are taken, and a slot may hold a single byte. With an empty pipe
@@ -55,7 +55,8 @@ pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<Moved
     }
 }
 
-/// From the pipe, which must hold bytes, to a socket. `more` says that others follow at once.
+/// Splices from the pipe, which must hold bytes, to a socket. `more` says that others follow at
+/// once.
 ///
 /// EAGAIN has two readings here too: the pipe is empty, or the socket is full. The pipe's count
 /// says that it is not empty, so `Blocked` means that the socket has no room now.

@@ -117,7 +117,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// A budget of this number of bytes.
     pub fn new(limit_bytes: u64) -> Arc<Budget> {
         Arc::new(Budget { limit_bytes, used_bytes: AtomicU64::new(0), refusals: AtomicU64::new(0) })
     }

@@ -116,7 +116,7 @@ mod tests {
         serde_json::from_str::<Holder>(text).map(|holder| holder.series)
     }
 
-    /// As the experiments make them.
+    /// A series as the experiments make it.
     fn recorded(values: &[u64]) -> Series {
         let mut histogram = Histogram::<u64>::new(DIGITS).unwrap();
         values.iter().for_each(|value| histogram.record(*value).unwrap());

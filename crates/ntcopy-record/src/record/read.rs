@@ -85,7 +85,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// As [`Record::read`].
+    /// The same as [`Record::read`].
     pub fn parse(file: &Path, bytes: &[u8]) -> Result<Record, ReadError> {
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let mut reader = Reader::default();

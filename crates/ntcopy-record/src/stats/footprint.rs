@@ -49,7 +49,7 @@ pub struct LevelTold {
     pub threshold_cycles: u64,
     /// Lines that were missing when nothing had happened: the median, taken off all others.
     pub missing_lines: f64,
-    /// Below so many lines read nothing stands out of the noise.
+    /// Below this number of lines that are read, nothing stands out of the noise.
     pub least_lines: Option<f64>,
     /// Lines read, and lines that they displaced of those primed.
     pub curve: Vec<(f64, f64)>,

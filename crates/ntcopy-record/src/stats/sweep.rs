@@ -57,7 +57,7 @@ pub struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    /// Finds the sweep in a record; none if there is not so much as a second cell.
+    /// Finds the sweep in a record; none if there is no second cell.
     ///
     /// Which mode is the better one is decided once a cell, by the medians, and the ratio is then
     /// taken against that mode in every group. Where the two are equal but for noise, the better

@@ -1,4 +1,4 @@
-//! From a record and what the index says of a chart to a panel of a picture.
+//! Makes a panel of a picture from a record and what the index says of a chart.
 
 use ntcopy_record::stats::{PER_CPU, THROUGHPUT, WALKS, mode_median, versus};
 use ntcopy_record::{Cell, Record};

@@ -95,7 +95,7 @@ pub(super) struct Figure {
     /// Which cells.
     #[serde(default, rename = "where")]
     pub cells: Select,
-    /// Of which mode.
+    /// The mode.
     #[serde(default)]
     pub mode: String,
     /// Relative to which.
@@ -147,7 +147,7 @@ pub(super) struct Kept {
     pub why: String,
 }
 
-/// Parameters that a cell must have: equal, or, where the name ends in `_from`, at least so much.
+/// Parameters that a cell must have: equal, or, where the name ends in `_from`, at least the value.
 pub(super) type Select = BTreeMap<String, serde_json::Value>;
 
 impl Index {

@@ -130,7 +130,7 @@ fn pieces(page: &str) -> Vec<Piece<'_>> {
 struct Kept {
     /// The whole page.
     bytes: usize,
-    /// Of each record, the bytes of each part by its place.
+    /// The bytes of each part of each record, by its place.
     parts: Vec<[usize; PARTS.len()]>,
     /// The most needed part that each record has lost.
     lost: Vec<Option<Part>>,

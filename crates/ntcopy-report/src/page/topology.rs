@@ -64,7 +64,7 @@ struct Found<'a> {
     /// As the record with the most memory has it: a kernel of the bench has less than the machine
     /// that it runs on.
     machine: &'a Machine,
-    /// From the first record that tells it.
+    /// It is that of the first record that has one.
     topology: Option<&'a Topology>,
     records: Vec<(usize, &'a str)>,
 }

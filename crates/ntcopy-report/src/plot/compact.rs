@@ -1,7 +1,7 @@
 //! The plotting crate's SVG in few bytes, looking the same: it is what a page with every record
 //! has most of.
 //!
-//! Of the drawing's elements only the geometry is kept. Lines of one class become one path, in
+//! Only the geometry of the drawing's elements is kept. Lines of one class become one path, in
 //! steps from point to point; all letters come last, those with the same anchor together. What a
 //! browser takes for granted and what the style sheet says for all is left out.
 

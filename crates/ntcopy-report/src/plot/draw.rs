@@ -1,4 +1,4 @@
-//! From a chart and a size to the inside of an SVG element.
+//! Draws a chart of a size as the inside of an SVG element.
 
 use std::fmt::Display;
 

@@ -19,8 +19,8 @@ use super::order::median;
 use super::{Analysis, ModelView};
 use crate::summary::{Question, RecordId, questions};
 
-/// Machines are dealt into at most so many pairs: enough for an interval, and few enough for the
-/// ten thousand resamples of each.
+/// The most pairs that machines are dealt into: enough for an interval, and few enough for the ten
+/// thousand resamples of each.
 const MOST_PAIRS: usize = 15;
 /// Records of the representative machine that are read, the newest.
 const MOST_RECORDS: usize = 12;
@@ -31,7 +31,7 @@ const UNIT_BYTES: u64 = 1 << 40;
 /// What advice rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rests {
-    /// So many machines, pooled.
+    /// The number of machines, pooled.
     Machines(usize),
     /// One machine, of this name: there are too few for an interval.
     One(String),

@@ -21,7 +21,7 @@ pub struct Differs {
     pub others: String,
     /// On how many of them.
     pub with: usize,
-    /// Of how many that say.
+    /// The number of machines that say.
     pub of: usize,
     /// How many of them have what this machine has.
     pub same: usize,
@@ -111,9 +111,9 @@ pub fn names(fleet: &Fleet, machines: &[usize]) -> Vec<String> {
 pub struct Thresholds {
     /// Name and version.
     pub libc: String,
-    /// Of memcpy, bytes; none where it is not known.
+    /// The threshold of memcpy in bytes; none where it is not known.
     pub memcpy_bytes: Option<u64>,
-    /// Of memset.
+    /// The threshold of memset.
     pub memset_bytes: Option<u64>,
     /// Machines with just these.
     pub machines: usize,

@@ -10,8 +10,8 @@
 /// 94 of 100 cases, that of four in 88.
 pub const LEAST_MACHINES: usize = 5;
 
-/// Above so many machines the binomial distribution is as good as normal, and its terms are too
-/// small for a floating-point number.
+/// Above this number of machines the binomial distribution is as good as normal, and its terms are
+/// too small for a floating-point number.
 const MOST_EXACT: usize = 1000;
 
 /// A figure over machines.

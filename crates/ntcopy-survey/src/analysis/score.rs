@@ -12,7 +12,7 @@ use super::centre::{Centre, Centres};
 use super::fleet::{Answer, Fleet};
 use super::order::median;
 
-/// From so many machines of a model on they are held against it: of two, neither is the odd one.
+/// From this number on, machines of a model are held against it: of two, neither is the odd one.
 pub const LEAST_JUDGED: usize = 3;
 /// The part of an experiment's answers that is left out, the furthest ones.
 const TRIMMED: f64 = 0.2;
@@ -20,7 +20,7 @@ const TRIMMED: f64 = 0.2;
 const LEAST_ANSWERS: usize = 3;
 /// No answer counts for more than this many deviations: beyond that it is only very far away.
 const MOST: f64 = 8.0;
-/// From so many machines on, the fleet tells how distances are spread.
+/// From this number of machines on, the fleet tells how distances are spread.
 const ENOUGH: usize = 20;
 /// How many answers say as much as one that is independent of all others, where the fleet is too
 /// small to tell.
@@ -31,7 +31,7 @@ const UPPER: (f64, f64) = (0.9, 1.2816);
 /// The same further out: what answers have in common (a machine's memory, an experiment's hour)
 /// makes the far end longer than the near one tells.
 const FAR: (f64, f64) = (0.975, 1.96);
-/// From so many machines on the far end is asked: ten of them may be odd.
+/// From this number of machines on, the far end is asked: ten of them may be odd.
 const ENOUGH_FAR: usize = 400;
 
 /// One machine's distance from its model, over some of its answers.

@@ -14,18 +14,18 @@ use super::score::{Distance, LEAST_JUDGED, Score, expected, log_off};
 use super::tail::{above, adjusted};
 use crate::summary::Question;
 
-/// Of the machines that are named, this part is expected to be named by chance.
+/// The part of the machines that are named which is expected to be named by chance.
 pub const LEVEL: f64 = 0.01;
 /// A machine is named only if it is typically off by at least this factor: 5 %.
 pub const LEAST_OFF: f64 = 1.05;
-/// An experiment counts as one that a machine is unlike in from so many deviations on.
+/// A machine is unlike others in an experiment from this number of deviations on.
 const CLEARLY: f64 = 3.0;
 /// Another model's behaviour is a machine's if the machine is off that by no more than this part of
 /// what it is off its own.
 const NEARER: f64 = 0.5;
-/// Of a machine's answers, another model needs so many to be compared with.
+/// The share of a machine's answers that another model needs to be compared with it.
 const COMMON: f64 = 0.5;
-/// So many examples are kept of each machine.
+/// The number of examples that are kept of each machine.
 const EXAMPLES: usize = 3;
 
 /// Another model, which a machine behaves like.

@@ -83,7 +83,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of a node of which nothing is known yet.
+    /// Nothing is known of the node yet.
     #[must_use]
     pub fn new(node: &str) -> Outcome {
         Outcome {

@@ -70,7 +70,7 @@ pub fn write_record(out: &mut dyn Write, record: &Received) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`write_record`].
+/// The same as [`write_record`].
 pub fn write_failure(out: &mut dyn Write, asked: &str, why: &str) -> io::Result<()> {
     let failed = Failed { asked: Some(asked.to_owned()), why: why.to_owned() };
     writeln!(out, "{PREFIX}failed {}", serde_json::to_string(&failed)?)?;
@@ -81,7 +81,7 @@ pub fn write_failure(out: &mut dyn Write, asked: &str, why: &str) -> io::Result<
 ///
 /// # Errors
 ///
-/// As [`write_record`].
+/// The same as [`write_record`].
 pub fn write_done(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{PREFIX}done")?;
     out.flush()

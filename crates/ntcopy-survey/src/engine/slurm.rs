@@ -183,7 +183,7 @@ impl Slurm {
     }
 }
 
-/// From what `sinfo` prints; a node is named once for each partition that it is in.
+/// The nodes that `sinfo` prints; a node is named once for each partition that it is in.
 fn states(text: &str) -> Vec<Node> {
     let mut nodes: BTreeMap<&str, Option<String>> = BTreeMap::new();
     let mut order = Vec::new();

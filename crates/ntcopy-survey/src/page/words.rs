@@ -83,7 +83,7 @@ pub fn figure(ratio: f64, bracket: (f64, f64)) -> String {
     format!("{} ({})", text::ratio(ratio), text::interval(bracket))
 }
 
-/// From which size on a mode wins.
+/// The size from which on a mode wins.
 pub fn wins_from(series: &Series) -> String {
     let smallest = series.points[0].size_bytes;
     match series.wins_from_bytes {
@@ -112,7 +112,7 @@ fn verdict(verdict: Verdict) -> &'static str {
 pub fn crossover(crossover: &Crossover) -> String {
     let (low, high) = crossover.bytes.bracket();
     let middle = place(crossover.bytes.median);
-    // Of a curve without a crossing there is no interval worth a word.
+    // A curve without a crossing has no interval worth a word.
     if low == high {
         return middle;
     }

@@ -42,7 +42,7 @@ pub struct Origin {
 }
 
 impl Entry {
-    /// From the bytes of a record's file; `name` names it in errors.
+    /// Reads the bytes of a record's file; `name` names it in errors.
     ///
     /// # Errors
     ///

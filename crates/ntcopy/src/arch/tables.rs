@@ -26,7 +26,7 @@ pub(crate) struct Piece {
 ///
 /// # Safety
 ///
-/// As [`CopyFn`], for each piece; and no piece's destination overlaps another's source.
+/// The same as [`CopyFn`], for each piece; and no piece's destination overlaps another's source.
 pub(crate) type CopyPiecesFn = unsafe fn(&[Piece], Path);
 
 /// The whole of one fill.

@@ -51,13 +51,13 @@ pub struct Policy {
     pub zero_method: Method,
     /// What temporal copies of a non-temporal source are made of.
     pub nontemporal_source_method: Method,
-    /// Temporal copies of at least so many bytes in one call are `rep movsb`…
+    /// Temporal copies in one call are `rep movsb` from this number of bytes on…
     pub rep_movsb_from_bytes: u64,
-    /// …and of fewer than so many. The others are the C library's.
+    /// …and below this one. The others are the C library's.
     pub rep_movsb_below_bytes: u64,
-    /// Temporal fills of at least so many bytes in one call are `rep stosb`…
+    /// Temporal fills in one call are `rep stosb` from this number of bytes on…
     pub rep_stosb_from_bytes: u64,
-    /// …and of fewer than so many. The others are the C library's.
+    /// …and below this one. The others are the C library's.
     pub rep_stosb_below_bytes: u64,
     /// Bytes of one call from which the C library can't be trusted to be temporal, so that
     /// [`Hint::Temporal`] gets `rep movsb` or `rep stosb` instead.
@@ -151,8 +151,8 @@ impl Policy {
         })
     }
 
-    /// Copies whose whole is below so many bytes are [`Path::LIBC`], unless one of their hints is
-    /// [`Hint::Nontemporal`].
+    /// Copies whose whole is below this number of bytes are [`Path::LIBC`], unless one of their
+    /// hints is [`Hint::Nontemporal`].
     pub fn plain_copies_below_bytes(&self) -> u64 {
         let is_rep_used = self.rep_movsb_from_bytes < self.rep_movsb_below_bytes;
         self.copy_nontemporal_from_bytes
@@ -160,7 +160,7 @@ impl Policy {
             .min(self.libc_temporal_below_bytes)
     }
 
-    /// Fills whose whole is below so many bytes are [`Path::LIBC`], unless their hint is
+    /// Fills whose whole is below this number of bytes are [`Path::LIBC`], unless their hint is
     /// [`Hint::Nontemporal`].
     pub fn plain_fills_below_bytes(&self) -> u64 {
         let is_rep_used = self.rep_stosb_from_bytes < self.rep_stosb_below_bytes;

@@ -26,9 +26,9 @@ pub enum ChunkError {
 pub enum Event {
     /// More bytes are needed to tell.
     More,
-    /// The line of a chunk of so many bytes, at least 1.
+    /// The line of a chunk of this number of bytes, at least 1.
     Size(u64),
-    /// So many bytes of a chunk's inside.
+    /// This number of bytes of a chunk's inside.
     Data(usize),
     /// The end of a chunk.
     ChunkEnd,

@@ -7,7 +7,7 @@ use httparse::Header;
 pub enum Framing {
     /// There is none.
     None,
-    /// So many bytes.
+    /// This number of bytes.
     Length(u64),
     /// In chunks.
     Chunked,

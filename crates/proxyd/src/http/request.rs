@@ -56,7 +56,7 @@ pub struct Target<'b> {
     pub path: &'b str,
     /// The query with its question mark where the path is empty, else empty.
     pub query: &'b str,
-    /// Of an absolute target, else of the Host line; `None` if there is neither.
+    /// The host of an absolute target, else that of the Host line; `None` if there is neither.
     pub authority: Option<&'b str>,
 }
 

@@ -9,7 +9,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 /// What a read or a write did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Io {
-    /// So many bytes went over, at least 1.
+    /// This number of bytes went over, at least 1.
     Done(usize),
     /// None can, now.
     Blocked,

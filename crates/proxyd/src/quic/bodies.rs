@@ -133,7 +133,7 @@ impl Pace {
         Pace { each, left: each }
     }
 
-    /// Sends so many bytes, if the client takes them in time.
+    /// Sends the bytes, if the client takes them in time.
     async fn send(
         &mut self,
         bytes: usize,

@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A number with a prefix of so many bits (RFC 7541, 5.1).
+    /// A number with a prefix of `bits` bits (RFC 7541, 5.1).
     fn number(&mut self, bits: u32) -> Option<u64> {
         let most = (1_u64 << bits) - 1;
         let mut value = u64::from(self.byte()?) & most;

@@ -60,7 +60,7 @@ impl Presence {
         let _ = self.connection.set(connection);
     }
 
-    /// So many requests are under way.
+    /// This number of requests is under way.
     pub(super) fn has(&self, exchanges: usize) {
         self.exchanges.store(exchanges, Ordering::Relaxed);
         if exchanges > 0 {

@@ -84,7 +84,7 @@ pub(super) enum Pump {
 /// What a flow needs of its worker.
 pub(super) struct Tools<'w> {
     pub(super) pipes: &'w mut Pool,
-    /// From so many bytes on a splice is worth its calls.
+    /// A splice of at least this number of bytes is worth its calls.
     pub(super) splice_min: u64,
     /// Bytes that may be moved before it is another session's turn.
     pub(super) budget: &'w mut u64,

@@ -10,7 +10,7 @@ const SIZE_DIGITS_MAX: usize = 15;
 /// How the end of a body is told, and how far it has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Framing {
-    /// So many bytes are left.
+    /// This number of bytes is left.
     Length(u64),
     /// In chunks.
     Chunked(Chunks),
@@ -37,7 +37,7 @@ pub enum Chunks {
     },
     /// Before the line feed of a size line.
     SizeEnd(u64),
-    /// In the data: so many bytes are left, at least 1.
+    /// In the data: this number of bytes is left, at least 1.
     Data(u64),
     /// Before the carriage return after the data.
     DataReturn,
@@ -82,7 +82,7 @@ impl Quote {
 /// What [`Framing::next`] made of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// So many bytes were taken.
+    /// This number of bytes was taken.
     pub taken: usize,
     /// Content among them.
     pub data: &'a [u8],

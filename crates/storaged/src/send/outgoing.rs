@@ -76,7 +76,7 @@ impl Body {
 pub enum Progress {
     /// Everything is in the socket.
     Done,
-    /// So many bytes went, and there is room for more.
+    /// This number of bytes went, and there is room for more.
     Some(usize),
     /// The socket is full.
     Blocked,

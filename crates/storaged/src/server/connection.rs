@@ -92,7 +92,7 @@ pub(super) struct Sending {
     outgoing: Outgoing,
     status: u16,
     keep_alive: bool,
-    /// Of a body that is not in the head.
+    /// How a body that is not in the head is sent.
     way: Option<(Mode, Reason)>,
     in_head: u64,
     body_bytes: u64,
@@ -103,7 +103,7 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    /// Whether the peer has taken so many bytes since this was last asked, though the socket had no
+    /// Whether the peer has taken `least` bytes since this was last asked, though the socket had no
     /// room for more: it says so only once a good part of it is free.
     fn drips(&mut self, socket: &OwnedFd, least: u64) -> bool {
         let sent = self.body_bytes - self.outgoing.left();
@@ -461,7 +461,7 @@ impl Connection {
         self.answer(answer, ctx);
     }
 
-    /// Reads into the scratch room; at least a byte, at most so many.
+    /// Reads into the scratch room; at least a byte, at most `most`.
     fn read(&mut self, ctx: &mut Context<'_>, most: usize) -> Result<usize, Stop> {
         if !self.readable {
             return Err(Stop::Wait);

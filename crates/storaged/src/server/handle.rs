@@ -1,4 +1,4 @@
-//! From a request to its answer, by way of the threads that wait for the disk where need be.
+//! Makes a request's answer, by way of the threads that wait for the disk where need be.
 
 use std::sync::Arc;
 

@@ -68,7 +68,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Starts so many threads.
+    /// Starts the threads.
     ///
     /// # Errors
     ///

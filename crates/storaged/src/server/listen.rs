@@ -67,7 +67,7 @@ pub struct Listening {
     pub file: Option<SocketFile>,
 }
 
-/// Listens on an address, for so many workers.
+/// Listens on an address, for all workers.
 ///
 /// # Errors
 ///

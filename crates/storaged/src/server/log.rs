@@ -29,7 +29,7 @@ impl AccessLog {
     ///
     /// # Errors
     ///
-    /// As for [`open`](AccessLog::open); the old file stays in use then.
+    /// The same as [`open`](AccessLog::open); the old file stays in use then.
     pub fn reopen(&self) -> io::Result<()> {
         let file = append(&self.path)?;
         *self.file.lock().unwrap_or_else(PoisonError::into_inner) = file;

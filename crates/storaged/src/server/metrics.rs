@@ -41,7 +41,7 @@ impl Counter {
         self.add(1);
     }
 
-    /// So many more.
+    /// Adds a number.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }

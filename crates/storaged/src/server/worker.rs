@@ -43,7 +43,7 @@ pub struct Worker {
     /// The doors are not watched, since there is no descriptor for who comes: left watched, they
     /// would wake this worker without end.
     shut: bool,
-    /// Of the memory for decoded objects, as far as they were looked at.
+    /// Refusals of memory for decoded objects that were looked at.
     refusals: u64,
     scratch: Vec<u8>,
     clock: Clock,

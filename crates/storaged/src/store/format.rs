@@ -111,7 +111,7 @@ impl fmt::Display for Corrupt {
     }
 }
 
-/// How many blocks so many bytes have.
+/// The number of blocks that these bytes have.
 pub fn block_count(bytes: u64) -> u64 {
     bytes.div_ceil(BLOCK_BYTES as u64)
 }

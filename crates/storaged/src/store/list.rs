@@ -14,7 +14,7 @@ pub struct Query {
     pub prefix: String,
     /// Keys after this one.
     pub after: String,
-    /// So many at most.
+    /// The most names in a page.
     pub limit: usize,
 }
 

@@ -98,7 +98,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As for [`get`](Store::get).
+    /// The same as [`get`](Store::get).
     pub fn peek(&self, key: &Key) -> Result<Arc<Object>, StoreError> {
         match self.cached(key) {
             Some(object) => Ok(object),

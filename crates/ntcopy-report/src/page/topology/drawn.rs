@@ -14,7 +14,7 @@ const LETTER: u32 = 8;
 const TITLE: u32 = 24;
 /// Columns that are drawn at most; a machine with more cores has neighbours counted.
 const MOST_COLUMNS: usize = 14;
-/// So many neighbours are drawn where there is room.
+/// The number of neighbours that are drawn where there is room.
 const MOST_NEIGHBOURS: usize = 14;
 
 /// The picture; the tree loses neighbours until there is room.

@@ -10,9 +10,9 @@ use ntcopy_record::{CpuList, SharedCaches, Topology};
 use super::cache_name;
 use crate::text;
 
-/// So many kinds of caches are drawn; no machine has more.
+/// The number of kinds of caches that are drawn; no machine has more.
 const MOST_CACHES: usize = 10;
-/// So deep do things lie in each other at most.
+/// The most levels that things lie in each other.
 const MOST_LEVELS: usize = MOST_CACHES + 5;
 
 /// How a thing is drawn.
@@ -44,7 +44,7 @@ impl Thing {
         Thing { name, shape, inside: Vec::new(), more: 0, cpus, rank }
     }
 
-    /// Puts another thing where it belongs, so many levels below. One that would lie in one of its
+    /// Puts another thing where it belongs, `levels` levels below. One that would lie in one of its
     /// own kind, or deeper than things lie in a machine, belongs nowhere, whatever a file says.
     fn put(&mut self, thing: Thing, levels: usize) {
         let is_of_cpus = !thing.cpus.numbers().is_empty();

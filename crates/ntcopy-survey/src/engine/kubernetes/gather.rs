@@ -37,7 +37,7 @@ pub fn gather(
         let known = outcomes.entry(node.clone()).or_insert_with(|| Outcome::new(&node));
         known.attempts += 1;
         let found = one(kubectl, &pod, fleet, &node, store)?;
-        // Of a node that was tried again, one good pod is enough.
+        // One good pod is enough for a node that was tried again.
         let is_better = rank(found.state) >= rank(known.state);
         if is_better {
             (known.state, known.why) = (found.state, found.why);

@@ -43,7 +43,7 @@ pub struct Job {
 /// Where pods go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nodes {
-    /// To so many nodes, whichever.
+    /// To this number of nodes, whichever they are.
     Any(u32),
     /// To these, by `kubernetes.io/hostname`.
     Named(Vec<String>),

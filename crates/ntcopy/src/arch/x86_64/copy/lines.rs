@@ -42,7 +42,7 @@ pub(super) trait Lines {
     ///
     /// # Safety
     ///
-    /// As [`Lines::four`], for one line.
+    /// The same as [`Lines::four`], for one line.
     unsafe fn one(to: *mut u8, from: *const u8);
 
     /// What must be done after the last line.
@@ -138,7 +138,8 @@ pub(super) unsafe fn copy_pieces<L: Lines>(pieces: &[Piece], path: Path) {
 ///
 /// # Safety
 ///
-/// As [`Lines::four`], for `lines` lines; `source` began at `from` or less than a line before.
+/// The same as [`Lines::four`], for `lines` lines; `source` began at `from` or less than a line
+/// before.
 #[inline(always)]
 unsafe fn flushing<L: Lines>(
     to: *mut u8,
@@ -169,7 +170,7 @@ unsafe fn flushing<L: Lines>(
 ///
 /// # Safety
 ///
-/// As [`Lines::four`], for `lines` lines.
+/// The same as [`Lines::four`], for `lines` lines.
 #[inline(always)]
 unsafe fn body<L: Lines, const P: u8>(to: *mut u8, from: *const u8, lines: usize, turns: Turns) {
     let group_lines = turns.pages() * (PAGE_BYTES / LINE_BYTES);
@@ -188,7 +189,7 @@ unsafe fn body<L: Lines, const P: u8>(to: *mut u8, from: *const u8, lines: usize
 
 /// # Safety
 ///
-/// As [`Lines::four`], for `lines` lines.
+/// The same as [`Lines::four`], for `lines` lines.
 #[inline(always)]
 unsafe fn linear<L: Lines, const P: u8>(mut to: *mut u8, mut from: *const u8, lines: usize) {
     const BATCH_BYTES: usize = BATCH_LINES * LINE_BYTES;
