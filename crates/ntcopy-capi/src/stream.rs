@@ -171,7 +171,7 @@ unsafe fn copy(
     path: *mut u32,
     fenced: bool,
 ) -> Result<c_int, Errno> {
-    // SAFETY: the caller guarantees that it is NULL or a live stream that nobody else uses.
+    // SAFETY: the caller guarantees that it is NULL or a live stream without another user.
     let stream = unsafe { running(stream)? };
     memory::check(dst.cast(), len_bytes)?;
     memory::check(src.cast(), len_bytes)?;
@@ -196,7 +196,7 @@ unsafe fn fill(
     path: *mut u32,
     fenced: bool,
 ) -> Result<c_int, Errno> {
-    // SAFETY: the caller guarantees that it is NULL or a live stream that nobody else uses.
+    // SAFETY: the caller guarantees that it is NULL or a live stream without another user.
     let stream = unsafe { running(stream)? };
     memory::check(dst.cast(), len_bytes)?;
     let taken = match len_bytes {
@@ -224,7 +224,7 @@ unsafe fn done(stream: &mut Stream, taken: Path, path: *mut u32, fenced: bool) {
 ///
 /// # Safety
 ///
-/// `stream` is NULL, or a live stream that nobody else uses while the answer is.
+/// `stream` is NULL, or a live stream without another user while the answer is used.
 unsafe fn running<'a>(stream: *mut ntcopy_stream) -> Result<&'a mut Stream, Errno> {
     // SAFETY: the caller guarantees it.
     let stream = unsafe { stream.as_mut() };
@@ -239,7 +239,7 @@ unsafe fn running<'a>(stream: *mut ntcopy_stream) -> Result<&'a mut Stream, Errn
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntcopy_stream_fence(stream: *mut ntcopy_stream) -> c_int {
     answer(|| {
-        // SAFETY: the caller guarantees that it is NULL or a live stream that nobody else uses.
+        // SAFETY: the caller guarantees that it is NULL or a live stream without another user.
         unsafe { running(stream)? }.fence();
         Ok(0)
     })
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn ntcopy_stream_moved(
     moved: *mut ntcopy_moved,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller guarantees that it is NULL or a live stream that nobody changes.
+        // SAFETY: the caller guarantees that it is NULL or a live stream that no thread changes.
         let stream = unsafe { stream.as_ref() }.ok_or(Errno::INVALID)?;
         let so_far = stream.stream.as_ref().map_or(stream.finished, Stream::moved);
         // SAFETY: the caller guarantees that `moved` is NULL or can be written.
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn ntcopy_stream_finish(
     moved: *mut ntcopy_moved,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller guarantees that it is NULL or a live stream that nobody else uses.
+        // SAFETY: the caller guarantees that it is NULL or a live stream without another user.
         let stream = unsafe { stream.as_mut() }.ok_or(Errno::INVALID)?;
         if let Some(running) = stream.stream.take() {
             stream.finished = running.finish();

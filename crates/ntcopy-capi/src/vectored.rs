@@ -10,7 +10,7 @@ use crate::boundary::{Errno, answer, write_out};
 use crate::stream::ntcopy_moved;
 use crate::{hints, memory};
 
-/// As many pieces a side as `readv(2)` takes (`IOV_MAX`).
+/// The number of pieces a side that `readv(2)` takes (`IOV_MAX`).
 pub const NTCOPY_IOV_MAX: usize = 1024;
 
 /// Copies the pieces of `src`, one after the other, into the pieces of `dst`, until either side
@@ -72,7 +72,7 @@ fn sum_bytes(pieces: &[iovec]) -> Result<usize, Errno> {
 }
 
 /// Refuses destinations that overlap one another or a source. What the bytes should be then would
-/// depend on the order of the pieces; nobody means it.
+/// depend on the order of the pieces, which is never meant.
 fn check_apart(dst: &[iovec], src: &[iovec]) -> Result<(), Errno> {
     let mut ranges = Vec::new();
     ranges.try_reserve_exact(dst.len() + src.len()).map_err(|_| Errno::NO_MEMORY)?;

@@ -46,7 +46,7 @@ struct Args {
 struct Ends {
     null: File,
     udp: UdpSocket,
-    /// Nobody reads from it: what is too much for its buffer is dropped by the kernel.
+    /// It is never read from: what is too much for its buffer is dropped by the kernel.
     _sink: UdpSocket,
     bytes: Vec<u8>,
 }
@@ -106,7 +106,7 @@ fn sendmsg(ends: &Ends) -> isize {
 }
 
 fn dup_and_close(ends: &Ends) -> isize {
-    // SAFETY: the number that is closed is the one that was just made, and nobody else's.
+    // SAFETY: the number that is closed is the one that was just made, and has no other user.
     unsafe { libc::close(libc::dup(ends.null.as_raw_fd())) as isize }
 }
 

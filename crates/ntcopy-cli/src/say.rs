@@ -7,12 +7,12 @@
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write as _, stdout};
 
-/// As the standard library's, but for a reader that has gone.
+/// It is the standard library's, but for a reader that has gone.
 macro_rules! print {
     ($($what:tt)*) => { $crate::say::write(format_args!($($what)*), "") };
 }
 
-/// As the standard library's, but for a reader that has gone.
+/// It is the standard library's, but for a reader that has gone.
 macro_rules! println {
     () => { $crate::say::write(format_args!(""), "\n") };
     ($($what:tt)*) => { $crate::say::write(format_args!($($what)*), "\n") };

@@ -19,12 +19,12 @@ pub fn is_active() -> bool {
     min_bytes() != NEVER
 }
 
-/// From now on, sends of at least this number of bytes are hinted.
+/// Sends of at least this number of bytes are hinted from now on.
 pub fn activate(min_bytes: usize) {
     MIN_BYTES.store(min_bytes.clamp(1, NEVER - 1), Relaxed);
 }
 
-/// From now on, every call goes to its original, unchanged.
+/// Every call goes to its original from now on, unchanged.
 pub fn deactivate() {
     MIN_BYTES.store(NEVER, Relaxed);
 }

@@ -19,7 +19,7 @@ static TAKER: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// Whether the hint is to be obeyed, which only a socket's setting can say, no flag of a send.
 static OBEYED: AtomicBool = AtomicBool::new(false);
 
-/// From now on, sockets opt in for this mode.
+/// Sockets opt in for this mode from now on.
 pub fn choose(mode: Mode) {
     OBEYED.store(mode == Mode::Nt, Relaxed);
 }

@@ -5,7 +5,7 @@
 //! of a filter without doing what it may forbid. `ntcopy run` tries that before the program begins,
 //! in processes of its own, and says how many filters were in force then. A filter is never taken
 //! away again, and every process has those of the one that started it: as many are the same ones. More
-//! are some that nobody has tried, and then this library does nothing.
+//! are some that were not tried, and then this library does nothing.
 
 use crate::settings::number;
 use crate::sys;

@@ -14,7 +14,7 @@
 //!   kernel are bare system calls (`sys.rs`), which are no cancellation points and leave `errno`
 //!   alone.
 //! - Inactive is the state before the constructor has run, after a setting that is not understood,
-//!   in a program with more rights than its user, under a filter of system calls that nobody has
+//!   in a program with more rights than its user, under a filter of system calls that was not
 //!   tried (`filter.rs`), and on a kernel that doesn't know the hint. Then each is a comparison and a
 //!   jump to the original.
 

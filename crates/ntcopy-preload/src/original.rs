@@ -2,7 +2,7 @@
 //!
 //! They are looked up once, by the constructor. A call that comes earlier, out of the constructor
 //! of another library or a signal handler there, is a bare system call: looking up takes locks
-//! and may allocate, and nobody can have cancelled a thread yet. So is a call of a function that
+//! and may allocate, and no thread can have been cancelled yet. So is a call of a function that
 //! the C library doesn't have: because this library has it, programs that ask for it get it.
 
 use core::ffi::{CStr, c_int, c_long, c_uint, c_ulong, c_void};

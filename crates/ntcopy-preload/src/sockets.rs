@@ -14,7 +14,7 @@ static FAMILIES: AtomicU8 = AtomicU8::new(0);
 /// descriptors.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// From now on, sockets of these families are hinted.
+/// Sockets of these families are hinted from now on.
 pub fn choose(families: Families) {
     FAMILIES.store(families.bits(), Relaxed);
 }

@@ -34,7 +34,7 @@ unsafe extern "C" fn start(
     if has_more_rights_than_its_user {
         return;
     }
-    // SAFETY: the loader's promise; nobody changes the environment before `main`.
+    // SAFETY: the loader's promise; no thread changes the environment before `main`.
     let settings = settings::parse(|name| unsafe { settings::variable(environment, name) });
     match settings {
         Ok(settings) if filter::allows(settings.allowing_filters) => apply(settings),

@@ -104,7 +104,7 @@ fn open(path: &CStr, access: c_int) -> Result<c_int, Errno> {
 /// Reads what is next in a file; of nothing at its end.
 pub fn read(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
     let arguments = [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0];
-    // SAFETY: the kernel writes at most so many bytes, to memory that is exclusively ours.
+    // SAFETY: the kernel writes at most that number of bytes, to memory that is exclusively ours.
     checked(unsafe { syscall(libc::SYS_read, arguments) })
 }
 

@@ -81,7 +81,7 @@ impl<const SIZE: usize> Table<SIZE> {
             self.end.fetch_max(fd.saturating_add(1), Ordering::SeqCst);
             let before = word.load(Ordering::SeqCst);
             let noted = before & !(KIND | USES) | kind.bits();
-            // Where it fails, somebody else has just found it out, or closed it.
+            // Where it fails, another thread has just found it out, or closed it.
             let _ = word.compare_exchange(before, noted, Ordering::SeqCst, Ordering::Relaxed);
         }
     }
@@ -98,7 +98,7 @@ impl<const SIZE: usize> Table<SIZE> {
         if let Some(kind) = Kind::from_bits(seen)
             && seen & USES != USES
         {
-            // Where it fails, the number was given away just now, or somebody else counted.
+            // Where it fails, the number was given away just now, or another thread counted.
             let counted = seen + (1 << USES_SHIFT);
             let _ = word.compare_exchange(seen, counted, Ordering::Relaxed, Ordering::Relaxed);
             return kind;

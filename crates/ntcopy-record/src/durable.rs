@@ -17,7 +17,7 @@ pub fn create_dir_all(folder: &Path) -> io::Result<()> {
     let above = above.unwrap_or(Path::new("."));
     create_dir_all(above)?;
     match fs::create_dir(folder) {
-        // Somebody else was faster, and may not have synced it yet.
+        // Another process was faster, and may not have synced it yet.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
         result => result?,
     }

@@ -59,7 +59,7 @@ fn factor(number: &str, unit: &str, text: &str) -> Result<u64, SizeError> {
 }
 
 impl Bytes {
-    /// As an argument: `64KiB`, bare bytes where no unit divides it.
+    /// Its form as an argument: `64KiB`, bare bytes where no unit divides it.
     pub fn argument(self) -> String {
         let text = self.to_string();
         text.strip_suffix(" bytes").or(text.strip_suffix(" byte")).unwrap_or(&text).replace(' ', "")

@@ -26,7 +26,7 @@ const SMALL: [&str; 9] = [
     "answers",
 ];
 
-/// Of the program, CPU seconds per 10^9 bytes.
+/// The CPU seconds are the program's, per 10^9 bytes.
 const LARGE: [&str; 8] =
     ["connections", "mode", "GB/s", "ratio", "verdict", "NT", "CPU s/GB", "less CPU"];
 

@@ -1,6 +1,6 @@
 //! One self-contained page from any set of records.
 //!
-//! The page asks nobody for anything: style and plots are inside it, there is no script, and its
+//! The page loads nothing: style and plots are inside it, there is no script, and its
 //! policy forbids the browser to load what a record's text might smuggle in. All text goes
 //! through the template crate, which escapes it.
 

@@ -12,7 +12,7 @@ pub fn size(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
-/// `31.3 GiB`: rounded, for amounts that nobody chose.
+/// `31.3 GiB`: rounded, for amounts that were not chosen.
 #[must_use]
 pub fn about_size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];

@@ -38,8 +38,8 @@ impl fmt::Display for RecordId {
 pub struct MachineId(pub String);
 
 impl MachineId {
-    /// From what names the machine: its node's name with the cluster's before it, or the text of
-    /// `/etc/machine-id`. `kind` keeps the one apart from the other.
+    /// It is made from what names the machine: its node's name with the cluster's before it, or
+    /// the text of `/etc/machine-id`. `kind` keeps the one apart from the other.
     #[must_use]
     pub fn of(kind: &str, name: &str) -> MachineId {
         // machine-id(5) asks for a keyed hash of the program's own: the raw id must not leave.

@@ -66,7 +66,7 @@ fn lengths_differ(to: usize, from: usize) -> ! {
 /// - If the path [is non-temporal](Path::is_nontemporal), the caller executes
 ///   [`fence`](crate::fence()) before any other access to the destination, by this thread too,
 ///   and before anything that lets another thread know of it. (Rust's memory model knows no
-///   stores that are ordered with nothing; until the fence, the bytes are nobody's.)
+///   stores that are ordered with nothing; until the fence, no thread may use the bytes.)
 #[inline]
 pub unsafe fn copy_unfenced(
     destination: *mut u8,

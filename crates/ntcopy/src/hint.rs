@@ -8,9 +8,9 @@ pub enum Hint {
     /// The caller doesn't know: the [policy](crate::policy) decides, by the size of the whole.
     #[default]
     Auto,
-    /// Somebody looks at these bytes soon: they belong in the cache.
+    /// These bytes are looked at soon: they belong in the cache.
     Temporal,
-    /// Nobody looks at these bytes soon: they need no room in the cache.
+    /// These bytes are not looked at soon: they need no room in the cache.
     Nontemporal,
 }
 

@@ -96,7 +96,7 @@ pub enum Prefetch {
     T0,
     /// PREFETCHNTA: past the outer caches, as far as the CPU can.
     Nta,
-    /// As the hardware does, and what was copied goes out of every cache, line by line
+    /// The hardware prefetches, and what was copied goes out of every cache, line by line
     /// (CLFLUSHOPT). Lines that were written to are written back to memory, and other CPUs lose
     /// their copies of them. Those at the ends that are not wholly of the source stay.
     Flush,

@@ -50,7 +50,7 @@ impl Stream {
         }
     }
 
-    /// A stream whose end nobody knows yet: it counts as long as it has become.
+    /// A stream whose end is not known yet: it counts as long as it has become.
     pub const fn growing(hints: Hints) -> Stream {
         Stream::known(0, hints)
     }

@@ -22,7 +22,7 @@ pub struct Backend {
 pub struct HealthRule {
     /// This number of failures in a row.
     pub failures: u32,
-    /// For so long it is passed over.
+    /// It is passed over for this long.
     pub down_for: Duration,
 }
 

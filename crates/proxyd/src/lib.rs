@@ -1,7 +1,7 @@
 //! proxyd: an HTTP/1.1 reverse proxy that splices.
 //!
 //! A backend writes a response into a socket; the proxy moves it on to the client and never
-//! touches it; so nobody on the machine needs those bytes in a cache. The proxy says to the
+//! touches it; so no program on the machine needs those bytes in a cache. The proxy says to the
 //! backend, request by request, whether that is so ([`http::Reader`]), and sends what it must
 //! write itself past the cache ([`net::Mode`]).
 //!

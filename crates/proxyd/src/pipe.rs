@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
 /// Below this a pipe takes more calls than the copy that it spares is worth; it is also what a pipe
-/// has that nobody asked to grow.
+/// has that was never made to grow.
 const USEFUL_BYTES: usize = 64 << 10;
 
 /// A pipe and the count of the bytes in it.

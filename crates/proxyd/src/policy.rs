@@ -9,7 +9,7 @@ use crate::net::{Address, BadAddress};
 
 /// Methods that are passed on where none are named.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-/// Paths that are nobody's from outside where none are named: storaged's own pages.
+/// Paths that are hidden from outside where none are named: storaged's own pages.
 const HIDDEN: &str = "/_/";
 /// How often an encoding may be encoded again before a path is refused for it.
 const ENCODED_MAX: usize = 3;

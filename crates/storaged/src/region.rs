@@ -13,7 +13,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 /// every few pages during the first send.
 const POPULATE_BYTES_MAX: usize = 64 << 20;
 
-/// A mapping that nobody writes to for as long as it is there.
+/// A mapping that is not written to for as long as it is there.
 ///
 /// Both kinds have pages of their own: a file's, which is never modified, or anonymous ones that
 /// were filled before the region came to be. So a page of it may be given away by reference
@@ -80,11 +80,11 @@ impl Region {
 
     /// The bytes.
     ///
-    /// For a region of a file they are meant for the kernel's eyes only: if somebody truncates
+    /// For a region of a file they are meant for the kernel's eyes only: if a user truncates
     /// the file by hand, a system call that reads them fails with `EFAULT`, but a load here would
     /// end the process.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is there until the region is dropped, and nobody writes to it:
+        // SAFETY: the mapping is there until the region is dropped, and is not written to:
         // files of the store are immutable, anonymous regions are filled before they are shared.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
@@ -134,7 +134,7 @@ impl Budget {
             .map(|_| Allowance { budget: Arc::clone(self), bytes })
     }
 
-    /// How often somebody wanted more than was left.
+    /// How often more was wanted than was left.
     pub fn refusals(&self) -> u64 {
         self.refusals.load(Ordering::Relaxed)
     }

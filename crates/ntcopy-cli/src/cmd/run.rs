@@ -94,7 +94,7 @@ struct Settings {
     min_bytes: u64,
     families: String,
     mode: Mode,
-    /// So many filters of system calls allow what the library does.
+    /// The number of filters of system calls that allow what the library does.
     filters: u32,
 }
 
@@ -129,15 +129,15 @@ impl Settings {
 pub struct Hinting {
     /// What the program has in its environment for that; nothing without the library.
     pub environment: Vec<(OsString, OsString)>,
-    /// Why the hint would reach nobody.
+    /// Why the hint would reach no socket.
     pub obstacles: Vec<String>,
     /// Whether the obstacle is this kernel, and another one would do.
     pub needs_kernel: bool,
 }
 
 impl Hinting {
-    /// Of a program as [`run`] would start it with these arguments, or the exit code of a shell
-    /// that finds no such program.
+    /// Tells of a program as [`run`] would start it with these arguments, or gives the exit code of
+    /// a shell that finds no such program.
     pub fn of(args: &Args) -> Result<Hinting, ExitCode> {
         let program = Program::find(&args.command[0]).map_err(|missing| {
             eprintln!("ntcopy: {missing}");
@@ -173,7 +173,7 @@ pub fn obstacle(program: &std::ffi::OsStr) -> Option<String> {
     }
 }
 
-/// Why nobody takes the hint on this kernel.
+/// Why the hint is not taken on this kernel.
 fn kernel_obstacle(support: Support) -> Option<String> {
     (support == Support::None).then(|| match socket::other_series() {
         Some(other) => other.to_string(),

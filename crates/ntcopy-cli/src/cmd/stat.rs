@@ -185,7 +185,7 @@ pub fn totals_since(earlier: &Counters, later: &Counters) -> Result<String, Coun
     Ok(text::totals(&Reading { at: Instant::now(), counters }))
 }
 
-/// A line an interval, until the count is reached, a signal comes or nobody reads any more.
+/// Prints a line an interval, until the count is reached, a signal comes or the reader is gone.
 fn watch(args: &Args, source: &Source, first: Reading) -> anyhow::Result<()> {
     let mut ticker =
         Ticker::start(args.interval.unwrap_or(INTERVAL)).context("cannot take over Ctrl-C")?;
@@ -220,7 +220,7 @@ fn watch(args: &Args, source: &Source, first: Reading) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints and flushes. False if nobody reads it: as with `| head`, no error but an end.
+/// Prints and flushes. False if the reader is gone: as with `| head`, no error but an end.
 fn emit(text: &str) -> io::Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

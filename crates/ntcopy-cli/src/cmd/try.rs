@@ -185,7 +185,7 @@ fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Says why the hint would reach nobody, and what to do.
+/// Says why the hint would reach no socket, and what to do.
 fn refused(hinting: &Hinting) -> ExitCode {
     for obstacle in &hinting.obstacles {
         eprintln!("ntcopy: not available: {obstacle}");

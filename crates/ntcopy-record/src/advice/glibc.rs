@@ -171,7 +171,7 @@ fn raise(function: &Function, tunable: &Tunable, found: &Changed<'_>, now: u64) 
         .collect();
     let gain = Gain::of(wins.iter().copied())?;
     let most = wins.last()?.size_bytes;
-    // From the first size that is no win on it may be as it was; else what was measured with.
+    // It may be as it was from the first size that is no win; else it is what was measured with.
     let threshold = match first_other {
         Some(other) => other,
         None => wins.iter().filter_map(|point| point.number(TUNED_BYTES)).min()?,

@@ -272,7 +272,7 @@ pub(super) fn large_sends<'a>(records: &[&'a Record]) -> Option<Large<'a>> {
         points.iter().filter(|point| object(point) == Some(largest)).cloned().collect();
     let in_flight_bytes = wins_from(&of_largest)?;
     points.retain(|point| point.size_bytes >= in_flight_bytes);
-    // From here on by the size of one send.
+    // What follows goes by the size of one send.
     for point in &mut points {
         point.size_bytes = object(point).unwrap_or(0);
     }

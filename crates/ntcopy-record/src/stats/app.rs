@@ -26,7 +26,7 @@ pub struct Served {
     pub quantiles_ns: [Option<f64>; 4],
     /// Answers that make these figures.
     pub answers: u64,
-    /// Of these, those that had not come when no more was waited for.
+    /// Those of them that had not come when no more was waited for.
     pub unanswered: u64,
     /// The time that half of the answers did not exceed, against the baseline's: above 1 is
     /// shorter.

@@ -79,7 +79,7 @@ pub struct Check {
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Told {
-    /// As one would ask for it.
+    /// The call as one would ask for it.
     pub call: String,
     /// Bytes of a call.
     pub bytes: u64,

@@ -23,7 +23,7 @@ pub fn is_scheduled(sample: &Sample) -> bool {
     sample.series.contains_key("latency_ns")
 }
 
-/// Nanoseconds that answers took, and how many took so long; none if that was not kept. Without a
+/// Nanoseconds that answers took, and how many took them; none if that was not kept. Without a
 /// schedule they are round trips.
 #[must_use]
 pub fn latencies(sample: &Sample) -> Option<Vec<(u64, u64)>> {
@@ -95,7 +95,7 @@ pub struct Waited {
     pub answers: u64,
     /// Those among them that had not come when the wait ended.
     pub unanswered: u64,
-    /// As in [`Through`].
+    /// It is that of [`Through`].
     pub cpu_s_per_gb: Option<[f64; 3]>,
     /// The time that half of the answers did not exceed, against the baseline's: above 1 is
     /// shorter.
@@ -125,7 +125,7 @@ pub fn waited(record: &Record, cell: &Cell) -> Vec<Waited> {
 
 /// The answers of all samples of a mode in a cell.
 pub(super) struct Pooled {
-    /// Nanoseconds, and how many took so long.
+    /// Nanoseconds, and how many answers took them.
     pub latencies: Vec<(u64, u64)>,
     /// How many there are.
     pub answers: u64,

@@ -120,8 +120,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::record::testing::{Sketch, record};
 
-    /// Five pairs in which a line takes so many nanoseconds in (copy, idle, nt), and the whole
-    /// goes at so many bytes per second.
+    /// Five pairs in which a line takes `line_ns` nanoseconds in (copy, idle, nt), and the whole
+    /// goes at `rates` bytes per second.
     pub(crate) fn sketch(line_ns: [u64; 3], rates: [u64; 3]) -> Record {
         let names = ["copy", IDLE, "nt"];
         let params = [("hot_set_bytes", 6400), ("sockets", 1), ("object_bytes", 1 << 20)];

@@ -18,7 +18,7 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
             let mut sentences: Vec<String> = against_peers(record).into_iter().collect();
             sentences.extend(against_baseline(record, OURS));
             if sentences.is_empty() {
-                // Somebody asked for other ways alone.
+                // Other ways alone were asked for.
                 let baseline = record.header.baseline.as_str();
                 let modes = stats::modes(record).into_iter().filter(|mode| *mode != baseline);
                 sentences.extend(modes.filter_map(|mode| against_baseline(record, mode)));

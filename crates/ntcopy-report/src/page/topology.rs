@@ -61,8 +61,8 @@ fn one(index: usize, found: &Found<'_>) -> Markup {
 
 /// A machine, and the numbers and names of its records.
 struct Found<'a> {
-    /// As the record with the most memory has it: a kernel of the bench has less than the machine
-    /// that it runs on.
+    /// It is that of the record with the most memory: a kernel of the bench has less than the
+    /// machine that it runs on.
     machine: &'a Machine,
     /// It is that of the first record that has one.
     topology: Option<&'a Topology>,

@@ -55,7 +55,7 @@ impl Ranged for Log2Axis {
 
 /// Values, as they are or by their logarithm.
 pub(super) enum ValueAxis {
-    /// As they are.
+    /// Values stand as they are.
     Linear(RangedCoordf64),
     /// By their logarithm, from and to.
     Log(f64, f64),

@@ -103,7 +103,7 @@ pub(crate) enum MarkKind {
     Cache,
     /// The size of the last-level cache.
     LastLevel,
-    /// From here on a mode wins everywhere.
+    /// A mode wins everywhere to the right of it.
     Crossing,
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn ratios(record: &Record, group: &Group<'_>) -> Option<Chart> {
     })
 }
 
-/// From below the lowest ratio to above the highest, with 1 between them and room for the names of
+/// A range from below the lowest ratio to above the highest, with 1 in it and room for the names of
 /// the marks.
 fn around_one(lines: &[Line]) -> (f64, f64) {
     let highest = tops(lines).fold(1.0, f64::max);

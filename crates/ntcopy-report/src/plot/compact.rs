@@ -39,7 +39,7 @@ pub(super) fn compact(svg: &str) -> String {
 
 /// A part of the drawing.
 enum Part<'a> {
-    /// As it was.
+    /// It stays as it was.
     Kept(&'a str),
     /// Lines of one class.
     Lines { class: String, path: Path },

@@ -35,7 +35,7 @@ const BESIDE_AXIS: u32 = 76;
 const TICK_ROOM: u32 = 62;
 /// Pixels between lines of labels.
 const LINE_HEIGHT: i32 = 18;
-/// From here on rightwards, a fraction of the axis, labels stand left of what they name.
+/// To the right of this fraction of the axis, labels stand left of what they name.
 const RIGHT_PART: f64 = 0.55;
 /// Pixels of a letter, on average, and some.
 const LETTER_PIXELS: f64 = 7.2;

@@ -24,8 +24,8 @@ const HEADER: [&str; COLUMNS] = [
     "whole by copy's",
 ];
 const COLUMNS: usize = 10;
-/// Of these: what was offered, which says nothing on the same core, where it follows the passes;
-/// and copies and passes together, which says nothing side by side.
+/// The columns of traffic: what was offered, which says nothing on the same core, where it follows
+/// the passes; and copies and passes together, which says nothing side by side.
 const TRAFFIC: usize = 7;
 const WHOLE: usize = 9;
 

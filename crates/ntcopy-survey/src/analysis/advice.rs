@@ -116,7 +116,7 @@ pub fn of_models<E>(
         let mut outcome = Ok(());
         for (at, view) in views.iter().enumerate() {
             match read_all(analysis, view, &mut read) {
-                // Nobody takes it only where every thread panicked; joining them says so.
+                // It fails only where every thread panicked; joining them says so.
                 Ok(records) => drop(sender.send((at, records))),
                 Err(error) => {
                     outcome = Err(error);

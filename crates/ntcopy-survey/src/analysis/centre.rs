@@ -11,7 +11,7 @@ use super::order::median;
 
 /// The deviation that is usual for a kind of question counts as if this many machines had it.
 const BORROWED: f64 = 8.0;
-/// From this number of machines on, a model's own deviation has a say in what is usual.
+/// A model of at least this number of machines has a say, by its own deviation, in what is usual.
 const ENOUGH: usize = 5;
 /// Where no model has that many: 2 %, which is what repeating a measurement moves it by.
 const USUAL: f64 = 0.02;

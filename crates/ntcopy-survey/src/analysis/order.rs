@@ -28,7 +28,7 @@ pub struct Over {
 }
 
 impl Over {
-    /// Of one value a machine, infinities allowed; none of none.
+    /// Takes one value a machine, infinities allowed; gives none for none.
     #[must_use]
     pub fn of(mut values: Vec<f64>) -> Option<Over> {
         values.sort_unstable_by(f64::total_cmp);

@@ -12,7 +12,7 @@ use super::centre::{Centre, Centres};
 use super::fleet::{Answer, Fleet};
 use super::order::median;
 
-/// From this number on, machines of a model are held against it: of two, neither is the odd one.
+/// Machines of a model that has at least this number are held against it: of two, neither is odd.
 pub const LEAST_JUDGED: usize = 3;
 /// The part of an experiment's answers that is left out, the furthest ones.
 const TRIMMED: f64 = 0.2;
@@ -20,7 +20,7 @@ const TRIMMED: f64 = 0.2;
 const LEAST_ANSWERS: usize = 3;
 /// No answer counts for more than this many deviations: beyond that it is only very far away.
 const MOST: f64 = 8.0;
-/// From this number of machines on, the fleet tells how distances are spread.
+/// A fleet of at least this number of machines tells how distances are spread.
 const ENOUGH: usize = 20;
 /// How many answers say as much as one that is independent of all others, where the fleet is too
 /// small to tell.
@@ -31,7 +31,7 @@ const UPPER: (f64, f64) = (0.9, 1.2816);
 /// The same further out: what answers have in common (a machine's memory, an experiment's hour)
 /// makes the far end longer than the near one tells.
 const FAR: (f64, f64) = (0.975, 1.96);
-/// From this number of machines on, the far end is asked: ten of them may be odd.
+/// A fleet of at least this number of machines is asked for its far end: ten of them may be odd.
 const ENOUGH_FAR: usize = 400;
 
 /// One machine's distance from its model, over some of its answers.
@@ -154,7 +154,7 @@ pub fn expected(answer: &Answer, centre: &Centre) -> f64 {
     (centre.deviation.powi(2) + excess).sqrt()
 }
 
-/// Of (deviations, logarithm of the factor); none of too few.
+/// Takes (deviations, logarithm of the factor); gives none for too few.
 fn raw(experiment: Option<usize>, answers: Vec<(f64, f64)>) -> Option<Raw> {
     if answers.len() < LEAST_ANSWERS {
         return None;
@@ -221,7 +221,7 @@ fn upwards(roots: &[f64], middle: f64) -> f64 {
 }
 
 /// Middle and deviation of the cube root of a chi-squared variable by its degrees of freedom; that
-/// a fifth is trimmed makes the true middle smaller, so this errs on the side of naming nobody.
+/// a fifth is trimmed makes the true middle smaller, so this errs on the side of naming no machine.
 fn by_theory(answers: f64) -> (f64, f64) {
     let free = (answers / TOGETHER).max(1.0);
     (1.0 - 2.0 / (9.0 * free), (2.0 / (9.0 * free)).sqrt())

@@ -169,7 +169,7 @@ pub fn run(
         let listened = listen(&told, store, &mut outcomes, watch);
         if listened.is_err() {
             shared.is_lost.store(true, Ordering::Relaxed);
-            // Workers must not wait for somebody to listen.
+            // Workers must not wait for a listener.
             drop(told);
         }
         listened
@@ -259,7 +259,7 @@ fn work(shared: &Shared<'_>, tell: &SyncSender<Told>) {
     }
 }
 
-/// Nobody listens any more.
+/// The receiver is gone.
 struct Gone;
 
 impl<T> From<std::sync::mpsc::SendError<T>> for Gone {

@@ -1,6 +1,6 @@
 //! How a record travels: as lines of text among whatever else a node prints.
 //!
-//! Every line begins with [`PREFIX`]; all others are somebody else's and are passed over. A record
+//! Every line begins with [`PREFIX`]; all others are not ours and are passed over. A record
 //! is one `begin` line (what it is, its lengths and its BLAKE3 digest, as JSON), `data` lines
 //! numbered from 0 (zstd, base64), and an `end` line. What is not there to the last byte is not
 //! taken for a record. The last line of all is `done`: without it the node was cut short.
@@ -47,7 +47,7 @@ struct Failed {
 ///
 /// # Errors
 ///
-/// When nobody takes them any more.
+/// When its reader has gone.
 pub fn write_record(out: &mut dyn Write, record: &Received) -> io::Result<()> {
     let packed = zstd::bulk::compress(&record.raw, ZSTD_LEVEL)?;
     let begin = Begin {

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-/// A longer line is nobody's that we know: it is passed over.
+/// A longer line is of no program that we know: it is passed over.
 const LONGEST_BYTES: usize = 64 << 10;
 
 /// Hands on every line, without its newline, until the output ends or cannot be read.
@@ -37,7 +37,7 @@ pub fn each(output: impl Read, mut line: impl FnMut(&str)) {
     }
 }
 
-/// The last lines that somebody said, for a message.
+/// The last lines that a program said, for a message.
 #[derive(Debug, Default, Clone)]
 pub struct Tail(Vec<String>);
 

@@ -33,7 +33,7 @@ pub struct Tally {
 ///
 /// # Errors
 ///
-/// When nobody takes the frames any more, or the folder cannot be used.
+/// When the reader of the frames has gone, or the folder cannot be used.
 pub fn measure(
     program: &Path,
     ask: &Ask,

@@ -169,7 +169,7 @@ impl Slurm {
             command.arg(format!("--time={minutes}"));
         }
         command.args(&self.options).arg("--").arg(&self.program).args(words);
-        // Inside of somebody's allocation it would be a step of that, on its nodes alone.
+        // Inside of an allocation it would be a step of that, on its nodes alone.
         for (name, _) in std::env::vars_os() {
             let is_slurms = name.to_str().is_some_and(|name| name.starts_with("SLURM_"));
             if is_slurms && name != "SLURM_CONF" {
@@ -278,7 +278,7 @@ fn follow(
     thread::spawn(move || {
         if let Some(stdout) = stdout {
             lines::each(stdout, |line| {
-                // Nobody listens any more: the output is drained all the same.
+                // It fails when the receiver is gone: the output is drained all the same.
                 let _ = send.send(line.to_owned());
             });
         }

@@ -125,7 +125,7 @@ fn series(series: &Series) -> Value {
     object["gain"] = over(&series.gain);
     object["gain"]["bracket"] = json!([series.gain_bracket.0, series.gain_bracket.1]);
     object["crossover"] = series.crossover.as_ref().map_or(Value::Null, |crossover| {
-        // No number is infinite in JSON; 0 is a size that nobody asked about.
+        // No number is infinite in JSON; 0 is a size that was not asked about.
         let size = |bytes: f64| (bytes.is_finite() && bytes > 0.0).then(|| bytes.round() as u64);
         let ci = crossover.bytes.ci.map(|(low, high)| [size(low), size(high)]);
         json!({

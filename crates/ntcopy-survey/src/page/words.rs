@@ -135,7 +135,7 @@ fn place(bytes: f64) -> String {
     }
 }
 
-/// A size that nobody chose: two digits or more.
+/// A size that was not chosen: two digits or more.
 fn rounded(bytes: f64) -> String {
     let (unit, name) = match bytes {
         bytes if bytes >= 1024.0 * 1024.0 * 1024.0 => (1024.0 * 1024.0 * 1024.0, "GiB"),

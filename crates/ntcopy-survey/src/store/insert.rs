@@ -19,7 +19,7 @@ pub struct Entry {
     pub summary: Summary,
     /// The fleet whose node it is of.
     pub fleet: Option<String>,
-    /// What was asked of the node: the words behind `ntcopy bench`. Somebody who asks the same
+    /// What was asked of the node: the words behind `ntcopy bench`. Who asks the same
     /// again finds it by these.
     pub asked: Option<String>,
     /// The bytes of its file; empty to keep the summary alone.

@@ -15,7 +15,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// From what was typed: a `postgres://` or `postgresql://` URL, or else a file.
+    /// Reads what was typed: a `postgres://` or `postgresql://` URL, or else a file.
     ///
     /// # Errors
     ///

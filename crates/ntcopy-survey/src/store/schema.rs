@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS ntcopy_schema (
 /// When more steps were taken than are known, or one fails; the store is then as it was.
 pub(super) fn migrate(db: &mut dyn Database, steps: &[&str]) -> Result<(), StoreError> {
     let dialect = db.dialect();
-    // Without a lock: most stores are up to date, and somebody else may be writing for a while.
+    // No lock is taken: most stores are up to date, and another program may be writing for a while.
     if version(db).is_ok_and(|found| found == known(steps)) {
         return Ok(());
     }

@@ -95,7 +95,7 @@ mod run {
             region
         }
 
-        /// The words of an extent. Nobody else holds a reference into the region meanwhile: this
+        /// The words of an extent. There is no other reference into the region meanwhile: this
         /// program has one thread and passes extents to the ways as raw pointers.
         #[expect(clippy::mut_from_ref, reason = "the region is memory, not a value")]
         fn words(&self, at_bytes: usize, len_bytes: usize) -> &mut [u64] {

@@ -114,7 +114,7 @@ impl Cpu {
         last_level(&self.caches).or_else(|| last_level(&self.sysfs_caches))
     }
 
-    /// Bytes of the last-level cache that one CPU sees; 0 if nobody says.
+    /// Bytes of the last-level cache that one CPU sees; 0 if that is not known.
     pub fn llc_bytes(&self) -> u64 {
         self.llc().map_or(0, |cache| cache.size_bytes)
     }

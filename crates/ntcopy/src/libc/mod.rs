@@ -32,7 +32,7 @@ pub struct Libc {
     pub memset_nt_threshold_bytes: Option<u64>,
     /// How the thresholds are known, or why they are not.
     pub source: &'static str,
-    /// Whether `GLIBC_TUNABLES` sets memcpy's threshold, so that it is somebody's choice.
+    /// Whether `GLIBC_TUNABLES` sets memcpy's threshold, so that it is a user's choice.
     pub memcpy_threshold_chosen: bool,
     /// Bytes of level-3 cache that it believes in: `sysconf(_SC_LEVEL3_CACHE_SIZE)`.
     pub l3_believed_bytes: Option<u64>,
@@ -83,7 +83,7 @@ impl Libc {
     /// The yardstick is three quarters of the level-3 cache that one CPU sees, the upper end of
     /// what glibc itself aims at. Between a sixteenth of that cache and all of it nothing is
     /// said: releases differ there by design, and by how many threads share the cache. A
-    /// threshold that `GLIBC_TUNABLES` sets is somebody's choice and no belief.
+    /// threshold that `GLIBC_TUNABLES` sets is a user's choice and no belief.
     pub fn warning(&self, cpu: &Cpu) -> Option<Warning> {
         let l3 = cpu.l3_bytes().filter(|bytes| *bytes > 0)?;
         if self.name != "glibc" || self.memcpy_threshold_chosen {

@@ -5,8 +5,8 @@ use crate::path::{Method, Prefetch, Turns};
 
 const MIB: u64 = 1 << 20;
 
-/// From here on, most of a call is whole groups of pages. On an Emerald Rapids four pages in turn
-/// copied 13.7 GB/s between memory, one after the other 11.7; within the caches there was no
+/// Most of a call of at least this is whole groups of pages. On an Emerald Rapids four pages in
+/// turn copied 13.7 GB/s between memory, one after the other 11.7; within the caches there was no
 /// difference.
 const TURNS_FROM_BYTES: u64 = 64 << 10;
 
@@ -104,7 +104,7 @@ fn prefetch(vendor: Vendor) -> Prefetch {
     }
 }
 
-/// How it reads a source that nobody wants to keep.
+/// How it reads a source that need not be kept.
 fn source_prefetch(vendor: Vendor) -> Prefetch {
     match vendor {
         Vendor::Amd => Prefetch::Nta,
@@ -112,7 +112,7 @@ fn source_prefetch(vendor: Vendor) -> Prefetch {
     }
 }
 
-/// From where on it flushes that source instead: on a Zen 4, the one kind that was measured, which
+/// The length from which it flushes that source: on a Zen 4, the one kind that was measured, which
 /// family and AVX-512 tell. There PREFETCHNTA keeps nothing out of level 2 (a hot set of half of it
 /// between copies of 1 MiB: 5.7 ns a line when idle, 11.2 with stores past the caches alone, 11.0
 /// with PREFETCHNTA, 5.6 flushed). A source of less than a quarter of level 2 takes little away.

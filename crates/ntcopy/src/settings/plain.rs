@@ -37,7 +37,7 @@ fn set() {
     let take =
         POLICY.state.compare_exchange(UNSET, BEING_SET, Ordering::Relaxed, Ordering::Relaxed);
     if take.is_ok() {
-        // SAFETY: this thread alone took the state away from UNSET; nobody reads before SET.
+        // SAFETY: this thread alone took the state away from UNSET; no thread reads before SET.
         let policy = unsafe { (*POLICY.value.get()).write(Policy::for_cpu()) };
         super::install(policy);
         POLICY.state.store(SET, Ordering::Release);

@@ -12,7 +12,7 @@ use crate::profile::{self, ProfileError};
 /// Where a policy comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// CPUID: nobody has measured this machine.
+    /// CPUID: this machine has not been measured.
     Cpuid,
     /// A profile of this machine.
     Profile(PathBuf),
@@ -91,7 +91,7 @@ fn first_use() -> &'static Policy {
         read()
     });
     if let (true, Some(error)) = (is_first, &read.error) {
-        // Not eprintln!, which panics where nobody can be told.
+        // It is not eprintln!, which panics where standard error is closed.
         let _ = writeln!(io::stderr(), "ntcopy: {error}; going on without it");
     }
     &read.settings.policy

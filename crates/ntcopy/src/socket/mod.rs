@@ -258,7 +258,7 @@ pub struct Sysctls {
     /// `net.core.ntcopy`, one of `uapi::SYSCTL_*`.
     pub ntcopy: Option<u8>,
     /// `net.core.ntcopy_cache_bytes`: hinted bytes are copied normally where what is copied comes
-    /// round within so many; 0: within the CPU's own share of its caches.
+    /// round within this number; 0: within the CPU's own share of its caches.
     pub cache_bytes: Option<u64>,
 }
 

@@ -16,7 +16,7 @@ use crate::uapi;
 pub(super) enum Answer<T> {
     /// It took it.
     Done(T),
-    /// It cannot help this socket: its kind (`EOPNOTSUPP`), or somebody else has its operations
+    /// It cannot help this socket: its kind (`EOPNOTSUPP`), or another module has its operations
     /// (`EBUSY`).
     Declined,
     /// There is no module, or one of another series.

@@ -10,7 +10,7 @@ use super::{Framing, Request, Response, reason};
 /// copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// Nobody on this machine: it is spliced to the client.
+    /// No program on this machine: it is spliced to the client.
     Splice,
     /// The CPU, right away: it is encrypted, or copied.
     Cpu,

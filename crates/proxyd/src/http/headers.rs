@@ -98,7 +98,7 @@ fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Digits only, and few enough to fit: no sign, no blank, no list. 2^63 and more is nobody's body.
+/// Digits only, and few enough to fit: no sign, no blank, no list. No body has 2^63 bytes or more.
 fn number(value: &[u8]) -> Option<u64> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;

@@ -6,7 +6,7 @@ use super::headers::BadFraming;
 use super::request::keeps;
 use super::{Framing, Headers, Limits, MAX_HEADERS, Method};
 
-/// Interim answers that a backend may give to one request. Nobody needs more than a few, and
+/// Interim answers that a backend may give to one request. No request needs more than a few, and
 /// without a limit a backend could go on for ever.
 pub const INTERIMS_MAX: u32 = 16;
 /// What is said of a backend that gives more.
@@ -45,7 +45,7 @@ impl Response<'_> {
 ///
 /// # Errors
 ///
-/// It is malformed or ambiguous, or it changes the protocol, which nobody asked for.
+/// It is malformed or ambiguous, or it changes the protocol, which was not asked for.
 pub fn parse_response<'b>(
     head: &'b [u8],
     method: Method,

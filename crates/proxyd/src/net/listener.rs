@@ -22,7 +22,7 @@ pub(crate) const BACKLOG: i32 = 4096;
 /// Why an address can't be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Somebody answers on the path.
+    /// Another process answers on the path.
     #[error("{0}: another process answers on this socket; stop it, or choose another path")]
     Live(Address),
     /// Something that is no socket has the path.
@@ -73,7 +73,7 @@ fn open(address: &Address, family: AddressFamily) -> Result<OwnedFd, ListenError
 }
 
 /// `SO_REUSEPORT` would let a second proxy of the same user take half of the connections without
-/// a word. A socket without it can't be bound where somebody listens.
+/// a word. A socket without it can't be bound where another one listens.
 fn refuse_shared(at: SocketAddr, family: AddressFamily) -> Result<(), ListenError> {
     let address = Address::Tcp(at);
     let socket = open(&address, family)?;
@@ -128,12 +128,12 @@ impl Drop for SocketFile {
     }
 }
 
-/// A socket in the file system. A stale one, on which nobody answers, is replaced. Without a mode
+/// A socket in the file system. A stale one, which does not answer, is replaced. Without a mode
 /// it has what the umask leaves.
 ///
 /// # Errors
 ///
-/// Somebody answers on it, the path is not a socket, or the kernel refuses.
+/// Another process answers on it, the path is not a socket, or the kernel refuses.
 pub fn bind_unix(
     path: &Path,
     mode: Option<u32>,
@@ -209,7 +209,7 @@ fn remove_stale(path: &Path, address: &Address) -> Result<(), ListenError> {
             })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        // Accepted, or the queue is full: either way somebody is there.
+        // It was accepted, or the queue is full: either way there is a listener.
         _ => Err(ListenError::Live(address.clone())),
     }
 }

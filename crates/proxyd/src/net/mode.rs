@@ -53,7 +53,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Whether a hint was asked for and nobody is there to take it.
+    /// Whether a hint was asked for and is not taken.
     pub fn is_plain_instead(&self) -> bool {
         self.asked != Mode::Copy && self.setting.is_none()
     }

@@ -254,7 +254,7 @@ pub(super) async fn read_answer(
         scanner = Scanner::default();
         let response =
             parse_response(&head, method, &live.http).map_err(|error| bad(error.0.to_owned()))?;
-        // The crate can't send interim answers; none is needed: nobody waits for a 100 here.
+        // The crate can't send interim answers; none is needed: no client waits for a 100 here.
         if response.is_interim() {
             *interims += 1;
             if *interims > INTERIMS_MAX {

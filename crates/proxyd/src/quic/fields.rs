@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A string whose length has a prefix of so many bits, the bit before which says whether it is
+    /// A string whose length has a prefix of `bits` bits, the bit before which says whether it is
     /// in the Huffman code.
     fn text(&mut self, bits: u32) -> Option<(bool, &'a [u8])> {
         let coded = self.0.first()? >> bits & 1 == 1;

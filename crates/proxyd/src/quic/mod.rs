@@ -1,7 +1,7 @@
 //! HTTP/3 for clients, by quinn and h3, on tokio in a thread of its own.
 //!
 //! A body can't be spliced into QUIC: it is read into this process and encrypted here, so the
-//! backend is told `cpu`. The datagrams, which nobody on this machine reads again, leave by a
+//! backend is told `cpu`. The datagrams, which no program on this machine reads again, leave by a
 //! socket that is marked for non-temporal copies, many at a time where the kernel has GSO.
 //!
 //! One endpoint is one socket and one thread. That is what the measurements here need; more
@@ -43,7 +43,7 @@ use crate::worker::{LEAST_BYTES, Shared, Stop};
 
 /// H3_NO_ERROR, RFC 9114, 8.1.
 const NO_ERROR: VarInt = VarInt::from_u32(0x100);
-/// What has no event of its own, the log and connections that do nothing, is looked after so often.
+/// What has no event of its own, the log and connections that do nothing, is seen to this often.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The endpoint.

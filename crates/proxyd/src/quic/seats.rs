@@ -21,14 +21,14 @@ const WINDOW_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) window: u64,
-    /// What the connection can make this process hold: what it sends and nobody reads, what it
+    /// What the connection can make this process hold: what it sends and is not read, what it
     /// asks for and does not take, and for each stream what is on its way from the backend.
     bytes: u64,
 }
 
 impl Share {
-    /// Of so many bytes, of which so many are given away; the less is left, the less is given.
-    /// `None` if nothing of use is left.
+    /// A share of `total` bytes, of which `taken` are given away; the less is left, the less is
+    /// given. `None` if nothing of use is left.
     fn of(total: u64, taken: u64) -> Option<Share> {
         let left = total.saturating_sub(taken);
         let window = (left / 1024).clamp(WINDOW_MIN, WINDOW_MAX);

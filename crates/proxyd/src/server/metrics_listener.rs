@@ -1,4 +1,4 @@
-//! `/metrics`, in a thread of its own: one request a connection, and nobody waits for a slow one
+//! `/metrics`, in a thread of its own: one request a connection, and no thread waits for a slow one
 //! but this thread.
 
 use std::io::{self, Read, Write};

@@ -103,7 +103,7 @@ fn crypto_info(
         _ => return None,
     };
     let (salt, iv) = iv.as_ref().split_at(salt_bytes);
-    // Room for all of it: what grows leaves a copy behind that nobody wipes.
+    // There is room for all of it: what grows leaves a copy behind that is not wiped.
     let mut info = Zeroizing::new(Vec::with_capacity(INFO_BYTES));
     info.extend_from_slice(&version.to_ne_bytes());
     info.extend_from_slice(&cipher.to_ne_bytes());

@@ -1,6 +1,6 @@
 //! TLS in this process. The plaintext is read into the cache and encrypted there; the
-//! ciphertext, which nobody on this machine reads again, leaves by the sends of a socket that is
-//! marked for non-temporal copies.
+//! ciphertext, which no program on this machine reads again, leaves by the sends of a socket that
+//! is marked for non-temporal copies.
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::os::fd::OwnedFd;

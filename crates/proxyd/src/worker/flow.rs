@@ -30,7 +30,7 @@ const REFILL_BYTES: usize = 64 << 10;
 /// How the other side is told where the body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
-    /// As a length, or by closing: the payload alone is written.
+    /// Its end is a length, or the connection's: the payload alone is written.
     Plain,
     /// In the chunks in which it came, without their extensions and trailers.
     Chunked,

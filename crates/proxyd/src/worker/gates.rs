@@ -115,7 +115,7 @@ impl Gates {
         std::mem::take(&mut self.called)
     }
 
-    /// When somebody may try.
+    /// When a session may try.
     pub(super) fn wait_until(&self, now: Instant) -> Option<Instant> {
         let due = (!self.called.is_empty()).then_some(now);
         due.into_iter().chain(self.gates.iter().filter_map(|gate| gate.ask.map(|(at, _)| at))).min()

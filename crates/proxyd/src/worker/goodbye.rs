@@ -23,7 +23,7 @@ impl Session {
     }
 
     /// Ends a connection on which nothing is due in either direction. TLS wants that said, and the
-    /// kernel's may still have something to send; nobody is waited for beyond that.
+    /// kernel's may still have something to send; there is no wait beyond that.
     pub(super) fn leave(&mut self, now: Instant) -> Step {
         if !self.conn.is_encrypted() {
             return Step::Close;

@@ -179,7 +179,7 @@ impl Session {
         self.fail(error, context)
     }
 
-    /// The client is gone: there is nobody to answer.
+    /// The client is gone: there is no one to answer.
     pub(super) fn client_gone(&mut self, context: &mut Context) -> Step {
         let error = Error::new(Source::Downstream, Kind::Closed, "it is gone");
         self.record(CLIENT_GONE, Some(&error), context);

@@ -33,10 +33,10 @@ const EVENTS_AT_ONCE: usize = 256;
 const ACCEPTS_AT_ONCE: usize = 64;
 /// How long nothing is accepted once the system has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// What has no deadline of its own, the log and idle connections, is looked after so often.
+/// What has no deadline of its own, the log and idle connections, is looked after this often.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Whether somebody waits to be accepted.
+/// Whether a connection waits to be accepted.
 fn is_waited_at(listener: &Listener) -> bool {
     let mut asked = [PollFd::new(listener, PollFlags::IN)];
     rustix::event::poll(&mut asked, Some(&Timespec::default())) == Ok(1)
@@ -288,7 +288,7 @@ impl Worker {
         for _ in 0..at_most {
             let limit = self.context.live.limits.connections;
             if self.sessions.len() >= limit {
-                // Nobody is closed for one who isn't there.
+                // No session is closed for a connection that isn't there.
                 if !self.doors.get(index).is_some_and(|door| is_waited_at(&door.listener)) {
                     return;
                 }

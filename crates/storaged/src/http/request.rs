@@ -29,7 +29,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As it is written.
+    /// The word that is written.
     pub fn name(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -47,7 +47,7 @@ pub enum Reader {
     /// It isn't known.
     #[default]
     Unknown,
-    /// Nobody here: the peer splices it on.
+    /// No program here: the peer splices it on.
     Splice,
     /// The peer's CPU, right away.
     Cpu,

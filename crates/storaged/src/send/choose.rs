@@ -25,7 +25,7 @@ impl Mode {
     pub const ALL: [Mode; 5] =
         [Mode::Copy, Mode::Nt, Mode::Adaptive, Mode::Sendfile, Mode::Vmsplice];
 
-    /// As it is written.
+    /// The word that is written.
     pub const fn name(self) -> &'static str {
         match self {
             Mode::Copy => "copy",
@@ -74,7 +74,7 @@ pub struct Facts {
     pub source: Source,
     /// Who reads them next.
     pub reader: Reader,
-    /// Somebody takes the hint on this socket.
+    /// The hint is taken on this socket.
     pub hints: bool,
 }
 
@@ -89,11 +89,11 @@ pub enum Reason {
     NoCopy,
     /// The reader's CPU finds the bytes in cache only if they were copied normally.
     CpuReads,
-    /// Nobody reads them here; their pages can go as they are.
+    /// They are not read here; their pages can go as they are.
     NobodyReads,
     /// Who reads them is not known; the kernel sees whether they fit the cache.
     Unknown,
-    /// A hint would be right, and nobody takes it.
+    /// A hint would be right, and is not taken.
     NoHints,
     /// `sendfile` was asked for, and there is no file.
     NoFile,
@@ -112,7 +112,7 @@ impl Reason {
         Reason::NoFile,
     ];
 
-    /// As counters and logs have it.
+    /// The word of counters and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Reason::Asked => "asked",

@@ -277,7 +277,7 @@ impl Outgoing {
         if pipe.filled == 0 {
             let bytes = self.body.slice()?;
             let slices = [IoSliceRaw::from_slice(bytes)];
-            // SAFETY: the pages are a region's (region.rs): nobody writes to them as long as
+            // SAFETY: the pages are a region's (region.rs): they are not written to as long as
             // anyone holds them, so the pipe may, beyond the region's own life.
             pipe.filled = unsafe { vmsplice(&pipe.write, &slices, SpliceFlags::NONBLOCK)? };
             self.body.advance(pipe.filled);

@@ -40,7 +40,7 @@ impl Pipes {
         Ok(Pipe { read, write, filled: 0 })
     }
 
-    /// Keeps a pipe; one with bytes in it is closed, so that they reach nobody else.
+    /// Keeps a pipe; one with bytes in it is closed, so that they reach no other client.
     pub fn put(&mut self, pipe: Pipe) {
         if pipe.filled == 0 && self.0.len() < KEPT {
             self.0.push(pipe);

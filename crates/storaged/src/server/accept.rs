@@ -26,7 +26,7 @@ pub enum Accepted {
     Connection(OwnedFd, Option<SocketAddr>),
     /// There is no descriptor for whoever waits.
     NoDescriptor,
-    /// Nobody is there any more.
+    /// No connection waits any more.
     Nobody,
 }
 

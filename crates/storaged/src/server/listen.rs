@@ -43,7 +43,7 @@ pub enum ListenError {
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// Device and inode: somebody else's socket of that name is not removed.
+    /// Device and inode: another process's socket of that name is not removed.
     file: (u64, u64),
 }
 
@@ -123,7 +123,7 @@ fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
             UnixListener::bind(path).map_err(io)
         }
         Ok(_) => Err(ListenError::InUse { path: path.to_owned() }),
-        // A full backlog is somebody's, too.
+        // A full backlog has a listener, too.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             Err(ListenError::InUse { path: path.to_owned() })
         }
@@ -140,7 +140,7 @@ fn open_tcp(address: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// `SO_REUSEPORT` would give another daemon of the same user a share of this one's connections
-/// without a word. A socket without it can't be bound where somebody listens.
+/// without a word. A socket without it can't be bound where another one listens.
 fn refuse_shared(address: SocketAddr) -> io::Result<()> {
     Ok(rustix::net::bind(&open_tcp(address)?, &address)?)
 }

@@ -1,4 +1,4 @@
-//! What was done, counted by each worker for itself and added up when somebody asks.
+//! What was done, counted by each worker for itself and added up when it is asked for.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -87,7 +87,7 @@ pub fn serve(
     }
     tracing::info!("ending: no new connections, and what is in flight gets its time");
     shared.drain();
-    // Nobody can connect to a socket that has no name.
+    // A socket that has no name can't be connected to.
     drop(listening);
     wait_for_workers(&mut signals, &ends);
     for thread in threads {

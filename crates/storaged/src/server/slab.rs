@@ -8,7 +8,7 @@ pub struct Id {
 }
 
 impl Id {
-    /// As epoll carries it.
+    /// The number that epoll carries.
     pub fn to_u64(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
     }

@@ -165,7 +165,7 @@ impl Worker {
         });
     }
 
-    /// Takes one connection; false if nobody waits.
+    /// Takes one connection; false if none waits.
     fn accept(&mut self, door: usize, now: Instant) -> bool {
         let shared = Arc::clone(&self.shared);
         let door = &self.doors[door];

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::object::{FileVersion, Object};
 use crate::key::Key;
 
-/// A bounded set of open objects; the next to go is one that nobody asked for lately.
+/// A bounded set of open objects; the next to go is one that was not asked for lately.
 #[derive(Debug)]
 pub struct Cache {
     inner: Mutex<Inner>,
@@ -65,7 +65,7 @@ impl Cache {
         }
     }
 
-    /// Closes up to `count` objects that nobody is reading, for their descriptors.
+    /// Closes up to `count` objects that are not being read, for their descriptors.
     pub fn shrink(&self, count: usize) {
         let mut inner = self.lock();
         for _ in 0..count.min(inner.queue.len()) {

@@ -27,8 +27,8 @@ pub struct Folders {
     /// Whoever takes a folder away forgets it first, so a folder that is there and is still
     /// remembered once it is open is durable.
     durable: Mutex<HashSet<String>>,
-    /// Folders that somebody is making, with those above them: they are not taken away meanwhile.
-    /// Locked while one is taken away, and never while a disk syncs: deep keys make nobody wait.
+    /// Folders that are being made, with those above them: they are not taken away meanwhile.
+    /// Locked while one is taken away, and never while a disk syncs: no thread waits for deep keys.
     wanted: Mutex<Vec<String>>,
 }
 

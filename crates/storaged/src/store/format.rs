@@ -55,7 +55,7 @@ pub enum Coding {
 pub struct Meta {
     /// The object's name.
     pub key: String,
-    /// As the PUT said; empty if it didn't.
+    /// What the PUT said; empty if it didn't.
     pub content_type: String,
     /// How it is stored.
     pub coding: Coding,

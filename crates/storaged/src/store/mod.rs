@@ -112,7 +112,7 @@ impl Store {
         });
         match file {
             Ok(file) => Object::open(key, file),
-            // NOTDIR, LOOP: somebody put something else in the place of a folder.
+            // NOTDIR, LOOP: something else was put in the place of a folder.
             Err(Errno::NOENT) => Err(StoreError::NotFound { key: key.to_string() }),
             Err(errno) => Err(StoreError::os("open", key.as_str(), errno)),
         }

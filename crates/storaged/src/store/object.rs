@@ -29,7 +29,7 @@ pub enum Verify {
     Never,
 }
 
-/// Which file it is, and whether somebody has been at it since.
+/// Which file it is, and whether it was changed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileVersion {
     device: u64,

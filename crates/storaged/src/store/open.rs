@@ -64,7 +64,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Somebody else holds it, it is something else, or a call failed.
+    /// Another process holds it, it is something else, or a call failed.
     pub fn open(dir: &Path, options: StoreOptions) -> Result<Store, OpenError> {
         let io = |doing, path: &Path| {
             let path = path.to_owned();

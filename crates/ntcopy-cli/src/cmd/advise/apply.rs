@@ -66,7 +66,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Before anything is written, where a file is somebody else's or its folder leads into the
+    /// Before anything is written, where a file is not ours or its folder leads into the
     /// system; or where a file can't be written.
     pub fn write(
         &self,

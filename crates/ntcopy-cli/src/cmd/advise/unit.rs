@@ -217,7 +217,7 @@ fn reachable(name: &str, command: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// As Debian has them.
+    /// Units as Debian has them.
     const NGINX: &str = "[Unit]\nDescription=A web server\n\n[Service]\nType=forking\n\
         PIDFile=/run/nginx.pid\n# ExecStart=/not/this\n\
         ExecStartPre=/usr/sbin/nginx -t -q -g 'daemon on; master_process on;'\n\

@@ -17,7 +17,7 @@ use crate::cmd::bench;
 
 /// The setting.
 const SYSCTL: &str = "net.core.ntcopy_cache_bytes";
-/// One object is sent again and again, so that the source is hot; with so many in flight it is the
+/// One object is sent again and again, so that the source is hot; with these in flight it is the
 /// sockets' memory that comes round, from half a MiB to beyond most caches.
 const SOCKETS: &str = "1,2,3,4,6,8,12,16,24,32,48,64,96,128,192,256,384";
 const OBJECT: &str = "256KiB";

@@ -6,7 +6,7 @@ use super::root::Root;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cpu {
     pub maker: Maker,
-    /// As CPUID spells the vendor, or `Arm`.
+    /// The vendor as CPUID spells it, or `Arm`.
     pub vendor: String,
     pub family: u32,
     pub model: u32,

@@ -82,7 +82,7 @@ impl Config {
     /// The header of the extended capability that begins at an offset, if one does.
     pub fn extended_capability_at(&self, offset: usize) -> Option<u32> {
         let mut at = EXTENDED;
-        // As above: 960 four-byte headers fill the extended space.
+        // 960 four-byte headers fill the extended space.
         for _ in 0..960 {
             let header = self.dword(at).filter(|header| *header != 0 && *header != u32::MAX)?;
             if at == offset {

@@ -86,7 +86,7 @@ pub fn read(root: &Root) -> Result<Option<Vec<Saved>>, Refusal> {
     if contents.format != FORMAT {
         return Err(failed(root, format!("format {}, not {FORMAT}", contents.format)));
     }
-    // Of another boot: a /run that was not emptied.
+    // They may be another boot's, where /run was not emptied.
     let same_boot = contents.boot_id == root.text(BOOT_ID);
     Ok(same_boot.then_some(contents.registers))
 }

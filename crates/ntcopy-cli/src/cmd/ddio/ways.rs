@@ -3,12 +3,12 @@
 /// The least that the hardware takes.
 pub const LEAST: u32 = 2;
 
-/// The bits of all ways of a cache with so many.
+/// The bits of all ways of a cache with `of` ways.
 pub fn all(of: u32) -> u64 {
     if of >= 64 { u64::MAX } else { (1 << of) - 1 }
 }
 
-/// The highest so many ways: where both generations have them when the machine starts.
+/// The highest `ways` ways: where both generations have them when the machine starts.
 pub fn highest(ways: u32, of: u32) -> u64 {
     all(of) & !all(of - ways.min(of))
 }

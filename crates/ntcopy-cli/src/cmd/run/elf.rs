@@ -73,7 +73,7 @@ fn has_section(file: &File, head: &[u8], name: &[u8]) -> io::Result<bool> {
     Ok(headers(&table, size).any(is_it))
 }
 
-/// A table of so many headers of this size, which is at least that of elf(5).
+/// A table of `count` headers of this size, which is at least that of elf(5).
 fn table(file: &File, at: u64, size: u16, count: u16, least: u16) -> io::Result<Vec<u8>> {
     if count > 0 && size < least {
         return Err(broken());

@@ -70,7 +70,7 @@ fn counted(status: &str) -> Option<u32> {
 }
 
 fn refused() -> Vec<&'static str> {
-    // Whoever started this program may ignore it, and then nobody could wait for a child.
+    // Whoever started this program may ignore it, and then no child could be waited for.
     // SAFETY: the default action is one that every process may choose.
     let before = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     let mut refused: Vec<_> =

@@ -150,7 +150,7 @@ fn find_file(name: &OsStr, search: Option<OsString>) -> Result<PathBuf, Missing>
     if name.as_bytes().contains(&b'/') {
         return executable(Path::new(name));
     }
-    // As execvp(3) does where PATH is not set.
+    // This is what execvp(3) does where PATH is not set.
     let search = search.unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut worst = Missing::NotFound(format!("`{}` in PATH", name.display()));
     for folder in std::env::split_paths(&search) {

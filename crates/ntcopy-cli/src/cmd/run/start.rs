@@ -93,7 +93,7 @@ fn watch(child: &mut Child, signals: &mut SignalsInfo<WithRawSiginfo>) -> io::Re
         for info in signals.wait() {
             let Some(signal) = Signal::from_named_raw(info.si_signo) else { continue };
             if info.si_signo != SIGCHLD && info.si_code != FROM_KERNEL {
-                // It may have ended just now; then there is nobody to tell.
+                // It may have ended just now; then there is no process to tell.
                 let _ = kill_process(pid, signal);
             }
         }
@@ -112,12 +112,12 @@ fn end_as(status: ExitStatus) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(code as u8));
     }
     let signal = status.signal().context("the program neither ended nor was killed")?;
-    // Its core is the one that somebody may want.
+    // Its core is the one that may be wanted.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     setrlimit(Resource::Core, none).context("cannot forbid a core file of this program")?;
     signal_hook::low_level::emulate_default_handler(signal)
         .with_context(|| format!("cannot end by signal {signal}"))?;
-    // A signal that ends nobody by default ended the program.
+    // A signal that by default ends no process ended the program.
     Ok(ExitCode::from(128_u8.saturating_add(signal as u8)))
 }
 

@@ -24,7 +24,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// From an earlier and a later reading.
+    /// Takes an earlier and a later reading.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Interval {
         Ok(Interval { length: later.at.saturating_duration_since(earlier.at), added })
     }
 
-    /// Bytes a second of so many bytes in this interval.
+    /// The rate a second of `bytes` in this interval.
     pub fn per_second(&self, bytes: u64) -> u64 {
         // The clock has moved between two readings, but a rate must not depend on that.
         let nanos = self.length.as_nanos().max(1);

@@ -20,7 +20,7 @@ const UNITS: [(u64, &str); 4] =
 
 /// Three digits and a unit.
 fn amount(bytes: u64) -> String {
-    // From 999.5 on, three digits of the smaller unit would round to four.
+    // At 999.5 and more, three digits of the smaller unit would round to four.
     let unit = UNITS.into_iter().find(|(factor, _)| bytes >= factor - factor / 2000);
     let Some((factor, unit)) = unit else {
         return format!("{bytes} B");

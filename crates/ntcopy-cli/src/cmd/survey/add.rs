@@ -134,7 +134,7 @@ fn file(args: &Args, path: &Path, store: &mut Store, tally: &mut Tally) -> anyho
     tally.put(store, &Entry::parse(path, raw, origin)?)
 }
 
-/// The machine of a record that nobody names: one for each folder and kind of machine.
+/// The machine of a record that has no name: one for each folder and kind of machine.
 fn machine_of(path: &Path, record: &Record) -> MachineId {
     let here = fs::read_to_string("/etc/machine-id").unwrap_or_default();
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -192,7 +192,7 @@ fn on_slurm(args: &Args) -> anyhow::Result<ExitCode> {
     say::outcomes(&fleet, &store, &ask, &outcomes, args.json, stop.signal())
 }
 
-/// So many days ago.
+/// The time `days` days ago.
 fn since(days: u32) -> u64 {
     let age = Duration::from_secs(u64::from(days) * 24 * 3600);
     let since = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);

@@ -18,7 +18,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of so many nodes.
+    /// Begins to watch `nodes` nodes.
     pub fn new(nodes: usize) -> Watch {
         let bar = io::stderr().is_terminal().then(|| {
             let bar =

@@ -39,7 +39,7 @@ pub fn is_short(sample: &Sample) -> bool {
     offered.is_some_and(|offered| (sample.bytes as f64) < LEAST_OF_OFFERED * *offered as f64)
 }
 
-/// The sample's passes: nanoseconds, and how many took so long, ascending; none if it has none.
+/// The sample's passes: nanoseconds, and how many took them, ascending; none if it has none.
 #[must_use]
 pub fn passes(sample: &Sample) -> Option<Vec<(u64, u64)>> {
     let (ns, counts) = (sample.series.get("pass_ns")?, sample.series.get("passes")?);

@@ -101,7 +101,7 @@ fn things(topology: &Topology) -> Vec<Thing> {
 }
 
 impl Thing {
-    /// Of neighbours in everything, as many as are given at most; the rest is counted.
+    /// Keeps at most `neighbours` neighbours in everything; the rest is counted.
     pub(super) fn at_most(&mut self, neighbours: usize) {
         for thing in &mut self.inside {
             thing.at_most(neighbours);
@@ -123,7 +123,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// As many packages, with a node, a last-level cache and cores each, of two threads.
+    /// Makes `packages` packages, with a node, a last-level cache and cores each, of two threads.
     pub fn machine(packages: u32, cores: u32) -> Topology {
         let all = packages * cores;
         let threads = |core: u32| CpuList::from_iter([core, core + all]);

@@ -15,7 +15,7 @@ use crate::{app, http, net, published, text};
 
 /// The percentiles of an HTTP client's waits.
 const HTTP: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
-/// Of requests and responses.
+/// The percentiles of requests and responses.
 const NET: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
 /// Every chart of such a record.

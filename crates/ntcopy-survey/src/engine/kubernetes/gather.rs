@@ -77,7 +77,7 @@ fn one(
     });
     let is_done = match read {
         Ok(is_done) => is_done,
-        // The logs of one node that is gone keep nobody from those of the others.
+        // One node that is gone does not keep the others' logs from being read.
         Err(error @ KubectlError::Failed { .. }) => {
             why = Some(error.to_string());
             false

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::Ask;
 
-/// The user and group that the program runs as: nobody's.
+/// The user and group that the program runs as: those that are called nobody.
 const NOBODY: u32 = 65534;
 /// The folder for records on their way out; all else of the file system is read-only.
 const SCRATCH: &str = "/tmp";

@@ -10,7 +10,7 @@ use crate::arch::LINE_BYTES;
 /// 256 and 512 bytes, 1, 2, 4 and 16 KiB: 17.1, 18.1, 17.6, 16.2, 15.9 and 13.7 GB/s.
 pub(super) const BLOCK_BYTES: usize = 512;
 
-/// The lines of a source that are wholly within it. The others may hold what somebody still uses.
+/// The lines of a source that are wholly within it. The others may hold what is still in use.
 pub(super) struct Source {
     /// The first line that is still in the caches.
     next: *const u8,
