@@ -71,7 +71,6 @@ const CIRCLES: &[(&str, &str, &str)] = &[
         "client conn data either links load ours quic stack theirs tls wire",
     ),
     ("ntcopy-bench", "run::net", "client end message pingpong"),
-    ("ntcopy-cli", "cmd::bench", "against args launch"),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

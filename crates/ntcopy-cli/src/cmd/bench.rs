@@ -3,6 +3,7 @@
 mod against;
 mod app;
 mod args;
+mod boot;
 mod bulk;
 mod http;
 mod launch;
@@ -10,20 +11,20 @@ mod net;
 mod pages;
 mod pingpong;
 mod retention;
+mod unix;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use ntcopy_bench::experiment::{EXPERIMENTS, Mode};
-use ntcopy_bench::plan;
 use ntcopy_bench::run;
 use ntcopy_record::Unavailable;
 
+use self::args::Common;
 pub use self::args::Pin;
-use self::args::{Common, UnixArgs};
+pub use self::boot::{failed, judged, measured, record_dir};
 pub use self::bulk::worker_args;
-use self::launch::Launch;
-pub use self::launch::{failed, judge, judged, measured, record_dir};
+pub use self::launch::judge;
 use super::NOT_AVAILABLE;
 
 /// Measure: run an experiment, write its record, and say what it shows.
@@ -31,7 +32,7 @@ use super::NOT_AVAILABLE;
 #[command(about = "Measure: run an experiment, write its record, and say what it shows")]
 pub enum Args {
     /// A parent sends, a child splices socket -> pipe -> /dev/null; unix sockets, TCP and UDP
-    Unix(Box<UnixArgs>),
+    Unix(Box<unix::UnixArgs>),
     /// What do copies, or sends, leave of the cache for somebody else?
     Retention(Box<retention::RetentionArgs>),
     /// Copies in user space: our choice against every peer, by size, hot and cold
@@ -76,7 +77,7 @@ fn server_args() -> Vec<String> {
 /// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args {
-        Args::Unix(args) => unix(&args),
+        Args::Unix(args) => unix::run(&args),
         Args::Retention(args) => retention::run(&args),
         Args::Memcpy(args) => bulk::memcpy(&args),
         Args::Memset(args) => bulk::memset(&args),
@@ -94,21 +95,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Args::Server => Ok(run::net::server_main()),
         Args::Worker => Ok(run::bulk::worker_main()),
     }
-}
-
-fn unix(args: &UnixArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings();
-    let launch = Launch {
-        common: &args.common,
-        name: "unix",
-        kernel_cpus: args.kernel_cpus(),
-        on_one_cpu: args.in_rounds() && args.kernel_cpus() == 1,
-        worker_args: reader_args(),
-        against: args.boots(),
-        plan: &|cpus| plan::plan(&settings, cpus),
-        is_asked: &names_or_lacks(args.modes()),
-    };
-    launch.run()
 }
 
 /// Whether one of these modes is not available, or any is not in one cell: a family was asked for.

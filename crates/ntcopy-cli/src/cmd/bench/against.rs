@@ -10,7 +10,7 @@ use ntcopy_kernel::Kind;
 use ntcopy_record::Record;
 
 use super::args::Common;
-use super::launch;
+use super::boot;
 
 /// Fewer boots of each kernel make no interval.
 const LEAST_PAIRS: u32 = 5;
@@ -72,9 +72,9 @@ impl KernelPair<'_> {
     /// Boots both kernels in turns: the exit code of that, and the signal that ended it.
     pub fn measured(&self, request: &Request) -> anyhow::Result<(u8, Option<i32>)> {
         match against::measure(request, self.against, &self.modes, self.pairs(), self.settled) {
-            Ok(complaints) => Ok((launch::complained(0, &complaints), None)),
+            Ok(complaints) => Ok((boot::complained(0, &complaints), None)),
             Err(AgainstError::Guest(GuestError::Interrupted(signal))) => Ok((1, Some(signal))),
-            Err(AgainstError::Guest(error)) => Ok((launch::failed(error), None)),
+            Err(AgainstError::Guest(error)) => Ok((boot::failed(error), None)),
             Err(error) => Err(error.into()),
         }
     }

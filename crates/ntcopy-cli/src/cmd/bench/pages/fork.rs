@@ -9,6 +9,7 @@ use ntcopy_bench::run;
 use ntcopy_kernel::{Kind, Machine};
 use ntcopy_record::Unavailable;
 
+use super::super::boot;
 use super::super::launch::{self, InThisKernel};
 use super::super::{not_available, pin};
 use super::PagesArgs;
@@ -44,7 +45,7 @@ fn on_this_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCo
 fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
     let kernel = match Kind::parse(&args.common.kernel) {
         Ok(kernel) => kernel,
-        Err(error) => return Ok(ExitCode::from(launch::failed(error))),
+        Err(error) => return Ok(ExitCode::from(boot::failed(error))),
     };
     if kernel.machine() == Machine::Qemu {
         return Ok(not_available(&format!(
@@ -58,7 +59,7 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    let place = launch::record_dir(args.common.out.as_deref(), NAME)?;
+    let place = boot::record_dir(args.common.out.as_deref(), NAME)?;
     let request = Request {
         kernel,
         kernel_cpus: 1,
@@ -68,9 +69,9 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
         args: std::env::args_os().skip(1).collect(),
         command: guest::command_line(),
     };
-    let (code, stopped) = launch::measured(&request);
+    let (code, stopped) = boot::measured(&request);
     let print = (&args.common).into();
-    launch::judged(&place, code, || {
+    boot::judged(&place, code, || {
         launch::conclude(print, &place, stopped, &|line| names(modes, line))
     })
 }

@@ -1,0 +1,68 @@
+//! A measurement in a booted kernel: where its record goes, what its end means.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use ntcopy_bench::guest::{self, GuestError, Request};
+use ntcopy_bench::sample::{self, WriteError};
+use ntcopy_record::FILE_NAME;
+
+/// Measures in a booted kernel: the exit code of that, and the signal that ended it.
+pub fn measured(request: &Request) -> (u8, Option<i32>) {
+    match guest::measure(request) {
+        Ok(inside) => (complained(inside.code, &inside.complaints), None),
+        Err(error) => {
+            let stopped = match error {
+                GuestError::Interrupted(signal) => Some(signal),
+                _ => None,
+            };
+            (failed(error), stopped)
+        }
+    }
+}
+
+/// What a measurement comes to that ended with `code`, by its record if there is one.
+pub fn judged(
+    place: &Path,
+    code: u8,
+    conclude: impl FnOnce() -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
+    // Without a record the inside, or the error, has said why.
+    if !place.join(FILE_NAME).exists() {
+        return Ok(ExitCode::from(code));
+    }
+    let judged = conclude()?;
+    // A kernel that fell over must not pass for a success.
+    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+}
+
+/// Where the record goes; nothing is there yet.
+pub fn record_dir(out: Option<&Path>, experiment: &str) -> anyhow::Result<PathBuf> {
+    let new_id = || sample::new_id(experiment, &guest::command_line());
+    let place = match out {
+        Some(out) => out.to_path_buf(),
+        None => sample::default_place(&new_id())
+            .context("neither XDG_DATA_HOME nor HOME names a directory: say --out DIR")?,
+    };
+    let place = std::path::absolute(&place).context("--out")?;
+    if place.join(FILE_NAME).exists() {
+        return Err(WriteError::Exists(place.join(FILE_NAME)).into());
+    }
+    Ok(place)
+}
+
+/// The inside's exit code; faults of the kernel itself are printed and count as failure.
+pub fn complained(code: u8, complaints: &[String]) -> u8 {
+    for line in complaints {
+        eprintln!("ntcopy: the kernel under test complained: {line}");
+    }
+    if code == 0 { u8::from(!complaints.is_empty()) } else { code }
+}
+
+/// Says why a kernel could not be built, booted or kept alive.
+pub fn failed(error: GuestError) -> u8 {
+    let code = error.exit_code();
+    crate::cmd::fail(&error.into());
+    code
+}

@@ -1,0 +1,204 @@
+//! `ntcopy bench unix`: sends, and a reader that splices them away.
+
+use std::process::ExitCode;
+
+use ntcopy_bench::experiment::{Family, Mode, unix};
+use ntcopy_bench::guest::against::Against;
+use ntcopy_bench::plan;
+use ntcopy_record::units::Bytes;
+
+use super::against::{KernelPair, nothing_settled};
+use super::args::Common;
+use super::launch::Launch;
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench unix --kernel um --sockets 1,8,64      where does the hint pay?
+  ntcopy bench unix --kernel um --sweep               everywhere: 72 cells, some minutes
+  ntcopy bench unix --kernel um --sweep --quick --family tcp,udp
+  ntcopy bench unix --kernel um --published           the three published configurations
+  ntcopy bench unix --kernel um --against unpatched   sends by those of today's kernel, in 3 columns
+  ntcopy bench unix --kernel um --against unpatched --modes copy   what if nobody ever hints?
+  ntcopy bench unix --kernel um --against unpatched-after-hint     and once somebody has?
+  ntcopy bench unix --kernel um --against module      is ntcopy.ko as fast as the patches?
+  ntcopy bench unix --kernel um --pieces 300 --sockets 1,16         an answer of 100 small values
+  ntcopy bench unix --kernel um --senders 2 --dataset 64MiB        two CPUs that send at once
+  ntcopy bench unix --sockets 1,8 --quick --json      on this kernel, quickly, for programs
+
+With --sockets or --sweep a round is: fill every socket with one object, then drain them all, so \
+the bytes in flight are exactly sockets x object. Without them, sender and reader run freely on \
+one socket.
+
+Modes: copy (a plain send, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
+kernel's rule decides), vmsplice (no copy at all; its buffer must not be touched again until the \
+reader is done with it).
+
+Sizes take KiB, MiB or GiB; lists are separated by commas.
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+
+/// Arguments of `bench unix`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub struct UnixArgs {
+    #[command(flatten)]
+    common: Common,
+    /// CPUs of a booted kernel [default: 1 for rounds, 2 without]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2))]
+    kernel_cpus: Option<u32>,
+    /// Modes to compare with copy
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    modes: Vec<Mode>,
+    /// Rounds over so many sockets in flight
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    sockets: Vec<u32>,
+    /// The three published configurations, on the CPUs that are here
+    #[arg(long, conflicts_with_all = ["sockets", "object", "dataset", "pipe", "sndbuf"])]
+    published: bool,
+    /// Object sizes [default: 1MiB]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    object: Vec<Bytes>,
+    /// Sizes of the data set that objects are taken from [default: 256MiB with --sockets, else
+    /// one object]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    dataset: Vec<Bytes>,
+    /// Size of the reader's pipe [default: 512KiB; with --sockets one object, as far as allowed]
+    #[arg(long, value_name = "SIZE")]
+    pipe: Option<Bytes>,
+    /// Send buffer [default: 512KiB; with --sockets what takes a whole object]
+    #[arg(long, value_name = "SIZE")]
+    sndbuf: Option<Bytes>,
+    /// Pieces of 30, 30 and 1024 bytes, and so on, that one sendmsg() gathers an object from;
+    /// the object is as large as they are together
+    #[arg(long, value_name = "N",
+          conflicts_with_all = ["object", "published", "sweep", "iterations"])]
+    pieces: Option<u32>,
+    /// Senders that run freely at the same time, each with a data set and a reader of its own;
+    /// what is told is the throughput of all together
+    #[arg(long, value_name = "N",
+          conflicts_with_all = ["sockets", "published", "sweep", "against"])]
+    senders: Option<u32>,
+    /// Sends in a free-running sample [default: as many as fill its time, at most 100000]
+    #[arg(long, value_name = "N", conflicts_with = "sockets")]
+    iterations: Option<u64>,
+    /// CPU of the sender and CPU of the reader, or one for both [default: the first two]; with
+    /// --senders that of each with its reader, or two for each [default: the first ones]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cpus: Vec<u32>,
+    /// Address families, over the loopback: unix, tcp, tcp6, udp, udp6, udplite [default: unix]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "published")]
+    family: Vec<Family>,
+    /// Every combination of the sweep's sockets, data sets and objects (see --list)
+    #[arg(long, conflicts_with_all = ["published", "iterations"])]
+    sweep: bool,
+    /// Compare, boot by boot, this kernel with one without the patches: sends in the modes copy,
+    /// nt and adaptive (or --modes) with plain ones there (unpatched), plain ones once somebody
+    /// has hinted (unpatched-after-hint), or hinted ones that the module takes there (module)
+    #[arg(long, value_name = "KERNEL",
+          value_parser = ["unpatched", "unpatched-after-hint", "module"],
+          conflicts_with = "published")]
+    against: Option<String>,
+}
+
+impl UnixArgs {
+    /// As the engine wants them.
+    fn settings(&self) -> unix::Settings {
+        let settings = self.as_asked();
+        match self.against() {
+            Some(against) => one_boot(settings, against),
+            None => settings,
+        }
+    }
+
+    /// The boots of two kernels, if any are asked for.
+    fn boots(&self) -> Option<KernelPair<'_>> {
+        let defaults = unix::defaults();
+        let names = |modes: &[Mode]| modes.iter().map(|mode| mode.as_str()).collect();
+        self.against().map(|against| KernelPair {
+            common: &self.common,
+            against,
+            asked: names(&self.modes),
+            modes: names(&against.measured(&self.modes)),
+            pairs: if self.common.quick { defaults.quick_pairs } else { defaults.pairs },
+            settled: nothing_settled,
+        })
+    }
+
+    /// What two kernels are booted for.
+    fn against(&self) -> Option<Against> {
+        self.against.as_deref().map(|kernel| match kernel {
+            "module" => Against::Module,
+            "unpatched-after-hint" => Against::UnpatchedAfterHint,
+            _ => Against::Unpatched,
+        })
+    }
+
+    fn as_asked(&self) -> unix::Settings {
+        let sizes = |sizes: &[Bytes]| sizes.iter().map(|size| size.0).collect();
+        unix::Settings {
+            modes: self.modes.clone(),
+            object_bytes: sizes(&self.object),
+            dataset_bytes: sizes(&self.dataset),
+            sockets: self.sockets.clone(),
+            families: self.family.clone(),
+            sweep: self.sweep,
+            published: self.published,
+            pipe_bytes: self.pipe.map(|size| size.0),
+            sndbuf_bytes: self.sndbuf.map(|size| size.0),
+            pieces: self.pieces,
+            senders: self.senders,
+            iterations: self.iterations,
+            cpus: self.cpus.clone(),
+            pairs: self.common.pairs,
+            quick: self.common.quick,
+        }
+    }
+
+    /// CPUs of a booted kernel. A round hands over, so one will do; a free run keeps two busy.
+    fn kernel_cpus(&self) -> u32 {
+        self.kernel_cpus.unwrap_or(if self.in_rounds() { 1 } else { 2 })
+    }
+
+    /// Whether sender and reader take turns.
+    fn in_rounds(&self) -> bool {
+        self.sweep || self.against.is_some() || !self.sockets.is_empty()
+    }
+}
+
+/// What one boot measures of two that are compared, briefly.
+fn one_boot(mut settings: unix::Settings, against: Against) -> unix::Settings {
+    let (sockets, object_bytes) = match against {
+        Against::Unpatched | Against::UnpatchedAfterHint => {
+            (vec![1, 16], vec![4 << 10, 64 << 10, 1 << 20])
+        }
+        Against::Module => (vec![1, 32, 128], vec![1 << 20]),
+    };
+    settings.modes = against.measured(&settings.modes);
+    settings.quick = true;
+    settings.pairs = Some(5);
+    if settings.sockets.is_empty() && !settings.sweep {
+        settings.sockets = sockets;
+    }
+    if settings.object_bytes.is_empty() && settings.pieces.is_none() {
+        settings.object_bytes = object_bytes;
+    }
+    if settings.dataset_bytes.is_empty() {
+        settings.dataset_bytes = vec![1 << 20];
+    }
+    settings
+}
+
+/// Runs it.
+pub fn run(args: &UnixArgs) -> anyhow::Result<ExitCode> {
+    let settings = args.settings();
+    let launch = Launch {
+        common: &args.common,
+        name: "unix",
+        kernel_cpus: args.kernel_cpus(),
+        on_one_cpu: args.in_rounds() && args.kernel_cpus() == 1,
+        worker_args: super::reader_args(),
+        against: args.boots(),
+        plan: &|cpus| plan::plan(&settings, cpus),
+        is_asked: &super::names_or_lacks(&args.modes),
+    };
+    launch.run()
+}
