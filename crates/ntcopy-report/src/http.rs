@@ -212,6 +212,10 @@ fn common(params: &Params) -> String {
         number(params, "sndbuf_bytes").map(|b| format!("send buffers of {}", text::size(b))),
     );
     words.extend(
+        number(params, "nginx_buffer_bytes")
+            .map(|b| format!("nginx's buffers of {}", text::size(b))),
+    );
+    words.extend(
         number(params, "hot_set_bytes")
             .map(|b| format!("a hot set of {} on the backend's CPU", text::size(b))),
     );

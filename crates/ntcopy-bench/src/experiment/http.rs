@@ -249,6 +249,8 @@ pub struct Settings {
     pub cpus: Vec<u32>,
     /// The backend's send buffers, in bytes.
     pub sndbuf_bytes: Option<u64>,
+    /// One of the buffers that nginx reads files and bodies into, in bytes.
+    pub nginx_buffer_bytes: Option<u64>,
     /// Size in bytes of a hot set on the backend's CPU; none: nobody is there.
     pub hot_set_bytes: Option<u64>,
     /// Interleaved groups.

@@ -25,6 +25,10 @@ const TCP_BUFFERS_BYTES: u64 = 10 << 20;
 const PROGRAMS_BYTES: u64 = 192 << 20;
 /// And all the daemons of one way.
 const WAY_BYTES: u64 = 32 << 20;
+/// Buffers that nginx has for a file that it sends, where their size was asked for: its default.
+pub const OUTPUT_BUFFERS: u64 = 2;
+/// Those for a body that it passes on: half its default, since they are larger.
+pub const PROXY_BUFFERS: u64 = 4;
 /// The way to a device.
 const WITH_VETH: &str = "say --transport veth too";
 /// TCP_CA_NAME_MAX, without the byte that ends it.
@@ -88,6 +92,8 @@ pub struct HttpPlan {
     pub hot_set: Option<HotSetPlan>,
     /// The backend's send buffers, if they are not the system's.
     pub sndbuf_bytes: Option<u64>,
+    /// One of the buffers that nginx reads files and bodies into, if it is not nginx's own choice.
+    pub nginx_buffer_bytes: Option<u64>,
     /// Interleaved groups in each cell.
     pub pairs: u32,
     /// How often proxies and backends are started anew in each cell, at most once a group.
@@ -196,6 +202,9 @@ impl HttpPlan {
         if let Some(bytes) = self.sndbuf_bytes {
             put("sndbuf_bytes", bytes.into());
         }
+        if let Some(bytes) = self.nginx_buffer_bytes {
+            put("nginx_buffer_bytes", bytes.into());
+        }
         params
     }
 
@@ -217,7 +226,14 @@ impl HttpPlan {
         let data = self.cells.iter().map(|cell| 2 * self.data_bytes(cell)).max().unwrap_or(0);
         let ways = self.ways.len() as u64 * WAY_BYTES;
         let hot_set = self.hot_set.map_or(0, |hot_set| hot_set.bytes);
-        data + 2 * self.in_buffers_bytes() + PROGRAMS_BYTES + ways + hot_set
+        data + 2 * self.in_buffers_bytes() + self.nginx_bytes() + PROGRAMS_BYTES + ways + hot_set
+    }
+
+    /// What nginx's buffers take at most, as backend and as proxy.
+    fn nginx_bytes(&self) -> u64 {
+        let buffers = OUTPUT_BUFFERS + PROXY_BUFFERS;
+        let of_one = self.nginx_buffer_bytes.unwrap_or(0) * buffers;
+        u64::from(self.most_connections()) * of_one
     }
 
     /// What lies in the buffers of sockets at most.
@@ -258,6 +274,9 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     if workers == 0 {
         return Err(PlanError::Zero("workers"));
     }
+    if settings.nginx_buffer_bytes == Some(0) {
+        return Err(PlanError::Zero("nginx-buffer"));
+    }
     let word = "the defaults parse";
     let scheme = settings.scheme.unwrap_or_else(|| defaults.scheme.parse().expect(word));
     let transport = settings.transport.unwrap_or_else(|| defaults.transport.parse().expect(word));
@@ -275,6 +294,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         places,
         hot_set: places::hot_set(settings, places)?,
         sndbuf_bytes: settings.sndbuf_bytes,
+        nginx_buffer_bytes: settings.nginx_buffer_bytes,
         pairs,
         starts,
         closed: Times {

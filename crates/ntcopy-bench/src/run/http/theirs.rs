@@ -9,6 +9,7 @@ use super::daemon::Endpoint;
 use super::programs::Program;
 use super::stack::Setup;
 use crate::experiment::http::{HttpMode, Scheme};
+use crate::plan::http::{OUTPUT_BUFFERS, PROXY_BUFFERS};
 use crate::run::Failure;
 
 /// Requests that a connection may carry: as many as there are.
@@ -70,8 +71,12 @@ pub fn nginx_backend(setup: &Setup<'_>, root: &Path, at: &Endpoint) -> Result<Co
     // With it on, nothing is copied here, and there is nothing to hint.
     let sendfile = if setup.way.mode == HttpMode::Sendfile { "on" } else { "off" };
     let sndbuf = setup.plan.sndbuf_bytes.map_or(String::new(), |bytes| format!(" sndbuf={bytes}"));
+    let buffers = setup
+        .plan
+        .nginx_buffer_bytes
+        .map_or(String::new(), |bytes| format!("  output_buffers {OUTPUT_BUFFERS} {bytes};\n"));
     let http = format!(
-        "  sendfile {sendfile};\n  tcp_nopush on;\n  \
+        "  sendfile {sendfile};\n  tcp_nopush on;\n{buffers}  \
          open_file_cache max={} inactive=3600s;\n  open_file_cache_valid 3600s;\n  \
          server {{ listen {}{sndbuf}; root {}; }}\n",
         setup.cell.objects() + 16,
@@ -98,11 +103,15 @@ pub fn nginx_proxy(
         ),
         _ => ("", String::new()),
     };
+    let buffers = setup
+        .plan
+        .nginx_buffer_bytes
+        .map_or(String::new(), |bytes| format!("      proxy_buffers {PROXY_BUFFERS} {bytes};\n"));
     let http = format!(
         "  upstream backend {{ server {}; keepalive 1024; keepalive_requests {NO_LIMIT}; \
          keepalive_timeout 3600s; }}\n  server {{ listen {}{ssl};{certificate}\n    \
          location / {{\n      proxy_pass http://backend;\n      proxy_http_version 1.1;\n      \
-         proxy_set_header Connection \"\";\n      proxy_max_temp_file_size 0;\n    }}\n  }}\n",
+         proxy_set_header Connection \"\";\n      proxy_max_temp_file_size 0;\n{buffers}    }}\n  }}\n",
         nginx_at(backend),
         nginx_at(at)
     );

@@ -21,6 +21,7 @@ Examples:
   ntcopy bench http --quick                       on this kernel, in a minute
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
+  ntcopy bench http --kernel um --stack haproxy+nginx --nginx-buffer 1MiB    files read, not sendfile
   ntcopy bench http --congestion reno             where this system's is BBR
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
   ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
@@ -112,6 +113,10 @@ pub struct HttpArgs {
     /// The backend's send buffers [default: the system's]
     #[arg(long, value_name = "SIZE")]
     sndbuf: Option<Bytes>,
+    /// A buffer of nginx, of which it has 2 for a file that it sends and 4 for a body that it
+    /// passes on [default: nginx's own, 32 KiB and 4 KiB]
+    #[arg(long, value_name = "SIZE")]
+    nginx_buffer: Option<Bytes>,
     /// Size of a hot set that a victim on the backend's CPU walks through meanwhile; without
     /// --cpus the backend is kept on the last CPU [default: none]
     #[arg(long, value_name = "SIZE")]
@@ -167,6 +172,7 @@ impl HttpArgs {
             rate: self.rate,
             cpus: self.cpus.clone(),
             sndbuf_bytes: self.sndbuf.map(|size| size.0),
+            nginx_buffer_bytes: self.nginx_buffer.map(|size| size.0),
             hot_set_bytes: self.hot_set.map(|size| size.0),
             pairs: self.common.pairs,
             starts: self.starts,
