@@ -1,19 +1,18 @@
 //! Copies and fills in user space, and whatever else is told in tables of ways, as text.
 
-mod pages;
-
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use ntcopy_record::stats::peers::{AgainstBest, OURS, against_best, geomean};
 use ntcopy_record::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
 use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
-pub(crate) use pages::is_fork;
-
 use crate::grid::Grid;
 use crate::text::{self, ascii, wrapped};
 use crate::versus::{number, word};
 use crate::{app, footprint, http, net, turns};
+
+/// Bytes of a cache line: what hardware events of copies and fills are counted by.
+const LINE_BYTES: u64 = 64;
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_bulk(record: &Record) -> bool {
@@ -84,7 +83,7 @@ fn compared(versus: Option<&Versus>) -> String {
 /// A table for each number of threads; a row for each way in each cell.
 fn one_a_row(record: &Record) -> Vec<Grid> {
     let events = events(record);
-    let unit = pages::unit(record);
+    let unit = unit(record);
     let mut header: Vec<String> =
         ["", "way", unit.rate, "ratio", "95 % interval", "verdict"].map(str::to_owned).into();
     header.extend(events.iter().map(|event| format!("{event} {}", unit.each)));
@@ -121,7 +120,7 @@ fn way(record: &Record, cell: &Cell, mode: &str, events: &[String]) -> Option<Ve
     let mut row = vec![
         String::new(),
         mode.to_owned(),
-        pages::rate(cell, rate),
+        rate_figure(cell, rate),
         versus.as_ref().map_or_else(String::new, |versus| fine_ratio(versus.ratio)),
         versus.as_ref().map_or_else(String::new, |versus| fine_interval(versus.ci)),
         verdict.to_owned(),
@@ -157,7 +156,7 @@ fn per_line(record: &Record, cell: &Cell, mode: &str, event: &str) -> String {
     let samples = record.samples.iter().filter(|s| s.cell == cell.cell && s.mode == mode);
     let counts: Vec<f64> = samples
         .filter_map(|sample| {
-            let each = pages::each_bytes(cell);
+            let each = each_bytes(cell);
             Some(*sample.counters.get(event)? as f64 * each as f64 / sample.bytes as f64)
         })
         .collect();
@@ -179,7 +178,7 @@ fn heading(params: &Params) -> String {
     let mut words = Vec::new();
     match number(params, "threads") {
         // Two processes that take turns are not threads.
-        _ if pages::is_fork(params) => {}
+        _ if is_fork(params) => {}
         Some(1) | None => words.push("1 thread".to_owned()),
         Some(threads) => words.push(format!("{threads} threads")),
     }
@@ -187,7 +186,7 @@ fn heading(params: &Params) -> String {
     {
         words.push(format!("source {source}, destination {destination}"));
     }
-    words.extend(pages::heading(params));
+    words.extend(pages_heading(params));
     words.extend(number(params, "value").map(|value| format!("value {value}")));
     words.extend(word(params, "cpus").map(|cpus| format!("CPU {cpus}")));
     words.extend(word(params, "pages").map(|pages| format!("{pages} pages")));
@@ -196,7 +195,7 @@ fn heading(params: &Params) -> String {
         words.extend(region.map(|region| format!("out of {region}")));
     }
     let counters = word(params, "hardware_counters").map(|text| format!("; {text}"));
-    let unit = if pages::is_fork(params) { "" } else { ", GB/s" };
+    let unit = if is_fork(params) { "" } else { ", GB/s" };
     format!("{}{unit}{}", words.join(", "), counters.unwrap_or_default())
 }
 
@@ -274,4 +273,53 @@ pub(crate) fn json(record: &Record) -> Option<Value> {
         })
         .collect();
     Some(json!({"geomean": mean, "ci": [ci.0, ci.1], "cells": list}))
+}
+
+/// What the rows of a table of pages, cleared or copied, have in common.
+fn pages_heading(params: &Params) -> Option<String> {
+    if let (Some(user), Some(usage)) = (word(params, "user"), word(params, "use")) {
+        let amount = if usage == "byte" { "one byte a page" } else { "every byte" };
+        return Some(format!("fork() loop, the {user} writes {amount}"));
+    }
+    let read = match word(params, "read_back")? {
+        "none" => "nothing read back",
+        "some" => "100 bytes of each read back",
+        _ => "all read back",
+    };
+    Some(format!("{} pages, {read}", word(params, "action")?))
+}
+
+/// What a table's figures are of.
+struct Unit {
+    /// The column with the medians.
+    rate: &'static str,
+    /// What counters are given for.
+    each: &'static str,
+}
+
+/// The units of a record's tables.
+fn unit(record: &Record) -> Unit {
+    if record.cells.first().is_some_and(|cell| is_fork(&cell.params)) {
+        Unit { rate: "us a fork", each: "a fork" }
+    } else {
+        Unit { rate: "GB/s", each: "a line" }
+    }
+}
+
+/// Whether a cell is a loop of forks.
+pub(crate) fn is_fork(params: &Params) -> bool {
+    word(params, "form") == Some("fork")
+}
+
+/// A median of bytes by second: as such, or as the time of a fork.
+fn rate_figure(cell: &Cell, bytes_per_s: f64) -> String {
+    match number(&cell.params, "size_bytes").filter(|_| is_fork(&cell.params)) {
+        Some(buffer_bytes) => format!("{:.1}", buffer_bytes as f64 / bytes_per_s * 1e6),
+        None => text::gigabytes_fine(bytes_per_s),
+    }
+}
+
+/// Bytes for which a counter's figure is given.
+fn each_bytes(cell: &Cell) -> u64 {
+    number(&cell.params, "size_bytes").filter(|_| is_fork(&cell.params)).unwrap_or(LINE_BYTES)
 }
