@@ -1,4 +1,4 @@
-//! From figures to thresholds. Pure.
+//! Makes thresholds of figures. Pure.
 
 use ntcopy_record::stats::{interval, median};
 

@@ -55,7 +55,7 @@ impl<'a> Meter<'a> {
         Ok(Meter { worker, plan, progress, done: 0, measured: BTreeMap::new() })
     }
 
-    /// So many comparisons are to come.
+    /// Says how many comparisons are to come.
     pub fn expect(&mut self, comparisons: u64) {
         self.progress.begin(comparisons);
     }

@@ -77,7 +77,7 @@ fn fastest<'a>(
     Ok(paths[best(&meter.compare(COLD, LARGE_BYTES, &ways)?)])
 }
 
-/// From which length of a call pages in turn are no loss.
+/// The length of a call from which on pages in turn are no loss.
 fn turns_from(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
     if policy.turns.is_none() {
         policy.turns_from_bytes = NEVER;
@@ -114,7 +114,7 @@ fn fill_methods(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failur
     Ok(())
 }
 
-/// From which size on copies are non-temporal, and between which ones `rep movsb`.
+/// The size from which on copies are non-temporal, and those between which they are `rep movsb`.
 fn copy_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Result<(), Failure> {
     let whole = |size: u64| {
         let hints = ntcopy::Hints::NONTEMPORAL_DESTINATION;

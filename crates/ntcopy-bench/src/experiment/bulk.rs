@@ -118,7 +118,7 @@ pub struct Walk {
     pub nontemporal: bool,
 }
 
-/// A library of somebody else's that copies.
+/// A library of another project that copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Peer {
     /// libpmem2's `pmem2_memcpy_fn`.

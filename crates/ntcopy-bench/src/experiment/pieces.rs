@@ -7,7 +7,7 @@ const OF_A_VALUE: [u64; 3] = [30, 30, 1024];
 /// One send takes no more: `UIO_MAXIOV`.
 pub const MOST_PIECES: u32 = 1024;
 
-/// The sizes of so many pieces, in bytes.
+/// The sizes of the pieces, in bytes.
 pub fn piece_sizes(pieces: u32) -> impl Iterator<Item = u64> {
     OF_A_VALUE.into_iter().cycle().take(pieces as usize)
 }

@@ -20,7 +20,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch for a record of so many samples.
+    /// Begins to watch for a record of `samples` samples.
     pub fn start(place: &Path, samples: u64) -> Watch {
         let over = Arc::new(AtomicBool::new(false));
         let bar = ProgressBar::with_draw_target(Some(samples), ProgressDrawTarget::stderr());

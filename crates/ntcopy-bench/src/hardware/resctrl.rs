@@ -1,4 +1,4 @@
-//! Memory bandwidth by resctrl's monitoring, of the default group: all tasks that nobody put into
+//! Memory bandwidth by resctrl's monitoring, of the default group: all tasks that were not put into
 //! another. The whole machine's, then, in most cases. Nothing is mounted or set up here.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Bytes between the last-level caches and any memory.
 pub const TOTAL: &str = "mbm-total-bytes";
-/// Of these, the ones of the cache's own NUMA node.
+/// Those of them that are of the cache's own NUMA node.
 pub const LOCAL: &str = "mbm-local-bytes";
 
 const MON_DATA: &str = "sys/fs/resctrl/mon_data";

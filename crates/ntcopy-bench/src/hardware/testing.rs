@@ -10,7 +10,7 @@ use super::pmu::Config;
 
 /// `PERF_TYPE_SOFTWARE`: the kernel's own events.
 const SOFTWARE: u32 = 1;
-/// Of these, two that rise wherever something runs, by their names in `perf list`.
+/// Two of these that rise wherever something runs, by their names in `perf list`.
 const TASK_CLOCK: u64 = 1;
 const PAGE_FAULTS: u64 = 2;
 

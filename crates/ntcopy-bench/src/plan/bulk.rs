@@ -248,7 +248,7 @@ fn ways(baseline: &str, names: &[String], task: Task) -> Result<Vec<Way>, BulkPl
     Ok(ways)
 }
 
-/// The CPUs for so many threads. `threads` that were not asked for give way where there are fewer
+/// A CPU for each of the threads. `threads` that were not asked for give way where there are fewer
 /// CPUs; those that were are refused.
 fn cpus(
     asked: &[u32],
@@ -272,12 +272,12 @@ fn cpus(
     Ok(cpus)
 }
 
-/// Of the memory that is available, what a measurement may take: the rest of the system goes on.
+/// What a measurement may take of the memory that is available: the rest of the system goes on.
 fn budget_bytes(room: &Room) -> u64 {
     room.available_bytes / 4 * 3
 }
 
-/// Why a cell that needs so much is left out.
+/// Why a cell that needs more memory than there is is left out.
 fn too_little_memory(needed_bytes: u64, room: &Room) -> String {
     format!(
         "needs {} MiB of memory, and of the {} MiB that are available no more than three quarters \

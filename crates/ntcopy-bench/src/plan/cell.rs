@@ -104,7 +104,7 @@ impl CellPlan {
     }
 
     /// Bytes in flight when every socket is full; none in the free-running
-    /// form, where the send buffer bounds them and nobody sets them.
+    /// form, where the send buffer bounds them and they are not set.
     #[must_use]
     pub fn in_flight_bytes(&self) -> Option<u64> {
         self.form.holds_objects().then(|| u64::from(self.sockets()) * self.object_bytes)

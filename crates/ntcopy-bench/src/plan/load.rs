@@ -14,7 +14,7 @@ pub enum LoadForm {
 }
 
 impl LoadForm {
-    /// As the record has it.
+    /// The word that the record has.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -23,8 +23,8 @@ impl LoadForm {
         }
     }
 
-    /// What is offered, in requests per 1000 s, of a baseline that was answered so many without a
-    /// pause; nothing in the closed form.
+    /// What is offered, in requests per 1000 s, where the baseline was answered `baseline` of them
+    /// without a pause; nothing in the closed form.
     pub(crate) fn offered(self, rate: Rate, baseline: Option<u64>) -> Result<Option<u64>, String> {
         match (self, rate) {
             (LoadForm::Closed, _) | (LoadForm::Open, Rate::Off) => Ok(None),

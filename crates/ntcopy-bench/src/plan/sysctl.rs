@@ -18,7 +18,7 @@ pub struct Sysctl {
 }
 
 impl Sysctl {
-    /// What TCP needs for so much payload in flight.
+    /// What TCP needs for this payload in flight.
     #[must_use]
     pub fn for_tcp(in_flight_bytes: u64) -> Sysctl {
         Sysctl { name: "net.ipv4.tcp_mem", pages: pages(in_flight_bytes) }
@@ -31,7 +31,7 @@ impl Sysctl {
     }
 }
 
-/// The pages for so much payload in flight.
+/// The pages for this payload in flight.
 ///
 /// The kernel books an skb with its own part and with the pages that the
 /// payload does not fill, at the sender until it is acknowledged and at the

@@ -18,7 +18,7 @@ pub struct CpuClock {
 }
 
 impl CpuClock {
-    /// Of a process that is there.
+    /// The clock of a process that is there.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ pub fn family(pid: Pid) -> Result<Vec<Pid>, Failure> {
     for entry in fs::read_dir("/proc").map_err(Failure::io("cannot read /proc"))? {
         let Ok(entry) = entry else { continue };
         let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        // One that has just gone is nobody's any more.
+        // One that has just gone has no parent any more.
         let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
         if let (Some(child), Some(parent)) = (number.and_then(Pid::from_raw), parent(&stat)) {
             parents.push((child, parent));

@@ -1,7 +1,7 @@
 //! `alloc(buffer); for (;;) { fork(); use(buffer); }`: what copies a kernel's pages.
 //!
 //! One process of the two writes to the buffer, whose pages both have; the kernel gives it copies.
-//! The other waits, or the kernel would see that nobody else has the pages and copy nothing.
+//! The other waits, or the kernel would see that no other process has the pages and copy nothing.
 
 mod knob;
 
@@ -37,7 +37,7 @@ const WRONG: i32 = 1;
 pub struct ForkLoop {
     buffer: MmapMut,
     cell: ForkCell,
-    /// From the parent to a waiting child; a child that found a wrong byte answers in it.
+    /// It goes from the parent to a waiting child; a child that found a wrong byte answers in it.
     read_end: OwnedFd,
     write_end: OwnedFd,
     /// What was last written to the buffer as this process sees it.
@@ -85,11 +85,11 @@ impl ForkLoop {
         Ok(((rate * sample.as_secs_f64()) as u64).max(LEAST_FORKS))
     }
 
-    /// Forks so many times under the clock; gives the time, and what the hardware counted.
+    /// Forks `forks` times under the clock; gives the time, and what the hardware counted.
     ///
     /// # Errors
     ///
-    /// As [`ForkLoop::warm_up`].
+    /// The same as [`ForkLoop::warm_up`].
     pub fn run(&mut self, forks: u64) -> Result<(Duration, BTreeMap<String, u64>), Failure> {
         self.hardware.start();
         let begin = Instant::now();

@@ -7,7 +7,7 @@ use super::schedule::Schedule;
 
 /// Significant digits that the histogram keeps of a latency.
 const DIGITS: u8 = 3;
-/// After the schedule's end, so many times its length, and this much more, is waited for answers.
+/// Answers are waited for after the schedule's end: this many times its length, and `GRACE_NS`.
 const GRACE: u64 = 2;
 const GRACE_NS: u64 = 1_000_000_000;
 
@@ -15,14 +15,14 @@ const GRACE_NS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
     /// Nanoseconds from when a request was due to the last byte of its answer (to three digits),
-    /// and how many took so long, ascending.
+    /// and how many took them, ascending.
     pub latencies: Vec<(u64, u64)>,
-    /// Of these, how many were not complete when no more was waited for; they are counted with
+    /// How many of these were not complete when no more was waited for; they are counted with
     /// how long they had taken until then.
     pub unanswered: u64,
 }
 
-/// After so long no answer is waited for any more.
+/// The time after which no answer is waited for any more.
 pub fn gives_up_ns(schedule: &Schedule) -> u64 {
     schedule.end_ns * GRACE + GRACE_NS
 }

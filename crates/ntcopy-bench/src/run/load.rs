@@ -107,7 +107,7 @@ pub trait Asks {
     fn ns(&self) -> u64;
     /// Asks over a connection that waits for nothing.
     fn ask(&mut self, number: usize, due_ns: u64) -> Result<(), Failure>;
-    /// Waits until a connection is ready, or so long at most, and gives how many are.
+    /// Waits until a connection is ready, or `at_most` is over, and gives how many are.
     fn wait(&mut self, at_most: Duration) -> Result<usize, Failure>;
     /// Goes on with one of those that are ready, and gives its number.
     fn ready(&mut self, event: usize) -> Result<(usize, Step), Failure>;

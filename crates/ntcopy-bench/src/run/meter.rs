@@ -51,7 +51,7 @@ impl<C> Clone for Meter<'_, C> {
 impl<C> Copy for Meter<'_, C> {}
 
 impl<'a, C> Meter<'a, C> {
-    /// Of these clocks, and of no counter: for what is not recorded.
+    /// Reads these clocks, and no counter: for what is not recorded.
     pub fn new(cpu: &'a dyn Fn() -> Result<C, Failure>) -> Meter<'a, C> {
         Meter { cpu, events: None }
     }

@@ -83,7 +83,7 @@ impl Namespaces {
     ///
     /// # Errors
     ///
-    /// As that.
+    /// The same.
     pub fn set_congestion(&self, name: &str) -> Result<(), Failure> {
         set_congestion(name)?;
         self.at_server(|| set_congestion(name))?
@@ -175,7 +175,7 @@ impl Namespaces {
     ///
     /// # Errors
     ///
-    /// As [`Namespaces::set_nocache`].
+    /// The same as [`Namespaces::set_nocache`].
     pub fn nocache(&self, number: u8) -> Result<bool, Failure> {
         let name = device(number);
         let is_on = |place: &Place| ethtool::is_on(place.socket.as_fd(), &name, NOCACHE);
@@ -225,7 +225,7 @@ fn device(number: u8) -> String {
     format!("ntcopy{number}")
 }
 
-/// The addresses of a pair's ends, the client's first. Nobody else is in the namespaces.
+/// The addresses of a pair's ends, the client's first. No other process is in the namespaces.
 fn addresses(number: u8) -> [(Ipv4Addr, Ipv6Addr); 2] {
     [1, 2].map(|end| {
         let v6 = Ipv6Addr::new(0xfd6e, 0x7463, 0x6f70, number.into(), 0, 0, 0, end.into());
@@ -233,7 +233,7 @@ fn addresses(number: u8) -> [(Ipv4Addr, Ipv6Addr); 2] {
     })
 }
 
-/// Goes to a network namespace that nobody else is in.
+/// Goes to a network namespace that no other process is in.
 fn leave() -> Result<(), Failure> {
     match unshare(UnshareFlags::NEWNET) {
         Ok(()) => Ok(()),

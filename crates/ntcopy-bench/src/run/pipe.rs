@@ -16,7 +16,7 @@ const MOST_PIPE_BYTES: u64 = 1 << 20;
 pub struct Pipe {
     pub read: OwnedFd,
     pub write: OwnedFd,
-    /// As the kernel has it: a power of two of pages.
+    /// Its size as the kernel has it: a power of two of pages.
     pub bytes: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule at so many requests per 1000 s.
+    /// A schedule at a rate in requests per 1000 s.
     #[must_use]
     pub fn new(seed: u64, per_1000_s: u64, warm_up: Duration, sample: Duration) -> Schedule {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

@@ -118,7 +118,7 @@ impl Sender {
     }
 }
 
-/// Sends the bytes with one call that gathers them from so many pieces of their sizes, or from as
+/// Sends the bytes with one call that gathers them from `pieces` pieces of their sizes, or from as
 /// many as the bytes fill.
 fn gather(
     socket: BorrowedFd<'_>,

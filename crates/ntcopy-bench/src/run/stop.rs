@@ -12,7 +12,7 @@ use super::Failure;
 pub struct Stop(Arc<AtomicUsize>);
 
 impl Stop {
-    /// From now on SIGINT, SIGTERM and SIGHUP set the flag instead of ending the process.
+    /// SIGINT, SIGTERM and SIGHUP set the flag from now on instead of ending the process.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// As if that signal had come.
+    /// Acts as if that signal had come.
     #[cfg(any(test, feature = "fake-lanes"))]
     pub(crate) fn ask(&self, signal: usize) {
         self.0.store(signal, Ordering::Relaxed);

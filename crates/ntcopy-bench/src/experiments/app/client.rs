@@ -79,7 +79,7 @@ struct Sink {
 }
 
 impl Client {
-    /// Connects so often for multigets, and so often for large values.
+    /// Makes `smalls` connections for multigets, and `larges` for large values.
     pub fn connect(
         (app, data): (App, Data),
         server: &Server,
@@ -128,7 +128,7 @@ impl Client {
         [self.smalls.len(), self.larges.len()]
     }
 
-    /// Waits until something came, or so long at most, and gives how many connections have it.
+    /// Waits until something came, or `at_most` is over, and gives how many connections have it.
     pub fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
         match poll::wait(self.epoll.as_fd(), &mut self.events, at_most) {
             Ok(ready) => Ok(ready),
@@ -263,7 +263,7 @@ impl Fetch {
 }
 
 impl Sink {
-    /// Drops what there is, at most so much; 0 if there is nothing now.
+    /// Drops what there is, at most `most` bytes; 0 if there is nothing now.
     fn drop_some(&self, app: App, stream: &UnixStream, most: u64) -> Result<u64, Failure> {
         let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
         let most = usize::try_from(most).unwrap_or(usize::MAX);

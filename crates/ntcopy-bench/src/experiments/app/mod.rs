@@ -1,4 +1,4 @@
-//! Small requests beside large ones, in a program that nobody here wrote.
+//! Small requests beside large ones, in a program of another project.
 //!
 //! One client multigets hot keys at random moments, and fetches large values beside that, at an
 //! offered rate or without a pause. It is one thread and drops large values unread, in the socket.

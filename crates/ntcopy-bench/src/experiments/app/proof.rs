@@ -7,8 +7,8 @@ use ntcopy::uapi;
 use super::ask::AppMode;
 use crate::run::{Failure, counters};
 
-/// Of the large values' bytes, so many in 100 have to be counted as hinted: a part of a send below
-/// 4 KiB is left alone by `ntcopy run`.
+/// The percentage of the large values' bytes that has to be counted as hinted: a part of a send
+/// below 4 KiB is left alone by `ntcopy run`.
 const LEAST_PERCENT: u64 = 75;
 
 /// The counters before a run.
@@ -23,8 +23,8 @@ impl Proof {
         Ok(Proof { before: counters::read_all(None)?, mode })
     }
 
-    /// Reads them again, and checks what was added against so many bytes of large values. Gives
-    /// the counters that rose.
+    /// Reads them again, and checks what was added against `large_bytes` of large values. Gives the
+    /// counters that rose.
     pub fn check(&self, large_bytes: u64) -> Result<BTreeMap<String, u64>, Failure> {
         let mut added = counters::rose(&self.before, &counters::read_all(None)?)?;
         fits(&added, self.mode, large_bytes).map_err(Failure::Counters)?;

@@ -224,7 +224,7 @@ impl Connection {
         self.expect(value, self.app.stored())
     }
 
-    /// Of one multiget.
+    /// Compares the values of one multiget.
     fn compare_all(&mut self, values: &[Value]) -> Result<(), Failure> {
         let multiget = Multiget::of(self.app, values.to_vec());
         self.write(&multiget.request)?;
@@ -237,7 +237,7 @@ impl Connection {
         (0..values.len()).try_for_each(|at| multiget.compare(&answer, at))
     }
 
-    /// Of one value, a piece at a time.
+    /// Compares one value, a piece at a time.
     fn compare(&mut self, value: &Value, room: &mut [u8]) -> Result<(), Failure> {
         self.write(&self.app.get(&[*value]))?;
         self.expect(value, &self.app.head(value))?;

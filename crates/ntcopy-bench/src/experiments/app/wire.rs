@@ -138,7 +138,7 @@ impl Multiget {
             .collect()
     }
 
-    /// Of these values, all of the same size.
+    /// A multiget of these values, all of the same size.
     pub fn of(app: App, values: Vec<Value>) -> Multiget {
         let first = values.first();
         let stride =

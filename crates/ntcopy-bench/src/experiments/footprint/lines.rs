@@ -104,7 +104,7 @@ impl Cycle {
         let lines = memory.bytes_mut().as_mut_ptr().cast::<Line>();
         for (place, line) in order.iter().enumerate() {
             let near = |step: usize| order[(place + step) % order.len()] as usize;
-            // SAFETY: all numbers are below twice `count`, and so many lines fit into the memory,
+            // SAFETY: all numbers are below twice `count`, and that many lines fit into the memory,
             // which is aligned to a page.
             unsafe {
                 let (next, before) = (lines.add(near(1)), lines.add(near(order.len() - 1)));

@@ -1,4 +1,4 @@
-//! From a plan to a record.
+//! Measures a plan, and writes a record.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -23,13 +23,13 @@ const PRIMED_PARTS: [f64; 4] = [0.5, 0.375, 0.25, 0.125];
 const MISSING_PART: f64 = 0.03;
 /// The largest set of lines that is primed at the last level: a larger one takes seconds a round.
 const MOST_PRIMED_BYTES: f64 = 48e6;
-/// At the last level, where one takes as long as dozens at the L2, there are so many times fewer
+/// At the last level, where one takes as long as dozens at the L2, there are this many times fewer
 /// repetitions, but five.
 const FEWER: u32 = 3;
 /// Walks that prime.
 const WALKS: u32 = 4;
-/// A load from beyond a level takes so many times as long as a hit, or the clock does not tell them
-/// apart.
+/// A load from beyond a level takes this many times as long as a hit, or the clock does not tell
+/// them apart.
 const APART: f64 = 1.25;
 /// Lines that known displacers read, as parts of the primed lines: the curve.
 const CURVE: [f64; 9] = [0.0625, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];

@@ -37,7 +37,7 @@ pub fn slices(plan: &Plan, cycle: &Cycle, threshold: u64, stop: &Stop) -> Result
     while program.runs()? {
         stop.check()?;
         thread::sleep(BETWEEN);
-        // It may end at any moment, and then there is nobody to stop.
+        // It may end at any moment, and then there is no process to stop.
         let _ = kill_process_group(group, Signal::STOP);
         let before = cpu_ns(group);
         cycle.prime(WALKS);

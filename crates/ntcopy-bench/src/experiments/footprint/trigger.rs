@@ -16,7 +16,7 @@ use super::call::{Call, Kind};
 use super::lines::{self, Cycle, Memory};
 use crate::run::{Failure, Pipe};
 
-/// Sources and destinations are taken from so much, in turns: they are cold, as a server's are.
+/// Sources and destinations are taken in turns from this much: they are cold, as a server's are.
 const AROUND_BYTES: usize = 64 << 20;
 const PAGE: usize = 4096;
 
@@ -25,11 +25,11 @@ const PAGE: usize = 4096;
 pub enum Trigger {
     /// Nothing.
     Nothing,
-    /// So many lines of other memory are read.
+    /// This number of lines of other memory is read.
     Read(usize),
-    /// So many of the primed lines are flushed.
+    /// This number of the primed lines is flushed.
     Flushed(usize),
-    /// So many lines of other memory are written past the caches.
+    /// This number of lines of other memory is written past the caches.
     Written(usize),
     /// A call is made.
     Call(Call),
@@ -65,7 +65,7 @@ impl Triggers {
     pub fn new(calls: &[Call]) -> Result<Triggers, Failure> {
         let failed = |doing: &str| Failure::os(format!("cannot {doing}"));
         let source = Memory::new(AROUND_BYTES)?;
-        // SAFETY: the name is a string that ends in a zero; a new descriptor is nobody else's.
+        // SAFETY: the name is a string that ends in a zero; a new descriptor has no other user.
         let file = unsafe {
             match libc::memfd_create(c"footprint".as_ptr(), libc::MFD_CLOEXEC) {
                 -1 => return Err(failed("make a file")(last_errno())),

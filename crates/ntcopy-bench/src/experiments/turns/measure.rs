@@ -1,4 +1,4 @@
-//! From a plan to a record: turns, in pairs.
+//! Measures a plan in turns, in pairs, and writes a record.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use ntcopy_record::stats::MIN_PAIRS;
 use ntcopy_record::stats::turns::{BETTER, LOAD, METRIC, PRINTED, PROGRAM, is_narrow};
 use ntcopy_record::{Cell, End, Line, Machine, Params, RunError, Sample};
 
-/// With a limit of time there are at most so many pairs: a narrower interval tells nobody more.
+/// The most pairs where there is a limit of time: a narrower interval tells no more.
 const MOST_PAIRS: u32 = 60;
 /// One in a million.
 const MILLION: f64 = 1e6;

@@ -35,7 +35,7 @@ pub enum Metric {
 /// How many turns there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// So many pairs.
+    /// This number of pairs.
     Pairs(u32),
     /// Until the interval is narrow, or this time is over. There are five pairs in any case.
     Limit(Duration),

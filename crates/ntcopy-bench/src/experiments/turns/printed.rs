@@ -46,7 +46,7 @@ impl std::str::FromStr for Expression {
 }
 
 impl Expression {
-    /// As it was written.
+    /// The number as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -20,7 +20,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 /// How often a server is asked whether it listens.
 const LISTENS: Duration = Duration::from_millis(5);
-/// So much of what a program said last is told when it fails.
+/// Bytes of what a program said last that are printed when it fails.
 const TAIL_BYTES: u64 = 600;
 
 /// What becomes of what a program prints.
@@ -47,13 +47,13 @@ pub struct Program {
 /// How a program's run ended well.
 #[derive(Debug)]
 pub struct Ended {
-    /// From its start to its end.
+    /// The time from its start to its end.
     pub took: Duration,
     /// What it printed, if that was kept.
     pub output: Vec<u8>,
 }
 
-/// From now on, what a program of ours leaves behind is ours to end: orphans get this process as
+/// What a program of ours leaves behind is ours to end from now on: orphans get this process as
 /// their parent.
 pub fn adopt_orphans() -> Result<(), Failure> {
     rustix::process::set_child_subreaper(Some(getpid()))
@@ -230,7 +230,7 @@ impl Program {
         let length = self.said.metadata().map_or(0, |data| data.len());
         let mut bytes = Vec::new();
         let from = SeekFrom::Start(length.saturating_sub(TAIL_BYTES));
-        // Of a failure that is told anyway.
+        // It belongs to a failure that is told anyway.
         let _ = self.said.seek(from).and_then(|_| self.said.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }

@@ -40,7 +40,7 @@ impl Places {
         here
     }
 
-    /// Where the last of so many more calls will be.
+    /// Where the last of `calls` more calls will be.
     fn last_of(&self, calls: u64) -> usize {
         let steps = (calls.max(1) - 1) % self.count as u64;
         (self.at + steps as usize) % self.count * self.stride
@@ -71,7 +71,7 @@ pub struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    /// Copies so many times, from the next place to the next place.
+    /// Copies `calls` times, from the next place to the next place.
     pub fn copies(&mut self, calls: u64, mut copy: impl FnMut(&mut [u8], &[u8])) {
         for _ in 0..calls {
             let (from, to) = (self.stand.source.next(), self.stand.destination.next());
@@ -82,7 +82,7 @@ impl Lane<'_> {
         black_box(&self.destination);
     }
 
-    /// Fills so many times.
+    /// Fills `calls` times.
     pub fn fills(&mut self, calls: u64, mut fill: impl FnMut(&mut [u8])) {
         for _ in 0..calls {
             let to = self.stand.destination.next();
@@ -91,7 +91,7 @@ impl Lane<'_> {
         black_box(&self.destination);
     }
 
-    /// Makes some lines wrong in the place that the last of so many more calls will write, so few
+    /// Makes some lines wrong in the place that the last of the coming calls will write, so few
     /// that the caches hardly notice; [`Lane::check`] will want them right.
     pub fn spoil_last(&mut self, calls: u64, fill: Option<u8>) {
         let (from, to) = self.last(calls);
@@ -111,7 +111,7 @@ impl Lane<'_> {
         }
     }
 
-    /// The places that the last of so many more calls reads and writes.
+    /// The places that the last of the coming calls reads and writes.
     pub fn last(&self, calls: u64) -> (usize, usize) {
         (self.stand.source.last_of(calls), self.stand.destination.last_of(calls))
     }

@@ -13,7 +13,7 @@ fn value(place: usize) -> u64 {
     (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Does a task so many times; gives the last sum.
+/// Does a task `calls` times; gives the last sum.
 pub fn walk(lane: &mut Lane<'_>, task: MatrixTask, walk: Walk, calls: u64) -> u64 {
     let side = crate::plan::bulk::side(lane.size as u64) as usize;
     let (source, destination) = numbers(lane, side);

@@ -53,7 +53,7 @@ pub enum Order {
     },
 }
 
-/// From the worker.
+/// What the worker answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// The memory is there.

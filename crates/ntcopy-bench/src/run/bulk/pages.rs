@@ -28,7 +28,7 @@ pub fn unavailable(way: PageWay) -> Option<String> {
     return Some(format!("{way} is a routine for x86-64"));
 }
 
-/// Clears or copies the whole buffer so many times, and reads it back each time; gives the last
+/// Clears or copies the whole buffer `calls` times, and reads it back each time; gives the last
 /// sum of what was read.
 pub fn run(
     lane: &mut Lane<'_>,

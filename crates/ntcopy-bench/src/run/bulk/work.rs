@@ -119,7 +119,7 @@ enum Doing {
 }
 
 impl Doing {
-    /// Does it so many times; gives the path that the library chose, and the sum of what was
+    /// Does it `calls` times; gives the path that the library chose, and the sum of what was
     /// read.
     fn run(self, lane: &mut Lane<'_>, calls: u64) -> (Option<Path>, u64) {
         match self {
@@ -158,7 +158,7 @@ struct Clocked {
     end: Instant,
     path: Option<Path>,
     events: Counts,
-    /// Of the whole machine, in one of the threads.
+    /// The counts of the whole machine, in one of the threads.
     machine: Counts,
 }
 
@@ -360,7 +360,7 @@ fn traffic(clocked: &[Clocked], bytes: u64) -> Traffic {
     Traffic { bytes, elapsed_ns: elapsed.max(1), counters }
 }
 
-/// A thread's part of so many bytes, in whole lines where there are several threads.
+/// A thread's part of the bytes, in whole lines where there are several threads.
 fn part(len: usize, threads: usize) -> usize {
     let line = LINE_BYTES as usize;
     if threads <= 1 { len } else { len / threads / line * line }

@@ -29,7 +29,7 @@ pub struct Setup {
 pub struct Timing {
     /// Before the clock, at least.
     pub warm_up: Duration,
-    /// And so many bytes at least.
+    /// The least bytes of it.
     pub warm_up_bytes: u64,
     /// Under the clock, about.
     pub sample: Duration,
@@ -132,7 +132,7 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// As [`Worker::verify`].
+    /// The same as [`Worker::verify`].
     pub fn sample(&mut self, way: Way, timing: Timing) -> Result<Traffic, Failure> {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let order = Order::Sample {

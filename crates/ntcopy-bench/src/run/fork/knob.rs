@@ -95,7 +95,7 @@ impl Counts {
     }
 }
 
-/// Holds what was counted against what a mode must have done to so many forked pages; gives the
+/// Holds what was counted against what a mode must have done to the forked pages; gives the
 /// counters that rose.
 ///
 /// # Errors

@@ -21,9 +21,9 @@ const TURN: Duration = Duration::from_millis(100);
 /// CPU time of the two processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuNs {
-    /// Of this process.
+    /// CPU time of this process.
     pub client: u64,
-    /// Of the server.
+    /// CPU time of the server.
     pub server: u64,
 }
 
@@ -104,8 +104,8 @@ impl NetClient {
         self.heard_ns = self.ns();
     }
 
-    /// Asks so often over each connection, and compares every byte of the responses; gives how many
-    /// there were.
+    /// Asks `rounds` times over each connection, and compares every byte of the responses; gives
+    /// how many there were.
     ///
     /// # Errors
     ///

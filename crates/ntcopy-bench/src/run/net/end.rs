@@ -100,7 +100,7 @@ impl End {
     /// Receives what is there of the other side's message.
     pub fn receive(&mut self) -> Result<Got, Errno> {
         let wanted = self.room.len() - self.got;
-        // Of a datagram that is longer than it should be, the call says so.
+        // The call says so of a datagram that is longer than it should be.
         let flags = RecvFlags::DONTWAIT
             | if self.datagrams { RecvFlags::TRUNC } else { RecvFlags::empty() };
         let room = &mut self.room[self.got..];

@@ -68,7 +68,7 @@ pub struct Lane<'a> {
 }
 
 impl<'a> Lane<'a> {
-    /// Of a mode; `number` is that of its devices.
+    /// The lane of a mode; `number` is that of its devices.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl<'a> Lane<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Lane::connect_client`].
+    /// The same as [`Lane::connect_client`].
     pub fn connect_pingpong(&mut self, traffic: &Traffic) -> Result<PingPong, Failure> {
         let socket = self.connect(&Traffic { connections: 1, ..*traffic })?.pop();
         let socket = socket.ok_or_else(|| Failure::Answer("no connection was made".to_owned()))?;
@@ -189,7 +189,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Compares every byte of so many requests and responses of each connection.
+    /// Compares every byte of some requests and responses of each connection.
     ///
     /// # Errors
     ///
@@ -245,7 +245,7 @@ impl<'a> Lane<'a> {
         window.all_bytes / (self.shape.request_bytes + self.shape.response_bytes).max(1)
     }
 
-    /// Compares every byte of so many messages that came back.
+    /// Compares every byte of the messages that came back.
     ///
     /// # Errors
     ///
@@ -303,7 +303,7 @@ impl<'a> Lane<'a> {
         Proof::begin(self.setup.network, pid)
     }
 
-    /// Holds what the kernel counted against so many messages of each side.
+    /// Holds what the kernel counted against the messages of each side.
     ///
     /// # Errors
     ///

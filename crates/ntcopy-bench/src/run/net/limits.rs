@@ -8,7 +8,7 @@ use crate::run::Failure;
 const OTHER_FILES: u64 = 128;
 
 /// Raises this process's limit of open files, which the servers inherit, where it is too low for
-/// so many connections in each of so many modes.
+/// `connections` connections in each of `modes` modes.
 ///
 /// # Errors
 ///

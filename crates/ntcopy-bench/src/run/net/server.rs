@@ -167,7 +167,7 @@ impl<'a> Serving<'a> {
                 Err(Failure::Answer(format!("an order while it was serving: {other:?}")))
             }
             Received::Closed | Received::Nothing(_) => {
-                // Nobody hears the answer; the next receive ends the process.
+                // The answer is not heard; the next receive ends the process.
                 Ok(Reply::Done)
             }
         }

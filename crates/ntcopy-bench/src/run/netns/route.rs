@@ -57,7 +57,7 @@ impl Route {
         self.ask(RouteNetlinkMessage::NewLink(link), 0)
     }
 
-    /// Gives a device an address. Nobody else can have it, so IPv6 is not made to ask around.
+    /// Gives a device an address. No other device can have it, so IPv6 is not made to ask around.
     pub fn add_address(&self, index: u32, address: IpAddr, prefix_len: u8) -> Result<(), Errno> {
         let mut message = AddressMessage::default();
         message.header.family = if address.is_ipv6() { Family::Inet6 } else { Family::Inet };

@@ -100,7 +100,7 @@ pub struct UnixArgs {
 }
 
 impl UnixArgs {
-    /// As the engine wants them.
+    /// The settings as the engine wants them.
     fn settings(&self) -> unix::Settings {
         let settings = self.as_asked();
         match self.against() {

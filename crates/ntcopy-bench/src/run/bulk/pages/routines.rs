@@ -127,7 +127,7 @@ fn movsq(to: &mut Page, from: &Page) {
 fn sse_clear<const NONTEMPORAL: bool>(to: &mut Page) {
     let to = (&raw mut *to).cast::<__m128i>();
     for index in 0..PAGE_BYTES / VECTOR_BYTES {
-        // SAFETY: the page is aligned for vectors and has so many; SSE2 is part of x86-64.
+        // SAFETY: the page is aligned for vectors and has that many; SSE2 is part of x86-64.
         unsafe { store::<NONTEMPORAL>(to.add(index), _mm_setzero_si128()) }
     }
     if NONTEMPORAL {
@@ -140,7 +140,7 @@ fn sse_copy<const NONTEMPORAL: bool, const HINT: i32>(to: &mut Page, from: &Page
     const VECTORS: usize = LINE_BYTES / VECTOR_BYTES;
     for line in 0..PAGE_BYTES / LINE_BYTES {
         let first = line * VECTORS;
-        // SAFETY: both pages are aligned for vectors and have so many, and are apart. A prefetch
+        // SAFETY: both pages are aligned for vectors and have that many, and are apart. A prefetch
         // reads nothing that a program could see, and no address makes it fault.
         unsafe {
             let ahead = from.add(first).wrapping_byte_add(AHEAD_BYTES);

@@ -131,7 +131,7 @@ pub struct MemcpyArgs {
 }
 
 impl MemcpyArgs {
-    /// As the engine wants them.
+    /// The settings as the engine wants them.
     pub fn settings(&self) -> memcpy::Settings {
         memcpy::Settings {
             peers: self.modes.clone(),
@@ -187,7 +187,7 @@ pub struct MemsetArgs {
 }
 
 impl MemsetArgs {
-    /// As the engine wants them.
+    /// The settings as the engine wants them.
     pub fn settings(&self) -> memset::Settings {
         memset::Settings {
             peers: self.modes.clone(),
@@ -231,7 +231,7 @@ pub struct OrderArgs {
 }
 
 impl OrderArgs {
-    /// As the engine wants them.
+    /// The settings as the engine wants them.
     pub fn settings(&self) -> order::Settings {
         order::Settings {
             peers: self.modes.clone(),
