@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ntcopy_bench::experiment::bulk::Heat;
-use ntcopy_bench::experiment::retention::copies;
-use ntcopy_bench::experiment::{Family, http, memcpy, memset, net, order, pages, pingpong};
-use ntcopy_bench::experiment::{retention, unix};
+use ntcopy_bench::experiment::unix;
+use ntcopy_bench::experiment::{Family, memcpy, memset, net, order, pages, pingpong};
+use ntcopy_bench::experiments::retention::copies;
+use ntcopy_bench::experiments::{http, retention};
 use ntcopy_bench::plan::bulk::Room;
-use ntcopy_bench::plan::{self, Cpus, retention_copies};
+use ntcopy_bench::plan::{self, Cpus};
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::run::script::{self, Kind, Script};
 use ntcopy_bench::sample::{Experiment as _, MeasureError, Options, Outcome, Progress};
@@ -112,7 +113,7 @@ fn sends(folder: &Path) {
         ("unix", plan::plan(&settings(&[Family::Unix]), &cpus())),
         ("unix-tcp6", plan::plan(&settings(&[Family::Tcp, Family::Tcp6]), &cpus())),
         ("unix-published", plan::plan(&free, &cpus())),
-        ("retention", plan::plan_retention(&victim, &cpus())),
+        ("retention", retention::plan_sends(&victim, &cpus())),
     ] {
         let plan = plan.expect("a plan");
         every_way(folder, name, &|out, stop, spoil| {
@@ -164,7 +165,7 @@ fn retention_of_copies(folder: &Path) {
         quick: true,
         ..copies::Settings::default()
     };
-    let here = retention_copies::Here {
+    let here = copies::plan::Here {
         allowed: vec![0, 1, 2, 3],
         victim_cpu: 0,
         sharing_llc: None,
@@ -172,7 +173,7 @@ fn retention_of_copies(folder: &Path) {
         l2_bytes: MIB,
         llc_bytes: 32 * MIB,
     };
-    let plan = retention_copies::plan(&settings, &here).expect("a plan");
+    let plan = copies::plan::plan(&settings, &here).expect("a plan");
     every_way(folder, "retention-copies", &|out, stop, spoil| {
         let options = options(out, spoil, None);
         let progress = &mut Progress::none();
@@ -246,7 +247,7 @@ fn requests(folder: &Path) {
         ..settings.clone()
     };
     for (name, settings) in [("http", settings), ("http-hot-set", often)] {
-        let plan = plan::http::plan(&settings, &cpus());
+        let plan = http::plan::plan(&settings, &cpus());
         let plan = plan.unwrap_or_else(|error| panic!("{name}: {error}"));
         every_way(folder, name, &|out, stop, spoil| {
             let options = bulk_options(out, spoil);

@@ -57,13 +57,11 @@ macro_rules! words {
         }
     };
 }
-
-#[cfg(not(feature = "fake-lanes"))]
 pub(crate) use words;
 
 pub mod bulk;
 mod family;
-pub mod http;
+mod load;
 pub mod memcpy;
 pub mod memset;
 mod mode;
@@ -73,35 +71,14 @@ pub mod pages;
 mod pieces;
 pub mod pingpong;
 mod published;
-mod rate;
-pub mod retention;
 pub mod unix;
 
+/// Bytes of a cache line.
+pub const LINE_BYTES: u64 = 64;
+
 pub use family::{DATAGRAM_BYTES, Family, UnknownFamily};
+pub use load::{Closed, Open, Rate};
+pub(crate) use mode::with_baseline;
 pub use mode::{Mode, UnknownMode};
 pub use pieces::{MOST_PIECES, gathered_bytes, piece_sizes};
 pub use published::{Published, published};
-pub use rate::Rate;
-
-/// An experiment's definition as it ships, for `--list`.
-#[derive(Debug, Clone, Copy)]
-pub struct Listed {
-    /// Its name, as in `ntcopy bench NAME`.
-    pub name: &'static str,
-    /// The file with its defaults, comments included.
-    pub defaults: &'static str,
-}
-
-/// Every experiment of this version.
-pub const EXPERIMENTS: &[Listed] = &[
-    Listed { name: "unix", defaults: unix::DEFAULTS_TOML },
-    Listed { name: "retention", defaults: retention::DEFAULTS_TOML },
-    Listed { name: "memcpy", defaults: memcpy::DEFAULTS_TOML },
-    Listed { name: "memset", defaults: memset::DEFAULTS_TOML },
-    Listed { name: "order", defaults: order::DEFAULTS_TOML },
-    Listed { name: pages::NAME, defaults: pages::DEFAULTS_TOML },
-    Listed { name: http::NAME, defaults: http::DEFAULTS_TOML },
-    Listed { name: net::NAME, defaults: net::DEFAULTS_TOML },
-    Listed { name: pingpong::NAME, defaults: pingpong::DEFAULTS_TOML },
-    Listed { name: "app", defaults: include_str!("../../../bench/experiments/app.toml") },
-];

@@ -9,7 +9,6 @@
 #[cfg(not(feature = "fake-lanes"))]
 pub mod calibrate;
 pub mod experiment;
-#[cfg(not(feature = "fake-lanes"))]
 pub mod experiments;
 #[cfg(not(feature = "fake-lanes"))]
 pub mod guest;

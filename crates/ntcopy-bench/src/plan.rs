@@ -2,13 +2,11 @@
 
 pub mod bulk;
 mod cell;
-mod error;
-pub mod http;
+pub(crate) mod error;
 pub mod load;
 pub mod net;
 mod order;
 pub mod pingpong;
-mod retention;
 mod sysctl;
 mod unix;
 
@@ -19,8 +17,6 @@ use crate::experiment::Mode;
 pub use cell::{CellPlan, CpuPair, Form, SMALLEST_HINTED_BYTES};
 pub use error::{Cpus, PlanError};
 pub use order::group_order;
-pub use retention::copies as retention_copies;
-pub use retention::plan as plan_retention;
 pub use sysctl::{Sysctl, sysctls};
 pub use unix::plan;
 

@@ -5,21 +5,21 @@
 //! one is, and what becomes of a lane that failed.
 
 mod bulk;
-mod driver;
+pub(crate) mod driver;
 mod fork;
-mod http;
 mod net;
 mod pingpong;
 mod progress;
-mod retention;
 mod unix;
 mod write;
 
 use std::path::{Path, PathBuf};
 
+use ntcopy_record::Machine;
 use sha2::{Digest, Sha256};
 
 use crate::run::{Failure, unix_now_ns};
+use crate::tcp;
 
 pub use driver::{Experiment, Options};
 #[cfg(not(feature = "fake-lanes"))]
@@ -45,6 +45,12 @@ pub enum MeasureError {
     /// The measurement could not begin.
     #[error(transparent)]
     Start(Failure),
+}
+
+/// A network namespace of the measurement's own may have another congestion control than its
+/// maker's.
+pub(crate) fn in_this_namespace(machine: Machine) -> Machine {
+    Machine { tcp_congestion_control: tcp::congestion_control(), ..machine }
 }
 
 /// `<date>-<time>-<experiment>-<eight hex digits>`, in UTC.

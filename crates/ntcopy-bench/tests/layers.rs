@@ -61,16 +61,6 @@ const CIRCLES: &[(&str, &str, &str)] = &[
     ),
     ("ntcopy-kernel", "boot", "launch qemu"),
     ("ntcopy-kernel", "deb", "plan time"),
-    ("ntcopy-bench", "run", "beside form rig"),
-    ("ntcopy-bench", "run", "inet sockets"),
-    ("ntcopy-bench", "run", "link message process"),
-    ("ntcopy-bench", "run::bulk", "peers pmem2"),
-    (
-        "ntcopy-bench",
-        "run::http",
-        "client conn data either links load ours quic stack theirs tls wire",
-    ),
-    ("ntcopy-bench", "run::net", "client end message pingpong"),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -75,6 +75,17 @@ impl FromStr for Mode {
     }
 }
 
+/// Each mode once, and the baseline before them.
+pub(crate) fn with_baseline(asked: Vec<Mode>) -> Vec<Mode> {
+    let mut modes = vec![Mode::Copy];
+    for mode in asked {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+    modes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

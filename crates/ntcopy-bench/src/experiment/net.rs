@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 
-use super::http::{Closed, Open};
-use super::{Family, Mode, Rate};
+use super::{Closed, Family, Mode, Open, Rate};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Family, Mode};
+use super::{Family, Mode, with_baseline};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
@@ -182,17 +182,6 @@ impl Settings {
         };
         self.pairs.unwrap_or(if self.quick { quick_pairs } else { pairs })
     }
-}
-
-/// Each mode once, and the baseline before them.
-pub(super) fn with_baseline(asked: Vec<Mode>) -> Vec<Mode> {
-    let mut modes = vec![Mode::Copy];
-    for mode in asked {
-        if !modes.contains(&mode) {
-            modes.push(mode);
-        }
-    }
-    modes
 }
 
 #[cfg(test)]

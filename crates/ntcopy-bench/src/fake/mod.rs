@@ -7,18 +7,16 @@ pub mod bulk;
 #[path = "../run/failure.rs"]
 mod failure;
 pub mod fork;
-pub mod http;
 #[path = "../run/latency.rs"]
-mod latency;
+pub(crate) mod latency;
 #[path = "../run/load.rs"]
-mod load;
+pub(crate) mod load;
 #[path = "../run/meter.rs"]
-mod meter;
+pub(crate) mod meter;
 pub mod net;
-pub mod retention;
 mod rig;
 #[path = "../run/schedule.rs"]
-mod schedule;
+pub(crate) mod schedule;
 pub mod script;
 #[path = "../run/setup.rs"]
 mod setup;

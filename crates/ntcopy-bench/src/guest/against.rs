@@ -14,8 +14,8 @@ use ntcopy_record::is_counting_mark;
 use ntcopy_record::{End, Header, Line, ReadError, Record, Sample};
 
 use super::{Inside, Request};
-use crate::experiment::{Mode, http};
-use crate::experiments::app;
+use crate::experiment::Mode;
+use crate::experiments::{app, http};
 use crate::plan::group_order;
 use crate::sample::{WriteError, Writer};
 

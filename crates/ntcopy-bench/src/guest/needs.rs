@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::experiments::app;
+use crate::experiments::http::plan::HttpPlan;
 use crate::plan::bulk::ForkPlan;
-use crate::plan::http::{HttpPlan, Times};
+use crate::plan::load::Times;
 use crate::plan::net::NetPlan;
 use crate::plan::pingpong::PingPongPlan;
 use crate::plan::{self, Plan, Sysctl};

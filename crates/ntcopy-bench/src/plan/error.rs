@@ -1,10 +1,9 @@
-//! What a plan needs to know of the machine, and why one could not be made.
+//! What a plan needs to know of the machine, why one could not be made, and what every one checks.
 
 use ntcopy_record::units::Bytes;
 
 use super::CpuPair;
 use crate::experiment::Family;
-use crate::experiment::http::{HttpMode, Scheme, Stack};
 
 /// What the plan has to know of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,23 +122,23 @@ pub enum PlanError {
     #[error("--scheme {scheme}: {stack} does not speak it; storaged+proxyd does")]
     NotSpoken {
         /// The stack.
-        stack: Stack,
+        stack: &'static str,
         /// What it does not speak.
-        scheme: Scheme,
+        scheme: &'static str,
     },
     /// A mode that none of the stacks has.
     #[error("--modes {mode}: none of the stacks asked for sends like that; storaged+proxyd does")]
     NoSuchMode {
         /// The mode.
-        mode: HttpMode,
+        mode: &'static str,
     },
     /// A baseline that the first stack has not.
     #[error("--baseline {mode}: {stack}, the first stack, does not send like that")]
     NoSuchBaseline {
         /// The mode.
-        mode: HttpMode,
+        mode: &'static str,
         /// The stack.
-        stack: Stack,
+        stack: &'static str,
     },
     /// A hot set that is no set.
     #[error("--hot-set: at least two cache lines, 128 bytes")]
@@ -150,9 +149,34 @@ pub enum PlanError {
 }
 
 /// More would only measure the file-descriptor table.
-pub(super) const MOST_SOCKETS: u32 = 8192;
+const MOST_SOCKETS: u32 = 8192;
 /// One send takes at most 2 GiB less a page; stay well below.
-pub(super) const MOST_OBJECT_BYTES: u64 = 1 << 30;
+const MOST_OBJECT_BYTES: u64 = 1 << 30;
+
+/// Bounds that every experiment has.
+pub(crate) fn check_sizes(sockets: &[u32], objects: &[u64]) -> Result<(), PlanError> {
+    if let Some(sockets) = sockets.iter().find(|sockets| **sockets > MOST_SOCKETS) {
+        return Err(PlanError::TooManySockets(*sockets));
+    }
+    if let Some(object) = objects.iter().find(|size| **size > MOST_OBJECT_BYTES) {
+        return Err(PlanError::ObjectTooLarge(Bytes(*object)));
+    }
+    Ok(())
+}
+
+/// The CPUs asked for, or the first two that the process may use.
+pub(crate) fn pin(asked: &[u32], cpus: &Cpus) -> Result<CpuPair, PlanError> {
+    if let Some(cpu) = asked.iter().find(|cpu| !cpus.allowed.contains(cpu)) {
+        return Err(PlanError::NoSuchCpu { cpu: *cpu, allowed: cpus.allowed.clone() });
+    }
+    let asked =
+        if asked.is_empty() { cpus.allowed.get(..2).unwrap_or(&cpus.allowed) } else { asked };
+    match *asked {
+        [both] => Ok(CpuPair { sender: both, reader: both }),
+        [sender, reader] => Ok(CpuPair { sender, reader }),
+        _ => Err(PlanError::CpuCount(asked.len())),
+    }
+}
 
 fn list(cpus: &[u32]) -> String {
     let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();

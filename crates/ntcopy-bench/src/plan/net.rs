@@ -8,7 +8,7 @@ pub use super::load::{LoadForm, Times};
 use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
-use super::unix::check_sizes;
+use super::error::check_sizes;
 use super::{Cpus, PlanError, Sysctl};
 use crate::experiment::net::{FAMILIES, LARGEST_DATAGRAM_BYTES, NAME, NetMode, Settings, defaults};
 use crate::experiment::{Family, Rate};

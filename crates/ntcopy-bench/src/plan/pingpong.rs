@@ -5,8 +5,8 @@ use std::time::Duration;
 use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
+use super::error::check_sizes;
 use super::net::{TwoPlaces, families_of, fits_datagram, two_places, with_baseline};
-use super::unix::check_sizes;
 use super::{Cpus, PlanError};
 use crate::experiment::Family;
 use crate::experiment::net::NetMode;

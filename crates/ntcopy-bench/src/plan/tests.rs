@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::experiment::Family;
 use crate::experiment::unix::Settings;
-use crate::experiment::{Family, retention};
 
 fn two_cpus() -> Cpus {
     Cpus { allowed: vec![0, 1], sharing_l2: None }
@@ -182,17 +182,6 @@ fn several_senders_have_a_cpu_each_or_two() {
         let error = plan(&settings, &two_cpus()).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
-}
-
-#[test]
-fn victims_are_rounds_with_their_own_parameters() {
-    let planned = plan_retention(&retention::Settings::default(), &two_cpus()).unwrap();
-    assert_eq!(planned.cells.len(), 2);
-    let cell = &planned.cells[1];
-    assert_eq!(cell.cpus, CpuPair { sender: 0, reader: 0 });
-    assert_eq!(cell.params(None)["hot_set_bytes"], 512 << 10);
-    let tiny = retention::Settings { hot_set_bytes: vec![64], ..retention::Settings::default() };
-    assert!(plan_retention(&tiny, &two_cpus()).unwrap_err().to_string().contains("two cache"));
 }
 
 proptest! {

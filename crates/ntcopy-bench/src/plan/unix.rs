@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ntcopy_record::units::Bytes;
 
-use super::error::{MOST_OBJECT_BYTES, MOST_SOCKETS};
+use super::error::{check_sizes, pin};
 use super::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError};
 use crate::experiment::unix::{Settings, defaults};
 use crate::experiment::{Family, MOST_PIECES, Mode, gathered_bytes, published};
@@ -138,31 +138,6 @@ fn pin_all(settings: &Settings, cpus: &Cpus) -> Result<(CpuPair, Vec<CpuPair>), 
     }
     let first = pairs.remove(0);
     Ok((first, pairs))
-}
-
-/// Bounds that every experiment has.
-pub(super) fn check_sizes(sockets: &[u32], objects: &[u64]) -> Result<(), PlanError> {
-    if let Some(sockets) = sockets.iter().find(|sockets| **sockets > MOST_SOCKETS) {
-        return Err(PlanError::TooManySockets(*sockets));
-    }
-    if let Some(object) = objects.iter().find(|size| **size > MOST_OBJECT_BYTES) {
-        return Err(PlanError::ObjectTooLarge(Bytes(*object)));
-    }
-    Ok(())
-}
-
-/// The CPUs asked for, or the first two that the process may use.
-pub(super) fn pin(asked: &[u32], cpus: &Cpus) -> Result<CpuPair, PlanError> {
-    if let Some(cpu) = asked.iter().find(|cpu| !cpus.allowed.contains(cpu)) {
-        return Err(PlanError::NoSuchCpu { cpu: *cpu, allowed: cpus.allowed.clone() });
-    }
-    let asked =
-        if asked.is_empty() { cpus.allowed.get(..2).unwrap_or(&cpus.allowed) } else { asked };
-    match *asked {
-        [both] => Ok(CpuPair { sender: both, reader: both }),
-        [sender, reader] => Ok(CpuPair { sender, reader }),
-        _ => Err(PlanError::CpuCount(asked.len())),
-    }
 }
 
 /// Every combination of families, objects, data sets and sockets.

@@ -3,9 +3,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::form::drain_order;
 use super::memory::DATA_SET_SEED;
-use super::message::{Order, Reader, Reply, Sending};
+use super::message::{Order, Reader, Reply, Sending, drain_order};
 use super::pipe::Pipe;
 use super::process::{Part as _, Process};
 use super::{Failure, RigOptions, Stop, link, sockets};

@@ -59,7 +59,7 @@ fn l2_neighbours(cpu: u32) -> Option<Vec<u32>> {
 }
 
 /// Reads the kernel's form of a CPU list, `0-3,8`, that names at least one.
-pub(super) fn parse_list(text: &str) -> Option<Vec<u32>> {
+pub(crate) fn parse_list(text: &str) -> Option<Vec<u32>> {
     let list: CpuList = text.parse().ok()?;
     (!list.numbers().is_empty()).then(|| list.numbers().to_vec())
 }

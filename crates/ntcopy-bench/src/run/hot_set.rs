@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use super::Failure;
 use super::ticks::{self, Ticks};
-use crate::experiment::retention::LINE_BYTES;
+use crate::experiment::LINE_BYTES;
 
 /// One cache line, which holds the number of the line to go to next.
 #[derive(Clone, Copy)]
@@ -43,7 +43,7 @@ impl HotSet {
 
 /// One cycle through all the lines in random order (Sattolo's shuffle), so
 /// that no prefetcher guesses the next one: for each line the one to go to.
-pub(super) fn cycle(count: u32) -> Vec<u32> {
+pub(crate) fn cycle(count: u32) -> Vec<u32> {
     let mut next: Vec<u32> = (0..count).collect();
     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
     for last in (1..next.len()).rev() {

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use ntcopy_record::units::Bytes;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, Protocol, SocketFlags, SocketType, accept_with, bind, connect, getsockname,
@@ -10,7 +11,6 @@ use rustix::net::{
 };
 
 use super::Failure;
-use super::sockets::size_receive_buffer;
 use crate::experiment::{DATAGRAM_BYTES, Family};
 
 /// What an skb of a whole datagram is booked with, at most: its payload, the
@@ -48,6 +48,26 @@ pub fn pair(family: Family, object_bytes: u64) -> Result<(OwnedFd, OwnedFd), Fai
     let theirs = accept_with(&listener, SocketFlags::CLOEXEC)
         .map_err(Failure::os("cannot accept on the loopback"))?;
     Ok((ours, theirs))
+}
+
+/// Sets the receive buffer and makes sure that the kernel took the whole number.
+fn size_receive_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
+    let fd = socket.as_fd();
+    let asked = usize::try_from(bytes).unwrap_or(usize::MAX);
+    sockopt::set_socket_recv_buffer_size_force(fd, asked)
+        // Without CAP_NET_ADMIN; then net.core.rmem_max bounds it, without a word.
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(fd, asked))
+        .map_err(Failure::os("cannot set SO_RCVBUF"))?;
+    let got = sockopt::socket_recv_buffer_size(fd).map_err(Failure::os("cannot ask SO_RCVBUF"))?;
+    if (got as u64) / 2 < bytes {
+        return Err(Failure::Limit(format!(
+            "a receive buffer of {} is not to be had: net.core.rmem_max allows {}; run as root, \
+             set `sysctl -w net.core.rmem_max={bytes}`, or use a smaller --object",
+            Bytes(bytes),
+            Bytes(got as u64 / 2)
+        )));
+    }
+    Ok(())
 }
 
 fn datagrams(family: Family, rcvbuf: u64) -> Result<(OwnedFd, OwnedFd), Failure> {

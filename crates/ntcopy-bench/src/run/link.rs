@@ -13,8 +13,8 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::message::SOCKETS_A_MESSAGE;
-
+/// The most sockets that one message carries; the kernel takes 253.
+pub const SOCKETS_A_MESSAGE: usize = 64;
 /// Larger than any message.
 const MESSAGE_BYTES: usize = 4096;
 

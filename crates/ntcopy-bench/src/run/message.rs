@@ -2,11 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Failure;
 use super::process::{Part, TakesSockets};
-
-/// The most sockets that one message carries; the kernel takes 253.
-pub const SOCKETS_A_MESSAGE: usize = 64;
+use super::{Failure, link};
 
 /// From the sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +101,11 @@ pub enum Reply {
         /// Why.
         what: String,
     },
+}
+
+/// The order to take this many bytes out of each of the first sockets, encoded.
+pub fn drain_order(sockets: usize, bytes: u64) -> Vec<u8> {
+    link::encode(&Order::Drain { sockets: u32::try_from(sockets).unwrap_or(u32::MAX), bytes })
 }
 
 /// The reading process, as the sender sees it.

@@ -13,8 +13,7 @@ use rustix::process::Pid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::link::{self, Received};
-use super::message::SOCKETS_A_MESSAGE;
+use super::link::{self, Received, SOCKETS_A_MESSAGE};
 use super::{Failure, Stop};
 
 /// How long a process that closed its line may take to be gone.

@@ -1,36 +1,40 @@
-//! Everything that one cell needs, set up once: memory, sockets, both processes.
+//! Everything that one cell needs, set up once: memory, sockets, both processes; and what is done
+//! with it, compared or clocked: rounds, the free run, and sends with a victim between them.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ntcopy::socket::Setting;
 use ntcopy_record::Params;
 
 use super::beside::Beside;
+use super::clock::Stopwatch;
+use super::counters::{self, Expected};
 use super::hot_set::HotSet;
 use super::memory::{Buffer, DATA_SET_SEED, DataSet};
-use super::message::{Order, Reader, Reply};
+use super::message::{Order, Reader, Reply, drain_order};
 use super::pipe::Pipe;
 use super::process::{Part as _, Process};
 use super::send::{self, Sender};
-use super::{Failure, Fault, RigOptions, Stop, cpus, link, sockets};
+use super::{Clocked, Failure, Fault, RigOptions, Stop, cpus, link, sockets};
 use crate::experiment::Mode;
 use crate::hardware::Hardware;
-use crate::plan::CellPlan;
+use crate::plan::{CellPlan, Form};
 
 /// A cell, ready to run.
 pub struct Rig {
-    pub(super) cell: CellPlan,
-    pub(super) sockets: Vec<OwnedFd>,
-    pub(super) data: DataSet,
-    pub(super) sender: Sender,
-    pub(super) reader: Process<Reader>,
+    cell: CellPlan,
+    sockets: Vec<OwnedFd>,
+    data: DataSet,
+    sender: Sender,
+    reader: Process<Reader>,
     /// Senders that run at the same time as this one.
-    pub(super) others: Vec<Beside>,
-    pub(super) stop: Stop,
+    others: Vec<Beside>,
+    stop: Stop,
     /// The victim's, once there is one.
-    pub(super) hot_set: Option<HotSet>,
+    hot_set: Option<HotSet>,
     /// Counts this thread and, since it was opened before it, the reader.
-    pub(super) hardware: Hardware,
+    hardware: Hardware,
     /// What the sockets' SO_NTCOPY is.
     setting: Setting,
     pipe_bytes: u64,
@@ -246,8 +250,147 @@ impl Rig {
         sent.map_err(|failure| self.reader.blame(failure))
     }
 
+    /// Runs `count` rounds, walks, or sends of the free-running form, and holds the reader's byte
+    /// count and the kernel's counters against what was sent.
+    ///
+    /// # Errors
+    ///
+    /// Whatever kept the bytes from arriving, or did not add up.
+    pub fn run(&mut self, mode: Mode, count: u64) -> Result<Clocked, Failure> {
+        self.prepare(mode)?;
+        let before = counters::before()?;
+        self.hardware.start();
+        let mut clocked = match self.cell.form {
+            Form::Rounds { .. } => self.rounds(mode, count)?,
+            Form::FreeRunning { .. } => self.free_run(mode, count)?,
+            Form::Victim { hot_set_bytes, .. } => self.victim(mode, count, hot_set_bytes)?,
+        };
+        let events = self.hardware.stop();
+        let sent = clocked.bytes;
+        let objects = sent / self.cell.object_bytes;
+        let too_small = objects * self.cell.too_small_bytes();
+        clocked.counters = counters::check(&before, Expected { mode, sent, too_small })?;
+        clocked.counters.extend(events);
+        Ok(clocked)
+    }
+
+    fn rounds(&mut self, mode: Mode, rounds: u64) -> Result<Clocked, Failure> {
+        let object = self.cell.object_bytes;
+        let sockets = self.sockets.len();
+        let order = drain_order(sockets, object);
+        let (mut send_ns, mut drain_ns) = (0, 0);
+        // The end of one round is the start of the next: where every system
+        // call is dear, a third look at the clock would show.
+        let clock = Stopwatch::start();
+        let mut start = 0;
+        for _ in 0..rounds {
+            self.stop.check()?;
+            for socket in 0..sockets {
+                self.send_next(socket, mode)?;
+            }
+            let full = clock.ns();
+            self.drain(&order, sockets)?;
+            let empty = clock.ns();
+            send_ns += full - start;
+            drain_ns += empty - full;
+            start = empty;
+        }
+        let round_bytes = object * sockets as u64;
+        Ok(Clocked {
+            bytes: rounds * round_bytes,
+            elapsed_ns: send_ns + drain_ns,
+            phases_ns: [("send".to_owned(), send_ns), ("drain".to_owned(), drain_ns)].into(),
+            counters: BTreeMap::new(),
+            series: BTreeMap::new(),
+        })
+    }
+
+    fn free_run(&mut self, mode: Mode, iterations: u64) -> Result<Clocked, Failure> {
+        let bytes = iterations * self.cell.object_bytes;
+        self.reader.order(&drain_order(1, bytes))?;
+        let clock = Stopwatch::start();
+        self.others.iter_mut().try_for_each(|other| other.begin(mode, iterations))?;
+        for _ in 0..iterations {
+            self.stop.check()?;
+            self.send_next(0, mode)?;
+        }
+        let mut drained = self.drained()?;
+        for other in &mut self.others {
+            drained += other.end()?;
+        }
+        let elapsed_ns = clock.ns().max(1);
+        let bytes = bytes * (1 + self.others.len() as u64);
+        if drained != bytes {
+            return Err(Failure::Lost { sent: bytes, drained });
+        }
+        let (phases_ns, counters, series) = Default::default();
+        Ok(Clocked { bytes, elapsed_ns, phases_ns, counters, series })
+    }
+
+    /// Sends the next object of the data set on a socket.
+    fn send_next(&mut self, socket: usize, mode: Mode) -> Result<(), Failure> {
+        let (_, object) = self.data.next();
+        let sent = self.sender.send(self.sockets[socket].as_fd(), mode, object);
+        sent.map_err(|failure| self.reader.blame(failure))
+    }
+
+    /// Has the reader take one object out of each of the first sockets, as the order says.
+    fn drain(&mut self, order: &[u8], sockets: usize) -> Result<(), Failure> {
+        self.reader.order(order)?;
+        let drained = self.drained()?;
+        let sent = self.cell.object_bytes * sockets as u64;
+        if drained == sent { Ok(()) } else { Err(Failure::Lost { sent, drained }) }
+    }
+
+    /// The reader's answer: bytes taken.
+    fn drained(&mut self) -> Result<u64, Failure> {
+        match self.reader.reply()? {
+            Reply::Drained { bytes } => Ok(bytes),
+            other => Err(Reader::unexpected(&other)),
+        }
+    }
+
+    /// One send, then one walk of the victim, `walks` times. In mode `idle` only the walks.
+    fn victim(&mut self, mode: Mode, walks: u64, hot_set_bytes: u64) -> Result<Clocked, Failure> {
+        let hot_set = match self.hot_set.take() {
+            Some(hot_set) => hot_set,
+            None => HotSet::new(hot_set_bytes)?,
+        };
+        let mut took = Vec::with_capacity(usize::try_from(walks).unwrap_or(0));
+        let (mut send_ns, mut drain_ns) = (0, 0);
+        let clock = Stopwatch::start();
+        let mut filled = 0;
+        for walk in 0..walks {
+            self.stop.check()?;
+            if mode != Mode::Idle {
+                let start = clock.ns();
+                self.send_next(filled, mode)?;
+                filled += 1;
+                let sent = clock.ns();
+                send_ns += sent - start;
+                if filled == self.sockets.len() || walk + 1 == walks {
+                    self.drain(&drain_order(filled, self.cell.object_bytes), filled)?;
+                    filled = 0;
+                    drain_ns += clock.ns() - sent;
+                }
+            }
+            took.push(hot_set.walk());
+        }
+        let elapsed_ns = clock.ns().max(1);
+        self.hot_set = Some(hot_set);
+        let walk_ns = took.iter().sum();
+        let phases = [("send", send_ns), ("drain", drain_ns), ("walk", walk_ns)];
+        Ok(Clocked {
+            bytes: if mode == Mode::Idle { 0 } else { walks * self.cell.object_bytes },
+            elapsed_ns,
+            phases_ns: phases.map(|(name, ns)| (name.to_owned(), ns)).into(),
+            counters: BTreeMap::new(),
+            series: [("walk_ns".to_owned(), took)].into(),
+        })
+    }
+
     /// Makes the sockets' own setting fit the mode.
-    pub(super) fn prepare(&mut self, mode: Mode) -> Result<(), Failure> {
+    fn prepare(&mut self, mode: Mode) -> Result<(), Failure> {
         let setting = send::setting(mode);
         if setting != self.setting {
             let others = self.others.iter().map(Beside::socket);

@@ -75,26 +75,6 @@ fn size_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same for the receive buffer.
-pub fn size_receive_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
-    let fd = socket.as_fd();
-    let asked = usize::try_from(bytes).unwrap_or(usize::MAX);
-    sockopt::set_socket_recv_buffer_size_force(fd, asked)
-        // Without CAP_NET_ADMIN; then net.core.rmem_max bounds it, without a word.
-        .or_else(|_| sockopt::set_socket_recv_buffer_size(fd, asked))
-        .map_err(Failure::os("cannot set SO_RCVBUF"))?;
-    let got = sockopt::socket_recv_buffer_size(fd).map_err(Failure::os("cannot ask SO_RCVBUF"))?;
-    if (got as u64) / 2 < bytes {
-        return Err(Failure::Limit(format!(
-            "a receive buffer of {} is not to be had: net.core.rmem_max allows {}; run as root, \
-             set `sysctl -w net.core.rmem_max={bytes}`, or use a smaller --object",
-            Bytes(bytes),
-            Bytes(got as u64 / 2)
-        )));
-    }
-    Ok(())
-}
-
 /// Raises the soft limit of open files where it is too low for so many sockets.
 pub fn allow_files(sockets: u32) -> Result<(), Failure> {
     let files = 2 * u64::from(sockets) + OTHER_FILES;

@@ -8,12 +8,11 @@ use ntcopy_record::Machine;
 pub(super) use self::servers::{Connected, Exchange, Servers, Taken, available};
 
 use super::driver::{Experiment, Halt, Options, Recording, index};
-use super::{MeasureError, Outcome, Progress};
+use super::{MeasureError, Outcome, Progress, in_this_namespace};
 use crate::experiment::net::NetMode;
 use crate::plan::net::{LoadForm, NetPlan};
 use crate::run::net::{self, Events, Lane, NetClient, Network, Setup};
 use crate::run::{Failure, Stop, place};
-use crate::tcp;
 
 /// Why TCP's own way says nothing of datagrams.
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
@@ -67,12 +66,6 @@ impl Experiment for NetPlan {
         })?;
         recording.end(stop.signal())
     }
-}
-
-/// A network namespace of the measurement's own may have another congestion control than its
-/// maker's.
-pub(super) fn in_this_namespace(machine: Machine) -> Machine {
-    Machine { tcp_congestion_control: tcp::congestion_control(), ..machine }
 }
 
 /// A server for each mode that is here, with the devices that were made for it.

@@ -6,8 +6,8 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{Machine, Sample};
 
 use super::driver::{At, Experiment, Halt, Options, Recording, index};
-use super::net::{Connected, Exchange, Servers, Taken, available, in_this_namespace};
-use super::{MeasureError, Outcome, Progress};
+use super::net::{Connected, Exchange, Servers, Taken, available};
+use super::{MeasureError, Outcome, Progress, in_this_namespace};
 use crate::experiment::net::NetMode;
 use crate::plan::pingpong::{PingPongCell, PingPongPlan};
 use crate::run::net::{self, Events, Lane, Network, PingPong, Pings, Setup, Traffic};

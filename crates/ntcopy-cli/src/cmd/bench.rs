@@ -16,7 +16,8 @@ mod unix;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::{EXPERIMENTS, Mode};
+use ntcopy_bench::experiment::Mode;
+use ntcopy_bench::experiments::EXPERIMENTS;
 use ntcopy_bench::run;
 use ntcopy_record::Unavailable;
 

@@ -10,8 +10,8 @@ use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
 use crate::experiment::{Rate, reads_defaults, words};
+use crate::experiments::http::run::find_program;
 use crate::plan::{Cpus, PlanError};
-use crate::run::http::find_program;
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/app.toml");

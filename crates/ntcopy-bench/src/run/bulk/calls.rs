@@ -6,7 +6,8 @@ use ntcopy::arch::{self, CopyBackend, FillBackend};
 use ntcopy::{Hint, Hints, Path, Stream};
 
 use super::lanes::Lane;
-use super::peers::{Memcpy, Peers};
+use super::peers::Peers;
+use super::pmem2::Memcpy;
 use crate::experiment::bulk::{Heat, PIECE_BYTES, Task, Way};
 use crate::run::Failure;
 

@@ -6,15 +6,11 @@
 //! of libpmem2's type.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_uint, c_void};
 
 use libloading::Library;
 
-use super::pmem2;
+use super::pmem2::{self, Memcpy};
 use crate::experiment::bulk::Peer;
-
-/// Destination, source, bytes, and flags that libpmem2 alone knows.
-pub type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_uint) -> *mut c_void;
 
 /// What those libraries call it.
 const SYMBOL: &str = "ntcopy_peer_memcpy";

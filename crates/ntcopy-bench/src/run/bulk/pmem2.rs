@@ -4,12 +4,13 @@
 //! The names, types and values are those of `libpmem2/base.h` (1.12; the soname `libpmem2.so.1`
 //! promises that they stay).
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use libloading::{Library, Symbol};
 
-use super::peers::Memcpy;
+/// Destination, source, bytes, and flags that libpmem2 alone knows.
+pub type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_uint) -> *mut c_void;
 
 /// The soname, as the distributions install it.
 const SONAME: &str = "libpmem2.so.1";

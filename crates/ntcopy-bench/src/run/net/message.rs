@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::run::Failure;
 use crate::run::process::{Part, TakesSockets};
 
+/// The number of the last message that is sent back, which ends the server's part.
+pub const LAST: u64 = u64::MAX;
+
 /// What the messages of all connections are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
@@ -42,8 +45,7 @@ pub enum Order {
     },
     /// Answer no more.
     Pause,
-    /// Send every message of the first socket back, until one comes with [`super::pingpong::LAST`]
-    /// as its number.
+    /// Send every message of the first socket back, until one comes with [`LAST`] as its number.
     Echo {
         /// The messages; both kinds are of one size.
         shape: Shape,

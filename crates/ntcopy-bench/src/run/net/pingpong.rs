@@ -12,14 +12,12 @@ use rustix::net::{RecvFlags, SendFlags, getpeername, recv, recvfrom, send, sendt
 
 use super::client::CpuNs;
 use super::end::flags;
-use super::message::Shape;
+use super::message::{LAST, Shape};
 use crate::run::latency::{Answers, histogram, take_answers};
 use crate::run::load::CpuTimes as _;
 use crate::run::meter::Meter;
 use crate::run::{Failure, Stop, pattern};
 
-/// The number of the last message, which ends the server's part.
-pub const LAST: u64 = u64::MAX;
 /// Where a message has its number.
 const NUMBER_BYTES: usize = 8;
 /// The pattern after that.

@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::http::{
-    self as http_experiment, HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport,
+use ntcopy_bench::experiments::http::{
+    self, HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport,
 };
 use ntcopy_bench::guest::against::Against;
-use ntcopy_bench::plan::http;
 use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
 
@@ -140,7 +139,7 @@ impl HttpArgs {
 
     /// The boots of two kernels, if any are asked for.
     fn boots(&self) -> Option<KernelPair<'_>> {
-        let defaults = http_experiment::defaults();
+        let defaults = http::defaults();
         let asked: Vec<&str> = self.modes.iter().map(|mode| mode.as_str()).collect();
         self.against.as_ref().map(|_| KernelPair {
             common: &self.common,
@@ -186,7 +185,7 @@ const BOOT_MODES: [HttpMode; 2] = [HttpMode::Nt, HttpMode::Adaptive];
 
 /// What one boot measures of two that are compared, briefly.
 fn one_boot(mut settings: Settings) -> Settings {
-    let defaults = http_experiment::defaults();
+    let defaults = http::defaults();
     if !settings.quick && settings.object_bytes.is_empty() {
         settings.object_bytes.clone_from(&defaults.object_bytes);
     }
@@ -228,7 +227,7 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
         on_one_cpu: args.hot_set.is_some(),
         worker_args: Vec::new(),
         against: args.boots(),
-        plan: &|cpus| http::plan(&args.settings(), cpus),
+        plan: &|cpus| http::plan::plan(&args.settings(), cpus),
         is_asked: &is_asked,
     };
     launch.run()

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use ntcopy::cpu::Cpu;
-use ntcopy_bench::experiment::retention::{self, copies};
 use ntcopy_bench::experiment::{Family, Mode};
-use ntcopy_bench::plan::retention_copies::{self, CopiesPlan, Here};
-use ntcopy_bench::{plan, run};
+use ntcopy_bench::experiments::retention::copies::plan::{self as copies_plan, CopiesPlan, Here};
+use ntcopy_bench::experiments::retention::{self, copies};
+use ntcopy_bench::run;
 use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
 
@@ -156,7 +156,7 @@ fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         on_one_cpu: true,
         worker_args: super::reader_args(),
         against: None,
-        plan: &|cpus| plan::plan_retention(&settings, cpus),
+        plan: &|cpus| retention::plan_sends(&settings, cpus),
         is_asked: &super::names_or_lacks(&modes),
     };
     launch.run()
@@ -175,7 +175,7 @@ fn of_copies(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         Ok(modes) => modes,
         Err(code) => return Ok(code),
     };
-    let plan = match retention_copies::plan(&args.settings_of_copies(modes), &here(args.cpu)?) {
+    let plan = match copies_plan::plan(&args.settings_of_copies(modes), &here(args.cpu)?) {
         Ok(plan) => plan,
         Err(error) => return Ok(usage(error)),
     };
@@ -197,8 +197,8 @@ fn here(cpu: Option<u32>) -> anyhow::Result<Here> {
     Ok(Here {
         allowed,
         victim_cpu,
-        sharing_llc: run::retention::sharing_llc(victim_cpu),
-        sharing_core: run::retention::sharing_core(victim_cpu),
+        sharing_llc: copies::run::sharing_llc(victim_cpu),
+        sharing_core: copies::run::sharing_core(victim_cpu),
         // Where nobody knows the caches, a common size of L2 makes the first hot set.
         l2_bytes: l2.map_or(1 << 20, |cache| cache.size_bytes),
         llc_bytes,

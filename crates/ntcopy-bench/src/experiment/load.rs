@@ -1,0 +1,88 @@
+//! How a client asks: without a pause, or at a rate that is offered.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+/// The defaults of the closed form.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Closed {
+    /// How long a sample's clock runs, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// How long the clients ask before the clock runs.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+}
+
+/// The defaults of the open form.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// Requests offered, in percent of what the baseline was answered in the closed form.
+    pub rate_percent: u32,
+    /// How long the part of the schedule is that counts, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// How long the part before it is.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+}
+
+/// How many requests a second a latency is measured at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// So many in 10,000 of what the baseline was answered when asked without a pause.
+    OfBaseline(u32),
+    /// So many a second.
+    PerSecond(u32),
+    /// None: latencies are not measured.
+    Off,
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    /// `0.7` is a part of what the baseline does, from 0.05 to 0.95; `1200` are requests a second.
+    fn from_str(text: &str) -> Result<Rate, String> {
+        let bad = || {
+            format!(
+                "`{text}`: a part of what the baseline does, 0.05 to 0.95, or a whole number of \
+                 requests a second, or off"
+            )
+        };
+        if text == "off" {
+            return Ok(Rate::Off);
+        }
+        if let Ok(per_second) = text.parse::<u32>() {
+            return if per_second == 0 { Err(bad()) } else { Ok(Rate::PerSecond(per_second)) };
+        }
+        match text.parse::<f64>() {
+            // At more than that a queue grows without end as soon as a mode is a little slower.
+            Ok(part) if (0.05..=0.95).contains(&part) => {
+                Ok(Rate::OfBaseline((part * 10_000.0).round() as u32))
+            }
+            _ => Err(bad()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_part_or_a_number() {
+        assert_eq!("0.7".parse(), Ok(Rate::OfBaseline(7000)));
+        assert_eq!("1200".parse(), Ok(Rate::PerSecond(1200)));
+        assert_eq!("off".parse(), Ok(Rate::Off));
+        for text in ["0", "1.0", "0.96", "0.01", "-1", "NaN", "70%", ""] {
+            assert!(text.parse::<Rate>().unwrap_err().contains("requests a second"), "{text}");
+        }
+    }
+}

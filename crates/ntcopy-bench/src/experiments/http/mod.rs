@@ -1,0 +1,264 @@
+//! Experiment `http`: clients, a proxy and a backend. Its defaults, and what a user may set.
+
+pub mod plan;
+#[cfg(not(feature = "fake-lanes"))]
+pub mod run;
+#[cfg(feature = "fake-lanes")]
+#[path = "fake.rs"]
+pub mod run;
+mod sample;
+
+use std::fmt;
+
+use serde::Deserialize;
+
+pub use crate::experiment::Rate;
+use crate::experiment::{Closed, Open, reads_defaults, words};
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/http.toml");
+
+/// The experiment's name.
+pub const NAME: &str = "http";
+
+/// A proxy and a backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stack {
+    /// This project's two daemons, which know the hint.
+    StoragedProxyd,
+    /// HAProxy, which splices, before nginx. Neither is changed.
+    HaproxyNginx,
+    /// nginx before nginx.
+    NginxNginx,
+}
+
+words!(
+    Stack,
+    StoragedProxyd = "storaged+proxyd",
+    HaproxyNginx = "haproxy+nginx",
+    NginxNginx = "nginx+nginx"
+);
+
+impl Stack {
+    /// The ways to send that it has. Programs that don't know the hint get it from `ntcopy run`.
+    #[must_use]
+    pub fn modes(self) -> &'static [HttpMode] {
+        match self {
+            Stack::StoragedProxyd => HttpMode::ALL,
+            Stack::HaproxyNginx | Stack::NginxNginx => {
+                use HttpMode::{Adaptive, Copy, Nocache, Nt, Sendfile};
+                &[Copy, Nt, Adaptive, Sendfile, Nocache]
+            }
+        }
+    }
+
+    /// Whether its clients can come that way.
+    #[must_use]
+    pub fn speaks(self, scheme: Scheme) -> bool {
+        match scheme {
+            Scheme::Plain | Scheme::Tls => true,
+            Scheme::Ktls | Scheme::H3 => self == Stack::StoragedProxyd,
+        }
+    }
+}
+
+/// A way for bodies from the backend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HttpMode {
+    /// Plain sends: the baseline.
+    Copy,
+    /// Hinted sends that the kernel obeys.
+    Nt,
+    /// Hinted sends; the kernel's rule decides.
+    Adaptive,
+    /// The backend sends the file's pages by reference and copies nothing.
+    Sendfile,
+    /// The backend gives away the pages of a mapping, through a pipe.
+    Vmsplice,
+    /// The backend chooses for each response.
+    Auto,
+    /// Plain sends through devices with the feature tx-nocache-copy: the kernel's own alternative.
+    Nocache,
+}
+
+words!(
+    HttpMode,
+    Copy = "copy",
+    Nt = "nt",
+    Adaptive = "adaptive",
+    Sendfile = "sendfile",
+    Vmsplice = "vmsplice",
+    Auto = "auto",
+    Nocache = "nocache"
+);
+
+impl HttpMode {
+    /// Whether its sends carry the hint.
+    #[must_use]
+    pub fn is_hinted(self) -> bool {
+        matches!(self, HttpMode::Nt | HttpMode::Adaptive)
+    }
+}
+
+/// What is between proxy and backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// A unix stream socket.
+    Unix,
+    /// TCP over the loopback.
+    Tcp,
+    /// TCP through a pair of devices, with the backend in a network namespace of its own.
+    Veth,
+}
+
+words!(Transport, Unix = "unix", Tcp = "tcp", Veth = "veth");
+
+/// What is between client and proxy, over TCP or UDP of the loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// HTTP/1.1.
+    Plain,
+    /// HTTP/1.1 over TLS 1.3, encrypted by the proxy.
+    Tls,
+    /// The same, encrypted by the kernel.
+    Ktls,
+    /// HTTP/3.
+    H3,
+}
+
+words!(Scheme, Plain = "plain", Tls = "tls", Ktls = "ktls", H3 = "h3");
+
+/// One of the ways that are compared: a stack, and how it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Way {
+    /// The stack.
+    pub stack: Stack,
+    /// How it sends.
+    pub mode: HttpMode,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.stack, self.mode)
+    }
+}
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The mode that the others are compared with.
+    pub baseline: String,
+    /// Modes that are measured when none are asked for.
+    pub modes: Vec<String>,
+    /// The same where devices are between proxy and backend.
+    pub veth_modes: Vec<String>,
+    /// The devices' largest packet in bytes.
+    pub mtu_bytes: u32,
+    /// Stacks that are measured when none are asked for.
+    pub stacks: Vec<String>,
+    /// Between proxy and backend.
+    pub transport: String,
+    /// Between client and proxy.
+    pub scheme: String,
+    /// Sizes of the objects in bytes.
+    pub object_bytes: Vec<u64>,
+    /// The same with `--quick`.
+    pub quick_object_bytes: Vec<u64>,
+    /// Connections of the client.
+    pub connections: Vec<u32>,
+    /// The same with `--quick`.
+    pub quick_connections: Vec<u32>,
+    /// Sizes of the data set in bytes.
+    pub dataset_bytes: Vec<u64>,
+    /// Threads of the proxy, and of the backend.
+    pub workers: u32,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// The same with `--quick`.
+    pub quick_pairs: u32,
+    /// Of the form that asks without a pause.
+    pub closed: Closed,
+    /// Of the form that asks on a schedule.
+    pub open: Open,
+    /// Of the victim beside the backend.
+    pub hot_set: HotSet,
+}
+
+/// The defaults of the victim beside the backend.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HotSet {
+    /// How long it is from one walk's beginning to the next one's, in microseconds.
+    pub every_us: u64,
+}
+
+reads_defaults!("http");
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The stacks; the first one's baseline is what all are compared with.
+    pub stacks: Vec<Stack>,
+    /// The modes; the baseline is always among them.
+    pub modes: Vec<HttpMode>,
+    /// What the others are compared with, of the first stack.
+    pub baseline: Option<HttpMode>,
+    /// Between proxy and backend.
+    pub transport: Option<Transport>,
+    /// Between client and proxy.
+    pub scheme: Option<Scheme>,
+    /// TCP's congestion control; none: the system's.
+    pub congestion: Option<String>,
+    /// Sizes of the objects in bytes.
+    pub object_bytes: Vec<u64>,
+    /// Connections of the client.
+    pub connections: Vec<u32>,
+    /// Sizes of the data set in bytes.
+    pub dataset_bytes: Vec<u64>,
+    /// Threads of the proxy, and of the backend.
+    pub workers: Option<u32>,
+    /// At which rate latencies are measured.
+    pub rate: Option<Rate>,
+    /// CPUs of client, proxy and backend, or one for all.
+    pub cpus: Vec<u32>,
+    /// The backend's send buffers, in bytes.
+    pub sndbuf_bytes: Option<u64>,
+    /// One of the buffers that nginx reads files and bodies into, in bytes.
+    pub nginx_buffer_bytes: Option<u64>,
+    /// Size in bytes of a hot set on the backend's CPU; none: nobody is there.
+    pub hot_set_bytes: Option<u64>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// How often proxies and backends are started anew in a cell; none: for each group, or once if
+    /// it is to be quick.
+    pub starts: Option<u32>,
+    /// Fewer groups, shorter samples.
+    pub quick: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_name_what_there_is() {
+        let defaults = defaults();
+        assert_eq!(defaults.name, NAME);
+        assert_eq!(defaults.baseline.parse(), Ok(HttpMode::Copy));
+        for modes in [&defaults.modes, &defaults.veth_modes] {
+            assert!(modes.iter().all(|mode| mode.parse::<HttpMode>().is_ok()));
+        }
+        assert!(defaults.stacks.iter().all(|stack| stack.parse::<Stack>().is_ok()));
+        assert!(defaults.transport.parse::<Transport>().is_ok());
+        assert!(defaults.scheme.parse::<Scheme>().is_ok());
+        assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
+        for stack in Stack::ALL {
+            assert!(stack.modes().contains(&HttpMode::Copy), "{stack} has the baseline");
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The plan of experiment `http`.
+
+mod places;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use ntcopy_record::Params;
+use ntcopy_record::units::Bytes;
+
+use super::{HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
+use crate::plan::error::check_sizes;
+pub use crate::plan::load::{LoadForm as HttpForm, Times};
+use crate::plan::{Cpus, PlanError, Sysctl};
+pub use places::{HotSetPlan, Places};
+
+/// More would measure the descriptor tables of three processes.
+const MOST_CONNECTIONS: u32 = 4096;
+/// What a connection over the loopback holds at most, in both directions' buffers.
+const TCP_BUFFERS_BYTES: u64 = 10 << 20;
+/// What the daemons take beside their data: code, stacks, pipes, tables.
+const PROGRAMS_BYTES: u64 = 192 << 20;
+/// And all the daemons of one way.
+const WAY_BYTES: u64 = 32 << 20;
+/// Buffers that nginx has for a file that it sends, where their size was asked for: its default.
+pub const OUTPUT_BUFFERS: u64 = 2;
+/// Those for a body that it passes on: half its default, since they are larger.
+pub const PROXY_BUFFERS: u64 = 4;
+/// The way to a device.
+const WITH_VETH: &str = "say --transport veth too";
+/// TCP_CA_NAME_MAX, without the byte that ends it.
+const LONGEST_CONGESTION_NAME: usize = 15;
+
+/// One combination of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpCell {
+    /// Bytes of a body.
+    pub object_bytes: u64,
+    /// Bytes of all objects together.
+    pub dataset_bytes: u64,
+    /// Connections of the client.
+    pub connections: u32,
+    /// How they ask.
+    pub form: HttpForm,
+}
+
+impl HttpCell {
+    /// Objects of the data set.
+    #[must_use]
+    pub fn objects(&self) -> u64 {
+        self.dataset_bytes / self.object_bytes
+    }
+
+    /// Whether the other one needs the same data.
+    #[must_use]
+    pub fn has_data_of(&self, other: &HttpCell) -> bool {
+        (self.object_bytes, self.dataset_bytes) == (other.object_bytes, other.dataset_bytes)
+    }
+
+    /// Bytes that are asked for at one time when every connection waits for an answer.
+    #[must_use]
+    pub fn asked_bytes(&self) -> u64 {
+        self.object_bytes * u64::from(self.connections)
+    }
+}
+
+/// What will be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpPlan {
+    /// The combinations of parameters; those with the same data follow each other.
+    pub cells: Vec<HttpCell>,
+    /// The ways that are compared, the baseline first.
+    pub ways: Vec<Way>,
+    /// Between proxy and backend.
+    pub transport: Transport,
+    /// Largest packet in bytes of the devices there, if they are that.
+    pub mtu_bytes: u32,
+    /// Between client and proxy.
+    pub scheme: Scheme,
+    /// TCP's congestion control, if it is not the system's.
+    pub congestion: Option<String>,
+    /// Threads of the proxy, and of the backend.
+    pub workers: u32,
+    /// At which rate latencies are measured.
+    pub rate: Rate,
+    /// Where the processes run.
+    pub places: Places,
+    /// The victim beside the backend, if there is one.
+    pub hot_set: Option<HotSetPlan>,
+    /// The backend's send buffers, if they are not the system's.
+    pub sndbuf_bytes: Option<u64>,
+    /// One of the buffers that nginx reads files and bodies into, if it is not nginx's own choice.
+    pub nginx_buffer_bytes: Option<u64>,
+    /// Interleaved groups in each cell.
+    pub pairs: u32,
+    /// How often proxies and backends are started anew in each cell, at most once a group.
+    pub starts: u32,
+    /// Of closed samples.
+    pub closed: Times,
+    /// Of open ones.
+    pub open: Times,
+}
+
+impl HttpPlan {
+    /// The experiment's name.
+    #[must_use]
+    pub fn experiment(&self) -> &'static str {
+        NAME
+    }
+
+    /// Timed runs, if all goes well.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.cells.len() as u64 * u64::from(self.pairs) * self.width(self.ways.len())
+    }
+
+    /// Samples of one group with so many ways: one each, and one of a victim left alone.
+    #[must_use]
+    pub fn width(&self, ways: usize) -> u64 {
+        ways as u64 + u64::from(self.hot_set.is_some())
+    }
+
+    /// Connections of the cell that has the most.
+    #[must_use]
+    pub fn most_connections(&self) -> u32 {
+        self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0)
+    }
+
+    /// Whether proxies and backends are started anew for this group of a cell.
+    #[must_use]
+    pub fn starts_at(&self, pair: u32) -> bool {
+        let start = |pair: u32| u64::from(pair) * u64::from(self.starts) / u64::from(self.pairs);
+        pair == 0 || start(pair) != start(pair - 1)
+    }
+
+    /// A way's name in the record: the mode, and the stack before it where there are several.
+    #[must_use]
+    pub fn name(&self, way: Way) -> String {
+        let only = self.ways.iter().all(|other| other.stack == way.stack);
+        if only { way.mode.to_string() } else { way.to_string() }
+    }
+
+    /// The name of the way that the others are compared with.
+    #[must_use]
+    pub fn baseline(&self) -> String {
+        self.ways.first().map_or_else(String::new, |way| self.name(*way))
+    }
+
+    /// A form's times.
+    #[must_use]
+    pub fn times(&self, form: HttpForm) -> Times {
+        match form {
+            HttpForm::Closed => self.closed,
+            HttpForm::Open => self.open,
+        }
+    }
+
+    /// A cell's parameters as the record has them; an open one's with what is offered.
+    #[must_use]
+    pub fn params(&self, cell: &HttpCell, offered_per_1000_s: Option<u64>) -> Params {
+        let mut params = Params::new();
+        let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
+        put("form", cell.form.as_str().into());
+        put("object_bytes", cell.object_bytes.into());
+        put("dataset_bytes", cell.dataset_bytes.into());
+        put("connections", cell.connections.into());
+        put("asked_bytes", cell.asked_bytes().into());
+        put("transport", self.transport.as_str().into());
+        if self.transport == Transport::Veth {
+            put("mtu_bytes", self.mtu_bytes.into());
+        }
+        put("scheme", self.scheme.as_str().into());
+        if let Some(name) = &self.congestion {
+            put("congestion", name.as_str().into());
+        }
+        put("workers", self.workers.into());
+        put("starts", self.starts.into());
+        let mut stacks: Vec<&str> = Vec::new();
+        for way in &self.ways {
+            if !stacks.contains(&way.stack.as_str()) {
+                stacks.push(way.stack.as_str());
+            }
+        }
+        put("stack", stacks.join(",").into());
+        if let Some(offered) = offered_per_1000_s {
+            put("offered_requests_per_1000_s", offered.into());
+        }
+        let Places { client, proxy, backend } = self.places;
+        for (name, cpu) in [("client_cpu", client), ("proxy_cpu", proxy), ("backend_cpu", backend)]
+        {
+            if let Some(cpu) = cpu {
+                put(name, cpu.into());
+            }
+        }
+        if let Some(hot_set) = self.hot_set {
+            put("hot_set_bytes", hot_set.bytes.into());
+            put("hot_set_every_us", (hot_set.every.as_micros() as u64).into());
+        }
+        if let Some(bytes) = self.sndbuf_bytes {
+            put("sndbuf_bytes", bytes.into());
+        }
+        if let Some(bytes) = self.nginx_buffer_bytes {
+            put("nginx_buffer_bytes", bytes.into());
+        }
+        params
+    }
+
+    /// Bytes that the data set of a cell takes in a file system in memory: once for storaged,
+    /// whose folders share their files, and once for nginx.
+    #[must_use]
+    pub fn data_bytes(&self, cell: &HttpCell) -> u64 {
+        let ours = self.ways.iter().any(|way| way.stack == Stack::StoragedProxyd);
+        let theirs = self.ways.iter().any(|way| way.stack != Stack::StoragedProxyd);
+        // A page each for the ends of an object's file, its checksums and its inode.
+        let each = cell.object_bytes.next_multiple_of(4096) + 3 * 4096;
+        cell.objects() * each * (u64::from(ours) + u64::from(theirs))
+    }
+
+    /// Memory in bytes that the largest cell needs of a kernel that is booted for it. A file
+    /// system in memory may take half of what there is.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let data = self.cells.iter().map(|cell| 2 * self.data_bytes(cell)).max().unwrap_or(0);
+        let ways = self.ways.len() as u64 * WAY_BYTES;
+        let hot_set = self.hot_set.map_or(0, |hot_set| hot_set.bytes);
+        data + 2 * self.in_buffers_bytes() + self.nginx_bytes() + PROGRAMS_BYTES + ways + hot_set
+    }
+
+    /// What nginx's buffers take at most, as backend and as proxy.
+    fn nginx_bytes(&self) -> u64 {
+        let buffers = OUTPUT_BUFFERS + PROXY_BUFFERS;
+        let of_one = self.nginx_buffer_bytes.unwrap_or(0) * buffers;
+        u64::from(self.most_connections()) * of_one
+    }
+
+    /// What lies in the buffers of sockets at most.
+    fn in_buffers_bytes(&self) -> u64 {
+        let one = |cell: &HttpCell| {
+            u64::from(cell.connections) * cell.object_bytes.min(TCP_BUFFERS_BYTES)
+        };
+        self.cells.iter().map(one).max().unwrap_or(0)
+    }
+
+    /// Limits to set in a kernel that is booted for it.
+    #[must_use]
+    pub fn sysctls(&self) -> Vec<Sysctl> {
+        vec![Sysctl::for_tcp(self.in_buffers_bytes())]
+    }
+}
+
+/// Makes the plan.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
+    let defaults = defaults();
+    let ms =
+        |long: u64, quick: u64| Duration::from_millis(if settings.quick { quick } else { long });
+    let (closed, open) = (&defaults.closed, &defaults.open);
+    let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
+    let pairs = settings.pairs.unwrap_or(pairs);
+    if pairs < 5 {
+        return Err(PlanError::TooFewPairs(pairs));
+    }
+    let starts = settings.starts.unwrap_or(if settings.quick { 1 } else { pairs }).min(pairs);
+    if starts == 0 {
+        return Err(PlanError::Zero("starts"));
+    }
+    let workers = settings.workers.unwrap_or(defaults.workers);
+    if workers == 0 {
+        return Err(PlanError::Zero("workers"));
+    }
+    if settings.nginx_buffer_bytes == Some(0) {
+        return Err(PlanError::Zero("nginx-buffer"));
+    }
+    let word = "the defaults parse";
+    let scheme = settings.scheme.unwrap_or_else(|| defaults.scheme.parse().expect(word));
+    let transport = settings.transport.unwrap_or_else(|| defaults.transport.parse().expect(word));
+    let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
+    let places = places::places(settings, cpus)?;
+    Ok(HttpPlan {
+        cells: cells(settings, rate)?,
+        ways: ways(settings, scheme, transport)?,
+        transport,
+        mtu_bytes: defaults.mtu_bytes,
+        scheme,
+        congestion: settings.congestion.as_deref().map(congestion).transpose()?,
+        workers,
+        rate,
+        places,
+        hot_set: places::hot_set(settings, places)?,
+        sndbuf_bytes: settings.sndbuf_bytes,
+        nginx_buffer_bytes: settings.nginx_buffer_bytes,
+        pairs,
+        starts,
+        closed: Times {
+            sample: ms(closed.sample_ms, closed.quick_sample_ms),
+            warm_up: ms(closed.warm_up_ms, closed.quick_warm_up_ms),
+        },
+        open: Times {
+            sample: ms(open.sample_ms, open.quick_sample_ms),
+            warm_up: ms(open.warm_up_ms, open.quick_warm_up_ms),
+        },
+    })
+}
+
+/// A name that can be one.
+fn congestion(name: &str) -> Result<String, PlanError> {
+    let is_of_one = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if (1..=LONGEST_CONGESTION_NAME).contains(&name.len()) && name.chars().all(is_of_one) {
+        Ok(name.to_owned())
+    } else {
+        Err(PlanError::NoCongestionName(name.to_owned()))
+    }
+}
+
+/// Every stack in every mode that it has, the first stack's baseline first.
+fn ways(settings: &Settings, scheme: Scheme, transport: Transport) -> Result<Vec<Way>, PlanError> {
+    let word = "the defaults parse";
+    let parsed = |names: &[String]| names.iter().map(|name| name.parse().expect(word)).collect();
+    let stacks: Vec<Stack> = if settings.stacks.is_empty() {
+        let names = &defaults().stacks;
+        names.iter().map(|name| name.parse().expect(word)).collect()
+    } else {
+        settings.stacks.clone()
+    };
+    if let Some(stack) = stacks.iter().copied().find(|stack| !stack.speaks(scheme)) {
+        return Err(PlanError::NotSpoken { stack: stack.as_str(), scheme: scheme.as_str() });
+    }
+    let has_devices = transport == Transport::Veth;
+    let usual = if has_devices { &defaults().veth_modes } else { &defaults().modes };
+    let asked: Vec<HttpMode> =
+        if settings.modes.is_empty() { parsed(usual) } else { settings.modes.clone() };
+    let baseline = settings.baseline.unwrap_or_else(|| defaults().baseline.parse().expect(word));
+    if (baseline == HttpMode::Nocache || asked.contains(&HttpMode::Nocache)) && !has_devices {
+        return Err(PlanError::NoDevice { say: WITH_VETH });
+    }
+    let has = |mode: &HttpMode| stacks.iter().any(|stack| stack.modes().contains(mode));
+    if let Some(mode) = asked.iter().copied().find(|mode| !has(mode)) {
+        return Err(PlanError::NoSuchMode { mode: mode.as_str() });
+    }
+    if let Some(stack) = stacks.first().copied().filter(|stack| !stack.modes().contains(&baseline))
+    {
+        return Err(PlanError::NoSuchBaseline { mode: baseline.as_str(), stack: stack.as_str() });
+    }
+    let mut ways: Vec<Way> = Vec::new();
+    for stack in stacks {
+        for mode in std::iter::once(baseline).chain(asked.iter().copied()) {
+            let way = Way { stack, mode };
+            if stack.modes().contains(&mode) && !ways.contains(&way) {
+                ways.push(way);
+            }
+        }
+    }
+    Ok(ways)
+}
+
+fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
+    let defaults = defaults();
+    let or = |asked: &[u64], default: &[u64]| {
+        if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
+    };
+    let (objects, connections) = if settings.quick {
+        (&defaults.quick_object_bytes, &defaults.quick_connections)
+    } else {
+        (&defaults.object_bytes, &defaults.connections)
+    };
+    let objects = or(&settings.object_bytes, objects);
+    let datasets = or(&settings.dataset_bytes, &defaults.dataset_bytes);
+    let connections =
+        if settings.connections.is_empty() { connections } else { &settings.connections };
+    for (name, is_zero) in [
+        ("object", objects.contains(&0)),
+        ("dataset", datasets.contains(&0)),
+        ("connections", connections.contains(&0)),
+    ] {
+        if is_zero {
+            return Err(PlanError::Zero(name));
+        }
+    }
+    if let Some(many) = connections.iter().find(|count| **count > MOST_CONNECTIONS) {
+        return Err(PlanError::TooManyConnections { asked: *many, most: MOST_CONNECTIONS });
+    }
+    check_sizes(&[], &objects)?;
+    let mut cells = Vec::new();
+    for object_bytes in objects {
+        for dataset in &datasets {
+            if *dataset < object_bytes {
+                let (dataset, object) = (Bytes(*dataset), Bytes(object_bytes));
+                return Err(PlanError::DatasetTooSmall { dataset, object });
+            }
+            let dataset_bytes = dataset / object_bytes * object_bytes;
+            for connections in connections.iter().copied() {
+                let closed = HttpForm::Closed;
+                let cell = HttpCell { object_bytes, dataset_bytes, connections, form: closed };
+                cells.push(cell);
+                if rate != Rate::Off {
+                    cells.push(HttpCell { form: HttpForm::Open, ..cell });
+                }
+            }
+        }
+    }
+    Ok(cells)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! Clients, a proxy and a backend: the processes of experiment `http`, and what they are asked.
+//!
+//! Proxy and backend are programs of their own, started in a folder of their own and ended with
+//! it. The client is this process: one thread, one epoll, all connections. It throws bodies away
+//! in the socket (`wire`), so that it is the smallest part of what is measured, or compares
+//! every byte of them, outside of what is timed.
+
+mod body_reader;
+mod client;
+mod conn;
+mod daemon;
+mod data;
+mod either;
+mod limits;
+mod links;
+mod load;
+mod ours;
+mod programs;
+mod proof;
+#[cfg(feature = "tls")]
+mod quic;
+mod scratch;
+mod setup;
+mod stack;
+mod theirs;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "run/no_tls.rs"]
+mod tls;
+mod victim;
+mod wire;
+
+pub use crate::run::cpu_clock::CpuClock;
+pub use crate::run::latency::Answers;
+pub use crate::run::meter::Events;
+pub use crate::run::schedule::Schedule;
+pub use body_reader::BodyReader;
+pub use data::Data;
+pub use either::Client;
+pub use limits::{allow_files, place_client};
+pub use links::{Link, Links};
+pub use load::{Meter, Window};
+pub(crate) use programs::find as find_program;
+pub use proof::Proof;
+pub use scratch::Scratch;
+pub use setup::Setup;
+pub use stack::{CpuNs, Running, unavailable};
+pub use tls::Certificate;
+pub use victim::{Victim, Walking};
+
+#[cfg(feature = "tls")]
+use quic::QuicClient;
+#[cfg(not(feature = "tls"))]
+use tls::QuicClient;

@@ -1,0 +1,117 @@
+//! What the client does with bodies, and what a read of one gives.
+
+use rustix::io::Errno;
+
+use crate::run::{Failure, pattern};
+
+/// Bytes that are dropped by one call at most. The memory behind it is never touched.
+const DISCARDED_BYTES: usize = 16 << 20;
+/// Bytes that are read to be compared at a time.
+const COMPARED_BYTES: usize = 64 << 10;
+
+/// Throws bodies away unread, or compares every byte of them.
+pub struct BodyReader {
+    room: Vec<u8>,
+    compares: bool,
+    /// Make the next byte wrong that is looked at, to see that it is noticed.
+    spoil: bool,
+}
+
+impl BodyReader {
+    /// One that throws them away unread.
+    #[must_use]
+    pub fn discarding() -> BodyReader {
+        BodyReader { room: vec![0; DISCARDED_BYTES], compares: false, spoil: false }
+    }
+
+    /// One that compares every byte; `spoil` makes one wrong.
+    #[must_use]
+    pub fn comparing(spoil: bool) -> BodyReader {
+        BodyReader { room: vec![0; COMPARED_BYTES], compares: true, spoil }
+    }
+
+    /// Whether bytes are compared.
+    pub(super) fn compares(&self) -> bool {
+        self.compares
+    }
+
+    /// Where bytes go, at most `most`.
+    pub(super) fn room(&mut self, most: usize) -> &mut [u8] {
+        let most = most.min(self.room.len());
+        &mut self.room[..most]
+    }
+
+    /// Compares bytes of a body, if it compares.
+    pub(super) fn compare(
+        &self,
+        number: u32,
+        object: u64,
+        at: u64,
+        bytes: &[u8],
+    ) -> Result<(), Failure> {
+        match self.compares.then(|| pattern::first_wrong(seed(object), at, bytes)).flatten() {
+            None => Ok(()),
+            Some((index, expected)) => {
+                let (position, got) = (at + index as u64, bytes[index]);
+                Err(Failure::WrongByte { socket: number, position, expected, got })
+            }
+        }
+    }
+
+    /// The same of bytes that lie elsewhere.
+    #[cfg(feature = "tls")]
+    pub(super) fn compare_piece(
+        &mut self,
+        number: u32,
+        object: u64,
+        at: u64,
+        piece: &[u8],
+    ) -> Result<(), Failure> {
+        if self.spoil && !piece.is_empty() {
+            self.spoil = false;
+            let mut spoilt = piece.to_vec();
+            spoilt[0] ^= 1;
+            return self.compare(number, object, at, &spoilt);
+        }
+        self.compare(number, object, at, piece)
+    }
+
+    /// The same for the first `bytes` of the room.
+    pub(super) fn compare_room(
+        &mut self,
+        number: u32,
+        object: u64,
+        at: u64,
+        bytes: usize,
+    ) -> Result<(), Failure> {
+        if self.spoil && bytes > 0 {
+            self.spoil = false;
+            self.room[0] ^= 1;
+        }
+        let room = std::mem::take(&mut self.room);
+        let result = self.compare(number, object, at, &room[..bytes]);
+        self.room = room;
+        result
+    }
+}
+
+/// What a read gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    /// This many bytes, at least 1.
+    Bytes(usize),
+    /// None are there now.
+    Blocked,
+    /// The peer has finished.
+    End,
+}
+
+/// The number of a connection's error.
+pub fn errno(error: std::io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+/// The seed of an object's pattern.
+pub fn seed(object: u64) -> u64 {
+    object + 1
+}

@@ -1,0 +1,82 @@
+//! What the system has to allow.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::experiments::http::Stack;
+use crate::experiments::http::plan::HttpPlan;
+use crate::run::{Failure, cpus};
+
+/// Descriptors beside objects and connections: logs, listeners, epolls, pooled pipes.
+const OTHER_FILES: u64 = 512;
+/// Of a proxy for each connection: two sockets, and both ends of a pipe.
+const FILES_A_CONNECTION: u64 = 4;
+/// A process has about so many mappings, and storaged one for each object.
+const MOST_OBJECTS: u64 = 60_000;
+
+/// Raises this process's limit of open files to what it may be, since the daemons inherit it, and
+/// gives it.
+///
+/// # Errors
+///
+/// [`Failure::Limit`]: it may not be what is needed.
+pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
+    let needed = plan.cells.iter().map(|cell| {
+        let connections = u64::from(cell.connections);
+        let of_client = connections * plan.ways.len() as u64;
+        of_client.max(connections * FILES_A_CONNECTION).max(cell.objects() + connections)
+    });
+    let needed = needed.max().unwrap_or(0) + OTHER_FILES;
+    let is_ours = plan.ways.iter().any(|way| way.stack == Stack::StoragedProxyd);
+    if let Some(cell) = plan.cells.iter().find(|cell| is_ours && cell.objects() > MOST_OBJECTS) {
+        return Err(Failure::Limit(format!(
+            "{} objects are more than a process can have mapped: a smaller --dataset, or a larger \
+             --object",
+            cell.objects()
+        )));
+    }
+    let limit = getrlimit(Resource::Nofile);
+    if limit.maximum.is_some_and(|most| most < needed) {
+        return Err(Failure::Limit(format!(
+            "{needed} open files are needed, and {} are allowed: raise the limit (ulimit -Hn), or \
+             use fewer --connections or a smaller --dataset",
+            limit.maximum.unwrap_or_default()
+        )));
+    }
+    let all = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    setrlimit(Resource::Nofile, all)
+        .map_err(Failure::os("cannot raise the limit of open files"))?;
+    // A program that asks for room for each of them must not be told that there is no end.
+    Ok(limit.maximum.unwrap_or(needed).max(needed))
+}
+
+/// Keeps this process, the client, where the plan has it.
+///
+/// # Errors
+///
+/// The system refuses.
+pub fn place_client(plan: &HttpPlan) -> Result<(), Failure> {
+    cpus::place(plan.places.client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::http::Settings;
+    use crate::experiments::http::plan;
+    use crate::plan::Cpus;
+
+    #[test]
+    fn what_is_too_many_is_named_with_a_way_out() {
+        let settings = Settings {
+            object_bytes: vec![64],
+            dataset_bytes: vec![64 << 20],
+            ..Settings::default()
+        };
+        let cpus = Cpus { allowed: vec![0], sharing_l2: None };
+        let plan = plan::plan(&settings, &cpus).unwrap();
+        match allow_files(&plan) {
+            Err(Failure::Limit(why)) => assert!(why.contains("--object"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! storaged and proxyd: how they are started.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::daemon::Endpoint;
+use super::programs::Program;
+use super::setup::Setup;
+use crate::experiments::http::{HttpMode, Scheme};
+use crate::run::Failure;
+
+/// Seconds that a kept connection may be silent: longer than other modes are measured meanwhile.
+const IDLE_S: u64 = 3600;
+
+/// The backend of a way.
+pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command, Failure> {
+    let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
+    command.args(["--log-level", "warn", "--mode", backend_mode(setup.way.mode)]);
+    command.arg("--workers").arg(setup.plan.workers.to_string());
+    // Each object stays open, so that its bytes are verified once and its pages stay mapped.
+    command.arg("--open-objects").arg((setup.cell.objects() + 16).to_string());
+    command.arg("--idle-timeout").arg(IDLE_S.to_string());
+    if let Some(bytes) = setup.plan.sndbuf_bytes {
+        command.arg("--sndbuf").arg(bytes.to_string());
+    }
+    command.arg("--listen").arg(at.ours()).arg("--data").arg(data);
+    Ok(command)
+}
+
+/// What storaged is told.
+fn backend_mode(mode: HttpMode) -> &'static str {
+    match mode {
+        // The devices do it.
+        HttpMode::Nocache => HttpMode::Copy.as_str(),
+        other => other.as_str(),
+    }
+}
+
+/// What proxyd does with what it writes itself. A backend that copies nothing leaves heads.
+fn proxy_mode(mode: HttpMode) -> &'static str {
+    match mode {
+        HttpMode::Nt => "nt",
+        HttpMode::Adaptive | HttpMode::Auto => "adaptive",
+        HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice | HttpMode::Nocache => "copy",
+    }
+}
+
+/// The proxy of a way, by way of a file of settings: some have no option.
+pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
+    let idle_ms = IDLE_S * 1000;
+    let listen = at.ours();
+    let (place, quic) = match (setup.plan.scheme, at) {
+        (Scheme::Plain, _) => (format!("listen = [{listen:?}]\n"), String::new()),
+        (Scheme::Tls | Scheme::Ktls, _) => (format!("tls_listen = [{listen:?}]\n"), String::new()),
+        (Scheme::H3, Endpoint::Tcp(address)) => {
+            (String::new(), format!("quic_listen = \"{address}\"\n"))
+        }
+        (Scheme::H3, Endpoint::Unix(_)) => {
+            return Err(Failure::Limit("HTTP/3 goes by UDP".to_owned()));
+        }
+    };
+    let by = if setup.plan.scheme == Scheme::Ktls { "ktls" } else { "user" };
+    let tls = setup.certificate.map_or_else(String::new, |made| {
+        let (certificate, key) = (made.certificate.display(), made.key.display());
+        format!("\n[tls]\nby = \"{by}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n")
+    });
+    let text = format!(
+        "{place}{quic}backends = [{:?}]\nworkers = {}\nmode = \"{}\"\n\n\
+         [timeouts]\nkeep_alive_ms = {idle_ms}\nbackend_idle_ms = {idle_ms}\n\n\
+         [limits]\nbackend_idle = 4096\n{tls}",
+        backend.ours(),
+        setup.plan.workers,
+        proxy_mode(setup.way.mode),
+    );
+    let file = setup.folder.join("proxyd.toml");
+    std::fs::write(&file, text).map_err(Failure::io(format!("cannot write {}", file.display())))?;
+    let mut command = Command::new(Program::Proxyd.find().map_err(Failure::Limit)?);
+    command.env("PROXYD_LOG", "warn").arg("--config").arg(file);
+    Ok(command)
+}

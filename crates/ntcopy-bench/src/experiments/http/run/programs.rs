@@ -1,0 +1,113 @@
+//! Where the programs are.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::experiments::http::Stack;
+
+/// Folders in which daemons lie that PATH may leave out.
+const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
+
+/// A program of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// This project's object store.
+    Storaged,
+    /// This project's proxy.
+    Proxyd,
+    /// nginx, as either.
+    Nginx,
+    /// HAProxy.
+    Haproxy,
+}
+
+impl Program {
+    /// Proxy and backend of a stack.
+    pub fn of(stack: Stack) -> [Program; 2] {
+        match stack {
+            Stack::StoragedProxyd => [Program::Proxyd, Program::Storaged],
+            Stack::HaproxyNginx => [Program::Haproxy, Program::Nginx],
+            Stack::NginxNginx => [Program::Nginx, Program::Nginx],
+        }
+    }
+
+    /// Its file's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Program::Storaged => "storaged",
+            Program::Proxyd => "proxyd",
+            Program::Nginx => "nginx",
+            Program::Haproxy => "haproxy",
+        }
+    }
+
+    /// Its path: one of ours lies beside this program, or in PATH; others in PATH.
+    ///
+    /// # Errors
+    ///
+    /// A sentence: it is nowhere, and what has it.
+    pub fn find(self) -> Result<PathBuf, String> {
+        let beside = match self {
+            Program::Storaged | Program::Proxyd => beside_this_program(),
+            Program::Nginx | Program::Haproxy => None,
+        };
+        find(self.name(), beside).ok_or_else(|| self.missing())
+    }
+
+    fn missing(self) -> String {
+        match self {
+            Program::Storaged | Program::Proxyd => format!(
+                "{} is neither beside this program nor in PATH: `cargo build --release -p storaged \
+                 -p proxyd` makes both daemons",
+                self.name()
+            ),
+            Program::Nginx => "nginx is not installed: the package nginx-light has it (apt-get \
+                               install --no-install-recommends nginx-light)"
+                .to_owned(),
+            Program::Haproxy => "haproxy is not installed: the package haproxy has it (apt-get \
+                                 install --no-install-recommends haproxy)"
+                .to_owned(),
+        }
+    }
+}
+
+/// A program by its name: in these folders, in PATH, or where daemons lie.
+pub(crate) fn find(name: &str, before: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = before.into_iter().chain(env::split_paths(&path));
+    let mut folders = folders.chain(MORE_FOLDERS.iter().map(PathBuf::from));
+    folders.find_map(|folder| Some(folder.join(name)).filter(|file| is_program(file)))
+}
+
+/// The folder of this program, also where its file was replaced since it started.
+fn beside_this_program() -> Option<PathBuf> {
+    Some(env::current_exe().ok()?.parent()?.to_owned())
+}
+
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_names_its_programs_and_what_is_missing_says_who_has_it() {
+        for stack in Stack::ALL {
+            let [proxy, backend] = Program::of(*stack);
+            for program in [proxy, backend] {
+                assert!(stack.as_str().contains(program.name()));
+                assert!(program.missing().starts_with(program.name()), "{}", program.missing());
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_of_that_name_is_no_program() {
+        assert!(is_program(Path::new("/bin/sh")));
+        assert!(!is_program(Path::new("/bin")));
+        assert!(!is_program(Path::new("/etc/passwd")));
+    }
+}

@@ -1,0 +1,225 @@
+//! A proxy and its backend, running.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::daemon::{Daemon, Endpoint};
+use super::data::{Data, LOOPBACK, free_address};
+use super::programs::Program;
+use super::setup::Setup;
+use super::tls::{self, QuicConfig};
+use super::wire::Target;
+use super::{ours, theirs};
+use crate::experiment::Mode;
+use crate::experiments::http::{HttpMode, Scheme, Stack, Way};
+use crate::run::cpu_clock::CpuClock;
+use crate::run::load::CpuTimes;
+use crate::run::{self, Failure, Stop, counters};
+
+/// CPU time of the processes so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuNs {
+    /// Of this process.
+    pub client: u64,
+    /// Of the proxy and what it started.
+    pub proxy: u64,
+    /// Of the backend and what it started.
+    pub backend: u64,
+}
+
+impl CpuTimes for CpuNs {
+    fn since(self, before: CpuNs) -> CpuNs {
+        CpuNs {
+            client: self.client.saturating_sub(before.client),
+            proxy: self.proxy.saturating_sub(before.proxy),
+            backend: self.backend.saturating_sub(before.backend),
+        }
+    }
+}
+
+/// Why a way can't be had here, if so: a program is missing, or the kernel has no flag.
+///
+/// # Errors
+///
+/// The question could not be put.
+pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> {
+    if let Some(why) = tls::MISSING.filter(|_| scheme != Scheme::Plain) {
+        return Ok(Some(why.to_owned()));
+    }
+    for program in Program::of(way.stack) {
+        let path = match program.find() {
+            Ok(path) => path,
+            Err(why) => return Ok(Some(why)),
+        };
+        if way.stack != Stack::StoragedProxyd
+            && way.mode.is_hinted()
+            && let Some(why) = cannot_be_hinted(way.mode, &path)?
+        {
+            return Ok(Some(why));
+        }
+        if scheme == Scheme::Ktls && program == Program::Proxyd && !can(&path, "ktls")? {
+            let why = "this kernel has no TLS (module tls), so proxyd would encrypt by itself";
+            return Ok(Some(why.to_owned()));
+        }
+    }
+    match way.mode {
+        HttpMode::Nt => run::unavailable(Mode::Nt),
+        HttpMode::Adaptive => run::unavailable(Mode::Adaptive),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a daemon of ours names a capability.
+fn can(program: &Path, word: &str) -> Result<bool, Failure> {
+    let output = Command::new(program).arg("--capabilities").output();
+    let output = output.map_err(Failure::io("cannot ask for --capabilities"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().any(|line| line == word))
+}
+
+/// What `ntcopy run` says against a program.
+fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Failure> {
+    let mut command = theirs::hinted(mode, program);
+    let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    command = Command::new("/proc/self/exe");
+    command.arg("run").arg("--explain").args(&words[1..]);
+    let output = command.output().map_err(Failure::io("cannot ask `ntcopy run --explain`"))?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    // A kernel without the flag says so in words of its own.
+    if let Some(why) = run::unavailable(Mode::Nt)? {
+        return Ok(Some(why));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let obstacles: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("obstacle ")).map(str::trim).collect();
+    let why = if obstacles.is_empty() { "no reason given".into() } else { obstacles.join("; ") };
+    Ok(Some(format!("`ntcopy run` cannot hint {}: {why}", program.display())))
+}
+
+/// A proxy and its backend. Dropped, both are ended, the proxy first.
+pub struct Running {
+    way: Way,
+    /// Whether the backend is in a network namespace of its own.
+    is_apart: bool,
+    proxy: Daemon,
+    backend: Daemon,
+    target: Target,
+    quic: Option<QuicConfig>,
+    ourselves: CpuClock,
+}
+
+impl Running {
+    /// Starts both, and waits until they listen.
+    ///
+    /// # Errors
+    ///
+    /// One of them did not come up.
+    // Without TLS there never is a certificate.
+    #[cfg_attr(not(feature = "tls"), allow(unreachable_code))]
+    pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
+        let between = setup.between()?;
+        let [proxy, backend] = Program::of(setup.way.stack);
+        let command = match backend {
+            Program::Storaged => {
+                ours::storaged(setup, &data.folder_of_ours(setup.folder)?, &between)?
+            }
+            _ => {
+                let root = data.folder_of_theirs().unwrap_or(setup.folder);
+                theirs::nginx_backend(setup, root, &between)?
+            }
+        };
+        let mut backend = setup.start_backend(backend.name(), command)?;
+        backend.wait_for(&between, setup.patience, stop)?;
+        // Not before: the backend's could be the same.
+        let address = free_address(LOOPBACK)?;
+        let front = Endpoint::Tcp(address);
+        let command = match proxy {
+            Program::Proxyd => ours::proxyd(setup, &front, &between)?,
+            Program::Haproxy => theirs::haproxy(setup, &front, &between)?,
+            _ => theirs::nginx_proxy(setup, &front, &between)?,
+        };
+        let cpu = setup.plan.places.proxy;
+        let mut proxy = Daemon::start(proxy_name(proxy), command, setup.folder, cpu)?;
+        if setup.plan.scheme != Scheme::H3 {
+            proxy.wait_for(&front, setup.patience, stop)?;
+        }
+        let tls = setup.certificate.map(|made| made.client.clone());
+        let quic = match (setup.plan.scheme, setup.certificate) {
+            (Scheme::H3, Some(made)) => Some(made.quic.clone()),
+            _ => None,
+        };
+        Ok(Running {
+            way: setup.way,
+            is_apart: setup.link.is_some(),
+            proxy,
+            backend,
+            target: Target { address, tls, patience: setup.patience },
+            quic,
+            ourselves: CpuClock::of(rustix::process::getpid())?,
+        })
+    }
+
+    /// Its way.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// Where clients go.
+    pub(super) fn target(&self) -> Target {
+        self.target.clone()
+    }
+
+    /// What its clients need for HTTP/3, if that is what they speak.
+    pub(super) fn quic(&self) -> Option<QuicConfig> {
+        self.quic.clone()
+    }
+
+    /// Finds the processes whose CPU time counts; to be called once they have all been started.
+    ///
+    /// # Errors
+    ///
+    /// They can't be found.
+    pub fn find_clocks(&mut self) -> Result<(), Failure> {
+        self.proxy.find_clocks()?;
+        self.backend.find_clocks()
+    }
+
+    /// CPU time so far.
+    ///
+    /// # Errors
+    ///
+    /// A process is gone.
+    pub fn cpu(&self) -> Result<CpuNs, Failure> {
+        Ok(CpuNs {
+            client: self.ourselves.ns()?,
+            proxy: self.proxy.cpu_ns()?,
+            backend: self.backend.cpu_ns()?,
+        })
+    }
+
+    /// The kernel's counters, of all who send here.
+    pub(super) fn counters(&self) -> Result<counters::All, Failure> {
+        counters::read_all(self.is_apart.then(|| self.backend.id()))
+    }
+
+    /// Names the daemon that is gone, if that was the cause.
+    pub fn blame(&mut self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Answer(_) | Failure::Os { .. } => {
+                let gone = self.backend.alive().and_then(|()| self.proxy.alive());
+                gone.err().unwrap_or(failure)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Two daemons of one way have logs of different names.
+fn proxy_name(program: Program) -> &'static str {
+    match program {
+        Program::Nginx => "nginx (proxy)",
+        other => other.name(),
+    }
+}

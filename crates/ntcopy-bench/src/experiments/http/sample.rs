@@ -1,0 +1,215 @@
+//! Measuring a plan of clients, proxies and backends.
+
+mod cell;
+
+use std::ops::Range;
+use std::path::Path;
+
+use ntcopy_record::Machine;
+
+use super::plan::{HttpCell, HttpForm, HttpPlan};
+use super::run::{self, Certificate, Client, Data, Events, Links, Running, Scratch, Setup, Victim};
+use super::{Scheme, Stack, Way};
+use crate::run::{Failure, Stop};
+use crate::sample::driver::{Available, Experiment, Halt, Options, Recording, index};
+use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};
+
+/// One way while it is measured: its daemons, and the client's connections to them.
+struct Lane {
+    way: Way,
+    /// Its place among the ways.
+    number: u8,
+    /// Goes first: a proxy that ends does not wait for it.
+    client: Option<Client>,
+    running: Running,
+}
+
+/// What daemons are started with, for as long as cells ask for the same data.
+struct Served<'a> {
+    /// The ways that can be had here.
+    ways: &'a [Way],
+    scratch: &'a Scratch,
+    data: &'a Data,
+    certificate: Option<Certificate>,
+}
+
+/// What all cells share.
+struct Bench<'a> {
+    plan: &'a HttpPlan,
+    options: &'a Options,
+    stop: &'a Stop,
+    open_files: u64,
+    /// Devices between proxies and backends, where they are that.
+    links: Option<Links>,
+    /// Walks through its hot set on the backends' CPU, if that is asked.
+    victim: Option<Victim>,
+    /// Hardware counters: opened before any daemon, they are of all of them.
+    events: Events,
+    /// Requests per 1000 s that the baseline was answered in the last closed cell.
+    baseline_rate: Option<u64>,
+}
+
+impl Experiment for HttpPlan {
+    fn name(&self) -> &'static str {
+        self.experiment()
+    }
+
+    fn baseline(&self) -> String {
+        HttpPlan::baseline(self)
+    }
+
+    /// The daemons end in any case, and their folder goes.
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        let start = MeasureError::Start;
+        let open_files = run::allow_files(self).map_err(start)?;
+        let (ways, missing) = available(self).map_err(start)?;
+        run::place_client(self).map_err(start)?;
+        let links = Links::make(self, &ways).map_err(start)?;
+        let victim = self.hot_set.as_ref().map(Victim::new).transpose().map_err(start)?;
+        let machine = in_this_namespace(machine);
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        for (mode, why) in missing {
+            recording.unavailable(mode, why, None)?;
+        }
+        recording.expect(self.cells.len() as u64 * self.samples_of_a_cell(&ways));
+        let mut bench = Bench {
+            plan: self,
+            options,
+            stop,
+            open_files,
+            links,
+            victim,
+            events: Events::open(),
+            baseline_rate: None,
+        };
+        // Cells that follow each other and have the same data share it.
+        let is_first = |number: &usize| {
+            *number == 0 || !self.cells[*number].has_data_of(&self.cells[*number - 1])
+        };
+        let firsts: Vec<usize> = (0..self.cells.len()).filter(is_first).collect();
+        recording.cells(firsts.iter().copied(), |recording, first| {
+            let next = firsts.iter().copied().find(|other| *other > first);
+            bench.group(first..next.unwrap_or(self.cells.len()), &ways, recording)
+        })?;
+        recording.end(stop.signal())
+    }
+}
+
+impl HttpPlan {
+    /// Samples of a cell with these ways.
+    fn samples_of_a_cell(&self, ways: &[Way]) -> u64 {
+        u64::from(self.pairs) * self.width(ways.len())
+    }
+}
+
+/// The ways that can be had here, and those that can't, with the reason.
+fn available(plan: &HttpPlan) -> Result<Available<Way, String>, Failure> {
+    let (mut here, mut missing) = (Vec::new(), Vec::new());
+    for way in &plan.ways {
+        match run::unavailable(*way, plan.scheme)? {
+            None => here.push(*way),
+            // Without what all are compared with there is nothing to measure.
+            Some(why) if plan.ways.first() == Some(way) => return Err(Failure::Limit(why)),
+            Some(why) => missing.push((plan.name(*way), why)),
+        }
+    }
+    Ok((here, missing))
+}
+
+impl Bench<'_> {
+    /// Cells that share a data set.
+    fn group(
+        &mut self,
+        cells: Range<usize>,
+        ways: &[Way],
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        let first = &self.plan.cells[cells.start];
+        let done = cells.start as u64 * self.plan.samples_of_a_cell(ways);
+        recording.at("making the data set", done);
+        let scratch =
+            Scratch::new(self.plan.data_bytes(first)).map_err(|failure| self.halt(failure))?;
+        let stacks: Vec<Stack> = ways.iter().map(|way| way.stack).collect();
+        let patience = (self.options.patience, self.stop);
+        let data =
+            Data::make(first, &scratch, &stacks, patience).map_err(|failure| self.halt(failure))?;
+        let certificate = match self.plan.scheme {
+            Scheme::Plain => None,
+            _ => Some(Certificate::make(scratch.path()).map_err(|failure| self.halt(failure))?),
+        };
+        let served = Served { ways, scratch: &scratch, data: &data, certificate };
+        for number in cells.clone() {
+            self.cell(number, number == cells.start, &served, recording)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a way's daemons, in a folder of their own.
+    fn start(
+        &self,
+        cell: &HttpCell,
+        served: &Served<'_>,
+        number: usize,
+        folder: &Path,
+    ) -> Result<Lane, Failure> {
+        let way = served.ways[number];
+        let number = u8::try_from(number).unwrap_or(u8::MAX);
+        std::fs::create_dir(folder)
+            .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
+        let setup = Setup {
+            plan: self.plan,
+            cell,
+            way,
+            folder,
+            certificate: served.certificate.as_ref(),
+            open_files: self.open_files,
+            patience: self.options.patience,
+            link: self.links.as_ref().map(|links| links.of(number)),
+        };
+        let running = Running::start(&setup, served.data, self.stop)?;
+        Ok(Lane { way, number, client: None, running })
+    }
+
+    fn cell(
+        &mut self,
+        number: usize,
+        is_first: bool,
+        served: &Served<'_>,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        let plan = self.plan;
+        let cell = &plan.cells[number];
+        let index = index(number);
+        let offered = cell.form.offered(plan.rate, self.baseline_rate);
+        recording.cell(index, plan.params(cell, offered.clone().unwrap_or(None)))?;
+        let offered = match offered {
+            Ok(offered) => offered,
+            Err(why) => {
+                for way in served.ways {
+                    recording.unavailable(plan.name(*way), why.as_str(), Some(index))?;
+                }
+                return Ok(());
+            }
+        };
+        let lanes = cell::WayLanes::new(self, served, (cell, index), offered, is_first);
+        let rate = lanes.measure(recording)?;
+        if cell.form == HttpForm::Closed {
+            self.baseline_rate = rate;
+        }
+        Ok(())
+    }
+
+    /// After a signal whatever failed did so because of it: calls that wait are interrupted.
+    fn halt(&self, failure: Failure) -> Halt {
+        match self.stop.signal() {
+            Some(_) => Halt::Stopped,
+            None => failure.into(),
+        }
+    }
+}

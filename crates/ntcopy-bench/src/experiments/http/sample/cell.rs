@@ -1,0 +1,320 @@
+//! One cell: check, interleave.
+
+use std::collections::BTreeMap;
+
+use ntcopy_record::Sample;
+use ntcopy_record::units::Bytes;
+
+use super::{Bench, Lane, Served};
+use crate::experiment::Mode;
+use crate::experiments::http::Way;
+use crate::experiments::http::plan::{HttpCell, HttpForm};
+use crate::experiments::http::run::{
+    BodyReader, Client, Meter, Proof, Running, Schedule, Walking, Window,
+};
+use crate::run::Failure;
+use crate::sample::driver::{At, Halt, Lanes, Recording};
+
+/// The ways of one cell.
+pub struct WayLanes<'a> {
+    bench: &'a Bench<'a>,
+    served: &'a Served<'a>,
+    cell: &'a HttpCell,
+    number: u32,
+    /// Requests per 1000 s, of an open cell.
+    offered: Option<u64>,
+    /// Whether its data set is new: then nothing was started yet.
+    is_first: bool,
+    /// Ways that have not failed.
+    alive: Vec<Way>,
+    lanes: Vec<Lane>,
+    /// Requests per 1000 s in each of the baseline's samples.
+    rates: Vec<u64>,
+}
+
+impl<'a> WayLanes<'a> {
+    /// Those of a cell whose line is in the record.
+    pub fn new(
+        bench: &'a Bench<'a>,
+        served: &'a Served<'a>,
+        (cell, number): (&'a HttpCell, u32),
+        offered: Option<u64>,
+        is_first: bool,
+    ) -> WayLanes<'a> {
+        let (alive, lanes, rates) = (served.ways.to_vec(), Vec::new(), Vec::new());
+        WayLanes { bench, served, cell, number, offered, is_first, alive, lanes, rates }
+    }
+
+    /// Starts the daemons, and takes the samples, as often as the plan says; gives the median of
+    /// what the baseline was answered, requests per 1000 s.
+    pub fn measure(mut self, recording: &mut Recording<'_>) -> Result<Option<u64>, Halt> {
+        let plan = self.bench.plan;
+        let width = plan.width(self.served.ways.len());
+        let before = self.before();
+        let what = self.what();
+        // Behind the last way: a victim with no daemon at work beside it.
+        let order: Vec<usize> = (0..width as usize).collect();
+        let cell = (self.number, plan.pairs);
+        recording.groups(&mut self, &order, cell, (&what, before))?;
+        self.rates.sort_unstable();
+        Ok(self.rates.get(self.rates.len() / 2).copied())
+    }
+
+    /// Samples of the cells before this one.
+    fn before(&self) -> u64 {
+        u64::from(self.number) * self.bench.plan.samples_of_a_cell(self.served.ways)
+    }
+
+    /// Whether an index is that of the victim left alone.
+    fn is_idle(&self, index: usize) -> bool {
+        index == self.served.ways.len()
+    }
+
+    fn lane(&self, index: usize) -> Option<usize> {
+        self.lanes.iter().position(|lane| usize::from(lane.number) == index)
+    }
+
+    /// Ends the daemons that there are and starts those of every way that has not failed: which
+    /// pages and addresses a process got makes it some hundredths faster or slower for as long as
+    /// it lives. Then every way is checked.
+    fn start(
+        &mut self,
+        (pair, order): (u32, &[usize]),
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        self.lanes.clear();
+        let served = self.served;
+        let folder = |number: usize| served.scratch.path().join(format!("way{number}"));
+        for number in 0..served.ways.len() {
+            // What is not there need not go.
+            let _ = std::fs::remove_dir_all(folder(number));
+        }
+        for number in order.iter().copied().filter(|number| *number < served.ways.len()) {
+            let way = served.ways[number];
+            if !self.alive.contains(&way) {
+                continue;
+            }
+            match self.bench.start(self.cell, served, number, &folder(number)) {
+                Ok(lane) => self.lanes.push(lane),
+                // Nothing was measured yet, and nothing is going to be.
+                Err(failure) if self.is_first && pair == 0 => return Err(self.bench.halt(failure)),
+                Err(_) if self.bench.stop.signal().is_some() => return Err(Halt::Stopped),
+                Err(failure) => {
+                    recording.error(self.number, self.bench.plan.name(way), &failure)?;
+                    self.alive.retain(|alive| *alive != way);
+                }
+            }
+        }
+        for lane in 0..self.lanes.len() {
+            let (bench, cell) = (self.bench, self.cell);
+            if let Err(failure) = prepare(bench, cell, &mut self.lanes[lane]) {
+                self.give_up(lane, failure, recording)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The cell in a few words, for the bar.
+    fn what(&self) -> String {
+        let HttpCell { object_bytes, connections, form, .. } = self.cell;
+        let asks = match form {
+            HttpForm::Closed => "without a pause",
+            HttpForm::Open => "on a schedule",
+        };
+        format!("{}, {connections} connections {asks}", Bytes(*object_bytes))
+    }
+
+    /// A failure becomes an error row, and nothing is left of the way in this cell.
+    fn give_up(
+        &mut self,
+        lane: usize,
+        failure: Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        // Calls that wait are interrupted by a signal, and then fail.
+        if self.bench.stop.signal().is_some() {
+            return Err(Halt::Stopped);
+        }
+        let lane = &mut self.lanes[lane];
+        let failure = lane.running.blame(failure);
+        lane.client = None;
+        self.alive.retain(|way| *way != lane.way);
+        Ok(recording.error(self.number, self.bench.plan.name(lane.way), &failure)?)
+    }
+
+    /// What the clients ask in one sample, and what comes of it.
+    fn load(
+        &self,
+        client: &mut Client,
+        running: &Running,
+        pair: u32,
+        walking: Option<&Walking<'_>>,
+    ) -> Result<Window, Failure> {
+        let times = self.bench.plan.times(self.cell.form);
+        let cpu = || {
+            let cpu = running.cpu();
+            cpu.map(|cpu| walking.map_or(cpu, |walking| walking.read(cpu)))
+        };
+        let meter = Meter::new(&cpu).counting(&self.bench.events);
+        let Some(offered) = self.offered else {
+            return client.closed(times.warm_up, times.sample, meter);
+        };
+        // Another one in each group, and the same in all of its modes.
+        let seed = (u64::from(self.number) << 32) | u64::from(pair);
+        let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
+        client.open(&schedule, meter)
+    }
+
+    /// One sample of a victim that is left alone.
+    fn idle(&self, At { cell, pair, position }: At) -> Result<Sample, Failure> {
+        let nobody = || Failure::Answer("there is no victim".to_owned());
+        let victim = self.bench.victim.as_ref().ok_or_else(nobody)?;
+        let times = self.bench.plan.times(self.cell.form);
+        let (elapsed_ns, walks) = victim.alone(times.warm_up, times.sample, self.bench.stop)?;
+        Ok(Sample {
+            cell,
+            pair,
+            position,
+            mode: Mode::Idle.to_string(),
+            bytes: 0,
+            elapsed_ns,
+            phases_ns: BTreeMap::new(),
+            counters: BTreeMap::new(),
+            series: walked(walks).into_iter().collect(),
+        })
+    }
+
+    /// One sample of a way: the load, the kernel's counters held against the mode, one object
+    /// compared.
+    fn requests(
+        &mut self,
+        lane: &mut Lane,
+        At { cell, pair, position }: At,
+    ) -> Result<Sample, Failure> {
+        let bench = self.bench;
+        let Lane { way, client, running, .. } = lane;
+        let gone = || Failure::Answer("the client is gone".to_owned());
+        let client = client.as_mut().ok_or_else(gone)?;
+        let proof = Proof::begin(running, bench.plan.scheme)?;
+        let (window, walks) = match &bench.victim {
+            None => (self.load(client, running, pair, None)?, Vec::new()),
+            Some(victim) => {
+                victim.beside(|walking| self.load(client, running, pair, Some(walking)))?
+            }
+        };
+        let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
+        // What was given up cannot be held against the counters.
+        let mut counters =
+            if is_whole { proof.check(running, window.all_bytes)? } else { BTreeMap::new() };
+        let series = series(&window, !counters.is_empty(), walks);
+        // Those of what was clocked, given up or not.
+        counters.extend(window.events.clone());
+        client.check(1, BodyReader::comparing(false))?;
+        if bench.plan.ways.first() == Some(way) {
+            let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
+            self.rates.push((bodies * 1e12 / window.elapsed_ns as f64) as u64);
+        }
+        Ok(Sample {
+            cell,
+            pair,
+            position,
+            mode: bench.plan.name(*way),
+            bytes: window.bytes,
+            elapsed_ns: window.elapsed_ns,
+            phases_ns: phases(&window),
+            series,
+            counters,
+        })
+    }
+}
+
+impl Lanes for WayLanes<'_> {
+    type Mode = usize;
+    type Trouble = Failure;
+
+    fn begin_group(
+        &mut self,
+        (_, pair): (u32, u32),
+        order: &[usize],
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        let plan = self.bench.plan;
+        if !plan.starts_at(pair) {
+            return Ok(());
+        }
+        let done = self.before() + u64::from(pair) * plan.width(self.served.ways.len());
+        recording.at(&format!("{}: starting, checking every byte", self.what()), done);
+        self.start((pair, order), recording)
+    }
+
+    fn is_alive(&self, index: usize) -> bool {
+        let is_alive = |lane: usize| self.alive.contains(&self.lanes[lane].way);
+        self.is_idle(index) || self.lane(index).is_some_and(is_alive)
+    }
+
+    fn sample(&mut self, index: usize, at: At) -> Result<Sample, Failure> {
+        let Some(lane) = self.lane(index) else { return self.idle(at) };
+        // Apart for a moment: the sample adds to the baseline's rates.
+        let mut lanes = std::mem::take(&mut self.lanes);
+        let sample = self.requests(&mut lanes[lane], at);
+        self.lanes = lanes;
+        sample
+    }
+
+    fn failed(
+        &mut self,
+        index: usize,
+        _at: At,
+        failure: Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        match self.lane(index) {
+            Some(lane) => self.give_up(lane, failure, recording),
+            None => Err(self.bench.halt(failure)),
+        }
+    }
+}
+
+/// Connects, compares bytes, warms what a new cell has to find warm.
+fn prepare(bench: &Bench<'_>, cell: &HttpCell, lane: &mut Lane) -> Result<(), Failure> {
+    lane.running.find_clocks()?;
+    if let Some(links) = &bench.links {
+        links.of(lane.number).is_as(lane.way.mode)?;
+    }
+    let mut client = Client::connect(&lane.running, cell, bench.stop)?;
+    // storaged verifies an object when it reads it first: no sample is to hold that.
+    let objects = cell.objects().max(u64::from(cell.connections));
+    client.check(objects, BodyReader::comparing(bench.options.spoil))?;
+    lane.client = Some(client);
+    Ok(())
+}
+
+/// The victim's walks, if any lay in the window.
+fn walked(walks: Vec<u64>) -> Option<(String, Vec<u64>)> {
+    (!walks.is_empty()).then(|| ("walk_ns".to_owned(), walks))
+}
+
+/// CPU time of each process while the clock ran.
+fn phases(window: &Window) -> BTreeMap<String, u64> {
+    let cpu = window.cpu;
+    [("client_cpu", cpu.client), ("proxy_cpu", cpu.proxy), ("backend_cpu", cpu.backend)]
+        .map(|(name, ns)| (name.to_owned(), ns))
+        .into()
+}
+
+fn series(window: &Window, is_counted: bool, walks: Vec<u64>) -> BTreeMap<String, Vec<u64>> {
+    let mut series = BTreeMap::from([("answered".to_owned(), vec![window.answered])]);
+    series.extend(walked(walks));
+    if is_counted {
+        series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
+    }
+    if let Some(answers) = &window.answers {
+        let (ns, counts) = answers.latencies.iter().copied().unzip();
+        series.insert("latency_ns".to_owned(), ns);
+        series.insert("answers".to_owned(), counts);
+        if answers.unanswered > 0 {
+            series.insert("unanswered".to_owned(), vec![answers.unanswered]);
+        }
+    }
+    series
+}

@@ -1,0 +1,341 @@
+//! The plan of the form with copies.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ntcopy_record::Params;
+use ntcopy_record::units::Bytes;
+use serde_json::Value;
+
+use super::{CopyMode, Settings, Victim};
+use crate::experiment::LINE_BYTES;
+use crate::experiments::retention::defaults;
+
+/// A copy larger than this would make the steps of the offered rate coarse.
+const MOST_OBJECT_BYTES: u64 = 16 << 20;
+/// A slower stream would not do one copy in a sample.
+const LEAST_RATE_BYTES_PER_S: u64 = 1_000_000;
+
+/// What the plan has to know of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Here {
+    /// CPUs that this process may run on, in order.
+    pub allowed: Vec<u32>,
+    /// The victim's CPU.
+    pub victim_cpu: u32,
+    /// CPUs with the victim's last-level cache, itself among them, if the kernel tells.
+    pub sharing_llc: Option<Vec<u32>>,
+    /// Hardware threads of the victim's core, itself among them, if the kernel tells.
+    pub sharing_core: Option<Vec<u32>>,
+    /// The victim's L2 cache in bytes.
+    pub l2_bytes: u64,
+    /// The last-level cache in bytes.
+    pub llc_bytes: u64,
+}
+
+/// Why a plan could not be made. Each says what to change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CopiesError {
+    /// Too few groups for an interval.
+    #[error("--pairs {0}: a 95 % interval needs at least 5 pairs")]
+    TooFewPairs(u32),
+    /// A hot set that is no set.
+    #[error("--hot-set: at least two cache lines, 128 bytes")]
+    HotSetTooSmall,
+    /// A hot set that 32 bits cannot number.
+    #[error("--hot-set {0}: at most 128 GiB")]
+    HotSetTooLarge(Bytes),
+    /// No copy, or a very large one.
+    #[error("--object {0}: from one cache line, 64 bytes, to 16 MiB")]
+    Object(Bytes),
+    /// Source and destination with no room for objects to move about in.
+    #[error("--dataset {dataset}: at least four objects of {object}")]
+    Dataset {
+        /// The source's and the destination's size.
+        dataset: Bytes,
+        /// The object.
+        object: Bytes,
+    },
+    /// Hardly a rate.
+    #[error("--rate: at least 1000000 bytes a second")]
+    Rate,
+    /// A CPU that is not there, or that the process may not use.
+    #[error("--{option} {cpu}: this process may run on CPU {}", list(allowed))]
+    NoSuchCpu {
+        /// The option.
+        option: &'static str,
+        /// The CPU asked for.
+        cpu: u32,
+        /// The CPUs that it may use.
+        allowed: Vec<u32>,
+    },
+    /// The victim's own CPU.
+    #[error("--streamer-cpu {0}: that is the victim's own CPU; a neighbour needs another")]
+    SameCpu(u32),
+}
+
+fn list(cpus: &[u32]) -> String {
+    cpus.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")
+}
+
+/// Where the streamer runs beside a neighbour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The streamer's CPU.
+    pub cpu: u32,
+    /// What a reader has to know of the pair.
+    pub note: Option<&'static str>,
+}
+
+/// One combination of parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopiesCell {
+    /// Where the victim is.
+    pub victim: Victim,
+    /// The victim's CPU.
+    pub victim_cpu: u32,
+    /// The streamer's CPU, or why there is none.
+    pub streamer: Result<Neighbour, String>,
+    /// Size of the hot set in bytes, whole lines.
+    pub hot_set_bytes: u64,
+    /// Bytes of it that one pass walks through, whole lines.
+    pub pass_bytes: u64,
+    /// Bytes of one copy.
+    pub object_bytes: u64,
+    /// Bytes per second that are offered; none on the same core, where an object follows a pass.
+    pub rate_bytes_per_s: Option<u64>,
+}
+
+/// What will be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopiesPlan {
+    /// The combinations of parameters, in order.
+    pub cells: Vec<CopiesCell>,
+    /// The modes, the baseline (`idle`) first.
+    pub modes: Vec<CopyMode>,
+    /// Interleaved groups in each cell.
+    pub pairs: u32,
+    /// How long a sample lasts at least.
+    pub sample: Duration,
+    /// How long a mode runs before a sample, at least.
+    pub warm_up: Duration,
+    /// Bytes of the source, and of the destination.
+    pub dataset_bytes: u64,
+}
+
+impl CopiesPlan {
+    /// Timed runs, if all goes well.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        let cells = self.cells.iter().filter(|cell| cell.streamer.is_ok()).count() as u64;
+        cells * u64::from(self.pairs) * self.modes.len() as u64
+    }
+
+    /// Memory in bytes that the largest cell needs.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let hot_set = self.cells.iter().map(|cell| cell.hot_set_bytes).max().unwrap_or(0);
+        2 * self.dataset_bytes + hot_set
+    }
+}
+
+impl CopiesCell {
+    /// The parameters as the record has them. `rate_bytes_per_s` is what all modes can keep up
+    /// with, `paths` the way that each mode's bytes go.
+    #[must_use]
+    pub fn params(
+        &self,
+        dataset_bytes: u64,
+        rate_bytes_per_s: Option<u64>,
+        paths: &BTreeMap<&str, String>,
+    ) -> Params {
+        let mut params = Params::new();
+        let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
+        put("form", "copies".into());
+        put("victim", self.victim.as_str().into());
+        put("victim_cpu", self.victim_cpu.into());
+        put("hot_set_bytes", self.hot_set_bytes.into());
+        put("pass_bytes", self.pass_bytes.into());
+        put("object_bytes", self.object_bytes.into());
+        put("dataset_bytes", dataset_bytes.into());
+        for (mode, path) in paths {
+            put(&format!("path_{mode}"), path.as_str().into());
+        }
+        if let Some(rate) = rate_bytes_per_s.or(self.rate_bytes_per_s) {
+            put("rate_bytes_per_s", rate.into());
+        }
+        if let Some(asked) = self.rate_bytes_per_s.filter(|asked| Some(*asked) != rate_bytes_per_s)
+        {
+            put("asked_rate_bytes_per_s", asked.into());
+        }
+        if let Ok(neighbour) = &self.streamer {
+            put("streamer_cpu", neighbour.cpu.into());
+            if let Some(note) = neighbour.note {
+                put("note", note.into());
+            }
+        }
+        params
+    }
+}
+
+/// Makes the plan.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, CopiesError> {
+    let defaults = &defaults().copies;
+    let (sample_ms, pairs) = if settings.quick {
+        (defaults.quick_sample_ms, defaults.quick_pairs)
+    } else {
+        (defaults.sample_ms, defaults.pairs)
+    };
+    let pairs = settings.pairs.unwrap_or(pairs);
+    if pairs < 5 {
+        return Err(CopiesError::TooFewPairs(pairs));
+    }
+    let objects = or_default(&settings.object_bytes, defaults.object_bytes);
+    let largest = check_objects(&objects)?;
+    let by_llc = here.llc_bytes.saturating_mul(defaults.dataset_by_llc);
+    let dataset =
+        settings.dataset_bytes.unwrap_or(by_llc.clamp(64 << 20, defaults.most_dataset_bytes));
+    if dataset / 4 < largest {
+        let (dataset, object) = (Bytes(dataset), Bytes(largest));
+        return Err(CopiesError::Dataset { dataset, object });
+    }
+    Ok(CopiesPlan {
+        cells: cells(settings, here, &objects)?,
+        modes: settings.modes(),
+        pairs,
+        sample: Duration::from_millis(sample_ms),
+        warm_up: Duration::from_millis(defaults.warm_up_ms),
+        dataset_bytes: dataset,
+    })
+}
+
+fn cells(
+    settings: &Settings,
+    here: &Here,
+    objects: &[u64],
+) -> Result<Vec<CopiesCell>, CopiesError> {
+    let defaults = &defaults().copies;
+    let rates = or_default(&settings.rates_bytes_per_s, defaults.rate_bytes_per_s);
+    if rates.iter().any(|rate| *rate < LEAST_RATE_BYTES_PER_S) {
+        return Err(CopiesError::Rate);
+    }
+    if !here.allowed.contains(&here.victim_cpu) {
+        return Err(no_such_cpu("cpu", here.victim_cpu, here));
+    }
+    let neighbour = neighbour(settings.streamer_cpu, here)?;
+    let hot_sets = hot_sets(settings, here)?;
+    let victims = if settings.victims.is_empty() { &defaults.victims } else { &settings.victims };
+    let mut cells = Vec::new();
+    for &victim in victims {
+        let alone = Ok(Neighbour { cpu: here.victim_cpu, note: None });
+        let (streamer, rates) = match victim {
+            Victim::SameCore => (alone, vec![None]),
+            Victim::Neighbour => (neighbour.clone(), rates.iter().copied().map(Some).collect()),
+        };
+        for &rate_bytes_per_s in &rates {
+            for &object_bytes in objects {
+                cells.extend(hot_sets.iter().map(|&hot_set_bytes| CopiesCell {
+                    victim,
+                    victim_cpu: here.victim_cpu,
+                    streamer: streamer.clone(),
+                    hot_set_bytes,
+                    pass_bytes: pass_bytes(hot_set_bytes, here),
+                    object_bytes,
+                    rate_bytes_per_s,
+                }));
+            }
+        }
+    }
+    Ok(cells)
+}
+
+fn or_default(asked: &[u64], default: u64) -> Vec<u64> {
+    if asked.is_empty() { vec![default] } else { asked.to_vec() }
+}
+
+/// The largest of the objects.
+fn check_objects(objects: &[u64]) -> Result<u64, CopiesError> {
+    match objects.iter().find(|object| !(LINE_BYTES..=MOST_OBJECT_BYTES).contains(*object)) {
+        Some(object) => Err(CopiesError::Object(Bytes(*object))),
+        None => Ok(objects.iter().copied().max().unwrap_or(0)),
+    }
+}
+
+/// What is timed: all of the hot set, but no more than half of L2, so that every hot set has many
+/// passes and, on the same core, the same traffic for each line walked.
+fn pass_bytes(hot_set_bytes: u64, here: &Here) -> u64 {
+    hot_set_bytes.min(whole_lines(here.l2_bytes / 2)).max(LINE_BYTES)
+}
+
+fn whole_lines(bytes: u64) -> u64 {
+    bytes / LINE_BYTES * LINE_BYTES
+}
+
+/// The hot sets, in whole lines: from half of L2 in steps of four up to the last-level cache.
+fn hot_sets(settings: &Settings, here: &Here) -> Result<Vec<u64>, CopiesError> {
+    let asked = &settings.hot_set_bytes;
+    if asked.iter().any(|bytes| *bytes < 2 * LINE_BYTES) {
+        return Err(CopiesError::HotSetTooSmall);
+    }
+    if let Some(bytes) = asked.iter().find(|bytes| **bytes > 128 << 30) {
+        return Err(CopiesError::HotSetTooLarge(Bytes(*bytes)));
+    }
+    if !asked.is_empty() {
+        return Ok(asked.iter().map(|bytes| whole_lines(*bytes)).collect());
+    }
+    let first = whole_lines(here.l2_bytes / 2).max(2 * LINE_BYTES);
+    let last = whole_lines(here.llc_bytes).max(first);
+    let mut sets: Vec<u64> = std::iter::successors(Some(first), |bytes| bytes.checked_mul(4))
+        .take_while(|bytes| *bytes <= last / 2)
+        .collect();
+    sets.push(last);
+    if settings.quick {
+        sets = sets.into_iter().step_by(2).take(2).collect();
+    }
+    Ok(sets)
+}
+
+/// The streamer's CPU: one that shares the last-level cache, rather not the victim's own core.
+fn neighbour(asked: Option<u32>, here: &Here) -> Result<Result<Neighbour, String>, CopiesError> {
+    let is_in = |cpus: &Option<Vec<u32>>, cpu: u32| cpus.as_ref().map(|cpus| cpus.contains(&cpu));
+    let shares_core = |cpu| is_in(&here.sharing_core, cpu) == Some(true);
+    let note = |cpu| match is_in(&here.sharing_llc, cpu) {
+        _ if shares_core(cpu) => {
+            Some("victim and streamer are hardware threads of one core, and share its L1 and L2")
+        }
+        Some(true) => None,
+        Some(false) => Some("victim and streamer share no last-level cache"),
+        None => Some("the kernel does not tell which CPUs share the last-level cache"),
+    };
+    if let Some(cpu) = asked {
+        return match here.allowed.contains(&cpu) {
+            false => Err(no_such_cpu("streamer-cpu", cpu, here)),
+            true if cpu == here.victim_cpu => Err(CopiesError::SameCpu(cpu)),
+            true => Ok(Ok(Neighbour { cpu, note: note(cpu) })),
+        };
+    }
+    let mut others: Vec<u32> = here.allowed.clone();
+    others.retain(|cpu| *cpu != here.victim_cpu && is_in(&here.sharing_llc, *cpu) != Some(false));
+    // The sort is stable: the first CPU of another core, or else the first hardware thread.
+    others.sort_by_key(|cpu| shares_core(*cpu));
+    Ok(match others.first() {
+        Some(&cpu) => Ok(Neighbour { cpu, note: note(cpu) }),
+        None => Err(format!(
+            "a neighbour needs a second CPU with the last-level cache of CPU {}, and this process \
+             may run on CPU {}",
+            here.victim_cpu,
+            list(&here.allowed)
+        )),
+    })
+}
+
+fn no_such_cpu(option: &'static str, cpu: u32, here: &Here) -> CopiesError {
+    CopiesError::NoSuchCpu { option, cpu, allowed: here.allowed.clone() }
+}
+
+#[cfg(test)]
+mod tests;

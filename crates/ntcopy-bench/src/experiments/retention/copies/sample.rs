@@ -1,0 +1,353 @@
+//! Measuring the form with copies of experiment `retention`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Machine, RunError, Sample};
+
+use super::plan::{CopiesCell, CopiesPlan};
+use super::run::{Bench, Felt, Length, Wrong, path, room};
+use super::{CopyMode, Victim};
+use crate::experiments::retention::NAME;
+use crate::run::{Failure, Stop};
+use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording, index};
+use crate::sample::{MeasureError, Outcome, Progress};
+
+/// Runs of a mode that look how fast it can copy; the best counts, since a disturbance only ever
+/// makes a run slower.
+const TRIES: u32 = 3;
+/// How long each of them lasts.
+const TRY: Duration = Duration::from_millis(50);
+/// The part of the slowest mode's rate that is offered when that is less than was asked for:
+/// a schedule with no slack would be missed all the time.
+const SLACK_PERCENT: u64 = 90;
+/// A lowered rate is a round number.
+const RATE_STEP_BYTES_PER_S: u64 = 100_000_000;
+/// The fewest passes of a sample.
+const LEAST_PASSES: u64 = 20;
+/// A sample walks the whole hot set once, with a quarter to spare.
+const WALKS_PERCENT: u64 = 125;
+
+impl Experiment for CopiesPlan {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn baseline(&self) -> String {
+        CopyMode::Idle.to_string()
+    }
+
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        enough_memory(self).map_err(MeasureError::Start)?;
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        recording.expect(self.samples());
+        let (mut bench, mut done) = (None, 0);
+        let halted = recording.cells(0..self.cells.len(), |recording, number| {
+            let cell = &self.cells[number];
+            let (number, alive) = (index(number), self.modes.clone());
+            let cell_run = CellRun { plan: self, cell, number, spoil: options.spoil, stop, alive };
+            let samples = if cell.streamer.is_ok() { cell_run.samples() } else { 0 };
+            cell_run.measure(&mut bench, done, recording)?;
+            done += samples;
+            Ok(())
+        })?;
+        recording.end(stop.signal().filter(|_| halted))
+    }
+}
+
+fn enough_memory(plan: &CopiesPlan) -> Result<(), Failure> {
+    let needed = plan.memory_bytes();
+    match room() {
+        Some(room) if room < needed => Err(Failure::Limit(format!(
+            "source, destination and hot set take {}, and {} of memory are free: use a smaller \
+             --dataset or --hot-set",
+            Bytes(needed),
+            Bytes(room)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// One cell before its samples.
+struct CellRun<'a> {
+    plan: &'a CopiesPlan,
+    cell: &'a CopiesCell,
+    number: u32,
+    spoil: bool,
+    stop: &'a Stop,
+    /// Modes that are to be had and had no wrong byte.
+    alive: Vec<CopyMode>,
+}
+
+/// What is written before a cell's samples.
+#[derive(Default)]
+struct Preamble {
+    missing: Vec<(CopyMode, String)>,
+    errors: Vec<RunError>,
+    paths: BTreeMap<&'static str, String>,
+}
+
+/// The modes of one cell, which share their memory and the victim.
+struct CopyLanes<'a> {
+    bench: Bench,
+    length: Length,
+    stop: &'a Stop,
+    alive: Vec<CopyMode>,
+}
+
+/// Why there is no sample.
+enum Trouble {
+    Failure(Failure),
+    Wrong(Wrong),
+    /// No pass of the victim was whole.
+    NoPass,
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Trouble::Failure(failure)
+    }
+}
+
+impl CellRun<'_> {
+    fn measure(
+        mut self,
+        kept: &mut Option<Bench>,
+        done: u64,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        let what = self.what();
+        recording.at(&format!("{what}: checking and calibrating"), done);
+        let mut preamble = self.preamble();
+        let streamer_cpu = match &self.cell.streamer {
+            Ok(streamer) => streamer.cpu,
+            Err(why) => {
+                let missing = self.plan.modes.iter().map(|mode| (*mode, why.clone()));
+                preamble.missing.extend(missing);
+                return self.write(preamble, None, recording);
+            }
+        };
+        let mut bench = Bench::open(self.plan, self.cell, streamer_cpu, kept.take(), self.stop)?;
+        for mode in self.alive.clone() {
+            if let Err(wrong) = bench.verify(mode, self.spoil) {
+                self.alive.retain(|alive| *alive != mode);
+                preamble.errors.push(wrong_byte(self.number, mode, &wrong));
+            }
+        }
+        let (length, rate) = self.calibrate(&mut bench)?;
+        self.write(preamble, rate, recording)?;
+        let (plan, stop, alive) = (self.plan, self.stop, self.alive);
+        let mut lanes = CopyLanes { bench, length, stop, alive };
+        recording.groups(&mut lanes, &plan.modes, (self.number, plan.pairs), (&what, done))?;
+        *kept = Some(lanes.bench);
+        Ok(())
+    }
+
+    /// The cell in a few words, for the bar.
+    fn what(&self) -> String {
+        format!("{}, hot set of {}", self.cell.victim, Bytes(self.cell.hot_set_bytes))
+    }
+
+    fn samples(&self) -> u64 {
+        u64::from(self.plan.pairs) * self.plan.modes.len() as u64
+    }
+
+    /// Which way each mode's bytes go, and which modes are not to be had.
+    fn preamble(&mut self) -> Preamble {
+        let mut preamble = Preamble::default();
+        for mode in self.plan.modes.iter().copied().filter(|mode| *mode != CopyMode::Idle) {
+            match path(mode, self.cell.object_bytes) {
+                Ok(path) => {
+                    preamble.paths.insert(mode.as_str(), path.to_string());
+                }
+                Err(why) => {
+                    self.alive.retain(|alive| *alive != mode);
+                    preamble.missing.push((mode, why));
+                }
+            }
+        }
+        preamble
+    }
+
+    fn write(
+        &self,
+        preamble: Preamble,
+        rate: Option<u64>,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        let params = self.cell.params(self.plan.dataset_bytes, rate, &preamble.paths);
+        recording.cell(self.number, params)?;
+        for (mode, why) in preamble.missing {
+            recording.unavailable(mode, why, Some(self.number))?;
+        }
+        for error in preamble.errors {
+            recording.error_row(error)?;
+        }
+        Ok(())
+    }
+
+    /// How long a sample lasts, the same in every mode, and the rate that all can keep up with.
+    fn calibrate(&self, bench: &mut Bench) -> Result<(Length, Option<u64>), Failure> {
+        match self.cell.victim {
+            Victim::SameCore => Ok((self.calibrate_turns(bench)?, None)),
+            Victim::Neighbour => self.calibrate_rate(bench),
+        }
+    }
+
+    /// Passes that fill a sample where each is the slowest mode's, and the whole hot set.
+    fn calibrate_turns(&self, bench: &mut Bench) -> Result<Length, Failure> {
+        let whole = bench.passes_in_hot_set();
+        let count = whole.clamp(LEAST_PASSES, 10 * LEAST_PASSES);
+        let mut slowest_ns = 1;
+        for &mode in &self.alive {
+            let felt = bench.run(mode, Length::Passes { warm_up: whole, clocked: count })?;
+            slowest_ns = slowest_ns.max(felt.elapsed_ns / count);
+        }
+        let fill = |time: Duration| nanos(time) / slowest_ns;
+        let clocked = fill(self.plan.sample).max(LEAST_PASSES).max(whole * WALKS_PERCENT / 100);
+        Ok(Length::Passes { warm_up: fill(self.plan.warm_up).max(whole), clocked })
+    }
+
+    fn calibrate_rate(&self, bench: &mut Bench) -> Result<(Length, Option<u64>), Failure> {
+        let (mut slowest, mut longest_pass_ns) = (u64::MAX, 1);
+        for &mode in &self.alive {
+            let mut fastest = 0;
+            for _ in 0..TRIES {
+                let felt = bench.run(
+                    mode,
+                    Length::Time {
+                        warm_up: Duration::from_millis(1),
+                        clocked: TRY,
+                        rate_bytes_per_s: None,
+                    },
+                )?;
+                fastest = fastest.max(rate(&felt));
+                longest_pass_ns = longest_pass_ns.max(felt.median_pass_ns());
+            }
+            if mode != CopyMode::Idle {
+                slowest = slowest.min(fastest);
+            }
+        }
+        let walk = Duration::from_nanos(longest_pass_ns.saturating_mul(bench.passes_in_hot_set()));
+        let least = Duration::from_nanos(longest_pass_ns.saturating_mul(LEAST_PASSES));
+        let whole = walk * u32::try_from(WALKS_PERCENT).unwrap_or(100) / 100;
+        let rate = self.cell.rate_bytes_per_s.map(|asked| sustainable(asked, slowest));
+        let length = Length::Time {
+            warm_up: self.plan.warm_up.max(walk),
+            clocked: self.plan.sample.max(whole).max(least),
+            rate_bytes_per_s: rate,
+        };
+        Ok((length, rate))
+    }
+}
+
+impl Lanes for CopyLanes<'_> {
+    type Mode = CopyMode;
+    type Trouble = Trouble;
+
+    fn is_alive(&self, mode: CopyMode) -> bool {
+        self.alive.contains(&mode)
+    }
+
+    /// Takes one sample, its warm-up before and its check after it.
+    fn sample(
+        &mut self,
+        mode: CopyMode,
+        At { cell, pair, position }: At,
+    ) -> Result<Sample, Trouble> {
+        self.stop.check()?;
+        let felt = self.bench.run(mode, self.length)?;
+        self.bench.check().map_err(Trouble::Wrong)?;
+        if felt.passes.is_empty() {
+            return Err(Trouble::NoPass);
+        }
+        let (pass_ns, passes) = felt.passes.into_iter().unzip();
+        let mut series =
+            BTreeMap::from([("pass_ns".to_owned(), pass_ns), ("passes".to_owned(), passes)]);
+        if mode != CopyMode::Idle {
+            series.insert("offered_bytes".to_owned(), vec![felt.offered_bytes]);
+        }
+        Ok(Sample {
+            cell,
+            pair,
+            position,
+            mode: mode.to_string(),
+            bytes: felt.bytes,
+            elapsed_ns: felt.elapsed_ns,
+            phases_ns: felt.phases_ns,
+            counters: felt.counters,
+            series,
+        })
+    }
+
+    /// A wrong byte ends the mode in this cell; a machine that was too busy for a pass may be
+    /// idle in the next sample. All else would fail in every mode.
+    fn failed(
+        &mut self,
+        mode: CopyMode,
+        at: At,
+        trouble: Trouble,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        let error = match trouble {
+            Trouble::Failure(failure) => return Err(failure.into()),
+            Trouble::Wrong(wrong) => {
+                self.alive.retain(|alive| *alive != mode);
+                wrong_byte(at.cell, mode, &wrong)
+            }
+            Trouble::NoPass => RunError {
+                cell: at.cell,
+                mode: mode.to_string(),
+                what: "no pass of the victim fitted into the sample: the machine was too busy"
+                    .to_owned(),
+                wrong_byte: false,
+            },
+        };
+        Ok(recording.error_row(error)?)
+    }
+}
+
+/// The error row of a wrong byte.
+fn wrong_byte(cell: u32, mode: CopyMode, wrong: &Wrong) -> RunError {
+    RunError { cell, mode: mode.to_string(), what: wrong.to_string(), wrong_byte: true }
+}
+
+/// Bytes per second that the run copied.
+fn rate(felt: &Felt) -> u64 {
+    let rate = u128::from(felt.bytes) * 1_000_000_000 / u128::from(felt.elapsed_ns.max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+/// The rate that was asked for, or a round one that a streamer of this speed keeps up with.
+fn sustainable(asked: u64, slowest: u64) -> u64 {
+    let most = slowest / 100 * SLACK_PERCENT;
+    if asked <= most {
+        return asked;
+    }
+    let round = most / RATE_STEP_BYTES_PER_S * RATE_STEP_BYTES_PER_S;
+    if round > 0 { round } else { most.max(1_000_000) }.min(asked)
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_cannot_be_reached_is_lowered_to_a_round_one() {
+        assert_eq!(sustainable(10_000_000_000, 13_000_000_000), 10_000_000_000);
+        assert_eq!(sustainable(10_000_000_000, 8_060_000_000), 7_200_000_000);
+        assert_eq!(sustainable(10_000_000_000, 50_000_000), 45_000_000);
+        assert_eq!(sustainable(2_000_000, 0), 1_000_000);
+    }
+}
