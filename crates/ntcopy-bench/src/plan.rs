@@ -5,7 +5,6 @@ mod cell;
 pub(crate) mod error;
 pub mod load;
 pub mod net;
-mod order;
 pub mod pingpong;
 mod sysctl;
 mod unix;
@@ -16,7 +15,6 @@ use crate::experiment::Mode;
 
 pub use cell::{CellPlan, CpuPair, Form, SMALLEST_HINTED_BYTES};
 pub use error::{Cpus, PlanError};
-pub use order::group_order;
 pub use sysctl::{Sysctl, sysctls};
 pub use unix::plan;
 
@@ -81,6 +79,21 @@ impl Plan {
         };
         self.cells.iter().map(cell).max().unwrap_or(0)
     }
+}
+
+/// The modes of group number `pair`, reordered so that no mode always comes
+/// first or after the same neighbour: every second group runs backwards, and
+/// every two groups the first place moves on by one.
+#[must_use]
+pub fn group_order<T: Copy>(modes: &[T], pair: u32) -> Vec<T> {
+    let mut order = modes.to_vec();
+    if !order.is_empty() {
+        order.rotate_left((pair / 2) as usize % modes.len());
+    }
+    if pair % 2 == 1 {
+        order.reverse();
+    }
+    order
 }
 
 #[cfg(test)]

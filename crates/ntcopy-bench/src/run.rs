@@ -35,7 +35,6 @@ mod send;
 mod setup;
 mod sockets;
 mod stop;
-mod ticks;
 
 pub use clock::unix_now_ns;
 pub(crate) use cpu_clock::{CpuClock, family};

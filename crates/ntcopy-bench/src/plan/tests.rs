@@ -207,3 +207,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn two_modes_take_turns_at_the_front() {
+    let firsts: Vec<char> = (0..8).map(|pair| group_order(&['a', 'b'], pair)[0]).collect();
+    assert_eq!(firsts.iter().filter(|first| **first == 'a').count(), 4, "{firsts:?}");
+    assert_eq!(group_order(&['a', 'b'], 0), ['a', 'b']);
+    assert_eq!(group_order(&['a', 'b'], 1), ['b', 'a']);
+}
+
+proptest! {
+    #[test]
+    fn every_mode_is_in_every_place_equally_often(count in 1usize..6) {
+        let modes: Vec<usize> = (0..count).collect();
+        let cycle = 2 * count as u32;
+        for place in 0..count {
+            for mode in &modes {
+                let times = (0..cycle).filter(|pair| group_order(&modes, *pair)[place] == *mode);
+                prop_assert_eq!(times.count(), 2);
+            }
+        }
+    }
+}

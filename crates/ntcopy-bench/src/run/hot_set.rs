@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use super::Failure;
-use super::ticks::{self, Ticks};
+use super::clock::{Ticks, ticks_now};
 use crate::experiment::LINE_BYTES;
 
 /// One cache line, which holds the number of the line to go to next.
@@ -31,13 +31,13 @@ impl HotSet {
     /// Walks once through every line, each load waiting for the one before it;
     /// gives the nanoseconds that it took.
     pub fn walk(&self) -> u64 {
-        let start = ticks::now();
+        let start = ticks_now();
         let mut at = 0;
         for _ in 0..self.lines.len() {
             at = self.lines[at as usize].next;
         }
         black_box(at);
-        self.ticks.ns(start, ticks::now())
+        self.ticks.ns(start, ticks_now())
     }
 }
 

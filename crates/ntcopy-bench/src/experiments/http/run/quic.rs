@@ -4,7 +4,6 @@
 //! same; what it costs the client is more, since it deciphers every packet.
 
 mod drive;
-mod timer;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
