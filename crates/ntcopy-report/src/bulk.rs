@@ -6,9 +6,8 @@ use ntcopy_record::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
 use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
-use crate::grid::Grid;
 use crate::text::{self, ascii, wrapped};
-use crate::versus::{number, word};
+use crate::versus::{Grid, number, word};
 use crate::{app, footprint, http, net, turns};
 
 /// Bytes of a cache line: what hardware events of copies and fills are counted by.

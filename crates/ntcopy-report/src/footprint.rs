@@ -4,7 +4,7 @@ use ntcopy_record::Record;
 use ntcopy_record::stats::footprint::{self, Check, LevelTold, Told, told};
 use serde_json::{Value, json};
 
-use crate::grid::Grid;
+use crate::versus::Grid;
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_footprint(record: &Record) -> bool {

@@ -5,10 +5,9 @@ use ntcopy_record::COUNTED_PERMILLE;
 use ntcopy_record::stats;
 use ntcopy_record::{Cell, HardwareCounter, Params, Record, Sample};
 
-use crate::grid::Grid;
 use crate::net;
 use crate::text::{self, ascii, wrapped};
-use crate::versus::{number, word};
+use crate::versus::{Grid, number, word};
 
 /// Bytes of a cache line: what core events are counted by.
 const LINE_BYTES: f64 = 64.0;

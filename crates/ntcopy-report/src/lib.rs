@@ -12,7 +12,6 @@ pub mod csv;
 pub mod decision;
 pub mod documents;
 mod footprint;
-mod grid;
 mod hardware;
 mod http;
 pub mod json;

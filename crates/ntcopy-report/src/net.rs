@@ -7,9 +7,8 @@ use ntcopy_record::stats::net::{Exchanged, exchanged};
 use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
-use crate::grid::Grid;
 use crate::text;
-use crate::versus::{compared, number, ratio, short, verdict, word};
+use crate::versus::{Grid, compared, number, ratio, short, verdict, word};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_net(record: &Record) -> bool {

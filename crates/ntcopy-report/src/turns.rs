@@ -5,9 +5,8 @@ use ntcopy_record::stats::median;
 use ntcopy_record::stats::turns::{self, HINTED, METRIC, PLAIN, PROGRAM, Told, told};
 use serde_json::{Value, json};
 
-use crate::grid::Grid;
 use crate::text;
-use crate::versus::word;
+use crate::versus::{Grid, word};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_turns(record: &Record) -> bool {

@@ -1,11 +1,18 @@
-//! A mode beside the baseline, in the words and for the programs that every table shares; and what
-//! a cell's parameters say.
+//! What tables share: their form, a mode beside the baseline in words and for programs, and what a
+//! cell's parameters say.
 
 use ntcopy_record::Params;
 use ntcopy_record::stats::{Verdict, Versus};
 use serde_json::{Value, json};
 
 use crate::text;
+
+/// One table: what its rows have in common, its columns, its rows.
+pub(crate) struct Grid {
+    pub heading: String,
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
 
 /// `1.31x`.
 pub(crate) fn short(versus: Option<&Versus>) -> String {

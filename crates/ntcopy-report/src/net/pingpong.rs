@@ -5,9 +5,8 @@ use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use super::cpus;
-use crate::grid::Grid;
 use crate::text;
-use crate::versus::{compared, number, ratio, verdict, word};
+use crate::versus::{Grid, compared, number, ratio, verdict, word};
 
 const HEADER: [&str; 10] = [
     "message",

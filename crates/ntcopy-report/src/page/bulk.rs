@@ -6,9 +6,9 @@ use ntcopy_record::Record;
 use super::room::{Part, part};
 use super::{figure, scroll};
 use crate::bulk;
-use crate::grid::Grid;
 use crate::plot::{self, PlotError};
 use crate::published::PublishedPages;
+use crate::versus::Grid;
 use crate::{published, text};
 
 /// A published loop: KiB; seconds with `rep`, with MMX, with MMX past the cache.
