@@ -22,7 +22,7 @@ use ntcopy_record::Machine;
 
 /// Groups of each cell.
 const PAIRS: Option<u32> = Some(5);
-/// Of a driver with more calls than this, some go wrong.
+/// Some calls go wrong of a driver with more calls than this.
 const MOST_CALLS: u64 = 60;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-//! From settings to a plan: which cells, which modes, in which order. Pure.
+//! Makes a plan of settings: which cells, which modes, in which order. Pure.
 
 pub mod bulk;
 mod cell;
@@ -35,7 +35,7 @@ pub struct Plan {
     pub warm_up: Duration,
     /// How long a free-running sample lasts about.
     pub free_sample: Duration,
-    /// Before timing, every byte is compared on so many of a cell's sockets.
+    /// The sockets of a cell on which every byte is compared before timing.
     pub verified_sockets: u32,
 }
 

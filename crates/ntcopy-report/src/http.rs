@@ -14,7 +14,7 @@ pub(crate) fn is_of_http(record: &Record) -> bool {
     record.header.experiment == "http"
 }
 
-/// Of the processes, CPU seconds per 10^9 bytes; `less CPU` is that of proxy and backend.
+/// CPU seconds of the processes per 10^9 bytes; `less CPU` is that of proxy and backend.
 const THROUGH: [&str; 10] = [
     "connections",
     "mode",

@@ -37,9 +37,9 @@ pub struct Open {
 /// How many requests a second a latency is measured at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
-    /// So many in 10,000 of what the baseline was answered when asked without a pause.
+    /// This number in 10,000 of what the baseline was answered when asked without a pause.
     OfBaseline(u32),
-    /// So many a second.
+    /// This number a second.
     PerSecond(u32),
     /// None: latencies are not measured.
     Off,

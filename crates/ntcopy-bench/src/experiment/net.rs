@@ -76,9 +76,9 @@ pub struct Defaults {
     pub pairs: u32,
     /// The same with `--quick`.
     pub quick_pairs: u32,
-    /// Of the form that asks without a pause.
+    /// The defaults of the form that asks without a pause.
     pub closed: Closed,
-    /// Of the form that asks on a schedule.
+    /// The defaults of the form that asks on a schedule.
     pub open: Open,
 }
 

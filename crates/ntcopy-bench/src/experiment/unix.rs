@@ -25,11 +25,11 @@ pub struct Defaults {
     pub pairs: u32,
     /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
-    /// Of the round form.
+    /// The defaults of the round form.
     pub rounds: RoundDefaults,
-    /// Of the sweep.
+    /// The defaults of the sweep.
     pub sweep: SweepDefaults,
-    /// Of the free-running form.
+    /// The defaults of the free-running form.
     pub free_running: FreeDefaults,
 }
 
@@ -73,7 +73,7 @@ pub struct SweepDefaults {
     pub warm_up_ms: u64,
     /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
-    /// Every byte is compared, before timing, on so many of a cell's sockets.
+    /// The sockets of a cell on which every byte is compared before timing.
     pub verified_sockets: u32,
 }
 
@@ -157,7 +157,7 @@ impl Settings {
     ///
     /// # Panics
     ///
-    /// As [`defaults`].
+    /// The same as [`defaults`].
     #[must_use]
     pub fn modes(&self) -> Vec<Mode> {
         let default = || -> Vec<Mode> {

@@ -38,7 +38,7 @@ const NOT_AVAILABLE: u8 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
     /// Sends of every mode that was asked for with the patches, plain ones without. Where these are
-    /// all, nobody has hinted since boot.
+    /// all, no send was hinted since boot.
     Unpatched,
     /// Plain sends, where a socket that opted in has thrown the switch of the kernel with the
     /// patches.
@@ -86,7 +86,7 @@ impl Against {
     }
 }
 
-/// Of plain sends, what a boot's own record calls them.
+/// What a boot's own record calls plain sends.
 const COPY: &str = "copy";
 
 /// The mode of a program that sends nothing large: a property of the baseline's kernel.

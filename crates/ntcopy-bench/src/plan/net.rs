@@ -39,7 +39,7 @@ pub enum Between {
 }
 
 impl Between {
-    /// As the record has it.
+    /// The word that the record has.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -96,9 +96,9 @@ pub struct NetPlan {
     pub places: Option<TwoPlaces>,
     /// Interleaved groups in each cell.
     pub pairs: u32,
-    /// Of closed samples.
+    /// The times of closed samples.
     pub closed: Times,
-    /// Of open ones.
+    /// Those of open ones.
     pub open: Times,
 }
 

@@ -60,7 +60,7 @@ impl Beside {
         self.socket.as_fd()
     }
 
-    /// Has it send so many objects, and does not wait.
+    /// Has it send `objects` objects, and does not wait.
     pub fn begin(&mut self, mode: Mode, objects: u64) -> Result<(), Failure> {
         let bytes = objects * self.object_bytes;
         self.reader.order(&drain_order(1, bytes))?;

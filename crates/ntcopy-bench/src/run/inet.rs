@@ -88,7 +88,7 @@ fn datagrams(family: Family, rcvbuf: u64) -> Result<(OwnedFd, OwnedFd), Failure>
 /// UDP-Lite sums up what its checksum covers while it is in the sender's cache,
 /// by default all of it; who uses the protocol lets it cover the header alone.
 fn cover_the_header_only(socket: &OwnedFd) -> Result<(), Failure> {
-    /// From linux/udp.h.
+    /// The number is that of linux/udp.h.
     const UDPLITE_SEND_CSCOV: libc::c_int = 10;
     let header_bytes: libc::c_int = 8;
     // SAFETY: the pointer and the length describe `header_bytes`, which outlives the call; the

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::process::{Part, TakesSockets};
 use super::{Failure, link};
 
-/// From the sender.
+/// What the sender says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// Before anything else.
@@ -28,7 +28,7 @@ pub enum Order {
     },
     /// Splice this many bytes of each socket to `/dev/null`, or discard as many in datagrams.
     Drain {
-        /// The first so many sockets.
+        /// How many of the sockets, from the first.
         sockets: u32,
         /// Bytes of each socket.
         bytes: u64,
@@ -53,7 +53,7 @@ pub enum Order {
     },
     /// Take bytes through the pipe as for `Drain`, and look at every one of them.
     Compare {
-        /// The first so many sockets.
+        /// How many of the sockets, from the first.
         sockets: u32,
         /// Bytes of each.
         bytes: u64,
@@ -64,7 +64,7 @@ pub enum Order {
     },
 }
 
-/// From the reader, one to every order.
+/// What the reader answers, one to every order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// Set up, with a pipe of this size in bytes.

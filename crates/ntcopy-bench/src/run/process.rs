@@ -137,7 +137,7 @@ impl<P: Part> Process<P> {
     ///
     /// # Errors
     ///
-    /// As [`Process::reply`].
+    /// The same as [`Process::reply`].
     pub fn ask(&mut self, order: &P::Order) -> Result<P::Reply, Failure> {
         self.order(&link::encode(order))?;
         self.reply()
@@ -175,7 +175,7 @@ impl<P: TakesSockets> Process<P> {
     ///
     /// # Errors
     ///
-    /// As [`Process::reply`].
+    /// The same as [`Process::reply`].
     pub fn give(&mut self, sockets: &[OwnedFd]) -> Result<(), Failure> {
         for some in sockets.chunks(SOCKETS_A_MESSAGE) {
             let fds: Vec<BorrowedFd<'_>> = some.iter().map(AsFd::as_fd).collect();

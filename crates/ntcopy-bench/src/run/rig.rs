@@ -122,7 +122,7 @@ impl Rig {
         actual.params(iterations)
     }
 
-    /// Sends patterned data the way the mode sends, on at most so many of the
+    /// Sends patterned data the way the mode sends, on at most this number of the
     /// sockets, and lets the reader compare every byte.
     ///
     /// # Errors
@@ -209,7 +209,7 @@ impl Rig {
     ///
     /// # Errors
     ///
-    /// As [`Rig::verify`].
+    /// The same as [`Rig::verify`].
     pub fn spot_check(&mut self, mode: Mode) -> Result<(), Failure> {
         if mode == Mode::Idle {
             return Ok(());

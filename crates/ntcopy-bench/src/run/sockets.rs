@@ -75,7 +75,7 @@ fn size_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Raises the soft limit of open files where it is too low for so many sockets.
+/// Raises the soft limit of open files where it is too low for the sockets.
 pub fn allow_files(sockets: u32) -> Result<(), Failure> {
     let files = 2 * u64::from(sockets) + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);

@@ -18,11 +18,11 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/a
 
 /// Connections beyond this are more than memcached takes as it comes.
 const MOST_CONNECTIONS: u32 = 900;
-/// Keys have so many digits.
+/// The number of values that the digits of a key can tell apart.
 const MOST_VALUES: u64 = 1_000_000;
-/// A server of large values takes so much more than the values, in percent.
+/// The memory that a server of large values takes, in percent of the values.
 const SERVER_PERCENT: u64 = 130;
-/// And so much beside them; the client takes as much.
+/// What it takes beside that; the client takes as much.
 const SERVER_BYTES: u64 = 24 << 20;
 
 /// A program.
@@ -56,17 +56,17 @@ impl App {
 /// How the program runs, or what its user does about large values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AppMode {
-    /// As it is: the baseline.
+    /// The program as it is: the baseline.
     Copy,
-    /// As it is, with small requests only.
+    /// The program as it is, with small requests only.
     Idle,
     /// Hinted by `ntcopy run`; the kernel's rule decides.
     Adaptive,
     /// Hinted by `ntcopy run`; every hint is obeyed.
     Nt,
-    /// As it is, with a second instance for the large values.
+    /// The program as it is, with a second instance for the large values.
     SecondInstance,
-    /// As it is, with large values stored and fetched in pieces.
+    /// The program as it is, with large values stored and fetched in pieces.
     Chunked,
 }
 
@@ -99,14 +99,14 @@ impl AppMode {
 pub enum LargeRate {
     /// Each asks anew as soon as it is answered.
     Max,
-    /// So many in 10,000 of what the baseline does so when it has nothing else to do.
+    /// A rate, in parts of 10,000 of what the baseline does when it has nothing else to do.
     OfBaseline(u32),
-    /// So many bytes a second.
+    /// A rate in bytes a second.
     BytesPerSecond(u64),
 }
 
 impl LargeRate {
-    /// As it was asked for.
+    /// The text that asked for it.
     #[must_use]
     pub fn asked(self) -> String {
         match self {
@@ -251,7 +251,7 @@ pub struct Data {
     pub multiget: u64,
 }
 
-/// What a program has in its environment when it is hinted, or why the hint would reach nobody.
+/// What a program has in its environment when it is hinted, or why the hint would reach no socket.
 pub type Hinting = Result<Vec<(OsString, OsString)>, String>;
 
 /// One combination of parameters.

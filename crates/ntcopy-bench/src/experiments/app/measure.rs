@@ -1,4 +1,4 @@
-//! From a plan to a record.
+//! Measures a plan, and writes the record.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -275,7 +275,7 @@ impl Bench<'_> {
         let proof = Proof::begin(mode)?;
         let asked = Asked::beside(&small, pace, self.options.patience);
         let window = self.traffic(&lane.server, cell.connections, &asked)?;
-        // What was given up is nobody's to count.
+        // Bytes of an answer that was given up are not counted.
         let is_whole = window.answers.unanswered == 0;
         let counters = if is_whole { proof.check(window.all_bytes)? } else { BTreeMap::new() };
         self.check(lane)?;
@@ -306,7 +306,7 @@ impl Bench<'_> {
     }
 }
 
-/// So many in 10,000 of what comes in a nanosecond, as a number in 1000 s.
+/// The part, in 10,000, of what comes in a nanosecond, as a number in 1000 s.
 fn of(per_ns: f64, part: u32) -> u64 {
     ((per_ns * 1e12 * f64::from(part) / 1e4).round() as u64).max(1)
 }

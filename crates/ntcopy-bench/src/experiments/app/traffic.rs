@@ -9,7 +9,7 @@ use crate::run::latency::{Answers, gives_up_ns, histogram, precise_timers, take_
 use crate::run::schedule::Schedule;
 use crate::run::{Failure, Stop};
 
-/// Signals are looked at so often.
+/// Signals are looked at this often.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// When something is asked for.
@@ -33,7 +33,7 @@ pub struct Asked<'a> {
     pub from_ns: u64,
     /// To here.
     pub to_ns: u64,
-    /// Without an answer for so long, it has failed.
+    /// It has failed after this long without an answer.
     pub patience: Duration,
 }
 

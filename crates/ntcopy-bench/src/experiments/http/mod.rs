@@ -181,11 +181,11 @@ pub struct Defaults {
     pub pairs: u32,
     /// The same with `--quick`.
     pub quick_pairs: u32,
-    /// Of the form that asks without a pause.
+    /// The defaults of the form that asks without a pause.
     pub closed: Closed,
-    /// Of the form that asks on a schedule.
+    /// The defaults of the form that asks on a schedule.
     pub open: Open,
-    /// Of the victim beside the backend.
+    /// The defaults of the victim beside the backend.
     pub hot_set: HotSet,
 }
 
@@ -230,7 +230,7 @@ pub struct Settings {
     pub sndbuf_bytes: Option<u64>,
     /// One of the buffers that nginx reads files and bodies into, in bytes.
     pub nginx_buffer_bytes: Option<u64>,
-    /// Size in bytes of a hot set on the backend's CPU; none: nobody is there.
+    /// Size in bytes of a hot set on the backend's CPU; none: there is no victim.
     pub hot_set_bytes: Option<u64>,
     /// Interleaved groups.
     pub pairs: Option<u32>,

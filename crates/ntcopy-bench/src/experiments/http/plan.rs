@@ -96,9 +96,9 @@ pub struct HttpPlan {
     pub pairs: u32,
     /// How often proxies and backends are started anew in each cell, at most once a group.
     pub starts: u32,
-    /// Of closed samples.
+    /// The times of closed samples.
     pub closed: Times,
-    /// Of open ones.
+    /// Those of open ones.
     pub open: Times,
 }
 
@@ -115,7 +115,7 @@ impl HttpPlan {
         self.cells.len() as u64 * u64::from(self.pairs) * self.width(self.ways.len())
     }
 
-    /// Samples of one group with so many ways: one each, and one of a victim left alone.
+    /// Samples of one group with `ways` ways: one each, and one of a victim left alone.
     #[must_use]
     pub fn width(&self, ways: usize) -> u64 {
         ways as u64 + u64::from(self.hot_set.is_some())

@@ -123,7 +123,7 @@ pub struct Defaults {
     pub object_bytes: u64,
     /// Bytes per second that the neighbour's streamer is offered.
     pub rate_bytes_per_s: u64,
-    /// So many times the last-level cache make the source, and the destination.
+    /// Source and destination each are this many times the last-level cache.
     pub dataset_by_llc: u64,
     /// And no more bytes than this.
     pub most_dataset_bytes: u64,
@@ -169,7 +169,7 @@ impl Settings {
     ///
     /// # Panics
     ///
-    /// As [`defaults`].
+    /// The same as [`defaults`].
     #[must_use]
     pub fn modes(&self) -> Vec<CopyMode> {
         let default = || -> Vec<CopyMode> {

@@ -25,9 +25,9 @@ pub struct Defaults {
     pub name: String,
     /// What it does, in a line.
     pub about: String,
-    /// Of the form with copies.
+    /// The defaults of the form with copies.
     pub copies: copies::Defaults,
-    /// Of the form with sends.
+    /// The defaults of the form with sends.
     pub sends: Sends,
 }
 
@@ -85,7 +85,7 @@ impl Settings {
     ///
     /// # Panics
     ///
-    /// As [`defaults`].
+    /// The same as [`defaults`].
     #[must_use]
     pub fn modes(&self) -> Vec<Mode> {
         let default = || -> Vec<Mode> {

@@ -18,7 +18,7 @@ pub enum Call {
     Libc,
     /// Another library.
     Peer(Memcpy),
-    /// The library's own choice of one call, or of a part of so many bytes.
+    /// The library's own choice of one call, or of a part.
     Ours { whole_bytes: Option<u64> },
     /// The same in pieces.
     Pieces { whole_bytes: u64 },
@@ -58,7 +58,7 @@ impl Call {
         }
     }
 
-    /// Copies so many times; gives the path, where the library chose it.
+    /// Copies `calls` times; gives the path, where the library chose it.
     pub fn copies(self, lane: &mut Lane<'_>, calls: u64) -> Option<Path> {
         match self {
             Call::Libc => lane.copies(calls, memcpy),
@@ -79,7 +79,7 @@ impl Call {
         None
     }
 
-    /// Fills so many times; gives the path, where the library chose it.
+    /// Fills `calls` times; gives the path, where the library chose it.
     pub fn fills(self, lane: &mut Lane<'_>, calls: u64, value: u8) -> Option<Path> {
         match self {
             Call::Libc => lane.fills(calls, |to| {
@@ -87,7 +87,7 @@ impl Call {
                 unsafe { libc::memset(to.as_mut_ptr().cast(), i32::from(value), to.len()) };
             }),
             Call::Fill(row) => lane.fills(calls, |to| {
-                // As for copies.
+                // `Call::of` has seen that the CPU has it; a fill not done would not verify.
                 let _ = row.fill(to, value);
             }),
             Call::Ours { .. } => {
@@ -106,7 +106,7 @@ fn memcpy(to: &mut [u8], from: &[u8]) {
     unsafe { libc::memcpy(to.as_mut_ptr().cast(), from.as_ptr().cast(), from.len()) };
 }
 
-/// As a program calls it that doesn't want to know the path; only the last call is asked for it.
+/// Calls as a program does that doesn't want to know the path; only the last call is asked for it.
 fn ours(lane: &mut Lane<'_>, calls: u64, whole_bytes: Option<u64>) -> Option<Path> {
     let mut path = Path::LIBC;
     let before = calls.saturating_sub(1);

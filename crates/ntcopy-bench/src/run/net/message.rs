@@ -21,7 +21,7 @@ pub struct Shape {
     pub hint: bool,
 }
 
-/// From the client.
+/// What the client says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// Stay on this CPU.
@@ -52,12 +52,12 @@ pub enum Order {
     },
 }
 
-/// From the server, one to every order.
+/// What the server answers, one to every order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// Done.
     Done,
-    /// So much was answered since [`Order::Serve`] or [`Order::Echo`].
+    /// What was answered since [`Order::Serve`] or [`Order::Echo`].
     Answered {
         /// Responses.
         responses: u64,

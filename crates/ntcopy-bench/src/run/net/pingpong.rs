@@ -76,7 +76,7 @@ fn number(message: &[u8]) -> u64 {
 
 fn receive(socket: BorrowedFd<'_>, room: &mut [u8], datagrams: bool) -> Result<(), Errno> {
     if datagrams {
-        // Of a datagram that is longer than it should be, the call says so. It also says whom the
+        // The call says so of a datagram that is longer than it should be. It also says whom the
         // datagram is from, as sockperf asks.
         let came = retry_on_intr(|| recvfrom(socket, &mut *room, RecvFlags::TRUNC))?.1;
         return if came == room.len() { Ok(()) } else { Err(Errno::MSGSIZE) };
@@ -167,7 +167,7 @@ impl PingPong {
         Ok(std::mem::take(&mut self.next) + 1)
     }
 
-    /// So many messages, every byte of which is compared when they come back; `spoil` makes one
+    /// Plays messages, every byte of which is compared when they come back; `spoil` makes one
     /// wrong. Ends the server's part.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl PingPong {
         self.finish()
     }
 
-    /// Messages one after the other, for so long after a warm-up. Ends the server's part.
+    /// Sends messages one after the other, for the time after a warm-up. Ends the server's part.
     ///
     /// One reading of the clock ends a round trip and begins the next: what lies between is this
     /// loop, some nanoseconds, and a reading is a system call in a booted kernel.

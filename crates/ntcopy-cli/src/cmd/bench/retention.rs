@@ -199,7 +199,7 @@ fn here(cpu: Option<u32>) -> anyhow::Result<Here> {
         victim_cpu,
         sharing_llc: copies::run::sharing_llc(victim_cpu),
         sharing_core: copies::run::sharing_core(victim_cpu),
-        // Where nobody knows the caches, a common size of L2 makes the first hot set.
+        // Where the caches are not known, a common size of L2 makes the first hot set.
         l2_bytes: l2.map_or(1 << 20, |cache| cache.size_bytes),
         llc_bytes,
     })

@@ -91,7 +91,7 @@ impl SocketClient {
     ///
     /// # Errors
     ///
-    /// As [`SocketClient::connect`].
+    /// The same as [`SocketClient::connect`].
     pub fn revive(&mut self) -> Result<(), Failure> {
         for number in 0..self.conns.len() {
             if !self.conns[number].is_idle() || !self.conns[number].wire.is_quiet() {
@@ -115,7 +115,7 @@ impl SocketClient {
         self.conns[number].ask(&self.requests[object], object as u64, due_ns)
     }
 
-    /// Waits until an answer may be read, or so long at most, and gives how many connections
+    /// Waits until an answer may be read, or `at_most` is over, and gives how many connections
     /// [`SocketClient::ready`] has.
     pub(super) fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
         self.stop.check()?;
@@ -150,8 +150,8 @@ impl SocketClient {
         self.heard_ns = at_ns;
     }
 
-    /// Asks for so many objects over all connections and compares every byte of them. The next
-    /// objects in turn, so that as many as there are make all.
+    /// Asks for the next `objects` in turn, over all connections, and compares every byte of them.
+    /// All of them are asked for where `objects` is their number.
     ///
     /// # Errors
     ///

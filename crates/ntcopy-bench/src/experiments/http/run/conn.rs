@@ -9,7 +9,7 @@ use crate::run::load::Step;
 
 /// A head that is longer is not from one of these proxies.
 const HEAD_BYTES: usize = 4096;
-/// Of an answer's beginning so much is read at first: most heads fit, and what comes of the body
+/// Bytes of an answer that are read at first: most heads fit, and what comes of the body
 /// with them is copied, in every mode alike.
 const FIRST_READ_BYTES: usize = 512;
 /// Lines of a head.
@@ -39,7 +39,7 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// A connection that has not asked yet. Every body of its answers has so many bytes.
+    /// A connection that has not asked yet. Every body of its answers has `length` bytes.
     pub fn new(wire: Wire, number: u32, length: u64) -> Conn {
         Conn {
             wire,

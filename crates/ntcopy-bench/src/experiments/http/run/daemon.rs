@@ -19,7 +19,7 @@ use crate::run::{Failure, Stop, cpus};
 const FAREWELL: Duration = Duration::from_secs(3);
 /// Between two looks.
 const MOMENT: Duration = Duration::from_millis(5);
-/// Of what a daemon said, so many lines go into an error.
+/// The last lines of what a daemon said that go into an error.
 const LAST_LINES: usize = 4;
 
 /// Where a daemon listens.
@@ -75,7 +75,7 @@ impl Daemon {
         // SAFETY: between fork and exec the closure makes one system call, allocates nothing and
         // takes no lock.
         unsafe {
-            // This process may be killed, and then nobody else would end the daemon.
+            // This process may be killed, and then no other one would end the daemon.
             command.pre_exec(|| {
                 set_parent_process_death_signal(Some(Signal::TERM)).map_err(Into::into)
             });
@@ -158,7 +158,7 @@ impl Daemon {
             }
             std::thread::sleep(MOMENT);
         }
-        // Whoever of the group is left; nobody is the usual case.
+        // It ends whoever of the group is left; usually that is no process.
         let _: Result<(), Errno> = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
     }

@@ -147,7 +147,7 @@ fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// An address of the loopback that nobody listens on.
+/// An address of the loopback that is free.
 pub fn free_address(ip: IpAddr) -> Result<SocketAddr, Failure> {
     let failed = || Failure::io(format!("cannot find a free port of {ip}"));
     let listener = std::net::TcpListener::bind((ip, 0)).map_err(failed())?;

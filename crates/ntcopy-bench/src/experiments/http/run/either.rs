@@ -34,8 +34,8 @@ impl Client {
         }
     }
 
-    /// Asks for so many objects over all connections and compares every byte of them. The next
-    /// objects in turn, so that as many as there are make all.
+    /// Asks for the next `objects` in turn, over all connections, and compares every byte of them.
+    /// All of them are asked for where `objects` is their number.
     ///
     /// # Errors
     ///

@@ -8,9 +8,9 @@ use crate::run::{Failure, cpus};
 
 /// Descriptors beside objects and connections: logs, listeners, epolls, pooled pipes.
 const OTHER_FILES: u64 = 512;
-/// Of a proxy for each connection: two sockets, and both ends of a pipe.
+/// Descriptors of a proxy for each connection: two sockets, and both ends of a pipe.
 const FILES_A_CONNECTION: u64 = 4;
-/// A process has about so many mappings, and storaged one for each object.
+/// The mappings that a process has, about; storaged has one for each object.
 const MOST_OBJECTS: u64 = 60_000;
 
 /// Raises this process's limit of open files to what it may be, since the daemons inherit it, and

@@ -66,7 +66,7 @@ impl Link<'_> {
         self.namespaces.at_server(what)
     }
 
-    /// An address of the backend's end at which nobody listens.
+    /// An address of the backend's end that is free.
     ///
     /// # Errors
     ///

@@ -56,7 +56,7 @@ impl Asks for Discarding<'_> {
 }
 
 impl SocketClient {
-    /// As [`load::closed`].
+    /// The same as [`load::closed`].
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl SocketClient {
         load::closed(&mut asks, (warm_up, clocked), false, meter)
     }
 
-    /// As [`load::open`].
+    /// The same as [`load::open`].
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ impl Proof {
     }
 
     /// Reads them again, when every answer of the run has come, and checks what was added against
-    /// so many bytes of bodies. Gives the counters that rose.
+    /// `bytes` of bodies. Gives the counters that rose.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Proof {
     }
 }
 
-/// Of the bodies' bytes, so many in 100 have to be counted under some name.
+/// The bodies' bytes in 100 that have to be counted under some name.
 ///
 /// A daemon of ours hints whole bodies: the backend where they are spliced, the proxy where it
 /// writes them itself. nginx writes a body in pieces, and the last one may be below a page, which
@@ -55,7 +55,7 @@ fn least_percent(way: Way, scheme: Scheme) -> u64 {
 fn fits(added: &BTreeMap<String, u64>, way: Way, scheme: Scheme, bytes: u64) -> Result<(), String> {
     let count = |name: &str| added.get(name).copied().unwrap_or(0);
     let all: u64 = added.values().sum();
-    // What is spliced to a socket that hints is counted too, and was copied by nobody.
+    // What is spliced to a socket that hints is counted too, and was not copied.
     let copied = all - count(uapi::STAT_NOT_SUPPORTED);
     let nontemporal = count(uapi::STAT_NONTEMPORAL);
     let least = bytes / 100 * least_percent(way, scheme);

@@ -23,7 +23,7 @@ use crate::experiments::http::plan::HttpCell;
 use crate::run::schedule::Schedule;
 use crate::run::{Failure, Stop};
 
-/// After a run, connections are driven on for so long: the last packets are acknowledged.
+/// Connections are driven on for this long after a run: the last packets are acknowledged.
 const SETTLING: Duration = Duration::from_millis(5);
 
 /// One connection's way to ask.
@@ -84,7 +84,7 @@ impl QuicClient {
         Ok(client)
     }
 
-    /// As `Client::check`.
+    /// The same as `Client::check`.
     pub fn check(&mut self, objects: u64, look: BodyReader) -> Result<u64, Failure> {
         let mut drive = Drive::new(self, look);
         let bytes = self.runtime.block_on(drive.check(objects))?;
@@ -92,7 +92,7 @@ impl QuicClient {
         Ok(bytes)
     }
 
-    /// As `Client::closed`.
+    /// The same as `Client::closed`.
     pub fn closed(
         &mut self,
         warm_up: Duration,
@@ -106,7 +106,7 @@ impl QuicClient {
         Ok(window)
     }
 
-    /// As `Client::open`.
+    /// The same as `Client::open`.
     pub fn open(&mut self, schedule: &Schedule, meter: Meter<'_>) -> Result<Window, Failure> {
         let mut drive = Drive::new(self, BodyReader::discarding());
         let window = self.runtime.block_on(drive.open(schedule, meter))?;

@@ -30,7 +30,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes it, with room for so much: in memory if possible, otherwise where temporary files
+    /// Makes it, with room for the data: in memory if possible, otherwise where temporary files
     /// go. What a process that was killed has left in memory is removed first.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ fn remove_abandoned(place: &Path) {
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
         let Ok(owner) = File::open(entry.path().join(OWNER)) else { continue };
         if flock(&owner, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Somebody else's, or gone meanwhile: nothing to be done about it here.
+            // It is another user's, or gone meanwhile: nothing can be done about it here.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -19,11 +19,11 @@ use crate::run::{self, Failure, Stop, counters};
 /// CPU time of the processes so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuNs {
-    /// Of this process.
+    /// CPU time of this process.
     pub client: u64,
-    /// Of the proxy and what it started.
+    /// CPU time of the proxy and what it started.
     pub proxy: u64,
-    /// Of the backend and what it started.
+    /// CPU time of the backend and what it started.
     pub backend: u64,
 }
 

@@ -27,7 +27,7 @@ pub type QuicConfig = quinn::ClientConfig;
 pub const TLS_PIECE_BYTES: usize = 64 << 10;
 /// The name that the certificate is for.
 pub const NAME: &str = "localhost";
-/// Other modes are measured for so long at most while a connection is silent.
+/// Other modes are measured for this long at most while a connection is silent.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// A certificate that signs itself, its key, and what a client needs.

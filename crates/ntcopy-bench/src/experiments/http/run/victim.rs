@@ -95,11 +95,11 @@ impl Victim {
         Ok((done, in_window(&walks?, &marks)))
     }
 
-    /// Walks with nobody else at work: gives the window's nanoseconds and those of each walk.
+    /// Walks with no other process at work: gives the window's nanoseconds and those of each walk.
     ///
     /// # Errors
     ///
-    /// As [`Victim::beside`], or a signal came.
+    /// The same as [`Victim::beside`], or a signal came.
     pub fn alone(
         &self,
         warm_up: Duration,

@@ -71,7 +71,7 @@ impl Wire {
     }
 
     /// Throws away what is there, as many bytes as `room` has at most. Of a plain connection the
-    /// kernel drops them where they lie, and nobody reads a byte; through TLS they are deciphered.
+    /// kernel drops them where they lie, and no byte is read; through TLS they are deciphered.
     pub fn discard(&mut self, room: &mut [u8]) -> Result<Received, Errno> {
         match self {
             Wire::Plain(socket) => got(recv(&*socket, room, RecvFlags::TRUNC).map(|(_, n)| n)),
@@ -87,7 +87,7 @@ impl Wire {
         matches!(self, Wire::Tls(_))
     }
 
-    /// Whether nothing has come that nobody asked for, the end included.
+    /// Whether nothing has come that was not asked for, the end included.
     pub fn is_quiet(&self) -> bool {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         match self {

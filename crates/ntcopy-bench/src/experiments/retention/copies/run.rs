@@ -23,7 +23,7 @@ use crate::run::{Failure, Stop, cpus};
 pub use stream::{Wrong, path};
 pub use topology::{room, sharing_core, sharing_llc};
 
-/// So much time the streamer's thread gets to be where it belongs, before its schedule begins.
+/// The time that the streamer's thread gets to be where it belongs, before its schedule begins.
 const HEAD_START: Duration = Duration::from_millis(1);
 /// Significant digits that the histogram keeps of a pass.
 const DIGITS: u8 = 3;
@@ -41,7 +41,7 @@ pub struct Felt {
     pub phases_ns: BTreeMap<String, u64>,
     /// What the hardware counted while the clock ran, of victim and streamer together.
     pub counters: BTreeMap<String, u64>,
-    /// The passes: nanoseconds of each (to three digits), and how many took so long, ascending.
+    /// The passes: nanoseconds of each (to three digits), and how many took them, ascending.
     pub passes: Vec<(u64, u64)>,
 }
 
@@ -72,7 +72,7 @@ pub enum Length {
         /// Bytes per second offered.
         rate_bytes_per_s: Option<u64>,
     },
-    /// In turns: so many passes, each with an object before it.
+    /// In turns: this number of passes, each with an object before it.
     Passes {
         /// Passes before the clock runs.
         warm_up: u64,

@@ -73,7 +73,7 @@ impl Drive {
         self.shared.next.get()
     }
 
-    /// Asks for so many objects, over all connections.
+    /// Asks for the next objects, over all connections.
     pub async fn check(&mut self, objects: u64) -> Result<u64, Failure> {
         let left = Rc::new(Cell::new(objects));
         let local = LocalSet::new();
@@ -95,7 +95,7 @@ impl Drive {
         Ok(self.shared.bytes.get())
     }
 
-    /// As of [`super::QuicClient::closed`].
+    /// The same as [`super::QuicClient::closed`].
     pub async fn closed(
         &mut self,
         warm_up: Duration,
@@ -129,7 +129,7 @@ impl Drive {
         local.run_until(run).await
     }
 
-    /// As of [`super::QuicClient::open`].
+    /// The same as [`super::QuicClient::open`].
     pub async fn open(&mut self, schedule: &Schedule, meter: Meter<'_>) -> Result<Window, Failure> {
         let local = LocalSet::new();
         local.run_until(self.keep(schedule, meter)).await
@@ -209,7 +209,7 @@ impl Shared {
         Tally { bytes: self.bytes.get(), answered: self.answered.get() }
     }
 
-    /// Waits so long, or until a connection fails.
+    /// Waits for `time`, or until a connection fails.
     async fn pause(&self, time: Duration, tasks: &mut JoinSet<Ended>) -> Result<(), Failure> {
         let begun = Instant::now();
         while begun.elapsed() < time {

@@ -23,7 +23,7 @@ impl Window {
         Instant::now().saturating_duration_since(self.start)
     }
 
-    /// When copy number `copy` of so many bytes is due: what was not done in time is made up for,
+    /// When copy number `copy` is due: what was not done in time is made up for,
     /// as a bucket that never overflows would have it, so the offered bytes are the same in
     /// every mode.
     pub fn due(&self, copy: u64, object_bytes: u64) -> Option<Duration> {

@@ -15,7 +15,7 @@ use crate::run::{Failure, Stop, pattern};
 const SEED: u64 = 1 << 41;
 /// What a destination holds before it is verified.
 const BLANK: u8 = 0x5a;
-/// After a sample, so many bytes at most are compared.
+/// The most bytes that are compared after a sample.
 const CHECKED_BYTES: u64 = 16 << 20;
 /// Bytes before and after a verified copy that must stay as they are.
 const GUARD: usize = 64;
@@ -76,7 +76,7 @@ fn hints(mode: CopyMode) -> Hints {
     }
 }
 
-/// The way that the mode's bytes go in copies of so many, or why the mode is not to be had.
+/// The way that the mode's bytes go in copies of `object_bytes`, or why the mode is not to be had.
 ///
 /// # Errors
 ///
