@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # The suite in every kernel that looks for faults: built, booted in QEMU, run
-# with the hint's whole path under KASAN, lockdep, kmemleak and UBSAN, then under
+# with the hint's whole path under KASAN, lockdep, kmemleak and UBSAN, the copies and
+# their faults on a CPU of each vendor's way to copy, then under
 # KCSAN, then with user copies and allocations that fail. The first socket that
 # opts in patches the kernel, once a boot, and so may the sysctl: each is the first
 # in a boot of its own, under lockdep. Under KCSAN, random programs send while the
@@ -63,6 +64,17 @@ boot() {
 	fi
 }
 
+# The ways to copy: four pages in turn, and line by line. That one page ahead is QEMU's.
+vendors() {
+	for vendor in intel:GenuineIntel,family=6,model=143 zen4:AuthenticAMD,family=25,model=17; do
+		NTCOPY_QEMU_CPU=max,vendor=${vendor#*:}
+		export NTCOPY_QEMU_CPU
+		# shellcheck disable=SC2086 # a list of programs
+		boot "$1" "${vendor%%:*}" sh -c "$run" suite "$work/bin" ${COPIES:-edges holes bytes}
+		unset NTCOPY_QEMU_CPU
+	done
+}
+
 # The first to patch the kernel, and one for which there is no memory.
 first_hints() {
 	boot "$1" first-setsockopt "$work/bin/calls" -r calls.tcp_obeyed.write_and_writev
@@ -84,26 +96,31 @@ soak() {
 	}
 }
 
+# What the guest does: each program in a folder, all of them.
+# shellcheck disable=SC2016 # the guest's shell expands it
+run='
+	cd "$1"
+	shift
+	code=0
+	for program; do
+		echo "# program $program"
+		"./$program" 2>&1 || code=1
+	done
+	exit $code'
+
 failed=
 "$root/scripts/selftests.sh" "$work/bin"
 for kernel; do
 	"$ntcopy" kernel build --kernel "$kernel" >/dev/null
-	# shellcheck disable=SC2016,SC2086 # the guest's shell expands these; a list of programs
-	boot "$kernel" suite sh -c '
-		cd "$1"
-		shift
-		code=0
-		for program; do
-			echo "# program $program"
-			"./$program" 2>&1 || code=1
-		done
-		exit $code' suite "$work/bin" $programs
+	# shellcheck disable=SC2086 # a list of programs
+	boot "$kernel" suite sh -c "$run" suite "$work/bin" $programs
 	case $kernel in
 	*plain) ;;
 	*kcsan) soak "$kernel" ;;
 	*)
 		boot "$kernel" faults sh "$root/kernel/selftests/faults.sh" "$work/bin" 1
 		first_hints "$kernel"
+		vendors "$kernel"
 		;;
 	esac
 done

@@ -31,6 +31,10 @@ impl Share {
     }
 }
 
+/// Environment: what QEMU emulates, as its option `-cpu` takes it. Vendor and model decide how the
+/// kernel copies non-temporally.
+const CPU_VARIABLE: &str = "NTCOPY_QEMU_CPU";
+
 /// The machine's arguments. `fds` are its ends of the lines.
 pub(super) fn arguments(
     kernel: &Path,
@@ -46,7 +50,8 @@ pub(super) fn arguments(
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
     add("-accel", format!("tcg,thread={}", if cpus > 1 { "multi" } else { "single" }));
     // Five levels of page tables only make each emulated walk longer.
-    add("-cpu", "max,la57=off".into());
+    let model = std::env::var(CPU_VARIABLE).unwrap_or_else(|_| "max".to_owned());
+    add("-cpu", format!("{model},la57=off"));
     add("-smp", cpus.to_string());
     add("-m", format!("{mem_kib}K"));
     match share {
