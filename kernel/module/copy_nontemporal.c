@@ -4,31 +4,32 @@
  * before and after its whole lines is copied normally: no line is written both ways.
  */
 
-#include <linux/export.h>
-#include <linux/init.h>
-#include <linux/jump_label.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/cpufeature.h>
 #include <asm/nontemporal.h>
-
-static DEFINE_STATIC_KEY_FALSE(nt_in_turn_key);
+#include <asm/processor.h>
 
 static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes,
 				      bool drop)
 {
-	if (static_branch_likely(&nt_in_turn_key))
+	if (boot_cpu_data.x86_vendor == X86_VENDOR_INTEL)
 		return nt_in_turn(to, from, bytes);
 	if (cpu_feature_enabled(X86_FEATURE_ZEN4))
-		return nt_lines(to, from, bytes, NULL, 0, drop);
+		return nt_lines(to, from, bytes, NULL, 0,
+				drop && cpu_feature_enabled(X86_FEATURE_CLFLUSHOPT));
 	return nt_ahead(to, from, bytes);
 }
 
 /*
  * The caller has checked or masked @from, and has to call nontemporal_fence()
  * before it tells anyone of the copy.  Pages in turn are read in order: the guard
- * page above user addresses catches them, like the plain copy.  @drop: no cache has
- * the source, and none is to have it afterwards, if this CPU gains by that.
+ * page above user addresses catches them, like the plain copy.  @drop: the source is
+ * not to stay in a cache, if this CPU gains by that.
+ *
+ * Unlike raw_copy_from_user(), it may have written to @to beyond the first byte that
+ * was not copied: @to is memory that nobody has seen.
  *
  * Return: how many bytes were not copied, the same as raw_copy_from_user().
  */
@@ -48,10 +49,14 @@ unsigned long raw_copy_from_user_nontemporal(void *to, const void __user *from,
 	clac();
 	if (done == n)
 		return 0;
+#ifdef CONFIG_X86_MCE
+	/* Poison: a second page that has it would be fatal. */
+	if (unlikely(current->mce_count))
+		return n - done;
+#endif
 	/* The rest of a line; or what faulted, to find out where. */
 	return raw_copy_from_user(to + done, from + done, n - done);
 }
-EXPORT_SYMBOL_GPL(raw_copy_from_user_nontemporal);
 
 /* Within the kernel.  The caller owes a nontemporal_fence(). */
 void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n)
@@ -63,12 +68,3 @@ void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n)
 	/* Nothing may fault here: if it does, run into it like memcpy(). */
 	memcpy(to + done, from + done, n - done);
 }
-EXPORT_SYMBOL_GPL(memcpy_nontemporal_unfenced);
-
-static int __init nt_init(void)
-{
-	if (boot_cpu_data.x86_vendor == X86_VENDOR_INTEL)
-		static_branch_enable(&nt_in_turn_key);
-	return 0;
-}
-early_initcall(nt_init);

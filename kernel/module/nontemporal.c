@@ -9,10 +9,12 @@
  * size of both sets together, in whatever order they come back.
  *
  * A source that did not come round within four times as much, which is all of the
- * CPU's part on a clock that counts both sides, is in no cache: it may be dropped
- * once it was read, unless the sources around it do come round, and it was forgotten.
+ * CPU's part on a clock that counts both sides, is expected in no cache: it may be
+ * dropped once it was read, unless the sources around it do come round, and it was
+ * forgotten.
  */
 
+#include <linux/bvec.h>
 #include <linux/cacheinfo.h>
 #include <linux/cpu.h>
 #include <linux/hash.h>
@@ -101,6 +103,18 @@ static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
 	return s->mean <= cache_bytes;
 }
 
+/* Where it lies, for the table only.  Processes may have theirs at the same address. */
+static unsigned long source_addr(const struct iov_iter *from)
+{
+	if (user_backed_iter(from))
+		return (unsigned long)iter_iov_addr(from) ^
+		       (unsigned long)current->mm << GRANULE_SHIFT;
+	if (iov_iter_is_bvec(from))
+		return (page_to_pfn(from->bvec->bv_page) << PAGE_SHIFT) +
+		       from->bvec->bv_offset + from->iov_offset;
+	return 0;
+}
+
 /*
  * Whether a hinted copy, of a page at least, is to bypass the caches; and whether,
  * if it does, its source is to be dropped from them.
@@ -109,23 +123,17 @@ bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes,
 		      bool *drop_source)
 {
 	u64 cache_bytes = READ_ONCE(nontemporal_cache_bytes);
-	unsigned long source = 0;
 	struct nontemporal_cpu *s;
 	bool pays = false;
 
 	if (!in_task())
 		return false;
 
-	/* Processes may have theirs at the same address. */
-	if (user_backed_iter(from))
-		source = (unsigned long)iter_iov_addr(from) ^
-			 (unsigned long)current->mm << GRANULE_SHIFT;
-
 	preempt_disable();
 	s = this_cpu_read(nontemporal_cpu);
 	if (s) {
 		pays = !comes_round_within(s, cache_bytes ?: READ_ONCE(s->cache_bytes),
-					   (unsigned long)to, source, bytes);
+					   (unsigned long)to, source_addr(from), bytes);
 		*drop_source = s->drop;
 	}
 	preempt_enable();
@@ -161,7 +169,8 @@ static int nontemporal_online(unsigned int cpu)
 	if (!s)
 		return 0;	/* and copies normally */
 	s->mean = MEAN_MIN;
-	WRITE_ONCE(per_cpu(nontemporal_cpu, cpu), s);
+	/* Its CPU may be in a send, and divides by the mean. */
+	smp_store_release(per_cpu_ptr(&nontemporal_cpu, cpu), s);
 	for_each_cpu(cpu, sharing) {
 		s = READ_ONCE(per_cpu(nontemporal_cpu, cpu));
 		if (s)
@@ -170,11 +179,23 @@ static int nontemporal_online(unsigned int cpu)
 	return 0;
 }
 
+/* Waits for no other CPU: one may be busy for good.  On an error, those to come copy normally. */
+static void nontemporal_start(void)
+{
+	unsigned int cpu;
+
+	cpus_read_lock();
+	for_each_online_cpu(cpu)
+		nontemporal_online(cpu);
+	cpuhp_setup_state_nocalls_cpuslocked(CPUHP_AP_ONLINE_DYN, "lib/nontemporal:online",
+					     nontemporal_online, NULL);
+	cpus_read_unlock();
+}
+
 /* When the first socket opts in.  The memory is the machine's: it stays. */
 void nontemporal_init(void)
 {
-	DO_ONCE_SLEEPABLE(cpuhp_setup_state, CPUHP_AP_ONLINE_DYN, "lib/nontemporal:online",
-			  nontemporal_online, NULL);
+	DO_ONCE_SLEEPABLE(nontemporal_start);
 }
 
 #if IS_ENABLED(CONFIG_NONTEMPORAL_KUNIT_TEST)

@@ -52,7 +52,7 @@ static __always_inline bool nt_line(void *to, const void *from)
 	return nt_half(to, from) && nt_half(to + NT_LINE / 2, from + NT_LINE / 2);
 }
 
-/* Out of all caches.  Where the page is gone meanwhile, so is the line. */
+/* Out of all caches.  Faults like a load; a line that cannot be had is left alone. */
 static __always_inline void nt_drop(const void *line)
 {
 	asm volatile("1: clflushopt (%[line])\n\t"

@@ -13,7 +13,7 @@ struct iov_iter;
  * @too_small: Bytes that were copied normally, in pieces below a page
  * @fits_cache: The same, as they come round within the caches
  * @by_rule: Have nontemporal_pays() decide which those are
- * @drop_source: The source is in no cache, and need not come into one
+ * @drop_source: The source is expected in no cache, and need not come into one
  *
  * A source iterator whose .nontemporal is set asks for such stores, because the
  * copy is not looked at soon.  That changes no byte, count or error.  Who sets it
