@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 
 fn taken(names: &[String]) -> Result<Kind, Error> {
     let kinds = names.iter().map(|name| Kind::parse(name)).collect::<Result<Vec<Kind>, Error>>()?;
-    let last = *kinds.last().ok_or_else(|| Error::UnknownKind(String::new()))?;
+    let Some(last) = kinds.last().copied() else { return Kind::parse("") };
     // A tree of the user's own may have changed since: only a build looks at it.
     if std::env::var_os("NTCOPY_LINUX").is_none_or(|tree| tree.is_empty()) {
         let kept = list(&Cache::locate()?)?;

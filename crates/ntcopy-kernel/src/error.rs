@@ -1,20 +1,20 @@
 //! What can go wrong, and what to do about it.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-use crate::deb::DebError;
-use crate::kind::Kind;
-use crate::module::ModuleError;
-use crate::tools::MissingTools;
+use std::{fmt, io};
 
 /// A failure to get, build or boot a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name of a kernel that nobody knows.
-    #[error("no kernel is called '{0}'; there are: {names}", names = Kind::names())]
-    UnknownKind(String),
+    #[error("no kernel is called '{name}'; there are: {known}")]
+    UnknownKind {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
     /// A configuration of a kernel that has only the one.
     #[error(
         "kernel '{0}' does not come in that configuration; the x86 kernels have several, and um has \
@@ -26,7 +26,7 @@ pub enum Error {
     NotHere(String),
     /// Programs or headers that a build needs.
     #[error("{0}")]
-    MissingTools(MissingTools),
+    MissingTools(String),
     /// No kernel source could be found.
     #[error("no kernel source: {looked_for}. {fix}")]
     NoSource {
@@ -157,12 +157,9 @@ pub enum Error {
         /// What arrived, in bytes.
         came_bytes: u64,
     },
-    /// Something about the module.
+    /// A failure that one part of this crate knows: about the module, or about packages.
     #[error(transparent)]
-    Module(#[from] ModuleError),
-    /// Something about packages of a kernel.
-    #[error(transparent)]
-    Deb(#[from] DebError),
+    Part(PartError),
     /// A system call on the host failed.
     #[error("{doing} {path}: {source}")]
     Io {
@@ -183,16 +180,43 @@ impl Error {
     /// for signal n, 1 for the rest.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::UnknownKind(_) | Self::NoFlavours(_) => 2,
+            Self::UnknownKind { .. } | Self::NoFlavours(_) => 2,
             Self::NotHere(_)
             | Self::MissingTools(_)
             | Self::NoSource { .. }
             | Self::NoRoom { .. } => 3,
-            Self::Module(error) => error.exit_code(),
-            Self::Deb(error) => error.exit_code(),
+            Self::Part(error) => error.exit_code,
             Self::Interrupted(signal) => 128u8.wrapping_add(*signal as u8),
             _ => 1,
         }
+    }
+}
+
+/// The failure of a part, with its exit code.
+#[derive(Debug)]
+pub struct PartError {
+    cause: Box<dyn std::error::Error + Send + Sync>,
+    exit_code: u8,
+}
+
+impl PartError {
+    pub(crate) fn new(
+        cause: impl std::error::Error + Send + Sync + 'static,
+        exit_code: u8,
+    ) -> PartError {
+        PartError { cause: Box::new(cause), exit_code }
+    }
+}
+
+impl fmt::Display for PartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(f)
+    }
+}
+
+impl std::error::Error for PartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.source()
     }
 }
 

@@ -89,7 +89,7 @@ impl Kind {
     ///
     /// [`Error::UnknownKind`].
     pub fn parse(name: &str) -> Result<Self> {
-        let unknown = || Error::UnknownKind(name.into());
+        let unknown = || Error::UnknownKind { name: name.into(), known: Self::names() };
         let (rest, flavour) = match name.split_once('+') {
             Some((rest, flavour)) => (rest, Some(Flavour::parse(flavour).ok_or_else(unknown)?)),
             None => (name, None),
@@ -139,7 +139,7 @@ impl Kind {
     }
 
     /// The names of all kernels, for a message.
-    pub(crate) fn names() -> String {
+    fn names() -> String {
         NAMES.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
     }
 

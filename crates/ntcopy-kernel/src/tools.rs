@@ -85,7 +85,7 @@ const PACKAGE: &[Tool] = &[
 
 /// All that is missing, in one go.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct MissingTools {
+struct MissingTools {
     /// "building a kernel".
     purpose: &'static str,
     missing: Vec<Tool>,
@@ -183,10 +183,25 @@ pub fn check_boot(kind: Kind) -> Result<()> {
         wanted.push(QEMU);
     }
     let needs_daemon = kind.is_stock() && !kind.has_modules_for_drivers();
-    if needs_daemon && crate::boot::virtiofsd().is_none() {
+    if needs_daemon && virtiofsd().is_none() {
         wanted.push(tool("virtiofsd", virtiofsd_package()));
     }
     missing("booting this kernel", wanted)
+}
+
+/// The daemon that serves virtio-fs: Debian 13's, or the one that came with QEMU before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Virtiofsd {
+    pub(crate) path: PathBuf,
+    pub(crate) takes_long_options: bool,
+}
+
+/// Finds it where Debian puts it.
+pub(crate) fn virtiofsd() -> Option<Virtiofsd> {
+    [("/usr/libexec/virtiofsd", true), ("/usr/lib/qemu/virtiofsd", false)]
+        .into_iter()
+        .map(|(path, takes_long_options)| Virtiofsd { path: path.into(), takes_long_options })
+        .find(|daemon| daemon.path.exists())
 }
 
 /// Before Debian 13 it is a part of QEMU's.
@@ -211,7 +226,7 @@ fn missing(purpose: &'static str, missing: Vec<Tool>) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Error::MissingTools(MissingTools { purpose, missing }))
+    Err(Error::MissingTools(MissingTools { purpose, missing }.to_string()))
 }
 
 fn has_headers() -> bool {

@@ -15,19 +15,16 @@ use rustix::thread::CpuSet;
 use super::qemu::{self, Share};
 use super::run_dir::RunDir;
 use super::spec::{Modules, Spec};
-use super::{Boot, initrd};
+use super::{Boot, CONSOLE, SHARE_SOCKET, initrd};
 use crate::error::{Context, Error, Result};
 use crate::kind::Machine;
 use crate::process::Group;
+use crate::tools::virtiofsd;
 
 /// Name of the link to init in the run directory.
 pub(super) const INIT: &str = "init";
 /// Name of the orders.
 pub(super) const SPEC: &str = "spec.json";
-/// Name of the file with what the kernel says.
-pub(super) const CONSOLE: &str = "console";
-/// Name of the socket between QEMU and the daemon that shares the host's tree.
-pub(super) const SHARE_SOCKET: &str = "share";
 
 /// A started kernel.
 pub(super) struct Launched {
@@ -130,8 +127,8 @@ fn at_rest(command: &mut Command, run_dir: &Path, temporary: &Path) -> Result<()
 
 /// Starts the daemon that serves the host's tree to a stock kernel, and waits for its socket.
 fn serve(run_dir: &Path) -> Result<Group> {
-    let daemon = qemu::virtiofsd()
-        .ok_or_else(|| Error::NotHere("there is no virtiofsd on this host".into()))?;
+    let daemon =
+        virtiofsd().ok_or_else(|| Error::NotHere("there is no virtiofsd on this host".into()))?;
     if !rustix::process::geteuid().is_root() {
         let text = "the daemon that shares this host's files with a stock kernel, virtiofsd, \
                     works as root only; our own kernels need no such daemon: --kernel x86";
@@ -139,7 +136,7 @@ fn serve(run_dir: &Path) -> Result<Group> {
     }
     let socket = run_dir.join(SHARE_SOCKET);
     let mut command = Command::new(&daemon.path);
-    command.args(daemon.arguments(&socket));
+    command.args(qemu::daemon_arguments(&daemon, &socket));
     at_rest(&mut command, run_dir, run_dir)?;
     prepare_child(&mut command, &[], None)?;
     let child = command.spawn().doing("starting", &daemon.path)?;

@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 
 pub use memory::MEMORY_VARIABLE;
 pub use placement::{Cpus, DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
-pub(crate) use qemu::virtiofsd;
 pub use splat::Splat;
 
 pub use crate::tools::check_boot;
@@ -38,6 +37,11 @@ pub const DEFAULT_MEM_BYTES: u64 = 2 << 30;
 pub const BOOT_LIMIT: Duration = Duration::from_secs(30);
 /// The same for an emulated machine, which takes ten seconds.
 pub const EMULATED_BOOT_LIMIT: Duration = Duration::from_secs(240);
+
+/// Name of the file in the run directory with what the kernel says.
+const CONSOLE: &str = "console";
+/// Name of the socket there between QEMU and the daemon that shares the host's tree.
+const SHARE_SOCKET: &str = "share";
 
 /// What becomes of the command's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -232,7 +236,7 @@ impl Boot {
         let launched = launch::launch(&self, spec, memory.as_deref())?;
         let watch = watch::Watch::new(&self, launched, terminal, begun);
         let (mut outcome, run_dir) = watch.finish(&self, &interrupts);
-        let console = run_dir.path().join(launch::CONSOLE);
+        let console = run_dir.path().join(CONSOLE);
         if let Some(file) = &self.console {
             std::fs::copy(&console, file).doing("writing", file)?;
         }

@@ -3,9 +3,10 @@
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
-use super::launch::{CONSOLE, SHARE_SOCKET};
 use super::spec::{Early, PORT_NAMES};
+use super::{CONSOLE, SHARE_SOCKET};
 use crate::kind::Kind;
+use crate::tools::Virtiofsd;
 
 /// The program.
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
@@ -125,32 +126,15 @@ pub(super) fn kernel_arguments(share: Share) -> Vec<String> {
     .collect()
 }
 
-/// The daemon that serves virtio-fs: Debian 13's, or the one that came with QEMU before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Virtiofsd {
-    pub(super) path: PathBuf,
-    takes_long_options: bool,
-}
-
-/// Finds it where Debian puts it.
-pub(crate) fn virtiofsd() -> Option<Virtiofsd> {
-    [("/usr/libexec/virtiofsd", true), ("/usr/lib/qemu/virtiofsd", false)]
-        .into_iter()
-        .map(|(path, takes_long_options)| Virtiofsd { path: path.into(), takes_long_options })
-        .find(|daemon| daemon.path.exists())
-}
-
-impl Virtiofsd {
-    /// Its arguments, for the whole tree.
-    pub(super) fn arguments(&self, socket: &Path) -> Vec<String> {
-        let socket = format!("--socket-path={}", socket.display());
-        let rest: &[&str] = match self.takes_long_options {
-            true => &["--shared-dir=/", "--cache=auto", "--sandbox=chroot"],
-            // Its other sandbox cannot share the root directory itself.
-            false => &["-f", "-o", "source=/", "-o", "cache=auto", "-o", "sandbox=chroot"],
-        };
-        std::iter::once(socket).chain(rest.iter().map(|word| (*word).to_owned())).collect()
-    }
+/// The arguments of the daemon that serves the whole tree over virtio-fs.
+pub(super) fn daemon_arguments(daemon: &Virtiofsd, socket: &Path) -> Vec<String> {
+    let socket = format!("--socket-path={}", socket.display());
+    let rest: &[&str] = match daemon.takes_long_options {
+        true => &["--shared-dir=/", "--cache=auto", "--sandbox=chroot"],
+        // Its other sandbox cannot share the root directory itself.
+        false => &["-f", "-o", "source=/", "-o", "cache=auto", "-o", "sandbox=chroot"],
+    };
+    std::iter::once(socket).chain(rest.iter().map(|word| (*word).to_owned())).collect()
 }
 
 #[cfg(test)]

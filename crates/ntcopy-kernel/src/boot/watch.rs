@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
 
-use super::launch::{CONSOLE, Launched};
+use super::CONSOLE;
+use super::launch::Launched;
 use super::pump::{Passed, Pumps};
 use super::run_dir::RunDir;
 use super::spec::{Answer, Size};

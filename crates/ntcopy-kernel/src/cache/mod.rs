@@ -33,7 +33,6 @@ pub use meta::{Meta, SourceId};
 use crate::error::{Context, Error, Result};
 use crate::kind::Kind;
 use crate::series::hex;
-use crate::source::image::MODULES;
 
 /// Environment variable that names another cache directory.
 pub const CACHE_VARIABLE: &str = "NTCOPY_CACHE";
@@ -43,6 +42,9 @@ const RECIPE: u32 = 1;
 
 /// Below a kernel that was built for modules: what they are built against.
 pub(crate) const HEADERS: &str = "headers";
+
+/// Where a kernel's modules lie below its directory in the cache, as they would below `/`.
+pub(crate) const MODULES: &str = "lib/modules";
 
 /// What begins the name of everything unfinished.
 const PARTIAL: &str = ".partial-";

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::error::{Error, PartError};
+
 /// A failure to make packages of a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum DebError {
@@ -57,9 +59,16 @@ pub enum DebError {
     },
 }
 
+impl From<DebError> for Error {
+    fn from(error: DebError) -> Error {
+        let exit_code = error.exit_code();
+        Error::Part(PartError::new(error, exit_code))
+    }
+}
+
 impl DebError {
     /// Exit code of a program that ends with this error.
-    pub(crate) fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
             Self::LocalVersion(_) => 2,
             Self::NoConfig { .. } => 3,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::config::{Change, Config};
 use super::download::Download;
 use super::error::DebError;
-use super::time::{self, Known, Time};
+use super::time::{self, Known, Time, Work};
 use super::workshop::{self, Workshop};
 use super::{PackageOptions, kconfig, objects};
 use crate::cache::{Cache, SourceId};
@@ -164,7 +164,9 @@ pub(super) fn make(basis: Basis<'_>, found: Option<&Found<'_>>) -> Result<Plan> 
         kernels: &cache.built()?,
         has_ccache: cache.compiled().is_dir(),
     };
-    plan.time = time::of(&plan, has_debug_info, options.base.jobs, &known);
+    let jobs = options.base.jobs;
+    let work = Work { objects: plan.objects, compiled: plan.compiled, has_debug_info, jobs };
+    plan.time = time::of(work, &known);
     Ok(plan)
 }
 
@@ -240,7 +242,7 @@ impl Plan {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::super::workshop::{Done, State};
     use super::*;
     use crate::cache::Inputs;
@@ -248,7 +250,7 @@ pub(super) mod tests {
     use crate::series::Series;
 
     /// Of a thousand objects.
-    pub fn plan(unknown: usize, on: usize) -> Plan {
+    fn plan(unknown: usize, on: usize) -> Plan {
         Plan {
             version: Some("7.3.4".into()),
             source: None,

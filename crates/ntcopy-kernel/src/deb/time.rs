@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::plan::Plan;
 use super::workshop::{State, Workshop};
 use crate::cache::Built;
 
@@ -38,10 +37,24 @@ pub(super) struct Known<'a> {
 /// A pace, and what it rests on.
 type Pace = (f64, String);
 
-/// How long this plan's objects take. `jobs` compilers are at work.
-pub(super) fn of(plan: &Plan, has_debug_info: bool, jobs: usize, known: &Known<'_>) -> Time {
+/// What is to be compiled.
+#[derive(Clone, Copy)]
+pub(super) struct Work {
+    /// All objects, if they could be counted.
+    pub objects: Option<u64>,
+    /// Those that an earlier run has compiled.
+    pub compiled: u64,
+    /// Whether with debug information.
+    pub has_debug_info: bool,
+    /// Compilers at a time.
+    pub jobs: usize,
+}
+
+/// How long the work takes.
+pub(super) fn of(work: Work, known: &Known<'_>) -> Time {
+    let Work { objects, compiled, has_debug_info, jobs } = work;
     let own = known.begun.and_then(|begun| {
-        let pace = pace_of(&begun.state, plan.compiled, jobs)?;
+        let pace = pace_of(&begun.state, compiled, jobs)?;
         Some((pace, "by what this build has compiled so far".to_owned()))
     });
     let (ms, mut basis) = own
@@ -51,7 +64,7 @@ pub(super) fn of(plan: &Plan, has_debug_info: bool, jobs: usize, known: &Known<'
     if known.has_ccache {
         basis.push_str("; ccache may have shortened that");
     }
-    let left = plan.objects.map(|objects| objects.saturating_sub(plan.compiled));
+    let left = objects.map(|objects| objects.saturating_sub(compiled));
     let seconds = left.map(|left| (left as f64 * ms / 1e3).ceil() as u64);
     Time { seconds, object_ms: ms.round().max(1.0) as u64, basis }
 }
@@ -111,13 +124,16 @@ fn with_debug_info(has_debug_info: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::tests::plan;
     use super::super::workshop::{Done, tests::shop};
     use super::*;
 
     const NOTHING: Known<'_> = Known { begun: None, earlier: &[], kernels: &[], has_ccache: false };
 
-    /// Packages of a thousand objects that took so many seconds with two compilers.
+    /// A thousand objects for two compilers, without debug information.
+    const WORK: Work = Work { objects: Some(1000), compiled: 0, has_debug_info: false, jobs: 2 };
+    const WITH_DEBUG_INFO: Work = Work { has_debug_info: true, ..WORK };
+
+    /// Packages of a thousand objects that took this many seconds with two compilers.
     fn made(seconds: u64, has_debug_info: bool) -> Workshop {
         let mut shop = shop(has_debug_info);
         (shop.state.seconds, shop.state.jobs) = (seconds, 2);
@@ -128,11 +144,11 @@ mod tests {
 
     #[test]
     fn before_anything_was_compiled_it_says_so_and_compilers_share_the_work() {
-        let two = of(&plan(0, 1000), false, 2, &NOTHING);
+        let two = of(WORK, &NOTHING);
         assert_eq!((two.seconds, two.object_ms), (Some(115), 115));
         assert!(two.basis.starts_with("no kernel was compiled here yet"), "{}", two.basis);
-        assert_eq!(of(&plan(0, 1000), false, 8, &NOTHING).object_ms, 29);
-        let with = of(&plan(0, 1000), true, 2, &NOTHING).basis;
+        assert_eq!(of(Work { jobs: 8, ..WORK }, &NOTHING).object_ms, 29);
+        let with = of(WITH_DEBUG_INFO, &NOTHING).basis;
         assert!(with.contains("with it an object takes longer"), "{with}");
     }
 
@@ -140,14 +156,14 @@ mod tests {
     fn packages_made_here_are_the_measure_best_those_like_it() {
         let earlier = [made(500, true), made(200, false)];
         let known = Known { earlier: &earlier, ..NOTHING };
-        let like = of(&plan(0, 1000), false, 2, &known);
+        let like = of(WORK, &known);
         assert_eq!((like.seconds, like.basis.contains("debug information")), (Some(200), false));
         // Four compilers instead of two.
-        assert_eq!(of(&plan(0, 1000), false, 4, &known).seconds, Some(100));
-        let unlike = of(&plan(0, 1000), true, 2, &Known { earlier: &earlier[1..], ..NOTHING });
+        assert_eq!(of(Work { jobs: 4, ..WORK }, &known).seconds, Some(100));
+        let unlike = of(WITH_DEBUG_INFO, &Known { earlier: &earlier[1..], ..NOTHING });
         assert_eq!(unlike.seconds, Some(200));
         assert!(unlike.basis.contains("with it an object takes longer"), "{}", unlike.basis);
-        let ccache = of(&plan(0, 1000), false, 2, &Known { has_ccache: true, ..known });
+        let ccache = of(WORK, &Known { has_ccache: true, ..known });
         assert!(ccache.basis.ends_with("ccache may have shortened that"), "{}", ccache.basis);
     }
 
@@ -156,19 +172,16 @@ mod tests {
         let begun = made(60, false);
         let earlier = [made(500, false)];
         let known = Known { begun: Some(&begun), earlier: &earlier, ..NOTHING };
-        let resumed = Plan { compiled: 600, ..plan(0, 1000) };
-        let time = of(&resumed, false, 2, &known);
+        let time = of(Work { compiled: 600, ..WORK }, &known);
         assert_eq!((time.seconds, time.object_ms), (Some(40), 100));
         assert!(time.basis.contains("so far"), "{}", time.basis);
-        let hardly = Plan { compiled: 10, ..plan(0, 1000) };
-        assert_eq!(of(&hardly, false, 2, &known).object_ms, 500);
+        assert_eq!(of(Work { compiled: 10, ..WORK }, &known).object_ms, 500);
     }
 
     #[test]
     fn without_a_source_there_is_a_pace_and_no_time() {
-        let unknown = Plan { objects: None, ..plan(0, 1000) };
         let earlier = [made(200, false)];
-        let time = of(&unknown, false, 2, &Known { earlier: &earlier, ..NOTHING });
+        let time = of(Work { objects: None, ..WORK }, &Known { earlier: &earlier, ..NOTHING });
         assert_eq!((time.seconds, time.object_ms), (None, 200));
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::source::Range;
+use crate::error::{Error, PartError};
 
 /// A failure to build, load or unload the module.
 #[derive(Debug, thiserror::Error)]
@@ -112,9 +113,16 @@ pub enum ModuleError {
     InUse(String),
 }
 
+impl From<ModuleError> for Error {
+    fn from(error: ModuleError) -> Error {
+        let exit_code = error.exit_code();
+        Error::Part(PartError::new(error, exit_code))
+    }
+}
+
 impl ModuleError {
     /// 2 for a wrong argument, 3 for what is not to be had here, 1 for the rest.
-    pub(crate) fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
             Self::TakesNoModule(_) => 2,
             Self::OutOfRange { .. }

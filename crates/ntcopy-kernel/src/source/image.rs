@@ -6,13 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::unpack::start;
-use crate::cache::children;
+use crate::cache::{MODULES, children};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::{process, tools};
-
-/// Where a kernel's modules lie below its directory in the cache, as they would below `/`.
-pub(crate) const MODULES: &str = "lib/modules";
 
 /// Unpacks kernel (`linux`), configuration (`config`) and modules (`lib/modules/RELEASE`) into
 /// `target`, and gives the release. All may be in one package, or in several.
