@@ -29,7 +29,7 @@ pub(crate) fn fragment(kind: Kind) -> String {
     merge(&parts)
 }
 
-/// A release of its own, so that nobody takes the module of one kernel for that of another.
+/// A release of its own, so that the module of one kernel is not taken for that of another.
 fn release_setting(kind: Kind) -> String {
     let machine = match kind.machine() {
         Machine::Um => "um",

@@ -7,7 +7,7 @@ use std::{fmt, io};
 /// A failure to get, build or boot a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The name of a kernel that nobody knows.
+    /// The name of a kernel that is not known.
     #[error("no kernel is called '{name}'; there are: {known}")]
     UnknownKind {
         /// The name.

@@ -25,7 +25,7 @@ pub enum Flavour {
     Kcsan,
     /// What KASAN's has, and modules, but not the series: what `ntcopy.ko` is tried in.
     Module,
-    /// Of `um` alone: what sends over unix sockets and TCP are measured in, and nothing else.
+    /// It is of `um` alone: what sends over unix sockets and TCP are measured in, and nothing else.
     Small,
 }
 
@@ -52,7 +52,7 @@ pub enum Kind {
 /// How a kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Machine {
-    /// As a process of the host.
+    /// It runs as a process of the host.
     Um,
     /// In QEMU, with every instruction emulated.
     Qemu,

@@ -50,7 +50,7 @@ pub fn list(cache: &Cache) -> Result<Vec<Entry>> {
         let mut state = State::Stale;
         let inputs = Inputs::from_env(built.kind)?;
         if inputs.made(&built.meta) {
-            // Of the kernels from packages only the newest is booted; one from a tree may be
+            // Only the newest of the kernels from packages is booted; one from a tree may be
             // asked for again as long as its tree lives.
             let superseded = is_package(&built.meta) && !newest_seen.insert(built.kind);
             if !superseded {

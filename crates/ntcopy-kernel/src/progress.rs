@@ -11,7 +11,7 @@ pub trait Progress {
     fn note(&mut self, text: &str);
     /// A step begins. With a total it is counted; `seconds` is what it is expected to take.
     fn begin(&mut self, step: &str, total: Option<u64>, seconds: Option<u64>);
-    /// So much of the step is done, in the unit of the total.
+    /// What is done of the step, in the unit of the total.
     fn advance(&mut self, done: u64);
     /// The step is over.
     fn end(&mut self);

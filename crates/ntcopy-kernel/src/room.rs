@@ -24,7 +24,7 @@ pub(crate) fn is_noexec(path: &Path) -> Result<bool> {
     Ok(stat(path)?.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
-/// An error unless so many bytes are free on the disk of the cache.
+/// An error unless the bytes that are needed are free on the disk of the cache.
 pub(crate) fn check_disk(path: &Path, purpose: &str, needed_bytes: u64) -> Result<()> {
     let free_bytes = free_bytes(path)?;
     if free_bytes >= needed_bytes {

@@ -85,7 +85,7 @@ impl Series {
         Ok(if kind.is_for_module() { series.neutral() } else { series })
     }
 
-    /// Of these patches, those that a send does not meet: the bench's own, and what they need to
+    /// Those of these patches that a send does not meet: the bench's own, and what they need to
     /// link. A um kernel with them alone knows nothing of the flag, and runs as the others do.
     #[must_use]
     pub fn neutral(mut self) -> Self {

@@ -30,7 +30,7 @@ use crate::kind::{Kind, Machine};
 use qemu::Share;
 use spec::{LineKind, Spec};
 
-/// What the guest has where nobody says otherwise.
+/// What the guest has by default.
 pub const DEFAULT_MEM_BYTES: u64 = 2 << 30;
 
 /// How long a um kernel may take until its init is at work. It takes a fifth of a second.
@@ -82,7 +82,7 @@ pub struct Boot {
 pub struct Outcome {
     /// Its exit code; 128 + n when signal n ended it, 126 or 127 when it could not be run.
     pub code: u8,
-    /// From the start of the kernel to its end.
+    /// The time from the start of the kernel to its end.
     pub wall: Duration,
     /// Standard output, when captured.
     pub stdout: Vec<u8>,
@@ -211,7 +211,7 @@ impl Boot {
     ///
     /// # Errors
     ///
-    /// As [`Boot::run`].
+    /// The same as [`Boot::run`].
     pub fn shell(self) -> Result<Outcome> {
         let terminal = terminal::Terminal::take()?;
         self.go(Some(terminal))
@@ -318,7 +318,7 @@ impl Boot {
             "con0=null,fd:1".into(),
             "console=tty0".into(),
             "ssl=null".into(),
-            // The kernel ends on a panic; nobody is there to reboot it for.
+            // The kernel ends on a panic; there is nothing to reboot it for.
             "panic=-1".into(),
         ]);
         for (line, fd) in [spec::OUT_LINE, spec::ERR_LINE, spec::CONTROL_LINE].iter().zip(fds) {

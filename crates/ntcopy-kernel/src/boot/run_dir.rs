@@ -23,7 +23,7 @@ pub(super) struct RunDir {
 }
 
 impl RunDir {
-    /// Makes one, and removes those that nobody holds any more.
+    /// Makes one, and removes those that are not held any more.
     pub(super) fn new() -> Result<Self> {
         let parent = parent(&std::env::temp_dir());
         sweep(&parent, YOUNG);
@@ -50,7 +50,7 @@ fn parent(wished: &Path) -> PathBuf {
     if plain && !hidden { wished.to_path_buf() } else { "/tmp".into() }
 }
 
-/// Removes what nobody holds, as far as this user may.
+/// Removes what is not held, as far as this user may.
 fn sweep(parent: &Path, young: Duration) {
     for path in children(parent).unwrap_or_default() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

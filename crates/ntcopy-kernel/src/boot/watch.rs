@@ -54,7 +54,7 @@ enum End {
     Gone(ExitStatus),
     /// It has to be killed, and this is why; nothing where its answer has been heard.
     Kill(Option<Error>),
-    /// Our own output is closed, so nobody wants the rest.
+    /// Our own output is closed, so the rest is not wanted.
     Unwanted,
 }
 

@@ -67,7 +67,7 @@ impl Estimate {
         }
     }
 
-    /// Share of the time that is over after so many lines, in thousandths.
+    /// Share of the time that is over after each number of lines, in thousandths.
     pub(super) fn per_mille(&self, steps: u64) -> u64 {
         let part = 1000 / PARTS as u64;
         let mut before = 0;

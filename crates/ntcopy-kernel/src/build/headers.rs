@@ -20,7 +20,7 @@ const FOLDERS: [&str; 8] = [
     "arch/x86/um/shared",
 ];
 
-/// Of these, the files and none of the folders.
+/// Folders whose files are taken, and none of the folders in them.
 const MAKEFILES_OF: [&str; 4] = ["", "arch/um", "arch/x86", "arch/x86/um"];
 
 /// Single files: what the build wrote at the top, and a program of its tools.
@@ -75,7 +75,7 @@ fn is_makefile(path: &Path) -> bool {
     ["Makefile", "Kbuild", "Kconfig"].iter().any(|start| name.starts_with(start)) && path.is_file()
 }
 
-/// Whether the build made it, and nobody but the linker of the kernel wants it.
+/// Whether the build made it, and only the linker of the kernel wants it.
 fn is_compiled(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     matches!(ending, "o" | "a" | "cmd" | "so" | "dbg")

@@ -1,4 +1,4 @@
-//! From a source to a kernel in the cache.
+//! Builds a kernel of a source, into the cache.
 
 mod estimate;
 mod headers;

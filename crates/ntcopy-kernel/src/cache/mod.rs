@@ -205,7 +205,7 @@ impl Cache {
         Ok(Partial { path })
     }
 
-    /// Removes what dead processes left unfinished. The caller holds the lock, so nobody who
+    /// Removes what dead processes left unfinished. The caller holds the lock, so no process that
     /// lives is at work.
     fn sweep(&self, folders: &[PathBuf]) -> Result<()> {
         for folder in folders {

@@ -162,7 +162,7 @@ fn running(root: &Path, interrupts: &Interrupts) -> Result<(String, PathBuf)> {
 
 /// Settings that name a file with certificates: Debian's and Ubuntu's are of their own builds.
 const KEY_FILES: [&str; 2] = ["CONFIG_SYSTEM_TRUSTED_KEYS", "CONFIG_SYSTEM_REVOCATION_KEYS"];
-/// The key that modules are signed with, and what it is where nobody says otherwise.
+/// The key that modules are signed with, and what it is by default.
 const SIGNING_KEY: (&str, &str) = ("CONFIG_MODULE_SIG_KEY", "\"certs/signing_key.pem\"");
 /// What goes with the compiler's information for debuggers.
 const DEBUG_INFO: [&str; 8] = [

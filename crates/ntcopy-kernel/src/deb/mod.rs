@@ -95,7 +95,7 @@ impl PackageOptions {
     ///
     /// # Errors
     ///
-    /// As [`BuildOptions::from_env`].
+    /// The same as [`BuildOptions::from_env`].
     pub fn from_env(release: Release, config: ConfigFrom) -> Result<Self> {
         let mut base = BuildOptions::from_env(Kind::X86(release, Flavour::Plain))?;
         // A configuration of a distribution wants every driver there is.

@@ -94,7 +94,7 @@ impl Makefile {
         self.lists.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Of how many objects another is put together.
+    /// The number of objects that another is put together of.
     fn parts(&self, stem: &str) -> u64 {
         let parts: HashSet<&String> =
             self.list(stem).iter().filter(|word| word.ends_with(".o")).collect();

@@ -54,7 +54,7 @@ pub struct Plan {
     pub unknown: Vec<String>,
     /// Objects to compile, about, as the makefiles tell; nothing when no source is here yet.
     pub objects: Option<u64>,
-    /// Of these, compiled by an earlier run.
+    /// Those that an earlier run has compiled.
     pub compiled: u64,
     /// What is going to be needed on disk from now on.
     pub room: Room,
@@ -249,7 +249,7 @@ mod tests {
     use crate::kind::{Flavour, Kind, Release};
     use crate::series::Series;
 
-    /// Of a thousand objects.
+    /// A plan of a thousand objects.
     fn plan(unknown: usize, on: usize) -> Plan {
         Plan {
             version: Some("7.3.4".into()),

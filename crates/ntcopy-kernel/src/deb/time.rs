@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::workshop::{State, Workshop};
 use crate::cache::Built;
 
-/// So many objects have to be compiled before their time is that of others: the first ones are small.
+/// Objects that have to be compiled before their time is that of others: the first ones are small.
 const LEARNT: u64 = 100;
 /// Milliseconds that one compiler takes for an object of a small kernel, on the machine on which
 /// first builds were measured: 145 s for 1259 objects by two.
@@ -69,7 +69,7 @@ pub(super) fn of(work: Work, known: &Known<'_>) -> Time {
     Time { seconds, object_ms: ms.round().max(1.0) as u64, basis }
 }
 
-/// Milliseconds for an object of a build, as they would be with so many compilers.
+/// Milliseconds for an object of a build, as they would be with `jobs` compilers.
 fn pace_of(state: &State, objects: u64, jobs: usize) -> Option<f64> {
     if objects < LEARNT || state.seconds == 0 {
         return None;

@@ -231,7 +231,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Passes on what the pipes hold now, about so many bytes of each at most, and forgets a pipe
+    /// Passes on what the pipes hold now, about `limit_bytes` of each at most, and forgets a pipe
     /// that is at its end.
     fn pass_on(&mut self, limit_bytes: usize) -> Result<()> {
         let mut chunk = vec![0; 16 * 1024];
@@ -294,7 +294,7 @@ impl Terminal {
         }
         match rustix::io::write(&self.master, &self.typed) {
             Ok(n) => drop(self.typed.drain(..n)),
-            // Nobody is left who could read it.
+            // No process is left that could read it.
             Err(rustix::io::Errno::IO) => self.typed.clear(),
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(failed(errno.into())),

@@ -182,8 +182,8 @@ pub(super) fn obey(spec: &Spec) -> Result<()> {
 
 /// Writes a sysctl; the key has dots or slashes.
 fn sysctl(root: &Path, key: &str, value: &str) -> Result<()> {
-    // As sysctl(8): the first separator says which of the two the key uses, so that an
-    // interface's name may hold the other.
+    // The rule is that of sysctl(8): the first separator says which of the two the key uses, so that
+    // an interface's name may hold the other.
     let relative = match key.find(['.', '/']) {
         Some(at) if key.as_bytes()[at] == b'.' => key
             .chars()

@@ -1,4 +1,4 @@
-//! From the sources to `ntcopy.ko`.
+//! Compiles the sources to `ntcopy.ko`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ pub(super) struct Headers {
     pub(super) dir: PathBuf,
     /// The kernel's release.
     pub(super) release: String,
-    /// Of the configuration, what matters here.
+    /// What matters here of the configuration.
     config: String,
 }
 
@@ -249,7 +249,7 @@ mod tests {
         for part in ["gcc-4 (Debian) 4.2.0", "needs gcc-4,", "apt-get install gcc-4"] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        // Of one that isn't stated, make decides.
+        // Make decides on one that isn't stated.
         let silent = Headers { config: "CONFIG_MODULES=y\n".into(), ..headers };
         assert!(silent.compiler().unwrap().is_empty());
     }

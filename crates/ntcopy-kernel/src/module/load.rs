@@ -108,7 +108,7 @@ pub(crate) fn unpacked(path: &Path, file: File) -> Result<File> {
         let text = format!("{program} cannot unpack {}: {status}", path.display());
         return Err(Error::NotHere(text));
     }
-    // The kernel takes no file that somebody has open for writing.
+    // The kernel takes no file that is open for writing.
     let again = format!("/proc/self/fd/{}", unpacked.as_raw_fd());
     File::open(&again).doing("opening", again)
 }

@@ -88,7 +88,7 @@ pub struct Presence {
 /// The running kernel's taint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaintFound {
-    /// As /proc has it.
+    /// The number that /proc has.
     pub value: u64,
     /// Its bits that have words here.
     pub taints: Vec<Taint>,
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_laptop_with_secure_boot_and_the_module_of_dkms() {
-        // As recorded on one; the module's line is as /proc/modules prints it for root.
+        // This was recorded on one; the module's line is as /proc/modules prints it for root.
         let (_root, sysroot) = machine(&[
             RELEASE,
             (

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// A bit of the kernel's taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Taint {
-    /// As the kernel prints it in its reports.
+    /// The letter that the kernel prints in its reports.
     pub letter: char,
     /// What it means.
     pub meaning: &'static str,

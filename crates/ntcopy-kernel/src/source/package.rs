@@ -273,7 +273,7 @@ fn conf_text(folder: &Path, dump: &str) -> String {
          Acquire::Languages \"none\";\n"
     ));
     if rustix::process::geteuid().is_root() {
-        // As root apt downloads as the user _apt, who may not write into our folders.
+        // Run by root, apt downloads as the user _apt, who may not write into our folders.
         text.push_str("APT::Sandbox::User \"root\";\n");
     }
     text

@@ -76,7 +76,7 @@ const FOLDERS_LEFT_OUT: &[&str] = &[
     "tools/testing",
 ];
 
-/// Of these folders um+small compiles only what lies in them and below the folders named with each;
+/// Folders of which um+small compiles only what lies in them and below the folders named with each;
 /// of all others it reads what describes them, and of architectures the interface's headers.
 const COMPILED_SMALL: &[(&str, &[&str])] = &[
     ("arch", &["um", "x86"]),

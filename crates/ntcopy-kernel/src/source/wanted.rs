@@ -80,7 +80,7 @@ impl Wanted {
     fn is_for_machines(self, name: &str) -> bool {
         match self.machines {
             Machines::Clouds => name.ends_with("-cloud-amd64"),
-            // Of several kinds the one that says nothing of itself.
+            // The one of several kinds that says nothing of itself.
             Machines::Any => name.strip_suffix("-amd64").is_some_and(|rest| !rest.contains('-')),
         }
     }
@@ -97,7 +97,7 @@ impl Wanted {
         }
     }
 
-    /// Of which kernel.
+    /// The kernel that it is of.
     pub(crate) fn release(self) -> Release {
         self.release
     }
