@@ -19,5 +19,5 @@ pub use record::testing;
 pub use record::{
     COUNTED_PERMILLE, Cache, Cell, CpuList, End, FILE_NAME, FORMAT, HardwareCounter, Header, Line,
     Machine, NoCpuList, NumaNode, Params, ReadError, Record, RunError, Sample, SharedCaches,
-    Topology, Unavailable, is_counting_mark,
+    Topology, Unavailable, add_series, is_counting_mark,
 };

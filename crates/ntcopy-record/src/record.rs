@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use compact::add_series;
 pub use read::{ReadError, Record};
 pub use topology::{CpuList, NoCpuList, NumaNode, SharedCaches, Topology};
 

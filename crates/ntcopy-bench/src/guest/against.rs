@@ -10,8 +10,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ntcopy_kernel::{BuildOptions, Built, Error, Flavour, progress};
-use ntcopy_record::is_counting_mark;
 use ntcopy_record::{End, Header, Line, ReadError, Record, Sample};
+use ntcopy_record::{add_series, is_counting_mark};
 
 use super::{Inside, Request};
 use crate::experiment::Mode;
@@ -276,9 +276,7 @@ fn samples(record: &Record, measured: &str, pair: u32, position: u32, name: &str
             whole.elapsed_ns += sample.elapsed_ns;
             add(&mut whole.phases_ns, &sample.phases_ns);
             add(&mut whole.counters, &sample.counters);
-            for (name, series) in &sample.series {
-                whole.series.entry(name.clone()).or_default().extend(series);
-            }
+            add_series(&mut whole.series, &sample.series);
         }
         Some(whole)
     };

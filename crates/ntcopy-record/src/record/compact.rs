@@ -42,6 +42,28 @@ struct Packed {
     hdr: String,
 }
 
+/// Adds a sample's series to another's: histograms value by value, other lists behind one another.
+pub fn add_series(whole: &mut Series, part: &Series) {
+    let list = |series: &Series, name: &str| series.get(name).cloned().unwrap_or_default();
+    for (values, counts) in PAIRS.iter().filter(|(values, _)| part.contains_key(*values)) {
+        let mut sum: BTreeMap<u64, u64> = BTreeMap::new();
+        for series in [&*whole, part] {
+            for (value, count) in list(series, values).into_iter().zip(list(series, counts)) {
+                *sum.entry(value).or_default() += count;
+            }
+        }
+        whole.insert((*values).to_owned(), sum.keys().copied().collect());
+        whole.insert((*counts).to_owned(), sum.values().copied().collect());
+    }
+    let is_added = |name: &str| {
+        let names = |(values, counts): &(&str, &str)| [values, counts].contains(&&name);
+        PAIRS.iter().any(|pair| part.contains_key(pair.0) && names(pair))
+    };
+    for (name, list) in part.iter().filter(|(name, _)| !is_added(name)) {
+        whole.entry(name.clone()).or_default().extend(list);
+    }
+}
+
 /// For serde: the histograms packed.
 pub(super) fn serialize<S: Serializer>(series: &Series, to: S) -> Result<S::Ok, S::Error> {
     let mut written = Written { series: series.clone(), ..Written::default() };
@@ -124,6 +146,20 @@ mod tests {
         let (ns, answers) =
             steps.map(|step| (step.value_iterated_to(), step.count_at_value())).unzip();
         [("latency_ns".to_owned(), ns), ("answers".to_owned(), answers)].into()
+    }
+
+    #[test]
+    fn histograms_are_added_value_by_value_and_lists_are_put_together() {
+        let series = |lists: [(&str, &[u64]); 3]| -> Series {
+            lists.map(|(name, list)| (name.to_owned(), list.to_vec())).into()
+        };
+        let mut whole =
+            series([("latency_ns", &[10, 30]), ("answers", &[1, 2]), ("answered", &[3])]);
+        let part = series([("latency_ns", &[20, 30]), ("answers", &[4, 5]), ("answered", &[9])]);
+        add_series(&mut whole, &part);
+        let sum =
+            series([("latency_ns", &[10, 20, 30]), ("answers", &[1, 4, 7]), ("answered", &[3, 9])]);
+        assert_eq!(whole, sum);
     }
 
     #[test]
