@@ -3,8 +3,8 @@
 #
 # What MSG_NTCOPY costs those who do not use it, from the object code: builds
 # the send path for x86-64 without and with what is posted, and compares function
-# by function what runs until the first socket opts in. Only patched-out jumps
-# may be added; anything else is printed, and ends it with 1. Known, and listed as
+# by function what runs until the first socket opts in. The layout of large sends,
+# which is for everyone, is in both. Only patched-out jumps may be added; anything else is printed, and ends it with 1. Known, and listed as
 # such: where the socket option is set and asked for.
 #
 # usage: scripts/free-when-unused.sh [SERIES_DIR]
@@ -60,7 +60,8 @@ config() {
 	done
 }
 
-# $1: the build's folder
+# Only what says so is inlined: with one more branch the compiler inlines others, and the same
+# work is then counted in another function. $1: the build's folder
 compile() {
 	mkdir "$work/$1"
 	config >"$work/wanted"
@@ -77,7 +78,7 @@ compile() {
 	! command -v ccache >/dev/null 2>&1 || compiler="ccache gcc"
 	# shellcheck disable=SC2086 # a list of files
 	CCACHE_DIR=${CCACHE_DIR:-$cache/ccache} make -s -C "$work/linux" O="$work/$1" ARCH=x86_64 \
-		CC="$compiler" -j"$(nproc)" $objects >"$work/build.log" 2>&1 || {
+		CC="$compiler" KCFLAGS="-fno-inline-functions -fno-inline-small-functions" -j"$(nproc)" $objects >"$work/build.log" 2>&1 || {
 		grep -m5 -E 'error:|Error' "$work/build.log" >&2
 		die "the $1 build fails"
 	}
@@ -90,14 +91,20 @@ each() {
 	printf -- "$option %s " "$@"
 }
 
+apply() {
+	for patch; do
+		patch -d "$work/linux" -p1 -s -F0 <"$patch" >"$work/patch.log" 2>&1 ||
+			die "$(basename "$patch") does not apply"
+	done
+}
+
 fetch_source
-echo "free-when-unused: building without the series"
+# The layout is for everyone, by intention: kernel/README.md.
+apply "$series"/net/000[12]-*.patch
+echo "free-when-unused: building with the layout alone"
 compile without
-echo "free-when-unused: building with it"
-for patch in "$series"/x86/*.patch "$series"/net/*.patch "$series"/mm/*.patch; do
-	patch -d "$work/linux" -p1 -s -F0 <"$patch" >"$work/patch.log" 2>&1 ||
-		die "$(basename "$patch") does not apply"
-done
+echo "free-when-unused: building with the series"
+apply "$series"/x86/*.patch "$series"/net/000[3-9]-*.patch "$series"/mm/*.patch
 compile with
 
 pairs=
