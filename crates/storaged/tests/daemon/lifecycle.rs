@@ -213,8 +213,10 @@ fn too_few_descriptors() {
     while let Some(mut client) = clients.pop() {
         clients.truncate(clients.len().saturating_sub(1));
         client.write(b"GET /3 HTTP/1.1\r\nHost: t\r\n\r\n");
+        // Those who went may still hold what the object would be opened with.
         if clients.is_empty() {
-            assert_eq!(client.response("GET").unwrap().status, 200);
+            let status = client.response("GET").unwrap().status;
+            assert!([200, 503].contains(&status), "{status}");
         }
     }
     while daemon.client().get("/3").status != 200 {
