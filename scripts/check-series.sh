@@ -224,8 +224,8 @@ try_whole() {
 
 # Lines that patches add, comments and all, but for tests and documentation. The series
 # for 6.12 has UDP-Lite and DCCP beside the rest.
-most=870
-[ "$kind" = um ] || most=894
+most=873
+[ "$kind" = um ] || most=897
 count_lines() {
 	lines=$(cat "$series"/x86/*.patch "$series"/net/*.patch | awk '
 		/^diff --git / {

@@ -180,16 +180,19 @@ static int nontemporal_online(unsigned int cpu)
 }
 
 /* Waits for no other CPU: one may be busy for good.  On an error, those to come copy normally. */
-static void nontemporal_start(void)
+static int nontemporal_start(void)
 {
 	unsigned int cpu;
+	int state;
 
 	cpus_read_lock();
 	for_each_online_cpu(cpu)
 		nontemporal_online(cpu);
-	cpuhp_setup_state_nocalls_cpuslocked(CPUHP_AP_ONLINE_DYN, "lib/nontemporal:online",
-					     nontemporal_online, NULL);
+	state = cpuhp_setup_state_nocalls_cpuslocked(CPUHP_AP_ONLINE_DYN,
+						     "lib/nontemporal:online",
+						     nontemporal_online, NULL);
 	cpus_read_unlock();
+	return state;
 }
 
 /* When the first socket opts in.  The memory is the machine's: it stays. */
