@@ -4,24 +4,13 @@
  * of a send.
  */
 
-#include <linux/export.h>
 #include <linux/fault-inject-usercopy.h>
-#include <linux/init.h>
 #include <linux/instrumented.h>
 #include <linux/nospec.h>
 
 #include "module.h"
 
 #ifdef NTCOPY_OWN_COPY
-#undef EXPORT_SYMBOL_GPL
-#define EXPORT_SYMBOL_GPL(symbol)
-#undef early_initcall
-#define early_initcall(function)	\
-void __init ntcopy_copy_init(void)	\
-{					\
-	function();			\
-}
-
 #include "copy_nontemporal.c"
 #endif
 

@@ -131,7 +131,6 @@ static int __init ntcopy_init(void)
 	if (ret < 0)
 		return ret;
 	nontemporal_init();
-	ntcopy_copy_init();
 	ret = ntcopy_stat_init();
 	if (ret < 0)
 		goto free;

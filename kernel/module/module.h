@@ -112,13 +112,6 @@ int ntcopy_send_pages(struct ntcopy_send *send, struct ntcopy_pages *pages, size
 
 /* copy.c: copy_nontemporal.c in a module */
 bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, struct ntcopy_pages *pages);
-#ifdef NTCOPY_OWN_COPY
-void ntcopy_copy_init(void);
-#else
-static inline void ntcopy_copy_init(void)
-{
-}
-#endif
 
 /* rule.c: nontemporal.c in a module */
 void ntcopy_rule_exit(void);
