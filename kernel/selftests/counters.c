@@ -337,7 +337,7 @@ static void stay_on_this_cpu(void)
  * The same buffers in the kernel each time: it is the source that comes round
  * within a mebibyte, or does not.  Each time after a while, as it is a mean.
  */
-TEST_F(counters, of_a_source_that_comes_round_or_not)
+TEST_F_TIMEOUT(counters, of_a_source_that_comes_round_or_not, TIMEOUT_SECONDS)
 {
 	unsigned char *data;
 	int round;
