@@ -117,6 +117,8 @@ pub(crate) fn command(options: &BuildOptions, source: &Path) -> Command {
         make.arg("CC=ccache gcc");
         // The work area has another name each time, and the objects hold no paths.
         make.env("CCACHE_NOHASHDIR", "1").env("CCACHE_BASEDIR", source);
+        // An object that isn't kept yet would otherwise be preprocessed twice.
+        make.env("CCACHE_DEPEND", "1");
         if std::env::var_os("CCACHE_DIR").is_none() {
             make.env("CCACHE_DIR", options.cache.compiled()).env("CCACHE_MAXSIZE", "2G");
         }

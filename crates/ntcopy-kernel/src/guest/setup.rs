@@ -208,10 +208,10 @@ fn sysctl(root: &Path, key: &str, value: &str) -> Result<()> {
     })
 }
 
-/// Brings up lo.
+/// Brings up lo, by a socket of the family that every kernel here has.
 fn loopback_up() -> io::Result<()> {
     let socket = rustix::net::socket(
-        rustix::net::AddressFamily::INET,
+        rustix::net::AddressFamily::UNIX,
         rustix::net::SocketType::DGRAM,
         None,
     )?;
