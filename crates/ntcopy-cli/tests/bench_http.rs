@@ -351,6 +351,22 @@ fn a_stack_that_is_not_installed_names_its_package() {
 }
 
 #[test]
+fn a_boot_that_can_measure_nothing_ends_as_its_program_does() {
+    kernel_built();
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("ntcopy");
+    fs::copy(program(), &alone).unwrap();
+    let place = folder.path().join("record");
+    let args = ["bench", "http", "--kernel", "um", "--against", "unpatched", "--out"];
+    let output = Command::new(&alone).args(args).arg(&place).stdin(Stdio::null()).output().unwrap();
+    let words = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{words}");
+    assert!(words.contains("proxyd is neither beside this program"), "{words}");
+    assert!(!words.contains("cannot read"), "{words}");
+    assert!(!place.exists());
+}
+
+#[test]
 fn usage_errors_are_exit_code_2_and_say_what_to_write() {
     let place = tempfile::tempdir().unwrap();
     for (args, words) in [

@@ -134,6 +134,9 @@ pub enum AgainstError {
         /// What went wrong.
         why: String,
     },
+    /// A boot's program ended before it measured anything, and has said why.
+    #[error("nothing was measured: exit code {0}")]
+    NothingMeasured(u8),
     /// No place for what the boots write.
     #[error("cannot make a folder for the boots' records: {0}")]
     Folder(std::io::Error),
@@ -168,6 +171,9 @@ pub fn measure(
             let place = folder.path().join(format!("{pair}-{}", side.name()));
             let inside = boot(&request, side, &place)?;
             complaints.extend(inside.complaints);
+            if inside.code != 0 && !place.exists() {
+                return Err(AgainstError::NothingMeasured(inside.code));
+            }
             let record = Record::read(&place)?;
             check(&record, inside.code, pair, side.name())?;
             let writer = match &mut writer {

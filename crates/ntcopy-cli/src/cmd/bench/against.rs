@@ -75,6 +75,7 @@ impl KernelPair<'_> {
             Ok(complaints) => Ok((boot::complained(0, &complaints), None)),
             Err(AgainstError::Guest(GuestError::Interrupted(signal))) => Ok((1, Some(signal))),
             Err(AgainstError::Guest(error)) => Ok((boot::failed(error), None)),
+            Err(AgainstError::NothingMeasured(code)) => Ok((code, None)),
             Err(error) => Err(error.into()),
         }
     }
