@@ -1,4 +1,4 @@
-//! `ntcopy bench app` end to end, with memcached as it comes, at sizes that take no time: on the
+//! `ntcopy bench app` end to end, with programs as they come, at sizes that take no time: on the
 //! kernel that runs the tests, and in a booted one that knows the flag. No test looks at a time.
 
 #[allow(dead_code, reason = "other tests of the library of `ntcopy run` use the rest")]
@@ -46,12 +46,23 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether memcached is there; scripts/setup.sh test installs it.
+/// Programs, each with its file, its package, and what it says of its version.
+const APPS: [[&str; 4]; 2] = [
+    ["memcached", "memcached", "memcached", "memcached "],
+    ["redis", "redis-server", "redis-server", "Redis server v="],
+];
+
+/// Whether memcached is there.
 fn is_installed() -> bool {
+    is_there("memcached")
+}
+
+/// Whether a program is there; scripts/setup.sh test installs them.
+fn is_there(file: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).any(|folder| folder.join("memcached").exists());
+    let found = std::env::split_paths(&path).any(|folder| folder.join(file).exists());
     if !found {
-        println!("not run: memcached is not installed");
+        println!("not run: {file} is not installed");
     }
     found
 }
@@ -66,19 +77,24 @@ fn sum(sample: &Sample, name: &str) -> u64 {
 
 #[test]
 fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
-    if !is_installed() {
-        return;
+    for [app, file, _, version] in APPS {
+        if is_there(file) {
+            every_mode_answers(app, version);
+        }
     }
+}
+
+fn every_mode_answers(app: &str, version_begins: &str) {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["--modes", "second-instance,chunked", "--json"], &out);
+    let output = run(&["--app", app, "--modes", "second-instance,chunked", "--json"], &out);
     assert!(output.status.success(), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     let modes = ["copy", "idle", "second-instance", "chunked"];
     assert_eq!((record.cells.len(), record.samples.len()), (2, 2 * 5 * modes.len()));
     let version = record.cells[0].params["app_version"].as_str().unwrap();
-    assert!(version.starts_with("memcached "), "{version}");
+    assert!(version.starts_with(version_begins), "{version}");
     for mode in modes {
         for sample in of(&record, mode) {
             let same = of(&record, "copy").find(|s| (s.cell, s.pair) == (sample.cell, sample.pair));
@@ -102,27 +118,28 @@ fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
 
 #[test]
 fn a_wrong_byte_ends_with_4_and_the_mode_gives_no_number() {
-    if !is_installed() {
-        return;
+    for [app, ..] in APPS.into_iter().filter(|[_, file, ..]| is_there(file)) {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("record");
+        let output = run(&["--app", app, "--modes", "chunked", "--inject", "wrong-byte"], &out);
+        assert_eq!(output.status.code(), Some(4), "{app}: {}", stderr(&output));
+        let record = Record::read(&out).unwrap();
+        let [error] = &record.errors[..] else { panic!("one error: {:?}", record.errors) };
+        assert!(error.wrong_byte && error.what.contains("wrong byte"), "{error:?}");
+        assert_eq!(of(&record, &error.mode).count(), 0);
     }
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let output = run(&["--modes", "chunked", "--inject", "wrong-byte"], &out);
-    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
-    let [error] = &record.errors[..] else { panic!("one error: {:?}", record.errors) };
-    assert!(error.wrong_byte && error.what.contains("wrong byte"), "{error:?}");
-    assert_eq!(of(&record, &error.mode).count(), 0);
 }
 
 #[test]
 fn what_is_not_there_is_told_with_how_to_get_it() {
     let place = tempfile::tempdir().unwrap();
-    let mut missing = command(&[], &place.path().join("record"));
-    let missing = missing.env("PATH", place.path()).output().unwrap();
-    assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
-    let words = "apt-get install --no-install-recommends memcached";
-    assert!(stderr(&missing).contains(words), "{}", stderr(&missing));
+    for [app, _, package, _] in APPS {
+        let mut missing = command(&["--app", app], &place.path().join("record"));
+        let missing = missing.env("PATH", place.path()).output().unwrap();
+        assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
+        let words = format!("apt-get install --no-install-recommends {package}");
+        assert!(stderr(&missing).contains(&words), "{}", stderr(&missing));
+    }
     if !is_installed() || ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
         return;
     }
@@ -139,7 +156,7 @@ fn what_is_not_there_is_told_with_how_to_get_it() {
 fn what_cannot_be_asked_is_a_usage_error() {
     let place = tempfile::tempdir().unwrap();
     for (arguments, words) in [
-        (&["--app", "nonesuch"][..], "one of memcached"),
+        (&["--app", "nonesuch"][..], "one of memcached, redis"),
         (&["--modes", "vmsplice"], "second-instance"),
         (&["--rate", "off"], "multigets"),
         (&["--large-rate", "fast"], "500MB/s"),

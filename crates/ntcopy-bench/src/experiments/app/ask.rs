@@ -30,9 +30,11 @@ const SERVER_BYTES: u64 = 24 << 20;
 pub enum App {
     /// memcached, as the distribution has it.
     Memcached,
+    /// Redis, as the distribution has it.
+    Redis,
 }
 
-words!(App, Memcached = "memcached");
+words!(App, Memcached = "memcached", Redis = "redis");
 
 impl App {
     /// Its file.
@@ -41,10 +43,11 @@ impl App {
     ///
     /// A sentence: it is nowhere, and what has it.
     pub fn find(self) -> Result<PathBuf, String> {
-        find_program(self.as_str(), None).ok_or_else(|| {
-            let package = match self {
-                App::Memcached => "memcached",
-            };
+        let (file, package) = match self {
+            App::Memcached => ("memcached", "memcached"),
+            App::Redis => ("redis-server", "redis-server"),
+        };
+        find_program(file, None).ok_or_else(|| {
             format!(
                 "{self} is not installed: the package {package} has it (apt-get install \
                  --no-install-recommends {package})"

@@ -1,10 +1,10 @@
 //! Measures a plan, and writes the record.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use super::ask::{AppCell, AppMode, LargeRate, Plan};
 use super::client::Client;
+use super::command;
 use super::proof::Proof;
 use super::server::Server;
 use super::traffic::{self, Asked, Pace, Window};
@@ -204,7 +204,7 @@ impl Bench<'_> {
     }
 
     fn cells(&self, offered: &[Offered], recording: &mut Recording<'_>) -> Result<(), Halt> {
-        let version = version(self.plan);
+        let version = command::version(self.plan);
         for (number, (cell, offered)) in (0..).zip(self.plan.cells.iter().zip(offered)) {
             let params = params(self.plan, cell, offered, &version);
             recording.cell(number, params)?;
@@ -314,13 +314,6 @@ fn of(per_ns: f64, part: u32) -> u64 {
 /// The cell in a few words, for the bar.
 fn what(cell: &AppCell) -> String {
     format!("{} connections, {} of large values", cell.connections, cell.rate.asked())
-}
-
-/// What the program says of its version; nothing if it says nothing.
-fn version(plan: &Plan) -> String {
-    let said = Command::new(&plan.program).arg("--version").output();
-    let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    said.unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned()
 }
 
 fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> Params {

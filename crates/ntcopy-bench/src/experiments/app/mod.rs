@@ -7,6 +7,8 @@
 
 mod ask;
 mod client;
+mod command;
+mod connection;
 mod measure;
 mod proof;
 mod server;

@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
   ntcopy bench app --kernel um --quick --modes adaptive
+  ntcopy bench app --kernel um --app redis           Redis instead
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
   ntcopy bench app --kernel um --against unpatched   by the program in a kernel without the patches
@@ -32,8 +33,8 @@ Examples:
 One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
 have been answered; a latency counts from the moment when its request was due. Beside that, \
 connections fetch large values and drop them in the socket, unread, at an offered rate or without \
-a pause. The program comes from the distribution's package, runs with one thread, and listens on a \
-unix socket.
+a pause. The program comes from the distribution's package, answers with one thread, and listens on \
+a unix socket. Redis writes nothing to a disk.
 
 Modes: copy (the program as it is, the baseline), idle (the same without large requests), adaptive \
 (under `ntcopy run`; the kernel's rule decides), nt (every hint is obeyed), second-instance (as it \
@@ -59,7 +60,7 @@ Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was 
 pub struct AppArgs {
     #[command(flatten)]
     pub common: Common,
-    /// The program: memcached
+    /// The program: memcached or redis
     #[arg(long, value_name = "PROGRAM", default_value = "memcached")]
     app: App,
     /// Modes to compare with copy and idle [default: adaptive,nt,second-instance,chunked; with
