@@ -9,8 +9,9 @@ use std::time::Duration;
 use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
+use super::files;
 use crate::experiment::{Rate, reads_defaults, words};
-use crate::experiments::http::run::find_program;
+use crate::experiments::http::run::{Program, find_program};
 use crate::plan::{Cpus, PlanError};
 
 /// The defaults as they ship, with their comments.
@@ -32,9 +33,13 @@ pub enum App {
     Memcached,
     /// Redis, as the distribution has it.
     Redis,
+    /// This project's object store.
+    Storaged,
+    /// nginx, as the distribution has it, of files that it copies.
+    Nginx,
 }
 
-words!(App, Memcached = "memcached", Redis = "redis");
+words!(App, Memcached = "memcached", Redis = "redis", Storaged = "storaged", Nginx = "nginx");
 
 impl App {
     /// Its file.
@@ -46,6 +51,8 @@ impl App {
         let (file, package) = match self {
             App::Memcached => ("memcached", "memcached"),
             App::Redis => ("redis-server", "redis-server"),
+            App::Storaged => return Program::Storaged.find(),
+            App::Nginx => return Program::Nginx.find(),
         };
         find_program(file, None).ok_or_else(|| {
             format!(
@@ -307,7 +314,12 @@ impl Plan {
     pub fn memory_bytes(&self) -> u64 {
         let servers = self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64;
         let values = self.data.large_values * self.data.large_bytes;
-        (values * SERVER_PERCENT / 100 + SERVER_BYTES) * servers + SERVER_BYTES
+        let programs = SERVER_BYTES * (servers + 1);
+        if files::serves(self.app) {
+            // A file system in memory takes half of it at most.
+            return 2 * files::bytes(self) + programs;
+        }
+        values * SERVER_PERCENT / 100 * servers + programs
     }
 }
 

@@ -157,7 +157,7 @@ impl Client {
         self.asked[0] += 1;
         let small = &mut self.smalls[number];
         small.under_way = Some((asked, due_ns));
-        small.came = Came::default();
+        small.came.clear();
         let multiget = &self.multigets[(asked % self.multigets.len() as u64) as usize];
         write(self.app, &small.stream, &multiget.request)
     }
@@ -177,7 +177,7 @@ impl Client {
             return Ok(None);
         }
         let at = (asked / self.multigets.len() as u64) as usize % multiget.values.len();
-        multiget.compare(answer, at)?;
+        multiget.compare(answer, &small.came, at)?;
         small.under_way = None;
         Ok(Some(due_ns))
     }

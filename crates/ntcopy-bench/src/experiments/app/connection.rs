@@ -17,6 +17,22 @@ pub fn room() -> Vec<u8> {
     vec![0; CHUNK_BYTES]
 }
 
+/// Makes a value's bytes, a piece at a time.
+pub fn fill(
+    value: &Value,
+    room: &mut [u8],
+    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut at = 0;
+    while at < value.bytes {
+        let bytes = &mut room[..CHUNK_BYTES.min((value.bytes - at) as usize)];
+        pattern::fill(value.seed(), at, bytes);
+        take(bytes)?;
+        at += bytes.len() as u64;
+    }
+    Ok(())
+}
+
 /// The connection.
 pub struct Connection {
     app: App,
@@ -48,13 +64,7 @@ impl Connection {
         let protocol = self.app.protocol();
         let (head, end) = protocol.set(value);
         self.write(&head)?;
-        let mut at = 0;
-        while at < value.bytes {
-            let bytes = &mut room[..CHUNK_BYTES.min((value.bytes - at) as usize)];
-            pattern::fill(value.seed(), at, bytes);
-            self.write(bytes)?;
-            at += bytes.len() as u64;
-        }
+        fill(value, room, |bytes| self.write(bytes))?;
         self.write(end)?;
         self.expect(value, &protocol.stored())
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::ask::{AppCell, AppMode, LargeRate, Plan};
 use super::client::Client;
 use super::command;
+use super::files;
 use super::proof::Proof;
 use super::server::Server;
 use super::traffic::{self, Asked, Pace, Window};
@@ -75,7 +76,7 @@ impl Experiment for Plan {
             plan: self,
             options,
             stop,
-            scratch: Scratch::new(0).map_err(start)?,
+            scratch: scratch(self).map_err(start)?,
             own: CpuClock::of(rustix::process::getpid()).map_err(start)?,
             alive: Vec::new(),
             checked: 0,
@@ -304,6 +305,15 @@ impl Bench<'_> {
         let patience = self.options.patience;
         lane.server.check_some(self.plan, value..value + 1, patience, self.stop, spoil)
     }
+}
+
+/// The folder of the measurement, with room for files if the program serves them.
+fn scratch(plan: &Plan) -> Result<Scratch, Failure> {
+    if !files::serves(plan.app) {
+        return Scratch::new(0);
+    }
+    files::allow_open(plan)?;
+    Scratch::new(files::bytes(plan))
 }
 
 /// The part, in 10,000, of what comes in a nanosecond, as a number in 1000 s.

@@ -9,6 +9,7 @@ mod ask;
 mod client;
 mod command;
 mod connection;
+mod files;
 mod measure;
 mod proof;
 mod server;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::ask::{App, AppMode, Plan};
 use super::command;
 use super::connection::{Connection, room};
+use super::files;
 use super::wire::Value;
 use crate::experiments::turns::program::{Output, Program};
 use crate::run::{CpuClock, Failure, Stop, place};
@@ -68,12 +69,13 @@ impl Server {
             Some(Ok(environment)) => &environment[..],
             _ => &[],
         };
+        let words = command::words(plan, mode, at, (patience, stop))?;
         // One that was there before has left its name.
         let _ = std::fs::remove_file(at);
         let [server_cpu, client_cpu] = plan.cpus;
         // Threads that it starts stay where it is.
         place(Some(server_cpu))?;
-        let started = Program::start(&command::words(plan, at), environment, Output::Kept);
+        let started = Program::start(&words, environment, Output::Kept);
         place(Some(client_cpu))?;
         let mut program = started?;
         program.is_ready(None, patience, stop)?;
@@ -96,15 +98,18 @@ impl Server {
         gone.unwrap_or(failure)
     }
 
-    /// Stores every value.
+    /// Stores every value, if they are not there as files.
     fn fill(&self, plan: &Plan, patience: Duration, stop: &Stop) -> Result<(), Failure> {
         let mut room = room();
+        if files::serves(self.app) {
+            return Ok(());
+        }
         let mut small = Connection::open(self.app, &self.small, patience)?;
         for key in 0..plan.data.small_keys {
             small.set(&plan.data.small(key), &mut room)?;
         }
         let mut large = Connection::open(self.app, &self.large, patience)?;
-        for value in self.large_values(plan, 0..plan.data.large_values) {
+        for value in plan.data.large_all(0..plan.data.large_values, self.is_chunked) {
             stop.check()?;
             large.set(&value, &mut room)?;
         }
@@ -133,22 +138,10 @@ impl Server {
             asking.compare_all(values, &mut room)?;
         }
         let mut asking = Connection::open(self.app, &self.large, patience)?;
-        for value in self.large_values(plan, large) {
+        for value in plan.data.large_all(large, self.is_chunked) {
             stop.check()?;
             asking.compare(&value, &mut room)?;
         }
         Ok(())
-    }
-
-    /// Large values, or their pieces, as they are stored.
-    fn large_values(
-        &self,
-        plan: &Plan,
-        numbers: std::ops::Range<u64>,
-    ) -> impl Iterator<Item = Value> {
-        let (data, is_chunked) = (plan.data, self.is_chunked);
-        numbers.flat_map(move |number| {
-            (0..data.pieces(is_chunked)).map(move |piece| data.large(number, piece, is_chunked))
-        })
     }
 }

@@ -1,6 +1,7 @@
 //! What goes over the wire: requests, and the answers that a right server gives, byte for byte.
 
 mod head;
+mod http;
 mod memcached;
 mod multiget;
 mod redis;
@@ -9,6 +10,7 @@ use super::ask::{App, Data};
 use crate::run::{Failure, pattern};
 
 pub use head::{Head, MOST_HEAD_BYTES};
+pub use http::path;
 pub use multiget::{Came, Multiget};
 
 /// Seeds of the values' patterns, far from each other.
@@ -55,6 +57,7 @@ impl App {
         match self {
             App::Memcached => &memcached::Memcached,
             App::Redis => &redis::Redis,
+            App::Storaged | App::Nginx => &http::Http,
         }
     }
 }
@@ -96,6 +99,23 @@ impl Value {
 }
 
 impl Data {
+    /// Every hot value, and every large one or its pieces.
+    pub fn all(self, is_chunked: bool) -> impl Iterator<Item = Value> {
+        let hot = (0..self.small_keys).map(move |key| self.small(key));
+        hot.chain(self.large_all(0..self.large_values, is_chunked))
+    }
+
+    /// Large values, or their pieces, as they are stored.
+    pub fn large_all(
+        self,
+        numbers: std::ops::Range<u64>,
+        is_chunked: bool,
+    ) -> impl Iterator<Item = Value> {
+        numbers.flat_map(move |number| {
+            (0..self.pieces(is_chunked)).map(move |piece| self.large(number, piece, is_chunked))
+        })
+    }
+
     /// A hot value.
     pub fn small(&self, number: u64) -> Value {
         Value { is_small: true, number, bytes: self.small_bytes }
@@ -188,6 +208,8 @@ mod tests {
         assert!(missed.contains("refuses") && missed.contains("no such key"), "{missed}");
         let missed = said(App::Memcached, b"END\r\n");
         assert!(missed.contains("answers \"END\\r\\n\""), "{missed}");
+        let missed = said(App::Nginx, b"HTTP/1.1 404 Not Found\r\nServer: nginx\r\n\r\n");
+        assert!(missed.ends_with("s00000007: 404 Not Found"), "{missed}");
         let full = said(App::Memcached, b"SERVER_ERROR out of memory\r\n");
         assert!(full.ends_with("s00000007: SERVER_ERROR out of memory"), "{full}");
     }
