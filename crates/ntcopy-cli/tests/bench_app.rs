@@ -126,6 +126,37 @@ fn every_mode_answers(app: &str, version_begins: &str) {
 }
 
 #[test]
+fn a_search_tries_the_same_rates_in_every_mode_and_tells_what_it_found() {
+    if !is_installed() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(["bench", "app", "--quick", "--allow-not-a-timing", "--dataset", "4MiB"]);
+    command.args(["--connections", "3", "--large-rate", "20MB/s", "--modes", "second-instance"]);
+    // Whether any rate keeps to it is the machine's business.
+    command.args(["--capacity", "20ms", "--out"]).arg(&out).stdin(Stdio::null());
+    let output = command.output().expect("ntcopy starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert_eq!(record.cells[0].params["p99_limit_ns"], 20_000_000);
+    assert_eq!(record.samples.len(), 5 * 3);
+    let first = |sample: &Sample| sample.series["tried_per_1000_s"][0];
+    for sample in &record.samples {
+        let [rates, p99s] = ["tried_per_1000_s", "tried_p99_ns"].map(|name| &sample.series[name]);
+        assert_eq!((first(sample), rates.len()), (first(&record.samples[0]), p99s.len()));
+        let kept = rates.iter().zip(p99s).filter(|(_, p99_ns)| **p99_ns <= 20_000_000);
+        // Bisection goes on above what keeps to the limit, and never below.
+        let most = kept.map(|(rate, _)| *rate).max();
+        assert_eq!(sample.series.get("capacity_per_1000_s").map(|found| found[0]), most);
+    }
+    let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+    assert!(text.contains("the most multigets a second at p99 <= 20 ms"), "{text}");
+}
+
+#[test]
 fn a_wrong_byte_ends_with_4_and_the_mode_gives_no_number() {
     for [app, ..] in APPS.into_iter().filter(|[_, file, ..]| is_there(file)) {
         let place = tempfile::tempdir().unwrap();
@@ -170,6 +201,8 @@ fn what_cannot_be_asked_is_a_usage_error() {
         (&["--modes", "vmsplice"], "second-instance"),
         (&["--rate", "off"], "multigets"),
         (&["--large-rate", "fast"], "500MB/s"),
+        (&["--capacity", "fast"], "500us"),
+        (&["--capacity"], "--rate"),
     ] {
         let output = run(arguments, &place.path().join("record"));
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
-use super::files;
+use super::{capacity, files};
 use crate::experiment::{Rate, reads_defaults, words};
 use crate::experiments::http::run::{Program, find_program};
 use crate::plan::{Cpus, PlanError};
@@ -158,6 +158,24 @@ impl FromStr for LargeRate {
     }
 }
 
+/// The most that p99 may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit(pub Duration);
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Limit, String> {
+        let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
+        let found = units.into_iter().find_map(|(unit, us)| Some((text.strip_suffix(unit)?, us)));
+        let us = found.and_then(|(digits, us)| digits.parse::<u64>().ok()?.checked_mul(us));
+        match us {
+            Some(us @ 1..=60_000_000) => Ok(Limit(Duration::from_micros(us))),
+            _ => Err(format!("`{text}`: a time as 500us, 1ms or 2s, of one minute at most")),
+        }
+    }
+}
+
 /// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -229,6 +247,8 @@ pub struct Settings {
     pub large_rates: Vec<LargeRate>,
     /// What multigets are offered.
     pub small_rate: Option<Rate>,
+    /// The most multigets at which p99 is no more than this are searched for, at no other rate.
+    pub capacity: Option<Limit>,
     /// CPUs of server and client, or one for both. Empty: the first two.
     pub cpus: Vec<u32>,
     /// Interleaved groups.
@@ -290,6 +310,8 @@ pub struct Plan {
     pub small_connections: u32,
     /// What they are offered.
     pub small_rate: Rate,
+    /// What p99 may be, where the most multigets are searched for.
+    pub capacity: Option<Limit>,
     /// The combinations of parameters.
     pub cells: Vec<AppCell>,
     /// Interleaved groups.
@@ -307,6 +329,15 @@ impl Plan {
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
+    }
+
+    /// How long one of them takes, about.
+    #[must_use]
+    pub fn sample_time(&self) -> Duration {
+        match self.capacity {
+            Some(_) => capacity::longest(self),
+            None => self.sample + self.warm_up,
+        }
     }
 
     /// Bytes of memory that client and servers take.
@@ -369,7 +400,12 @@ pub fn plan(
         modes: modes(settings),
         data,
         small_connections: defaults.small_connections,
-        small_rate: settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
+        small_rate: match settings.capacity {
+            // Rates of a search are parts and multiples of all that the baseline does.
+            Some(_) => Rate::OfBaseline(10_000),
+            None => settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
+        },
+        capacity: settings.capacity,
         cells: rates.into_iter().flat_map(cell).collect(),
         pairs,
         sample: ms(settings.of(defaults.quick_sample_ms, defaults.sample_ms)),
@@ -484,6 +520,20 @@ mod tests {
             let said = planned(&settings, &[0, 1]).unwrap_err().to_string();
             assert!(said.contains(words), "{said}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_a_time_with_its_unit() {
+        let limit = |text: &str| text.parse::<Limit>().map(|limit| limit.0.as_micros());
+        assert_eq!((limit("1ms"), limit("500us"), limit("2s")), (Ok(1000), Ok(500), Ok(2_000_000)));
+        for text in ["", "1", "ms", "0ms", "-1ms", "0.5ms", "61s", "1 ms"] {
+            assert!(limit(text).is_err(), "{text}");
+        }
+        let capacity = Some(Limit(Duration::from_millis(1)));
+        let searched = planned(&Settings { capacity, ..Settings::default() }, &[0, 1]).unwrap();
+        assert_eq!(searched.small_rate, Rate::OfBaseline(10_000));
+        let plain = planned(&Settings::default(), &[0, 1]).unwrap();
+        assert!(searched.sample_time() > plain.sample_time());
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Measures a plan, and writes the record.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::ask::{AppCell, AppMode, LargeRate, Plan};
+use super::ask::{AppCell, AppMode, LargeRate, Limit, Plan};
+use super::capacity::{Found, Grid, highest};
 use super::client::Client;
 use super::command;
 use super::files;
@@ -28,6 +30,17 @@ struct Offered {
     small_per_1000_s: u64,
     /// Large values in 1000 s; none: each connection asks without a pause.
     large_per_1000_s: Option<u64>,
+}
+
+/// What is offered to a mode once.
+struct Step<'a> {
+    mode: AppMode,
+    /// The cell's number, and the pair's.
+    at: (u32, u32),
+    cell: &'a AppCell,
+    offered: Offered,
+    /// How long the clock runs.
+    sample: Duration,
 }
 
 /// The servers of a mode, started for a pair.
@@ -173,7 +186,7 @@ impl Bench<'_> {
         connections: u32,
         (small, large): (Pace<'_>, Pace<'_>),
     ) -> Result<Window, Halt> {
-        let ns = |time: std::time::Duration| time.as_nanos() as u64;
+        let ns = |time: Duration| time.as_nanos() as u64;
         let asked = Asked {
             small,
             large,
@@ -226,7 +239,7 @@ impl Bench<'_> {
             let lane = lanes.iter_mut().find(|lane| lane.mode == mode.server());
             let is_alive = self.alive.contains(&mode) && self.alive.contains(&mode.server());
             let Some(lane) = lane.filter(|_| is_alive) else { continue };
-            match self.sample(lane, mode, (number, pair), cell, offered) {
+            match self.sample(lane, mode, (number, pair), (cell, offered), recording) {
                 Ok(mut sample) => {
                     sample.position = position;
                     self.samples += 1;
@@ -253,19 +266,58 @@ impl Bench<'_> {
         Ok(recording.error(cell, mode, failure)?)
     }
 
+    /// One sample of a mode, whose values are compared then.
     fn sample(
         &mut self,
         lane: &Lane,
         mode: AppMode,
-        (number, pair): (u32, u32),
-        cell: &AppCell,
-        offered: Offered,
+        at: (u32, u32),
+        (cell, offered): (&AppCell, Offered),
+        recording: &mut Recording<'_>,
     ) -> Result<Sample, Failure> {
+        let sample = match self.plan.capacity {
+            Some(limit) => self.search(lane, mode, at, (cell, offered), limit, recording)?,
+            None => {
+                let step = Step { mode, at, cell, offered, sample: self.plan.sample };
+                self.step(lane, &step)?.1
+            }
+        };
+        self.check(lane)?;
+        Ok(sample)
+    }
+
+    /// Searches for the most multigets at which p99 keeps to the limit.
+    fn search(
+        &self,
+        lane: &Lane,
+        mode: AppMode,
+        at: (u32, u32),
+        (cell, offered): (&AppCell, Offered),
+        limit: Limit,
+        recording: &mut Recording<'_>,
+    ) -> Result<Sample, Failure> {
+        let grid = Grid { full_per_1000_s: offered.small_per_1000_s };
+        let limit_ns = limit.0.as_nanos() as u64;
+        let mut found = Found::default();
+        highest(|point| {
+            let small_per_1000_s = grid.rate(point);
+            let per_s = small_per_1000_s / 1000;
+            recording.at(&format!("{}: {mode} at {per_s}/s", what(cell)), self.samples);
+            let offered = Offered { small_per_1000_s, ..offered };
+            let sample = grid.step(point, self.plan.sample);
+            let (window, sample) = self.step(lane, &Step { mode, at, cell, offered, sample })?;
+            found.add(small_per_1000_s, limit_ns, (&window, sample))
+        })?;
+        found.sample().ok_or_else(|| Failure::Answer("a search took no step".to_owned()))
+    }
+
+    /// Offers so much for so long, and holds the kernel's counters against the mode.
+    fn step(&self, lane: &Lane, step: &Step<'_>) -> Result<(Window, Sample), Failure> {
         let plan = self.plan;
+        let Step { mode, at: (number, pair), cell, offered, sample } = *step;
         // Another one in each group, and the same in all of its modes.
         let seed = (u64::from(number) << 32) | u64::from(pair);
-        let schedule =
-            |seed, per_1000_s| Schedule::new(seed, per_1000_s, plan.warm_up, plan.sample);
+        let schedule = |seed, per_1000_s| Schedule::new(seed, per_1000_s, plan.warm_up, sample);
         let small = schedule(seed, offered.small_per_1000_s);
         let large = offered.large_per_1000_s.map(|rate| schedule(seed | LARGE_SEED, rate));
         let pace = match (&large, mode) {
@@ -279,12 +331,11 @@ impl Bench<'_> {
         // Bytes of an answer that was given up are not counted.
         let is_whole = window.answers.unanswered == 0;
         let counters = if is_whole { proof.check(window.all_bytes)? } else { BTreeMap::new() };
-        self.check(lane)?;
         let due = large.filter(|_| mode != AppMode::Idle).map(|schedule| {
             let counted = schedule.due_ns.iter().filter(|due| **due >= schedule.counted_from_ns);
             counted.count() as u64 * plan.data.large_bytes
         });
-        Ok(Sample {
+        let sample = Sample {
             cell: number,
             pair,
             position: 0,
@@ -294,7 +345,8 @@ impl Bench<'_> {
             phases_ns: phases(&window),
             counters,
             series: series(&window, due),
-        })
+        };
+        Ok((window, sample))
     }
 
     /// Compares all hot values and one large value, the next in turn.
@@ -342,10 +394,18 @@ fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> Para
         (param::SMALL_KEYS.to_owned(), data.small_keys.into()),
         (param::MULTIGET.to_owned(), data.multiget.into()),
         (param::SMALL_CONNECTIONS.to_owned(), plan.small_connections.into()),
-        (OFFERED_REQUESTS.to_owned(), offered.small_per_1000_s.into()),
         (param::SERVER_CPU.to_owned(), server_cpu.into()),
         (param::CLIENT_CPU.to_owned(), client_cpu.into()),
     ]);
+    let per_1000_s = offered.small_per_1000_s;
+    if let Some(limit) = plan.capacity {
+        let limit_ns = limit.0.as_nanos() as u64;
+        let lowest = Grid { full_per_1000_s: per_1000_s }.lowest();
+        params.insert(param::P99_LIMIT_NS.to_owned(), limit_ns.into());
+        params.insert(param::LOWEST_REQUESTS.to_owned(), lowest.into());
+    } else {
+        params.insert(OFFERED_REQUESTS.to_owned(), per_1000_s.into());
+    }
     if plan.modes.contains(&AppMode::Chunked) {
         params.insert(param::CHUNK_BYTES.to_owned(), data.chunk_bytes.into());
     }

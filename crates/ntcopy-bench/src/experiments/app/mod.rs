@@ -6,6 +6,7 @@
 //! small ones today.
 
 mod ask;
+mod capacity;
 mod client;
 mod command;
 mod connection;
@@ -17,7 +18,8 @@ mod traffic;
 mod wire;
 
 pub use self::ask::{
-    App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, LargeRate, Plan, Settings, defaults, plan,
+    App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, LargeRate, Limit, Plan, Settings,
+    defaults, plan,
 };
 
 /// The experiment's name.
@@ -54,6 +56,10 @@ mod param {
     pub const MULTIGET: &str = "multiget_keys";
     /// Connections that multigets go over.
     pub const SMALL_CONNECTIONS: &str = "small_connections";
+    /// What p99 may be at most, nanoseconds, where the most multigets are searched for.
+    pub const P99_LIMIT_NS: &str = "p99_limit_ns";
+    /// The multigets of such a search's lowest rate in 1000 s.
+    pub const LOWEST_REQUESTS: &str = "lowest_requests_per_1000_s";
     /// The server's CPU.
     pub const SERVER_CPU: &str = "server_cpu";
     /// The client's CPU.

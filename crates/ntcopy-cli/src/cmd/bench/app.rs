@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use ntcopy_bench::experiment::{Mode, Rate};
 use ntcopy_bench::experiments::app::{
-    self, App, AppMode, Hinting, LargeRate, NAME, Plan, Settings,
+    self, App, AppMode, Hinting, LargeRate, Limit, NAME, Plan, Settings,
 };
 use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
@@ -27,6 +27,7 @@ Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
   ntcopy bench app --kernel um --quick --modes adaptive
   ntcopy bench app --kernel um --app redis           Redis instead; or nginx, or storaged
+  ntcopy bench app --kernel um --capacity 2ms        how many multigets a second at p99 <= 2 ms
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
   ntcopy bench app --kernel um --against unpatched   by the program in a kernel without the patches
@@ -45,6 +46,11 @@ fetched in pieces of 64 KiB). Each mode has servers of its own, started anew for
 
 A booted kernel has one CPU here, for the program and its client. On this kernel the program is \
 kept on the first CPU and the client on the second, unless --cpus says otherwise.
+
+With --capacity each sample is a search: the highest rate of multigets at which 99 in 100 are \
+answered within the limit, beside the same large values. Rates are 2 % apart and the same in every \
+mode; a search goes up or down by factors of two, then takes 5 steps between. Where not even the \
+lowest rate keeps to the limit, what p99 is there is told instead.
 
 With --against unpatched the kernel with the patches and one without are booted in turns, one \
 sample of each boot, at least 5 boots of each; what is offered is found out in the first. idle is \
@@ -89,6 +95,16 @@ pub struct AppArgs {
     /// pause, or so many a second [default: 0.2]
     #[arg(long, value_name = "FRACTION|REQ/S", value_parser = rate)]
     rate: Option<Rate>,
+    /// Search for the most multigets a second at which p99 is no more than LIMIT, as 1ms or 500us
+    /// [default without LIMIT: 1ms]
+    #[arg(
+        long,
+        value_name = "LIMIT",
+        num_args = 0..=1,
+        default_missing_value = "1ms",
+        conflicts_with_all = ["rate", "against"]
+    )]
+    capacity: Option<Limit>,
     /// CPUs of program and client, or one for both [default: the first two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
@@ -167,6 +183,7 @@ impl AppArgs {
             connections: self.connections.clone(),
             large_rates: self.large_rate.clone(),
             small_rate: self.rate,
+            capacity: self.capacity,
             cpus: self.cpus.clone(),
             pairs: self.common.pairs,
             quick: self.common.quick,
