@@ -121,10 +121,10 @@ impl Found {
         };
         self.tried.push((rate, p99_ns));
         let holds = p99_ns <= limit_ns;
-        if holds && self.best.as_ref().is_none_or(|(best, _)| *best < rate) {
-            self.best = Some((rate, sample));
-        } else if self.worst.as_ref().is_none_or(|(worst, _)| *worst > rate) {
-            self.worst = Some((rate, sample));
+        let kept = if holds { &mut self.best } else { &mut self.worst };
+        if kept.as_ref().is_none_or(|(other, _)| if holds { *other < rate } else { *other > rate })
+        {
+            *kept = Some((rate, sample));
         }
         Ok(holds)
     }

@@ -13,14 +13,16 @@ mod connection;
 mod files;
 mod measure;
 mod proof;
+mod rates;
+mod rows;
 mod server;
 mod traffic;
 mod wire;
 
 pub use self::ask::{
-    App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, LargeRate, Limit, Plan, Settings,
-    defaults, plan,
+    App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, Plan, Settings, defaults, plan,
 };
+pub use self::rates::{LargeRate, Limit};
 
 /// The experiment's name.
 pub const NAME: &str = "app";
