@@ -9,8 +9,8 @@ use std::time::Duration;
 use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
+use super::capacity;
 use super::rates::{LargeRate, Limit};
-use super::{capacity, files};
 use crate::experiment::{Rate, reads_defaults, words};
 use crate::experiments::http::run::{Program, find_program};
 use crate::plan::{Cpus, PlanError};
@@ -43,6 +43,12 @@ pub enum App {
 words!(App, Memcached = "memcached", Redis = "redis", Storaged = "storaged", Nginx = "nginx");
 
 impl App {
+    /// Whether each value is a file.
+    #[must_use]
+    pub fn serves_files(self) -> bool {
+        matches!(self, App::Storaged | App::Nginx)
+    }
+
     /// Its file.
     ///
     /// # Errors
@@ -210,6 +216,14 @@ pub struct Data {
     pub multiget: u64,
 }
 
+impl Data {
+    /// In how many pieces a large value is stored.
+    #[must_use]
+    pub fn pieces(&self, is_chunked: bool) -> u64 {
+        if is_chunked { self.large_bytes.div_ceil(self.chunk_bytes) } else { 1 }
+    }
+}
+
 /// What a program has in its environment when it is hinted, or why the hint would reach no socket.
 pub type Hinting = Result<Vec<(OsString, OsString)>, String>;
 
@@ -260,11 +274,26 @@ impl Plan {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
+    /// Values that a server has at most.
+    #[must_use]
+    pub fn most_values(&self) -> u64 {
+        let is_chunked = self.modes.contains(&AppMode::Chunked);
+        self.data.small_keys + self.data.large_values * self.data.pieces(is_chunked)
+    }
+
+    /// Bytes of all values as files, which modes share: once whole, and once in pieces.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        let data = &self.data;
+        let copies = if self.modes.contains(&AppMode::Chunked) { 2 } else { 1 };
+        (data.small_keys * data.small_bytes + data.large_values * data.large_bytes) * copies
+    }
+
     /// How long one of them takes, about.
     #[must_use]
     pub fn sample_time(&self) -> Duration {
         match self.capacity {
-            Some(_) => capacity::longest(self),
+            Some(_) => capacity::longest(self.sample, self.warm_up),
             None => self.sample + self.warm_up,
         }
     }
@@ -275,9 +304,9 @@ impl Plan {
         let servers = self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64;
         let values = self.data.large_values * self.data.large_bytes;
         let programs = SERVER_BYTES * (servers + 1);
-        if files::serves(self.app) {
+        if self.app.serves_files() {
             // A file system in memory takes half of it at most.
-            return 2 * files::bytes(self) + programs;
+            return 2 * self.file_bytes() + programs;
         }
         values * SERVER_PERCENT / 100 * servers + programs
     }

@@ -9,8 +9,6 @@ use std::time::Duration;
 use ntcopy_record::Sample;
 use ntcopy_record::stats::retention::copies::quantile_ns;
 
-use super::ask::Plan;
-use super::traffic::Window;
 use crate::run::Failure;
 
 /// Rates of the grid from one to its double: 2 % apart, found in five steps.
@@ -29,8 +27,8 @@ const LEAST_MULTIGETS: u64 = 200;
 const LONGEST: Duration = Duration::from_secs(4);
 
 /// How long a search may take.
-pub fn longest(plan: &Plan) -> Duration {
-    (plan.sample.max(LONGEST) + plan.warm_up) * STEPS
+pub fn longest(sample: Duration, warm_up: Duration) -> Duration {
+    (sample.max(LONGEST) + warm_up) * STEPS
 }
 
 /// The rates, by their number.
@@ -108,14 +106,14 @@ pub struct Found {
 }
 
 impl Found {
-    /// Adds a step; whether it keeps to the limit.
+    /// Adds a step by how long its multigets took; whether it keeps to the limit.
     pub fn add(
         &mut self,
         rate: u64,
         limit_ns: u64,
-        (window, sample): (&Window, Sample),
+        (latencies, sample): (&[(u64, u64)], Sample),
     ) -> Result<bool, Failure> {
-        let p99_ns = quantile_ns(&window.answers.latencies, 0.99);
+        let p99_ns = quantile_ns(latencies, 0.99);
         let Some(p99_ns) = p99_ns.map(|ns| ns as u64) else {
             return Err(Failure::Answer("no multiget was due in a step of the search".to_owned()));
         };

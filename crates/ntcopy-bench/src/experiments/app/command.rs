@@ -3,12 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use super::ask::{App, AppMode, Plan};
-use super::files;
 use crate::experiments::http::run::nginx_settings;
-use crate::run::{Failure, Stop};
+use crate::run::Failure;
 
 /// What memcached may hold, by what is put into it: it must drop nothing.
 const ROOM_PERCENT: u64 = 150;
@@ -23,18 +21,19 @@ const SPARE_OPEN: u64 = 16;
 /// Connections that nginx takes, with room for its own descriptors.
 const MOST_CONNECTIONS: u64 = 8192;
 
-/// The command line of a server that listens there.
+/// The command line of a server that listens there, and serves a folder of files, if it does.
 pub fn words(
     plan: &Plan,
     mode: AppMode,
     at: &Path,
-    times: (Duration, &Stop),
+    served: Option<&Path>,
 ) -> Result<Vec<OsString>, Failure> {
+    let served = served.unwrap_or(at);
     Ok(match plan.app {
         App::Memcached => memcached(plan, at),
         App::Redis => redis(plan, at),
-        App::Storaged => storaged(plan, mode, at, &files::served(plan, mode, at, times)?),
-        App::Nginx => nginx(plan, at, &files::served(plan, mode, at, times)?)?,
+        App::Storaged => storaged(plan, mode, at, served),
+        App::Nginx => nginx(plan, at, served)?,
     })
 }
 
@@ -72,7 +71,7 @@ pub fn storaged(plan: &Plan, mode: AppMode, at: &Path, data: &Path) -> Vec<OsStr
     let mut words: Vec<OsString> = vec![plan.program.clone().into()];
     words.extend(split(&format!("--log-level warn --workers 1 --mode {sends}")));
     // Each value stays open, so that its bytes are verified once and its pages stay mapped.
-    let open = files::count(plan) + SPARE_OPEN;
+    let open = plan.most_values() + SPARE_OPEN;
     words.extend(split(&format!("--idle-timeout {IDLE_S} --open-objects {open}")));
     words.extend(["--listen".into(), format!("unix:{}", at.display()).into()]);
     words.extend(["--data".into(), data.into()]);
@@ -85,7 +84,7 @@ fn nginx(plan: &Plan, at: &Path, root: &Path) -> Result<Vec<OsString>, Failure> 
     let folder = at.with_extension("nginx");
     let failed = || Failure::io(format!("cannot write to {}", folder.display()));
     std::fs::create_dir_all(&folder).map_err(failed())?;
-    let open = files::count(plan) + SPARE_OPEN;
+    let open = plan.most_values() + SPARE_OPEN;
     let http = format!(
         "  sendfile off;\n  open_file_cache max={open} inactive={IDLE_S}s;\n  \
          open_file_cache_valid {IDLE_S}s;\n  server {{ listen unix:{}; root {}; }}\n",

@@ -18,24 +18,6 @@ const OTHER_FILES: u64 = 512;
 /// The mappings that a process has, about; storaged has one for each value.
 const MOST_MAPPED: u64 = 60_000;
 
-/// Whether a program serves files.
-pub fn serves(app: App) -> bool {
-    matches!(app, App::Storaged | App::Nginx)
-}
-
-/// Values that a server has at most, each a file.
-pub fn count(plan: &Plan) -> u64 {
-    let is_chunked = plan.modes.contains(&AppMode::Chunked);
-    plan.data.small_keys + plan.data.large_values * plan.data.pieces(is_chunked)
-}
-
-/// Bytes of all files.
-pub fn bytes(plan: &Plan) -> u64 {
-    let data = &plan.data;
-    let copies = if plan.modes.contains(&AppMode::Chunked) { 2 } else { 1 };
-    (data.small_keys * data.small_bytes + data.large_values * data.large_bytes) * copies
-}
-
 /// Lets a program have every value open: it inherits what this process may have.
 ///
 /// # Errors
@@ -43,7 +25,7 @@ pub fn bytes(plan: &Plan) -> u64 {
 /// [`Failure::Limit`]: there may not be so many.
 pub fn allow_open(plan: &Plan) -> Result<(), Failure> {
     let connections = plan.cells.iter().map(|cell| cell.connections).max().unwrap_or(0);
-    let files = count(plan);
+    let files = plan.most_values();
     if plan.app == App::Storaged && files > MOST_MAPPED {
         return Err(Failure::Limit(format!(
             "{files} values are more than a process can have mapped: a smaller --dataset, or a \

@@ -299,7 +299,7 @@ impl Bench<'_> {
             let offered = Offered { small_per_1000_s, ..offered };
             let sample = grid.step(point, self.plan.sample);
             let (window, sample) = self.step(lane, &Step { mode, at, cell, offered, sample })?;
-            found.add(small_per_1000_s, limit_ns, (&window, sample))
+            found.add(small_per_1000_s, limit_ns, (&window.answers.latencies, sample))
         })?;
         found.sample().ok_or_else(|| Failure::Answer("a search took no step".to_owned()))
     }
@@ -354,11 +354,11 @@ impl Bench<'_> {
 
 /// The folder of the measurement, with room for files if the program serves them.
 fn scratch(plan: &Plan) -> Result<Scratch, Failure> {
-    if !files::serves(plan.app) {
+    if !plan.app.serves_files() {
         return Scratch::new(0);
     }
     files::allow_open(plan)?;
-    Scratch::new(files::bytes(plan))
+    Scratch::new(plan.file_bytes())
 }
 
 /// The part, in 10,000, of what comes in a nanosecond, as a number in 1000 s.

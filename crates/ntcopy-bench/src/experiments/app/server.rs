@@ -69,7 +69,11 @@ impl Server {
             Some(Ok(environment)) => &environment[..],
             _ => &[],
         };
-        let words = command::words(plan, mode, at, (patience, stop))?;
+        let served = match plan.app.serves_files() {
+            true => Some(files::served(plan, mode, at, (patience, stop))?),
+            false => None,
+        };
+        let words = command::words(plan, mode, at, served.as_deref())?;
         // One that was there before has left its name.
         let _ = std::fs::remove_file(at);
         let [server_cpu, client_cpu] = plan.cpus;
@@ -101,7 +105,7 @@ impl Server {
     /// Stores every value, if they are not there as files.
     fn fill(&self, plan: &Plan, patience: Duration, stop: &Stop) -> Result<(), Failure> {
         let mut room = room();
-        if files::serves(self.app) {
+        if self.app.serves_files() {
             return Ok(());
         }
         let mut small = Connection::open(self.app, &self.small, patience)?;

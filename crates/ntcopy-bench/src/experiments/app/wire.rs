@@ -121,11 +121,6 @@ impl Data {
         Value { is_small: true, number, bytes: self.small_bytes }
     }
 
-    /// In how many pieces a large value is stored.
-    pub fn pieces(&self, is_chunked: bool) -> u64 {
-        if is_chunked { self.large_bytes.div_ceil(self.chunk_bytes) } else { 1 }
-    }
-
     /// A piece of a large value, as it is stored.
     pub fn large(&self, number: u64, piece: u64, is_chunked: bool) -> Value {
         let pieces = self.pieces(is_chunked);
