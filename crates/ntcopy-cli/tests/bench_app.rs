@@ -109,9 +109,12 @@ fn every_mode_answers(app: &str, version_begins: &str) {
             let same = of(&record, "copy").find(|s| (s.cell, s.pair) == (sample.cell, sample.pair));
             assert_eq!(sum(sample, "answers"), sum(same.unwrap(), "answers"), "{sample:?}");
             assert!(sum(sample, "answers") > 0, "{sample:?}");
-            assert_eq!(sample.bytes > 0, mode != "idle", "{sample:?}");
+            assert!(sample.bytes == 0 || mode != "idle", "{sample:?}");
             assert!(sample.counters.is_empty(), "nothing was hinted: {sample:?}");
         }
+        // On a busy machine a program may not get to any in the time of one sample.
+        let has_large = of(&record, mode).any(|sample| sample.bytes > 0);
+        assert_eq!(has_large, mode != "idle", "{app}: {mode}");
     }
     let mut offered = of(&record, "chunked").filter(|sample| sample.cell == 0);
     assert!(offered.all(|sample| sum(sample, "offered_bytes") > 0));
@@ -119,8 +122,11 @@ fn every_mode_answers(app: &str, version_begins: &str) {
     let told = object["app"][1]["modes"].as_array().unwrap();
     assert_eq!(told.len(), modes.len());
     let chunked = told.iter().find(|told| told["mode"] == "chunked").unwrap();
-    for name in ["p50", "p99", "throughput", "per_cpu"] {
+    for name in ["p50", "p99"] {
         assert!(chunked[name]["ci"][0].as_f64().is_some(), "{name}: {chunked}");
+    }
+    for name in ["throughput", "per_cpu"] {
+        assert!(chunked.get(name).is_some(), "{name}: {chunked}");
     }
     assert!(chunked["latency_ns"]["p50"].as_u64() > Some(0), "{chunked}");
 }
