@@ -96,8 +96,9 @@ need_test() {
 	need valgrind valgrind
 	# The example of io_uring. The one of Go is tried where there is a go.
 	need_header liburing.h liburing-dev
-	# The program of `ntcopy bench app`. Its package starts its service.
+	# The programs of `ntcopy bench app`. Their packages start their services.
 	need memcached memcached
+	need redis-server redis-server
 }
 
 need_lint() {

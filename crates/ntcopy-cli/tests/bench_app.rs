@@ -1,4 +1,4 @@
-//! `ntcopy bench app` end to end, with memcached as it comes, at sizes that take no time: on the
+//! `ntcopy bench app` end to end, with programs as they come, at sizes that take no time: on the
 //! kernel that runs the tests, and in a booted one that knows the flag. No test looks at a time.
 
 #[allow(dead_code, reason = "other tests of the library of `ntcopy run` use the rest")]
@@ -8,6 +8,7 @@ mod signal;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use ntcopy_record::{Record, Sample};
@@ -46,12 +47,31 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether memcached is there; scripts/setup.sh test installs it.
+/// Programs, each with its file, its package, and what it says of its version.
+const APPS: [[&str; 4]; 4] = [
+    ["memcached", "memcached", "memcached", "memcached "],
+    ["redis", "redis-server", "redis-server", "Redis server v="],
+    ["nginx", "nginx", "nginx-light", "nginx version: nginx/"],
+    ["storaged", "storaged", "", "storaged "],
+];
+
+/// Whether memcached is there.
 fn is_installed() -> bool {
+    is_there("memcached")
+}
+
+/// Whether a program is there; scripts/setup.sh test installs those of others.
+fn is_there(file: &str) -> bool {
+    if file == "storaged" {
+        static BUILT: OnceLock<&Path> = OnceLock::new();
+        BUILT.get_or_init(|| preload::built(&["-p", "storaged"]));
+        return true;
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).any(|folder| folder.join("memcached").exists());
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    let found = folders.map(|folder| folder.join(file)).any(|file| file.exists());
     if !found {
-        println!("not run: memcached is not installed");
+        println!("not run: {file} is not installed");
     }
     found
 }
@@ -66,27 +86,35 @@ fn sum(sample: &Sample, name: &str) -> u64 {
 
 #[test]
 fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
-    if !is_installed() {
-        return;
+    for [app, file, _, version] in APPS {
+        if is_there(file) {
+            every_mode_answers(app, version);
+        }
     }
+}
+
+fn every_mode_answers(app: &str, version_begins: &str) {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["--modes", "second-instance,chunked", "--json"], &out);
+    let output = run(&["--app", app, "--modes", "second-instance,chunked", "--json"], &out);
     assert!(output.status.success(), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     let modes = ["copy", "idle", "second-instance", "chunked"];
     assert_eq!((record.cells.len(), record.samples.len()), (2, 2 * 5 * modes.len()));
     let version = record.cells[0].params["app_version"].as_str().unwrap();
-    assert!(version.starts_with("memcached "), "{version}");
+    assert!(version.starts_with(version_begins), "{version}");
     for mode in modes {
         for sample in of(&record, mode) {
             let same = of(&record, "copy").find(|s| (s.cell, s.pair) == (sample.cell, sample.pair));
             assert_eq!(sum(sample, "answers"), sum(same.unwrap(), "answers"), "{sample:?}");
             assert!(sum(sample, "answers") > 0, "{sample:?}");
-            assert_eq!(sample.bytes > 0, mode != "idle", "{sample:?}");
+            assert!(sample.bytes == 0 || mode != "idle", "{sample:?}");
             assert!(sample.counters.is_empty(), "nothing was hinted: {sample:?}");
         }
+        // On a busy machine a program may not get to any in the time of one sample.
+        let has_large = of(&record, mode).any(|sample| sample.bytes > 0);
+        assert_eq!(has_large, mode != "idle", "{app}: {mode}");
     }
     let mut offered = of(&record, "chunked").filter(|sample| sample.cell == 0);
     assert!(offered.all(|sample| sum(sample, "offered_bytes") > 0));
@@ -94,35 +122,71 @@ fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
     let told = object["app"][1]["modes"].as_array().unwrap();
     assert_eq!(told.len(), modes.len());
     let chunked = told.iter().find(|told| told["mode"] == "chunked").unwrap();
-    for name in ["p50", "p99", "throughput", "per_cpu"] {
+    for name in ["p50", "p99"] {
         assert!(chunked[name]["ci"][0].as_f64().is_some(), "{name}: {chunked}");
+    }
+    for name in ["throughput", "per_cpu"] {
+        assert!(chunked.get(name).is_some(), "{name}: {chunked}");
     }
     assert!(chunked["latency_ns"]["p50"].as_u64() > Some(0), "{chunked}");
 }
 
 #[test]
-fn a_wrong_byte_ends_with_4_and_the_mode_gives_no_number() {
+fn a_search_tries_the_same_rates_in_every_mode_and_tells_what_it_found() {
     if !is_installed() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["--modes", "chunked", "--inject", "wrong-byte"], &out);
-    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(["bench", "app", "--quick", "--allow-not-a-timing", "--dataset", "4MiB"]);
+    command.args(["--connections", "3", "--large-rate", "20MB/s", "--modes", "second-instance"]);
+    // Whether any rate keeps to it is the machine's business.
+    command.args(["--capacity", "20ms", "--out"]).arg(&out).stdin(Stdio::null());
+    let output = command.output().expect("ntcopy starts");
+    assert!(output.status.success(), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
-    let [error] = &record.errors[..] else { panic!("one error: {:?}", record.errors) };
-    assert!(error.wrong_byte && error.what.contains("wrong byte"), "{error:?}");
-    assert_eq!(of(&record, &error.mode).count(), 0);
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert_eq!(record.cells[0].params["p99_limit_ns"], 20_000_000);
+    assert_eq!(record.samples.len(), 5 * 3);
+    let first = |sample: &Sample| sample.series["tried_per_1000_s"][0];
+    for sample in &record.samples {
+        let [rates, p99s] = ["tried_per_1000_s", "tried_p99_ns"].map(|name| &sample.series[name]);
+        assert_eq!((first(sample), rates.len()), (first(&record.samples[0]), p99s.len()));
+        let kept = rates.iter().zip(p99s).filter(|(_, p99_ns)| **p99_ns <= 20_000_000);
+        // Bisection goes on above what keeps to the limit, and never below.
+        let most = kept.map(|(rate, _)| *rate).max();
+        assert_eq!(sample.series.get("capacity_per_1000_s").map(|found| found[0]), most);
+    }
+    let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+    assert!(text.contains("the most multigets a second at p99 <= 20 ms"), "{text}");
+}
+
+#[test]
+fn a_wrong_byte_ends_with_4_and_the_mode_gives_no_number() {
+    for [app, ..] in APPS.into_iter().filter(|[_, file, ..]| is_there(file)) {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("record");
+        let output = run(&["--app", app, "--modes", "chunked", "--inject", "wrong-byte"], &out);
+        assert_eq!(output.status.code(), Some(4), "{app}: {}", stderr(&output));
+        let record = Record::read(&out).unwrap();
+        let [error] = &record.errors[..] else { panic!("one error: {:?}", record.errors) };
+        assert!(error.wrong_byte && error.what.contains("wrong byte"), "{error:?}");
+        assert_eq!(of(&record, &error.mode).count(), 0);
+    }
 }
 
 #[test]
 fn what_is_not_there_is_told_with_how_to_get_it() {
     let place = tempfile::tempdir().unwrap();
-    let mut missing = command(&[], &place.path().join("record"));
-    let missing = missing.env("PATH", place.path()).output().unwrap();
-    assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
-    let words = "apt-get install --no-install-recommends memcached";
-    assert!(stderr(&missing).contains(words), "{}", stderr(&missing));
+    // nginx is found where it belongs, whatever PATH says, and storaged beside the program.
+    for [app, _, package, _] in &APPS[..2] {
+        let mut missing = command(&["--app", app], &place.path().join("record"));
+        let missing = missing.env("PATH", place.path()).output().unwrap();
+        assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
+        let words = format!("apt-get install --no-install-recommends {package}");
+        assert!(stderr(&missing).contains(&words), "{}", stderr(&missing));
+    }
     if !is_installed() || ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
         return;
     }
@@ -139,10 +203,12 @@ fn what_is_not_there_is_told_with_how_to_get_it() {
 fn what_cannot_be_asked_is_a_usage_error() {
     let place = tempfile::tempdir().unwrap();
     for (arguments, words) in [
-        (&["--app", "nonesuch"][..], "one of memcached"),
+        (&["--app", "nonesuch"][..], "one of memcached, redis, storaged, nginx"),
         (&["--modes", "vmsplice"], "second-instance"),
         (&["--rate", "off"], "multigets"),
         (&["--large-rate", "fast"], "500MB/s"),
+        (&["--capacity", "fast"], "500us"),
+        (&["--capacity"], "--rate"),
     ] {
         let output = run(arguments, &place.path().join("record"));
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
@@ -191,16 +257,21 @@ fn ctrl_c_leaves_no_server_behind_and_a_record_that_was_cut_short() {
 
 #[test]
 fn in_the_kernel_with_the_flag_the_hinted_modes_alone_are_counted() {
-    if !is_installed() {
-        return;
-    }
     let program = env!("CARGO_BIN_EXE_ntcopy");
     let built = Command::new(program).args(["kernel", "build"]).output().unwrap();
     assert!(built.status.success(), "{}", stderr(&built));
+    for [app, ..] in APPS.into_iter().filter(|[_, file, ..]| is_there(file)) {
+        hinted_modes_alone_are_counted(app);
+    }
+}
+
+fn hinted_modes_alone_are_counted(app: &str) {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["--kernel", "um", "--modes", "adaptive,nt"], &out);
-    assert!(output.status.success(), "{}", stderr(&output));
+    // A system call is dear there, and a multiget over HTTP takes hundreds.
+    let arguments = ["--app", app, "--kernel", "um", "--modes", "adaptive,nt", "--rate", "30"];
+    let output = run(&arguments, &out);
+    assert!(output.status.success(), "{app}: {}", stderr(&output));
     let record = Record::read(&out).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     assert_eq!(record.machine.kernel_kind, "um");
@@ -208,10 +279,11 @@ fn in_the_kernel_with_the_flag_the_hinted_modes_alone_are_counted() {
         let is_hinted = ["adaptive", "nt"].contains(&sample.mode.as_str());
         // Where requests were given up, nothing is held against the counters.
         let is_counted = !sample.counters.is_empty();
-        assert!(!is_counted || is_hinted, "{sample:?}");
-        assert!(is_counted || !is_hinted || sum(sample, "unanswered") > 0, "{sample:?}");
+        assert!(!is_counted || is_hinted, "{app}: {sample:?}");
+        assert!(is_counted || !is_hinted || sum(sample, "unanswered") > 0, "{app}: {sample:?}");
     }
-    assert!(of(&record, "nt").any(|sample| sample.counters["nontemporal_bytes"] > 0));
+    let nontemporal = |sample: &Sample| sample.counters.get("nontemporal_bytes").copied();
+    assert!(of(&record, "nt").any(|sample| nontemporal(sample) > Some(0)), "{app}");
     let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
     assert!(text.contains("multigets of 100 values of 1 KiB"), "{text}");
 }

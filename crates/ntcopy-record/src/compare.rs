@@ -14,15 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Cell, Params, Record};
 use crate::stats::{
-    P99, PER_CPU, THROUGHPUT, Verdict, Versus, WALKS, footprint, interval_of_quotients, modes,
-    turns, versus,
+    CAPACITY, P99, PER_CPU, THROUGHPUT, Verdict, Versus, WALKS, footprint, interval_of_quotients,
+    modes, turns, versus,
 };
 
 pub use machines::{Difference, differences, is_same_machine};
 pub use sentences::sentences;
 
 /// What sides are compared by. How fast the sends alone are is no result of its own.
-const METRICS: [&str; 6] = [THROUGHPUT, WALKS, PER_CPU, P99, TURNS, DISPLACED];
+const METRICS: [&str; 7] = [THROUGHPUT, WALKS, PER_CPU, P99, CAPACITY, TURNS, DISPLACED];
 
 /// By what turns of a program are compared: its time, or the number that it printed.
 pub const TURNS: &str = "turns";
@@ -30,7 +30,7 @@ pub const TURNS: &str = "turns";
 pub const DISPLACED: &str = "displaced";
 
 /// Parameters that say where and by what a cell was measured, and not what was.
-const NOT_ASKED: [&str; 18] = [
+const NOT_ASKED: [&str; 19] = [
     "primed_lines",
     "threshold_cycles",
     "app_version",
@@ -48,6 +48,7 @@ const NOT_ASKED: [&str; 18] = [
     "pass_bytes",
     "starts",
     "offered_requests_per_1000_s",
+    "lowest_requests_per_1000_s",
     "asked_rate_bytes_per_s",
 ];
 

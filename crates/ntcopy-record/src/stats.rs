@@ -50,8 +50,11 @@ pub const P50: &str = "p50_rate";
 /// The same of 99 in 100 answers.
 pub const P99: &str = "p99_rate";
 
+/// Multigets a second of a program at which 99 in 100 took no longer than the cell's limit.
+pub const CAPACITY: &str = "multigets_per_s_within_p99";
+
 /// Every metric.
-const METRICS: [&str; 6] = [THROUGHPUT, SEND_THROUGHPUT, WALKS, PER_CPU, P50, P99];
+const METRICS: [&str; 7] = [THROUGHPUT, SEND_THROUGHPUT, WALKS, PER_CPU, P50, P99, CAPACITY];
 
 /// Which side won.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +103,8 @@ pub struct CellResult {
     pub mode: String,
     /// The mode that it is compared with.
     pub baseline: String,
-    /// [`THROUGHPUT`], [`SEND_THROUGHPUT`], [`WALKS`], [`PER_CPU`], [`P50`] or [`P99`].
+    /// [`THROUGHPUT`], [`SEND_THROUGHPUT`], [`WALKS`], [`PER_CPU`], [`P50`], [`P99`] or
+    /// [`CAPACITY`].
     pub metric: &'static str,
     /// Median of the mode's samples: bytes, walks or, by a latency, answers per second.
     pub median: f64,
@@ -162,6 +166,9 @@ pub fn mode_median(record: &Record, cell: u32, mode: &str, metric: &str) -> Opti
 #[must_use]
 pub fn rate(sample: &Sample, metric: &str) -> Option<f64> {
     let nanos = match metric {
+        CAPACITY => return app::capacity_per_s(sample),
+        // Each mode of a search was asked at another rate.
+        _ if app::is_search(sample) => return None,
         WALKS => return Some(1e9 / retention::median_ns(sample)?),
         P50 => return Some(1e9 / http::quantile_ns(sample, 0.5)?),
         P99 => return Some(1e9 / http::quantile_ns(sample, 0.99)?),

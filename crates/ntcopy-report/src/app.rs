@@ -1,7 +1,7 @@
 //! A program with small requests beside large ones: how long the small ones took, what came of the
 //! large ones, and what that cost.
 
-use ntcopy_record::stats::app::{Served, served};
+use ntcopy_record::stats::app::{Capacity, Served, capacities, limit_ns, limit_words, served};
 use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
@@ -29,22 +29,41 @@ const SMALL: [&str; 9] = [
 const LARGE: [&str; 8] =
     ["connections", "mode", "GB/s", "ratio", "verdict", "NT", "CPU s/GB", "less CPU"];
 
+/// Of cells in which the most multigets within a limit were searched for.
+const WITHIN: [&str; 7] =
+    ["connections", "mode", "multigets/s", "ratio", "verdict", "found in", "large GB/s"];
+
 /// What a table tells of its cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     Small,
     Large,
+    Within,
+}
+
+impl Told {
+    fn header(self) -> &'static [&'static str] {
+        match self {
+            Told::Small => &SMALL,
+            Told::Large => &LARGE,
+            Told::Within => &WITHIN,
+        }
+    }
+
+    /// Whether there is something to tell of a cell.
+    fn is_of(self, cell: &Cell) -> bool {
+        limit_ns(&cell.params).is_some() == (self == Told::Within)
+    }
 }
 
 /// The tables of a record: cells that differ only in their connections in one.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     let mut grids: Vec<Grid> = Vec::new();
-    for told in [Told::Small, Told::Large] {
-        for cell in &record.cells {
+    for told in [Told::Small, Told::Large, Told::Within] {
+        for cell in record.cells.iter().filter(|cell| told.is_of(cell)) {
             let heading = heading(&cell.params, told);
             if !grids.iter().any(|grid| grid.heading == heading) {
-                let header: &[&str] = if told == Told::Small { &SMALL } else { &LARGE };
-                let header = header.iter().map(|name| (*name).to_owned()).collect();
+                let header = told.header().iter().map(|name| (*name).to_owned()).collect();
                 grids.push(Grid { heading: heading.clone(), header, rows: Vec::new() });
             }
             let grid = grids.iter_mut().find(|grid| grid.heading == heading);
@@ -60,14 +79,18 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
 fn rows(record: &Record, cell: &Cell, told: Told) -> Vec<Vec<String>> {
     let baseline = record.header.baseline.as_str();
     let modes = served(record, cell);
-    let mut rows: Vec<Vec<String>> = modes
-        .iter()
-        .filter(|mode| told == Told::Small || mode.bytes_per_s.is_some())
-        .map(|mode| match told {
-            Told::Small => small_row(mode, baseline),
-            Told::Large => large_row(mode, baseline),
-        })
-        .collect();
+    let mut rows: Vec<Vec<String>> = match told {
+        Told::Small => modes.iter().map(|mode| small_row(mode, baseline)).collect(),
+        Told::Large => {
+            let large = modes.iter().filter(|mode| mode.bytes_per_s.is_some());
+            large.map(|mode| large_row(mode, baseline)).collect()
+        }
+        Told::Within => {
+            let found = capacities(record, cell);
+            let has_none = found.iter().any(|mode| mode.mode == baseline && mode.held == 0);
+            found.iter().map(|mode| within_row(mode, (baseline, has_none))).collect()
+        }
+    };
     if let Some(first) = rows.first_mut() {
         first[0] = label(&cell.params);
     }
@@ -107,6 +130,22 @@ fn large_row(mode: &Served, baseline: &str) -> Vec<String> {
     ]
 }
 
+fn within_row(mode: &Capacity, (baseline, has_none): (&str, bool)) -> Vec<String> {
+    let is_baseline = mode.mode == baseline;
+    vec![
+        String::new(),
+        mode.mode.clone(),
+        mode.per_s.map_or_else(|| "none".to_owned(), text::thousands),
+        ratio(mode.versus.as_ref()),
+        match has_none && !is_baseline {
+            true => format!("{baseline} has none"),
+            false => verdict(mode.versus.as_ref(), is_baseline),
+        },
+        format!("{} of {}", mode.held, mode.searches),
+        mode.bytes_per_s.map_or_else(String::new, text::gigabytes_fine),
+    ]
+}
+
 /// What a chart of one cell is of.
 pub(crate) fn place(params: &Params) -> String {
     format!("{}, connections {}", heading(params, Told::Small), label(params))
@@ -128,7 +167,7 @@ fn heading(params: &Params, told: Told) -> String {
         },
     };
     match told {
-        Told::Small => {
+        Told::Small | Told::Within => {
             let keys = number(params, "multiget_keys").unwrap_or(0);
             let of = size("small_bytes").unwrap_or_default();
             words.push(format!("{app}, multigets of {keys} values of {of} beside {large}, {rate}"));
@@ -148,6 +187,10 @@ fn heading(params: &Params, told: Told) -> String {
     words.push(match told {
         Told::Small => "a ratio above 1 is shorter".to_owned(),
         Told::Large => "CPU s/GB of the program".to_owned(),
+        Told::Within => {
+            let limit = limit_words(limit_ns(params).unwrap_or_default());
+            format!("the most multigets a second at p99 <= {limit}")
+        }
     });
     words.join(", ")
 }
@@ -164,11 +207,31 @@ fn label(params: &Params) -> String {
 /// What `--json` adds: everything that the tables have, as numbers.
 pub(crate) fn json(record: &Record) -> Value {
     let cells = record.cells.iter().map(|cell| {
+        if let Some(limit_ns) = limit_ns(&cell.params) {
+            let modes = capacities(record, cell);
+            let modes: Vec<Value> = modes.iter().map(capacity_json).collect();
+            return json!({"params": cell.params, "p99_limit_ns": limit_ns, "modes": modes});
+        }
         let modes = served(record, cell);
         let modes: Vec<Value> = modes.iter().map(mode_json).collect();
         json!({"params": cell.params, "modes": modes})
     });
     cells.collect::<Vec<Value>>().into()
+}
+
+fn capacity_json(mode: &Capacity) -> Value {
+    let lowest = mode.lowest.map(
+        |lowest| json!({"multigets_per_s": lowest.per_s, "p99_ns": lowest.p99_ns.round() as u64}),
+    );
+    json!({
+        "mode": mode.mode,
+        "multigets_per_s": mode.per_s,
+        "multigets_per_s_within_p99": compared(&mode.versus),
+        "searches": mode.searches,
+        "found": mode.held,
+        "lowest": lowest,
+        "large_bytes_per_s": mode.bytes_per_s.map(|rate| rate.round() as u64),
+    })
 }
 
 fn mode_json(mode: &Served) -> Value {

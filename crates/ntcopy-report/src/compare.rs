@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use ntcopy_record::compare::{
     Compared, Comparison, DISPLACED, Difference, TURNS, differences, groups, sentences,
 };
-use ntcopy_record::stats::{P99, PER_CPU, THROUGHPUT, WALKS};
+use ntcopy_record::stats::{CAPACITY, P99, PER_CPU, THROUGHPUT, WALKS};
 use ntcopy_record::{Params, Record};
 use serde_json::{Value, json};
 
@@ -152,6 +152,7 @@ fn name(metric: &str) -> &str {
         WALKS => "the victim's speed",
         PER_CPU => "bytes for a CPU second",
         P99 => "the 99th percentile of latency",
+        CAPACITY => "multigets a second at p99 within the limit",
         TURNS => "the program's own figure",
         DISPLACED => "bytes moved for a byte of the cache displaced",
         other => other,

@@ -17,7 +17,7 @@ use crate::{app, bulk, footprint, http, model, net, retention, sweep, turns};
 /// `median` is bytes per second; of metric `walks` it is a victim's walks per second, of
 /// `bytes_per_cpu_s` bytes for a CPU second of proxy and backend, of client and server, or of a
 /// program that was measured as it is, and of
-/// `p50_rate` and `p99_rate` one by that latency in seconds.
+/// `p50_rate` and `p99_rate` one by that latency in seconds, `multigets_per_s_within_p99` that.
 ///
 /// Only where there is something to say: `sweep`, the adaptive mode against the better of the other
 /// two; `peers`, our own way against the best peer of each cell; `retention`, what the victim felt

@@ -136,3 +136,57 @@ fn records_are_compared_by_what_was_asked_and_not_by_what_that_came_to() {
     b.cells[0].params.insert("large_bytes".into(), 4096.into());
     assert_eq!(compare::compare(&[a], &[b]).only_a, 4);
 }
+
+/// The same cells, in which the most multigets at p99 <= 1 ms were searched for; copy found none in
+/// the second.
+fn searched() -> Record {
+    let mut record = synthetic();
+    for cell in &mut record.cells {
+        cell.params.insert("p99_limit_ns".into(), 1_000_000.into());
+        cell.params.remove("offered_requests_per_1000_s");
+    }
+    for sample in &mut record.samples {
+        let per_s = match sample.mode.as_str() {
+            "copy" => 1_000,
+            "idle" => 4_000,
+            _ => 1_500,
+        };
+        let found = (sample.mode != "copy" || sample.cell == 0).then_some(per_s * 1000);
+        let p99_ns = if found.is_some() { 900_000 } else { 7_000_000 };
+        sample.series = [
+            ("tried_per_1000_s".to_owned(), vec![per_s * 2000, per_s * 1000]),
+            ("tried_p99_ns".to_owned(), vec![9_000_000, p99_ns]),
+        ]
+        .into();
+        sample.series.extend(found.map(|rate| ("capacity_per_1000_s".to_owned(), vec![rate])));
+    }
+    record
+}
+
+#[test]
+fn what_was_found_within_a_limit_has_a_table_json_and_a_page() {
+    let record = searched();
+    let text = table::terminal(&record);
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    let words = text.replace('\n', " ");
+    assert_eq!(words.matches("the most multigets a second at p99 <= 1 ms").count(), 2, "{text}");
+    assert!(!words.contains("p50 us") && !words.contains("CPU s/GB"), "{text}");
+    let adaptive = text.lines().find(|line| line.contains("adaptive")).expect("a row");
+    for words in ["1,500", "1.50x (1.50-1.50)", "win", "5 of 5", "1.2"] {
+        assert!(adaptive.contains(words), "{words}: {text}");
+    }
+    let none = text.lines().find(|line| line.contains("0 of 5")).expect("a row");
+    assert!(none.contains("copy") && none.contains("none"), "{text}");
+    assert_eq!(words.matches("copy has none").count(), 2, "{text}");
+    let object = json::object(&record);
+    let copy = &object["app"][1]["modes"][0];
+    assert_eq!((&copy["multigets_per_s"], &copy["found"]), (&json!(null), &json!(0)));
+    assert_eq!(copy["lowest"], json!({"multigets_per_s": 1000.0, "p99_ns": 7_000_000}));
+    let results = object["results"].as_array().expect("results");
+    let is_of = |metric: &str| results.iter().filter(|r| r["metric"] == metric).count();
+    assert_eq!((results.len(), is_of("multigets_per_s_within_p99")), (2, 2));
+    let adaptive = results.iter().find(|result| result["mode"] == "adaptive").expect("a result");
+    assert_eq!((&adaptive["median"], &adaptive["ratio"]), (&json!(1500), &json!(1.5)));
+    let html = page::html(&[record], &["ntcopy".to_owned()]).expect("a page");
+    assert!(html.contains("at p99 &lt;= 1 ms") && !html.contains("Latency by percentile"));
+}

@@ -100,7 +100,7 @@ impl Bootable for app::Plan {
             samples: self.samples(),
             memory_bytes: self.memory_bytes(),
             sysctls: Vec::new(),
-            longest: Some(of_samples(self.samples(), self.sample + self.warm_up)),
+            longest: Some(of_samples(self.samples(), self.sample_time())),
         }
     }
 }

@@ -50,7 +50,7 @@ pub enum Args {
     Net(Box<net::NetArgs>),
     /// One message there and back at a time: latency as sockperf tells it
     Pingpong(Box<pingpong::PingPongArgs>),
-    /// Small requests beside large ones, in an unmodified program: memcached
+    /// Small requests beside large ones, in an unmodified program: memcached, Redis, nginx
     App(Box<app::AppArgs>),
     /// Print every experiment with its defaults
     List,

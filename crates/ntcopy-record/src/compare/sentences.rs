@@ -1,7 +1,7 @@
 //! What a comparison comes to, in words.
 
 use super::{Compared, Comparison, DISPLACED, TURNS, groups, overall};
-use crate::stats::{P99, PER_CPU, THROUGHPUT, Verdict, WALKS};
+use crate::stats::{CAPACITY, P99, PER_CPU, THROUGHPUT, Verdict, WALKS};
 
 /// A sentence a mode and metric of each experiment; one for what could not be compared.
 #[must_use]
@@ -57,6 +57,7 @@ fn name(metric: &str) -> &str {
         WALKS => "the victim's speed",
         PER_CPU => "bytes for a CPU second",
         P99 => "the 99th percentile of latency",
+        CAPACITY => "multigets a second at p99 within the limit",
         TURNS => "the program's own figure",
         DISPLACED => "bytes moved for a byte of the cache displaced",
         other => other,

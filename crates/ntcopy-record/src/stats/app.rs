@@ -1,8 +1,8 @@
 //! What small requests to a program felt of large ones, and what became of the large ones.
 
 use super::http::{QUANTILES, against, names, nontemporal_part, pooled, samples, told};
-use super::{P50, P99, PER_CPU, THROUGHPUT, Versus, median, mode_median};
-use crate::record::{Cell, Record, Sample};
+use super::{CAPACITY, P50, P99, PER_CPU, THROUGHPUT, Versus, median, mode_median};
+use crate::record::{Cell, Params, Record, Sample};
 
 /// Whether it is a sample of a program with small requests and large ones.
 #[must_use]
@@ -69,6 +69,104 @@ pub fn served(record: &Record, cell: &Cell) -> Vec<Served> {
     names(record).into_iter().filter_map(one).collect()
 }
 
+/// Whether a sample is a search for the most multigets.
+#[must_use]
+pub fn is_search(sample: &Sample) -> bool {
+    sample.series.contains_key("tried_p99_ns")
+}
+
+/// What a search found: multigets a second; none where no rate kept to the limit.
+#[must_use]
+pub fn capacity_per_s(sample: &Sample) -> Option<f64> {
+    let per_1000_s = *sample.series.get("capacity_per_1000_s")?.first()?;
+    Some(per_1000_s as f64 / 1000.0)
+}
+
+/// What p99 may be at most in a cell of searches, nanoseconds.
+#[must_use]
+pub fn limit_ns(params: &Params) -> Option<u64> {
+    params.get("p99_limit_ns")?.as_u64()
+}
+
+/// A limit in words: `1 ms`, `500 us`.
+#[must_use]
+pub fn limit_words(limit_ns: u64) -> String {
+    match limit_ns % 1_000_000 {
+        0 => format!("{} ms", limit_ns / 1_000_000),
+        _ => format!("{} us", limit_ns / 1000),
+    }
+}
+
+/// What the searches of one mode found in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Capacity {
+    /// The mode.
+    pub mode: String,
+    /// Searches.
+    pub searches: usize,
+    /// Those that found a rate at which p99 keeps to the limit.
+    pub held: usize,
+    /// Multigets a second: the median of all searches, in which one that found nothing counts as 0;
+    /// none where that comes to nothing.
+    pub per_s: Option<f64>,
+    /// Against the baseline's, in the pairs in which both were found.
+    pub versus: Option<Versus>,
+    /// The lowest rate, and what p99 was there: the median of the searches that found nothing.
+    pub lowest: Option<Lowest>,
+    /// Bytes of large values a second beside what was found: the median; none where there were none.
+    pub bytes_per_s: Option<f64>,
+}
+
+/// The lowest rate of a search, which does not keep to the limit either.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lowest {
+    /// Multigets a second.
+    pub per_s: f64,
+    /// What p99 was, nanoseconds.
+    pub p99_ns: f64,
+}
+
+/// What the searches of each mode found in a cell, the baseline first.
+#[must_use]
+pub fn capacities(record: &Record, cell: &Cell) -> Vec<Capacity> {
+    let one = |mode: &str| {
+        let all: Vec<&Sample> =
+            samples(record, cell, mode).filter(|sample| is_search(sample)).collect();
+        let found: Vec<&&Sample> =
+            all.iter().filter(|sample| capacity_per_s(sample).is_some()).collect();
+        let figures: Vec<f64> =
+            all.iter().map(|sample| capacity_per_s(sample).unwrap_or(0.0)).collect();
+        let large: Vec<f64> = found
+            .iter()
+            .filter(|sample| sample.bytes > 0)
+            .map(|sample| sample.bytes as f64 * 1e9 / sample.elapsed_ns as f64)
+            .collect();
+        (!all.is_empty()).then(|| Capacity {
+            mode: mode.to_owned(),
+            searches: all.len(),
+            held: found.len(),
+            per_s: Some(median(&figures)).filter(|per_s| *per_s > 0.0),
+            versus: against(record, cell, mode, CAPACITY),
+            lowest: lowest(&all),
+            bytes_per_s: (!large.is_empty()).then(|| median(&large)),
+        })
+    };
+    names(record).into_iter().filter_map(one).collect()
+}
+
+/// The last steps of searches that found nothing.
+fn lowest(all: &[&Sample]) -> Option<Lowest> {
+    let last = |sample: &Sample, name: &str| Some(*sample.series.get(name)?.last()? as f64);
+    let none = all.iter().filter(|sample| capacity_per_s(sample).is_none());
+    let (rates, p99s): (Vec<f64>, Vec<f64>) = none
+        .filter_map(|sample| {
+            Some((last(sample, "tried_per_1000_s")? / 1000.0, last(sample, "tried_p99_ns")?))
+        })
+        .unzip();
+    let is_some = !rates.is_empty();
+    is_some.then(|| Lowest { per_s: median(&rates), p99_ns: median(&p99s) })
+}
+
 /// Nanoseconds a byte are seconds for 10^9 of them.
 fn cpu_s_per_gb(sample: &Sample) -> Option<f64> {
     let ns = server_cpu_ns(sample)?;
@@ -114,6 +212,54 @@ pub(crate) mod tests {
             }
         }
         record
+    }
+
+    /// One cell of searches by `copy`, `idle` and `adaptive`: what each found, multigets a second in
+    /// each pair; 0: not even 100 a second kept to 1 ms, and p99 was 5 ms.
+    pub(crate) fn searches(found: [[u64; 5]; 3]) -> Record {
+        let mut record = sketch([(1_000_000, 2, 100), (0, 0, 25), (1_250_000, 1, 50)]);
+        record.cells[0].params.insert("p99_limit_ns".into(), 1_000_000.into());
+        for sample in &mut record.samples {
+            let mode = ["copy", "idle", "adaptive"].iter().position(|name| *name == sample.mode);
+            let per_s = found[mode.unwrap()][sample.pair as usize];
+            let (tried, p99_ns) = if per_s == 0 { (100, 5_000_000) } else { (per_s, 900_000) };
+            sample.series = [
+                ("tried_per_1000_s".to_owned(), vec![tried * 2000, tried * 1000]),
+                ("tried_p99_ns".to_owned(), vec![9_000_000, p99_ns]),
+            ]
+            .into();
+            if per_s > 0 {
+                sample.series.insert("capacity_per_1000_s".into(), vec![per_s * 1000]);
+            }
+        }
+        record
+    }
+
+    #[test]
+    fn a_search_is_told_by_what_it_found_and_by_nothing_else() {
+        let record = searches([[1000; 5], [4000; 5], [1500, 1500, 1400, 1600, 1500]]);
+        let told = capacities(&record, &record.cells[0]);
+        let [copy, idle, adaptive] = &told[..] else { panic!("three modes: {told:?}") };
+        assert_eq!((copy.per_s, copy.versus.as_ref(), copy.held), (Some(1000.0), None, 5));
+        let versus = adaptive.versus.as_ref().unwrap();
+        assert_eq!((versus.ratio, versus.ci), (1.5, (1.4, 1.6)));
+        assert_eq!((adaptive.per_s, adaptive.lowest), (Some(1500.0), None));
+        assert!(adaptive.bytes_per_s.is_some() && idle.bytes_per_s.is_none());
+        let results = crate::stats::results(&record);
+        assert!(results.iter().all(|result| result.metric == CAPACITY), "{results:?}");
+        assert_eq!(results.len(), 2);
+        assert!(served(&record, &record.cells[0]).is_empty());
+    }
+
+    #[test]
+    fn a_search_that_finds_nothing_counts_as_none_and_tells_its_lowest_rate() {
+        let record = searches([[0, 0, 0, 200, 0], [4000; 5], [300, 300, 0, 300, 300]]);
+        let told = capacities(&record, &record.cells[0]);
+        let [copy, _, adaptive] = &told[..] else { panic!("three modes: {told:?}") };
+        assert_eq!((copy.per_s, copy.held, copy.searches), (None, 1, 5));
+        assert_eq!(copy.lowest, Some(Lowest { per_s: 100.0, p99_ns: 5e6 }));
+        assert_eq!((adaptive.per_s, adaptive.held), (Some(300.0), 4));
+        assert!(adaptive.versus.is_none(), "one pair has both");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::bulk::{not_measured, number, word};
 use super::http::behind;
 use super::wins;
 use crate::record::{Cell, Params, Record};
-use crate::stats::app::{Served, served};
-use crate::stats::{self, P50, P99, PER_CPU, THROUGHPUT, Versus, versus};
+use crate::stats::app::{Capacity, Served, capacities, limit_ns, limit_words, served};
+use crate::stats::{self, CAPACITY, P50, P99, PER_CPU, THROUGHPUT, Versus, versus};
 
 const SOONER: &str = "answers small requests sooner, at the median,";
 const SOONER_TAIL: &str = "answers them sooner, at p99,";
@@ -19,10 +19,17 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
     let baseline = record.header.baseline.as_str();
     let mut said: Vec<String> =
         record.cells.iter().filter_map(|cell| beside(record, cell, baseline)).collect();
+    said.extend(record.cells.iter().flat_map(|cell| within(record, cell)));
+    let limit = record.cells.iter().find_map(|cell| limit_ns(&cell.params)).unwrap_or_default();
+    let more_within = format!("answers more multigets a second at p99 <= {}", limit_words(limit));
     for mode in stats::modes(record).into_iter().filter(|mode| ![baseline, IDLE].contains(mode)) {
-        for (metric, is_better) in
-            [(P50, SOONER), (P99, SOONER_TAIL), (THROUGHPUT, MORE), (PER_CPU, CHEAPER)]
-        {
+        for (metric, is_better) in [
+            (P50, SOONER),
+            (P99, SOONER_TAIL),
+            (THROUGHPUT, MORE),
+            (PER_CPU, CHEAPER),
+            (CAPACITY, more_within.as_str()),
+        ] {
             let one = |cell: &Cell| versus(record, cell.cell, mode, baseline, metric);
             let cells: Vec<(&Cell, Versus)> =
                 record.cells.iter().filter_map(|cell| Some((cell, one(cell)?))).collect();
@@ -55,6 +62,36 @@ fn beside(record: &Record, cell: &Cell, baseline: &str) -> Option<String> {
     ))
 }
 
+/// The most multigets of each mode within the limit, and where there is no such rate.
+fn within(record: &Record, cell: &Cell) -> Vec<String> {
+    let Some(limit) = limit_ns(&cell.params).map(limit_words) else { return Vec::new() };
+    let all = capacities(record, cell);
+    let place = place(&cell.params);
+    let figure = |mode: &Capacity| Some(format!("{} {:.0}", mode.mode, mode.per_s?));
+    let figures: Vec<String> = all.iter().filter_map(figure).collect();
+    let mut said = Vec::new();
+    if !figures.is_empty() {
+        let figures = figures.join(", ");
+        said.push(format!("{place}: the most multigets a second at p99 <= {limit}: {figures}."));
+    }
+    let missed = |mode: &Capacity| {
+        let lowest = mode.lowest?;
+        let (name, held, searches) = (&mode.mode, mode.held, mode.searches);
+        let how_often = if held == 0 {
+            format!("{name} keeps p99 <= {limit} at no rate")
+        } else {
+            format!("{name} keeps p99 <= {limit} at some rate in {held} of {searches} searches")
+        };
+        let (per_s, us) = (lowest.per_s, lowest.p99_ns / 1000.0);
+        Some(format!(
+            "{place}: {how_often}; p99 was {us:.0} us at {per_s:.0} multigets a second, the lowest \
+             rate that was tried."
+        ))
+    };
+    said.extend(all.iter().filter_map(missed));
+    said
+}
+
 /// Where a result was found, in a few words.
 fn place(params: &Params) -> String {
     let mut words = Vec::new();
@@ -72,7 +109,29 @@ fn place(params: &Params) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::app::tests::sketch;
+    use crate::stats::app::tests::{searches, sketch};
+
+    #[test]
+    fn what_was_found_within_a_limit_is_told_and_what_kept_to_it_at_no_rate_too() {
+        let said = sentences(&searches([[1000; 5], [4000; 5], [1500; 5]])).join("\n");
+        for words in [
+            "the most multigets a second at p99 <= 1 ms: copy 1000, idle 4000, adaptive 1500.",
+            "adaptive answers more multigets a second at p99 <= 1 ms than copy in 1, the other way",
+            "1.50x, interval 1.50-1.50 (16 connections, without a pause)",
+        ] {
+            assert!(said.contains(words), "{words} is missing:\n{said}");
+        }
+        assert!(!said.contains("at no rate") && !said.contains("sooner"), "{said}");
+        let said = sentences(&searches([[0; 5], [4000; 5], [0, 0, 300, 300, 300]])).join("\n");
+        for words in [
+            "1 ms: idle 4000, adaptive 300.",
+            "copy keeps p99 <= 1 ms at no rate; p99 was 5000 us at 100 multigets a second, the \
+             lowest rate",
+            "adaptive keeps p99 <= 1 ms at some rate in 3 of 5 searches; p99 was 5000 us",
+        ] {
+            assert!(said.contains(words), "{words} is missing:\n{said}");
+        }
+    }
 
     #[test]
     fn small_requests_and_large_ones_are_told_apart() {

@@ -9,8 +9,10 @@ use std::time::Duration;
 use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
+use super::capacity;
+use super::rates::{LargeRate, Limit};
 use crate::experiment::{Rate, reads_defaults, words};
-use crate::experiments::http::run::find_program;
+use crate::experiments::http::run::{Program, find_program};
 use crate::plan::{Cpus, PlanError};
 
 /// The defaults as they ship, with their comments.
@@ -30,21 +32,36 @@ const SERVER_BYTES: u64 = 24 << 20;
 pub enum App {
     /// memcached, as the distribution has it.
     Memcached,
+    /// Redis, as the distribution has it.
+    Redis,
+    /// This project's object store.
+    Storaged,
+    /// nginx, as the distribution has it, of files that it copies.
+    Nginx,
 }
 
-words!(App, Memcached = "memcached");
+words!(App, Memcached = "memcached", Redis = "redis", Storaged = "storaged", Nginx = "nginx");
 
 impl App {
+    /// Whether each value is a file.
+    #[must_use]
+    pub fn serves_files(self) -> bool {
+        matches!(self, App::Storaged | App::Nginx)
+    }
+
     /// Its file.
     ///
     /// # Errors
     ///
     /// A sentence: it is nowhere, and what has it.
     pub fn find(self) -> Result<PathBuf, String> {
-        find_program(self.as_str(), None).ok_or_else(|| {
-            let package = match self {
-                App::Memcached => "memcached",
-            };
+        let (file, package) = match self {
+            App::Memcached => ("memcached", "memcached"),
+            App::Redis => ("redis-server", "redis-server"),
+            App::Storaged => return Program::Storaged.find(),
+            App::Nginx => return Program::Nginx.find(),
+        };
+        find_program(file, None).ok_or_else(|| {
             format!(
                 "{self} is not installed: the package {package} has it (apt-get install \
                  --no-install-recommends {package})"
@@ -91,60 +108,6 @@ impl AppMode {
     #[must_use]
     pub fn server(self) -> AppMode {
         if self == AppMode::Idle { AppMode::Copy } else { self }
-    }
-}
-
-/// What the connections for large values are offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LargeRate {
-    /// Each asks anew as soon as it is answered.
-    Max,
-    /// A rate, in parts of 10,000 of what the baseline does when it has nothing else to do.
-    OfBaseline(u32),
-    /// A rate in bytes a second.
-    BytesPerSecond(u64),
-}
-
-impl LargeRate {
-    /// The text that asked for it.
-    #[must_use]
-    pub fn asked(self) -> String {
-        match self {
-            LargeRate::Max => "max".to_owned(),
-            LargeRate::OfBaseline(part) => format!("{}", f64::from(part) / 1e4),
-            LargeRate::BytesPerSecond(rate) => format!("{}MB/s", rate as f64 / 1e6),
-        }
-    }
-}
-
-impl FromStr for LargeRate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<LargeRate, String> {
-        let bad = || {
-            format!(
-                "`{text}`: max, a part of what the baseline does, 0.05 to 0.95, or a rate as \
-                 500MB/s or 1.5GB/s"
-            )
-        };
-        let per_second = [("GB/s", 1e9), ("MB/s", 1e6)]
-            .into_iter()
-            .find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
-        match (text, per_second) {
-            ("max", _) => Ok(LargeRate::Max),
-            (_, Some((number, bytes))) => match number.parse::<f64>() {
-                Ok(number) if (1e-3..=1e6).contains(&number) => {
-                    Ok(LargeRate::BytesPerSecond((number * bytes).round() as u64))
-                }
-                _ => Err(bad()),
-            },
-            (part, None) => match part.parse::<f64>() {
-                Ok(part) if (0.05..=0.95).contains(&part) => {
-                    Ok(LargeRate::OfBaseline((part * 1e4).round() as u32))
-                }
-                _ => Err(bad()),
-            },
-        }
     }
 }
 
@@ -219,6 +182,8 @@ pub struct Settings {
     pub large_rates: Vec<LargeRate>,
     /// What multigets are offered.
     pub small_rate: Option<Rate>,
+    /// The most multigets at which p99 is no more than this are searched for, at no other rate.
+    pub capacity: Option<Limit>,
     /// CPUs of server and client, or one for both. Empty: the first two.
     pub cpus: Vec<u32>,
     /// Interleaved groups.
@@ -251,6 +216,14 @@ pub struct Data {
     pub multiget: u64,
 }
 
+impl Data {
+    /// In how many pieces a large value is stored.
+    #[must_use]
+    pub fn pieces(&self, is_chunked: bool) -> u64 {
+        if is_chunked { self.large_bytes.div_ceil(self.chunk_bytes) } else { 1 }
+    }
+}
+
 /// What a program has in its environment when it is hinted, or why the hint would reach no socket.
 pub type Hinting = Result<Vec<(OsString, OsString)>, String>;
 
@@ -280,6 +253,8 @@ pub struct Plan {
     pub small_connections: u32,
     /// What they are offered.
     pub small_rate: Rate,
+    /// What p99 may be, where the most multigets are searched for.
+    pub capacity: Option<Limit>,
     /// The combinations of parameters.
     pub cells: Vec<AppCell>,
     /// Interleaved groups.
@@ -299,12 +274,41 @@ impl Plan {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
+    /// Values that a server has at most.
+    #[must_use]
+    pub fn most_values(&self) -> u64 {
+        let is_chunked = self.modes.contains(&AppMode::Chunked);
+        self.data.small_keys + self.data.large_values * self.data.pieces(is_chunked)
+    }
+
+    /// Bytes of all values as files, which modes share: once whole, and once in pieces.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        let data = &self.data;
+        let copies = if self.modes.contains(&AppMode::Chunked) { 2 } else { 1 };
+        (data.small_keys * data.small_bytes + data.large_values * data.large_bytes) * copies
+    }
+
+    /// How long one of them takes, about.
+    #[must_use]
+    pub fn sample_time(&self) -> Duration {
+        match self.capacity {
+            Some(_) => capacity::longest(self.sample, self.warm_up),
+            None => self.sample + self.warm_up,
+        }
+    }
+
     /// Bytes of memory that client and servers take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let servers = self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64;
         let values = self.data.large_values * self.data.large_bytes;
-        (values * SERVER_PERCENT / 100 + SERVER_BYTES) * servers + SERVER_BYTES
+        let programs = SERVER_BYTES * (servers + 1);
+        if self.app.serves_files() {
+            // A file system in memory takes half of it at most.
+            return 2 * self.file_bytes() + programs;
+        }
+        values * SERVER_PERCENT / 100 * servers + programs
     }
 }
 
@@ -354,7 +358,12 @@ pub fn plan(
         modes: modes(settings),
         data,
         small_connections: defaults.small_connections,
-        small_rate: settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
+        small_rate: match settings.capacity {
+            // Rates of a search are parts and multiples of all that the baseline does.
+            Some(_) => Rate::OfBaseline(10_000),
+            None => settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
+        },
+        capacity: settings.capacity,
         cells: rates.into_iter().flat_map(cell).collect(),
         pairs,
         sample: ms(settings.of(defaults.quick_sample_ms, defaults.sample_ms)),
@@ -472,15 +481,11 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_the_most_a_part_or_bytes_a_second() {
-        assert_eq!("max".parse(), Ok(LargeRate::Max));
-        assert_eq!("0.5".parse(), Ok(LargeRate::OfBaseline(5000)));
-        assert_eq!("1.5GB/s".parse(), Ok(LargeRate::BytesPerSecond(1_500_000_000)));
-        for text in ["max", "0.5", "250MB/s"] {
-            assert_eq!(text.parse::<LargeRate>().unwrap().asked(), text);
-        }
-        for text in ["", "1", "0", "GB/s", "0GB/s", "-1MB/s", "fast"] {
-            assert!(text.parse::<LargeRate>().is_err(), "{text}");
-        }
+    fn a_search_takes_parts_of_all_that_the_baseline_does_and_its_time() {
+        let capacity = Some(Limit(Duration::from_millis(1)));
+        let searched = planned(&Settings { capacity, ..Settings::default() }, &[0, 1]).unwrap();
+        assert_eq!(searched.small_rate, Rate::OfBaseline(10_000));
+        let plain = planned(&Settings::default(), &[0, 1]).unwrap();
+        assert!(searched.sample_time() > plain.sample_time());
     }
 }

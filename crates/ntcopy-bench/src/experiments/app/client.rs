@@ -13,15 +13,15 @@ use rustix::pipe::{SpliceFlags, splice};
 
 use super::ask::{App, Data};
 use super::server::Server;
-use super::wire::{Multiget, Value, unexpected};
+use super::wire::{Came, Head, MOST_HEAD_BYTES, Multiget, Value, unexpected};
 use crate::run::{Failure, Pipe, poll};
 
 /// Events taken at a time.
 const EVENTS: usize = 64;
 /// What tells connections for large values from the others, among events.
 const LARGE: u64 = 1 << 32;
-/// The longest head or tail.
-const MOST_HEAD_BYTES: usize = 64;
+/// The longest tail.
+const MOST_TAIL_BYTES: usize = 16;
 
 /// Which connection has something to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Client {
 struct Small {
     stream: UnixStream,
     room: Vec<u8>,
-    got: usize,
+    came: Came,
     /// What is under way: its number among all, and when it was due.
     under_way: Option<(u64, u64)>,
 }
@@ -67,9 +67,14 @@ struct Fetch {
     number: u64,
     piece: u64,
     value: Value,
-    /// Bytes of the head, of the value, of the tail that came.
-    got: [u64; 3],
-    head: Vec<u8>,
+    head: Head,
+    /// What came of the head.
+    head_came: Vec<u8>,
+    has_head: bool,
+    /// Bytes of the value that came.
+    got: u64,
+    /// Bytes of the tail that came.
+    tail_got: usize,
 }
 
 /// Where large values go.
@@ -88,7 +93,7 @@ impl Client {
         let epoll =
             epoll::create(CreateFlags::CLOEXEC).map_err(Failure::os("cannot make an epoll"))?;
         let multigets = Multiget::all(app, &data);
-        let most = multigets.iter().map(|multiget| multiget.answer_bytes).max().unwrap_or(0);
+        let most = multigets.iter().map(|multiget| multiget.most_bytes).max().unwrap_or(0);
         let connect = |at: &Path, token: u64| -> Result<UnixStream, Failure> {
             let doing = || Failure::io(format!("cannot connect to {app}"));
             let stream = UnixStream::connect(at).map_err(doing())?;
@@ -99,7 +104,7 @@ impl Client {
         };
         let small = |number: u32| -> Result<Small, Failure> {
             let stream = connect(&server.small, number.into())?;
-            Ok(Small { stream, room: vec![0; most], got: 0, under_way: None })
+            Ok(Small { stream, room: vec![0; most], came: Came::default(), under_way: None })
         };
         let large = |number: u32| -> Result<Large, Failure> {
             let stream = connect(&server.large, LARGE | u64::from(number))?;
@@ -152,7 +157,7 @@ impl Client {
         self.asked[0] += 1;
         let small = &mut self.smalls[number];
         small.under_way = Some((asked, due_ns));
-        small.got = 0;
+        small.came.clear();
         let multiget = &self.multigets[(asked % self.multigets.len() as u64) as usize];
         write(self.app, &small.stream, &multiget.request)
     }
@@ -165,13 +170,14 @@ impl Client {
             return Err(unasked(self.app));
         };
         let multiget = &self.multigets[(asked % self.multigets.len() as u64) as usize];
-        let room = &mut small.room[small.got..multiget.answer_bytes];
-        small.got += read(self.app, &small.stream, room)?;
-        if small.got < multiget.answer_bytes {
+        let room = &mut small.room[small.came.bytes..multiget.most_bytes];
+        small.came.bytes += read(self.app, &small.stream, room)?;
+        let answer = &small.room[..small.came.bytes];
+        if !multiget.is_whole(answer, &mut small.came)? {
             return Ok(None);
         }
         let at = (asked / self.multigets.len() as u64) as usize % multiget.values.len();
-        multiget.compare(&small.room[..small.got], at)?;
+        multiget.compare(answer, &small.came, at)?;
         small.under_way = None;
         Ok(Some(due_ns))
     }
@@ -192,14 +198,16 @@ impl Client {
         self.asked[1] += 1;
         let fetch = self.fetch(value, 0);
         let large = &mut self.larges[number];
-        write(self.app, &large.stream, &self.app.get(&[fetch.value]))?;
+        write(self.app, &large.stream, &self.app.protocol().get(&fetch.value))?;
         large.under_way = Some(fetch);
         Ok(())
     }
 
     fn fetch(&self, number: u64, piece: u64) -> Fetch {
         let value = self.data.large(number, piece, self.is_chunked);
-        Fetch { number, piece, value, got: [0; 3], head: self.app.head(&value) }
+        let head = self.app.protocol().head(&value);
+        let head_came = Vec::new();
+        Fetch { number, piece, value, head, head_came, has_head: false, got: 0, tail_got: 0 }
     }
 
     /// Takes what there is of a large value: how many of its bytes, and whether that was all of it.
@@ -210,9 +218,9 @@ impl Client {
             let Some(fetch) = &mut large.under_way else {
                 return Err(unasked(self.app));
             };
-            let before = fetch.got[1];
+            let before = fetch.got;
             let is_whole = fetch.take(self.app, &large.stream, &self.sink)?;
-            taken += fetch.got[1] - before;
+            taken += fetch.got - before;
             if !is_whole {
                 return Ok((taken, false));
             }
@@ -223,7 +231,7 @@ impl Client {
             }
             let fetch = self.fetch(value, next);
             let large = &mut self.larges[number];
-            write(self.app, &large.stream, &self.app.get(&[fetch.value]))?;
+            write(self.app, &large.stream, &self.app.protocol().get(&fetch.value))?;
             large.under_way = Some(fetch);
         }
     }
@@ -232,33 +240,61 @@ impl Client {
 impl Fetch {
     /// Takes what there is; whether it was all. Head and tail are compared, the value is dropped.
     fn take(&mut self, app: App, stream: &UnixStream, sink: &Sink) -> Result<bool, Failure> {
-        if !self.frame(app, stream, 0)? {
+        if !self.takes_head(app, stream)? {
             return Ok(false);
         }
-        while self.got[1] < self.value.bytes {
-            match sink.drop_some(app, stream, self.value.bytes - self.got[1])? {
+        while self.got < self.value.bytes {
+            match sink.drop_some(app, stream, self.value.bytes - self.got)? {
                 0 => return Ok(false),
-                more => self.got[1] += more,
+                more => self.got += more,
             }
         }
-        self.frame(app, stream, 2)
+        self.takes_tail(app, stream)
     }
 
-    /// Reads on in the head (0) or the tail (2); whether all of it has come.
-    fn frame(&mut self, app: App, stream: &UnixStream, which: usize) -> Result<bool, Failure> {
-        let right = if which == 0 { &self.head[..] } else { app.tail() };
-        let from = self.got[which] as usize;
-        if from == right.len() {
+    /// Reads on in the head; whether all of it has come. What came of the value behind it counts.
+    fn takes_head(&mut self, app: App, stream: &UnixStream) -> Result<bool, Failure> {
+        if self.has_head {
             return Ok(true);
         }
         let mut room = [0; MOST_HEAD_BYTES];
-        let room = &mut room[..right.len() - from];
-        let got = read(app, stream, room)?;
-        if room[..got] != right[from..from + got] {
+        let most = self.head.most_left(self.head_came.len());
+        let got = read(app, stream, &mut room[..most])?;
+        self.head_came.extend(&room[..got]);
+        let behind = match self.head.end(&self.head_came) {
+            Ok(None) => return Ok(false),
+            Ok(Some(end)) => (self.head_came.len() - end) as u64,
+            Err(_) => return Err(self.refused(app, stream)),
+        };
+        if behind > self.value.bytes {
+            return Err(unexpected(app, &self.value, &self.head_came));
+        }
+        self.has_head = true;
+        self.got = behind;
+        Ok(true)
+    }
+
+    /// What came instead of the head, as far as it is there.
+    fn refused(&mut self, app: App, stream: &UnixStream) -> Failure {
+        let mut rest = [0; MOST_HEAD_BYTES];
+        let more = read(app, stream, &mut rest).unwrap_or(0);
+        self.head_came.extend(&rest[..more]);
+        unexpected(app, &self.value, &self.head_came)
+    }
+
+    /// Reads on in the tail; whether all of it has come.
+    fn takes_tail(&mut self, app: App, stream: &UnixStream) -> Result<bool, Failure> {
+        let right = &app.protocol().tail()[self.tail_got..];
+        if right.is_empty() {
+            return Ok(true);
+        }
+        let mut room = [0; MOST_TAIL_BYTES];
+        let got = read(app, stream, &mut room[..right.len()])?;
+        if room[..got] != right[..got] {
             return Err(unexpected(app, &self.value, &room[..got]));
         }
-        self.got[which] += got as u64;
-        Ok(from + got == right.len())
+        self.tail_got += got;
+        Ok(got == right.len())
     }
 }
 

@@ -1,32 +1,39 @@
 //! Measures a plan, and writes the record.
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::time::Duration;
 
-use super::ask::{AppCell, AppMode, LargeRate, Plan};
+use super::NAME;
+use super::ask::{AppCell, AppMode, Plan};
+use super::capacity::{Found, Grid, highest};
 use super::client::Client;
+use super::command;
+use super::files;
 use super::proof::Proof;
+use super::rates::{LargeRate, Limit};
+use super::rows::{Offered, params, phases, series, what};
 use super::server::Server;
 use super::traffic::{self, Asked, Pace, Window};
-use super::{NAME, OFFERED_REQUESTS, param};
 use crate::experiment::Rate;
 use crate::experiments::http::run::Scratch;
 use crate::plan::group_order;
 use crate::run::schedule::Schedule;
 use crate::run::{CpuClock, Failure, Stop, place};
 use crate::sample::{Experiment, Halt, MeasureError, Options, Outcome, Progress, Recording};
-use ntcopy_record::{Machine, Params, Sample};
+use ntcopy_record::{Machine, Sample};
 
 /// Sets schedules of large values apart from those of multigets.
 const LARGE_SEED: u64 = 1 << 63;
 
-/// What is offered in one cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Offered {
-    /// Multigets in 1000 s.
-    small_per_1000_s: u64,
-    /// Large values in 1000 s; none: each connection asks without a pause.
-    large_per_1000_s: Option<u64>,
+/// What is offered to a mode once.
+struct Step<'a> {
+    mode: AppMode,
+    /// The cell's number, and the pair's.
+    at: (u32, u32),
+    cell: &'a AppCell,
+    offered: Offered,
+    /// How long the clock runs.
+    sample: Duration,
 }
 
 /// The servers of a mode, started for a pair.
@@ -75,7 +82,7 @@ impl Experiment for Plan {
             plan: self,
             options,
             stop,
-            scratch: Scratch::new(0).map_err(start)?,
+            scratch: scratch(self).map_err(start)?,
             own: CpuClock::of(rustix::process::getpid()).map_err(start)?,
             alive: Vec::new(),
             checked: 0,
@@ -172,7 +179,7 @@ impl Bench<'_> {
         connections: u32,
         (small, large): (Pace<'_>, Pace<'_>),
     ) -> Result<Window, Halt> {
-        let ns = |time: std::time::Duration| time.as_nanos() as u64;
+        let ns = |time: Duration| time.as_nanos() as u64;
         let asked = Asked {
             small,
             large,
@@ -204,7 +211,7 @@ impl Bench<'_> {
     }
 
     fn cells(&self, offered: &[Offered], recording: &mut Recording<'_>) -> Result<(), Halt> {
-        let version = version(self.plan);
+        let version = command::version(self.plan);
         for (number, (cell, offered)) in (0..).zip(self.plan.cells.iter().zip(offered)) {
             let params = params(self.plan, cell, offered, &version);
             recording.cell(number, params)?;
@@ -225,7 +232,7 @@ impl Bench<'_> {
             let lane = lanes.iter_mut().find(|lane| lane.mode == mode.server());
             let is_alive = self.alive.contains(&mode) && self.alive.contains(&mode.server());
             let Some(lane) = lane.filter(|_| is_alive) else { continue };
-            match self.sample(lane, mode, (number, pair), cell, offered) {
+            match self.sample(lane, mode, (number, pair), (cell, offered), recording) {
                 Ok(mut sample) => {
                     sample.position = position;
                     self.samples += 1;
@@ -252,19 +259,58 @@ impl Bench<'_> {
         Ok(recording.error(cell, mode, failure)?)
     }
 
+    /// One sample of a mode, whose values are compared then.
     fn sample(
         &mut self,
         lane: &Lane,
         mode: AppMode,
-        (number, pair): (u32, u32),
-        cell: &AppCell,
-        offered: Offered,
+        at: (u32, u32),
+        (cell, offered): (&AppCell, Offered),
+        recording: &mut Recording<'_>,
     ) -> Result<Sample, Failure> {
+        let sample = match self.plan.capacity {
+            Some(limit) => self.search(lane, mode, at, (cell, offered), limit, recording)?,
+            None => {
+                let step = Step { mode, at, cell, offered, sample: self.plan.sample };
+                self.step(lane, &step)?.1
+            }
+        };
+        self.check(lane)?;
+        Ok(sample)
+    }
+
+    /// Searches for the most multigets at which p99 keeps to the limit.
+    fn search(
+        &self,
+        lane: &Lane,
+        mode: AppMode,
+        at: (u32, u32),
+        (cell, offered): (&AppCell, Offered),
+        limit: Limit,
+        recording: &mut Recording<'_>,
+    ) -> Result<Sample, Failure> {
+        let grid = Grid { full_per_1000_s: offered.small_per_1000_s };
+        let limit_ns = limit.0.as_nanos() as u64;
+        let mut found = Found::default();
+        highest(|point| {
+            let small_per_1000_s = grid.rate(point);
+            let per_s = small_per_1000_s / 1000;
+            recording.at(&format!("{}: {mode} at {per_s}/s", what(cell)), self.samples);
+            let offered = Offered { small_per_1000_s, ..offered };
+            let sample = grid.step(point, self.plan.sample);
+            let (window, sample) = self.step(lane, &Step { mode, at, cell, offered, sample })?;
+            found.add(small_per_1000_s, limit_ns, (&window.answers.latencies, sample))
+        })?;
+        found.sample().ok_or_else(|| Failure::Answer("a search took no step".to_owned()))
+    }
+
+    /// Offers so much for so long, and holds the kernel's counters against the mode.
+    fn step(&self, lane: &Lane, step: &Step<'_>) -> Result<(Window, Sample), Failure> {
         let plan = self.plan;
+        let Step { mode, at: (number, pair), cell, offered, sample } = *step;
         // Another one in each group, and the same in all of its modes.
         let seed = (u64::from(number) << 32) | u64::from(pair);
-        let schedule =
-            |seed, per_1000_s| Schedule::new(seed, per_1000_s, plan.warm_up, plan.sample);
+        let schedule = |seed, per_1000_s| Schedule::new(seed, per_1000_s, plan.warm_up, sample);
         let small = schedule(seed, offered.small_per_1000_s);
         let large = offered.large_per_1000_s.map(|rate| schedule(seed | LARGE_SEED, rate));
         let pace = match (&large, mode) {
@@ -278,12 +324,11 @@ impl Bench<'_> {
         // Bytes of an answer that was given up are not counted.
         let is_whole = window.answers.unanswered == 0;
         let counters = if is_whole { proof.check(window.all_bytes)? } else { BTreeMap::new() };
-        self.check(lane)?;
         let due = large.filter(|_| mode != AppMode::Idle).map(|schedule| {
             let counted = schedule.due_ns.iter().filter(|due| **due >= schedule.counted_from_ns);
             counted.count() as u64 * plan.data.large_bytes
         });
-        Ok(Sample {
+        let sample = Sample {
             cell: number,
             pair,
             position: 0,
@@ -293,7 +338,8 @@ impl Bench<'_> {
             phases_ns: phases(&window),
             counters,
             series: series(&window, due),
-        })
+        };
+        Ok((window, sample))
     }
 
     /// Compares all hot values and one large value, the next in turn.
@@ -306,68 +352,16 @@ impl Bench<'_> {
     }
 }
 
+/// The folder of the measurement, with room for files if the program serves them.
+fn scratch(plan: &Plan) -> Result<Scratch, Failure> {
+    if !plan.app.serves_files() {
+        return Scratch::new(0);
+    }
+    files::allow_open(plan)?;
+    Scratch::new(plan.file_bytes())
+}
+
 /// The part, in 10,000, of what comes in a nanosecond, as a number in 1000 s.
 fn of(per_ns: f64, part: u32) -> u64 {
     ((per_ns * 1e12 * f64::from(part) / 1e4).round() as u64).max(1)
-}
-
-/// The cell in a few words, for the bar.
-fn what(cell: &AppCell) -> String {
-    format!("{} connections, {} of large values", cell.connections, cell.rate.asked())
-}
-
-/// What the program says of its version; nothing if it says nothing.
-fn version(plan: &Plan) -> String {
-    let said = Command::new(&plan.program).arg("--version").output();
-    let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    said.unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned()
-}
-
-fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> Params {
-    let data = &plan.data;
-    let form = if offered.large_per_1000_s.is_some() { "open" } else { "closed" };
-    let [server_cpu, client_cpu] = plan.cpus;
-    let mut params = Params::from([
-        (param::APP.to_owned(), plan.app.as_str().into()),
-        (param::VERSION.to_owned(), version.into()),
-        (param::FORM.to_owned(), form.into()),
-        (param::CONNECTIONS.to_owned(), cell.connections.into()),
-        (param::LARGE_RATE.to_owned(), cell.rate.asked().into()),
-        (param::LARGE_BYTES.to_owned(), data.large_bytes.into()),
-        (param::DATASET_BYTES.to_owned(), (data.large_bytes * data.large_values).into()),
-        (param::SMALL_BYTES.to_owned(), data.small_bytes.into()),
-        (param::SMALL_KEYS.to_owned(), data.small_keys.into()),
-        (param::MULTIGET.to_owned(), data.multiget.into()),
-        (param::SMALL_CONNECTIONS.to_owned(), plan.small_connections.into()),
-        (OFFERED_REQUESTS.to_owned(), offered.small_per_1000_s.into()),
-        (param::SERVER_CPU.to_owned(), server_cpu.into()),
-        (param::CLIENT_CPU.to_owned(), client_cpu.into()),
-    ]);
-    if plan.modes.contains(&AppMode::Chunked) {
-        params.insert(param::CHUNK_BYTES.to_owned(), data.chunk_bytes.into());
-    }
-    if let Some(rate) = offered.large_per_1000_s {
-        let bytes_per_s = (rate as f64 / 1000.0 * data.large_bytes as f64).round() as u64;
-        params.insert(param::OFFERED_BYTES.to_owned(), bytes_per_s.into());
-    }
-    params
-}
-
-fn phases(window: &Window) -> BTreeMap<String, u64> {
-    let [client, server] = window.cpu;
-    [("client_cpu", client), ("server_cpu", server)].map(|(name, ns)| (name.to_owned(), ns)).into()
-}
-
-fn series(window: &Window, due: Option<u64>) -> BTreeMap<String, Vec<u64>> {
-    let (ns, counts) = window.answers.latencies.iter().copied().unzip();
-    let mut series = BTreeMap::from([
-        ("multigets".to_owned(), vec![window.answered]),
-        ("latency_ns".to_owned(), ns),
-        ("answers".to_owned(), counts),
-    ]);
-    if window.answers.unanswered > 0 {
-        series.insert("unanswered".to_owned(), vec![window.answers.unanswered]);
-    }
-    series.extend(due.map(|bytes| ("offered_bytes".to_owned(), vec![bytes])));
-    series
 }

@@ -6,16 +6,23 @@
 //! small ones today.
 
 mod ask;
+mod capacity;
 mod client;
+mod command;
+mod connection;
+mod files;
 mod measure;
 mod proof;
+mod rates;
+mod rows;
 mod server;
 mod traffic;
 mod wire;
 
 pub use self::ask::{
-    App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, LargeRate, Plan, Settings, defaults, plan,
+    App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, Plan, Settings, defaults, plan,
 };
+pub use self::rates::{LargeRate, Limit};
 
 /// The experiment's name.
 pub const NAME: &str = "app";
@@ -51,6 +58,10 @@ mod param {
     pub const MULTIGET: &str = "multiget_keys";
     /// Connections that multigets go over.
     pub const SMALL_CONNECTIONS: &str = "small_connections";
+    /// What p99 may be at most, nanoseconds, where the most multigets are searched for.
+    pub const P99_LIMIT_NS: &str = "p99_limit_ns";
+    /// The multigets of such a search's lowest rate in 1000 s.
+    pub const LOWEST_REQUESTS: &str = "lowest_requests_per_1000_s";
     /// The server's CPU.
     pub const SERVER_CPU: &str = "server_cpu";
     /// The client's CPU.

@@ -1,13 +1,66 @@
 //! What goes over the wire: requests, and the answers that a right server gives, byte for byte.
 
+mod head;
+mod http;
+mod memcached;
+mod multiget;
+mod redis;
+
 use super::ask::{App, Data};
 use crate::run::{Failure, pattern};
+
+pub use head::{Head, MOST_HEAD_BYTES};
+pub use http::path;
+pub use multiget::{Came, Multiget};
 
 /// Seeds of the values' patterns, far from each other.
 const SMALL_SEED: u64 = 1 << 41;
 const LARGE_SEED: u64 = 1 << 42;
-/// Different multigets, each with other keys.
-const MULTIGETS: u64 = 8;
+/// Characters of a wrong answer that are told.
+const TOLD: usize = 120;
+
+/// How a program is asked, and what it answers.
+pub trait Protocol: Sync {
+    /// Asks for one value.
+    fn get(&self, value: &Value) -> Vec<u8>;
+
+    /// Asks for several at once.
+    fn multiget(&self, values: &[Value]) -> Vec<u8>;
+
+    /// What stands before the first of several values in an answer.
+    fn opening(&self, _values: usize) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// What stands before a value's bytes.
+    fn head(&self, value: &Value) -> Head;
+
+    /// What stands after them.
+    fn line_end(&self) -> &'static [u8];
+
+    /// What stands after those of the last value, or of the only one.
+    fn tail(&self) -> &'static [u8];
+
+    /// What goes before a value that is to be stored, and what after it.
+    fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]);
+
+    /// The answer when it was stored.
+    fn stored(&self) -> Head;
+
+    /// The program's own words where an answer refuses what was asked.
+    fn refusal(&self, answer: &[u8]) -> Option<String>;
+}
+
+impl App {
+    /// The protocol that it speaks.
+    pub fn protocol(self) -> &'static dyn Protocol {
+        match self {
+            App::Memcached => &memcached::Memcached,
+            App::Redis => &redis::Redis,
+            App::Storaged | App::Nginx => &http::Http,
+        }
+    }
+}
 
 /// A value: which one, and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +99,26 @@ impl Value {
 }
 
 impl Data {
+    /// Every hot value, and every large one or its pieces.
+    pub fn all(self, is_chunked: bool) -> impl Iterator<Item = Value> {
+        let hot = (0..self.small_keys).map(move |key| self.small(key));
+        hot.chain(self.large_all(0..self.large_values, is_chunked))
+    }
+
+    /// Large values, or their pieces, as they are stored.
+    pub fn large_all(
+        self,
+        numbers: std::ops::Range<u64>,
+        is_chunked: bool,
+    ) -> impl Iterator<Item = Value> {
+        numbers.flat_map(move |number| {
+            (0..self.pieces(is_chunked)).map(move |piece| self.large(number, piece, is_chunked))
+        })
+    }
+
     /// A hot value.
     pub fn small(&self, number: u64) -> Value {
         Value { is_small: true, number, bytes: self.small_bytes }
-    }
-
-    /// In how many pieces a large value is stored.
-    pub fn pieces(&self, is_chunked: bool) -> u64 {
-        if is_chunked { self.large_bytes.div_ceil(self.chunk_bytes) } else { 1 }
     }
 
     /// A piece of a large value, as it is stored.
@@ -68,119 +133,40 @@ impl Data {
     }
 }
 
-impl App {
-    /// What stands before a value's bytes in an answer.
-    pub fn head(self, value: &Value) -> Vec<u8> {
-        match self {
-            App::Memcached => format!("VALUE {} 0 {}\r\n", value.key(), value.bytes).into_bytes(),
-        }
-    }
-
-    /// What stands after the last value's bytes.
-    pub fn tail(self) -> &'static [u8] {
-        match self {
-            App::Memcached => b"\r\nEND\r\n",
-        }
-    }
-
-    /// Asks for values.
-    pub fn get(self, values: &[Value]) -> Vec<u8> {
-        let keys: Vec<String> = values.iter().map(Value::key).collect();
-        match self {
-            App::Memcached => format!("get {}\r\n", keys.join(" ")).into_bytes(),
-        }
-    }
-
-    /// What goes before a value that is to be stored, and what after it.
-    pub fn set(self, value: &Value) -> (Vec<u8>, &'static [u8]) {
-        match self {
-            App::Memcached => {
-                (format!("set {} 0 0 {}\r\n", value.key(), value.bytes).into_bytes(), b"\r\n")
-            }
-        }
-    }
-
-    /// The answer when it was stored.
-    pub fn stored(self) -> &'static [u8] {
-        match self {
-            App::Memcached => b"STORED\r\n",
-        }
-    }
-}
-
-/// A multiget, and where the values lie in its answer.
-pub struct Multiget {
-    /// The request.
-    pub request: Vec<u8>,
-    /// What is asked for, in this order.
-    pub values: Vec<Value>,
-    /// Bytes of the whole answer.
-    pub answer_bytes: usize,
-    app: App,
-    /// Bytes of a value with its head and the end of its line.
-    stride: usize,
-}
-
-/// The end of a value's line.
-const LINE_END: &[u8] = b"\r\n";
-
-impl Multiget {
-    /// Every one of them: neighbouring keys, each key in about as many of them.
-    pub fn all(app: App, data: &Data) -> Vec<Multiget> {
-        let step = (data.small_keys / MULTIGETS).max(1);
-        let starts = (0..MULTIGETS).map(|number| number * step % data.small_keys);
-        starts
-            .map(|start| {
-                let keys = (start..start + data.multiget).map(|key| key % data.small_keys);
-                let values: Vec<Value> = keys.map(|key| data.small(key)).collect();
-                Multiget::of(app, values)
-            })
-            .collect()
-    }
-
-    /// A multiget of these values, all of the same size.
-    pub fn of(app: App, values: Vec<Value>) -> Multiget {
-        let first = values.first();
-        let stride =
-            first.map_or(0, |value| app.head(value).len() + value.bytes as usize + LINE_END.len());
-        let end = app.tail().len() - LINE_END.len();
-        Multiget {
-            request: app.get(&values),
-            answer_bytes: stride * values.len() + end,
-            values,
-            app,
-            stride,
-        }
-    }
-
-    /// Compares one value of an answer with its head, and the answer's end.
-    pub fn compare(&self, answer: &[u8], at: usize) -> Result<(), Failure> {
-        let value = &self.values[at % self.values.len()];
-        let from = at % self.values.len() * self.stride;
-        let head = self.app.head(value);
-        let body = from + head.len()..from + self.stride - LINE_END.len();
-        if answer[from..body.start] != head || !answer.ends_with(self.app.tail()) {
-            return Err(unexpected(self.app, value, &answer[from..body.start]));
-        }
-        value.compare(0, &answer[body])
-    }
-}
-
 /// An answer that is none to what was asked.
 pub fn unexpected(app: App, value: &Value, got: &[u8]) -> Failure {
-    let got = String::from_utf8_lossy(got);
-    let got: String = got.chars().flat_map(char::escape_default).take(120).collect();
+    let key = value.key();
+    if let Some(words) = app.protocol().refusal(got) {
+        return Failure::Answer(format!("{app} refuses what it was asked of {key}: {words}"));
+    }
     Failure::Answer(format!(
-        "{app} answers \"{got}\" where the value of {} should begin or end",
-        value.key()
+        "{app} answers \"{}\" where the value of {key} should begin or end",
+        told(got)
     ))
+}
+
+/// Bytes in characters that a terminal shows, as far as a line takes them.
+fn told(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().flat_map(char::escape_default).take(TOLD).collect()
+}
+
+/// A program's words, as far as a line takes them.
+fn words(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars().filter(|letter| !letter.is_control()).take(TOLD).collect()
+}
+
+/// The first line, without its end.
+fn first_line(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| [b'\r', b'\n'].contains(byte)).next().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const DATA: Data = Data {
+    /// Values as they are stored and asked for.
+    pub const DATA: Data = Data {
         large_bytes: 150_000,
         large_values: 4,
         chunk_bytes: 65_536,
@@ -188,43 +174,6 @@ mod tests {
         small_keys: 512,
         multiget: 100,
     };
-
-    /// The answer that a right server gives.
-    fn answer(multiget: &Multiget) -> Vec<u8> {
-        let mut answer = Vec::new();
-        for value in &multiget.values {
-            answer.extend(App::Memcached.head(value));
-            let mut bytes = vec![0; value.bytes as usize];
-            pattern::fill(value.seed(), 0, &mut bytes);
-            answer.extend(bytes);
-            answer.extend(LINE_END);
-        }
-        answer.extend(b"END\r\n");
-        answer
-    }
-
-    #[test]
-    fn an_answer_has_the_length_and_the_bytes_that_are_expected() {
-        let all = Multiget::all(App::Memcached, &DATA);
-        let mut asked = [0; 512];
-        for multiget in &all {
-            let right = answer(multiget);
-            assert_eq!(right.len(), multiget.answer_bytes);
-            for at in 0..multiget.values.len() {
-                asked[multiget.values[at].number as usize] += 1;
-                multiget.compare(&right, at).unwrap();
-            }
-            let mut wrong = right.clone();
-            wrong[40] ^= 1;
-            let failure = multiget.compare(&wrong, 0).unwrap_err();
-            assert!(matches!(failure, Failure::WrongByte { .. }), "{failure}");
-            assert!(multiget.compare(&wrong, 1).is_ok());
-            let mut missed = right;
-            missed[0] = b'E';
-            assert!(matches!(multiget.compare(&missed, 0), Err(Failure::Answer(_))));
-        }
-        assert!(asked.iter().all(|times| (1..=2).contains(times)), "{asked:?}");
-    }
 
     #[test]
     fn pieces_are_the_whole_value_and_no_two_have_a_key_in_common() {
@@ -240,5 +189,23 @@ mod tests {
         keys.dedup();
         assert_eq!((keys.len(), count), (12, 12));
         assert_eq!(DATA.large(3, 0, false).bytes, DATA.large_bytes);
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_words_of_the_program() {
+        let value = DATA.small(7);
+        let said = |app, got: &[u8]| unexpected(app, &value, got).to_string();
+        assert_eq!(
+            said(App::Redis, b"-ERR unknown command 'MGETS'\r\n"),
+            "redis refuses what it was asked of s00000007: ERR unknown command 'MGETS'"
+        );
+        let missed = said(App::Redis, b"$-1\r\n");
+        assert!(missed.contains("refuses") && missed.contains("no such key"), "{missed}");
+        let missed = said(App::Memcached, b"END\r\n");
+        assert!(missed.contains("answers \"END\\r\\n\""), "{missed}");
+        let missed = said(App::Nginx, b"HTTP/1.1 404 Not Found\r\nServer: nginx\r\n\r\n");
+        assert!(missed.ends_with("s00000007: 404 Not Found"), "{missed}");
+        let full = said(App::Memcached, b"SERVER_ERROR out of memory\r\n");
+        assert!(full.ends_with("s00000007: SERVER_ERROR out of memory"), "{full}");
     }
 }

@@ -6,12 +6,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::Rate;
+use ntcopy_bench::experiment::{Mode, Rate};
 use ntcopy_bench::experiments::app::{
-    self, App, AppMode, Hinting, LargeRate, NAME, Plan, Settings,
+    self, App, AppMode, Hinting, LargeRate, Limit, NAME, Plan, Settings,
 };
 use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
+use ntcopy_bench::run;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{Record, Unavailable};
 
@@ -25,6 +26,8 @@ const EXAMPLES: &str = "\
 Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
   ntcopy bench app --kernel um --quick --modes adaptive
+  ntcopy bench app --kernel um --app redis           Redis instead; or nginx, or storaged
+  ntcopy bench app --kernel um --capacity 2ms        how many multigets a second at p99 <= 2 ms
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
   ntcopy bench app --kernel um --against unpatched   by the program in a kernel without the patches
@@ -32,16 +35,22 @@ Examples:
 One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
 have been answered; a latency counts from the moment when its request was due. Beside that, \
 connections fetch large values and drop them in the socket, unread, at an offered rate or without \
-a pause. The program comes from the distribution's package, runs with one thread, and listens on a \
-unix socket.
+a pause. The program comes from the distribution's package, answers with one thread, and listens on \
+a unix socket. Redis writes nothing to a disk. nginx and storaged have a file for each value, in \
+memory; a multiget is its keys' GETs, pipelined on one connection, and nginx runs with sendfile off.
 
 Modes: copy (the program as it is, the baseline), idle (the same without large requests), adaptive \
-(under `ntcopy run`; the kernel's rule decides), nt (every hint is obeyed), second-instance (as it \
+(under `ntcopy run`, storaged by its own --mode; the kernel's rule decides), nt (every hint is obeyed), second-instance (as it \
 is, one instance for hot keys and one for large values), chunked (as it is, large values stored and \
 fetched in pieces of 64 KiB). Each mode has servers of its own, started anew for each pair.
 
 A booted kernel has one CPU here, for the program and its client. On this kernel the program is \
 kept on the first CPU and the client on the second, unless --cpus says otherwise.
+
+With --capacity each sample is a search: the highest rate of multigets at which 99 in 100 are \
+answered within the limit, beside the same large values. Rates are 2 % apart and the same in every \
+mode; a search goes up or down by factors of two, then takes 5 steps between. Where not even the \
+lowest rate keeps to the limit, what p99 is there is told instead.
 
 With --against unpatched the kernel with the patches and one without are booted in turns, one \
 sample of each boot, at least 5 boots of each; what is offered is found out in the first. idle is \
@@ -59,7 +68,7 @@ Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was 
 pub struct AppArgs {
     #[command(flatten)]
     pub common: Common,
-    /// The program: memcached
+    /// The program: memcached, redis, nginx, or storaged, which is ntcopy's own
     #[arg(long, value_name = "PROGRAM", default_value = "memcached")]
     app: App,
     /// Modes to compare with copy and idle [default: adaptive,nt,second-instance,chunked; with
@@ -86,6 +95,16 @@ pub struct AppArgs {
     /// pause, or so many a second [default: 0.2]
     #[arg(long, value_name = "FRACTION|REQ/S", value_parser = rate)]
     rate: Option<Rate>,
+    /// Search for the most multigets a second at which p99 is no more than LIMIT, as 1ms or 500us
+    /// [default without LIMIT: 1ms]
+    #[arg(
+        long,
+        value_name = "LIMIT",
+        num_args = 0..=1,
+        default_missing_value = "1ms",
+        conflicts_with_all = ["rate", "against"]
+    )]
+    capacity: Option<Limit>,
     /// CPUs of program and client, or one for both [default: the first two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
@@ -164,6 +183,7 @@ impl AppArgs {
             connections: self.connections.clone(),
             large_rates: self.large_rate.clone(),
             small_rate: self.rate,
+            capacity: self.capacity,
             cpus: self.cpus.clone(),
             pairs: self.common.pairs,
             quick: self.common.quick,
@@ -177,8 +197,17 @@ impl AppArgs {
         app::plan(&self.settings(), (self.app, program.to_path_buf()), hinting, cpus)
     }
 
-    /// How the program is hinted, as `ntcopy run` would.
+    /// How the program is hinted, as `ntcopy run` would; storaged does it by itself.
     fn hinted(&self, program: &Path, mode: hint::Mode) -> Hinting {
+        if self.app == App::Storaged {
+            let why =
+                run::unavailable(if mode == hint::Mode::Nt { Mode::Nt } else { Mode::Adaptive });
+            return match why {
+                Ok(None) => Ok(Vec::new()),
+                Ok(Some(why)) => Err(why),
+                Err(failure) => Err(failure.to_string()),
+            };
+        }
         let asked = hint::Args {
             min_bytes: None,
             unix: true,

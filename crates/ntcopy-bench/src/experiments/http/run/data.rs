@@ -133,7 +133,7 @@ fn write_all(cell: &HttpCell, folder: &Path, stop: &Stop) -> Result<PathBuf, Fai
 }
 
 /// A tree whose folders are new and whose files are those of another; a lock is left out.
-fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+pub fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;

@@ -34,6 +34,15 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
             cell.objects()
         )));
     }
+    allow(needed)
+}
+
+/// Raises the limit of open files to what it may be, and gives it.
+///
+/// # Errors
+///
+/// [`Failure::Limit`]: it may not be as many as are needed.
+pub fn allow(needed: u64) -> Result<u64, Failure> {
     let limit = getrlimit(Resource::Nofile);
     if limit.maximum.is_some_and(|most| most < needed) {
         return Err(Failure::Limit(format!(

@@ -40,26 +40,31 @@ fn nginx_at(at: &Endpoint) -> String {
     }
 }
 
-/// What both forms of nginx have. The folder holds all that it writes.
-fn nginx(setup: &Setup<'_>, name: &str, http: &str) -> Result<Command, Failure> {
-    let folder = setup.folder.join(name);
-    fs::create_dir_all(&folder)
-        .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
+/// What all forms of nginx are told. The folder holds all that it writes.
+pub(crate) fn nginx_settings(folder: &Path, (workers, files): (u32, u64), http: &str) -> String {
     let shown = folder.display();
     // Its workers would lose root's rights, and with them the way to the folder.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
     let mut text = format!(
-        "daemon off;\n{user}worker_processes {};\npid {shown}/pid;\nerror_log stderr error;\n\
-         worker_rlimit_nofile {};\nevents {{ worker_connections 8192; }}\n\
+        "daemon off;\n{user}worker_processes {workers};\npid {shown}/pid;\nerror_log stderr error;\n\
+         worker_rlimit_nofile {files};\nevents {{ worker_connections 8192; }}\n\
          http {{\n  access_log off;\n  default_type application/octet-stream;\n  \
-         keepalive_requests {NO_LIMIT};\n  keepalive_timeout 3600s;\n",
-        setup.plan.workers, setup.open_files,
+         keepalive_requests {NO_LIMIT};\n  keepalive_timeout 3600s;\n"
     );
     for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
         let _ = writeln!(text, "  {kind}_temp_path {shown}/{kind};");
     }
     text.push_str(http);
     text.push_str("}\n");
+    text
+}
+
+/// nginx as either.
+fn nginx(setup: &Setup<'_>, name: &str, http: &str) -> Result<Command, Failure> {
+    let folder = setup.folder.join(name);
+    fs::create_dir_all(&folder)
+        .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
+    let text = nginx_settings(&folder, (setup.plan.workers, setup.open_files), http);
     let file = write(&folder, "nginx.conf", &text)?;
     let mut command = hinted(setup.way.mode, &Program::Nginx.find().map_err(Failure::Limit)?);
     command.args(["-e", "stderr", "-p"]).arg(&folder).arg("-c").arg(file);

@@ -1,0 +1,103 @@
+//! Rates and limits, as a user writes them.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What the connections for large values are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LargeRate {
+    /// Each asks anew as soon as it is answered.
+    Max,
+    /// A rate, in parts of 10,000 of what the baseline does when it has nothing else to do.
+    OfBaseline(u32),
+    /// A rate in bytes a second.
+    BytesPerSecond(u64),
+}
+
+impl LargeRate {
+    /// The text that asked for it.
+    #[must_use]
+    pub fn asked(self) -> String {
+        match self {
+            LargeRate::Max => "max".to_owned(),
+            LargeRate::OfBaseline(part) => format!("{}", f64::from(part) / 1e4),
+            LargeRate::BytesPerSecond(rate) => format!("{}MB/s", rate as f64 / 1e6),
+        }
+    }
+}
+
+impl FromStr for LargeRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LargeRate, String> {
+        let bad = || {
+            format!(
+                "`{text}`: max, a part of what the baseline does, 0.05 to 0.95, or a rate as \
+                 500MB/s or 1.5GB/s"
+            )
+        };
+        let per_second = [("GB/s", 1e9), ("MB/s", 1e6)]
+            .into_iter()
+            .find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
+        match (text, per_second) {
+            ("max", _) => Ok(LargeRate::Max),
+            (_, Some((number, bytes))) => match number.parse::<f64>() {
+                Ok(number) if (1e-3..=1e6).contains(&number) => {
+                    Ok(LargeRate::BytesPerSecond((number * bytes).round() as u64))
+                }
+                _ => Err(bad()),
+            },
+            (part, None) => match part.parse::<f64>() {
+                Ok(part) if (0.05..=0.95).contains(&part) => {
+                    Ok(LargeRate::OfBaseline((part * 1e4).round() as u32))
+                }
+                _ => Err(bad()),
+            },
+        }
+    }
+}
+
+/// The most that p99 may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit(pub Duration);
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Limit, String> {
+        let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
+        let found = units.into_iter().find_map(|(unit, us)| Some((text.strip_suffix(unit)?, us)));
+        let us = found.and_then(|(digits, us)| digits.parse::<u64>().ok()?.checked_mul(us));
+        match us {
+            Some(us @ 1..=60_000_000) => Ok(Limit(Duration::from_micros(us))),
+            _ => Err(format!("`{text}`: a time as 500us, 1ms or 2s, of one minute at most")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_time_with_its_unit() {
+        let limit = |text: &str| text.parse::<Limit>().map(|limit| limit.0.as_micros());
+        assert_eq!((limit("1ms"), limit("500us"), limit("2s")), (Ok(1000), Ok(500), Ok(2_000_000)));
+        for text in ["", "1", "ms", "0ms", "-1ms", "0.5ms", "61s", "1 ms"] {
+            assert!(limit(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_the_most_a_part_or_bytes_a_second() {
+        assert_eq!("max".parse(), Ok(LargeRate::Max));
+        assert_eq!("0.5".parse(), Ok(LargeRate::OfBaseline(5000)));
+        assert_eq!("1.5GB/s".parse(), Ok(LargeRate::BytesPerSecond(1_500_000_000)));
+        for text in ["max", "0.5", "250MB/s"] {
+            assert_eq!(text.parse::<LargeRate>().unwrap().asked(), text);
+        }
+        for text in ["", "1", "0", "GB/s", "0GB/s", "-1MB/s", "fast"] {
+            assert!(text.parse::<LargeRate>().is_err(), "{text}");
+        }
+    }
+}

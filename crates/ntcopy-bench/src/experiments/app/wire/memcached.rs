@@ -1,0 +1,43 @@
+//! memcached's text protocol.
+
+use super::{Head, Protocol, Value, first_line, words};
+
+/// The protocol.
+pub struct Memcached;
+
+impl Protocol for Memcached {
+    fn get(&self, value: &Value) -> Vec<u8> {
+        self.multiget(&[*value])
+    }
+
+    fn multiget(&self, values: &[Value]) -> Vec<u8> {
+        let keys: Vec<String> = values.iter().map(Value::key).collect();
+        format!("get {}\r\n", keys.join(" ")).into_bytes()
+    }
+
+    fn head(&self, value: &Value) -> Head {
+        Head::Exact(format!("VALUE {} 0 {}\r\n", value.key(), value.bytes).into_bytes())
+    }
+
+    fn line_end(&self) -> &'static [u8] {
+        b"\r\n"
+    }
+
+    fn tail(&self) -> &'static [u8] {
+        b"\r\nEND\r\n"
+    }
+
+    fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]) {
+        (format!("set {} 0 0 {}\r\n", value.key(), value.bytes).into_bytes(), b"\r\n")
+    }
+
+    fn stored(&self) -> Head {
+        Head::Exact(b"STORED\r\n".to_vec())
+    }
+
+    fn refusal(&self, answer: &[u8]) -> Option<String> {
+        let line = first_line(answer);
+        let is_one = [&b"SERVER_ERROR"[..], b"CLIENT_ERROR", b"ERROR"];
+        is_one.iter().any(|word| line.starts_with(word)).then(|| words(line))
+    }
+}
