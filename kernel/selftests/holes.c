@@ -165,7 +165,7 @@ static size_t gather(struct scene *scene, struct area *area, struct iovec *iov, 
 
 /*
  * Where TCP and MPTCP go on in a page is up to timing, and with it how much they
- * take of what precedes a hole.
+ * take of what precedes a hole, and whether that is nothing.
  */
 static long send_gathered(struct scene *scene, const struct iovec *iov, size_t count)
 {
@@ -178,8 +178,8 @@ static long send_gathered(struct scene *scene, const struct iovec *iov, size_t c
 	transcript->uneven = true;
 	ret = sendmsg(scene->pair.tx, &msg, scene->mode->flag | MSG_NOSIGNAL);
 	transcript->accepted += ret > 0 ? ret : 0;
-	if (ret < 0)
-		note(scene, "an error that is none of a hole: %d", errno != EFAULT);
+	if (ret < 0 && errno != EFAULT)
+		note(scene, "an error that is none of a hole: %d", errno);
 	return ret;
 }
 
@@ -223,6 +223,7 @@ static void scene_cases(struct scene *scene)
 		scene->random = i * 1000003;
 		one_case(scene, &area);
 	}
+	note(scene, "cases: %lu", count);
 }
 
 TEST_F_TIMEOUT(holes, of_gathered_sends, 3600)
