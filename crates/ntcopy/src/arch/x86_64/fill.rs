@@ -1,10 +1,58 @@
-//! Every way to fill with stores that go past the caches: a way stores whole lines, and all share
-//! what is around that.
+//! Every way to fill: temporal ones, and those whose stores go past the caches. Each of the latter
+//! stores whole lines, and all share what is around that.
 
 use core::arch::asm;
 use core::ptr;
 
-use super::super::edges::Edges;
+use super::{Edges, cpuid};
+use crate::arch::generic;
+use crate::arch::tables::{FillBackend, FillFn};
+use crate::path::Method;
+
+const fn row(
+    method: Method,
+    isa: &'static str,
+    available: fn() -> bool,
+    fill: FillFn,
+) -> FillBackend {
+    FillBackend { method, isa, zero_only: matches!(method, Method::Clzero), available, fill }
+}
+
+pub(in crate::arch) const BACKENDS: &[FillBackend] = &[
+    generic::LIBC_FILL,
+    row(Method::RepStosb, "rep", cpuid::rep, stosb),
+    row(Method::RepStosq, "rep", cpuid::rep, stosq),
+    row(Method::Movnti, "movnti", cpuid::sse2, movnti),
+    row(Method::Sse2Nt, "sse2", cpuid::sse2, sse2),
+    row(Method::Avx2Nt, "avx2", cpuid::avx2, avx2),
+    row(Method::Avx512Nt, "avx512", cpuid::avx512f, avx512),
+    row(Method::Movdir64b, "movdir64b", cpuid::movdir64b, movdir64b),
+    row(Method::Clzero, "clzero", cpuid::clzero, clzero),
+];
+
+/// REP STOSB: by the byte; on CPUs with ERMS the width is the microcode's own choice. See
+/// [`FillFn`](crate::arch::tables::FillFn).
+unsafe fn stosb(to: *mut u8, value: u8, len_bytes: usize) {
+    // SAFETY: the caller guarantees the memory; the ABI, that the direction flag is clear.
+    unsafe {
+        asm!("rep stosb", inout("rcx") len_bytes => _, inout("rdi") to => _, in("al") value,
+             options(nostack, preserves_flags));
+    }
+}
+
+/// REP STOSQ: eight bytes at a time, and the last few bytes by themselves. See
+/// [`FillFn`](crate::arch::tables::FillFn).
+unsafe fn stosq(to: *mut u8, value: u8, len_bytes: usize) {
+    let word = u64::from(value) * 0x0101_0101_0101_0101;
+    let rest_bytes = len_bytes % 8;
+    // SAFETY: the words and the rest add up to the length, which the caller guarantees; the ABI,
+    // that the direction flag is clear.
+    unsafe {
+        ptr::write_bytes(to.add(len_bytes - rest_bytes), value, rest_bytes);
+        asm!("rep stosq", inout("rcx") len_bytes / 8 => _, inout("rdi") to => _, in("rax") word,
+             options(nostack, preserves_flags));
+    }
+}
 
 /// A whole fill: the edges normally, the lines between them as `lines` does, which is told where
 /// they begin and how many they are, at least one.
@@ -31,7 +79,7 @@ unsafe fn around(to: *mut u8, value: u8, len_bytes: usize, lines: unsafe fn(*mut
 macro_rules! way {
     ($name:ident, $lines:ident) => {
         /// See [`FillFn`](crate::arch::tables::FillFn).
-        pub(super) unsafe fn $name(to: *mut u8, value: u8, len_bytes: usize) {
+        unsafe fn $name(to: *mut u8, value: u8, len_bytes: usize) {
             // SAFETY: the caller guarantees the instructions, the memory and the fence.
             unsafe { around(to, value, len_bytes, $lines) }
         }
