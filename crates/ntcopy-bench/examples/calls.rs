@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use ntcopy_bench::experiment::bulk::Heat;
 use ntcopy_bench::experiment::unix;
-use ntcopy_bench::experiment::{Family, memcpy, memset, net, order, pages, pingpong};
+use ntcopy_bench::experiment::{Family, net, pingpong};
 use ntcopy_bench::experiments::retention::copies;
-use ntcopy_bench::experiments::{http, retention};
+use ntcopy_bench::experiments::{http, memcpy, memset, order, pages, retention};
 use ntcopy_bench::plan::bulk::Room;
 use ntcopy_bench::plan::{self, Cpus};
 use ntcopy_bench::run::Stop;
@@ -144,11 +144,11 @@ fn copies_and_fills(folder: &Path) {
     let matrix = order::Settings { pairs: PAIRS, quick: true, ..order::Settings::default() };
     let page = pages::Settings { pairs: PAIRS, quick: true, ..pages::Settings::default() };
     for (name, plan) in [
-        ("memcpy", plan::bulk::plan_memcpy(&copy, &room(), Some(8 * MIB))),
-        ("memcpy-untuned", plan::bulk::plan_memcpy(&copy, &room(), None)),
-        ("memset", plan::bulk::plan_memset(&fill, &room(), Some(8 * MIB))),
-        ("order", plan::bulk::plan_order(&matrix, &room())),
-        ("pages", plan::bulk::plan_pages(&page, &room())),
+        ("memcpy", memcpy::plan(&copy, &room(), Some(8 * MIB))),
+        ("memcpy-untuned", memcpy::plan(&copy, &room(), None)),
+        ("memset", memset::plan(&fill, &room(), Some(8 * MIB))),
+        ("order", order::plan(&matrix, &room())),
+        ("pages", pages::plan(&page, &room())),
     ] {
         let plan = plan.unwrap_or_else(|error| panic!("{name}: {error}"));
         every_way(folder, name, &|out, stop, spoil| {
@@ -182,13 +182,13 @@ fn retention_of_copies(folder: &Path) {
 }
 
 fn forks(folder: &Path) {
-    let settings = pages::ForkSettings {
+    let settings = pages::fork::ForkSettings {
         buffer_bytes: vec![MIB],
         pairs: PAIRS,
         quick: true,
-        ..pages::ForkSettings::default()
+        ..pages::fork::ForkSettings::default()
     };
-    let plan = plan::bulk::plan_fork(&settings, &room()).expect("a plan");
+    let plan = pages::fork::plan(&settings, &room()).expect("a plan");
     for (name, kind) in [("fork", "um"), ("fork-host", "host")] {
         every_way(folder, name, &|out, stop, spoil| {
             let options = bulk_options(out, spoil);

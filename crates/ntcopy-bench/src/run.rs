@@ -12,7 +12,6 @@ pub(crate) mod cpu_clock;
 pub(crate) mod cpus;
 mod datagram;
 mod failure;
-pub mod fork;
 pub(crate) mod hot_set;
 mod inet;
 pub(crate) mod latency;

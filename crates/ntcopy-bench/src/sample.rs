@@ -6,7 +6,6 @@
 
 mod bulk;
 pub(crate) mod driver;
-mod fork;
 mod net;
 mod pingpong;
 mod progress;

@@ -6,11 +6,15 @@ pub mod app;
 #[cfg(not(feature = "fake-lanes"))]
 pub mod footprint;
 pub mod http;
+pub mod memcpy;
+pub mod memset;
+pub mod order;
+pub mod pages;
 pub mod retention;
 #[cfg(not(feature = "fake-lanes"))]
 pub mod turns;
 
-use crate::experiment::{memcpy, memset, net, order, pages, pingpong, unix};
+use crate::experiment::{net, pingpong, unix};
 
 /// An experiment's definition as it ships, for `--list`.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,6 @@
 pub mod bulk;
 #[path = "../run/failure.rs"]
 mod failure;
-pub mod fork;
 #[path = "../run/latency.rs"]
 pub(crate) mod latency;
 #[path = "../run/load.rs"]

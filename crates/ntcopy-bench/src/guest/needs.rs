@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::experiments::app;
 use crate::experiments::http::plan::HttpPlan;
-use crate::plan::bulk::ForkPlan;
+use crate::experiments::pages::fork::ForkPlan;
 use crate::plan::load::Times;
 use crate::plan::net::NetPlan;
 use crate::plan::pingpong::PingPongPlan;

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use ntcopy_record::Params;
 
-use super::{BulkPlanError, Room, check_pages, check_pairs, cpus, or};
-use crate::experiment::pages::{ForkMode, ForkSettings, NAME, PAGE_BYTES, Use, User, defaults};
+use super::super::{NAME, defaults};
+use super::{ForkMode, ForkSettings, Use, User};
+use crate::experiment::bulk::PAGE_BYTES;
+use crate::plan::bulk::{BulkPlanError, Room, check_pages, check_pairs, cpus, or};
 
 /// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]

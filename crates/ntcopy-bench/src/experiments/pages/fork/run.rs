@@ -3,8 +3,6 @@
 //! One process of the two writes to the buffer, whose pages both have; the kernel gives it copies.
 //! The other waits, or the kernel would see that no other process has the pages and copy nothing.
 
-mod knob;
-
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -14,14 +12,14 @@ use rustix::io::Errno;
 use rustix::pipe::pipe;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-pub use knob::{Counts, Knob, check};
+pub use super::knob::{Counts, Knob, check};
 
 use ntcopy_record::units::Bytes;
 
-use super::{Failure, Stop, cpus, pattern};
-use crate::experiment::pages::{PAGE_BYTES, Use, User};
+use super::{ForkCell, Use, User};
+use crate::experiment::bulk::PAGE_BYTES;
 use crate::hardware::Hardware;
-use crate::plan::bulk::ForkCell;
+use crate::run::{Failure, Stop, cpus, pattern};
 
 /// What the buffer holds before anybody writes to it.
 const SEED: u64 = 11;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::experiment::pages::ForkMode;
+use super::ForkMode;
 use crate::run::Failure;
 
 const FOLDER: &str = "/proc/sys/vm";

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::script::{copying, note};
-use super::{Failure, Stop};
-use crate::experiment::pages::ForkMode;
-use crate::plan::bulk::ForkCell;
+use super::{ForkCell, ForkMode};
+use crate::run::script::{copying, note};
+use crate::run::{Failure, Stop};
 
 pub struct ForkLoop;
 

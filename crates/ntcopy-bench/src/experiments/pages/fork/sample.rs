@@ -3,12 +3,11 @@
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{Machine, Sample};
 
-use super::driver::{At, Experiment, Halt, Lanes, Options, Recording, index};
-use super::{MeasureError, Outcome, Progress};
-use crate::experiment::pages::ForkMode;
-use crate::plan::bulk::{ForkCell, ForkPlan};
-use crate::run::fork::{Counts, ForkLoop, Knob, check};
+use super::run::{Counts, ForkLoop, Knob, check};
+use super::{ForkCell, ForkMode, ForkPlan};
 use crate::run::{Failure, Stop};
+use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording, index};
+use crate::sample::{MeasureError, Outcome, Progress};
 
 impl Experiment for ForkPlan {
     fn name(&self) -> &'static str {
