@@ -14,7 +14,6 @@ mod datagram;
 mod failure;
 pub(crate) mod hot_set;
 mod inet;
-pub(crate) mod latency;
 mod link;
 pub(crate) mod load;
 mod memory;

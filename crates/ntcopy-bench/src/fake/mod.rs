@@ -6,8 +6,6 @@
 pub mod bulk;
 #[path = "../run/failure.rs"]
 mod failure;
-#[path = "../run/latency.rs"]
-pub(crate) mod latency;
 #[path = "../run/load.rs"]
 pub(crate) mod load;
 #[path = "../run/meter.rs"]

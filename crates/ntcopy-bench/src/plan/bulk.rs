@@ -1,4 +1,4 @@
-//! Plans of the experiments on copies in user space.
+//! Plans of the experiments on copies in user space, and what making one of them takes.
 
 use std::time::Duration;
 

@@ -5,14 +5,11 @@ use std::time::Duration;
 use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
-use super::error::check_sizes;
-use super::net::{TwoPlaces, families_of, fits_datagram, two_places, with_baseline};
-use super::{Cpus, PlanError};
-use crate::experiment::Family;
-use crate::experiment::net::NetMode;
-use crate::experiment::pingpong::{
-    FAMILIES, NAME, SMALLEST_MESSAGE_BYTES, Settings, defaults, modes,
-};
+use super::{FAMILIES, NAME, SMALLEST_MESSAGE_BYTES, Settings, defaults, modes};
+use crate::experiment::{Family, NetMode};
+use crate::plan::error::check_sizes;
+use crate::plan::messages::{TwoPlaces, families_of, fits_datagram, two_places, with_baseline};
+use crate::plan::{Cpus, PlanError};
 
 /// What the processes of one mode take beside their messages.
 const MODE_BYTES: u64 = 16 << 20;

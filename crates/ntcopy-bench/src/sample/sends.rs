@@ -1,15 +1,88 @@
-//! Measuring one cell.
+//! Measuring a plan of sends: experiments `unix`, and `retention` of sends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{RunError, Sample};
+use ntcopy_record::{Machine, RunError, Sample};
 
-use super::super::driver::{At, Halt, Lanes, Recording, error_row};
+use super::driver::{At, Available, Experiment, Halt, Lanes, Options, Recording, error_row, index};
+use super::{MeasureError, Outcome, Progress};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, Form, Plan};
-use crate::run::{Buffer, Clocked, Failure, Rig, RigOptions, Stop};
+use crate::run::{self, Buffer, Clocked, Failure, Fault, Rig, RigOptions, Stop};
+
+impl Experiment for Plan {
+    fn name(&self) -> &'static str {
+        self.experiment
+    }
+
+    fn baseline(&self) -> String {
+        Plan::baseline(self).to_string()
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        self.modes.iter().filter_map(|mode| mode.caveat()).map(str::to_owned).collect()
+    }
+
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        run::preflight(self).map_err(MeasureError::Start)?;
+        let (modes, missing) = available(&self.modes).map_err(MeasureError::Start)?;
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        for (mode, why) in missing {
+            recording.unavailable(mode, why, None)?;
+        }
+        let plan = Plan { modes, ..self.clone() };
+        recording.expect(plan.samples());
+        let rig_options = RigOptions {
+            reader_args: options.worker_args.clone(),
+            patience: options.patience,
+            fault: options.spoil.then_some(Fault::WrongByte),
+        };
+        let mut memory = None;
+        let halted = recording.cells(0..plan.cells.len(), |recording, number| {
+            let family = plan.cells[number].family;
+            match run::family_unavailable(family).map_err(Halt::Start)? {
+                Some(why) => unavailable(&plan, number, &why, recording),
+                None => measure_cell(&plan, index(number), &rig_options, &mut memory, recording),
+            }
+        })?;
+        recording.end(stop.signal().filter(|_| halted))
+    }
+}
+
+/// The modes that this kernel has, and those that it has not, with the reason.
+fn available(modes: &[Mode]) -> Result<Available<Mode>, Failure> {
+    let (mut here, mut missing) = (Vec::new(), Vec::new());
+    for mode in modes {
+        match run::unavailable(*mode)? {
+            None => here.push(*mode),
+            Some(why) => missing.push((*mode, why)),
+        }
+    }
+    Ok((here, missing))
+}
+
+/// Writes that no mode of the cell is to be had.
+fn unavailable(
+    plan: &Plan,
+    number: usize,
+    why: &str,
+    recording: &mut Recording<'_>,
+) -> Result<(), Halt> {
+    let cell = index(number);
+    recording.cell(cell, plan.cells[number].params(None))?;
+    for mode in &plan.modes {
+        recording.unavailable(mode, why, Some(cell))?;
+    }
+    Ok(())
+}
 
 /// Failures of a mode in a cell after which it is not tried there again.
 const STRIKES: u32 = 2;
@@ -29,7 +102,7 @@ const WARM_UP_ROUNDS: u64 = 8;
 const WARM_UP_BYTES: u64 = 192 << 20;
 
 /// Verifies, warms up, and takes the cell's samples. `memory` goes from cell to cell.
-pub fn measure(
+fn measure_cell(
     plan: &Plan,
     number: u32,
     options: &RigOptions,

@@ -1,48 +1,21 @@
-//! Experiment `net`: its modes, its defaults and what a user may set.
+//! Experiment `net`: its defaults and what a user may set.
+
+mod plan;
+mod sample;
 
 use serde::Deserialize;
 
-use super::{Closed, Family, Mode, Open, Rate};
+pub use self::plan::{NetCell, NetPlan, plan};
+use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults};
 
 /// The defaults as they ship, with their comments.
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");
+pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/net.toml");
 
 /// The experiment's name.
 pub const NAME: &str = "net";
 
-/// A way for messages from a program to the network, the same in both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NetMode {
-    /// Plain sends: the baseline.
-    Copy,
-    /// Hinted sends that the kernel obeys.
-    Nt,
-    /// Hinted sends; the kernel's rule decides.
-    Adaptive,
-    /// Plain sends through devices whose feature `tx-nocache-copy` is on: what the kernel has had
-    /// since 2011 for all TCP senders of a device at once.
-    Nocache,
-}
-
-words!(NetMode, Copy = "copy", Nt = "nt", Adaptive = "adaptive", Nocache = "nocache");
-
-impl NetMode {
-    /// How its sends are made.
-    #[must_use]
-    pub fn sends(self) -> Mode {
-        match self {
-            NetMode::Copy | NetMode::Nocache => Mode::Copy,
-            NetMode::Nt => Mode::Nt,
-            NetMode::Adaptive => Mode::Adaptive,
-        }
-    }
-}
-
 /// The families that requests and responses can go through.
 pub const FAMILIES: [Family; 4] = [Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6];
-
-/// The largest payload of a datagram over IPv4 in bytes: 65,535 less both headers.
-pub const LARGEST_DATAGRAM_BYTES: u64 = 65_507;
 
 /// The defaults.
 #[derive(Debug, Clone, Deserialize)]
@@ -82,7 +55,7 @@ pub struct Defaults {
     pub open: Open,
 }
 
-super::reads_defaults!("net");
+reads_defaults!("net");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

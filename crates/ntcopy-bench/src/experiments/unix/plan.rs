@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use ntcopy_record::units::Bytes;
 
-use super::error::{check_sizes, pin};
-use super::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError};
-use crate::experiment::unix::{Settings, defaults};
-use crate::experiment::{Family, MOST_PIECES, Mode, gathered_bytes, published};
+use super::{Published, Settings, defaults, published};
+use crate::experiment::{Family, Mode};
+use crate::plan::error::{check_sizes, pin};
+use crate::plan::{CellPlan, CpuPair, Cpus, Form, MOST_PIECES, Plan, PlanError, gathered_bytes};
 
 /// Makes the plan.
 ///
@@ -234,7 +234,7 @@ fn whole_objects(settings: &Settings, dataset: Option<u64>, object: u64) -> Resu
 /// A published configuration, on the CPUs that are here.
 fn published_cell(
     settings: &Settings,
-    config: &crate::experiment::Published,
+    config: &Published,
     cpus: &Cpus,
     pinned: CpuPair,
 ) -> CellPlan {
@@ -262,3 +262,7 @@ fn published_cell(
         note,
     }
 }
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,21 +1,115 @@
-//! One cell of requests and responses: check, interleave.
+//! Measuring a plan of requests and responses.
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::Sample;
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{Machine, Sample};
 
-use super::{Connected, Exchange, Servers, Taken};
-use crate::plan::net::{LoadForm, NetCell, NetPlan};
-use crate::run::Failure;
-use crate::run::net::{Lane, NetClient, Schedule, Traffic, Window};
-use crate::sample::driver::{At, Halt, Recording};
+use super::{NetCell, NetPlan};
+use crate::experiment::{LoadForm, NetMode};
+use crate::run::net::{self, Events, Lane, NetClient, Network, Schedule, Setup, Traffic, Window};
+use crate::run::{Failure, Stop, place};
+use crate::sample::driver::{At, Experiment, Halt, Options, Recording, index};
+use crate::sample::servers::{Connected, Exchange, Servers, Taken, available};
+use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};
+
+/// Why TCP's own way says nothing of datagrams.
+const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
+
+impl Experiment for NetPlan {
+    fn name(&self) -> &'static str {
+        self.experiment()
+    }
+
+    fn baseline(&self) -> String {
+        NetPlan::baseline(self).to_string()
+    }
+
+    /// With devices, this thread is in another network namespace afterwards.
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        let start = MeasureError::Start;
+        net::allow_files(self.most_connections(), self.modes.len()).map_err(start)?;
+        place(self.places.map(|places| places.client)).map_err(start)?;
+        let network = Network::make(self.between, &self.families(), &self.modes).map_err(start)?;
+        let (modes, missing) = available(&self.modes).map_err(start)?;
+        let machine = in_this_namespace(machine);
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        for (mode, why) in missing {
+            recording.unavailable(mode, why, None)?;
+        }
+        recording.expect(self.cells.len() as u64 * u64::from(self.pairs) * modes.len() as u64);
+        let setup = Setup {
+            server_args: &options.worker_args,
+            network: &network,
+            server_cpu: self.places.map(|places| places.server),
+            events: &Events::open(),
+            patience: options.patience,
+            stop,
+        };
+        let mut servers = servers(&setup, &self.modes, &modes).map_err(start)?;
+        // Requests per 1000 s that the baseline was answered in the last closed cell.
+        let mut baseline_rate = None;
+        recording.cells(0..self.cells.len(), |recording, number| {
+            let spoil = options.spoil;
+            let rate = measure_cell(self, number, (baseline_rate, spoil), &mut servers, recording)?;
+            if let Some(rate) = rate {
+                baseline_rate = rate;
+            }
+            Ok(())
+        })?;
+        recording.end(stop.signal())
+    }
+}
+
+/// A server for each mode that is here, with the devices that were made for it.
+fn servers<'a>(
+    setup: &'a Setup<'a>,
+    planned: &[NetMode],
+    here: &[NetMode],
+) -> Result<Vec<Connected<'a, NetClient>>, Failure> {
+    let numbered = (0..).zip(planned).filter(|(_, mode)| here.contains(mode));
+    numbered.map(|(number, mode)| Ok(Connected::new(Lane::new(setup, *mode, number)?))).collect()
+}
+
+/// Measures one cell; of a closed one, gives what the baseline was answered.
+fn measure_cell(
+    plan: &NetPlan,
+    number: usize,
+    (baseline_rate, spoil): (Option<u64>, bool),
+    servers: &mut [Connected<'_, NetClient>],
+    recording: &mut Recording<'_>,
+) -> Result<Option<Option<u64>>, Halt> {
+    let cell = &plan.cells[number];
+    let index = index(number);
+    let offered = cell.form.offered(plan.rate, baseline_rate);
+    recording.cell(index, plan.params(cell, offered.clone().unwrap_or(None)))?;
+    let mut measured = Vec::new();
+    for (position, connected) in servers.iter().enumerate() {
+        let mode = connected.lane.mode();
+        let says_nothing = mode == NetMode::Nocache && cell.family.is_datagram();
+        match (&offered, says_nothing) {
+            (Ok(_), false) => measured.push(position),
+            (Ok(_), true) => recording.unavailable(mode, ONLY_TCP, Some(index))?,
+            (Err(why), _) => recording.unavailable(mode, why.as_str(), Some(index))?,
+        }
+    }
+    let Ok(offered) = offered else { return Ok(None) };
+    let exchange = Requests::new(plan, cell, offered, spoil);
+    let rate = measure(exchange, index, (servers, &measured), recording)?;
+    Ok((cell.form == LoadForm::Closed).then_some(rate))
+}
 
 /// Messages of each connection that are compared before anything is timed.
 const CHECKED_ROUNDS: u32 = 3;
 
 /// Requests and responses in one cell.
-pub struct Requests<'a> {
+struct Requests<'a> {
     plan: &'a NetPlan,
     cell: &'a NetCell,
     /// Requests per 1000 s, of an open cell.
@@ -27,7 +121,7 @@ pub struct Requests<'a> {
 
 /// Connects and checks every mode, and takes the samples; gives the median of what the baseline
 /// was answered, requests per 1000 s.
-pub fn measure(
+fn measure(
     exchange: Requests<'_>,
     number: u32,
     (servers, measured): (&mut [Connected<'_, NetClient>], &[usize]),

@@ -1,8 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::experiment::Family;
-use crate::experiment::unix::Settings;
+use crate::plan::sysctls;
 
 fn two_cpus() -> Cpus {
     Cpus { allowed: vec![0, 1], sharing_l2: None }
@@ -203,28 +202,6 @@ proptest! {
                 let too_small = matches!(error, PlanError::DatasetTooSmall { .. });
                 prop_assert!(too_small);
                 prop_assert!(dataset < object);
-            }
-        }
-    }
-}
-
-#[test]
-fn two_modes_take_turns_at_the_front() {
-    let firsts: Vec<char> = (0..8).map(|pair| group_order(&['a', 'b'], pair)[0]).collect();
-    assert_eq!(firsts.iter().filter(|first| **first == 'a').count(), 4, "{firsts:?}");
-    assert_eq!(group_order(&['a', 'b'], 0), ['a', 'b']);
-    assert_eq!(group_order(&['a', 'b'], 1), ['b', 'a']);
-}
-
-proptest! {
-    #[test]
-    fn every_mode_is_in_every_place_equally_often(count in 1usize..6) {
-        let modes: Vec<usize> = (0..count).collect();
-        let cycle = 2 * count as u32;
-        for place in 0..count {
-            for mode in &modes {
-                let times = (0..cycle).filter(|pair| group_order(&modes, *pair)[place] == *mode);
-                prop_assert_eq!(times.count(), 2);
             }
         }
     }

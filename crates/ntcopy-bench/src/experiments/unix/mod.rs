@@ -1,11 +1,17 @@
-//! Experiment `unix`: its defaults and what a user may set.
+//! Experiment `unix`: its defaults and what a user may set. What it runs and samples are the sends
+//! that `retention` has too.
+
+mod plan;
+mod published;
 
 use serde::Deserialize;
 
-use super::{Family, Mode, with_baseline};
+pub use self::plan::plan;
+pub use self::published::{Published, published};
+use crate::experiment::{Family, Mode, reads_defaults, with_baseline};
 
 /// The defaults as they ship, with their comments.
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
+pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/unix.toml");
 
 /// The defaults.
 #[derive(Debug, Clone, Deserialize)]
@@ -93,7 +99,7 @@ pub struct FreeDefaults {
     pub quick_sample_ms: u64,
 }
 
-super::reads_defaults!("unix");
+reads_defaults!("unix");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

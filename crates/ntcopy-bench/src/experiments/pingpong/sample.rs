@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{Machine, Sample};
 
-use super::driver::{At, Experiment, Halt, Options, Recording, index};
-use super::net::{Connected, Exchange, Servers, Taken, available};
-use super::{MeasureError, Outcome, Progress, in_this_namespace};
-use crate::experiment::net::NetMode;
-use crate::plan::pingpong::{PingPongCell, PingPongPlan};
+use super::{PingPongCell, PingPongPlan};
+use crate::experiment::NetMode;
 use crate::run::net::{self, Events, Lane, Network, PingPong, Pings, Setup, Traffic};
 use crate::run::{Failure, Stop, place};
+use crate::sample::driver::{At, Experiment, Halt, Options, Recording, index};
+use crate::sample::servers::{Connected, Exchange, Servers, Taken, available};
+use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};
 
 /// Messages that are compared before anything is timed.
 const CHECKED_MESSAGES: u32 = 20;

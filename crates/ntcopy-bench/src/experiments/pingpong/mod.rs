@@ -1,12 +1,15 @@
 //! Experiment `pingpong`: its defaults and what a user may set.
 
+mod plan;
+mod sample;
+
 use serde::Deserialize;
 
-use super::Family;
-use super::net::NetMode;
+pub use self::plan::{PingPongCell, PingPongPlan, plan};
+use crate::experiment::{Family, NetMode, reads_defaults};
 
 /// The defaults as they ship, with their comments.
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pingpong.toml");
+pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/pingpong.toml");
 
 /// The experiment's name.
 pub const NAME: &str = "pingpong";
@@ -50,7 +53,7 @@ pub struct Defaults {
     pub quick_pairs: u32,
 }
 
-super::reads_defaults!("pingpong");
+reads_defaults!("pingpong");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-const PUBLISHED_TOML: &str = include_str!("../../../../bench/published.toml");
+const PUBLISHED_TOML: &str = include_str!("../../../../../bench/published.toml");
 
 /// One published configuration. Its figures are the report's business.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -2,7 +2,7 @@
 
 use ntcopy_record::Sample;
 
-use crate::experiment::net::NetMode;
+use crate::experiment::NetMode;
 use crate::run::net::{self, Lane};
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{At, Available, Halt, Lanes, Recording};

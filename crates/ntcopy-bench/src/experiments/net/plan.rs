@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use super::load::{LoadForm, Times};
 use ntcopy_record::Params;
-use ntcopy_record::units::Bytes;
 
-use super::error::check_sizes;
-use super::{Cpus, PlanError, Sysctl};
-use crate::experiment::net::{FAMILIES, LARGEST_DATAGRAM_BYTES, NAME, NetMode, Settings, defaults};
-use crate::experiment::{Family, Rate};
+use super::{FAMILIES, NAME, Settings, defaults};
+use crate::experiment::{Family, LoadForm, NetMode, Rate, Times};
+use crate::plan::error::check_sizes;
+use crate::plan::messages::{
+    Between, TwoPlaces, families_of, fits_datagram, two_places, with_baseline,
+};
+use crate::plan::{Cpus, PlanError, Sysctl};
 
 /// More would measure the descriptor tables of two processes.
 const MOST_CONNECTIONS: u32 = 2048;
@@ -25,29 +26,6 @@ const WITH_VETH: &str = "say --veth too";
 const LEAST_MTU_BYTES: u32 = 1280;
 /// A pair of devices takes no more.
 const MOST_MTU_BYTES: u32 = 65_535;
-
-/// What is between client and server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Between {
-    /// The loopback of the network namespace that this program was started in.
-    Loopback,
-    /// A pair of devices, with client and server in a network namespace each.
-    Veth {
-        /// The devices' largest packet in bytes.
-        mtu_bytes: u32,
-    },
-}
-
-impl Between {
-    /// The word that the record has.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Between::Loopback => "loopback",
-            Between::Veth { .. } => "veth",
-        }
-    }
-}
 
 /// One combination of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +48,6 @@ impl NetCell {
     pub fn transaction_bytes(&self) -> u64 {
         self.request_bytes + self.response_bytes
     }
-}
-
-/// Where the two processes are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TwoPlaces {
-    /// The client's CPU: this program's.
-    pub client: u32,
-    /// The server's.
-    pub server: u32,
 }
 
 /// What will be measured.
@@ -246,17 +215,6 @@ fn modes(settings: &Settings) -> Result<Vec<NetMode>, PlanError> {
     Ok(with_baseline(&asked))
 }
 
-/// The modes, each once, with the baseline before them.
-pub(super) fn with_baseline(asked: &[NetMode]) -> Vec<NetMode> {
-    let mut modes = vec![NetMode::Copy];
-    for mode in asked {
-        if !modes.contains(mode) {
-            modes.push(*mode);
-        }
-    }
-    modes
-}
-
 fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {
     let defaults = defaults();
     let (families, connections) = if settings.quick {
@@ -305,45 +263,6 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {
     Ok(cells)
 }
 
-/// The families that were asked for, or the defaults.
-pub(super) fn families_of(
-    asked: &[Family],
-    defaults: &[String],
-    known: &[Family],
-) -> Result<Vec<Family>, PlanError> {
-    if let Some(family) = asked.iter().copied().find(|family| !known.contains(family)) {
-        let what = "not in this experiment; `--help` has the families that are";
-        return Err(PlanError::Family { family, what });
-    }
-    Ok(if asked.is_empty() {
-        defaults.iter().map(|name| name.parse().expect("the defaults parse")).collect()
-    } else {
-        asked.to_vec()
-    })
-}
-
-/// Whether a message goes into one datagram, where it has to.
-pub(super) fn fits_datagram(family: Family, bytes: u64) -> Result<(), PlanError> {
-    if family.is_datagram() && bytes > LARGEST_DATAGRAM_BYTES {
-        let (bytes, most) = (Bytes(bytes), Bytes(LARGEST_DATAGRAM_BYTES));
-        return Err(PlanError::TooLargeForDatagram { family, bytes, most });
-    }
-    Ok(())
-}
-
-/// Where client and server run.
-pub(super) fn two_places(asked: &[u32], cpus: &Cpus) -> Result<Option<TwoPlaces>, PlanError> {
-    if let Some(cpu) = asked.iter().find(|cpu| !cpus.allowed.contains(cpu)) {
-        return Err(PlanError::NoSuchCpu { cpu: *cpu, allowed: cpus.allowed.clone() });
-    }
-    match *asked {
-        [] => Ok(None),
-        [both] => Ok(Some(TwoPlaces { client: both, server: both })),
-        [client, server] => Ok(Some(TwoPlaces { client, server })),
-        _ => Err(PlanError::NotTwoCpus(asked.len())),
-    }
-}
-
 #[cfg(test)]
-#[path = "net_tests.rs"]
+#[path = "plan_tests.rs"]
 mod tests;
