@@ -8,10 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 
+use super::Modinfo;
 use super::error::ModuleError;
 use super::headers::Headers;
 use super::kept::{KeptMeta, META};
-use super::modinfo::Modinfo;
 use super::source::Sources;
 use super::stock::stock_headers;
 use crate::build::BuildOptions;
