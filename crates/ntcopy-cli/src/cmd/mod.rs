@@ -1,5 +1,5 @@
 //! One module a verb. Each has `Args`, what clap parses, and `run`. What they share: [`booted`],
-//! [`colour`], [`help`], [`records`], [`spelling`].
+//! [`colour`], [`help`], [`records`].
 
 pub mod advise;
 pub mod bench;
@@ -18,7 +18,6 @@ pub mod probe;
 pub mod records;
 pub mod report;
 pub mod run;
-pub mod spelling;
 pub mod stat;
 #[cfg(feature = "survey")]
 pub mod survey;
