@@ -242,8 +242,8 @@ fn turns_without_verdict(record: &Record) -> Vec<String> {
     turns_sentences(record).into_iter().skip(1).collect()
 }
 
-/// A warning where TCP that paces was between processes that were measured: that
-/// says more than what was compared.
+/// A warning where TCP that paces was between processes that were measured: that says more than
+/// what was compared.
 ///
 /// Over a loopback an acknowledgement takes about a microsecond, and what BBR makes of that is up
 /// to whether the reader happened to be awake: a timer for each packet, or none.

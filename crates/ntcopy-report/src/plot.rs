@@ -11,13 +11,14 @@ pub(crate) mod curves;
 
 use std::fmt::Display;
 
-use crate::model::KNOWN_MODES;
-use axis::{Log2Axis, ValueAxis};
-use chart::{Mark, MarkKind};
-use compact::compact;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use self::axis::{Log2Axis, ValueAxis};
+use self::chart::{Mark, MarkKind};
+use self::compact::compact;
+use crate::model::KNOWN_MODES;
 
 pub(crate) use chart::{Chart, Line, crossover, headline, ratios};
 
