@@ -1,5 +1,5 @@
-//! The experiments, each whole in one place: what can be asked, the plan that is made of it, what it
-//! runs, and what a sample is.
+//! The experiments, each whole in one place: what can be asked, the plan that is made of it, what
+//! it runs, and what a sample is.
 //!
 //! What several of them share is beside them, in the stages: the sends of `unix` and `retention`,
 //! the copies and fills of `memcpy`, `memset`, `order` and `pages`, the servers of `net` and

@@ -31,7 +31,7 @@ pub(in crate::arch) const BACKENDS: &[FillBackend] = &[
 ];
 
 /// REP STOSB: by the byte; on CPUs with ERMS the width is the microcode's own choice. See
-/// [`FillFn`](crate::arch::tables::FillFn).
+/// [`FillFn`].
 unsafe fn stosb(to: *mut u8, value: u8, len_bytes: usize) {
     // SAFETY: the caller guarantees the memory; the ABI, that the direction flag is clear.
     unsafe {
@@ -40,8 +40,7 @@ unsafe fn stosb(to: *mut u8, value: u8, len_bytes: usize) {
     }
 }
 
-/// REP STOSQ: eight bytes at a time, and the last few bytes by themselves. See
-/// [`FillFn`](crate::arch::tables::FillFn).
+/// REP STOSQ: eight bytes at a time, and the last few bytes by themselves. See [`FillFn`].
 unsafe fn stosq(to: *mut u8, value: u8, len_bytes: usize) {
     let word = u64::from(value) * 0x0101_0101_0101_0101;
     let rest_bytes = len_bytes % 8;
@@ -59,7 +58,7 @@ unsafe fn stosq(to: *mut u8, value: u8, len_bytes: usize) {
 ///
 /// # Safety
 ///
-/// What [`FillFn`](crate::arch::tables::FillFn) says, the instructions being those of `lines`.
+/// What [`FillFn`] says, the instructions being those of `lines`.
 #[inline(always)]
 unsafe fn around(to: *mut u8, value: u8, len_bytes: usize, lines: unsafe fn(*mut u8, u64, usize)) {
     let edges = Edges::of(to, len_bytes);
@@ -78,7 +77,7 @@ unsafe fn around(to: *mut u8, value: u8, len_bytes: usize, lines: unsafe fn(*mut
 /// A way to fill: a function of its name around the one that stores lines.
 macro_rules! way {
     ($name:ident, $lines:ident) => {
-        /// See [`FillFn`](crate::arch::tables::FillFn).
+        /// See [`FillFn`].
         unsafe fn $name(to: *mut u8, value: u8, len_bytes: usize) {
             // SAFETY: the caller guarantees the instructions, the memory and the fence.
             unsafe { around(to, value, len_bytes, $lines) }

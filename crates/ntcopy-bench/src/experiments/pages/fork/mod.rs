@@ -90,7 +90,8 @@ pub struct ForkDefaults {
     pub quick_sample_ms: u64,
 }
 
-/// What a user asks for of `--form fork`; what is left open comes from [`defaults`].
+/// What a user asks for of `--form fork`; what is left open comes from
+/// [`defaults`](super::defaults).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ForkSettings {
     /// The modes. Empty: the default ones.
