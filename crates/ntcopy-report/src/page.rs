@@ -272,7 +272,8 @@ fn without_optional_tags(page: &str) -> String {
     out
 }
 
-/// A box around a table that scrolls by itself, so that a wide table does not make the page wide; `names` are the ids of what it is called by.
+/// A box around a table that scrolls by itself, so that a wide table does not make the page wide;
+/// `names` are the ids of what it is called by.
 fn scroll(names: &str, table: &Markup) -> Markup {
     scroll_of_class("scroll", names, table)
 }

@@ -1,5 +1,5 @@
-//! What a guest's kernel said on its console, and the reports in it that something is wrong with the
-//! kernel itself.
+//! What a guest's kernel said on its console, and the reports in it that something is wrong with
+//! the kernel itself.
 //!
 //! A command that succeeds in a kernel that complains has not shown much, so every report counts,
 //! whoever caused it. Marks are looked for at the beginning of a message only: programs may speak

@@ -1,4 +1,5 @@
-//! Where a mode wins, where it loses, and by how much, in the words that all experiments have for it.
+//! Where a mode wins, where it loses, and by how much, in the words that all experiments have for
+//! it.
 
 use crate::record::{Cell, Params};
 use crate::stats::{Verdict, Versus};

@@ -463,8 +463,9 @@ impl Worker {
     }
 }
 
-/// Deadlines of sessions, soonest first. It is a heap that forgets nothing: an entry whose session is gone, or has moved its deadline, is
-/// recognised when its time comes. So a deadline that moves with every byte costs nothing.
+/// Deadlines of sessions, soonest first. It is a heap that forgets nothing: an entry whose session
+/// is gone, or has moved its deadline, is recognised when its time comes. So a deadline that moves
+/// with every byte costs nothing.
 #[derive(Debug, Default)]
 struct Timers(BinaryHeap<Reverse<(Instant, Key)>>);
 
