@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ntcopy_bench::experiment::bulk::Heat;
-use ntcopy_bench::experiment::unix;
-use ntcopy_bench::experiment::{Family, memcpy, memset, net, order, pages, pingpong};
+use ntcopy_bench::experiment::{Family, NetMode};
 use ntcopy_bench::experiments::retention::copies;
-use ntcopy_bench::experiments::{http, retention};
+use ntcopy_bench::experiments::{
+    http, memcpy, memset, net, order, pages, pingpong, retention, unix,
+};
+use ntcopy_bench::plan::Cpus;
 use ntcopy_bench::plan::bulk::Room;
-use ntcopy_bench::plan::{self, Cpus};
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::run::script::{self, Kind, Script};
 use ntcopy_bench::sample::{Experiment as _, MeasureError, Options, Outcome, Progress};
@@ -110,9 +111,9 @@ fn sends(folder: &Path) {
     let free = unix::Settings { published: true, pairs: PAIRS, ..unix::Settings::default() };
     let victim = retention::Settings { pairs: PAIRS, quick: true, ..Default::default() };
     for (name, plan) in [
-        ("unix", plan::plan(&settings(&[Family::Unix]), &cpus())),
-        ("unix-tcp6", plan::plan(&settings(&[Family::Tcp, Family::Tcp6]), &cpus())),
-        ("unix-published", plan::plan(&free, &cpus())),
+        ("unix", unix::plan(&settings(&[Family::Unix]), &cpus())),
+        ("unix-tcp6", unix::plan(&settings(&[Family::Tcp, Family::Tcp6]), &cpus())),
+        ("unix-published", unix::plan(&free, &cpus())),
         ("retention", retention::plan_sends(&victim, &cpus())),
     ] {
         let plan = plan.expect("a plan");
@@ -144,11 +145,11 @@ fn copies_and_fills(folder: &Path) {
     let matrix = order::Settings { pairs: PAIRS, quick: true, ..order::Settings::default() };
     let page = pages::Settings { pairs: PAIRS, quick: true, ..pages::Settings::default() };
     for (name, plan) in [
-        ("memcpy", plan::bulk::plan_memcpy(&copy, &room(), Some(8 * MIB))),
-        ("memcpy-untuned", plan::bulk::plan_memcpy(&copy, &room(), None)),
-        ("memset", plan::bulk::plan_memset(&fill, &room(), Some(8 * MIB))),
-        ("order", plan::bulk::plan_order(&matrix, &room())),
-        ("pages", plan::bulk::plan_pages(&page, &room())),
+        ("memcpy", memcpy::plan(&copy, &room(), Some(8 * MIB))),
+        ("memcpy-untuned", memcpy::plan(&copy, &room(), None)),
+        ("memset", memset::plan(&fill, &room(), Some(8 * MIB))),
+        ("order", order::plan(&matrix, &room())),
+        ("pages", pages::plan(&page, &room())),
     ] {
         let plan = plan.unwrap_or_else(|error| panic!("{name}: {error}"));
         every_way(folder, name, &|out, stop, spoil| {
@@ -182,13 +183,13 @@ fn retention_of_copies(folder: &Path) {
 }
 
 fn forks(folder: &Path) {
-    let settings = pages::ForkSettings {
+    let settings = pages::fork::ForkSettings {
         buffer_bytes: vec![MIB],
         pairs: PAIRS,
         quick: true,
-        ..pages::ForkSettings::default()
+        ..pages::fork::ForkSettings::default()
     };
-    let plan = plan::bulk::plan_fork(&settings, &room()).expect("a plan");
+    let plan = pages::fork::plan(&settings, &room()).expect("a plan");
     for (name, kind) in [("fork", "um"), ("fork-host", "host")] {
         every_way(folder, name, &|out, stop, spoil| {
             let options = bulk_options(out, spoil);
@@ -203,13 +204,13 @@ fn messages(folder: &Path) {
         connections: vec![4],
         request_bytes: vec![100],
         response_bytes: vec![KIB],
-        modes: net::NetMode::ALL.to_vec(),
+        modes: NetMode::ALL.to_vec(),
         veth: true,
         pairs: PAIRS,
         quick: true,
         ..net::Settings::default()
     };
-    let plan = plan::net::plan(&settings, &cpus()).expect("a plan");
+    let plan = net::plan(&settings, &cpus()).expect("a plan");
     every_way(folder, "net", &|out, stop, spoil| {
         let options = bulk_options(out, spoil);
         plan.measure(machine("host"), &options, stop, &mut Progress::none())
@@ -221,7 +222,7 @@ fn messages(folder: &Path) {
         quick: true,
         ..pingpong::Settings::default()
     };
-    let plan = plan::pingpong::plan(&settings, &cpus()).expect("a plan");
+    let plan = pingpong::plan(&settings, &cpus()).expect("a plan");
     every_way(folder, "pingpong", &|out, stop, spoil| {
         let options = bulk_options(out, spoil);
         plan.measure(machine("host"), &options, stop, &mut Progress::none())

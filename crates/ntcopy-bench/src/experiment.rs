@@ -1,4 +1,4 @@
-//! What can be asked: the experiments, their modes and parameters. Data only.
+//! What experiments ask of the same kind: modes, families, loads, ways to copy. Data only.
 
 /// Defines `defaults()` of an experiment: its `DEFAULTS_TOML`, read once, as its `Defaults`.
 macro_rules! reads_defaults {
@@ -62,23 +62,12 @@ pub(crate) use words;
 pub mod bulk;
 mod family;
 mod load;
-pub mod memcpy;
-pub mod memset;
 mod mode;
-pub mod net;
-pub mod order;
-pub mod pages;
-mod pieces;
-pub mod pingpong;
-mod published;
-pub mod unix;
 
 /// Bytes of a cache line.
 pub const LINE_BYTES: u64 = 64;
 
-pub use family::{DATAGRAM_BYTES, Family, UnknownFamily};
-pub use load::{Closed, Open, Rate};
+pub use family::{DATAGRAM_BYTES, Family, LARGEST_DATAGRAM_BYTES, UnknownFamily};
+pub use load::{Closed, LoadForm, Open, Rate, Times};
 pub(crate) use mode::with_baseline;
-pub use mode::{Mode, UnknownMode};
-pub use pieces::{MOST_PIECES, gathered_bytes, piece_sizes};
-pub use published::{Published, published};
+pub use mode::{Mode, NetMode, UnknownMode};

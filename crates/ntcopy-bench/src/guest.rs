@@ -191,11 +191,11 @@ fn mem_bytes(needs: &Needs) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::unix::Settings;
-    use crate::plan::{self, Cpus, Plan};
+    use crate::experiments::unix::{self, Settings};
+    use crate::plan::{Cpus, Plan};
 
     fn plan(settings: &Settings) -> Plan {
-        plan::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()
+        unix::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()
     }
 
     fn rounds() -> Settings {

@@ -3,8 +3,9 @@
 //! Each stage uses only the stages before it. [`sample`] measures, by means of [`run`], and writes
 //! a record; what a record says is the business of `ntcopy-record`. [`machine`] describes the
 //! machine, [`hardware`] has its counters, [`guest`] takes a whole measurement into a kernel that
-//! this program boots, [`experiments`] has those that are whole in a folder each. With the feature `fake-lanes`, for `make same`, nothing is run: `run` only says
-//! what it was asked.
+//! this program boots. [`experiments`] has each experiment whole in one place, made of what the
+//! stages have for all. With the feature `fake-lanes`, for `make same`, nothing is run: `run` only
+//! says what it was asked.
 
 #[cfg(not(feature = "fake-lanes"))]
 pub mod calibrate;

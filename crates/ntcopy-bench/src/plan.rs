@@ -1,22 +1,21 @@
-//! Makes a plan of settings: which cells, which modes, in which order. Pure.
+//! What the plans of several experiments are made of: which cells, which modes, in which order.
+//! Pure.
 
 pub mod bulk;
 mod cell;
 pub(crate) mod error;
-pub mod load;
-pub mod net;
-pub mod pingpong;
+pub mod messages;
 mod sysctl;
-mod unix;
 
 use std::time::Duration;
 
 use crate::experiment::Mode;
 
-pub use cell::{CellPlan, CpuPair, Form, SMALLEST_HINTED_BYTES};
+pub use cell::{
+    CellPlan, CpuPair, Form, MOST_PIECES, SMALLEST_HINTED_BYTES, gathered_bytes, piece_sizes,
+};
 pub use error::{Cpus, PlanError};
 pub use sysctl::{Sysctl, sysctls};
-pub use unix::plan;
 
 /// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,4 +96,30 @@ pub fn group_order<T: Copy>(modes: &[T], pair: u32) -> Vec<T> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn two_modes_take_turns_at_the_front() {
+        let firsts: Vec<char> = (0..8).map(|pair| group_order(&['a', 'b'], pair)[0]).collect();
+        assert_eq!(firsts.iter().filter(|first| **first == 'a').count(), 4, "{firsts:?}");
+        assert_eq!(group_order(&['a', 'b'], 0), ['a', 'b']);
+        assert_eq!(group_order(&['a', 'b'], 1), ['b', 'a']);
+    }
+
+    proptest! {
+        #[test]
+        fn every_mode_is_in_every_place_equally_often(count in 1usize..6) {
+            let modes: Vec<usize> = (0..count).collect();
+            let cycle = 2 * count as u32;
+            for place in 0..count {
+                for mode in &modes {
+                    let times = (0..cycle).filter(|pair| group_order(&modes, *pair)[place] == *mode);
+                    prop_assert_eq!(times.count(), 2);
+                }
+            }
+        }
+    }
+}

@@ -6,11 +6,9 @@
 
 mod bulk;
 pub(crate) mod driver;
-mod fork;
-mod net;
-mod pingpong;
 mod progress;
-mod unix;
+mod sends;
+pub(crate) mod servers;
 mod write;
 
 use std::path::{Path, PathBuf};

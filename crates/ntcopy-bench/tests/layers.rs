@@ -19,7 +19,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("sample", &["tcp", "experiment", "plan", "run"]),
     // Measures for a decision, not for a record.
     ("calibrate", &["experiment", "plan", "run", "sample"]),
-    // Whole in a folder each.
+    // Whole in one place each.
     ("experiments", &["hardware", "experiment", "plan", "run", "sample"]),
     // Takes the whole pipeline into another kernel.
     ("guest", &["hardware", "experiment", "experiments", "plan", "machine", "run", "sample"]),

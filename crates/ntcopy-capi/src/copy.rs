@@ -6,7 +6,7 @@ use ntcopy::Path;
 
 use crate::boundary::{Errno, answer, write_out};
 use crate::path;
-use crate::{hints, memory};
+use crate::{boundary, hints};
 
 /// Copies, fences where it streamed, and says which path it took.
 ///
@@ -73,8 +73,8 @@ unsafe fn copy(
     hints: c_uint,
 ) -> Result<Path, Errno> {
     let hints = hints::decode(hints)?;
-    memory::check(dst.cast(), len_bytes)?;
-    memory::check(src.cast(), len_bytes)?;
+    boundary::check(dst.cast(), len_bytes)?;
+    boundary::check(src.cast(), len_bytes)?;
     if len_bytes == 0 {
         // Rust's copies want pointers that aren't NULL even for nothing.
         return Ok(Path::LIBC);

@@ -6,7 +6,7 @@ use ntcopy::Path;
 
 use crate::boundary::{Errno, answer, write_out};
 use crate::path;
-use crate::{hints, memory};
+use crate::{boundary, hints};
 
 /// Fills, fences where it streamed, and says which path it took.
 ///
@@ -68,7 +68,7 @@ unsafe fn fill(
     hints: c_uint,
 ) -> Result<Path, Errno> {
     let hint = hints::decode(hints)?.destination;
-    memory::check(dst.cast(), len_bytes)?;
+    boundary::check(dst.cast(), len_bytes)?;
     if len_bytes == 0 {
         return Ok(Path::LIBC);
     }

@@ -9,7 +9,8 @@
 //! - They answer with a negative errno, never through `errno`, and write results through
 //!   pointers that may be NULL.
 //! - What a pointer and a length can show to be wrong is answered with an error and nothing is
-//!   touched ([`memory`]). What they can't show, memory that isn't there, is the caller's to keep.
+//!   touched ([`boundary`]). What they can't show, memory that isn't there, is the caller's to
+//!   keep.
 //! - No panic leaves the library ([`boundary`]).
 //!
 //! Nothing here is meant to be called from Rust, where [`ntcopy`] is the interface.
@@ -23,7 +24,6 @@ pub mod boundary;
 pub mod copy;
 pub mod fill;
 pub mod hints;
-pub mod memory;
 pub mod path;
 pub mod settings;
 pub mod socket;

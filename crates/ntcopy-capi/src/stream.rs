@@ -8,7 +8,7 @@ use ntcopy::{Hints, Moved, Path, Stream};
 
 use crate::boundary::{Errno, answer, write_out};
 use crate::path;
-use crate::{hints, memory};
+use crate::{boundary, hints};
 
 /// A stream, or what one that is finished has moved. C knows it by pointer only.
 pub struct ntcopy_stream {
@@ -173,8 +173,8 @@ unsafe fn copy(
 ) -> Result<c_int, Errno> {
     // SAFETY: the caller guarantees that it is NULL or a live stream without another user.
     let stream = unsafe { running(stream)? };
-    memory::check(dst.cast(), len_bytes)?;
-    memory::check(src.cast(), len_bytes)?;
+    boundary::check(dst.cast(), len_bytes)?;
+    boundary::check(src.cast(), len_bytes)?;
     let taken = match len_bytes {
         0 => Path::LIBC,
         // SAFETY: the caller guarantees the memory and, where it isn't made below, the fence.
@@ -198,7 +198,7 @@ unsafe fn fill(
 ) -> Result<c_int, Errno> {
     // SAFETY: the caller guarantees that it is NULL or a live stream without another user.
     let stream = unsafe { running(stream)? };
-    memory::check(dst.cast(), len_bytes)?;
+    boundary::check(dst.cast(), len_bytes)?;
     let taken = match len_bytes {
         0 => Path::LIBC,
         // SAFETY: the caller guarantees the memory and, where it isn't made below, the fence.

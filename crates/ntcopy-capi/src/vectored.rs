@@ -8,7 +8,7 @@ use ntcopy::copy_scattered;
 
 use crate::boundary::{Errno, answer, write_out};
 use crate::stream::ntcopy_moved;
-use crate::{hints, memory};
+use crate::{boundary, hints};
 
 /// The number of pieces a side that `readv(2)` takes (`IOV_MAX`).
 pub const NTCOPY_IOV_MAX: usize = 1024;
@@ -65,7 +65,7 @@ unsafe fn pieces<'a>(start: *const iovec, count: usize) -> Result<&'a [iovec], E
 fn sum_bytes(pieces: &[iovec]) -> Result<usize, Errno> {
     let mut sum_bytes = 0_usize;
     for piece in pieces {
-        memory::check(piece.iov_base.cast_const().cast(), piece.iov_len)?;
+        boundary::check(piece.iov_base.cast_const().cast(), piece.iov_len)?;
         sum_bytes = sum_bytes.checked_add(piece.iov_len).ok_or(Errno::OVERFLOW)?;
     }
     if sum_bytes > isize::MAX as usize { Err(Errno::OVERFLOW) } else { Ok(sum_bytes) }

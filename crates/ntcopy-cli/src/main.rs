@@ -62,7 +62,7 @@ fn command() -> clap::Command {
 fn main() -> ExitCode {
     let matches = command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    for note in cmd::spelling::notes(&std::env::args_os().collect::<Vec<_>>()) {
+    for note in cmd::help::old_names(&std::env::args_os().collect::<Vec<_>>()) {
         eprintln!("{note}");
     }
     let result = match cli.command {

@@ -5,7 +5,6 @@
 //! them into text.
 
 mod compact;
-mod congestion;
 mod read;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

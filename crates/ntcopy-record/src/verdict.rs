@@ -3,17 +3,15 @@
 mod app;
 mod bulk;
 mod crossover;
-mod footprint;
 mod http;
 mod net;
-mod pacing;
 mod pages;
 mod retention;
 mod sweep;
-mod turns;
 mod wins;
 
 use crate::record::{Cell, Params, Record};
+use crate::stats::footprint::LevelTold;
 use crate::stats::{self, CellResult, THROUGHPUT, Verdict, Versus, versus};
 use crate::units::Bytes;
 
@@ -35,7 +33,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
     if let Some(why) = &record.header.not_a_timing {
         let mut said = vec![format!("These are not timings ({why}), so there is no verdict.")];
         if record.header.experiment == stats::turns::NAME {
-            said.extend(turns::without_verdict(record));
+            said.extend(turns_without_verdict(record));
         }
         return said;
     }
@@ -47,11 +45,11 @@ pub fn sentences(record: &Record) -> Vec<String> {
         "net" => net::sentences(record),
         "pingpong" => net::pingpong(record),
         "app" => app::sentences(record),
-        stats::turns::NAME => turns::sentences(record),
-        stats::footprint::NAME => footprint::sentences(record),
+        stats::turns::NAME => turns_sentences(record),
+        stats::footprint::NAME => footprint_sentences(record),
         _ => comparison(record),
     };
-    sentences.extend(pacing::sentence(record));
+    sentences.extend(pacing_sentence(record));
     sentences.extend(trouble(record));
     sentences
 }
@@ -190,6 +188,77 @@ fn place(params: &Params) -> String {
     let flight = bytes("in_flight_bytes").map(|flight| format!("{flight} in flight"));
     let words: Vec<String> = [object, dataset, flight].into_iter().flatten().collect();
     if words.is_empty() { "the only cell".to_owned() } else { words.join(", ") }
+}
+
+/// For each level of the caches, how far known displacers are off; what the calls displaced is in
+/// the table.
+fn footprint_sentences(record: &Record) -> Vec<String> {
+    let mut said: Vec<String> =
+        stats::footprint::told(record).iter().flat_map(level_sentences).collect();
+    if said.is_empty() {
+        said.push("No level of the caches could be measured.".to_owned());
+    }
+    said
+}
+
+fn level_sentences(level: &LevelTold) -> Vec<String> {
+    let mut said = Vec::new();
+    said.extend(level.program.as_ref().map(|program| {
+        format!(
+            "{}: the program displaces {}{:.0} lines ({:.0}-{:.0}) in {:.0} us of CPU time, {:.0} \
+             lines in 100 us; {} slices.",
+            level.level,
+            if program.is_at_least { "at least " } else { "" },
+            program.lines,
+            program.ci.0,
+            program.ci.1,
+            program.cpu_ns / 1000.0,
+            program.per_100_us,
+            program.slices
+        )
+    }));
+    said.push(format!("{}: {}", level.level, level.sentence()));
+    said.extend(
+        level.least_lines.map(|least| {
+            format!("{}: below {least:.0} lines read nothing can be told.", level.level)
+        }),
+    );
+    said
+}
+
+/// The verdict on a program's turns, what the kernel counted, and what to do.
+fn turns_sentences(record: &Record) -> Vec<String> {
+    match stats::turns::told(record) {
+        Some(told) => vec![told.sentence(), told.counted_sentence(), told.advice()],
+        None => vec![format!(
+            "No verdict: the record holds {} good turns, and five pairs make one.",
+            record.samples.len()
+        )],
+    }
+}
+
+/// What is said although the turns are no timings.
+fn turns_without_verdict(record: &Record) -> Vec<String> {
+    turns_sentences(record).into_iter().skip(1).collect()
+}
+
+/// A warning where TCP that paces was between processes that were measured: that says more than
+/// what was compared.
+///
+/// Over a loopback an acknowledgement takes about a microsecond, and what BBR makes of that is up
+/// to whether the reader happened to be awake: a timer for each packet, or none.
+fn pacing_sentence(record: &Record) -> Option<String> {
+    let names = record.tcp_congestion_controls();
+    let name = names.iter().find(|name| name.starts_with("bbr"))?;
+    let remedy = match record.header.experiment.as_str() {
+        "http" => " With --congestion reno it does not.",
+        _ => "",
+    };
+    Some(format!(
+        "TCP's congestion control was {name}, which paces: on one machine its estimate of the \
+         bandwidth decides what goes through and what that costs, and differs by chance from one \
+         connection to the next.{remedy}"
+    ))
 }
 
 /// What kept the record from being whole and clean, in one sentence.

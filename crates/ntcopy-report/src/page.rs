@@ -16,14 +16,10 @@ mod questions;
 mod results;
 mod retention;
 mod room;
-mod scroll;
 mod settings;
 mod sweep;
-mod tags;
 mod topology;
 mod verdict;
-
-pub use sweep::colour;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ntcopy_record::Record;
@@ -32,6 +28,8 @@ use room::{Part, part};
 
 use crate::plot::PlotError;
 use crate::{hardware, table, text};
+
+pub use sweep::colour;
 
 /// The style of every page.
 const STYLE: &str = include_str!("page/style.css");
@@ -110,7 +108,7 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
     };
     let mut oldest_first: Vec<usize> = (0..records.len()).collect();
     oldest_first.sort_by_key(|number| records[*number].header.started_unix_ns);
-    Ok(room::fitted(&tags::without_optional(&page.into_string()), &oldest_first))
+    Ok(room::fitted(&without_optional_tags(&page.into_string()), &oldest_first))
 }
 
 fn title(records: &[Record]) -> String {
@@ -249,5 +247,59 @@ fn footer(command: &[String]) -> Markup {
                 bars, these are the 95 % intervals."
             }
         }
+    }
+}
+
+/// End tags that HTML lets its writer leave out, where this page has them: what follows, or the
+/// end of the parent, closes these elements.
+const OPTIONAL: [&str; 7] =
+    ["</td>", "</th>", "</tr>", "</thead>", "</tbody>", "</caption>", "</li>"];
+
+/// A page without the end tags that a reader of HTML puts back by itself: in a page of tables they
+/// are a tenth of it. Text is escaped, so that what looks like a tag is one.
+fn without_optional_tags(page: &str) -> String {
+    let mut out = String::with_capacity(page.len());
+    let mut rest = page;
+    while let Some(at) = rest.find("</") {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let kept = if OPTIONAL.iter().any(|tag| rest.starts_with(tag)) { 0 } else { 2 };
+        out.push_str(&rest[..kept]);
+        let end = rest.find('>').map_or(rest.len(), |end| end + 1);
+        rest = &rest[if kept == 0 { end } else { kept }..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A box around a table that scrolls by itself, so that a wide table does not make the page wide;
+/// `names` are the ids of what it is called by.
+fn scroll(names: &str, table: &Markup) -> Markup {
+    scroll_of_class("scroll", names, table)
+}
+
+/// The same, which may be wider than the text where the window is.
+fn scroll_wide(names: &str, table: &Markup) -> Markup {
+    scroll_of_class("scroll wide", names, table)
+}
+
+/// A group, no region: a page of hundreds of landmarks has none.
+fn scroll_of_class(class: &str, names: &str, table: &Markup) -> Markup {
+    html! { div class=(class) role="group" aria-labelledby=(names) tabindex="0" { (table) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_end_tags_that_are_optional_go() {
+        let page = "<table><caption>a</caption><thead><tr><th>b</th></tr></thead><tbody><tr><td>\
+                    <small>c</small></td></tr></tbody></table><ul><li>d &lt;/td&gt;</li></ul></main>";
+        assert_eq!(
+            without_optional_tags(page),
+            "<table><caption>a<thead><tr><th>b<tbody><tr><td><small>c</small></table><ul>\
+             <li>d &lt;/td&gt;</ul></main>"
+        );
     }
 }

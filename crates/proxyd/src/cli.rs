@@ -1,8 +1,9 @@
-//! The command line.
+//! The command line, and what can be had here, for tests that skip what can't.
 
 use std::path::PathBuf;
 
 use clap::Parser;
+use ntcopy::socket::{Support, kernel_support};
 
 use crate::config::{Config, ConfigError, TlsBy};
 use crate::net::{Address, Mode};
@@ -109,6 +110,22 @@ impl Cli {
         config.access_log = self.access_log.clone().or(config.access_log);
         Ok(config)
     }
+}
+
+/// The words of `--capabilities`, in a fixed order; those that can't be had are left out.
+pub fn capabilities() -> Vec<&'static str> {
+    let support = kernel_support();
+    [
+        ("splice", crate::splice::probe()),
+        ("nt-kernel", support == Support::Kernel),
+        ("nt-module", support == Support::Module),
+        ("tls", true),
+        ("ktls", crate::tls::kernel_is_available()),
+        ("quic", cfg!(feature = "quic")),
+    ]
+    .into_iter()
+    .filter_map(|(word, had)| had.then_some(word))
+    .collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@
 pub mod access;
 pub mod backend;
 pub mod buffer;
-pub mod capabilities;
 pub mod cli;
 pub mod config;
 pub mod conn;
@@ -31,7 +30,6 @@ pub mod pipe;
 pub mod policy;
 #[cfg(feature = "quic")]
 pub mod quic;
-mod retry;
 pub mod server;
 pub mod splice;
 pub mod tls;

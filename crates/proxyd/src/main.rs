@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 }
 
 fn print_capabilities(json: bool) {
-    let words = proxyd::capabilities::capabilities();
+    let words = proxyd::cli::capabilities();
     if json {
         println!(
             "{{\"capabilities\": [{}]}}",

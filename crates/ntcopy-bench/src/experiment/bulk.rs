@@ -8,10 +8,90 @@ use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::{Method, Path};
 use serde::{Deserialize, Serialize};
 
-use super::pages::{Action, PageWay, ReadBack};
-
 /// Bytes of a piece in way [`Way::Stream`].
 pub const PIECE_BYTES: u64 = 64 << 10;
+
+/// Bytes of an element of a matrix.
+pub const ELEMENT_BYTES: u64 = 8;
+
+/// Bytes of a page, on every machine that this program runs on.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// What is done to a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It is filled with zeros.
+    Clear,
+    /// Another page is copied to it.
+    Copy,
+}
+
+words!(Action, Clear = "clear", Copy = "copy");
+
+/// What is read of the pages afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReadBack {
+    /// Nothing.
+    None,
+    /// 100 bytes of each, in five places.
+    Some,
+    /// Every byte.
+    All,
+}
+
+words!(ReadBack, None = "none", Some = "some", All = "all");
+
+/// A way to clear a page, and to copy one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PageWay {
+    /// `rep stosb`, `rep movsb`.
+    RepB,
+    /// `rep stosq`, `rep movsq`.
+    RepQ,
+    /// SSE, normal stores, PREFETCHT0 on the source.
+    SseT0,
+    /// SSE, normal stores, PREFETCHNTA on the source.
+    SseNta,
+    /// SSE, non-temporal stores, PREFETCHT0 on the source.
+    SseNtT0,
+    /// SSE, non-temporal stores, PREFETCHNTA on the source.
+    SseNtNta,
+    /// MOVNTI, by the kernel series' own assembly.
+    Movnti,
+    /// MOVDIR64B; a copy by the kernel series' own assembly.
+    Movdir64b,
+    /// CLZERO, by the kernel series' own assembly.
+    Clzero,
+}
+
+words!(
+    PageWay,
+    RepB = "rep-b",
+    RepQ = "rep-q",
+    SseT0 = "sse-t0",
+    SseNta = "sse-nta",
+    SseNtT0 = "sse-nt-t0",
+    SseNtNta = "sse-nt-nta",
+    Movnti = "movnti",
+    Movdir64b = "movdir64b",
+    Clzero = "clzero"
+);
+
+impl PageWay {
+    /// Why it says nothing about an action, if so.
+    #[must_use]
+    pub fn not_for(self, action: Action) -> Option<&'static str> {
+        match (self, action) {
+            (PageWay::SseNta | PageWay::SseNtNta, Action::Clear) => {
+                Some("a clear has no source to prefetch: it would be the same as with t0")
+            }
+            (PageWay::Clzero, Action::Copy) => Some("CLZERO stores zeros, and copies nothing"),
+            _ => None,
+        }
+    }
+}
 
 /// Where the bytes of one side were before a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -274,5 +354,12 @@ mod tests {
     fn an_unknown_way_names_the_known_ones() {
         let error = TASKS[1].way("rep-stosb").unwrap_err().to_string();
         assert!(error.contains("x86-64-stosb") && error.contains("x86-64-movnt"), "{error}");
+    }
+
+    #[test]
+    fn a_word_that_is_none_names_those_that_are() {
+        assert_eq!("all".parse(), Ok(ReadBack::All));
+        let error = "every".parse::<ReadBack>().unwrap_err();
+        assert!(error.contains("none, some, all"), "{error}");
     }
 }

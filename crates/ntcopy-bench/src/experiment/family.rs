@@ -7,6 +7,9 @@ use std::str::FromStr;
 /// loopback interface, whose packets hold 64 KiB with their headers, unfragmented.
 pub const DATAGRAM_BYTES: u64 = 32 << 10;
 
+/// The largest payload of a datagram over IPv4 in bytes: 65,535 less both headers.
+pub const LARGEST_DATAGRAM_BYTES: u64 = 65_507;
+
 /// An address family with its protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {

@@ -75,6 +75,34 @@ impl FromStr for Mode {
     }
 }
 
+/// A way for messages from a program to the network, the same in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NetMode {
+    /// Plain sends: the baseline.
+    Copy,
+    /// Hinted sends that the kernel obeys.
+    Nt,
+    /// Hinted sends; the kernel's rule decides.
+    Adaptive,
+    /// Plain sends through devices whose feature `tx-nocache-copy` is on: what the kernel has had
+    /// since 2011 for all TCP senders of a device at once.
+    Nocache,
+}
+
+words!(NetMode, Copy = "copy", Nt = "nt", Adaptive = "adaptive", Nocache = "nocache");
+
+impl NetMode {
+    /// How its sends are made.
+    #[must_use]
+    pub fn sends(self) -> Mode {
+        match self {
+            NetMode::Copy | NetMode::Nocache => Mode::Copy,
+            NetMode::Nt => Mode::Nt,
+            NetMode::Adaptive => Mode::Adaptive,
+        }
+    }
+}
+
 /// Each mode once, and the baseline before them.
 pub(crate) fn with_baseline(asked: Vec<Mode>) -> Vec<Mode> {
     let mut modes = vec![Mode::Copy];

@@ -1,16 +1,25 @@
-//! Experiments that are whole in a folder each: what can be asked, how it is measured, and what a
-//! record of it says. The last part of each is a pure function of records.
+//! The experiments, each whole in one place: what can be asked, the plan that is made of it, what
+//! it runs, and what a sample is.
+//!
+//! What several of them share is beside them, in the stages: the sends of `unix` and `retention`,
+//! the copies and fills of `memcpy`, `memset`, `order` and `pages`, the servers of `net` and
+//! `pingpong`.
 
 #[cfg(not(feature = "fake-lanes"))]
 pub mod app;
 #[cfg(not(feature = "fake-lanes"))]
 pub mod footprint;
 pub mod http;
+pub mod memcpy;
+pub mod memset;
+pub mod net;
+pub mod order;
+pub mod pages;
+pub mod pingpong;
 pub mod retention;
 #[cfg(not(feature = "fake-lanes"))]
 pub mod turns;
-
-use crate::experiment::{memcpy, memset, net, order, pages, pingpong, unix};
+pub mod unix;
 
 /// An experiment's definition as it ships, for `--list`.
 #[derive(Debug, Clone, Copy)]

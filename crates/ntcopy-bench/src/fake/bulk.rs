@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::script::copying;
 use super::{Failure, Stop};
+use crate::experiment::bulk::PageWay;
 use crate::experiment::bulk::{Peer, Way};
-use crate::experiment::pages::PageWay;
 use crate::plan::bulk::{BulkCell, BulkPlan};
 
 #[derive(Debug, Clone)]

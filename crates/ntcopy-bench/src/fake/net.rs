@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use super::script::{call, note};
 use super::{Failure, Stop, load};
-use crate::experiment::Family;
-use crate::experiment::net::NetMode;
-use crate::plan::net::NetPlan;
+use crate::experiment::{Family, NetMode};
+use crate::plan::messages::Between;
 
-pub use super::latency::Answers;
 pub use super::meter::Events;
+pub use super::schedule::Answers;
 pub use super::schedule::Schedule;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub enum Network {
 }
 
 impl Network {
-    pub fn make(_plan: &NetPlan) -> Result<Network, Failure> {
+    pub fn make(_: Between, _: &[Family], _: &[NetMode]) -> Result<Network, Failure> {
         call(format_args!("network"))?;
         Ok(Network::Loopback)
     }

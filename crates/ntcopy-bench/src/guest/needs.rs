@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::experiment::Times;
 use crate::experiments::app;
 use crate::experiments::http::plan::HttpPlan;
-use crate::plan::bulk::ForkPlan;
-use crate::plan::load::Times;
-use crate::plan::net::NetPlan;
-use crate::plan::pingpong::PingPongPlan;
+use crate::experiments::net::NetPlan;
+use crate::experiments::pages::fork::ForkPlan;
+use crate::experiments::pingpong::PingPongPlan;
 use crate::plan::{self, Plan, Sysctl};
 use crate::sample::Experiment;
 
@@ -133,13 +133,13 @@ fn longest(plan: &Plan) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::unix::Settings;
+    use crate::experiments::unix::{self, Settings};
     use crate::plan::Cpus;
 
     #[test]
     fn only_a_run_whose_length_is_known_has_a_limit() {
         let plan = |settings: &Settings| {
-            plan::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()
+            unix::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()
         };
         let rounds = Settings { sockets: vec![1, 128], ..Settings::default() };
         assert!(longest(&plan(&rounds)).is_some_and(|limit| limit > OVERHEAD));

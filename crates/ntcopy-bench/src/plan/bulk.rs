@@ -1,27 +1,13 @@
-//! Plans of the experiments on copies in user space.
-
-mod fork;
-mod memcpy;
-mod memset;
-mod order;
-mod pages;
-#[cfg(test)]
-mod tests;
+//! Plans of the experiments on copies in user space, and what making one of them takes.
 
 use std::time::Duration;
 
 use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
-use crate::experiment::bulk::{Heat, PIECE_BYTES, Task, UnknownWay, Way};
-use crate::experiment::order::ELEMENT_BYTES;
-use crate::experiment::pages::PAGE_BYTES;
-
-pub use fork::{ForkCell, ForkPlan, plan as plan_fork};
-pub use memcpy::plan as plan_memcpy;
-pub use memset::plan as plan_memset;
-pub use order::plan as plan_order;
-pub use pages::plan as plan_pages;
+use crate::experiment::bulk::{
+    ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Task, UnknownWay, Way,
+};
 
 /// Buffers of one slot begin at multiples of this many bytes: a cache line.
 pub const LINE_BYTES: u64 = 64;
@@ -213,11 +199,11 @@ pub enum BulkPlanError {
 /// Larger than any call of interest.
 const MOST_BYTES: u64 = 64 << 30;
 
-fn check_pairs(pairs: u32) -> Result<u32, BulkPlanError> {
+pub(crate) fn check_pairs(pairs: u32) -> Result<u32, BulkPlanError> {
     if pairs < 5 { Err(BulkPlanError::TooFewPairs(pairs)) } else { Ok(pairs) }
 }
 
-fn check_sizes(sizes: &[u64]) -> Result<(), BulkPlanError> {
+pub(crate) fn check_sizes(sizes: &[u64]) -> Result<(), BulkPlanError> {
     match sizes.iter().find(|size| **size == 0 || **size > MOST_BYTES) {
         None => Ok(()),
         Some(0) => Err(BulkPlanError::Zero("size")),
@@ -226,7 +212,7 @@ fn check_sizes(sizes: &[u64]) -> Result<(), BulkPlanError> {
 }
 
 /// Sizes of buffers of whole pages.
-fn check_pages(sizes: &[u64]) -> Result<(), BulkPlanError> {
+pub(crate) fn check_pages(sizes: &[u64]) -> Result<(), BulkPlanError> {
     if sizes.contains(&0) {
         return Err(BulkPlanError::Zero("buffer"));
     }
@@ -237,7 +223,11 @@ fn check_pages(sizes: &[u64]) -> Result<(), BulkPlanError> {
 }
 
 /// The ways of these names, the baseline first, each once.
-fn ways(baseline: &str, names: &[String], task: Task) -> Result<Vec<Way>, BulkPlanError> {
+pub(crate) fn ways(
+    baseline: &str,
+    names: &[String],
+    task: Task,
+) -> Result<Vec<Way>, BulkPlanError> {
     let mut ways = vec![task.way(baseline)?];
     for name in names {
         let way = task.way(name)?;
@@ -250,7 +240,7 @@ fn ways(baseline: &str, names: &[String], task: Task) -> Result<Vec<Way>, BulkPl
 
 /// A CPU for each of the threads. `threads` that were not asked for give way where there are fewer
 /// CPUs; those that were are refused.
-fn cpus(
+pub(crate) fn cpus(
     asked: &[u32],
     threads: &mut Vec<u32>,
     named: bool,
@@ -273,12 +263,12 @@ fn cpus(
 }
 
 /// What a measurement may take of the memory that is available: the rest of the system goes on.
-fn budget_bytes(room: &Room) -> u64 {
+pub(crate) fn budget_bytes(room: &Room) -> u64 {
     room.available_bytes / 4 * 3
 }
 
 /// Why a cell that needs more memory than there is is left out.
-fn too_little_memory(needed_bytes: u64, room: &Room) -> String {
+pub(crate) fn too_little_memory(needed_bytes: u64, room: &Room) -> String {
     format!(
         "needs {} MiB of memory, and of the {} MiB that are available no more than three quarters \
          are taken",
@@ -288,6 +278,12 @@ fn too_little_memory(needed_bytes: u64, room: &Room) -> String {
 }
 
 /// What was asked for, or the default.
-fn or<T: Clone>(asked: &[T], default: &[T]) -> Vec<T> {
+pub(crate) fn or<T: Clone>(asked: &[T], default: &[T]) -> Vec<T> {
     if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
+}
+
+/// A machine of so many CPUs and so much memory.
+#[cfg(test)]
+pub(crate) fn test_room(cpus: u32, available_bytes: u64) -> Room {
+    Room { cpus: (0..cpus).collect(), available_bytes, llc_bytes: 32 << 20 }
 }

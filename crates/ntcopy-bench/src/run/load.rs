@@ -6,9 +6,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::Failure;
-use super::latency::{Answers, gives_up_ns, histogram, precise_timers, take_answers};
 use super::meter::Meter;
 use super::schedule::Schedule;
+use super::schedule::{Answers, gives_up_ns, histogram, precise_timers, take_answers};
 
 /// CPU time of the processes that take part, so far.
 pub trait CpuTimes: Copy {

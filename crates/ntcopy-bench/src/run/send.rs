@@ -11,8 +11,9 @@ use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
 
 use super::pipe::Pipe;
 use super::{Failure, Stop, datagram};
-use crate::experiment::{Family, Mode, piece_sizes};
+use crate::experiment::{Family, Mode};
 use crate::plan::CellPlan;
+use crate::plan::piece_sizes;
 
 /// Sends objects.
 pub struct Sender {
@@ -181,7 +182,7 @@ mod tests {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     use super::*;
-    use crate::experiment::gathered_bytes;
+    use crate::plan::gathered_bytes;
 
     #[test]
     fn all_pieces_go_with_one_call_and_arrive_in_order() {

@@ -15,7 +15,6 @@ mod root;
 mod saved;
 mod survey;
 mod text;
-mod ways;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -99,11 +98,11 @@ struct Go {
 
 fn parse_ways(text: &str) -> Result<u32, String> {
     let ways: u32 = text.parse().map_err(|_| format!("`{text}` is not a number of ways"))?;
-    if ways < ways::LEAST {
+    if ways < msr::LEAST_WAYS {
         return Err(format!(
             "{ways} is fewer than {}, the least that the hardware takes; `ntcopy ddio off` sends \
              writes past the cache",
-            ways::LEAST
+            msr::LEAST_WAYS
         ));
     }
     Ok(ways)

@@ -1,5 +1,5 @@
 //! One module a verb. Each has `Args`, what clap parses, and `run`. What they share: [`booted`],
-//! [`colour`], [`help`], [`records`], [`spelling`].
+//! [`colour`], [`help`], [`records`].
 
 pub mod advise;
 pub mod bench;
@@ -18,12 +18,8 @@ pub mod probe;
 pub mod records;
 pub mod report;
 pub mod run;
-pub mod spelling;
 pub mod stat;
 #[cfg(feature = "survey")]
-pub mod survey;
-#[cfg(not(feature = "survey"))]
-#[path = "no_survey.rs"]
 pub mod survey;
 pub mod r#try;
 pub mod unix_nt_bench;
@@ -42,4 +38,33 @@ pub const PARTIAL: u8 = 5;
 pub fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("ntcopy: {error:#}");
     ExitCode::FAILURE
+}
+
+/// `ntcopy survey` in a program that is built without the feature `survey`.
+#[cfg(not(feature = "survey"))]
+pub mod survey {
+    use std::process::ExitCode;
+
+    use super::bench::not_available;
+
+    /// Measure a fleet; not in this program.
+    #[derive(clap::Args)]
+    #[command(
+        about = "Measure a fleet, by its own scheduler; not in this ntcopy: `make program` builds it",
+        disable_help_flag = true
+    )]
+    pub struct Args {
+        /// Whatever was asked for
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        words: Vec<String>,
+    }
+
+    /// Says how to get it.
+    pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+        let words = [vec!["survey".to_owned()], args.words].concat().join(" ");
+        Ok(not_available(&format!(
+            "{words}: this ntcopy was built without surveys and their databases; `make program` \
+             builds one with them, and the Debian package has them"
+        )))
+    }
 }

@@ -144,7 +144,7 @@ fn serve(run_dir: &Path) -> Result<Group> {
     let begun = std::time::Instant::now();
     while !socket.exists() {
         if group.try_wait()?.is_some() || begun.elapsed() > super::BOOT_LIMIT {
-            let lines = super::console::last_lines(&run_dir.join(CONSOLE));
+            let lines = super::splat::last_lines(&run_dir.join(CONSOLE));
             return Err(Error::Died { how: "virtiofsd did not come up".into(), last_lines: lines });
         }
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -1,6 +1,5 @@
 //! Running a command inside a built kernel.
 
-mod console;
 mod initrd;
 mod launch;
 mod memory;
@@ -241,7 +240,7 @@ impl Boot {
             std::fs::copy(&console, file).doing("writing", file)?;
         }
         if let Ok(outcome) = &mut outcome {
-            outcome.splats = splat::find(&console::read(&console), self.kind.machine());
+            outcome.splats = splat::find(&splat::read_console(&console), self.kind.machine());
             outcome.complaints = outcome.splats.iter().map(|splat| splat.title.clone()).collect();
         }
         outcome

@@ -1,8 +1,11 @@
-//! Reports in which a kernel says that something is wrong with itself.
+//! What a guest's kernel said on its console, and the reports in it that something is wrong with
+//! the kernel itself.
 //!
 //! A command that succeeds in a kernel that complains has not shown much, so every report counts,
 //! whoever caused it. Marks are looked for at the beginning of a message only: programs may speak
 //! of bugs as they like.
+
+use std::path::Path;
 
 use crate::kind::Machine;
 
@@ -144,6 +147,24 @@ fn length(messages: &[&str], end: End) -> usize {
         }
     }
     messages.len()
+}
+
+/// How many lines an error shows.
+const LAST_LINES: usize = 25;
+
+/// The end of the console, for an error.
+pub(super) fn last_lines(path: &Path) -> Vec<String> {
+    let text = read_console(path);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    // After a fault come registers and the stack; what it was about stands at its beginning.
+    let fault = lines.iter().position(|line| is_fatal(line));
+    let from = fault.unwrap_or_else(|| lines.len().saturating_sub(LAST_LINES));
+    lines[from..].iter().take(LAST_LINES).map(|line| (*line).to_owned()).collect()
+}
+
+/// All that the console holds.
+pub(super) fn read_console(path: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
 }
 
 #[cfg(test)]

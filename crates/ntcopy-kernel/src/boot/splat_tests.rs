@@ -202,3 +202,24 @@ fn a_long_report_is_cut_and_does_not_hide_the_next() {
     assert_eq!(found.len(), 2);
     assert_eq!(found[0].lines.len(), MOST_LINES);
 }
+
+#[test]
+fn only_the_last_lines_are_shown() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let text: String = (0..100).map(|n| format!("line {n}\r\n\n")).collect();
+    std::fs::write(file.path(), text).unwrap();
+    let lines = last_lines(file.path());
+    assert_eq!(lines.len(), LAST_LINES);
+    assert_eq!(lines.last().unwrap(), "line 99");
+}
+
+#[test]
+fn a_panic_is_shown_from_its_beginning() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let trace = "Call Trace:\n".repeat(60);
+    let text = format!("news\nKernel panic - not syncing: why\n{trace}");
+    std::fs::write(file.path(), text).unwrap();
+    let lines = last_lines(file.path());
+    assert_eq!(lines[0], "Kernel panic - not syncing: why");
+    assert_eq!(lines.len(), LAST_LINES);
+}

@@ -14,7 +14,7 @@ use super::pump::{Passed, Pumps};
 use super::run_dir::RunDir;
 use super::spec::{Answer, Size};
 use super::terminal::Terminal;
-use super::{Boot, Outcome, console};
+use super::{Boot, Outcome, splat};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::Machine;
@@ -150,7 +150,7 @@ impl Watch {
     }
 
     fn last_lines(&self) -> Vec<String> {
-        console::last_lines(&self.launched.run_dir.path().join(CONSOLE))
+        splat::last_lines(&self.launched.run_dir.path().join(CONSOLE))
     }
 
     /// Waits for the next thing to happen, and deals with it.

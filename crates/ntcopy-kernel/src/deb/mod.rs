@@ -6,7 +6,6 @@
 //! with.
 
 mod config;
-mod download;
 mod error;
 mod kconfig;
 mod make;
@@ -23,10 +22,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 pub use config::{Change, ConfigFrom};
-pub use download::Download;
 pub use error::DebError;
 pub use next::Next;
-pub use plan::{Plan, Room};
+pub use plan::{Download, Plan, Room};
 pub use time::Time;
 
 use crate::build::{self, BuildOptions};
@@ -190,7 +188,7 @@ pub fn plan(options: &PackageOptions, progress: &mut dyn Progress) -> Result<Pla
                 asked.plan(options, Some(&Found::new(&tree, version, id)))?
             }
             None => {
-                let download = Some(download::of(wanted, &interrupts)?);
+                let download = Some(plan::download(wanted, &interrupts)?);
                 Plan { download, ..asked.plan(options, None)? }
             }
         }

@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::config::{Change, Config};
-use super::download::Download;
 use super::error::DebError;
 use super::time::{self, Known, Time, Work};
 use super::workshop::{self, Workshop};
 use super::{PackageOptions, kconfig, objects};
 use crate::cache::{Cache, SourceId};
 use crate::error::Result;
+use crate::interrupt::Interrupts;
 use crate::module::{SecureBoot, Sysroot, secure_boot};
 use crate::room;
+use crate::source::package;
+use crate::source::wanted::Wanted;
 use crate::tools::{self, Tool};
 
 /// More settings than this in a thousand that the source does not know: the configuration is of
@@ -239,6 +241,40 @@ impl Plan {
         let here = here.unwrap_or(Path::new("/"));
         room::check_disk(here, "the source and what is built of it", self.room.needed_bytes)
     }
+}
+
+/// The source package that a build begins by downloading where no source is here yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Download {
+    /// Its name; where apt's lists lack it, what the name is like.
+    pub name: String,
+    /// Its version, if apt knows it.
+    pub version: Option<String>,
+    /// Its size in bytes, if apt knows it.
+    pub size_bytes: Option<u64>,
+    /// What that rests on.
+    pub basis: String,
+}
+
+/// The newest package that the system's own apt knows. The mirror is asked first when it comes to
+/// building, and may have a newer one.
+pub(super) fn download(wanted: Wanted, interrupts: &Interrupts) -> Result<Download> {
+    Ok(match package::newest_listed(wanted, interrupts)? {
+        Some(package) => Download {
+            name: package.name,
+            version: Some(package.version),
+            size_bytes: Some(package.size_bytes),
+            basis: "by apt's lists as they are; the mirror may have a newer one".into(),
+        },
+        None => Download {
+            name: format!("{}*", wanted.prefix()),
+            version: None,
+            size_bytes: None,
+            basis: "apt's own lists lack it, and the mirror is asked for it when it comes to \
+                    building; those of 7.3.4 and 6.12.117 are 167 and 153 MB"
+                .into(),
+        },
+    })
 }
 
 #[cfg(test)]

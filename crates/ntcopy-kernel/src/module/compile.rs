@@ -1,4 +1,5 @@
-//! Compiles the sources to `ntcopy.ko`.
+//! Compiles the sources to `ntcopy.ko`: for a kernel whose headers are here, or for one of `ntcopy
+//! kernel`, which is fetched or built before.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,19 +8,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 
+use super::Modinfo;
+use super::error::ModuleError;
+use super::headers::Headers;
+use super::kept::{KeptMeta, META};
+use super::source::Sources;
+use super::stock::stock_headers;
+use crate::build::BuildOptions;
 use crate::build::make::{FOREIGN_VARIABLES, run_make};
-use crate::cache::{Cache, Partial};
+use crate::cache::{Built, Cache, Partial};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::progress::Progress;
 use crate::series::hex;
 use crate::tools;
-
-use super::error::ModuleError;
-use super::headers::Headers;
-use super::kept::{KeptMeta, META};
-use super::modinfo::Modinfo;
-use super::source::Sources;
 
 /// What to build the module for, and with what.
 #[derive(Clone, Debug)]
@@ -239,9 +241,43 @@ fn hint(errors: &[String], compiler: &str) -> String {
     String::new()
 }
 
+impl ModuleBuild {
+    /// Has the kernel built or fetched, unless the cache has it, and takes its release, its headers
+    /// and, unless another is named, its compiler.
+    ///
+    /// # Errors
+    ///
+    /// [`ModuleError::TakesNoModule`] before anything is built, and those of [`crate::build`] and
+    /// of [`stock_headers`].
+    pub fn take_kernel(
+        &mut self,
+        kernel: &BuildOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<Built> {
+        if !kernel.kind.is_stock() && !kernel.kind.is_for_module() {
+            return Err(ModuleError::TakesNoModule(kernel.kind.name()).into());
+        }
+        let built = crate::build(kernel, progress)?;
+        match built.headers() {
+            Some(headers) => self.headers = Some(headers),
+            None => {
+                let stock = stock_headers(&built, &self.cache, &kernel.etc_apt, progress)?;
+                self.headers = Some(stock.dir);
+                self.compiler = self.compiler.take().or(stock.compiler);
+            }
+        }
+        self.release = Some(built.meta.release.clone());
+        Ok(built)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
+    use crate::cache::Cache;
+    use crate::kind::Kind;
 
     #[test]
     fn a_failed_build_says_what_the_reason_may_be() {
@@ -266,5 +302,27 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("takes no files") && text.contains("--out DIR"), "{text}");
         check_writable(&home.path().join("new/out")).unwrap();
+    }
+
+    #[test]
+    fn a_kernel_that_takes_no_modules_is_refused_before_it_is_built() {
+        let home = tempfile::tempdir().unwrap();
+        let mut options = ModuleBuild {
+            release: None,
+            headers: None,
+            out: None,
+            compiler: None,
+            cache: Cache::at(home.path().join("cache")),
+            rebuild: false,
+            jobs: 1,
+            root: PathBuf::from("/"),
+        };
+        let kernel = BuildOptions::from_env(Kind::Um).unwrap();
+        let kernel = BuildOptions { cache: options.cache.clone(), ..kernel };
+        let error = options.take_kernel(&kernel, &mut crate::progress::Silent).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let text = error.to_string();
+        assert!(text.contains("'um'") && text.contains("um+module"), "{text}");
+        assert!(!options.cache.root().exists());
     }
 }

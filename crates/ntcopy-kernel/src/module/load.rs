@@ -13,9 +13,9 @@ use crate::cache::Cache;
 use crate::error::{Context, Error, Result};
 use crate::tools;
 
+use super::Modinfo;
 use super::error::ModuleError;
 use super::kept;
-use super::modinfo::Modinfo;
 use super::refusal::Refusal;
 use super::status::{Status, Sysroot};
 

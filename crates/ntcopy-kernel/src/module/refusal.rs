@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::modinfo::Modinfo;
+use super::Modinfo;
 use super::status::{Lockdown, SecureBoot, Status};
 
 /// What is known when a module was refused.

@@ -2,7 +2,6 @@
 
 mod apt_sources;
 pub(crate) mod image;
-pub(crate) mod known;
 pub(crate) mod package;
 pub(crate) mod tree;
 pub(crate) mod unpack;

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Cell, FILE_NAME, FORMAT, Header, Line, Machine, RunError, Sample, Unavailable};
+use super::{
+    Cell, FILE_NAME, FORMAT, Header, Line, Machine, Params, RunError, Sample, Unavailable, word,
+};
 
 /// A record, read from its file.
 #[derive(Debug, Clone, PartialEq)]
@@ -235,6 +237,32 @@ fn check_format(bytes: &[u8]) -> Result<(), Wrong> {
         // Anything else wrong with the line is found when the whole is parsed.
         _ => Ok(()),
     }
+}
+
+impl Record {
+    /// The congestion controls of the cells whose bytes went over TCP, each once. A cell's own goes
+    /// before the machine's; none of records from before either was noted.
+    #[must_use]
+    pub fn tcp_congestion_controls(&self) -> Vec<&str> {
+        let of_machine = self.machine.tcp_congestion_control.as_deref();
+        let mut names: Vec<&str> = self
+            .cells
+            .iter()
+            .filter(|cell| has_tcp(&cell.params))
+            .filter_map(|cell| word(&cell.params, "congestion").or(of_machine))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+fn has_tcp(params: &Params) -> bool {
+    let is = |name: &str, of_tcp: fn(&str) -> bool| word(params, name).is_some_and(of_tcp);
+    is("family", |family| family.starts_with("tcp"))
+        // Between client and proxy, or between proxy and backend.
+        || is("scheme", |scheme| scheme != "h3")
+        || is("transport", |transport| transport != "unix")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::super::testing::{Sketch, crossover, error, unavailable};
 use super::super::{End, Line};
 use super::*;
+use crate::record::testing;
 
 fn lines(record: &Record) -> Vec<Line> {
     let mut lines =
@@ -144,4 +145,29 @@ proptest! {
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Record::parse(Path::new("x"), &bytes);
     }
+}
+
+#[test]
+fn congestion_control_is_told_of_cells_with_tcp_and_their_own_goes_first() {
+    let of = |machine: Option<&str>, cells: [&[(&str, &str)]; 2]| {
+        let mut record = testing::record(&["copy", "nt"], &[&[], &[]]);
+        record.machine.tcp_congestion_control = machine.map(str::to_owned);
+        for (cell, params) in record.cells.iter_mut().zip(cells) {
+            for (name, value) in params {
+                cell.params.insert((*name).into(), (*value).into());
+            }
+        }
+        record.tcp_congestion_controls().join(" ")
+    };
+    let http = [("scheme", "plain"), ("transport", "unix")];
+    let h3 = [("scheme", "h3"), ("transport", "unix")];
+    let h3_tcp = [("scheme", "h3"), ("transport", "tcp")];
+    let chosen = [("scheme", "tls"), ("transport", "unix"), ("congestion", "reno")];
+    assert_eq!(of(Some("bbr"), [&http, &http]), "bbr");
+    assert_eq!(of(None, [&http, &http]), "", "an old record does not say");
+    assert_eq!(of(Some("bbr"), [&h3, &h3]), "", "QUIC has its own");
+    assert_eq!(of(Some("bbr"), [&h3_tcp, &chosen]), "bbr reno");
+    assert_eq!(of(Some("bbr"), [&chosen, &h3]), "reno");
+    assert_eq!(of(Some("bbr"), [&[("family", "unix")], &[("family", "udp6")]]), "");
+    assert_eq!(of(Some("bbr"), [&[("family", "unix")], &[("family", "tcp6")]]), "bbr");
 }

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::wins::{count, figure};
 pub(super) use crate::record::word;
 use crate::record::{Cell, Params, Record};
 use crate::stats::peers::{AgainstBest, OURS, STREAM, against_best, geomean};
@@ -176,17 +177,6 @@ fn order(record: &Record) -> Vec<String> {
         }
     }
     sentences
-}
-
-/// `1.31x, interval 1.28-1.35`; a third digit where two would show nothing.
-pub(super) fn figure(versus: &Versus) -> String {
-    let (ratio, (low, high)) = (versus.ratio, versus.ci);
-    let digits = if low < 0.1 { 3 } else { 2 };
-    format!("{ratio:.digits$}x, interval {low:.digits$}-{high:.digits$}")
-}
-
-pub(super) fn count(cells: usize) -> String {
-    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
 }
 
 fn words_of(record: &Record, cell: u32) -> String {

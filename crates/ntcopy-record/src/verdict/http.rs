@@ -1,7 +1,8 @@
 //! What clients of a proxy come to: throughput, CPU time, latency, and what was promised of them.
 
-use super::bulk::{count, figure, not_measured, number, word};
-use super::{HINTED, PATCHED, wins};
+use super::bulk::{not_measured, number, word};
+use super::wins::{self, count, figure};
+use super::{HINTED, PATCHED};
 use crate::record::{Cell, Params, Record};
 use crate::stats::http::is_open;
 use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Versus, WALKS, versus};

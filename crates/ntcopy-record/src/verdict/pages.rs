@@ -1,7 +1,8 @@
 //! What clearing and copying pages come to, and the question of 2004: is there any workload that
 //! is faster with normal stores?
 
-use super::bulk::{against_baseline, cell_words, count, figure, not_measured, word};
+use super::bulk::{against_baseline, cell_words, not_measured, word};
+use super::wins::{count, figure};
 use crate::record::{Params, Record};
 use crate::stats::{self, THROUGHPUT, Verdict, Versus, versus};
 

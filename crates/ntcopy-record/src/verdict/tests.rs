@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::testing::{Sketch, crossover, error, record, unavailable};
+use crate::record::testing::{self, Sketch, crossover, error, record, unavailable};
 
 const MIB: u64 = 1 << 20;
 
@@ -294,4 +294,17 @@ fn sends_of_two_kernels_are_held_against_both_kinds_of_plain_ones() {
     {
         assert!(said.contains(words), "{words} is missing:\n{said}");
     }
+}
+
+#[test]
+fn pacing_is_told_and_what_to_do_about_it_where_that_can_be_had() {
+    let mut record = testing::record(&["copy", "nt"], &[&[]]);
+    record.cells[0].params.insert("family".into(), "tcp".into());
+    record.machine.tcp_congestion_control = Some("cubic".into());
+    assert_eq!(pacing_sentence(&record), None);
+    record.machine.tcp_congestion_control = Some("bbr".into());
+    let told = pacing_sentence(&record).unwrap();
+    assert!(told.contains("bbr, which paces") && !told.contains("--congestion"), "{told}");
+    record.header.experiment = "http".into();
+    assert!(pacing_sentence(&record).is_some_and(|told| told.contains("--congestion reno")));
 }

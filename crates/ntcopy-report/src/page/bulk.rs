@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use ntcopy_record::Record;
 
 use super::room::{Part, part};
-use super::{figure, scroll};
+use super::{figure, scroll_wide};
 use crate::bulk;
 use crate::plot::{self, PlotError};
 use crate::published::PublishedPages;
@@ -161,7 +161,7 @@ fn table(id: &str, grid: &Grid) -> Markup {
             @for group in groups(&grid.rows) { (rows(group)) }
         }
     };
-    html! { section class="group" { h4 id=(id) { (grid.heading) } (scroll::wide(id, &table)) } }
+    html! { section class="group" { h4 id=(id) { (grid.heading) } (scroll_wide(id, &table)) } }
 }
 
 /// What stands above a column; above one of names, nothing may.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use ntcopy_record::{Cache, Record};
 
-use super::scroll::scroll;
+use super::scroll;
 use crate::{hardware, text};
 
 /// For each record, the one whose section has the table of their machine: the newest of those of

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use ntcopy_record::Record;
 
-use super::scroll::scroll;
+use super::scroll;
 use super::{results, room};
 use crate::model::{self, Group, ModeView};
 use crate::published::{self, Published};

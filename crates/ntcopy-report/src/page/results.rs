@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::scroll::scroll;
+use super::scroll;
 use crate::model::{CellView, Group, ModeView};
 use crate::text;
 

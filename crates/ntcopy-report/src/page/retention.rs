@@ -8,7 +8,7 @@ use ntcopy_record::{Cell, Record};
 
 use super::figure;
 use super::room::{Part, part};
-use super::scroll::scroll;
+use super::scroll;
 use crate::plot::{self, PlotError};
 use crate::retention::copies::{Group, groups, hot_set, legend};
 use crate::text;

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use ntcopy_record::advice::{self, Advice, Decision, Target};
 use ntcopy_record::{Machine, Record};
 
-use super::scroll::scroll;
+use super::scroll;
 use crate::{advice as show, text};
 
 /// A table a machine of what its records say about its settings; nothing of what they do not.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use ntcopy_record::stats::sweep::{Sweep, SweepCell};
 
-use super::scroll::scroll;
+use super::scroll;
 use crate::sweep::Grid;
 use crate::text;
 

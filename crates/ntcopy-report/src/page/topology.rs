@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use ntcopy_record::{Cache, Machine, Record, Topology};
 
 use super::room::{Part, of_record, part};
-use super::scroll::scroll;
+use super::scroll;
 use crate::text;
 
 /// Columns that are drawn; a machine with more CPUs has the rest named.

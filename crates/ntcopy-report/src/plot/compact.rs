@@ -6,7 +6,7 @@
 //! browser takes for granted and what the style sheet says for all is left out.
 
 /// Pixels that the units of the letters' shifts come to at the one size of letters there is (see
-/// FONT in draw).
+/// FONT in `plot`).
 const SHIFTS: [(&str, i32); 4] = [("0.76em", 10), ("0.5ex", 4), ("-0.5ex", -4), ("0", 0)];
 
 /// The inside of an SVG element, made small.

@@ -5,16 +5,15 @@
 //! architecture enters here: its own folder, its own two tables. Without one, both tables hold the
 //! C library alone.
 
-mod facts;
 mod generic;
 mod tables;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;
 
-pub use self::facts::{Facts, Vendor};
+use crate::path::Method;
+
 pub(crate) use self::tables::Piece;
 pub use self::tables::{CopyBackend, FillBackend};
-use crate::path::Method;
 #[cfg(not(target_arch = "x86_64"))]
 use generic as here;
 #[cfg(target_arch = "x86_64")]
@@ -37,4 +36,76 @@ pub fn copy_backend(method: Method) -> Option<&'static CopyBackend> {
 /// The way to fill that is a method, if the architecture knows it.
 pub fn fill_backend(method: Method) -> Option<&'static FillBackend> {
     FILL_BACKENDS.iter().find(|backend| backend.method == method)
+}
+
+/// Who made the CPU, as far as that matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vendor {
+    /// Intel.
+    Intel,
+    /// AMD, and Hygon.
+    Amd,
+    /// Another, or unknown.
+    Other,
+}
+
+/// What CPUID says that a policy can be made of. Sizes are in bytes, and 0 where it doesn't say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Who made the CPU.
+    pub vendor: Vendor,
+    /// Its family, extended family added; 0 if it doesn't say.
+    pub family: u32,
+    /// Whether a hypervisor says that it is there.
+    pub is_guest: bool,
+    /// Fast REP MOVSB and STOSB.
+    pub has_erms: bool,
+    /// Fast short REP MOVSB.
+    pub has_fsrm: bool,
+    /// AVX2, and the system saves its registers.
+    pub has_avx2: bool,
+    /// AVX-512F, and the system saves its registers.
+    pub has_avx512: bool,
+    /// MOVDIR64B.
+    pub has_movdir64b: bool,
+    /// CLZERO.
+    pub has_clzero: bool,
+    /// CLFLUSHOPT.
+    pub has_clflushopt: bool,
+    /// The level-1 data cache.
+    pub l1d_bytes: u64,
+    /// The level-2 cache.
+    pub l2_bytes: u64,
+    /// Logical CPUs that share the level-2 cache, at most.
+    pub l2_shared_by_cpus: u32,
+    /// The level-3 cache that one CPU sees.
+    pub l3_bytes: u64,
+    /// Logical CPUs that share the level-3 cache, at most; a hypervisor may say its guest's.
+    pub l3_shared_by_cpus: u32,
+}
+
+impl Facts {
+    /// Asks the CPU that the calling thread runs on.
+    pub fn detect() -> Facts {
+        here::facts()
+    }
+
+    /// A CPU that says nothing.
+    pub const UNKNOWN: Facts = Facts {
+        vendor: Vendor::Other,
+        family: 0,
+        is_guest: false,
+        has_erms: false,
+        has_fsrm: false,
+        has_avx2: false,
+        has_avx512: false,
+        has_movdir64b: false,
+        has_clzero: false,
+        has_clflushopt: false,
+        l1d_bytes: 0,
+        l2_bytes: 0,
+        l2_shared_by_cpus: 1,
+        l3_bytes: 0,
+        l3_shared_by_cpus: 1,
+    };
 }

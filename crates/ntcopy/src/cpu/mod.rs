@@ -5,8 +5,6 @@
 //! C libraries read are kept beside them ([`Cpu::legacy_l3`]).
 
 mod features;
-#[cfg(any(target_arch = "x86_64", test))]
-mod legacy;
 mod sysfs;
 #[cfg(target_arch = "x86_64")]
 mod x86;

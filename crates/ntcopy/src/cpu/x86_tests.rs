@@ -104,3 +104,15 @@ const EMULATED: Leaves = &[
 fn an_emulator_says_its_name() {
     assert_eq!(read(reader(EMULATED)).hypervisor.as_deref(), Some("TCGTCGTCGTCG"));
 }
+
+#[test]
+fn descriptors_of_level_three_have_sizes_and_others_have_none() {
+    assert_eq!(l3_bytes_of_descriptor(0xec), Some(24 << 20));
+    assert_eq!(l3_bytes_of_descriptor(0xff), None);
+    assert_eq!(l3_bytes_of_descriptor(0x2c), None, "a level-1 cache");
+}
+
+#[test]
+fn the_table_is_sorted_and_without_doubles() {
+    assert!(L3_KIB.windows(2).all(|pair| pair[0].0 < pair[1].0));
+}

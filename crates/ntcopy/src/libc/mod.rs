@@ -6,8 +6,6 @@
 //! level-3 size from a leaf that describes the whole socket, and so stay temporal for an order
 //! of magnitude too long on CPUs of many complexes; [`Libc::warning`] tells.
 
-mod tunables;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,7 +55,7 @@ impl Libc {
             memcpy_nt_threshold_bytes: None,
             memset_nt_threshold_bytes: None,
             source: "this C library does not tell",
-            memcpy_threshold_chosen: tunables::sets(&environment, MEMCPY_TUNABLE),
+            memcpy_threshold_chosen: sets_tunable(&environment, MEMCPY_TUNABLE),
             l3_believed_bytes: believed_l3(),
         };
         if libc.name != "glibc" {
@@ -67,8 +65,8 @@ impl Libc {
             libc.source = "the dynamic loader has no --list-tunables (glibc 2.33 and later do)";
             return libc;
         };
-        libc.memcpy_nt_threshold_bytes = tunables::value(&printed, MEMCPY_TUNABLE);
-        libc.memset_nt_threshold_bytes = tunables::value(&printed, MEMSET_TUNABLE);
+        libc.memcpy_nt_threshold_bytes = tunable_value(&printed, MEMCPY_TUNABLE);
+        libc.memset_nt_threshold_bytes = tunable_value(&printed, MEMSET_TUNABLE);
         libc.source = "the dynamic loader's --list-tunables";
         libc
     }
@@ -192,6 +190,26 @@ fn list_tunables(loader: &Path) -> Option<String> {
     let output = Command::new(loader).arg("--list-tunables").output().ok()?;
     let printed = String::from_utf8(output.stdout).ok()?;
     (output.status.success() && printed.contains("glibc.")).then_some(printed)
+}
+
+/// The value of a tunable in the output of the loader's `--list-tunables`, whose lines read
+/// `glibc.cpu.x86_non_temporal_threshold: 0x7200000 (min: 0x4040, max: 0xfffffffffffffff)`.
+/// Sizes are in bytes.
+fn tunable_value(printed: &str, name: &str) -> Option<u64> {
+    let line = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    number(line.split_whitespace().next()?)
+}
+
+/// Whether the text of `GLIBC_TUNABLES` (`name=value:name=value`) sets a tunable.
+fn sets_tunable(environment: &str, name: &str) -> bool {
+    environment.split(':').any(|part| part.split_once('=').is_some_and(|(key, _)| key == name))
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
 }
 
 #[cfg(test)]

@@ -12,20 +12,20 @@ glibc.rtld.nns: 4 (min: 1, max: 16)
 
 #[test]
 fn tunables_are_read_in_bytes() {
-    assert_eq!(tunables::value(PRINTED, MEMCPY_TUNABLE), Some(114 << 20));
-    assert_eq!(tunables::value(PRINTED, MEMSET_TUNABLE), None);
-    assert_eq!(tunables::value(PRINTED, "glibc.cpu.x86_shstk"), None, "no value");
-    assert_eq!(tunables::value(PRINTED, "glibc.rtld.nns"), Some(4), "decimal");
-    assert_eq!(tunables::value(PRINTED, "glibc.cpu.x86_non_temporal"), None, "a prefix");
+    assert_eq!(tunable_value(PRINTED, MEMCPY_TUNABLE), Some(114 << 20));
+    assert_eq!(tunable_value(PRINTED, MEMSET_TUNABLE), None);
+    assert_eq!(tunable_value(PRINTED, "glibc.cpu.x86_shstk"), None, "no value");
+    assert_eq!(tunable_value(PRINTED, "glibc.rtld.nns"), Some(4), "decimal");
+    assert_eq!(tunable_value(PRINTED, "glibc.cpu.x86_non_temporal"), None, "a prefix");
 }
 
 #[test]
 fn the_environment_sets_whole_names_only() {
     let text = format!("glibc.rtld.nns=4:{MEMCPY_TUNABLE}=0x1000");
-    assert!(tunables::sets(&text, MEMCPY_TUNABLE));
-    assert!(!tunables::sets(&text, MEMSET_TUNABLE));
-    assert!(!tunables::sets("", MEMCPY_TUNABLE));
-    assert!(!tunables::sets(MEMCPY_TUNABLE, MEMCPY_TUNABLE), "no value");
+    assert!(sets_tunable(&text, MEMCPY_TUNABLE));
+    assert!(!sets_tunable(&text, MEMSET_TUNABLE));
+    assert!(!sets_tunable("", MEMCPY_TUNABLE));
+    assert!(!sets_tunable(MEMCPY_TUNABLE, MEMCPY_TUNABLE), "no value");
 }
 
 #[test]

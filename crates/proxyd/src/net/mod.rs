@@ -2,13 +2,78 @@
 
 mod address;
 mod listener;
-mod mode;
 mod raw;
+
+use std::os::fd::AsFd;
+
+use ntcopy::socket::{Setting, Support, enable};
+use rustix::io::Errno;
 
 pub(crate) use address::origin;
 pub use address::{Address, BadAddress};
 pub(crate) use listener::BACKLOG;
 pub use listener::{ListenError, Listener, SocketFile, bind_tcp, bind_unix};
-pub use mode::{Applied, Mode};
 pub use raw::Io;
 pub(crate) use raw::{Raw, is_silent};
+
+/// How sends to clients are made: for them, the copy into the kernel is the last time that this
+/// machine looks at the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Plainly.
+    Copy,
+    /// Hinted, and the kernel obeys.
+    Nt,
+    /// Hinted, and the kernel's rule decides.
+    #[default]
+    Adaptive,
+}
+
+impl Mode {
+    /// `copy`, `nt` or `adaptive`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Copy => "copy",
+            Mode::Nt => "nt",
+            Mode::Adaptive => "adaptive",
+        }
+    }
+
+    /// The mode as it can be had here, with the kernel asked once.
+    pub fn applied(self) -> Applied {
+        let setting = match self {
+            Mode::Copy => None,
+            Mode::Nt => Some(Setting::Obey),
+            Mode::Adaptive => Some(Setting::Every),
+        };
+        let support = ntcopy::socket::kernel_support();
+        let setting = if support == Support::Kernel { setting } else { None };
+        Applied { asked: self, support, setting }
+    }
+}
+
+/// A mode, and what the kernel makes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Applied {
+    /// The mode that was asked for.
+    pub asked: Mode,
+    /// Who honours the hint.
+    pub support: Support,
+    setting: Option<Setting>,
+}
+
+impl Applied {
+    /// Whether a hint was asked for and is not taken.
+    pub fn is_plain_instead(&self) -> bool {
+        self.asked != Mode::Copy && self.setting.is_none()
+    }
+
+    /// Opts a client's socket in, once; does nothing where sends are plain.
+    pub fn mark(&self, socket: impl AsFd) -> Result<(), Errno> {
+        match self.setting {
+            Some(setting) => enable(socket, setting).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+}

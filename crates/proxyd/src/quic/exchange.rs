@@ -18,11 +18,11 @@ use super::bodies::{
 use super::context::Context;
 use super::message::{as_lines, own};
 use super::upstream::{Upstream, connect};
+use crate::backend::{Attempt, Backend};
 use crate::config::{Live, Timeouts};
 use crate::error::{Error, Kind, Source};
 use crate::http::{Facts, Reader, Scheme, parse_request, write_request};
 use crate::metrics::add;
-use crate::retry::Attempt;
 
 /// Serves a request, whatever comes of it.
 pub(super) async fn serve(
@@ -189,7 +189,7 @@ async fn exchange(
     Err(upstream(Kind::Connect, "no backend"))
 }
 
-fn blame(error: &Error, backend: &crate::backend::Backend, live: &Live, context: &Context) {
+fn blame(error: &Error, backend: &Backend, live: &Live, context: &Context) {
     if error.source == Source::Upstream {
         add(&context.counters.backend_failures, 1);
         if backend.failed(Instant::now(), &live.health) {

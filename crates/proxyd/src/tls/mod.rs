@@ -1,10 +1,102 @@
 //! TLS for clients: by rustls in this process, or by rustls for the handshake and the kernel for
-//! the rest.
+//! the rest. Certificates and keys come from PEM files.
 
-mod files;
 pub(crate) mod kernel;
 mod session;
 
-pub use files::{TlsError, server_config};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
 pub use kernel::is_available as kernel_is_available;
 pub use session::Session;
+
+/// Why TLS can't be offered.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file is not there, or there is nothing of use in it.
+    #[error("{path}: no {what} can be read from it: {cause}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for.
+        what: &'static str,
+        /// Why it wasn't found.
+        cause: String,
+    },
+    /// The certificate and the key don't belong together, or are of a kind that isn't supported.
+    #[error("{certificate} and {key}: {cause}")]
+    Pair {
+        /// The certificates' file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// Why.
+        cause: rustls::Error,
+    },
+}
+
+/// What clients are offered: the certificate chain, and one protocol by ALPN.
+///
+/// # Errors
+///
+/// A file can't be read, or the two don't go together.
+pub fn server_config(
+    certificate: &Path,
+    key: &Path,
+    protocol: &[u8],
+) -> Result<ServerConfig, TlsError> {
+    let file = |path: &Path, what: &'static str| {
+        let path = path.to_owned();
+        move |cause: String| TlsError::File { path, what, cause }
+    };
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| file(certificate, "certificate")(error.to_string()))?;
+    if chain.is_empty() {
+        return Err(file(certificate, "certificate")("there is none in it".to_owned()));
+    }
+    let private = PrivateKeyDer::from_pem_file(key)
+        .map_err(|error| file(key, "private key")(error.to_string()))?;
+    let pair =
+        |cause| TlsError::Pair { certificate: certificate.to_owned(), key: key.to_owned(), cause };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(pair)?
+        .with_no_client_auth()
+        .with_single_cert(chain, private)
+        .map_err(pair)?;
+    config.alpn_protocols = vec![protocol.to_vec()];
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_or_foreign_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let pair = |name: &str| {
+            let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+            let (cert, key) = (folder.path().join(name), folder.path().join(format!("{name}.key")));
+            std::fs::write(&cert, made.cert.pem()).unwrap();
+            std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+            (cert, key)
+        };
+        let ((cert, key), (_, other)) = (pair("one"), pair("two"));
+        assert_eq!(server_config(&cert, &key, b"http/1.1").unwrap().alpn_protocols.len(), 1);
+        let error = server_config(&cert, &other, b"h3").unwrap_err();
+        assert!(matches!(error, TlsError::Pair { .. }), "{error}");
+        for (cert, key, named) in [(&key, &key, &key), (&cert, &cert, &cert)] {
+            let error = server_config(cert, key, b"h3").unwrap_err().to_string();
+            assert!(error.starts_with(named.to_str().unwrap()), "{error}");
+        }
+        let error = server_config(Path::new("/nonexistent"), &key, b"h3").unwrap_err();
+        assert!(error.to_string().starts_with("/nonexistent: no certificate"), "{error}");
+    }
+}

@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::flow::{Coding, Flow};
 use super::upstreams::Upstream;
-use crate::backend::Backend;
+use crate::backend::{Attempt, Backend};
 use crate::config::Timeouts;
 use crate::http::{
     Framing, INTERIMS_MAX, Method, Request, Response, Scanner, TOO_MANY_INTERIMS, write_response,
 };
-use crate::retry::Attempt;
 
 /// What a client must send of a body, or take of one, in each `timeouts.body_idle_ms`.
 pub(crate) const LEAST_BYTES: u64 = 16 << 10;

@@ -11,7 +11,6 @@ mod outcome;
 mod pass;
 mod run;
 mod session;
-mod timers;
 mod upstreams;
 
 use rustix::event::epoll::{EventData, EventFlags};

@@ -1,7 +1,8 @@
-//! The loop of a worker.
+//! The loop of a worker, with the deadlines of its sessions.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -16,7 +17,6 @@ use slab::Slab;
 
 use super::context::{Context, Shared, Stop};
 use super::session::{Next, Session};
-use super::timers::Timers;
 use super::upstreams::Upstreams;
 use super::{EVENTS, GENERATIONS, Key, Token};
 use crate::access::AccessLog;
@@ -460,5 +460,31 @@ impl Worker {
         self.context.log.flush();
         let idle = Duration::from_millis(self.context.live.timeouts.backend_idle_ms);
         self.context.upstreams.expire(now, idle);
+    }
+}
+
+/// Deadlines of sessions, soonest first. It is a heap that forgets nothing: an entry whose session
+/// is gone, or has moved its deadline, is recognised when its time comes. So a deadline that moves
+/// with every byte costs nothing.
+#[derive(Debug, Default)]
+struct Timers(BinaryHeap<Reverse<(Instant, Key)>>);
+
+impl Timers {
+    pub(super) fn push(&mut self, at: Instant, key: Key) {
+        self.0.push(Reverse((at, key)));
+    }
+
+    /// The next whose time has come, with that time: a session that has set an earlier one since
+    /// does not mean this one.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(Instant, Key)> {
+        match self.0.peek() {
+            Some(Reverse((at, _))) if *at <= now => self.0.pop().map(|Reverse(entry)| entry),
+            _ => None,
+        }
+    }
+
+    /// How long until there is one.
+    pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
+        self.0.peek().map(|Reverse((at, _))| at.saturating_duration_since(now))
     }
 }

@@ -19,12 +19,207 @@ mod log;
 mod metrics;
 mod plan;
 mod respond;
-mod run;
 mod shared;
 mod slab;
 mod upload;
 mod worker;
 
+use std::io::{self, Write};
+use std::os::raw::c_int;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use ntcopy::socket::Support;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::address::Address;
+use crate::config::{Config, ConfigError, Tunables};
+use crate::send::ModeSetting;
+use crate::store::{OpenError, Store};
+use accept::Door;
+use listen::{Listening, listen};
+use shared::Shared;
+use worker::Worker;
+
 pub use self::listen::ListenError;
 pub use self::plan::{Plan, plan};
-pub use self::run::{ServeError, serve};
+
+/// Descriptors for everything but connections and open objects.
+const OTHER_FILES: u64 = 128;
+
+/// Why the daemon can't run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The folder can't be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// An address can't be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// A thread, an epoll, a log can't be had.
+    #[error("cannot {doing}: {cause}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// Why not.
+        cause: io::Error,
+    },
+}
+
+/// Serves until SIGTERM or SIGINT, then ends what is in flight; a second one ends it at once.
+/// SIGHUP opens the access log anew and takes over what `reload` says.
+///
+/// When every address is listened on they are printed on standard output, a line each:
+/// `listening on …`, `metrics on …`.
+///
+/// # Errors
+///
+/// It can't begin. Nothing ends it later but a signal.
+pub fn serve(
+    config: Config,
+    mut reload: impl FnMut() -> Result<Tunables, ConfigError>,
+) -> Result<(), ServeError> {
+    let io = |doing| move |cause| ServeError::Io { doing, cause };
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(io("catch signals"))?;
+    ignore_file_size_signal();
+    raise_file_limit(&config);
+    let store = Store::open(&config.data, config.store)?;
+    let shared = Arc::new(Shared::new(config, store).map_err(io("start"))?);
+    say_what_is_missing(&shared);
+    let (doors, listening) = open_doors(&shared.config)?;
+    let (ended, ends) = channel::<()>();
+    let mut threads = Vec::new();
+    for (number, doors) in doors.into_iter().enumerate() {
+        let worker = Worker::new(number, Arc::clone(&shared), doors)
+            .map_err(|errno| io("set up a worker")(errno.into()))?;
+        let ended = ended.clone();
+        let run = move || {
+            worker.run();
+            let _ = ended.send(());
+        };
+        let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(run);
+        threads.push(thread.map_err(io("start a worker"))?);
+    }
+    drop(ended);
+    announce(&listening).map_err(io("write to standard output"))?;
+    for signal in signals.forever() {
+        if signal != SIGHUP {
+            break;
+        }
+        reload_all(&shared, &mut reload);
+    }
+    tracing::info!("ending: no new connections, and what is in flight gets its time");
+    shared.drain();
+    // A socket that has no name can't be connected to.
+    drop(listening);
+    wait_for_workers(&mut signals, &ends);
+    for thread in threads {
+        let _ = thread.join();
+    }
+    tracing::info!("ended");
+    Ok(())
+}
+
+/// Until all are done; a second signal ends the process.
+fn wait_for_workers(signals: &mut Signals, ends: &std::sync::mpsc::Receiver<()>) {
+    loop {
+        match ends.recv_timeout(Duration::from_millis(50)) {
+            Err(RecvTimeoutError::Disconnected) => return,
+            _ if signals.pending().any(|signal| signal != SIGHUP) => {
+                tracing::warn!("told twice: ending at once");
+                // Every acknowledged object is durable; sockets have lost their names already.
+                std::process::exit(0);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn reload_all(shared: &Shared, reload: &mut dyn FnMut() -> Result<Tunables, ConfigError>) {
+    if let Some(log) = &shared.access_log
+        && let Err(error) = log.reopen()
+    {
+        tracing::error!(%error, "cannot open the access log anew; the old one stays");
+    }
+    match reload() {
+        Ok(tunables) => {
+            shared.tune(tunables);
+            tracing::info!("reloaded");
+        }
+        Err(error) => tracing::error!(%error, "not reloaded; all stays as it was"),
+    }
+}
+
+type Doors = Vec<Vec<Door>>;
+
+/// The doors of each worker, and what is to be announced (true: for measurements) and removed.
+fn open_doors(config: &Config) -> Result<(Doors, Vec<(Listening, bool)>), ServeError> {
+    let mut doors: Doors = (0..config.workers).map(|_| Vec::new()).collect();
+    let mut all = Vec::new();
+    let admin = config.metrics.iter().map(|address| (address, true));
+    for (address, admin) in config.listen.iter().map(|address| (address, false)).chain(admin) {
+        let workers = if admin { 1 } else { config.workers };
+        let mut listening = listen(address, workers, config.socket_mode)?;
+        let tcp = matches!(address, Address::Tcp(_));
+        let sockets = std::mem::take(&mut listening.sockets);
+        let shared_by_all = sockets.len() == 1 && workers > 1;
+        for (worker, doors) in doors.iter_mut().enumerate().take(workers) {
+            let socket = &sockets[if shared_by_all { 0 } else { worker }];
+            let socket = rustix::io::fcntl_dupfd_cloexec(socket, 0)
+                .map_err(|errno| ServeError::Io { doing: "listen", cause: errno.into() })?;
+            doors.push(Door::new(socket, tcp, admin));
+        }
+        all.push((listening, admin));
+    }
+    Ok((doors, all))
+}
+
+fn announce(listening: &[(Listening, bool)]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for (one, admin) in listening {
+        writeln!(out, "{} on {}", if *admin { "metrics" } else { "listening" }, one.address)?;
+    }
+    out.flush()
+}
+
+fn say_what_is_missing(shared: &Shared) {
+    let mode = shared.config.tunables.mode;
+    let hinted = matches!(mode, ModeSetting::Nt | ModeSetting::Adaptive);
+    match (shared.hints, hinted) {
+        (Support::None, true) => {
+            let why = ntcopy::socket::other_series().map_or_else(
+                || "this kernel does not know MSG_NTCOPY".to_owned(),
+                |other| other.to_string(),
+            );
+            tracing::warn!("--mode {mode:?}: {why}; bodies are copied normally");
+        }
+        (support, _) => tracing::info!(hints = support.name(), ?mode, "sending"),
+    }
+}
+
+/// A file that grows beyond the process's limit is an error of the write, not a death.
+fn ignore_file_size_signal() {
+    // SAFETY: ignoring a signal runs no code of ours in a handler.
+    unsafe { libc::signal(libc::SIGXFSZ as c_int, libc::SIG_IGN) };
+}
+
+fn raise_file_limit(config: &Config) {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(errno) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%errno, "cannot raise the limit of open files");
+    }
+    let wanted = (config.connections_max + config.store.open_objects) as u64 + OTHER_FILES;
+    if let Some(maximum) = limit.maximum.filter(|maximum| *maximum < wanted) {
+        tracing::warn!(
+            maximum,
+            wanted,
+            "fewer open files are allowed than connections and objects may take; beyond it \
+             clients get a 503"
+        );
+    }
+}

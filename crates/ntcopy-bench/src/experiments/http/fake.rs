@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::plan::{HotSetPlan, HttpCell, HttpPlan};
 use super::{HttpMode, Scheme, Stack, Way};
-use crate::run::latency::Answers;
 pub use crate::run::meter::Events;
+use crate::run::schedule::Answers;
 pub use crate::run::schedule::Schedule;
 use crate::run::script::{call, note};
 use crate::run::{Failure, Stop, load, meter};

@@ -10,8 +10,8 @@ use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
 use super::{HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
+pub use crate::experiment::{LoadForm as HttpForm, Times};
 use crate::plan::error::check_sizes;
-pub use crate::plan::load::{LoadForm as HttpForm, Times};
 use crate::plan::{Cpus, PlanError, Sysctl};
 pub use places::{HotSetPlan, Places};
 

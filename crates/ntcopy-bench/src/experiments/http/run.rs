@@ -32,8 +32,8 @@ mod victim;
 mod wire;
 
 pub use crate::run::cpu_clock::CpuClock;
-pub use crate::run::latency::Answers;
 pub use crate::run::meter::Events;
+pub use crate::run::schedule::Answers;
 pub use crate::run::schedule::Schedule;
 pub use body_reader::BodyReader;
 pub use data::Data;

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use super::memory::SEED;
+use super::SEED;
 use crate::experiment::bulk::Heat;
 use crate::plan::bulk::LINE_BYTES;
 use crate::run::{Failure, pattern};

@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
+use crate::experiment::bulk::ELEMENT_BYTES;
 use crate::experiment::bulk::{MatrixTask, Walk};
-use crate::experiment::order::ELEMENT_BYTES;
 use crate::run::Failure;
 
 use super::lanes::Lane;

@@ -9,7 +9,7 @@ mod routines;
 use std::hint::black_box;
 
 use super::lanes::Lane;
-use crate::experiment::pages::{Action, PAGE_BYTES, PageWay, ReadBack};
+use crate::experiment::bulk::{Action, PAGE_BYTES, PageWay, ReadBack};
 use crate::run::Failure;
 
 /// Places in a page that [`ReadBack::Some`] reads from, and how far they are apart: five lines out

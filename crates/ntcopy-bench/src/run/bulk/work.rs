@@ -12,13 +12,13 @@ use super::calls::Call;
 use super::counters::{self, Counting, Counts};
 use super::lanes::{Lane, Places, Stand};
 use super::matrix;
-use super::memory::{self, SEED};
 use super::message::{Order, Reply, Traffic};
 use super::pages;
 use super::peers::Peers;
 use super::threads::{Start, together};
+use super::{SEED, map_memory};
+use crate::experiment::bulk::{Action, PageWay, ReadBack};
 use crate::experiment::bulk::{Heat, MatrixTask, Task, Walk, Way};
-use crate::experiment::pages::{Action, PageWay, ReadBack};
 use crate::hardware::{self, Hardware};
 use crate::plan::bulk::LINE_BYTES;
 use crate::run::link::{self, Received};
@@ -172,8 +172,8 @@ impl Work {
         // That each CPU will take a thread shows here, before threads wait for each other.
         on.iter().try_for_each(|cpu| cpus::pin(*cpu))?;
         Ok(Work {
-            source: memory::map(source_bytes, huge_pages, Some(SEED))?,
-            destination: memory::map(destination_bytes, huge_pages, None)?,
+            source: map_memory(source_bytes, huge_pages, Some(SEED))?,
+            destination: map_memory(destination_bytes, huge_pages, None)?,
             cpus: on,
             source_offset: 0,
             peers: Peers::load(),

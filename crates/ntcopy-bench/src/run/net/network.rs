@@ -6,9 +6,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use crate::experiment::Family;
-use crate::experiment::net::NetMode;
-use crate::plan::net::{Between, NetPlan};
+use crate::experiment::{Family, NetMode};
+use crate::plan::messages::Between;
 use crate::run::netns::Namespaces;
 use crate::run::{Failure, counters};
 
@@ -25,16 +24,21 @@ pub enum Network {
 }
 
 impl Network {
-    /// Makes what the plan wants. From then on this thread may be in another network namespace.
+    /// Makes what is between, for messages of these families in each of these modes. From then on
+    /// this thread may be in another network namespace.
     ///
     /// # Errors
     ///
     /// [`Failure::Limit`]: it is not to be had here.
-    pub fn make(plan: &NetPlan) -> Result<Network, Failure> {
-        let Between::Veth { mtu_bytes } = plan.between else { return Ok(Network::Loopback) };
+    pub fn make(
+        between: Between,
+        families: &[Family],
+        modes: &[NetMode],
+    ) -> Result<Network, Failure> {
+        let Between::Veth { mtu_bytes } = between else { return Ok(Network::Loopback) };
         let namespaces = Namespaces::make()?;
-        let wants_ipv6 = plan.families().iter().any(|family| is_ipv6(*family));
-        for (number, mode) in (0..).zip(&plan.modes) {
+        let wants_ipv6 = families.iter().any(|family| is_ipv6(*family));
+        for (number, mode) in (0..).zip(modes) {
             namespaces.join(number, mtu_bytes, wants_ipv6)?;
             if *mode == NetMode::Nocache {
                 namespaces.set_nocache(number, true)?;

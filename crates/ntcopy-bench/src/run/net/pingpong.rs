@@ -13,9 +13,9 @@ use rustix::net::{RecvFlags, SendFlags, getpeername, recv, recvfrom, send, sendt
 use super::client::CpuNs;
 use super::end::flags;
 use super::message::{LAST, Shape};
-use crate::run::latency::{Answers, histogram, take_answers};
 use crate::run::load::CpuTimes as _;
 use crate::run::meter::Meter;
+use crate::run::schedule::{Answers, histogram, take_answers};
 use crate::run::{Failure, Stop, pattern};
 
 /// Where a message has its number.

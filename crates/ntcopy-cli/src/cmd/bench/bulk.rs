@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
 use ntcopy::libc::{Libc, corrected_threshold_bytes};
-use ntcopy_bench::experiment::memcpy;
-use ntcopy_bench::plan::bulk::{self, BulkPlan, BulkPlanError, Room};
+use ntcopy_bench::experiments::{memcpy, memset, order};
+use ntcopy_bench::plan::bulk::{BulkPlan, BulkPlanError, Room};
 use ntcopy_bench::run;
 use ntcopy_record::Unavailable;
 
@@ -26,7 +26,7 @@ pub fn memcpy(args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
     run(&args.common, memcpy::defaults().name.as_str(), &args.modes, &|room| {
         let own = |libc: &Libc| libc.memcpy_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
-        bulk::plan_memcpy(&settings, room, tuned)
+        memcpy::plan(&settings, room, tuned)
     })
 }
 
@@ -36,14 +36,14 @@ pub fn memset(args: &MemsetArgs) -> anyhow::Result<ExitCode> {
     run(&args.common, "memset", &args.modes, &|room| {
         let own = |libc: &Libc| libc.memset_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
-        bulk::plan_memset(&settings, room, tuned)
+        memset::plan(&settings, room, tuned)
     })
 }
 
 /// Runs `bench order`.
 pub fn order(args: &OrderArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    run(&args.common, "order", &args.modes, &|room| bulk::plan_order(&settings, room))
+    run(&args.common, "order", &args.modes, &|room| order::plan(&settings, room))
 }
 
 /// What was asked for, or what CPUID's cache asks glibc's threshold to be; none where there is no

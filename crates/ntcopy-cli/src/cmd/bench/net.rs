@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::net::{NAME, NetMode, Settings};
-use ntcopy_bench::experiment::{Family, Rate};
-use ntcopy_bench::plan::net;
+use ntcopy_bench::experiment::{Family, NetMode, Rate};
+use ntcopy_bench::experiments::net::{self, NAME, Settings};
 use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
 

@@ -5,8 +5,9 @@ mod fork;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use ntcopy_bench::experiment::pages::{self, Action, ForkMode, ReadBack, Use, User};
-use ntcopy_bench::plan::bulk;
+use ntcopy_bench::experiment::bulk::{Action, ReadBack};
+use ntcopy_bench::experiments::pages;
+use ntcopy_bench::experiments::pages::fork::{ForkMode, ForkSettings, Use, User};
 use ntcopy_record::units::Bytes;
 
 use super::args::Common;
@@ -89,8 +90,8 @@ impl PagesArgs {
         self.modes.iter().map(one).collect()
     }
 
-    fn fork_settings(&self, modes: Vec<ForkMode>) -> pages::ForkSettings {
-        pages::ForkSettings {
+    fn fork_settings(&self, modes: Vec<ForkMode>) -> ForkSettings {
+        ForkSettings {
             modes,
             buffer_bytes: self.buffer_bytes(),
             users: self.user.clone(),
@@ -148,5 +149,5 @@ pub fn run(args: &PagesArgs) -> anyhow::Result<ExitCode> {
     }
     let settings = args.settings();
     let common = super::bulk::Common::of(&args.common, args.cpus());
-    super::bulk::run(&common, pages::NAME, &args.modes, &|room| bulk::plan_pages(&settings, room))
+    super::bulk::run(&common, pages::NAME, &args.modes, &|room| pages::plan(&settings, room))
 }

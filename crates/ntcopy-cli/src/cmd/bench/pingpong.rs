@@ -3,10 +3,8 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::Family;
-use ntcopy_bench::experiment::net::NetMode;
-use ntcopy_bench::experiment::pingpong::{NAME, Settings};
-use ntcopy_bench::plan::pingpong;
+use ntcopy_bench::experiment::{Family, NetMode};
+use ntcopy_bench::experiments::pingpong::{self, NAME, Settings};
 use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
 

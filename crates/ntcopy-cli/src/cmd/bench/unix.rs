@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::{Family, Mode, unix};
+use ntcopy_bench::experiment::{Family, Mode};
+use ntcopy_bench::experiments::unix;
 use ntcopy_bench::guest::against::Against;
-use ntcopy_bench::plan;
 use ntcopy_record::units::Bytes;
 
 use super::against::{KernelPair, nothing_settled};
@@ -197,7 +197,7 @@ pub fn run(args: &UnixArgs) -> anyhow::Result<ExitCode> {
         on_one_cpu: args.in_rounds() && args.kernel_cpus() == 1,
         worker_args: super::reader_args(),
         against: args.boots(),
-        plan: &|cpus| plan::plan(&settings, cpus),
+        plan: &|cpus| unix::plan(&settings, cpus),
         is_asked: &super::names_or_lacks(&args.modes),
     };
     launch.run()

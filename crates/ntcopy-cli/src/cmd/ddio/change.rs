@@ -1,12 +1,12 @@
 //! What is to be written, and writing it.
 
 use super::Refusal;
+use super::msr;
 use super::ports::{Port, Switch, USE_ALLOCATING_FLOW_WR};
 use super::register::{Change, Register};
 use super::root::Root;
 use super::saved::Saved;
 use super::survey::Survey;
-use super::ways;
 
 /// What makes the highest `wanted` ways those of devices' writes, in every package.
 pub fn ways(survey: &Survey, wanted: u32) -> Result<Vec<Change>, Refusal> {
@@ -22,7 +22,7 @@ pub fn ways(survey: &Survey, wanted: u32) -> Result<Vec<Change>, Refusal> {
         let why = format!("the last-level cache has {llc_ways} ways, {wanted} are too many");
         return Err(Refusal::Usage(why));
     }
-    let field = ways::all(llc_ways);
+    let field = msr::all_ways(llc_ways);
     let mut changes = Vec::new();
     for (package, value) in &survey.packages {
         let old = *value.as_ref().map_err(|why| Refusal::Failed(why.clone()))?;
@@ -33,7 +33,7 @@ pub fn ways(survey: &Survey, wanted: u32) -> Result<Vec<Change>, Refusal> {
                 package.number
             )));
         }
-        let bits = ways::highest(wanted, llc_ways);
+        let bits = msr::highest_ways(wanted, llc_ways);
         changes.push(Change::new(Register::Ways(*package), field, old, bits));
     }
     Ok(changes)

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::msr;
 use super::msr::IIO_LLC_WAYS;
 use super::ports::{PERFCTRLSTS_0, Port, Switch};
 use super::register::{Change, Register};
 use super::survey::Survey;
-use super::ways;
 
 /// What there is.
 pub fn status(survey: &Survey, saved: bool) -> String {
@@ -16,7 +16,7 @@ pub fn status(survey: &Survey, saved: bool) -> String {
         .iter()
         .map(|(package, value)| match value {
             Ok(value) => {
-                let field = survey.llc_ways.map_or(u64::MAX, ways::all);
+                let field = survey.llc_ways.map_or(u64::MAX, msr::all_ways);
                 json!({
                     "package": package.number,
                     "cpu": package.cpu,

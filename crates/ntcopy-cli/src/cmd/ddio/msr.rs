@@ -1,4 +1,5 @@
-//! MSR 0xC8B of each package, through `/dev/cpu/N/msr`: eight bytes at the register's number.
+//! MSR 0xC8B of each package, through `/dev/cpu/N/msr`: eight bytes at the register's number. Its
+//! bits are ways of the last-level cache, the highest way leftmost.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -65,4 +66,44 @@ pub fn write(root: &Root, cpu: u32, value: u64) -> Result<(), String> {
         file.write_all_at(&value.to_le_bytes(), IIO_LLC_WAYS)
     };
     write().map_err(|error: io::Error| words(&error, cpu))
+}
+
+/// The least ways that the hardware takes.
+pub const LEAST_WAYS: u32 = 2;
+
+/// The bits of all ways of a cache with `of` ways.
+pub fn all_ways(of: u32) -> u64 {
+    if of >= 64 { u64::MAX } else { (1 << of) - 1 }
+}
+
+/// The highest `ways` ways: where both generations have them when the machine starts.
+pub fn highest_ways(ways: u32, of: u32) -> u64 {
+    all_ways(of) & !all_ways(of - ways.min(of))
+}
+
+/// `way 10 [##.........] way 0`.
+pub fn draw_ways(value: u64, of: u32) -> String {
+    let way = |number: u32| if value >> number & 1 == 1 { '#' } else { '.' };
+    let bar: String = (0..of).rev().map(way).collect();
+    format!("way {} [{bar}] way 0", of.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_masks_come_out() {
+        assert_eq!(highest_ways(2, 11), 0x600);
+        assert_eq!(highest_ways(4, 11), 0x780);
+        assert_eq!(highest_ways(2, 12), 0xc00);
+        assert_eq!(highest_ways(11, 11), 0x7ff);
+        assert_eq!(all_ways(64), u64::MAX);
+    }
+
+    #[test]
+    fn the_highest_way_is_leftmost() {
+        assert_eq!(draw_ways(0x600, 11), "way 10 [##.........] way 0");
+        assert_eq!(draw_ways(0x401, 11), "way 10 [#.........#] way 0");
+    }
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::cpu::{Cpu, Maker};
+use super::msr;
 use super::ports::{Port, Switch};
 use super::register::{Change, Register};
 use super::survey::Survey;
-use super::ways;
 
 const WIDTH: usize = 80;
 
@@ -66,8 +66,8 @@ fn packages(out: &mut String, survey: &Survey) {
         let label = format!("  package {}  ", package.number);
         match (value, survey.llc_ways) {
             (Ok(value), Some(of)) => {
-                let count = (value & ways::all(of)).count_ones();
-                let _ = writeln!(out, "{label}{value:#x}  {}", ways::draw(*value, of));
+                let count = (value & msr::all_ways(of)).count_ones();
+                let _ = writeln!(out, "{label}{value:#x}  {}", msr::draw_ways(*value, of));
                 let _ = writeln!(
                     out,
                     "{:width$}{count} of {of} ways{}",
@@ -141,7 +141,7 @@ fn ways_change(out: &mut String, survey: &Survey, change: &Change) {
     let _ = writeln!(out, "{}: {:#x} -> {:#x}", change.register.name(), change.old, change.new);
     for (when, value) in [("old", change.old), ("new", change.new)] {
         let count = (value & change.field).count_ones();
-        let _ = writeln!(out, "  {when}  {}  {count} of {of} ways", ways::draw(value, of));
+        let _ = writeln!(out, "  {when}  {}  {count} of {of} ways", msr::draw_ways(value, of));
     }
 }
 

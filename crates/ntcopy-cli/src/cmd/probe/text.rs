@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::findings::{CacheFound, Findings};
+use super::{CacheFound, Findings};
 
 const WIDTH: usize = 80;
 /// Column where values begin.

@@ -13,7 +13,7 @@ use super::stack::CpuNs;
 use crate::experiments::http::plan::HotSetPlan;
 use crate::run::cpu_clock::of_this_thread_ns;
 use crate::run::hot_set::HotSet;
-use crate::run::latency::precise_timers;
+use crate::run::schedule::precise_timers;
 use crate::run::{Failure, Stop, cpus};
 
 /// A signal is looked for this often at least.

@@ -3,11 +3,10 @@
 mod hot_set;
 mod pace;
 mod stream;
-mod topology;
 
 use std::collections::BTreeMap;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use hdrhistogram::Histogram;
 
@@ -18,10 +17,10 @@ use super::CopyMode;
 use super::plan::{CopiesCell, CopiesPlan};
 use crate::experiment::LINE_BYTES;
 use crate::hardware::Hardware;
-use crate::run::{Failure, Stop, cpus};
+use crate::run::cpus::{self, parse_list};
+use crate::run::{Failure, Stop};
 
 pub use stream::{Wrong, path};
-pub use topology::{room, sharing_core, sharing_llc};
 
 /// The time that the streamer's thread gets to be where it belongs, before its schedule begins.
 const HEAD_START: Duration = Duration::from_millis(1);
@@ -296,6 +295,38 @@ impl Passes {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// CPUs that share the last-level cache of this one, itself among them; none if the kernel does
+/// not tell.
+#[must_use]
+pub fn sharing_llc(cpu: u32) -> Option<Vec<u32>> {
+    let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
+    let levels = fs::read_dir(folder).ok()?.flatten().filter_map(|index| {
+        let read = |name| fs::read_to_string(index.path().join(name)).ok();
+        let level: u32 = read("level")?.trim().parse().ok()?;
+        Some((level, parse_list(&read("shared_cpu_list")?)?))
+    });
+    levels.max_by_key(|(level, _)| *level).map(|(_, cpus)| cpus)
+}
+
+/// Hardware threads of this CPU's core, itself among them; none if the kernel does not tell.
+#[must_use]
+pub fn sharing_core(cpu: u32) -> Option<Vec<u32>> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    parse_list(&fs::read_to_string(path).ok()?)
+}
+
+/// Bytes of memory that can be used without pushing anything out; none if the kernel does not
+/// tell.
+#[must_use]
+pub fn room() -> Option<u64> {
+    available(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]

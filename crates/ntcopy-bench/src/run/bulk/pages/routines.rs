@@ -10,7 +10,7 @@ use ntcopy::Method;
 use ntcopy::arch;
 use ntcopy::arch::x86_64::page_nt::{self, PAGE_BYTES, Page, PageNt};
 
-use crate::experiment::pages::PageWay;
+use crate::experiment::bulk::PageWay;
 
 /// How far ahead of a copy the source is prefetched: as far as the kernel series does.
 const AHEAD_BYTES: usize = 1024;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use ntcopy_bench::experiment::bulk::{Heat, MatrixTask};
-use ntcopy_bench::experiment::{memcpy, memset, order};
+use ntcopy_bench::experiments::{memcpy, memset, order};
 use ntcopy_record::units::Bytes;
 
 use super::super::launch::Print;

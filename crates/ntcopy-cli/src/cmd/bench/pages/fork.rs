@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::pages::{ForkMode, NAME};
+use ntcopy_bench::experiments::pages::NAME;
+use ntcopy_bench::experiments::pages::fork::{self, ForkMode, ForkPlan};
 use ntcopy_bench::guest::{self, Bootable as _, Request};
-use ntcopy_bench::plan::bulk::{self, ForkPlan, Room};
+use ntcopy_bench::plan::bulk::Room;
 use ntcopy_bench::run;
 use ntcopy_kernel::{Kind, Machine};
 use ntcopy_record::Unavailable;
@@ -29,7 +30,7 @@ pub fn run(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
 
 /// The plan for a machine, or the exit code for settings that cannot be.
 fn plan(args: &PagesArgs, modes: &[ForkMode], room: &Room) -> Result<ForkPlan, ExitCode> {
-    bulk::plan_fork(&args.fork_settings(modes.to_vec()), room).map_err(|error| {
+    fork::plan(&args.fork_settings(modes.to_vec()), room).map_err(|error| {
         eprintln!("ntcopy: {error}");
         ExitCode::from(2)
     })

@@ -4,7 +4,7 @@
 use core::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _mm_prefetch};
 use core::ptr;
 
-use super::super::edges::Edges;
+use super::super::Edges;
 use super::flush::{BLOCK_BYTES, Source};
 use crate::arch::{LINE_BYTES, Piece};
 use crate::path::{Path, Prefetch, Turns};

@@ -4,14 +4,15 @@ mod flush;
 mod lines;
 mod movdir64b;
 mod movnti;
-mod rep_movsb;
 mod vector;
+
+use core::arch::asm;
 
 use self::lines::Lines;
 use super::cpuid;
 use crate::arch::generic;
 use crate::arch::tables::CopyBackend;
-use crate::path::{Method, Prefetch};
+use crate::path::{Method, Path, Prefetch};
 
 /// A row around the loop that all share.
 const fn row<L: Lines>(method: Method, isa: &'static str, available: fn() -> bool) -> CopyBackend {
@@ -32,7 +33,7 @@ pub(in crate::arch) const BACKENDS: &[CopyBackend] = &[
         isa: "rep",
         prefetches: &[Prefetch::None],
         available: cpuid::rep,
-        copy: rep_movsb::copy,
+        copy: rep_movsb,
         copy_pieces: None,
     },
     row::<vector::Sse2>(Method::Sse2, "sse2", cpuid::sse2),
@@ -44,3 +45,13 @@ pub(in crate::arch) const BACKENDS: &[CopyBackend] = &[
     row::<vector::Avx512Nt>(Method::Avx512Nt, "avx512", cpuid::avx512f),
     row::<movdir64b::Movdir64b>(Method::Movdir64b, "movdir64b", cpuid::movdir64b),
 ];
+
+/// REP MOVSB: temporal, and on CPUs with ERMS the microcode's own choice of width. See
+/// [`CopyFn`](crate::arch::tables::CopyFn).
+unsafe fn rep_movsb(to: *mut u8, from: *const u8, len_bytes: usize, _: Path) {
+    // SAFETY: the caller guarantees the memory; the ABI, that the direction flag is clear.
+    unsafe {
+        asm!("rep movsb", inout("rcx") len_bytes => _, inout("rdi") to => _,
+             inout("rsi") from => _, options(nostack, preserves_flags));
+    }
+}

@@ -72,3 +72,18 @@ fn the_median_pass_is_one_that_was_kept() {
     let longer = Felt { passes: vec![(10, 3), (20, 4)], ..felt };
     assert_eq!(longer.median_pass_ns(), 20);
 }
+
+#[test]
+fn a_cpu_shares_with_itself_where_the_kernel_tells() {
+    for sharing in [sharing_llc(0), sharing_core(0)].into_iter().flatten() {
+        assert!(sharing.contains(&0), "{sharing:?}");
+    }
+    assert_eq!(sharing_core(99_999), None);
+}
+
+#[test]
+fn available_memory_is_read_in_bytes() {
+    assert_eq!(available("MemTotal: 9 kB\nMemAvailable:   12 kB\n"), Some(12 * 1024));
+    assert_eq!(available("MemTotal: 9 kB\n"), None);
+    assert!(room().is_none_or(|bytes| bytes > 1 << 20));
+}

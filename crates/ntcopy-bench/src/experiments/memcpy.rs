@@ -1,0 +1,243 @@
+//! Experiment `memcpy`: its defaults, what a user may set, and the plan of it.
+
+use std::time::Duration;
+
+use ntcopy_record::units::Bytes;
+use serde::Deserialize;
+
+use crate::experiment::bulk::{Heat, PAGE_BYTES, Task, Way};
+use crate::plan::bulk::{
+    BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
+    cpus, or, too_little_memory, ways,
+};
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memcpy.toml");
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The way that the others are compared with.
+    pub baseline: String,
+    /// The others.
+    pub peers: Vec<String>,
+    /// Bytes of one call.
+    pub size_bytes: Vec<u64>,
+    /// The same with `--quick`.
+    pub quick_size_bytes: Vec<u64>,
+    /// Threads that copy at once, each on its CPU.
+    pub threads: Vec<u32>,
+    /// The same with `--quick`.
+    pub quick_threads: Vec<u32>,
+    /// Times the last-level cache that a cold side's region is large.
+    pub region_llcs: u64,
+    /// Bytes of that region at least.
+    pub least_region_bytes: u64,
+    /// Bytes that go before a sample of a cold cell at most.
+    pub most_warm_up_bytes: u64,
+    /// How long a way runs before each sample without being clocked, in milliseconds.
+    pub warm_up_ms: u64,
+    /// How long a sample lasts about, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// The same with `--quick`.
+    pub quick_pairs: u32,
+}
+
+crate::experiment::reads_defaults!("memcpy");
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Names of the ways. Empty: the default ones.
+    pub peers: Vec<String>,
+    /// Bytes of one call. Empty: the default ones.
+    pub size_bytes: Vec<u64>,
+    /// The source's heat. Empty: both.
+    pub source: Vec<Heat>,
+    /// The destination's. Empty: both.
+    pub destination: Vec<Heat>,
+    /// Numbers of threads. Empty: the default ones.
+    pub threads: Vec<u32>,
+    /// Bytes of the region that a cold side walks through.
+    pub region_bytes: Option<u64>,
+    /// The C library's corrected threshold, instead of the one from CPUID.
+    pub tuned_threshold_bytes: Option<u64>,
+    /// How far into a page sources begin that destinations begin with.
+    pub source_offset_bytes: u64,
+    /// Pages of 4 KiB instead of transparent huge ones.
+    pub small_pages: bool,
+    /// The CPUs, one a thread. Empty: the first ones.
+    pub cpus: Vec<u32>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Fewer sizes and groups, shorter samples.
+    pub quick: bool,
+}
+
+/// Makes the plan. `tuned_threshold_bytes` is the C library's corrected threshold, where there is
+/// one.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(
+    settings: &Settings,
+    room: &Room,
+    tuned_threshold_bytes: Option<u64>,
+) -> Result<BulkPlan, BulkPlanError> {
+    let defaults = defaults();
+    let (pairs, sample_ms, sizes, threads) = if settings.quick {
+        let (sizes, threads) = (&defaults.quick_size_bytes, &defaults.quick_threads);
+        (defaults.quick_pairs, defaults.quick_sample_ms, sizes, threads)
+    } else {
+        (defaults.pairs, defaults.sample_ms, &defaults.size_bytes, &defaults.threads)
+    };
+    let sizes = or(&settings.size_bytes, sizes);
+    let mut threads = or(&settings.threads, threads);
+    check_sizes(&sizes)?;
+    if settings.source_offset_bytes >= PAGE_BYTES {
+        return Err(BulkPlanError::BeyondPage(Bytes(settings.source_offset_bytes)));
+    }
+    let cpus = cpus(&settings.cpus, &mut threads, !settings.threads.is_empty(), room)?;
+    let any = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
+    let ways = ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), any)?;
+    let region = settings.region_bytes.unwrap_or_else(|| {
+        (defaults.region_llcs * room.llc_bytes).max(defaults.least_region_bytes)
+    });
+    if region == 0 {
+        return Err(BulkPlanError::Zero("region"));
+    }
+    // The process with the corrected threshold has memory of its own.
+    let processes = if ways.contains(&Way::LibcTuned) { 2 } else { 1 };
+    let mut plan = BulkPlan {
+        experiment: &defaults.name,
+        cells: Vec::new(),
+        ways,
+        pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
+        sample: Duration::from_millis(sample_ms),
+        warm_up: Duration::from_millis(defaults.warm_up_ms),
+        cold_warm_up_bytes: room.llc_bytes.min(defaults.most_warm_up_bytes).min(region),
+        source_bytes: 0,
+        destination_bytes: 0,
+        source_offset_bytes: settings.source_offset_bytes,
+        huge_pages: !settings.small_pages,
+        cpus,
+        tuned_threshold_bytes,
+    };
+    for threads in threads {
+        for source in or(&settings.source, &[Heat::Hot, Heat::Cold]) {
+            for destination in or(&settings.destination, &[Heat::Hot, Heat::Cold]) {
+                for size_bytes in &sizes {
+                    let task = Task::Copy { source, destination };
+                    let cell = BulkCell { task, size_bytes: *size_bytes, threads, left_out: None };
+                    add(&mut plan, cell, region, processes, room);
+                }
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// Adds a cell, and the memory that it needs; without that memory, the reason.
+fn add(plan: &mut BulkPlan, mut cell: BulkCell, region: u64, processes: u64, room: &Room) {
+    let Task::Copy { source, destination } = cell.task else { return };
+    let slots = u64::from(cell.threads) * cell.size_bytes.next_multiple_of(LINE_BYTES);
+    let side = |heat| match heat {
+        Heat::Hot => slots,
+        Heat::Cold => slots.max(region),
+    };
+    let (source, destination) = (side(source), side(destination));
+    if processes * (source + destination) > budget_bytes(room) {
+        cell.left_out = Some(too_little_memory(processes * (source + destination), room));
+    } else {
+        plan.source_bytes = plan.source_bytes.max(source);
+        plan.destination_bytes = plan.destination_bytes.max(destination);
+    }
+    plan.cells.push(cell);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::bulk::Task;
+    use crate::plan::bulk::test_room;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn defaults_parse_and_every_peer_exists() {
+        let defaults = defaults();
+        let task = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
+        assert_eq!(defaults.name, "memcpy");
+        assert!(task.way(&defaults.baseline).is_ok());
+        for peer in &defaults.peers {
+            assert!(task.way(peer).is_ok(), "{peer}");
+        }
+        assert!(defaults.quick_size_bytes.iter().all(|size| defaults.size_bytes.contains(size)));
+    }
+
+    #[test]
+    fn memcpy_takes_every_combination_that_the_issue_names() {
+        let plan = plan(&Settings::default(), &test_room(2, 64 * GIB), None).unwrap();
+        assert_eq!(plan.cells.len(), 10 * 2 * 2 * 2);
+        assert_eq!(plan.baseline(), Way::Libc);
+        assert!(plan.cells.iter().all(|cell| cell.left_out.is_none()));
+        // Two threads of 1 GiB each; the region, 4 x 32 MiB raised to 256 MiB, is less.
+        assert_eq!((plan.source_bytes, plan.destination_bytes), (2 * GIB, 2 * GIB));
+    }
+
+    #[test]
+    fn what_does_not_fit_the_memory_is_left_out_and_says_why() {
+        let plan = plan(&Settings::default(), &test_room(1, 4 * GIB), None).unwrap();
+        let left_out: Vec<&BulkCell> = plan.cells.iter().filter(|c| c.left_out.is_some()).collect();
+        assert!(left_out.len() == 4 && left_out.iter().all(|cell| cell.size_bytes == GIB));
+        assert!(left_out[0].left_out.as_ref().unwrap().contains("4096 MiB"), "{left_out:?}");
+        assert!(2 * (plan.source_bytes + plan.destination_bytes) <= 3 * GIB);
+        assert!(plan.cells.iter().all(|cell| cell.threads == 1), "there is one CPU");
+    }
+
+    #[test]
+    fn threads_that_were_asked_for_are_not_dropped_without_a_word() {
+        let settings = Settings { threads: vec![2], ..Settings::default() };
+        let error = plan(&settings, &test_room(1, GIB), None).unwrap_err();
+        assert_eq!(error, BulkPlanError::TooManyThreads { threads: 2, cpus: 1 });
+    }
+
+    #[test]
+    fn zeros_and_strangers_are_refused() {
+        let refused = |settings| plan(&settings, &test_room(2, GIB), None).unwrap_err().to_string();
+        let settings = Settings::default;
+        for (settings, words) in [
+            (Settings { size_bytes: vec![0], ..settings() }, "--size 0"),
+            (Settings { pairs: Some(4), ..settings() }, "at least 5"),
+            (Settings { cpus: vec![9], ..settings() }, "--cpus 9"),
+            (Settings { peers: vec!["memcopy".into()], ..settings() }, "--modes memcopy"),
+            (Settings { region_bytes: Some(0), ..settings() }, "--region 0"),
+        ] {
+            let error = refused(settings);
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn one_piece_is_no_stream() {
+        let settings = Settings { size_bytes: vec![4096, 1 << 20], ..Default::default() };
+        let plan = plan(&settings, &test_room(1, 8 * GIB), None).unwrap();
+        let streams: Vec<u64> = plan
+            .cells
+            .iter()
+            .filter(|cell| cell.not_for(Way::Stream).is_none())
+            .map(|cell| cell.size_bytes)
+            .collect();
+        assert!(streams.iter().all(|size| *size == 1 << 20) && streams.len() == 4);
+    }
+}

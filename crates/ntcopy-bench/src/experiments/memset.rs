@@ -1,0 +1,175 @@
+//! Experiment `memset`: its defaults, what a user may set, and the plan of it.
+
+use std::time::Duration;
+
+use ntcopy::arch;
+use serde::Deserialize;
+
+use crate::experiment::bulk::{Heat, Task, Way};
+use crate::plan::bulk::{
+    BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
+    cpus, too_little_memory, ways,
+};
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memset.toml");
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The way that the others are compared with.
+    pub baseline: String,
+    /// The others.
+    pub peers: Vec<String>,
+    /// Bytes of one call.
+    pub size_bytes: Vec<u64>,
+    /// The same with `--quick`.
+    pub quick_size_bytes: Vec<u64>,
+    /// Threads that fill at once, each on its CPU.
+    pub threads: Vec<u32>,
+    /// The byte that is stored.
+    pub value: u8,
+    /// How long a way runs before each sample without being clocked, in milliseconds.
+    pub warm_up_ms: u64,
+    /// How long a sample lasts about, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// The same with `--quick`.
+    pub quick_pairs: u32,
+}
+
+crate::experiment::reads_defaults!("memset");
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Names of the ways. Empty: the default ones that store this value.
+    pub peers: Vec<String>,
+    /// Bytes of one call. Empty: the default ones.
+    pub size_bytes: Vec<u64>,
+    /// Numbers of threads. Empty: the default ones.
+    pub threads: Vec<u32>,
+    /// The byte that is stored.
+    pub value: Option<u8>,
+    /// The C library's other threshold, in way `libc-tuned`.
+    pub tuned_threshold_bytes: Option<u64>,
+    /// Pages of 4 KiB instead of transparent huge ones.
+    pub small_pages: bool,
+    /// The CPUs, one a thread. Empty: the first ones.
+    pub cpus: Vec<u32>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Fewer sizes and groups, shorter samples.
+    pub quick: bool,
+}
+
+/// Makes the plan. `tuned_threshold_bytes` is the C library's other threshold, where it has one for
+/// memset.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(
+    settings: &Settings,
+    room: &Room,
+    tuned_threshold_bytes: Option<u64>,
+) -> Result<BulkPlan, BulkPlanError> {
+    let defaults = defaults();
+    let (pairs, sample_ms, sizes) = if settings.quick {
+        (defaults.quick_pairs, defaults.quick_sample_ms, &defaults.quick_size_bytes)
+    } else {
+        (defaults.pairs, defaults.sample_ms, &defaults.size_bytes)
+    };
+    let sizes = if settings.size_bytes.is_empty() { sizes } else { &settings.size_bytes };
+    check_sizes(sizes)?;
+    let named = !settings.threads.is_empty();
+    let mut threads = if named { &settings.threads } else { &defaults.threads }.clone();
+    let cpus = cpus(&settings.cpus, &mut threads, named, room)?;
+    let task =
+        Task::Fill { value: settings.value.unwrap_or(defaults.value), destination: Heat::Hot };
+    let mut ways = if settings.peers.is_empty() {
+        ways(&defaults.baseline, &defaults.peers, task)?
+    } else {
+        ways(&defaults.baseline, &settings.peers, task)?
+    };
+    if settings.peers.is_empty() {
+        ways.retain(|way| stores(*way, task));
+    }
+    let mut plan = BulkPlan {
+        experiment: &defaults.name,
+        cells: Vec::new(),
+        ways,
+        pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
+        sample: Duration::from_millis(sample_ms),
+        warm_up: Duration::from_millis(defaults.warm_up_ms),
+        cold_warm_up_bytes: 0,
+        source_bytes: 0,
+        destination_bytes: 0,
+        source_offset_bytes: 0,
+        huge_pages: !settings.small_pages,
+        cpus,
+        tuned_threshold_bytes,
+    };
+    // The process with the other threshold has memory of its own.
+    let processes = if plan.ways.contains(&Way::LibcTuned) { 2 } else { 1 };
+    for threads in threads {
+        for size_bytes in sizes {
+            let needed = u64::from(threads) * size_bytes.next_multiple_of(LINE_BYTES);
+            let fits = processes * needed <= budget_bytes(room);
+            if fits {
+                plan.destination_bytes = plan.destination_bytes.max(needed);
+            }
+            plan.cells.push(BulkCell {
+                task,
+                size_bytes: *size_bytes,
+                threads,
+                left_out: (!fits).then(|| too_little_memory(processes * needed, room)),
+            });
+        }
+    }
+    Ok(plan)
+}
+
+/// Whether a way stores this value on a CPU that has it: CLZERO and its like store zeros only.
+fn stores(way: Way, task: Task) -> bool {
+    match (way, task) {
+        (Way::Fill(method), Task::Fill { value, .. }) => {
+            arch::fill_backend(method).is_some_and(|row| row.can_fill_with(value))
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::bulk::{Heat, Task};
+    use crate::plan::bulk::test_room;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn defaults_parse_and_every_peer_exists() {
+        let defaults = defaults();
+        assert_eq!(defaults.name, "memset");
+        for peer in defaults.peers.iter().chain([&defaults.baseline]) {
+            assert!(Task::Fill { value: 0, destination: Heat::Hot }.way(peer).is_ok(), "{peer}");
+        }
+    }
+
+    #[test]
+    fn a_value_other_than_zero_leaves_out_what_stores_zeros_only() {
+        let settings = Settings { value: Some(7), ..Settings::default() };
+        let plan = plan(&settings, &test_room(1, 64 * GIB), None).unwrap();
+        assert!(plan.ways.iter().all(|way| way.to_string() != "clzero"));
+        assert!(plan.ways.contains(&Way::Ours));
+    }
+}

@@ -1,0 +1,106 @@
+//! Experiment `net`: its defaults and what a user may set.
+
+mod plan;
+mod sample;
+
+use serde::Deserialize;
+
+pub use self::plan::{NetCell, NetPlan, plan};
+use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults};
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/net.toml");
+
+/// The experiment's name.
+pub const NAME: &str = "net";
+
+/// The families that requests and responses can go through.
+pub const FAMILIES: [Family; 4] = [Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6];
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The mode that the others are compared with.
+    pub baseline: String,
+    /// Modes that are measured when none are asked for, over the loopback.
+    pub modes: Vec<String>,
+    /// The same through a pair of devices.
+    pub veth_modes: Vec<String>,
+    /// Families that are measured when none are asked for.
+    pub families: Vec<String>,
+    /// The same with `--quick`.
+    pub quick_families: Vec<String>,
+    /// Sizes of requests in bytes.
+    pub request_bytes: Vec<u64>,
+    /// Sizes of responses in bytes.
+    pub response_bytes: Vec<u64>,
+    /// Connections of the client.
+    pub connections: Vec<u32>,
+    /// The same with `--quick`.
+    pub quick_connections: Vec<u32>,
+    /// The largest packet of the devices in bytes.
+    pub mtu_bytes: u32,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// The same with `--quick`.
+    pub quick_pairs: u32,
+    /// The defaults of the form that asks without a pause.
+    pub closed: Closed,
+    /// The defaults of the form that asks on a schedule.
+    pub open: Open,
+}
+
+reads_defaults!("net");
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The modes; the baseline is always among them.
+    pub modes: Vec<NetMode>,
+    /// The families.
+    pub families: Vec<Family>,
+    /// Sizes of requests in bytes.
+    pub request_bytes: Vec<u64>,
+    /// Sizes of responses in bytes.
+    pub response_bytes: Vec<u64>,
+    /// Connections of the client.
+    pub connections: Vec<u32>,
+    /// At which rate latencies are measured.
+    pub rate: Option<Rate>,
+    /// Two network namespaces and a pair of devices between them, instead of the loopback.
+    pub veth: bool,
+    /// The largest packet of these devices in bytes.
+    pub mtu_bytes: Option<u32>,
+    /// CPUs of client and server, or one for both.
+    pub cpus: Vec<u32>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Fewer groups, shorter samples.
+    pub quick: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_name_what_there_is() {
+        let defaults = defaults();
+        assert_eq!(defaults.name, NAME);
+        assert_eq!(defaults.baseline.parse(), Ok(NetMode::Copy));
+        for modes in [&defaults.modes, &defaults.veth_modes] {
+            assert!(modes.iter().all(|mode| mode.parse::<NetMode>().is_ok()), "{modes:?}");
+            assert_eq!(modes[0], defaults.baseline);
+        }
+        for families in [&defaults.families, &defaults.quick_families] {
+            let has = |family: &String| FAMILIES.iter().any(|known| known.as_str() == family);
+            assert!(families.iter().all(has), "{families:?}");
+        }
+        assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
+    }
+}

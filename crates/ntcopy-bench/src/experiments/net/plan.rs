@@ -1,0 +1,268 @@
+//! The plan of experiment `net`.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use ntcopy_record::Params;
+
+use super::{FAMILIES, NAME, Settings, defaults};
+use crate::experiment::{Family, LoadForm, NetMode, Rate, Times};
+use crate::plan::error::check_sizes;
+use crate::plan::messages::{
+    Between, TwoPlaces, families_of, fits_datagram, two_places, with_baseline,
+};
+use crate::plan::{Cpus, PlanError, Sysctl};
+
+/// More would measure the descriptor tables of two processes.
+const MOST_CONNECTIONS: u32 = 2048;
+/// What the processes of one mode take beside their messages.
+const MODE_BYTES: u64 = 16 << 20;
+/// What one connection's sockets hold beside the messages, at most.
+const SOCKETS_BYTES: u64 = 512 << 10;
+/// The way to a device.
+const WITH_VETH: &str = "say --veth too";
+/// IPv6 wants no less.
+const LEAST_MTU_BYTES: u32 = 1280;
+/// A pair of devices takes no more.
+const MOST_MTU_BYTES: u32 = 65_535;
+
+/// One combination of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NetCell {
+    /// What the messages go through.
+    pub family: Family,
+    /// Bytes of a request.
+    pub request_bytes: u64,
+    /// Bytes of a response.
+    pub response_bytes: u64,
+    /// Connections of the client.
+    pub connections: u32,
+    /// How they ask.
+    pub form: LoadForm,
+}
+
+impl NetCell {
+    /// Bytes of a request and its response.
+    #[must_use]
+    pub fn transaction_bytes(&self) -> u64 {
+        self.request_bytes + self.response_bytes
+    }
+}
+
+/// What will be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetPlan {
+    /// The combinations of parameters.
+    pub cells: Vec<NetCell>,
+    /// The modes, the baseline first.
+    pub modes: Vec<NetMode>,
+    /// What is between client and server.
+    pub between: Between,
+    /// At which rate latencies are measured.
+    pub rate: Rate,
+    /// Where the processes run; none: wherever the system likes.
+    pub places: Option<TwoPlaces>,
+    /// Interleaved groups in each cell.
+    pub pairs: u32,
+    /// The times of closed samples.
+    pub closed: Times,
+    /// Those of open ones.
+    pub open: Times,
+}
+
+impl NetPlan {
+    /// Timed runs, if all goes well.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
+    }
+
+    /// The experiment's name.
+    #[must_use]
+    pub fn experiment(&self) -> &'static str {
+        NAME
+    }
+
+    /// Connections of the cell that has the most.
+    #[must_use]
+    pub fn most_connections(&self) -> u32 {
+        self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0)
+    }
+
+    /// The families of its cells, each once.
+    #[must_use]
+    pub fn families(&self) -> Vec<Family> {
+        let mut families: Vec<Family> = self.cells.iter().map(|cell| cell.family).collect();
+        families.sort_unstable();
+        families.dedup();
+        families
+    }
+
+    /// The mode that the others are compared with.
+    #[must_use]
+    pub fn baseline(&self) -> NetMode {
+        self.modes.first().copied().unwrap_or(NetMode::Copy)
+    }
+
+    /// A form's times.
+    #[must_use]
+    pub fn times(&self, form: LoadForm) -> Times {
+        match form {
+            LoadForm::Closed => self.closed,
+            LoadForm::Open => self.open,
+        }
+    }
+
+    /// A cell's parameters as the record has them; an open one's with what is offered.
+    #[must_use]
+    pub fn params(&self, cell: &NetCell, offered_per_1000_s: Option<u64>) -> Params {
+        let mut params = Params::new();
+        let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
+        put("form", cell.form.as_str().into());
+        put("family", cell.family.as_str().into());
+        put("request_bytes", cell.request_bytes.into());
+        put("response_bytes", cell.response_bytes.into());
+        put("connections", cell.connections.into());
+        put("between", self.between.as_str().into());
+        if let Between::Veth { mtu_bytes } = self.between {
+            put("mtu_bytes", mtu_bytes.into());
+        }
+        if let Some(offered) = offered_per_1000_s {
+            put("offered_requests_per_1000_s", offered.into());
+        }
+        if let Some(TwoPlaces { client, server }) = self.places {
+            put("client_cpu", client.into());
+            put("server_cpu", server.into());
+        }
+        params
+    }
+
+    /// Memory in bytes that the largest cell needs of a kernel that is booted for it: each mode
+    /// has its own connections, and each end of one a message to send and room for another.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let one = |cell: &NetCell| {
+            let each = 4 * cell.transaction_bytes() + SOCKETS_BYTES;
+            self.modes.len() as u64 * u64::from(cell.connections) * each
+        };
+        let cells = self.cells.iter().map(one).max().unwrap_or(0);
+        cells + self.modes.len() as u64 * MODE_BYTES
+    }
+
+    /// Limits to set in a kernel that is booted for it.
+    #[must_use]
+    pub fn sysctls(&self) -> Vec<Sysctl> {
+        let one = |cell: &NetCell| u64::from(cell.connections) * cell.transaction_bytes();
+        vec![Sysctl::for_tcp(self.cells.iter().map(one).max().unwrap_or(0))]
+    }
+}
+
+/// Makes the plan.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
+    let defaults = defaults();
+    let ms =
+        |long: u64, quick: u64| Duration::from_millis(if settings.quick { quick } else { long });
+    let (closed, open) = (&defaults.closed, &defaults.open);
+    let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
+    let pairs = settings.pairs.unwrap_or(pairs);
+    if pairs < 5 {
+        return Err(PlanError::TooFewPairs(pairs));
+    }
+    let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
+    Ok(NetPlan {
+        cells: cells(settings, rate)?,
+        modes: modes(settings)?,
+        between: between(settings)?,
+        rate,
+        places: two_places(&settings.cpus, cpus)?,
+        pairs,
+        closed: Times {
+            sample: ms(closed.sample_ms, closed.quick_sample_ms),
+            warm_up: ms(closed.warm_up_ms, closed.quick_warm_up_ms),
+        },
+        open: Times {
+            sample: ms(open.sample_ms, open.quick_sample_ms),
+            warm_up: ms(open.warm_up_ms, open.quick_warm_up_ms),
+        },
+    })
+}
+
+fn between(settings: &Settings) -> Result<Between, PlanError> {
+    let mtu_bytes = settings.mtu_bytes.unwrap_or(defaults().mtu_bytes);
+    if !(LEAST_MTU_BYTES..=MOST_MTU_BYTES).contains(&mtu_bytes) {
+        return Err(PlanError::Mtu(mtu_bytes));
+    }
+    Ok(if settings.veth { Between::Veth { mtu_bytes } } else { Between::Loopback })
+}
+
+/// The baseline, and what was asked for or is measured by default.
+fn modes(settings: &Settings) -> Result<Vec<NetMode>, PlanError> {
+    let defaults = defaults();
+    let names = if settings.veth { &defaults.veth_modes } else { &defaults.modes };
+    let asked: Vec<NetMode> = if settings.modes.is_empty() {
+        names.iter().map(|name| name.parse().expect("the defaults parse")).collect()
+    } else {
+        settings.modes.clone()
+    };
+    if asked.contains(&NetMode::Nocache) && !settings.veth {
+        return Err(PlanError::NoDevice { say: WITH_VETH });
+    }
+    Ok(with_baseline(&asked))
+}
+
+fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {
+    let defaults = defaults();
+    let (families, connections) = if settings.quick {
+        (&defaults.quick_families, &defaults.quick_connections)
+    } else {
+        (&defaults.families, &defaults.connections)
+    };
+    let families = families_of(&settings.families, families, &FAMILIES)?;
+    let or = |asked: &[u64], default: &[u64]| {
+        if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
+    };
+    let requests = or(&settings.request_bytes, &defaults.request_bytes);
+    let responses = or(&settings.response_bytes, &defaults.response_bytes);
+    let connections =
+        if settings.connections.is_empty() { connections } else { &settings.connections };
+    for (name, is_zero) in [
+        ("request", requests.contains(&0)),
+        ("response", responses.contains(&0)),
+        ("connections", connections.contains(&0)),
+    ] {
+        if is_zero {
+            return Err(PlanError::Zero(name));
+        }
+    }
+    if let Some(many) = connections.iter().find(|count| **count > MOST_CONNECTIONS) {
+        return Err(PlanError::TooManyConnections { asked: *many, most: MOST_CONNECTIONS });
+    }
+    check_sizes(&[], &requests)?;
+    check_sizes(&[], &responses)?;
+    let mut cells = Vec::new();
+    for family in families {
+        for (request_bytes, response_bytes) in
+            requests.iter().flat_map(|one| responses.iter().map(move |other| (*one, *other)))
+        {
+            fits_datagram(family, request_bytes.max(response_bytes))?;
+            for connections in connections.iter().copied() {
+                let form = LoadForm::Closed;
+                let cell = NetCell { family, request_bytes, response_bytes, connections, form };
+                cells.push(cell);
+                if rate != Rate::Off {
+                    cells.push(NetCell { form: LoadForm::Open, ..cell });
+                }
+            }
+        }
+    }
+    Ok(cells)
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! Experiment `order`: its defaults, what a user may set, and the plan of it.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Task};
+use crate::plan::bulk::{
+    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pairs, check_sizes, cpus,
+    too_little_memory, ways,
+};
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/order.toml");
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The walk that the others are compared with.
+    pub baseline: String,
+    /// The others.
+    pub peers: Vec<String>,
+    /// Rows, and columns, of the matrix.
+    pub side: Vec<u64>,
+    /// The same with `--quick`.
+    pub quick_side: Vec<u64>,
+    /// What is done with it.
+    pub tasks: Vec<MatrixTask>,
+    /// How long a sample lasts about, in milliseconds; at least one walk.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// The same with `--quick`.
+    pub quick_pairs: u32,
+}
+
+crate::experiment::reads_defaults!("order");
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Names of the walks. Empty: all.
+    pub peers: Vec<String>,
+    /// Rows, and columns. Empty: the default ones.
+    pub side: Vec<u64>,
+    /// What is done. Empty: all.
+    pub tasks: Vec<MatrixTask>,
+    /// Pages of 4 KiB instead of transparent huge ones.
+    pub small_pages: bool,
+    /// The CPU. Empty: the first.
+    pub cpus: Vec<u32>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Smaller matrices, fewer groups, shorter samples.
+    pub quick: bool,
+}
+
+/// Makes the plan.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError> {
+    let defaults = defaults();
+    let (pairs, sample_ms, sides) = if settings.quick {
+        (defaults.quick_pairs, defaults.quick_sample_ms, &defaults.quick_side)
+    } else {
+        (defaults.pairs, defaults.sample_ms, &defaults.side)
+    };
+    let sides = if settings.side.is_empty() { sides } else { &settings.side };
+    if sides.contains(&0) {
+        return Err(BulkPlanError::Zero("side"));
+    }
+    let bytes = |side: &u64| side.saturating_mul(*side).saturating_mul(ELEMENT_BYTES);
+    check_sizes(&sides.iter().map(bytes).collect::<Vec<u64>>())?;
+    let tasks = if settings.tasks.is_empty() { &defaults.tasks } else { &settings.tasks };
+    let peers = if settings.peers.is_empty() { &defaults.peers } else { &settings.peers };
+    let mut plan = BulkPlan {
+        experiment: &defaults.name,
+        cells: Vec::new(),
+        ways: ways(&defaults.baseline, peers, Task::Matrix(MatrixTask::Sum))?,
+        pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
+        sample: Duration::from_millis(sample_ms),
+        warm_up: Duration::ZERO,
+        cold_warm_up_bytes: 0,
+        source_bytes: 0,
+        destination_bytes: 0,
+        source_offset_bytes: 0,
+        huge_pages: !settings.small_pages,
+        cpus: cpus(&settings.cpus, &mut vec![1], true, room)?,
+        tuned_threshold_bytes: None,
+    };
+    for side in sides {
+        for task in tasks {
+            let (size_bytes, matrices) = (bytes(side), 2);
+            let fits = matrices * size_bytes <= budget_bytes(room);
+            if fits {
+                plan.source_bytes = plan.source_bytes.max(size_bytes);
+                plan.destination_bytes = plan.destination_bytes.max(size_bytes);
+            }
+            plan.cells.push(BulkCell {
+                task: Task::Matrix(*task),
+                size_bytes,
+                threads: 1,
+                left_out: (!fits).then(|| too_little_memory(matrices * size_bytes, room)),
+            });
+        }
+    }
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::bulk::Task;
+    use crate::plan::bulk::{side, test_room};
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn defaults_parse_and_every_walk_exists() {
+        let defaults = defaults();
+        assert_eq!(defaults.name, "order");
+        for peer in defaults.peers.iter().chain([&defaults.baseline]) {
+            assert!(Task::Matrix(MatrixTask::Sum).way(peer).is_ok(), "{peer}");
+        }
+    }
+
+    #[test]
+    fn a_sum_has_no_non_temporal_form() {
+        let plan = plan(&Settings::default(), &test_room(1, 64 * GIB)).unwrap();
+        let task = Task::Matrix(MatrixTask::Sum);
+        let sum = plan.cells.iter().find(|cell| cell.task == task).unwrap();
+        let measured = plan.ways.iter().filter(|way| sum.not_for(**way).is_none()).count();
+        assert_eq!(measured, 2);
+        assert_eq!(side(sum.size_bytes), 1000);
+    }
+}

@@ -1,0 +1,64 @@
+//! A loop that does not fork.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{ForkCell, ForkMode};
+use crate::run::script::{copying, note};
+use crate::run::{Failure, Stop};
+
+pub struct ForkLoop;
+
+impl ForkLoop {
+    pub fn new(cell: ForkCell, _cpu: u32, _stop: &Stop) -> Result<ForkLoop, Failure> {
+        copying(format_args!("fork loop over {}, {}", cell.buffer_bytes, cell.user))?;
+        Ok(ForkLoop)
+    }
+
+    pub fn warm_up(&mut self, at_least: Duration, sample: Duration) -> Result<u64, Failure> {
+        copying(format_args!("warm up {at_least:?} for {sample:?}"))?;
+        Ok(10)
+    }
+
+    pub fn run(&mut self, forks: u64) -> Result<(Duration, BTreeMap<String, u64>), Failure> {
+        copying(format_args!("fork x {forks}"))?;
+        Ok((Duration::from_micros(forks), [("dram-reads".to_owned(), forks)].into()))
+    }
+
+    pub fn check(&mut self, spoil: bool) -> Result<(), Failure> {
+        copying(format_args!("check, spoil {spoil}"))
+    }
+}
+
+pub struct Knob;
+
+impl Knob {
+    pub fn of(kernel_kind: &str) -> Result<Knob, String> {
+        note(format_args!("knob of {kernel_kind}"));
+        if kernel_kind == "um" { Ok(Knob) } else { Err("no knob on this fake".to_owned()) }
+    }
+
+    pub fn set(&self, mode: ForkMode) -> Result<(), Failure> {
+        copying(format_args!("set {mode}"))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts;
+
+impl Counts {
+    pub fn read() -> Result<Option<Counts>, Failure> {
+        copying(format_args!("read counts"))?;
+        Ok(Some(Counts))
+    }
+}
+
+pub fn check(
+    mode: ForkMode,
+    forked_pages: u64,
+    before: Option<Counts>,
+    after: Option<Counts>,
+) -> Result<BTreeMap<String, u64>, Failure> {
+    copying(format_args!("counts of {mode}, {forked_pages} pages: {before:?} {after:?}"))?;
+    Ok([("pgcopy_nontemporal".to_owned(), forked_pages)].into())
+}

@@ -1,0 +1,105 @@
+//! Experiment `pages`: its defaults and what a user may set.
+//!
+//! It has two forms: a buffer that is cleared or copied page by page, here, and loops of forks, in
+//! [`fork`].
+
+pub mod fork;
+mod plan;
+
+use serde::Deserialize;
+
+pub use self::plan::plan;
+use crate::experiment::bulk::{Action, ReadBack};
+use crate::experiment::reads_defaults;
+
+/// The experiment's name.
+pub const NAME: &str = "pages";
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/pages.toml");
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// The same with `--quick`.
+    pub quick_pairs: u32,
+    /// Those of `--form pages`.
+    pub pages: PagesDefaults,
+    /// Those of `--form fork`.
+    pub fork: fork::ForkDefaults,
+}
+
+/// The defaults of `--form pages`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PagesDefaults {
+    /// The way that the others are compared with.
+    pub baseline: String,
+    /// The others.
+    pub peers: Vec<String>,
+    /// What is done.
+    pub actions: Vec<Action>,
+    /// What is read afterwards.
+    pub read_back: Vec<ReadBack>,
+    /// Sizes of the buffer.
+    pub buffer_bytes: Vec<u64>,
+    /// The same with `--quick`.
+    pub quick_buffer_bytes: Vec<u64>,
+    /// Times the last-level cache that one more buffer is large.
+    pub beyond_llcs: u64,
+    /// And how large it is at most.
+    pub most_beyond_bytes: u64,
+    /// How long a way runs before each sample without being clocked, in milliseconds.
+    pub warm_up_ms: u64,
+    /// How long a sample lasts about, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+}
+
+reads_defaults!("pages");
+
+/// What a user asks for of `--form pages`; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Names of the ways. Empty: the default ones.
+    pub peers: Vec<String>,
+    /// What is done. Empty: both.
+    pub actions: Vec<Action>,
+    /// What is read afterwards. Empty: all three.
+    pub read_back: Vec<ReadBack>,
+    /// Sizes of the buffer. Empty: the default ones.
+    pub buffer_bytes: Vec<u64>,
+    /// The CPU. Empty: the first.
+    pub cpus: Vec<u32>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Fewer sizes and groups, shorter samples.
+    pub quick: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::bulk::{PAGE_BYTES, Task};
+
+    #[test]
+    fn defaults_parse_and_every_way_exists() {
+        let defaults = defaults();
+        assert_eq!(defaults.name, NAME);
+        let task = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
+        for way in defaults.pages.peers.iter().chain([&defaults.pages.baseline]) {
+            assert!(task.way(way).is_ok(), "{way}");
+        }
+        assert_eq!(defaults.fork.baseline.nontemporal(), (false, false));
+        let sizes = [&defaults.pages.buffer_bytes, &defaults.fork.buffer_bytes];
+        assert!(sizes.into_iter().flatten().all(|bytes| bytes.is_multiple_of(PAGE_BYTES)));
+    }
+}

@@ -1,0 +1,140 @@
+//! The plan of experiment `pages`, form `pages`.
+
+use std::time::Duration;
+
+use super::{Settings, defaults};
+use crate::experiment::bulk::{Action, PAGE_BYTES, ReadBack, Task};
+use crate::plan::bulk::{
+    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pages, check_pairs, cpus, or,
+    too_little_memory, ways,
+};
+
+/// Makes the plan.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError> {
+    let all = defaults();
+    let defaults = &all.pages;
+    let (pairs, sample_ms) = if settings.quick {
+        (all.quick_pairs, defaults.quick_sample_ms)
+    } else {
+        (all.pairs, defaults.sample_ms)
+    };
+    let buffers = buffers(settings, room)?;
+    let any = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
+    let mut plan = BulkPlan {
+        experiment: &all.name,
+        cells: Vec::new(),
+        ways: ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), any)?,
+        pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
+        sample: Duration::from_millis(sample_ms),
+        warm_up: Duration::from_millis(defaults.warm_up_ms),
+        cold_warm_up_bytes: 0,
+        source_bytes: 0,
+        destination_bytes: 0,
+        source_offset_bytes: 0,
+        huge_pages: true,
+        cpus: cpus(&settings.cpus, &mut vec![1], true, room)?,
+        tuned_threshold_bytes: None,
+    };
+    for action in or(&settings.actions, &defaults.actions) {
+        for read_back in or(&settings.read_back, &defaults.read_back) {
+            for size_bytes in &buffers {
+                add(&mut plan, Task::Pages { action, read_back }, *size_bytes, room);
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// The sizes of the buffer: those that were asked for; or the default ones, and one beyond the
+/// last-level cache.
+fn buffers(settings: &Settings, room: &Room) -> Result<Vec<u64>, BulkPlanError> {
+    let defaults = &defaults().pages;
+    let mut buffers = match (settings.buffer_bytes.is_empty(), settings.quick) {
+        (false, _) => settings.buffer_bytes.clone(),
+        (true, true) => defaults.quick_buffer_bytes.clone(),
+        (true, false) => defaults.buffer_bytes.clone(),
+    };
+    if settings.buffer_bytes.is_empty() && !settings.quick {
+        let beyond = (defaults.beyond_llcs * room.llc_bytes).min(defaults.most_beyond_bytes);
+        let beyond = beyond.next_multiple_of(PAGE_BYTES);
+        if !buffers.contains(&beyond) && beyond > 0 {
+            buffers.push(beyond);
+        }
+    }
+    check_pages(&buffers)?;
+    Ok(buffers)
+}
+
+/// Adds a cell, and the memory that it needs; without that memory, the reason.
+fn add(plan: &mut BulkPlan, task: Task, size_bytes: u64, room: &Room) {
+    let is_copy = matches!(task, Task::Pages { action: Action::Copy, .. });
+    let source_bytes = if is_copy { size_bytes } else { 0 };
+    let needed = source_bytes + size_bytes;
+    let left_out = (needed > budget_bytes(room)).then(|| too_little_memory(needed, room));
+    if left_out.is_none() {
+        plan.source_bytes = plan.source_bytes.max(source_bytes);
+        plan.destination_bytes = plan.destination_bytes.max(size_bytes);
+    }
+    plan.cells.push(BulkCell { task, size_bytes, threads: 1, left_out });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fork::{self, ForkMode, ForkSettings, User};
+    use super::*;
+    use crate::plan::bulk::test_room;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn pages_are_asked_about_within_l1_within_l2_and_beyond_the_last_level_cache() {
+        let plan = plan(&Settings::default(), &test_room(1, 64 * GIB)).unwrap();
+        // Two actions, three ways to read back; three sizes and twice the 32 MiB of the cache.
+        assert_eq!(plan.cells.len(), 2 * 3 * 4);
+        assert_eq!(plan.baseline().to_string(), "rep-b");
+        assert_eq!((plan.source_bytes, plan.destination_bytes), (64 << 20, 64 << 20));
+        let measured = |action| {
+            let task = |cell: &&BulkCell| matches!(cell.task, Task::Pages { action: a, .. } if a == action);
+            let cell = plan.cells.iter().find(task).unwrap();
+            plan.ways.iter().filter(|way| cell.not_for(**way).is_none()).count()
+        };
+        assert_eq!((plan.ways.len(), measured(Action::Clear), measured(Action::Copy)), (9, 7, 8));
+    }
+
+    #[test]
+    fn a_copy_that_does_not_fit_is_left_out_and_the_clear_is_not() {
+        let settings = Settings { buffer_bytes: vec![512 << 20], ..Default::default() };
+        let plan = plan(&settings, &test_room(1, GIB)).unwrap();
+        let (kept, left): (Vec<&BulkCell>, Vec<&BulkCell>) =
+            plan.cells.iter().partition(|cell| cell.left_out.is_none());
+        assert_eq!((kept.len(), left.len()), (3, 3));
+        assert_eq!((plan.source_bytes, plan.destination_bytes), (0, 512 << 20));
+    }
+
+    #[test]
+    fn forks_have_the_sizes_of_2004_and_every_mode_beside_the_baseline() {
+        let plan = fork::plan(&ForkSettings::default(), &test_room(2, GIB)).unwrap();
+        assert_eq!(plan.modes, [ForkMode::Temporal, ForkMode::Nt, ForkMode::NtCopy]);
+        assert_eq!(plan.cells.len(), 8 * 2 * 2);
+        let sizes = |user| plan.cells.iter().filter(move |cell| cell.user == user);
+        assert_eq!(sizes(User::Parent).map(|cell| cell.pages()).max(), Some(80));
+        assert_eq!(sizes(User::Child).map(|cell| cell.pages()).min(), Some(1));
+        assert_eq!(plan.samples(), 32 * 3 * 15);
+        assert_eq!(plan.memory_bytes(), 2 * 327_680);
+    }
+
+    #[test]
+    fn half_a_page_is_no_buffer() {
+        for bytes in [0, 6000] {
+            let forks = ForkSettings { buffer_bytes: vec![bytes], ..Default::default() };
+            let error = fork::plan(&forks, &test_room(1, GIB)).unwrap_err().to_string();
+            assert!(error.contains("--buffer"), "{error}");
+            let settings = Settings { buffer_bytes: vec![bytes], ..Default::default() };
+            assert_eq!(plan(&settings, &test_room(1, GIB)).unwrap_err().to_string(), error);
+        }
+    }
+}

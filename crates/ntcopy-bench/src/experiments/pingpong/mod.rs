@@ -1,0 +1,99 @@
+//! Experiment `pingpong`: its defaults and what a user may set.
+
+mod plan;
+mod sample;
+
+use serde::Deserialize;
+
+pub use self::plan::{PingPongCell, PingPongPlan, plan};
+use crate::experiment::{Family, NetMode, reads_defaults};
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/pingpong.toml");
+
+/// The experiment's name.
+pub const NAME: &str = "pingpong";
+
+/// The families that a message can go through.
+pub const FAMILIES: [Family; 5] =
+    [Family::Unix, Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6];
+
+/// The fewest bytes of a message, which begins with its number.
+pub const SMALLEST_MESSAGE_BYTES: u64 = 8;
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The mode that the others are compared with.
+    pub baseline: String,
+    /// Modes that are measured when none are asked for.
+    pub modes: Vec<String>,
+    /// Families that are measured when none are asked for.
+    pub families: Vec<String>,
+    /// Sizes of the message in bytes.
+    pub message_bytes: Vec<u64>,
+    /// The same with `--quick`.
+    pub quick_message_bytes: Vec<u64>,
+    /// How long a mode runs in a cell, all its samples together, in milliseconds.
+    pub duration_ms: u64,
+    /// The same with `--quick`.
+    pub quick_duration_ms: u64,
+    /// How long it runs before each sample.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// The same with `--quick`.
+    pub quick_pairs: u32,
+}
+
+reads_defaults!("pingpong");
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// The modes; the baseline is always among them.
+    pub modes: Vec<NetMode>,
+    /// The families.
+    pub families: Vec<Family>,
+    /// Sizes of the message in bytes.
+    pub message_bytes: Vec<u64>,
+    /// How long a mode runs in a cell, all its samples together, in seconds.
+    pub duration_s: Option<f64>,
+    /// CPUs of client and server, or one for both.
+    pub cpus: Vec<u32>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Fewer groups, shorter samples.
+    pub quick: bool,
+}
+
+/// The modes that there are here: a message is as small as it is, and no device is between.
+#[must_use]
+pub fn modes() -> [NetMode; 3] {
+    [NetMode::Copy, NetMode::Nt, NetMode::Adaptive]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_name_what_there_is() {
+        let defaults = defaults();
+        assert_eq!(defaults.name, NAME);
+        assert_eq!(defaults.baseline, defaults.modes[0]);
+        let is_one = |mode: &String| modes().iter().any(|known| known.as_str() == mode);
+        assert!(defaults.modes.iter().all(is_one));
+        let has = |family: &String| FAMILIES.iter().any(|known| known.as_str() == family);
+        assert!(defaults.families.iter().all(has));
+        assert!(defaults.message_bytes.iter().all(|bytes| *bytes >= SMALLEST_MESSAGE_BYTES));
+        assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
+    }
+}

@@ -1,0 +1,179 @@
+//! The plan of experiment `pingpong`.
+
+use std::time::Duration;
+
+use ntcopy_record::Params;
+use ntcopy_record::units::Bytes;
+
+use super::{FAMILIES, NAME, SMALLEST_MESSAGE_BYTES, Settings, defaults, modes};
+use crate::experiment::{Family, NetMode};
+use crate::plan::error::check_sizes;
+use crate::plan::messages::{TwoPlaces, families_of, fits_datagram, two_places, with_baseline};
+use crate::plan::{Cpus, PlanError};
+
+/// What the processes of one mode take beside their messages.
+const MODE_BYTES: u64 = 16 << 20;
+/// Shorter, and a mode's figure is of a handful of messages.
+const SHORTEST_S: f64 = 0.05;
+/// A day.
+const LONGEST_S: f64 = 86_400.0;
+
+/// One combination of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PingPongCell {
+    /// What the message goes through.
+    pub family: Family,
+    /// Its bytes.
+    pub message_bytes: u64,
+}
+
+/// What will be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PingPongPlan {
+    /// The combinations of parameters.
+    pub cells: Vec<PingPongCell>,
+    /// The modes, the baseline first.
+    pub modes: Vec<NetMode>,
+    /// Where the processes run; none: wherever the system likes.
+    pub places: Option<TwoPlaces>,
+    /// Interleaved groups in each cell.
+    pub pairs: u32,
+    /// How long the clocked part of a sample lasts.
+    pub sample: Duration,
+    /// How long messages go before that.
+    pub warm_up: Duration,
+}
+
+impl PingPongPlan {
+    /// Timed runs, if all goes well.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
+    }
+
+    /// The experiment's name.
+    #[must_use]
+    pub fn experiment(&self) -> &'static str {
+        NAME
+    }
+
+    /// The mode that the others are compared with.
+    #[must_use]
+    pub fn baseline(&self) -> NetMode {
+        self.modes.first().copied().unwrap_or(NetMode::Copy)
+    }
+
+    /// A cell's parameters as the record has them.
+    #[must_use]
+    pub fn params(&self, cell: &PingPongCell) -> Params {
+        let mut params = Params::new();
+        params.insert("form".to_owned(), "pingpong".into());
+        params.insert("family".to_owned(), cell.family.as_str().into());
+        params.insert("message_bytes".to_owned(), cell.message_bytes.into());
+        if let Some(TwoPlaces { client, server }) = self.places {
+            params.insert("client_cpu".to_owned(), client.into());
+            params.insert("server_cpu".to_owned(), server.into());
+        }
+        params
+    }
+
+    /// Memory in bytes that the largest cell needs of a kernel that is booted for it.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let message = self.cells.iter().map(|cell| cell.message_bytes).max().unwrap_or(0);
+        self.modes.len() as u64 * (MODE_BYTES + 8 * message)
+    }
+}
+
+/// Makes the plan.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError> {
+    let defaults = defaults();
+    let pick = |long: u64, quick: u64| if settings.quick { quick } else { long };
+    let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
+    let pairs = settings.pairs.unwrap_or(pairs);
+    if pairs < 5 {
+        return Err(PlanError::TooFewPairs(pairs));
+    }
+    let duration = match settings.duration_s {
+        None => Duration::from_millis(pick(defaults.duration_ms, defaults.quick_duration_ms)),
+        Some(seconds) if (SHORTEST_S..=LONGEST_S).contains(&seconds) => {
+            Duration::from_secs_f64(seconds)
+        }
+        Some(seconds) => return Err(PlanError::Duration(seconds.to_string())),
+    };
+    let asked = if settings.modes.is_empty() { modes().to_vec() } else { settings.modes.clone() };
+    if asked.contains(&NetMode::Nocache) {
+        let say = "`ntcopy bench net --veth` has one";
+        return Err(PlanError::NoDevice { say });
+    }
+    let ms = |long: u64, quick: u64| Duration::from_millis(pick(long, quick));
+    Ok(PingPongPlan {
+        cells: cells(settings)?,
+        modes: with_baseline(&asked),
+        places: two_places(&settings.cpus, cpus)?,
+        pairs,
+        sample: duration / pairs,
+        warm_up: ms(defaults.warm_up_ms, defaults.quick_warm_up_ms),
+    })
+}
+
+fn cells(settings: &Settings) -> Result<Vec<PingPongCell>, PlanError> {
+    let defaults = defaults();
+    let families = families_of(&settings.families, &defaults.families, &FAMILIES)?;
+    let messages = match (settings.message_bytes.is_empty(), settings.quick) {
+        (false, _) => &settings.message_bytes,
+        (true, true) => &defaults.quick_message_bytes,
+        (true, false) => &defaults.message_bytes,
+    };
+    if let Some(small) = messages.iter().find(|bytes| **bytes < SMALLEST_MESSAGE_BYTES) {
+        return Err(PlanError::MessageTooSmall(Bytes(*small)));
+    }
+    check_sizes(&[], messages)?;
+    let mut cells = Vec::new();
+    for family in families {
+        for message_bytes in messages.iter().copied() {
+            fits_datagram(family, message_bytes)?;
+            cells.push(PingPongCell { family, message_bytes });
+        }
+    }
+    Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(settings: &Settings) -> Result<PingPongPlan, PlanError> {
+        plan(settings, &Cpus { allowed: vec![0, 1], sharing_l2: None })
+    }
+
+    #[test]
+    fn the_duration_is_that_of_all_samples_of_a_mode() {
+        let settings = Settings { duration_s: Some(10.0), pairs: Some(20), ..Settings::default() };
+        let plan = made(&settings).unwrap();
+        assert_eq!(plan.sample, Duration::from_millis(500));
+        assert_eq!(plan.cells.len(), 9);
+        assert_eq!(plan.params(&plan.cells[0])["message_bytes"], 256);
+        for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let settings = Settings { duration_s: Some(seconds), ..Settings::default() };
+            assert!(matches!(made(&settings), Err(PlanError::Duration(_))), "{seconds}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refused = |settings: Settings| made(&settings).unwrap_err().to_string();
+        let all = Settings::default;
+        assert!(refused(Settings { message_bytes: vec![7], ..all() }).contains("takes 8 bytes"));
+        let large = Settings { message_bytes: vec![70_000], ..all() };
+        assert!(refused(large).contains("more than a datagram holds"));
+        let udplite = Settings { families: vec![Family::Udplite], ..all() };
+        assert!(refused(udplite).contains("--family udplite"));
+        let nocache = Settings { modes: vec![NetMode::Nocache], ..all() };
+        assert!(made(&nocache).is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! Measuring a plan of messages there and back.
+
+use std::collections::BTreeMap;
+
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Machine, Sample};
+
+use super::{PingPongCell, PingPongPlan};
+use crate::experiment::NetMode;
+use crate::run::net::{self, Events, Lane, Network, PingPong, Pings, Setup, Traffic};
+use crate::run::{Failure, Stop, place};
+use crate::sample::driver::{At, Experiment, Halt, Options, Recording, index};
+use crate::sample::servers::{Connected, Exchange, Servers, Taken, available};
+use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};
+
+/// Messages that are compared before anything is timed.
+const CHECKED_MESSAGES: u32 = 20;
+
+impl Experiment for PingPongPlan {
+    fn name(&self) -> &'static str {
+        self.experiment()
+    }
+
+    fn baseline(&self) -> String {
+        PingPongPlan::baseline(self).to_string()
+    }
+
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        let start = MeasureError::Start;
+        net::allow_files(1, self.modes.len()).map_err(start)?;
+        place(self.places.map(|places| places.client)).map_err(start)?;
+        let (modes, missing) = available(&self.modes).map_err(start)?;
+        let machine = in_this_namespace(machine);
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        for (mode, why) in missing {
+            recording.unavailable(mode, why, None)?;
+        }
+        recording.expect(self.cells.len() as u64 * u64::from(self.pairs) * modes.len() as u64);
+        let setup = Setup {
+            server_args: &options.worker_args,
+            network: &Network::Loopback,
+            server_cpu: self.places.map(|places| places.server),
+            events: &Events::open(),
+            patience: options.patience,
+            stop,
+        };
+        let servers = (0..).zip(&modes);
+        let servers =
+            servers.map(|(number, mode)| Ok(Connected::new(Lane::new(&setup, *mode, number)?)));
+        let mut servers: Vec<Connected<'_, PingPong>> =
+            servers.collect::<Result<_, Failure>>().map_err(start)?;
+        recording.cells(0..self.cells.len(), |recording, number| {
+            measure_cell(self, number, options.spoil, &mut servers, recording)
+        })?;
+        recording.end(stop.signal())
+    }
+}
+
+fn measure_cell(
+    plan: &PingPongPlan,
+    number: usize,
+    spoil: bool,
+    servers: &mut [Connected<'_, PingPong>],
+    recording: &mut Recording<'_>,
+) -> Result<(), Halt> {
+    let cell = &plan.cells[number];
+    let index = index(number);
+    recording.cell(index, plan.params(cell))?;
+    let before = number as u64 * u64::from(plan.pairs) * servers.len() as u64;
+    let what = format!("{}, messages of {}", cell.family, Bytes(cell.message_bytes));
+    recording.at(&format!("{what}: checking every byte"), before);
+    let all: Vec<usize> = (0..servers.len()).collect();
+    let stop = recording.stop();
+    let mut lanes = Servers { exchange: Messages { plan, cell, spoil }, servers, stop };
+    lanes.connect(index, &all, recording)?;
+    recording.groups(&mut lanes, &all, (index, plan.pairs), (&what, before))?;
+    // The next cell has other connections.
+    lanes.servers.iter_mut().for_each(|connected| connected.client = None);
+    Ok(())
+}
+
+/// One message at a time, there and back.
+struct Messages<'a> {
+    plan: &'a PingPongPlan,
+    cell: &'a PingPongCell,
+    spoil: bool,
+}
+
+impl Exchange for Messages<'_> {
+    type Client = PingPong;
+
+    fn connect(&self, lane: &mut Lane<'_>) -> Result<PingPong, Failure> {
+        let PingPongCell { family, message_bytes } = *self.cell;
+        let traffic = Traffic {
+            family,
+            connections: 1,
+            request_bytes: message_bytes,
+            response_bytes: message_bytes,
+        };
+        let mut client = lane.connect_pingpong(&traffic)?;
+        lane.check_pingpong(&mut client, CHECKED_MESSAGES, self.spoil)?;
+        Ok(client)
+    }
+
+    /// The messages, the kernel's counters held against the mode, one message compared.
+    fn sample(
+        &mut self,
+        lane: &mut Lane<'_>,
+        client: &mut PingPong,
+        at: At,
+    ) -> Result<Taken, Failure> {
+        let proof = lane.begin_proof()?;
+        let pings = lane.pingpong(client, self.plan.warm_up, self.plan.sample)?;
+        let counters = lane.check_proof(&proof, pings.all_messages)?;
+        lane.check_pingpong(client, 1, false)?;
+        let sample = line(at, lane.mode(), self.cell, &pings, counters);
+        Ok(Taken { sample, wants_new_connections: false })
+    }
+}
+
+fn line(
+    At { cell, pair, position }: At,
+    mode: NetMode,
+    PingPongCell { message_bytes, .. }: &PingPongCell,
+    pings: &Pings,
+    mut counters: BTreeMap<String, u64>,
+) -> Sample {
+    let (ns, counts) = pings.latencies.latencies.iter().copied().unzip();
+    let mut series = BTreeMap::from([
+        ("answered".to_owned(), vec![pings.messages]),
+        ("latency_ns".to_owned(), ns),
+        ("answers".to_owned(), counts),
+    ]);
+    // The kernel's are of the whole run, the hardware's of `bytes`.
+    if !counters.is_empty() {
+        let bytes = 2 * pings.all_messages * message_bytes;
+        series.insert("counted_bytes".to_owned(), vec![bytes]);
+    }
+    counters.extend(pings.events.clone());
+    let phases = [("client_cpu", pings.cpu.client), ("server_cpu", pings.cpu.server)];
+    Sample {
+        cell,
+        pair,
+        position,
+        mode: mode.to_string(),
+        bytes: 2 * pings.messages * message_bytes,
+        elapsed_ns: pings.elapsed_ns,
+        phases_ns: phases.map(|(name, ns)| (name.to_owned(), ns)).into(),
+        counters,
+        series,
+    }
+}

@@ -1,0 +1,238 @@
+//! Experiment `unix`: its defaults and what a user may set. What it runs and samples are the sends
+//! that `retention` has too.
+
+mod plan;
+mod published;
+
+use serde::Deserialize;
+
+pub use self::plan::plan;
+pub use self::published::{Published, published};
+use crate::experiment::{Family, Mode, reads_defaults, with_baseline};
+
+/// The defaults as they ship, with their comments.
+pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/unix.toml");
+
+/// The defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The experiment's name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The mode that the others are compared with.
+    pub baseline: String,
+    /// Modes that are measured when none are asked for.
+    pub modes: Vec<String>,
+    /// Size of the object in bytes.
+    pub object_bytes: u64,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// Interleaved groups with `--quick`.
+    pub quick_pairs: u32,
+    /// The defaults of the round form.
+    pub rounds: RoundDefaults,
+    /// The defaults of the sweep.
+    pub sweep: SweepDefaults,
+    /// The defaults of the free-running form.
+    pub free_running: FreeDefaults,
+}
+
+/// Defaults of the round form.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundDefaults {
+    /// Size of the data set that objects are taken from, in bytes.
+    pub dataset_bytes: u64,
+    /// How long a sample lasts at least, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+}
+
+/// The sweep: every combination of these, in rounds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepDefaults {
+    /// Modes that are measured when none are asked for.
+    pub modes: Vec<String>,
+    /// Numbers of sockets in flight.
+    pub sockets: Vec<u32>,
+    /// Sizes of the data set, in bytes.
+    pub dataset_bytes: Vec<u64>,
+    /// Sizes of the object, in bytes.
+    pub object_bytes: Vec<u64>,
+    /// Interleaved groups.
+    pub pairs: u32,
+    /// Interleaved groups with `--quick`.
+    pub quick_pairs: u32,
+    /// How long a sample lasts at least, in milliseconds.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+    /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
+    pub warm_up_ms: u64,
+    /// The same with `--quick`.
+    pub quick_warm_up_ms: u64,
+    /// The sockets of a cell on which every byte is compared before timing.
+    pub verified_sockets: u32,
+}
+
+/// Defaults of the free-running form.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FreeDefaults {
+    /// Size of the reader's pipe in bytes.
+    pub pipe_bytes: u64,
+    /// The send buffer asked for, in bytes.
+    pub sndbuf_bytes: u64,
+    /// Iterations at most, when the user names none.
+    pub iterations: u64,
+    /// How long a sample lasts about, in milliseconds, when the user names no iterations.
+    pub sample_ms: u64,
+    /// The same with `--quick`.
+    pub quick_sample_ms: u64,
+}
+
+reads_defaults!("unix");
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The modes; the baseline is always among them. Empty: the default ones.
+    pub modes: Vec<Mode>,
+    /// Object sizes in bytes. Empty: the default one.
+    pub object_bytes: Vec<u64>,
+    /// Data-set sizes in bytes. Empty: the form's default.
+    pub dataset_bytes: Vec<u64>,
+    /// Numbers of sockets in flight: the round form. Empty: the free-running form.
+    pub sockets: Vec<u32>,
+    /// The address families. Empty: unix.
+    pub families: Vec<Family>,
+    /// The sweep's sizes and times wherever nothing else is asked for.
+    pub sweep: bool,
+    /// The published configurations instead of a single free-running one.
+    pub published: bool,
+    /// Size of the reader's pipe in bytes.
+    pub pipe_bytes: Option<u64>,
+    /// The send buffer to ask for, in bytes.
+    pub sndbuf_bytes: Option<u64>,
+    /// Pieces of memory that one send gathers its object from; the object is as large as they are.
+    /// None: one.
+    pub pieces: Option<u32>,
+    /// Senders that run at the same time, each with a reader. None: one.
+    pub senders: Option<u32>,
+    /// Iterations of the free-running form, exactly.
+    pub iterations: Option<u64>,
+    /// CPUs of sender and reader; one CPU means both on it.
+    pub cpus: Vec<u32>,
+    /// Interleaved groups.
+    pub pairs: Option<u32>,
+    /// Fewer groups, shorter samples.
+    pub quick: bool,
+}
+
+impl Settings {
+    /// The families, each once.
+    #[must_use]
+    pub fn families(&self) -> Vec<Family> {
+        let mut families = self.families.clone();
+        families.sort_unstable();
+        families.dedup();
+        if families.is_empty() { vec![Family::Unix] } else { families }
+    }
+
+    /// Pieces that one send gathers its object from.
+    #[must_use]
+    pub fn pieces(&self) -> u32 {
+        self.pieces.unwrap_or(1)
+    }
+
+    /// Senders that run at the same time.
+    #[must_use]
+    pub fn senders(&self) -> u32 {
+        self.senders.unwrap_or(1)
+    }
+
+    /// The modes to measure, the baseline first, each once.
+    ///
+    /// # Panics
+    ///
+    /// The same as [`defaults`].
+    #[must_use]
+    pub fn modes(&self) -> Vec<Mode> {
+        let default = || -> Vec<Mode> {
+            let names = if self.sweep { &defaults().sweep.modes } else { &defaults().modes };
+            let modes = names.iter().map(|name| name.parse().expect("the default modes exist"));
+            // Pages cannot be spliced into datagrams of a size that one chooses, nor small pieces.
+            let has_no_pages =
+                self.pieces() > 1 || self.families().iter().any(|family| family.is_datagram());
+            modes.filter(|mode| !(has_no_pages && *mode == Mode::Vmsplice)).collect()
+        };
+        with_baseline(if self.modes.is_empty() { default() } else { self.modes.clone() })
+    }
+
+    /// Interleaved groups to measure.
+    #[must_use]
+    pub fn pairs(&self) -> u32 {
+        let defaults = defaults();
+        let (pairs, quick_pairs) = if self.sweep {
+            (defaults.sweep.pairs, defaults.sweep.quick_pairs)
+        } else {
+            (defaults.pairs, defaults.quick_pairs)
+        };
+        self.pairs.unwrap_or(if self.quick { quick_pairs } else { pairs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_parse_and_agree_with_the_modes() {
+        let defaults = defaults();
+        assert_eq!(defaults.name, "unix");
+        assert_eq!(defaults.baseline, Mode::Copy.as_str());
+        assert_eq!(Settings::default().modes(), Mode::ALL);
+    }
+
+    #[test]
+    fn the_baseline_is_always_measured_and_first() {
+        let settings = Settings { modes: vec![Mode::Nt, Mode::Nt], ..Settings::default() };
+        assert_eq!(settings.modes(), [Mode::Copy, Mode::Nt]);
+    }
+
+    #[test]
+    fn a_sweep_has_modes_and_pairs_of_its_own_unless_told_otherwise() {
+        let sweep = Settings { sweep: true, ..Settings::default() };
+        assert_eq!(sweep.modes(), [Mode::Copy, Mode::Nt, Mode::Adaptive]);
+        assert_eq!(sweep.pairs(), defaults().sweep.pairs);
+        let told = Settings { modes: vec![Mode::Vmsplice], pairs: Some(9), ..sweep };
+        assert_eq!((told.modes(), told.pairs()), (vec![Mode::Copy, Mode::Vmsplice], 9));
+        let defaults = &defaults().sweep;
+        let cells = [defaults.sockets.len(), defaults.dataset_bytes.len()];
+        assert_eq!(cells.iter().product::<usize>() * defaults.object_bytes.len(), 72);
+    }
+
+    #[test]
+    fn families_come_once_and_pages_are_not_spliced_into_datagrams() {
+        let settings = Settings { families: vec![Family::Udp, Family::Udp], ..Settings::default() };
+        assert_eq!(settings.families(), [Family::Udp]);
+        assert!(!settings.modes().contains(&Mode::Vmsplice));
+        assert_eq!(Settings::default().families(), [Family::Unix]);
+    }
+
+    #[test]
+    fn quick_means_fewer_pairs_unless_told_otherwise() {
+        let quick = Settings { quick: true, ..Settings::default() };
+        assert_eq!(quick.pairs(), 5);
+        assert_eq!(Settings::default().pairs(), 15);
+        assert_eq!(Settings { pairs: Some(7), quick: true, ..Settings::default() }.pairs(), 7);
+    }
+}

@@ -1,0 +1,268 @@
+//! The plan of experiment `unix`.
+
+use std::time::Duration;
+
+use ntcopy_record::units::Bytes;
+
+use super::{Published, Settings, defaults, published};
+use crate::experiment::{Family, Mode};
+use crate::plan::error::{check_sizes, pin};
+use crate::plan::{CellPlan, CpuPair, Cpus, Form, MOST_PIECES, Plan, PlanError, gathered_bytes};
+
+/// Makes the plan.
+///
+/// # Errors
+///
+/// When the settings ask for something that cannot be; nothing has been measured then.
+pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
+    check(settings)?;
+    let (pair, others) = pin_all(settings, cpus)?;
+    let cells = if settings.published {
+        published().iter().map(|config| published_cell(settings, config, cpus, pair)).collect()
+    } else {
+        grid(settings, pair, &others)?
+    };
+    let defaults = defaults();
+    let (rounds, sweep, free) = (&defaults.rounds, &defaults.sweep, &defaults.free_running);
+    let choose = |full, quick| Duration::from_millis(if settings.quick { quick } else { full });
+    let of = |rounds: Duration, sweep| if settings.sweep { sweep } else { rounds };
+    Ok(Plan {
+        experiment: &defaults.name,
+        cells,
+        modes: settings.modes(),
+        pairs: settings.pairs(),
+        round_sample: of(
+            choose(rounds.sample_ms, rounds.quick_sample_ms),
+            choose(sweep.sample_ms, sweep.quick_sample_ms),
+        ),
+        warm_up: of(
+            choose(rounds.warm_up_ms, rounds.quick_warm_up_ms),
+            choose(sweep.warm_up_ms, sweep.quick_warm_up_ms),
+        ),
+        free_sample: choose(free.sample_ms, free.quick_sample_ms),
+        verified_sockets: if settings.sweep { defaults.sweep.verified_sockets } else { u32::MAX },
+    })
+}
+
+fn check(settings: &Settings) -> Result<(), PlanError> {
+    if settings.pairs() < 5 {
+        return Err(PlanError::TooFewPairs(settings.pairs()));
+    }
+    let zero = [
+        ("object", settings.object_bytes.contains(&0)),
+        ("dataset", settings.dataset_bytes.contains(&0)),
+        ("sockets", settings.sockets.contains(&0)),
+        ("pipe", settings.pipe_bytes == Some(0)),
+        ("sndbuf", settings.sndbuf_bytes == Some(0)),
+        ("iterations", settings.iterations == Some(0)),
+        ("pieces", settings.pieces == Some(0)),
+        ("senders", settings.senders == Some(0)),
+    ];
+    if let Some((name, _)) = zero.iter().find(|(_, zero)| *zero) {
+        return Err(PlanError::Zero(name));
+    }
+    check_family(settings)?;
+    check_pieces(settings)?;
+    check_senders(settings)?;
+    check_sizes(&settings.sockets, &settings.object_bytes)
+}
+
+/// What only some families do.
+fn check_family(settings: &Settings) -> Result<(), PlanError> {
+    let free = settings.sockets.is_empty() && !settings.sweep;
+    for family in settings.families() {
+        let what = if free && family != Family::Unix {
+            "measured in rounds only: say --sockets LIST or --sweep"
+        } else if family.is_datagram() && settings.modes.contains(&Mode::Vmsplice) {
+            "pages cannot be spliced into datagrams of a size that one chooses: leave vmsplice out"
+        } else {
+            continue;
+        };
+        return Err(PlanError::Family { family, what });
+    }
+    Ok(())
+}
+
+/// What cannot be gathered.
+fn check_pieces(settings: &Settings) -> Result<(), PlanError> {
+    let pieces = settings.pieces();
+    let what = if pieces == 1 {
+        return Ok(());
+    } else if pieces > MOST_PIECES {
+        "one send takes at most 1024"
+    } else if settings.sockets.is_empty() {
+        "measured in rounds only: say --sockets LIST"
+    } else if settings.families().iter().any(|family| family.is_datagram()) {
+        "datagrams here have a size of their own: leave udp, udp6 and udplite out"
+    } else if settings.modes.contains(&Mode::Vmsplice) {
+        "each piece would take a page of its own: leave vmsplice out"
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Pieces { pieces, what })
+}
+
+/// What only one sender does.
+fn check_senders(settings: &Settings) -> Result<(), PlanError> {
+    let senders = settings.senders();
+    let what = if senders == 1 {
+        return Ok(());
+    } else if !settings.sockets.is_empty() || settings.sweep || settings.published {
+        "they run freely, each on one socket: leave --sockets, --sweep and --published out"
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Senders { senders, what: what.to_owned() })
+}
+
+/// The CPUs of every sender and its reader: of several, one for each sender with its reader, or
+/// sender and reader in turns.
+fn pin_all(settings: &Settings, cpus: &Cpus) -> Result<(CpuPair, Vec<CpuPair>), PlanError> {
+    let senders = settings.senders();
+    let count = senders as usize;
+    if count == 1 {
+        return Ok((pin(&settings.cpus, cpus)?, vec![]));
+    }
+    let asked = if settings.cpus.is_empty() { &cpus.allowed } else { &settings.cpus };
+    let each = if asked.len() == 2 * count && !settings.cpus.is_empty() { 2 } else { 1 };
+    if asked.len() < count || (!settings.cpus.is_empty() && asked.len() != each * count) {
+        let what = format!(
+            "takes a CPU for each, or one for each and one for each reader; got {}",
+            asked.len()
+        );
+        return Err(PlanError::Senders { senders, what });
+    }
+    let mut pairs = Vec::new();
+    for pair in asked.chunks(each).take(count) {
+        pairs.push(pin(pair, cpus)?);
+    }
+    let first = pairs.remove(0);
+    Ok((first, pairs))
+}
+
+/// Every combination of families, objects, data sets and sockets.
+fn grid(
+    settings: &Settings,
+    cpus: CpuPair,
+    others: &[CpuPair],
+) -> Result<Vec<CellPlan>, PlanError> {
+    let settings = &with_sweep(settings);
+    let defaults = defaults();
+    let or = |asked: &[u64], default: Option<u64>| -> Vec<Option<u64>> {
+        if asked.is_empty() { vec![default] } else { asked.iter().copied().map(Some).collect() }
+    };
+    let free = settings.sockets.is_empty();
+    let forms: Vec<Form> = if free {
+        vec![free_running(settings, defaults.free_running.iterations)]
+    } else {
+        settings.sockets.iter().map(|&sockets| Form::Rounds { sockets }).collect()
+    };
+    let pieces = settings.pieces();
+    let object_default = if pieces > 1 { gathered_bytes(pieces) } else { defaults.object_bytes };
+    let dataset_default = (!free).then_some(defaults.rounds.dataset_bytes);
+    let buffers = &defaults.free_running;
+    let mut cells = Vec::new();
+    for family in settings.families() {
+        for object in or(&settings.object_bytes, Some(object_default)).into_iter().flatten() {
+            for dataset in or(&settings.dataset_bytes, dataset_default) {
+                let dataset_bytes = whole_objects(settings, dataset, object)?;
+                cells.extend(forms.iter().map(|form| CellPlan {
+                    family,
+                    form: form.clone(),
+                    object_bytes: object,
+                    pieces,
+                    dataset_bytes,
+                    pipe_bytes: buffer(settings.pipe_bytes, free, buffers.pipe_bytes),
+                    sndbuf_bytes: buffer(settings.sndbuf_bytes, free, buffers.sndbuf_bytes),
+                    cpus,
+                    others: others.to_vec(),
+                    published: None,
+                    note: None,
+                }));
+            }
+        }
+    }
+    if settings.sweep {
+        // A data set is filled once for all the cells that use it.
+        cells.sort_by_key(|cell| (cell.family, cell.dataset_bytes));
+    }
+    Ok(cells)
+}
+
+/// The settings with the sweep's sizes where none are asked for.
+fn with_sweep(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    if settings.sweep {
+        let sweep = &defaults().sweep;
+        if settings.sockets.is_empty() {
+            settings.sockets.clone_from(&sweep.sockets);
+        }
+        if settings.object_bytes.is_empty() {
+            settings.object_bytes.clone_from(&sweep.object_bytes);
+        }
+        if settings.dataset_bytes.is_empty() {
+            settings.dataset_bytes.clone_from(&sweep.dataset_bytes);
+        }
+    }
+    settings
+}
+
+fn free_running(settings: &Settings, most: u64) -> Form {
+    Form::FreeRunning {
+        iterations: settings.iterations,
+        most_iterations: settings.iterations.unwrap_or(most),
+    }
+}
+
+fn buffer(asked: Option<u64>, free: bool, default: u64) -> Option<u64> {
+    asked.or(free.then_some(default))
+}
+
+/// The data set cut to a whole number of objects.
+fn whole_objects(settings: &Settings, dataset: Option<u64>, object: u64) -> Result<u64, PlanError> {
+    let dataset = dataset.unwrap_or(object);
+    if dataset < object {
+        if !settings.dataset_bytes.is_empty() {
+            let (dataset, object) = (Bytes(dataset), Bytes(object));
+            return Err(PlanError::DatasetTooSmall { dataset, object });
+        }
+        return Ok(object);
+    }
+    Ok(dataset / object * object)
+}
+
+/// A published configuration, on the CPUs that are here.
+fn published_cell(
+    settings: &Settings,
+    config: &Published,
+    cpus: &Cpus,
+    pinned: CpuPair,
+) -> CellPlan {
+    let (pair, note) = match (config.shares_l2(), cpus.sharing_l2) {
+        _ if !settings.cpus.is_empty() => (pinned, Some("on the CPUs that --cpus names")),
+        (true, Some(pair)) => (pair, None),
+        (true, None) => (pinned, Some("no two CPUs are known to share an L2 cache here")),
+        (false, Some(pair)) if pair == pinned => {
+            (pinned, Some("the two CPUs share their L2 cache here"))
+        }
+        (false, _) => (pinned, None),
+    };
+    let note = note.map(|note| format!("{note}: ran on CPUs {} and {}", pair.sender, pair.reader));
+    CellPlan {
+        family: Family::Unix,
+        form: free_running(settings, config.iterations),
+        object_bytes: config.object_bytes,
+        pieces: 1,
+        dataset_bytes: config.object_bytes,
+        pipe_bytes: Some(config.pipe_bytes),
+        sndbuf_bytes: Some(config.sndbuf_bytes),
+        cpus: pair,
+        others: vec![],
+        published: Some(config.label.clone()),
+        note,
+    }
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,158 @@
+//! Modes that are servers of their own, and what is connected to each.
+
+use ntcopy_record::Sample;
+
+use crate::experiment::NetMode;
+use crate::run::net::{self, Lane};
+use crate::run::{Failure, Stop};
+use crate::sample::driver::{At, Available, Halt, Lanes, Recording};
+
+/// The modes that can be had here, and those that can't, with the reason.
+pub fn available(modes: &[NetMode]) -> Result<Available<NetMode>, Failure> {
+    let (mut here, mut missing) = (Vec::new(), Vec::new());
+    for mode in modes {
+        match net::unavailable(*mode)? {
+            None => here.push(*mode),
+            Some(why) => missing.push((*mode, why)),
+        }
+    }
+    Ok((here, missing))
+}
+
+/// A mode's server and its connections.
+pub struct Connected<'a, C> {
+    /// The mode's server.
+    pub lane: Lane<'a>,
+    /// Gone after a failure.
+    pub client: Option<C>,
+}
+
+impl<'a, C> Connected<'a, C> {
+    /// Nothing is connected yet.
+    pub fn new(lane: Lane<'a>) -> Connected<'a, C> {
+        Connected { lane, client: None }
+    }
+
+    fn end(&mut self) {
+        self.client = None;
+        self.lane.reset();
+    }
+}
+
+/// What client and server do in a cell.
+pub trait Exchange {
+    /// The client's connections.
+    type Client;
+
+    /// Connects, and compares bytes.
+    fn connect(&self, lane: &mut Lane<'_>) -> Result<Self::Client, Failure>;
+
+    /// Takes a sample. Without a client afterwards, the lane is connected anew.
+    fn sample(
+        &mut self,
+        lane: &mut Lane<'_>,
+        client: &mut Self::Client,
+        at: At,
+    ) -> Result<Taken, Failure>;
+}
+
+/// A sample, and what is left of the connections.
+pub struct Taken {
+    /// The sample.
+    pub sample: Sample,
+    /// Requests are under way that are no longer waited for: the next sample wants new connections.
+    pub wants_new_connections: bool,
+}
+
+/// The servers in one cell.
+pub struct Servers<'c, 'a, X: Exchange> {
+    /// What they and the client do.
+    pub exchange: X,
+    /// All servers.
+    pub servers: &'c mut [Connected<'a, X::Client>],
+    /// Whether to stop.
+    pub stop: &'c Stop,
+}
+
+impl<X: Exchange> Servers<'_, '_, X> {
+    /// Each of these is connected and checked, or fails.
+    pub fn connect(
+        &mut self,
+        cell: u32,
+        which: &[usize],
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        for index in which {
+            let connected = &mut self.servers[*index];
+            match self.exchange.connect(&mut connected.lane) {
+                Ok(client) => connected.client = Some(client),
+                Err(failure) => self.give_up(cell, *index, &failure, recording)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A failure becomes an error row, and nothing is left of the mode in this cell.
+    fn give_up(
+        &mut self,
+        cell: u32,
+        index: usize,
+        failure: &Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        // Calls that wait are interrupted by a signal, and then fail.
+        if self.stop.signal().is_some() {
+            return Err(Halt::Stopped);
+        }
+        let connected = &mut self.servers[index];
+        connected.end();
+        Ok(recording.error(cell, connected.lane.mode(), failure)?)
+    }
+}
+
+impl<X: Exchange> Lanes for Servers<'_, '_, X> {
+    type Mode = usize;
+    type Trouble = Failure;
+
+    /// The servers and connections of the modes that have not failed end, and those modes are
+    /// connected anew: which memory processes got makes them faster or slower for as long as they
+    /// live. All go before the first one comes: it must not get what another one had.
+    fn begin_group(
+        &mut self,
+        (cell, pair): (u32, u32),
+        order: &[usize],
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        if pair == 0 {
+            return Ok(());
+        }
+        let alive: Vec<usize> =
+            order.iter().copied().filter(|index| self.is_alive(*index)).collect();
+        alive.iter().for_each(|index| self.servers[*index].end());
+        self.connect(cell, &alive, recording)
+    }
+
+    fn is_alive(&self, index: usize) -> bool {
+        self.servers[index].client.is_some()
+    }
+
+    fn sample(&mut self, index: usize, at: At) -> Result<Sample, Failure> {
+        let Connected { lane, client } = &mut self.servers[index];
+        let gone = || Failure::Answer("the client is gone".to_owned());
+        let taken = self.exchange.sample(lane, client.as_mut().ok_or_else(gone)?, at)?;
+        if taken.wants_new_connections {
+            *client = Some(self.exchange.connect(lane)?);
+        }
+        Ok(taken.sample)
+    }
+
+    fn failed(
+        &mut self,
+        index: usize,
+        at: At,
+        failure: Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        self.give_up(at.cell, index, &failure, recording)
+    }
+}

@@ -1,0 +1,258 @@
+//! Every way to fill: temporal ones, and those whose stores go past the caches. Each of the latter
+//! stores whole lines, and all share what is around that.
+
+use core::arch::asm;
+use core::ptr;
+
+use super::{Edges, cpuid};
+use crate::arch::generic;
+use crate::arch::tables::{FillBackend, FillFn};
+use crate::path::Method;
+
+const fn row(
+    method: Method,
+    isa: &'static str,
+    available: fn() -> bool,
+    fill: FillFn,
+) -> FillBackend {
+    FillBackend { method, isa, zero_only: matches!(method, Method::Clzero), available, fill }
+}
+
+pub(in crate::arch) const BACKENDS: &[FillBackend] = &[
+    generic::LIBC_FILL,
+    row(Method::RepStosb, "rep", cpuid::rep, stosb),
+    row(Method::RepStosq, "rep", cpuid::rep, stosq),
+    row(Method::Movnti, "movnti", cpuid::sse2, movnti),
+    row(Method::Sse2Nt, "sse2", cpuid::sse2, sse2),
+    row(Method::Avx2Nt, "avx2", cpuid::avx2, avx2),
+    row(Method::Avx512Nt, "avx512", cpuid::avx512f, avx512),
+    row(Method::Movdir64b, "movdir64b", cpuid::movdir64b, movdir64b),
+    row(Method::Clzero, "clzero", cpuid::clzero, clzero),
+];
+
+/// REP STOSB: by the byte; on CPUs with ERMS the width is the microcode's own choice. See
+/// [`FillFn`].
+unsafe fn stosb(to: *mut u8, value: u8, len_bytes: usize) {
+    // SAFETY: the caller guarantees the memory; the ABI, that the direction flag is clear.
+    unsafe {
+        asm!("rep stosb", inout("rcx") len_bytes => _, inout("rdi") to => _, in("al") value,
+             options(nostack, preserves_flags));
+    }
+}
+
+/// REP STOSQ: eight bytes at a time, and the last few bytes by themselves. See [`FillFn`].
+unsafe fn stosq(to: *mut u8, value: u8, len_bytes: usize) {
+    let word = u64::from(value) * 0x0101_0101_0101_0101;
+    let rest_bytes = len_bytes % 8;
+    // SAFETY: the words and the rest add up to the length, which the caller guarantees; the ABI,
+    // that the direction flag is clear.
+    unsafe {
+        ptr::write_bytes(to.add(len_bytes - rest_bytes), value, rest_bytes);
+        asm!("rep stosq", inout("rcx") len_bytes / 8 => _, inout("rdi") to => _, in("rax") word,
+             options(nostack, preserves_flags));
+    }
+}
+
+/// A whole fill: the edges normally, the lines between them as `lines` does, which is told where
+/// they begin and how many they are, at least one.
+///
+/// # Safety
+///
+/// What [`FillFn`] says, the instructions being those of `lines`.
+#[inline(always)]
+unsafe fn around(to: *mut u8, value: u8, len_bytes: usize, lines: unsafe fn(*mut u8, u64, usize)) {
+    let edges = Edges::of(to, len_bytes);
+    // SAFETY: head, lines and tail are within the length by construction; the caller guarantees
+    // the rest.
+    unsafe {
+        ptr::write_bytes(to, value, edges.head_bytes);
+        ptr::write_bytes(to.add(edges.tail_at()), value, edges.tail_bytes);
+        if edges.lines > 0 {
+            let word = u64::from(value) * 0x0101_0101_0101_0101;
+            lines(to.add(edges.head_bytes), word, edges.lines);
+        }
+    }
+}
+
+/// A way to fill: a function of its name around the one that stores lines.
+macro_rules! way {
+    ($name:ident, $lines:ident) => {
+        /// See [`FillFn`].
+        unsafe fn $name(to: *mut u8, value: u8, len_bytes: usize) {
+            // SAFETY: the caller guarantees the instructions, the memory and the fence.
+            unsafe { around(to, value, len_bytes, $lines) }
+        }
+    };
+}
+
+way!(movnti, movnti_lines);
+way!(sse2, sse2_lines);
+way!(avx2, avx2_lines);
+way!(avx512, avx512_lines);
+way!(movdir64b, movdir64b_lines);
+way!(clzero, clzero_lines);
+
+/// MOVNTI, 8 bytes: a line is eight stores, back to back.
+///
+/// # Safety
+///
+/// - The CPU has the instructions.
+/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
+unsafe fn movnti_lines(to: *mut u8, word: u64, lines: usize) {
+    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
+    unsafe {
+        asm!(
+            "2:",
+            "movnti [{to}], {word}",
+            "movnti [{to} + 8], {word}",
+            "movnti [{to} + 16], {word}",
+            "movnti [{to} + 24], {word}",
+            "movnti [{to} + 32], {word}",
+            "movnti [{to} + 40], {word}",
+            "movnti [{to} + 48], {word}",
+            "movnti [{to} + 56], {word}",
+            "add {to}, 64",
+            "dec {lines}",
+            "jnz 2b",
+            to = inout(reg) to => _,
+            lines = inout(reg) lines => _,
+            word = in(reg) word,
+            options(nostack),
+        );
+    }
+}
+
+/// MOVNTDQ, 16 bytes: a line is four stores, back to back.
+///
+/// # Safety
+///
+/// - The CPU has the instructions.
+/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
+unsafe fn sse2_lines(to: *mut u8, word: u64, lines: usize) {
+    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
+    unsafe {
+        asm!(
+            "movq xmm0, {word}",
+            "punpcklqdq xmm0, xmm0",
+            "2:",
+            "movntdq [{to}], xmm0",
+            "movntdq [{to} + 16], xmm0",
+            "movntdq [{to} + 32], xmm0",
+            "movntdq [{to} + 48], xmm0",
+            "add {to}, 64",
+            "dec {lines}",
+            "jnz 2b",
+            to = inout(reg) to => _,
+            lines = inout(reg) lines => _,
+            word = in(reg) word,
+            out("xmm0") _,
+            options(nostack),
+        );
+    }
+}
+
+/// VMOVNTDQ, 32 bytes: a line is two stores, back to back.
+///
+/// # Safety
+///
+/// - The CPU has the instructions.
+/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
+unsafe fn avx2_lines(to: *mut u8, word: u64, lines: usize) {
+    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
+    unsafe {
+        asm!(
+            "vmovq xmm0, {word}",
+            "vpbroadcastq ymm0, xmm0",
+            "2:",
+            "vmovntdq [{to}], ymm0",
+            "vmovntdq [{to} + 32], ymm0",
+            "add {to}, 64",
+            "dec {lines}",
+            "jnz 2b",
+            "vzeroupper",
+            to = inout(reg) to => _,
+            lines = inout(reg) lines => _,
+            word = in(reg) word,
+            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _,
+            out("ymm5") _, out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _,
+            out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
+            out("ymm15") _,
+            options(nostack),
+        );
+    }
+}
+
+/// VMOVNTDQ, 64 bytes: a line is one store.
+///
+/// # Safety
+///
+/// - The CPU has the instructions.
+/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
+unsafe fn avx512_lines(to: *mut u8, word: u64, lines: usize) {
+    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
+    unsafe {
+        asm!(
+            "vpbroadcastq zmm16, {word}",
+            "2:",
+            "vmovntdq [{to}], zmm16",
+            "add {to}, 64",
+            "dec {lines}",
+            "jnz 2b",
+            to = inout(reg) to => _,
+            lines = inout(reg) lines => _,
+            word = in(reg) word,
+            out("zmm16") _,
+            options(nostack),
+        );
+    }
+}
+
+/// A line that holds the value.
+#[repr(align(64))]
+struct Line([u64; 8]);
+
+/// MOVDIR64B from one line that holds the value.
+///
+/// # Safety
+///
+/// - The CPU has the instructions.
+/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
+unsafe fn movdir64b_lines(to: *mut u8, word: u64, lines: usize) {
+    let line = Line([word; 8]);
+    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
+    unsafe {
+        asm!(
+            "2:",
+            "movdir64b {to}, [{from}]",
+            "add {to}, 64",
+            "dec {lines}",
+            "jnz 2b",
+            to = inout(reg) to => _,
+            lines = inout(reg) lines => _,
+            from = in(reg) line.0.as_ptr(),
+            options(nostack),
+        );
+    }
+}
+
+/// CLZERO: a line of zeros in one instruction, non-temporally. AMD has it.
+///
+/// # Safety
+///
+/// - The CPU has the instructions.
+/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
+unsafe fn clzero_lines(to: *mut u8, _: u64, lines: usize) {
+    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
+    unsafe {
+        asm!(
+            "2:",
+            "clzero",
+            "add rax, 64",
+            "dec {lines}",
+            "jnz 2b",
+            lines = inout(reg) lines => _,
+            inout("rax") to => _,
+            options(nostack),
+        );
+    }
+}
