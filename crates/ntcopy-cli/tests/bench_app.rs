@@ -208,7 +208,7 @@ fn what_cannot_be_asked_is_a_usage_error() {
         (&["--rate", "off"], "multigets"),
         (&["--large-rate", "fast"], "500MB/s"),
         (&["--capacity", "fast"], "500us"),
-        (&["--capacity"], "--rate"),
+        (&["--capacity", "1ms", "--against", "unpatched"], "--kernel um"),
     ] {
         let output = run(arguments, &place.path().join("record"));
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));

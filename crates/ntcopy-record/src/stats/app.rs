@@ -75,11 +75,13 @@ pub fn is_search(sample: &Sample) -> bool {
     sample.series.contains_key("tried_p99_ns")
 }
 
-/// What a search found: multigets a second; none where no rate kept to the limit.
+/// What a search found, or at the median those of a boot: multigets a second; none where no rate
+/// kept to the limit.
 #[must_use]
 pub fn capacity_per_s(sample: &Sample) -> Option<f64> {
-    let per_1000_s = *sample.series.get("capacity_per_1000_s")?.first()?;
-    Some(per_1000_s as f64 / 1000.0)
+    let found = sample.series.get("capacity_per_1000_s")?;
+    let per_s: Vec<f64> = found.iter().map(|per_1000_s| *per_1000_s as f64 / 1000.0).collect();
+    (!per_s.is_empty()).then(|| median(&per_s))
 }
 
 /// What p99 may be at most in a cell of searches, nanoseconds.
@@ -249,6 +251,16 @@ pub(crate) mod tests {
         assert!(results.iter().all(|result| result.metric == CAPACITY), "{results:?}");
         assert_eq!(results.len(), 2);
         assert!(served(&record, &record.cells[0]).is_empty());
+    }
+
+    #[test]
+    fn the_searches_of_a_boot_count_by_their_median() {
+        let mut sample = searches([[1000; 5], [4000; 5], [1500; 5]]).samples[0].clone();
+        let mut of = |found: &[u64]| {
+            sample.series.insert("capacity_per_1000_s".to_owned(), found.to_vec());
+            capacity_per_s(&sample)
+        };
+        assert_eq!((of(&[1_000_000, 3_000_000]), of(&[])), (Some(2000.0), None));
     }
 
     #[test]

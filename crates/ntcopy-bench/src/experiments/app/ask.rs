@@ -180,14 +180,16 @@ pub struct Settings {
     pub connections: Vec<u32>,
     /// What they are offered. Empty: the default ones.
     pub large_rates: Vec<LargeRate>,
-    /// What multigets are offered.
+    /// What multigets are offered; of a search, what its rates are parts and multiples of.
     pub small_rate: Option<Rate>,
-    /// The most multigets at which p99 is no more than this are searched for, at no other rate.
+    /// The most multigets at which p99 is no more than this are searched for.
     pub capacity: Option<Limit>,
     /// CPUs of server and client, or one for both. Empty: the first two.
     pub cpus: Vec<u32>,
     /// Interleaved groups.
     pub pairs: Option<u32>,
+    /// Whether this is one boot of several: the interval is drawn from boots, not from groups.
+    pub one_boot: bool,
     /// Fewer and shorter samples, fewer cells and modes.
     pub quick: bool,
 }
@@ -329,7 +331,7 @@ pub fn plan(
 ) -> Result<Plan, PlanError> {
     let defaults = defaults();
     let pairs = settings.pairs.unwrap_or(settings.of(defaults.quick_pairs, defaults.pairs));
-    if pairs < 5 {
+    if pairs < 5 && !settings.one_boot {
         return Err(PlanError::TooFewPairs(pairs));
     }
     let data = data(settings)?;
@@ -359,8 +361,7 @@ pub fn plan(
         data,
         small_connections: defaults.small_connections,
         small_rate: match settings.capacity {
-            // Rates of a search are parts and multiples of all that the baseline does.
-            Some(_) => Rate::OfBaseline(10_000),
+            Some(_) => settings.small_rate.unwrap_or(Rate::OfBaseline(10_000)),
             None => settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
         },
         capacity: settings.capacity,

@@ -50,6 +50,11 @@ impl Grid {
         self.rate(LOWEST)
     }
 
+    /// That which a grid with this lowest rate is made of.
+    pub fn full_per_1000_s(lowest: u64) -> u64 {
+        lowest << (-LOWEST / FINE)
+    }
+
     /// How long a step at a rate lasts.
     pub fn step(self, point: i32, sample: Duration) -> Duration {
         let needed = LEAST_MULTIGETS as f64 * 1000.0 / self.rate(point) as f64;
@@ -175,6 +180,7 @@ mod tests {
             (grid.rate(0), grid.rate(FINE), grid.lowest()),
             (6_400_000, 12_800_000, 100_000)
         );
+        assert_eq!(Grid::full_per_1000_s(grid.lowest()), 6_400_000);
         let sample = Duration::from_millis(500);
         assert_eq!(grid.step(0, sample), sample);
         // 200 of 100 a second.

@@ -24,13 +24,23 @@ pub use self::ask::{
 };
 pub use self::rates::{LargeRate, Limit};
 
+use ntcopy_record::Record;
+
 /// The experiment's name.
 pub const NAME: &str = "app";
 
-/// The parameter of a cell that has the multigets offered in 1000 s.
-pub const OFFERED_REQUESTS: &str = "offered_requests_per_1000_s";
+/// What multigets the other boots are offered, a second, by the record of the first: the same, or,
+/// for searches, what makes the same rates.
+#[must_use]
+pub fn settled_per_s(first: &Record) -> Option<u64> {
+    let params = &first.cells.first()?.params;
+    let number = |name: &str| params.get(name).and_then(serde_json::Value::as_u64);
+    let per_1000_s = number(param::OFFERED_REQUESTS)
+        .or_else(|| number(param::LOWEST_REQUESTS).map(capacity::Grid::full_per_1000_s))?;
+    Some((per_1000_s / 1000).max(1))
+}
 
-/// Names of a cell's other parameters.
+/// Names of a cell's parameters.
 mod param {
     /// The program.
     pub const APP: &str = "app";
@@ -56,6 +66,8 @@ mod param {
     pub const SMALL_KEYS: &str = "small_keys";
     /// Keys that a multiget asks for.
     pub const MULTIGET: &str = "multiget_keys";
+    /// The multigets offered in 1000 s.
+    pub const OFFERED_REQUESTS: &str = "offered_requests_per_1000_s";
     /// Connections that multigets go over.
     pub const SMALL_CONNECTIONS: &str = "small_connections";
     /// What p99 may be at most, nanoseconds, where the most multigets are searched for.

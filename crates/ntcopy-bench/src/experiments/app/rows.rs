@@ -6,8 +6,8 @@ use ntcopy_record::Params;
 
 use super::ask::{AppCell, AppMode, Plan};
 use super::capacity::Grid;
+use super::param;
 use super::traffic::Window;
-use super::{OFFERED_REQUESTS, param};
 
 /// What is offered in one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
         params.insert(param::P99_LIMIT_NS.to_owned(), limit_ns.into());
         params.insert(param::LOWEST_REQUESTS.to_owned(), lowest.into());
     } else {
-        params.insert(OFFERED_REQUESTS.to_owned(), per_1000_s.into());
+        params.insert(param::OFFERED_REQUESTS.to_owned(), per_1000_s.into());
     }
     if plan.modes.contains(&AppMode::Chunked) {
         params.insert(param::CHUNK_BYTES.to_owned(), data.chunk_bytes.into());

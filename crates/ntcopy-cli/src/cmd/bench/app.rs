@@ -31,6 +31,7 @@ Examples:
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
   ntcopy bench app --kernel um --against unpatched   by the program in a kernel without the patches
+  ntcopy bench app --kernel um --against unpatched --capacity 5ms
 
 One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
 have been answered; a latency counts from the moment when its request was due. Beside that, \
@@ -53,7 +54,8 @@ mode; a search goes up or down by factors of two, then takes 5 steps between. Wh
 lowest rate keeps to the limit, what p99 is there is told instead.
 
 With --against unpatched the kernel with the patches and one without are booted in turns, one \
-sample of each boot, at least 5 boots of each; what is offered is found out in the first. idle is \
+sample of each boot, at least 5 boots of each; what is offered is found out in the first. With \
+--capacity a boot makes two searches in each mode, and their median counts. idle is \
 the kernel without the patches then, and second-instance and chunked are left out.
 
 Every value is compared when the servers have started; after each sample all hot values and one \
@@ -92,7 +94,8 @@ pub struct AppArgs {
     #[arg(long, value_name = "FRACTION|RATE|max", value_delimiter = ',')]
     large_rate: Vec<LargeRate>,
     /// Multigets that are offered: a part of what copy does without large values and without a
-    /// pause, or so many a second [default: 0.2]
+    /// pause, or so many a second [default: 0.2]; with --capacity what its rates are parts and
+    /// multiples of [default: 1]
     #[arg(long, value_name = "FRACTION|REQ/S", value_parser = rate)]
     rate: Option<Rate>,
     /// Search for the most multigets a second at which p99 is no more than LIMIT, as 1ms or 500us
@@ -101,8 +104,7 @@ pub struct AppArgs {
         long,
         value_name = "LIMIT",
         num_args = 0..=1,
-        default_missing_value = "1ms",
-        conflicts_with_all = ["rate", "against"]
+        default_missing_value = "1ms"
     )]
     capacity: Option<Limit>,
     /// CPUs of program and client, or one for both [default: the first two]
@@ -124,6 +126,9 @@ fn rate(text: &str) -> Result<Rate, String> {
     }
 }
 
+/// Searches of each mode in one boot of several.
+const SEARCHES: u32 = 2;
+
 /// The modes that a pair of kernels is booted for.
 const BOOT_MODES: [AppMode; 4] = [AppMode::Copy, AppMode::Idle, AppMode::Nt, AppMode::Adaptive];
 
@@ -139,15 +144,15 @@ fn one_boot(mut settings: Settings) -> Settings {
         settings.modes = BOOT_MODES.into();
     }
     settings.quick = true;
-    settings.pairs = Some(app::defaults().quick_pairs);
+    settings.one_boot = true;
+    let searches = settings.capacity.map(|_| SEARCHES);
+    settings.pairs = Some(searches.unwrap_or(app::defaults().quick_pairs));
     settings
 }
 
-/// The multigets that the first boot found out to be so much of what it can do: all boots are
-/// offered these.
+/// What multigets all boots after the first are offered.
 fn multigets(first: &Record) -> Vec<OsString> {
-    let offered = first.cells.first().and_then(|cell| cell.params.get(app::OFFERED_REQUESTS));
-    let per_s = offered.and_then(serde_json::Value::as_u64).map(|rate| (rate / 1000).max(1));
+    let per_s = app::settled_per_s(first);
     per_s.map(|rate| vec!["--rate".into(), rate.to_string().into()]).unwrap_or_default()
 }
 
@@ -186,6 +191,7 @@ impl AppArgs {
             capacity: self.capacity,
             cpus: self.cpus.clone(),
             pairs: self.common.pairs,
+            one_boot: false,
             quick: self.common.quick,
         }
     }
