@@ -15,7 +15,7 @@ type Part = (&'static str, &'static [(&'static str, &'static [u8])]);
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// Environment variable that names a folder with another series, laid out like
-/// `kernel/series/7.3`: a folder for each of [`PARTS`]. Patches beside these folders come first.
+/// `kernel/series/7.3`: a folder for each of `PARTS`. Patches beside these folders come first.
 pub const SERIES_VARIABLE: &str = "NTCOPY_SERIES";
 
 /// The folders of a series, in the order in which their patches apply: what is posted, each for
@@ -109,7 +109,7 @@ impl Series {
         Self { patches }
     }
 
-    /// A series in a folder: `*.patch` sorted by name, then those of each of [`PARTS`], sorted by
+    /// A series in a folder: `*.patch` sorted by name, then those of each of `PARTS`, sorted by
     /// name. Those with `-selftests-` in their names are left out: they change no kernel.
     ///
     /// # Errors

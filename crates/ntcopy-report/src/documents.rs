@@ -2,7 +2,7 @@
 //!
 //! `bench/record/INDEX.toml` names which record answers which question. From it come the pages and
 //! pictures in `docs/results`, README's picture, and each figure that a document has between the
-//! markers of [`figures`]. Records that the index does not name, and documents that name a figure
+//! markers of `figures`. Records that the index does not name, and documents that name a figure
 //! which the index lacks, are errors.
 
 mod chart;
