@@ -95,6 +95,11 @@ pub fn group_order<T: Copy>(modes: &[T], pair: u32) -> Vec<T> {
     order
 }
 
+/// What was asked for, or the default.
+pub(crate) fn or<T: Clone>(asked: &[T], default: &[T]) -> Vec<T> {
+    if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -11,6 +11,7 @@ mod sends;
 pub(crate) mod servers;
 mod write;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ntcopy_record::Machine;
@@ -49,6 +50,11 @@ pub enum MeasureError {
 /// maker's.
 pub(crate) fn in_this_namespace(machine: Machine) -> Machine {
     Machine { tcp_congestion_control: tcp::congestion_control(), ..machine }
+}
+
+/// CPU time of both sides while the clock ran, by their names in a sample.
+pub(crate) fn cpu_phases(client_ns: u64, server_ns: u64) -> BTreeMap<String, u64> {
+    BTreeMap::from([("client_cpu".to_owned(), client_ns), ("server_cpu".to_owned(), server_ns)])
 }
 
 /// `<date>-<time>-<experiment>-<eight hex digits>`, in UTC.

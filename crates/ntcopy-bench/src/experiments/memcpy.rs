@@ -8,8 +8,9 @@ use serde::Deserialize;
 use crate::experiment::bulk::{Heat, PAGE_BYTES, Task, Way};
 use crate::plan::bulk::{
     BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
-    cpus, or, too_little_memory, ways,
+    cpus, too_little_memory, ways,
 };
+use crate::plan::or;
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memcpy.toml");

@@ -10,6 +10,7 @@ use crate::plan::bulk::{
     BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
     cpus, too_little_memory, ways,
 };
+use crate::plan::or;
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memset.toml");
@@ -88,18 +89,13 @@ pub fn plan(
     } else {
         (defaults.pairs, defaults.sample_ms, &defaults.size_bytes)
     };
-    let sizes = if settings.size_bytes.is_empty() { sizes } else { &settings.size_bytes };
-    check_sizes(sizes)?;
-    let named = !settings.threads.is_empty();
-    let mut threads = if named { &settings.threads } else { &defaults.threads }.clone();
-    let cpus = cpus(&settings.cpus, &mut threads, named, room)?;
+    let sizes = or(&settings.size_bytes, sizes);
+    check_sizes(&sizes)?;
+    let mut threads = or(&settings.threads, &defaults.threads);
+    let cpus = cpus(&settings.cpus, &mut threads, !settings.threads.is_empty(), room)?;
     let task =
         Task::Fill { value: settings.value.unwrap_or(defaults.value), destination: Heat::Hot };
-    let mut ways = if settings.peers.is_empty() {
-        ways(&defaults.baseline, &defaults.peers, task)?
-    } else {
-        ways(&defaults.baseline, &settings.peers, task)?
-    };
+    let mut ways = ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), task)?;
     if settings.peers.is_empty() {
         ways.retain(|way| stores(*way, task));
     }
@@ -121,7 +117,7 @@ pub fn plan(
     // The process with the other threshold has memory of its own.
     let processes = if plan.ways.contains(&Way::LibcTuned) { 2 } else { 1 };
     for threads in threads {
-        for size_bytes in sizes {
+        for size_bytes in &sizes {
             let needed = u64::from(threads) * size_bytes.next_multiple_of(LINE_BYTES);
             let fits = processes * needed <= budget_bytes(room);
             if fits {

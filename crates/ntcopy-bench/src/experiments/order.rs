@@ -9,6 +9,7 @@ use crate::plan::bulk::{
     BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pairs, check_sizes, cpus,
     too_little_memory, ways,
 };
+use crate::plan::or;
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/order.toml");
@@ -74,18 +75,18 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
     } else {
         (defaults.pairs, defaults.sample_ms, &defaults.side)
     };
-    let sides = if settings.side.is_empty() { sides } else { &settings.side };
+    let sides = or(&settings.side, sides);
     if sides.contains(&0) {
         return Err(BulkPlanError::Zero("side"));
     }
     let bytes = |side: &u64| side.saturating_mul(*side).saturating_mul(ELEMENT_BYTES);
     check_sizes(&sides.iter().map(bytes).collect::<Vec<u64>>())?;
-    let tasks = if settings.tasks.is_empty() { &defaults.tasks } else { &settings.tasks };
-    let peers = if settings.peers.is_empty() { &defaults.peers } else { &settings.peers };
+    let tasks = or(&settings.tasks, &defaults.tasks);
+    let peers = or(&settings.peers, &defaults.peers);
     let mut plan = BulkPlan {
         experiment: &defaults.name,
         cells: Vec::new(),
-        ways: ways(&defaults.baseline, peers, Task::Matrix(MatrixTask::Sum))?,
+        ways: ways(&defaults.baseline, &peers, Task::Matrix(MatrixTask::Sum))?,
         pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
         sample: Duration::from_millis(sample_ms),
         warm_up: Duration::ZERO,
@@ -97,8 +98,8 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
         cpus: cpus(&settings.cpus, &mut vec![1], true, room)?,
         tuned_threshold_bytes: None,
     };
-    for side in sides {
-        for task in tasks {
+    for side in &sides {
+        for task in &tasks {
             let (size_bytes, matrices) = (bytes(side), 2);
             let fits = matrices * size_bytes <= budget_bytes(room);
             if fits {

@@ -277,11 +277,6 @@ pub(crate) fn too_little_memory(needed_bytes: u64, room: &Room) -> String {
     )
 }
 
-/// What was asked for, or the default.
-pub(crate) fn or<T: Clone>(asked: &[T], default: &[T]) -> Vec<T> {
-    if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
-}
-
 /// A machine of so many CPUs and so much memory.
 #[cfg(test)]
 pub(crate) fn test_room(cpus: u32, available_bytes: u64) -> Room {

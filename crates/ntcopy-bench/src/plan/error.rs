@@ -182,3 +182,19 @@ fn list(cpus: &[u32]) -> String {
     let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
     format!("CPU {}", cpus.join(", "))
 }
+
+/// The number of interleaved groups, if that is enough for an interval.
+pub(crate) fn check_pairs(pairs: u32) -> Result<u32, PlanError> {
+    if pairs < 5 { Err(PlanError::TooFewPairs(pairs)) } else { Ok(pairs) }
+}
+
+/// Bounds of numbers of connections: `most` is the experiment's own.
+pub(crate) fn check_connections(connections: &[u32], most: u32) -> Result<(), PlanError> {
+    if connections.contains(&0) {
+        return Err(PlanError::Zero("connections"));
+    }
+    match connections.iter().copied().find(|count| *count > most) {
+        None => Ok(()),
+        Some(asked) => Err(PlanError::TooManyConnections { asked, most }),
+    }
+}

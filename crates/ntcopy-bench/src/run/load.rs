@@ -7,8 +7,7 @@ use hdrhistogram::Histogram;
 
 use super::Failure;
 use super::meter::Meter;
-use super::schedule::Schedule;
-use super::schedule::{Answers, gives_up_ns, histogram, precise_timers, take_answers};
+use super::schedule::{Answers, Schedule, gives_up_ns, histogram, precise_timers, take_answers};
 
 /// CPU time of the processes that take part, so far.
 pub trait CpuTimes: Copy {

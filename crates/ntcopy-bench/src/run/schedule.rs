@@ -1,5 +1,6 @@
 //! When requests are due, whether or not others have been answered, and how long answers took.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -62,6 +63,20 @@ pub struct Answers {
     /// How many of these were not complete when no more was waited for; they are counted with
     /// how long they had taken until then.
     pub unanswered: u64,
+}
+
+impl Answers {
+    /// What a sample has of them: latencies by this name, how many took each, and how many were
+    /// given up, if any.
+    pub fn series(&self, latencies: &str) -> BTreeMap<String, Vec<u64>> {
+        let (ns, counts) = self.latencies.iter().copied().unzip();
+        let mut series =
+            BTreeMap::from([(latencies.to_owned(), ns), ("answers".to_owned(), counts)]);
+        if self.unanswered > 0 {
+            series.insert("unanswered".to_owned(), vec![self.unanswered]);
+        }
+        series
+    }
 }
 
 /// The time after which no answer is waited for any more.

@@ -213,6 +213,20 @@ impl<'a> Recording<'a> {
         self.error_row(error_row(cell, mode, failure))
     }
 
+    /// Writes an error row, unless a signal ended the run, and leaves the mode out from there on.
+    pub fn give_up<M: Copy + PartialEq + Display>(
+        &mut self,
+        alive: &mut Vec<M>,
+        (cell, mode): (u32, M),
+        failure: &Failure,
+    ) -> Result<(), Halt> {
+        if matches!(failure, Failure::Stopped(_)) {
+            return Err(Halt::Stopped);
+        }
+        alive.retain(|other| *other != mode);
+        Ok(self.error(cell, mode, failure)?)
+    }
+
     /// Writes an error row that is there already.
     pub fn error_row(&mut self, error: RunError) -> Result<(), WriteError> {
         self.writer.line(&Line::Error(error))

@@ -3,7 +3,7 @@
 use ntcopy_record::Sample;
 
 use crate::experiment::NetMode;
-use crate::run::net::{self, Lane};
+use crate::run::net::{self, Lane, Setup};
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{At, Available, Halt, Lanes, Recording};
 
@@ -37,6 +37,16 @@ impl<'a, C> Connected<'a, C> {
         self.client = None;
         self.lane.reset();
     }
+}
+
+/// A server for each mode that is here, with the devices that were made for it.
+pub fn servers<'a, C>(
+    setup: &'a Setup<'a>,
+    planned: &[NetMode],
+    here: &[NetMode],
+) -> Result<Vec<Connected<'a, C>>, Failure> {
+    let numbered = (0..).zip(planned).filter(|(_, mode)| here.contains(mode));
+    numbered.map(|(number, mode)| Ok(Connected::new(Lane::new(setup, *mode, number)?))).collect()
 }
 
 /// What client and server do in a cell.

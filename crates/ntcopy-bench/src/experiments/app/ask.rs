@@ -13,6 +13,7 @@ use super::capacity;
 use super::rates::{LargeRate, Limit};
 use crate::experiment::{Rate, reads_defaults, words};
 use crate::experiments::http::run::{Program, find_program};
+use crate::plan::error::check_pairs;
 use crate::plan::{Cpus, PlanError};
 
 /// The defaults as they ship, with their comments.
@@ -331,8 +332,8 @@ pub fn plan(
 ) -> Result<Plan, PlanError> {
     let defaults = defaults();
     let pairs = settings.pairs.unwrap_or(settings.of(defaults.quick_pairs, defaults.pairs));
-    if pairs < 5 && !settings.one_boot {
-        return Err(PlanError::TooFewPairs(pairs));
+    if !settings.one_boot {
+        check_pairs(pairs)?;
     }
     let data = data(settings)?;
     let connections = match settings.connections.is_empty() {
@@ -360,10 +361,10 @@ pub fn plan(
         modes: modes(settings),
         data,
         small_connections: defaults.small_connections,
-        small_rate: match settings.capacity {
-            Some(_) => settings.small_rate.unwrap_or(Rate::OfBaseline(10_000)),
-            None => settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
-        },
+        small_rate: settings.small_rate.unwrap_or_else(|| match settings.capacity {
+            Some(_) => Rate::OfBaseline(10_000),
+            None => known(&defaults.small_rate),
+        }),
         capacity: settings.capacity,
         cells: rates.into_iter().flat_map(cell).collect(),
         pairs,

@@ -11,7 +11,7 @@ use super::command;
 use super::files;
 use super::proof::Proof;
 use super::rates::{LargeRate, Limit};
-use super::rows::{Offered, params, phases, series, what};
+use super::rows::{Offered, params, series, what};
 use super::server::Server;
 use super::traffic::{self, Asked, Pace, Window};
 use crate::experiment::Rate;
@@ -19,7 +19,9 @@ use crate::experiments::http::run::Scratch;
 use crate::plan::group_order;
 use crate::run::schedule::Schedule;
 use crate::run::{CpuClock, Failure, Stop, place};
-use crate::sample::{Experiment, Halt, MeasureError, Options, Outcome, Progress, Recording};
+use crate::sample::{
+    Experiment, Halt, MeasureError, Options, Outcome, Progress, Recording, cpu_phases,
+};
 use ntcopy_record::{Machine, Sample};
 
 /// Sets schedules of large values apart from those of multigets.
@@ -335,7 +337,7 @@ impl Bench<'_> {
             mode: mode.to_string(),
             bytes: window.bytes,
             elapsed_ns: window.elapsed_ns,
-            phases_ns: phases(&window),
+            phases_ns: cpu_phases(window.cpu[0], window.cpu[1]),
             counters,
             series: series(&window, due),
         };

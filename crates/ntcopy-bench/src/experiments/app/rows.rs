@@ -62,23 +62,10 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
     params
 }
 
-/// CPU time of both sides.
-pub fn phases(window: &Window) -> BTreeMap<String, u64> {
-    let [client, server] = window.cpu;
-    [("client_cpu", client), ("server_cpu", server)].map(|(name, ns)| (name.to_owned(), ns)).into()
-}
-
 /// Answers, and what was due of large values.
 pub fn series(window: &Window, due: Option<u64>) -> BTreeMap<String, Vec<u64>> {
-    let (ns, counts) = window.answers.latencies.iter().copied().unzip();
-    let mut series = BTreeMap::from([
-        ("multigets".to_owned(), vec![window.answered]),
-        ("latency_ns".to_owned(), ns),
-        ("answers".to_owned(), counts),
-    ]);
-    if window.answers.unanswered > 0 {
-        series.insert("unanswered".to_owned(), vec![window.answers.unanswered]);
-    }
+    let mut series = window.answers.series("latency_ns");
+    series.insert("multigets".to_owned(), vec![window.answered]);
     series.extend(due.map(|bytes| ("offered_bytes".to_owned(), vec![bytes])));
     series
 }

@@ -104,10 +104,10 @@ impl Server {
 
     /// Stores every value, if they are not there as files.
     fn fill(&self, plan: &Plan, patience: Duration, stop: &Stop) -> Result<(), Failure> {
-        let mut room = room();
         if self.app.serves_files() {
             return Ok(());
         }
+        let mut room = room();
         let mut small = Connection::open(self.app, &self.small, patience)?;
         for key in 0..plan.data.small_keys {
             small.set(&plan.data.small(key), &mut room)?;

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::client::{Client, Ready};
-use crate::run::schedule::Schedule;
-use crate::run::schedule::{Answers, gives_up_ns, histogram, precise_timers, take_answers};
+use crate::run::schedule::{
+    Answers, Schedule, gives_up_ns, histogram, precise_timers, take_answers,
+};
 use crate::run::{Failure, Stop};
 
 /// Signals are looked at this often.

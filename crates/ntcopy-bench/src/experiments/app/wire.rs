@@ -22,7 +22,9 @@ const TOLD: usize = 120;
 /// How a program is asked, and what it answers.
 pub trait Protocol: Sync {
     /// Asks for one value.
-    fn get(&self, value: &Value) -> Vec<u8>;
+    fn get(&self, value: &Value) -> Vec<u8> {
+        self.multiget(&[*value])
+    }
 
     /// Asks for several at once.
     fn multiget(&self, values: &[Value]) -> Vec<u8>;

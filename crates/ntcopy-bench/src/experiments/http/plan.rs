@@ -11,8 +11,8 @@ use ntcopy_record::units::Bytes;
 
 use super::{HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
 pub use crate::experiment::{LoadForm as HttpForm, Times};
-use crate::plan::error::check_sizes;
-use crate::plan::{Cpus, PlanError, Sysctl};
+use crate::plan::error::{check_connections, check_pairs, check_sizes};
+use crate::plan::{Cpus, PlanError, Sysctl, or};
 pub use places::{HotSetPlan, Places};
 
 /// More would measure the descriptor tables of three processes.
@@ -260,10 +260,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         |long: u64, quick: u64| Duration::from_millis(if settings.quick { quick } else { long });
     let (closed, open) = (&defaults.closed, &defaults.open);
     let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
-    let pairs = settings.pairs.unwrap_or(pairs);
-    if pairs < 5 {
-        return Err(PlanError::TooFewPairs(pairs));
-    }
+    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
     let starts = settings.starts.unwrap_or(if settings.quick { 1 } else { pairs }).min(pairs);
     if starts == 0 {
         return Err(PlanError::Zero("starts"));
@@ -359,9 +356,6 @@ fn ways(settings: &Settings, scheme: Scheme, transport: Transport) -> Result<Vec
 
 fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
     let defaults = defaults();
-    let or = |asked: &[u64], default: &[u64]| {
-        if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
-    };
     let (objects, connections) = if settings.quick {
         (&defaults.quick_object_bytes, &defaults.quick_connections)
     } else {
@@ -369,20 +363,13 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
     };
     let objects = or(&settings.object_bytes, objects);
     let datasets = or(&settings.dataset_bytes, &defaults.dataset_bytes);
-    let connections =
-        if settings.connections.is_empty() { connections } else { &settings.connections };
-    for (name, is_zero) in [
-        ("object", objects.contains(&0)),
-        ("dataset", datasets.contains(&0)),
-        ("connections", connections.contains(&0)),
-    ] {
+    let connections = or(&settings.connections, connections);
+    for (name, is_zero) in [("object", objects.contains(&0)), ("dataset", datasets.contains(&0))] {
         if is_zero {
             return Err(PlanError::Zero(name));
         }
     }
-    if let Some(many) = connections.iter().find(|count| **count > MOST_CONNECTIONS) {
-        return Err(PlanError::TooManyConnections { asked: *many, most: MOST_CONNECTIONS });
-    }
+    check_connections(&connections, MOST_CONNECTIONS)?;
     check_sizes(&[], &objects)?;
     let mut cells = Vec::new();
     for object_bytes in objects {

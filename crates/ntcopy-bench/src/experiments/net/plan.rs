@@ -8,11 +8,11 @@ use ntcopy_record::Params;
 
 use super::{FAMILIES, NAME, Settings, defaults};
 use crate::experiment::{Family, LoadForm, NetMode, Rate, Times};
-use crate::plan::error::check_sizes;
+use crate::plan::error::{check_connections, check_pairs, check_sizes};
 use crate::plan::messages::{
     Between, TwoPlaces, families_of, fits_datagram, two_places, with_baseline,
 };
-use crate::plan::{Cpus, PlanError, Sysctl};
+use crate::plan::{Cpus, PlanError, Sysctl, or};
 
 /// More would measure the descriptor tables of two processes.
 const MOST_CONNECTIONS: u32 = 2048;
@@ -169,10 +169,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
         |long: u64, quick: u64| Duration::from_millis(if settings.quick { quick } else { long });
     let (closed, open) = (&defaults.closed, &defaults.open);
     let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
-    let pairs = settings.pairs.unwrap_or(pairs);
-    if pairs < 5 {
-        return Err(PlanError::TooFewPairs(pairs));
-    }
+    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
     Ok(NetPlan {
         cells: cells(settings, rate)?,
@@ -223,25 +220,17 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {
         (&defaults.families, &defaults.connections)
     };
     let families = families_of(&settings.families, families, &FAMILIES)?;
-    let or = |asked: &[u64], default: &[u64]| {
-        if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
-    };
     let requests = or(&settings.request_bytes, &defaults.request_bytes);
     let responses = or(&settings.response_bytes, &defaults.response_bytes);
-    let connections =
-        if settings.connections.is_empty() { connections } else { &settings.connections };
-    for (name, is_zero) in [
-        ("request", requests.contains(&0)),
-        ("response", responses.contains(&0)),
-        ("connections", connections.contains(&0)),
-    ] {
+    let connections = or(&settings.connections, connections);
+    for (name, is_zero) in
+        [("request", requests.contains(&0)), ("response", responses.contains(&0))]
+    {
         if is_zero {
             return Err(PlanError::Zero(name));
         }
     }
-    if let Some(many) = connections.iter().find(|count| **count > MOST_CONNECTIONS) {
-        return Err(PlanError::TooManyConnections { asked: *many, most: MOST_CONNECTIONS });
-    }
+    check_connections(&connections, MOST_CONNECTIONS)?;
     check_sizes(&[], &requests)?;
     check_sizes(&[], &responses)?;
     let mut cells = Vec::new();

@@ -10,8 +10,8 @@ use crate::experiment::{LoadForm, NetMode};
 use crate::run::net::{self, Events, Lane, NetClient, Network, Schedule, Setup, Traffic, Window};
 use crate::run::{Failure, Stop, place};
 use crate::sample::driver::{At, Experiment, Halt, Options, Recording, index};
-use crate::sample::servers::{Connected, Exchange, Servers, Taken, available};
-use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};
+use crate::sample::servers::{Connected, Exchange, Servers, Taken, available, servers};
+use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespace};
 
 /// Why TCP's own way says nothing of datagrams.
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
@@ -65,16 +65,6 @@ impl Experiment for NetPlan {
         })?;
         recording.end(stop.signal())
     }
-}
-
-/// A server for each mode that is here, with the devices that were made for it.
-fn servers<'a>(
-    setup: &'a Setup<'a>,
-    planned: &[NetMode],
-    here: &[NetMode],
-) -> Result<Vec<Connected<'a, NetClient>>, Failure> {
-    let numbered = (0..).zip(planned).filter(|(_, mode)| here.contains(mode));
-    numbered.map(|(number, mode)| Ok(Connected::new(Lane::new(setup, *mode, number)?))).collect()
 }
 
 /// Measures one cell; of a closed one, gives what the baseline was answered.
@@ -170,16 +160,11 @@ impl<'a> Requests<'a> {
             series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
         }
         if let Some(answers) = &window.answers {
-            let (ns, counts) = answers.latencies.iter().copied().unzip();
             let name = match self.cell.form {
                 LoadForm::Closed => "round_trip_ns",
                 LoadForm::Open => "latency_ns",
             };
-            series.insert(name.to_owned(), ns);
-            series.insert("answers".to_owned(), counts);
-            if answers.unanswered > 0 {
-                series.insert("unanswered".to_owned(), vec![answers.unanswered]);
-            }
+            series.extend(answers.series(name));
         }
         series
     }
@@ -242,17 +227,10 @@ impl Exchange for Requests<'_> {
             mode: lane.mode().to_string(),
             bytes: window.bytes,
             elapsed_ns: window.elapsed_ns,
-            phases_ns: phases(&window),
+            phases_ns: cpu_phases(window.cpu.client, window.cpu.server),
             series,
             counters,
         };
         Ok(Taken { sample, wants_new_connections: whole.is_none() })
     }
-}
-
-/// CPU time of each process while the clock ran.
-fn phases(window: &Window) -> BTreeMap<String, u64> {
-    [("client_cpu", window.cpu.client), ("server_cpu", window.cpu.server)]
-        .map(|(name, ns)| (name.to_owned(), ns))
-        .into()
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use super::{Settings, defaults};
 use crate::experiment::bulk::{Action, PAGE_BYTES, ReadBack, Task};
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pages, check_pairs, cpus, or,
+    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pages, check_pairs, cpus,
     too_little_memory, ways,
 };
+use crate::plan::or;
 
 /// Makes the plan.
 ///

@@ -7,7 +7,7 @@ use ntcopy_record::units::Bytes;
 
 use super::{FAMILIES, NAME, SMALLEST_MESSAGE_BYTES, Settings, defaults, modes};
 use crate::experiment::{Family, NetMode};
-use crate::plan::error::check_sizes;
+use crate::plan::error::{check_pairs, check_sizes};
 use crate::plan::messages::{TwoPlaces, families_of, fits_datagram, two_places, with_baseline};
 use crate::plan::{Cpus, PlanError};
 
@@ -94,10 +94,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
     let defaults = defaults();
     let pick = |long: u64, quick: u64| if settings.quick { quick } else { long };
     let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
-    let pairs = settings.pairs.unwrap_or(pairs);
-    if pairs < 5 {
-        return Err(PlanError::TooFewPairs(pairs));
-    }
+    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
     let duration = match settings.duration_s {
         None => Duration::from_millis(pick(defaults.duration_ms, defaults.quick_duration_ms)),
         Some(seconds) if (SHORTEST_S..=LONGEST_S).contains(&seconds) => {

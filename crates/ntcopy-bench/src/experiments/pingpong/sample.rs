@@ -10,8 +10,8 @@ use crate::experiment::NetMode;
 use crate::run::net::{self, Events, Lane, Network, PingPong, Pings, Setup, Traffic};
 use crate::run::{Failure, Stop, place};
 use crate::sample::driver::{At, Experiment, Halt, Options, Recording, index};
-use crate::sample::servers::{Connected, Exchange, Servers, Taken, available};
-use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};
+use crate::sample::servers::{Connected, Exchange, Servers, Taken, available, servers};
+use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespace};
 
 /// Messages that are compared before anything is timed.
 const CHECKED_MESSAGES: u32 = 20;
@@ -50,11 +50,7 @@ impl Experiment for PingPongPlan {
             patience: options.patience,
             stop,
         };
-        let servers = (0..).zip(&modes);
-        let servers =
-            servers.map(|(number, mode)| Ok(Connected::new(Lane::new(&setup, *mode, number)?)));
-        let mut servers: Vec<Connected<'_, PingPong>> =
-            servers.collect::<Result<_, Failure>>().map_err(start)?;
+        let mut servers = servers(&setup, &self.modes, &modes).map_err(start)?;
         recording.cells(0..self.cells.len(), |recording, number| {
             measure_cell(self, number, options.spoil, &mut servers, recording)
         })?;
@@ -131,19 +127,14 @@ fn line(
     pings: &Pings,
     mut counters: BTreeMap<String, u64>,
 ) -> Sample {
-    let (ns, counts) = pings.latencies.latencies.iter().copied().unzip();
-    let mut series = BTreeMap::from([
-        ("answered".to_owned(), vec![pings.messages]),
-        ("latency_ns".to_owned(), ns),
-        ("answers".to_owned(), counts),
-    ]);
+    let mut series = pings.latencies.series("latency_ns");
+    series.insert("answered".to_owned(), vec![pings.messages]);
     // The kernel's are of the whole run, the hardware's of `bytes`.
     if !counters.is_empty() {
         let bytes = 2 * pings.all_messages * message_bytes;
         series.insert("counted_bytes".to_owned(), vec![bytes]);
     }
     counters.extend(pings.events.clone());
-    let phases = [("client_cpu", pings.cpu.client), ("server_cpu", pings.cpu.server)];
     Sample {
         cell,
         pair,
@@ -151,7 +142,7 @@ fn line(
         mode: mode.to_string(),
         bytes: 2 * pings.messages * message_bytes,
         elapsed_ns: pings.elapsed_ns,
-        phases_ns: phases.map(|(name, ns)| (name.to_owned(), ns)).into(),
+        phases_ns: cpu_phases(pings.cpu.client, pings.cpu.server),
         counters,
         series,
     }

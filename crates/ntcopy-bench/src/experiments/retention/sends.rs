@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{NAME, Settings, defaults};
 use crate::experiment::{Family, LINE_BYTES, Mode};
-use crate::plan::error::{check_sizes, pin};
+use crate::plan::error::{check_pairs, check_sizes, pin};
 use crate::plan::{CellPlan, Cpus, Form, Plan, PlanError};
 
 /// Makes the plan: victim, sender and reader all on one CPU.
@@ -19,10 +19,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     } else {
         (defaults.sample_ms, defaults.pairs)
     };
-    let pairs = settings.pairs.unwrap_or(pairs);
-    if pairs < 5 {
-        return Err(PlanError::TooFewPairs(pairs));
-    }
+    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
     if settings.modes.contains(&Mode::Vmsplice) {
         let what = "vmsplice copies nothing that could push a hot set out: leave it out of --modes";
         return Err(PlanError::Family { family: settings.family.unwrap_or(Family::Unix), what });

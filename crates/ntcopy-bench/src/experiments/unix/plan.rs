@@ -6,7 +6,7 @@ use ntcopy_record::units::Bytes;
 
 use super::{Published, Settings, defaults, published};
 use crate::experiment::{Family, Mode};
-use crate::plan::error::{check_sizes, pin};
+use crate::plan::error::{check_pairs, check_sizes, pin};
 use crate::plan::{CellPlan, CpuPair, Cpus, Form, MOST_PIECES, Plan, PlanError, gathered_bytes};
 
 /// Makes the plan.
@@ -45,9 +45,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
 }
 
 fn check(settings: &Settings) -> Result<(), PlanError> {
-    if settings.pairs() < 5 {
-        return Err(PlanError::TooFewPairs(settings.pairs()));
-    }
+    check_pairs(settings.pairs())?;
     let zero = [
         ("object", settings.object_bytes.contains(&0)),
         ("dataset", settings.dataset_bytes.contains(&0)),

@@ -90,11 +90,7 @@ impl Lanes for WayLanes<'_> {
         failure: Failure,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        if matches!(failure, Failure::Stopped(_)) {
-            return Err(Halt::Stopped);
-        }
-        self.alive.retain(|other| *other != way);
-        Ok(recording.error(at.cell, way, &failure)?)
+        recording.give_up(&mut self.alive, (at.cell, way), &failure)
     }
 }
 

@@ -13,10 +13,6 @@ pub fn path(value: &Value) -> String {
 }
 
 impl Protocol for Http {
-    fn get(&self, value: &Value) -> Vec<u8> {
-        self.multiget(&[*value])
-    }
-
     fn multiget(&self, values: &[Value]) -> Vec<u8> {
         let mut text = String::new();
         for value in values {

@@ -6,10 +6,6 @@ use super::{Head, Protocol, Value, first_line, words};
 pub struct Memcached;
 
 impl Protocol for Memcached {
-    fn get(&self, value: &Value) -> Vec<u8> {
-        self.multiget(&[*value])
-    }
-
     fn multiget(&self, values: &[Value]) -> Vec<u8> {
         let keys: Vec<String> = values.iter().map(Value::key).collect();
         format!("get {}\r\n", keys.join(" ")).into_bytes()

@@ -309,12 +309,7 @@ fn series(window: &Window, is_counted: bool, walks: Vec<u64>) -> BTreeMap<String
         series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
     }
     if let Some(answers) = &window.answers {
-        let (ns, counts) = answers.latencies.iter().copied().unzip();
-        series.insert("latency_ns".to_owned(), ns);
-        series.insert("answers".to_owned(), counts);
-        if answers.unanswered > 0 {
-            series.insert("unanswered".to_owned(), vec![answers.unanswered]);
-        }
+        series.extend(answers.series("latency_ns"));
     }
     series
 }

@@ -7,7 +7,8 @@ use ntcopy_record::Params;
 use super::super::{NAME, defaults};
 use super::{ForkMode, ForkSettings, Use, User};
 use crate::experiment::bulk::PAGE_BYTES;
-use crate::plan::bulk::{BulkPlanError, Room, check_pages, check_pairs, cpus, or};
+use crate::plan::bulk::{BulkPlanError, Room, check_pages, check_pairs, cpus};
+use crate::plan::or;
 
 /// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -127,10 +127,6 @@ impl Lanes for ForkLanes<'_> {
         failure: Failure,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        if matches!(failure, Failure::Stopped(_)) {
-            return Err(Halt::Stopped);
-        }
-        self.alive.retain(|other| *other != mode);
-        Ok(recording.error(at.cell, mode, &failure)?)
+        recording.give_up(&mut self.alive, (at.cell, mode), &failure)
     }
 }

@@ -20,8 +20,7 @@ use super::{Asker, QuicClient};
 use crate::experiments::http::run::body_reader::BodyReader;
 use crate::experiments::http::run::load::{Meter, Window};
 use crate::run::load::Tally;
-use crate::run::schedule::Schedule;
-use crate::run::schedule::{Answers, gives_up_ns, histogram, take_answers};
+use crate::run::schedule::{Answers, Schedule, gives_up_ns, histogram, take_answers};
 use crate::run::{Failure, Stop};
 
 /// A signal is looked for this often.
