@@ -11,7 +11,7 @@ mod watch;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ntcopy_kernel::boot::Cpus;
+use ntcopy_kernel::boot::{Cpus, HostCpus};
 use ntcopy_kernel::module::{self, ModuleBuild};
 use ntcopy_kernel::{Boot, BuildOptions, Built, Error, Kind, progress};
 
@@ -35,8 +35,8 @@ pub struct Request {
     pub kernel: Kind,
     /// CPUs of the kernel, 1 or 2.
     pub kernel_cpus: u32,
-    /// The one CPU of the host that all of it is put on; none: wherever the host likes.
-    pub pin: Option<usize>,
+    /// Where they run.
+    pub host_cpus: HostCpus,
     /// What the plan needs that the inside will make.
     pub needs: Needs,
     /// The record's directory, an absolute path.
@@ -118,11 +118,11 @@ fn boot(
         path: "this program".into(),
         source,
     })?;
-    let kernel_pin = request.pin.and_then(|cpu| u32::try_from(cpu).ok());
-    let facts = HostFacts { kernel_pin, ..HostFacts::detect() };
+    let facts = facts(&request.host_cpus);
     let cpus = if request.kernel_cpus == 1 { Cpus::One } else { Cpus::Two };
     let mut boot = Boot::new(built, command(program.into(), request, module, hinted))
         .cpus(cpus)
+        .host_cpus(request.host_cpus.clone())
         .mem_bytes(mem_bytes(&request.needs))
         .env(KIND_VARIABLE, request.kernel.name())
         .env(KEY_VARIABLE, &built.key)
@@ -131,14 +131,23 @@ fn boot(
     for sysctl in &request.needs.sysctls {
         boot = boot.sysctl(sysctl.name, sysctl.value());
     }
-    if let Some(cpu) = request.pin {
-        boot = boot.pin(cpu);
-    }
     if let Some(limit) = request.needs.longest {
         boot = boot.timeout(limit);
     }
     let outcome = boot.run()?;
     Ok(Inside { code: outcome.code, complaints: outcome.complaints })
+}
+
+/// What only the host can tell, where the kernel runs among it.
+fn facts(host_cpus: &HostCpus) -> HostFacts {
+    let mut facts = HostFacts::detect();
+    let number = |cpu: &usize| u32::try_from(*cpu).ok();
+    match host_cpus {
+        HostCpus::Any => {}
+        HostCpus::One(cpu) => facts.kernel_pin = number(cpu),
+        HostCpus::Each(cpus) => facts.kernel_own_cpus = cpus.iter().filter_map(number).collect(),
+    }
+    facts
 }
 
 /// This program with its arguments, told to stay where it is and to keep quiet.
@@ -207,7 +216,7 @@ mod tests {
         let request = Request {
             kernel: Kind::Um,
             kernel_cpus: 1,
-            pin: None,
+            host_cpus: HostCpus::Any,
             needs: plan(&rounds()).needs(),
             place: "/records/a b".into(),
             args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),

@@ -38,6 +38,9 @@ pub struct HostFacts {
     /// The one CPU that a booted kernel is put on, if so.
     #[serde(default)]
     pub kernel_pin: Option<u32>,
+    /// The CPU of the host for each CPU of a booted kernel, if they are its own.
+    #[serde(default)]
+    pub kernel_own_cpus: Vec<u32>,
     /// How the CPUs lie, if the kernel tells.
     #[serde(default)]
     pub topology: Option<Box<Topology>>,
@@ -55,6 +58,7 @@ impl HostFacts {
                 .ok()
                 .map(|text| text.trim().to_owned()),
             kernel_pin: None,
+            kernel_own_cpus: Vec::new(),
             topology: topology::detect().map(Box::new),
         }
     }
@@ -93,6 +97,7 @@ pub fn describe() -> Machine {
         kernel_key: std::env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()),
         kernel_cpus: online_cpus(),
         kernel_pin: host.kernel_pin,
+        kernel_own_cpus: host.kernel_own_cpus,
         libc: libc.label(),
         libc_nt_threshold_bytes: libc.memcpy_nt_threshold_bytes,
         libc_memset_nt_threshold_bytes: libc.memset_nt_threshold_bytes,

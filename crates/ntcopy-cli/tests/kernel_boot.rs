@@ -149,6 +149,68 @@ fn the_guest_has_its_own_kernel_devices_and_loopback() {
     assert_eq!(text(&output.stderr), "x\n");
 }
 
+/// Prints the CPU of the host that its CPU of the guest is, system calls in between; the kernel of
+/// the host leaves its number where `rdtscp` reads it. Any other meanwhile is printed, too.
+const WHERE: &str = "
+    #include <stdio.h>
+    #include <unistd.h>
+    #include <x86intrin.h>
+    int main(void) {
+        unsigned int cpu, before = -1;
+        for (int i = 0; i < 20000; i++) {
+            getppid();
+            __rdtscp(&cpu);
+            if (cpu % 4096 != before)
+                printf(\"%u\\n\", before = cpu % 4096);
+        }
+    }";
+
+#[test]
+fn each_cpu_of_the_guest_and_what_it_runs_is_on_one_of_the_hosts() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let (source, program) = (folder.path().join("where.c"), folder.path().join("where"));
+    fs::write(&source, WHERE).unwrap();
+    let compiled = Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap();
+    assert!(compiled.success());
+
+    let (program, guest) = (program.display(), Guest::new(&["--cpus", "2", "--own-caches"]));
+    // The second of each two has moved to the CPU, the last two run at once.
+    let script = format!(
+        "for cpu in 0 1 0; do taskset -c $cpu {program}; done; taskset -c 0 {program} > zero & \
+         taskset -c 1 {program}; wait; cat zero; taskset -c 0 sh -c 'taskset -p -c 1 $$; \
+         exec {program}' | tail -n 1"
+    );
+    let mut command = guest.command(&["sh", "-c", &script]);
+    let output = command.current_dir(folder.path()).output().unwrap();
+    let said = text(&output.stderr);
+    if output.status.code() == Some(3) {
+        assert!(said.contains("2 CPUs with caches of their own need 2 of the host's"), "{said}");
+        return;
+    }
+    let out = text(&output.stdout);
+    let cpus: Vec<&str> = out.lines().collect();
+    let [zero, one, ..] = cpus[..] else { panic!("{cpus:?}\n{said}") };
+    assert_ne!(zero, one);
+    assert_eq!(cpus, [zero, one, zero, one, zero, one]);
+}
+
+#[test]
+fn own_caches_are_not_promised_where_there_are_none() {
+    for (what, why) in [
+        (&["taskset", "-c", "0"][..], "need 2 of the host's that share no L2"),
+        (&["env"], "are for a um kernel of 7.3, not 'um:6.12'"),
+    ] {
+        let kernel = if what.len() > 1 { "um" } else { "um:6.12" };
+        let ntcopy = env!("CARGO_BIN_EXE_ntcopy");
+        let words = ["kernel", "boot", "--kernel", kernel, "--cpus", "2", "--own-caches"];
+        let mut command = Command::new(what[0]);
+        command.args(&what[1..]).arg(ntcopy).args(words).args(["--", "true"]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn a_sysctl_is_set_and_a_bad_one_is_named() {
     let guest = Guest::new(&[

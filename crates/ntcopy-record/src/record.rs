@@ -137,6 +137,9 @@ pub struct Machine {
     /// The one CPU of the host that all of that kernel was put on, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_pin: Option<u32>,
+    /// The CPU of the host for each CPU of that kernel, if they are its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_own_cpus: Vec<u32>,
     /// libc name and version: `glibc 2.36`.
     pub libc: String,
     /// The byte count from which this libc's memcpy goes non-temporal, if known.
@@ -155,6 +158,15 @@ pub struct Machine {
     /// The hardware counters; none in records from before there were any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hardware_counters: Vec<HardwareCounter>,
+}
+
+impl Machine {
+    /// [`Machine::kernel_own_cpus`] as a list, if there are any.
+    #[must_use]
+    pub fn own_cpus(&self) -> Option<String> {
+        let cpus = self.kernel_own_cpus.iter().map(ToString::to_string);
+        cpus.reduce(|list, cpu| format!("{list}, {cpu}"))
+    }
 }
 
 impl Machine {

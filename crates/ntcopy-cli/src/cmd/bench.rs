@@ -19,9 +19,9 @@ use std::process::ExitCode;
 use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::experiments::EXPERIMENTS;
 use ntcopy_bench::run;
+use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::Unavailable;
 
-use self::args::Common;
 pub use self::args::Pin;
 pub use self::boot::{failed, judged, measured, record_dir};
 pub use self::bulk::worker_args;
@@ -103,20 +103,18 @@ fn names_or_lacks(modes: &[Mode]) -> impl Fn(&Unavailable) -> bool {
     move |line| line.cell.is_some() || modes.iter().any(|mode| mode.as_str() == line.mode)
 }
 
-/// The CPU of the host that a booted kernel is put on. Where processes take turns, one CPU is
+/// The CPU of the host that a booted kernel is put on, if not each CPU on one of its own: the one
+/// that was named, else the first one if there is to be one. Where processes take turns, one CPU is
 /// quieter than two, between which the host moves the kernel's threads; and what shares a
 /// CPU's own caches is then the same in every sample.
-fn pin(common: &Common, by_default: bool) -> anyhow::Result<Option<usize>> {
-    host_cpu(common.pin, by_default && common.kernel != "host")
-}
-
-/// The CPU that was named; where none was, the first one if there is to be one.
-pub fn host_cpu(pin: Option<Pin>, by_default: bool) -> anyhow::Result<Option<usize>> {
+pub fn pinned(pin: Option<Pin>, by_default: bool) -> anyhow::Result<HostCpus> {
     match pin {
-        Some(Pin::Cpu(cpu)) => Ok(Some(cpu)),
-        Some(Pin::None) => Ok(None),
-        None if by_default => Ok(run::cpus()?.allowed.first().map(|cpu| *cpu as usize)),
-        None => Ok(None),
+        Some(Pin::Cpu(cpu)) => Ok(HostCpus::One(cpu)),
+        None if by_default => {
+            let first = run::cpus()?.allowed.first().copied();
+            Ok(first.map_or(HostCpus::Any, |cpu| HostCpus::One(cpu as usize)))
+        }
+        Some(Pin::None) | None => Ok(HostCpus::Any),
     }
 }
 

@@ -50,7 +50,7 @@ pub fn run(
     let request = Request {
         kernel: asked.kernel,
         kernel_cpus: 1,
-        pin: bench::host_cpu(asked.pin, true)?,
+        host_cpus: bench::pinned(asked.pin, true)?,
         needs: asked.needs,
         place: place.clone(),
         args: inside(asked.command)?,

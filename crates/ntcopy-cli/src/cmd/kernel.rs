@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ntcopy_kernel::boot;
+use ntcopy_kernel::boot::{self, HostCpus};
 use ntcopy_kernel::{
     Boot, BuildOptions, Built, Cache, Entry, Error, Machine, Outcome, SourceId, State, What,
     progress,
@@ -53,24 +53,31 @@ fn build(args: &BuildArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The kernel of the guest, from the cache or built now.
-fn kernel(guest: &GuestArgs) -> Result<Built, Error> {
+/// The kernel of the guest, from the cache or built now, and the CPUs of the host for it.
+fn kernel(guest: &GuestArgs) -> Result<(Built, HostCpus), Error> {
     let options = options(&guest.kernel)?;
     // Not after minutes of compiling.
     boot::check_boot(options.kind)?;
-    ntcopy_kernel::build(&options, progress::for_stderr().as_mut())
+    let host_cpus = match guest.pin {
+        Some(cpu) => HostCpus::One(cpu),
+        None if guest.own_caches => HostCpus::with_own_caches(guest.cpus, options.kind)?,
+        None => HostCpus::Any,
+    };
+    Ok((ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?, host_cpus))
 }
 
-fn guest(guest: GuestArgs, kernel: &Built, command: Vec<OsString>) -> Boot {
+fn guest(
+    guest: GuestArgs,
+    (kernel, host_cpus): (&Built, HostCpus),
+    command: Vec<OsString>,
+) -> Boot {
     let mut boot = Boot::new(kernel, command).cpus(guest.cpus).mem_bytes(guest.mem);
+    boot = boot.host_cpus(host_cpus);
     for (key, value) in guest.sysctl {
         boot = boot.sysctl(key, value);
     }
     for argument in guest.append {
         boot = boot.argument(argument);
-    }
-    if let Some(cpu) = guest.pin {
-        boot = boot.pin(cpu);
     }
     if let Some(file) = guest.console {
         boot = boot.console(file);
@@ -79,9 +86,9 @@ fn guest(guest: GuestArgs, kernel: &Built, command: Vec<OsString>) -> Boot {
 }
 
 fn boot(args: BootArgs) -> Result<ExitCode, Error> {
-    let kernel = kernel(&args.guest)?;
+    let (kernel, host_cpus) = kernel(&args.guest)?;
     let splats = policy(&args.guest, &kernel);
-    let mut boot = guest(args.guest, &kernel, args.command);
+    let mut boot = guest(args.guest, (&kernel, host_cpus), args.command);
     if let Some(limit) = args.boot_timeout {
         boot = boot.boot_limit(Duration::from_secs(limit));
     }
@@ -92,14 +99,14 @@ fn boot(args: BootArgs) -> Result<ExitCode, Error> {
 }
 
 fn shell(args: ShellArgs) -> Result<ExitCode, Error> {
-    let kernel = kernel(&args.guest)?;
+    let (kernel, host_cpus) = kernel(&args.guest)?;
     let splats = policy(&args.guest, &kernel);
     let mut command = args.command;
     if command.is_empty() {
         let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
         command.push(shell.unwrap_or_else(|| "/bin/sh".into()));
     }
-    Ok(end(&guest(args.guest, &kernel, command).shell()?, splats))
+    Ok(end(&guest(args.guest, (&kernel, host_cpus), command).shell()?, splats))
 }
 
 /// A kernel that is booted to be checked fails on what it reports.

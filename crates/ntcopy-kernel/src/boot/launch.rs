@@ -15,7 +15,7 @@ use rustix::thread::CpuSet;
 use super::qemu::{self, Share};
 use super::run_dir::RunDir;
 use super::spec::{Modules, Spec};
-use super::{Boot, CONSOLE, SHARE_SOCKET, initrd};
+use super::{Boot, CONSOLE, HostCpus, SHARE_SOCKET, initrd};
 use crate::error::{Context, Error, Result};
 use crate::kind::Machine;
 use crate::process::Group;
@@ -64,7 +64,7 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Path>) -> Resu
     let mut command = match boot.kind.machine() {
         Machine::Um => {
             let mut command = Command::new(&boot.kernel);
-            command.args(boot.um_arguments(placement, path, fds));
+            command.args(boot.um_arguments(&placement, path, fds));
             command
         }
         Machine::Qemu => {
@@ -83,7 +83,7 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Path>) -> Resu
         }
     };
     at_rest(&mut command, path, memory.unwrap_or(path))?;
-    prepare_child(&mut command, &fds, placement.pin)?;
+    prepare_child(&mut command, &fds, &placement.host_cpus)?;
     let child = command.spawn().doing("starting", &boot.kernel)?;
     let group = Group::new(child, "the kernel");
     Ok(Launched { group, helper, out, err, control, run_dir })
@@ -138,7 +138,7 @@ fn serve(run_dir: &Path) -> Result<Group> {
     let mut command = Command::new(&daemon.path);
     command.args(qemu::daemon_arguments(&daemon, &socket));
     at_rest(&mut command, run_dir, run_dir)?;
-    prepare_child(&mut command, &[], None)?;
+    prepare_child(&mut command, &[], &HostCpus::Any)?;
     let child = command.spawn().doing("starting", &daemon.path)?;
     let mut group = Group::new(child, "virtiofsd");
     let begun = std::time::Instant::now();
@@ -153,9 +153,9 @@ fn serve(run_dir: &Path) -> Result<Group> {
 }
 
 /// What happens in the child between fork and exec.
-fn prepare_child(command: &mut Command, fds: &[RawFd], pin: Option<usize>) -> Result<()> {
+fn prepare_child(command: &mut Command, fds: &[RawFd], host_cpus: &HostCpus) -> Result<()> {
     let mut cpu_set = None;
-    if let Some(cpu) = pin {
+    if let HostCpus::One(cpu) = *host_cpus {
         if cpu >= CpuSet::MAX_CPU {
             return Err(Error::NotHere(format!("there is no CPU {cpu} on this host")));
         }

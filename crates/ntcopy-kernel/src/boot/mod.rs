@@ -1,5 +1,6 @@
 //! Running a command inside a built kernel.
 
+mod host_cpus;
 mod initrd;
 mod launch;
 mod memory;
@@ -16,6 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub use host_cpus::HostCpus;
 pub use memory::MEMORY_VARIABLE;
 pub use placement::{Cpus, DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
 pub use splat::Splat;
@@ -69,7 +71,7 @@ pub struct Boot {
     mem_bytes: u64,
     sysctls: Vec<(String, String)>,
     arguments: Vec<String>,
-    pin: Option<usize>,
+    host_cpus: HostCpus,
     timeout: Option<Duration>,
     boot_limit: Duration,
     output: Output,
@@ -108,7 +110,7 @@ impl Boot {
             mem_bytes: DEFAULT_MEM_BYTES,
             sysctls: Vec::new(),
             arguments: Vec::new(),
-            pin: None,
+            host_cpus: HostCpus::Any,
             timeout: None,
             boot_limit: match kernel.kind.machine() {
                 Machine::Um => BOOT_LIMIT,
@@ -171,9 +173,9 @@ impl Boot {
         self
     }
 
-    /// Pins the whole guest to one CPU of the host.
-    pub fn pin(mut self, host_cpu: usize) -> Self {
-        self.pin = Some(host_cpu);
+    /// Where the guest's CPUs run.
+    pub fn host_cpus(mut self, host_cpus: HostCpus) -> Self {
+        self.host_cpus = host_cpus;
         self
     }
 
@@ -284,20 +286,20 @@ impl Boot {
     }
 
     fn placement(&self) -> Result<Placement> {
-        let host_cpus = rustix::thread::sched_getaffinity(None);
-        let host_cpus = host_cpus.doing("asking for", "the CPUs of this process")?.count();
+        let allowed = rustix::thread::sched_getaffinity(None);
+        let allowed = allowed.doing("asking for", "the CPUs of this process")?.count();
         let spin = match std::env::var(SPIN_VARIABLE) {
             Ok(text) if !text.is_empty() => Some(text.parse().map_err(|_| {
                 Error::NotHere(format!("{SPIN_VARIABLE} is a number of iterations, not '{text}'"))
             })?),
             _ => None,
         };
-        Ok(placement(self.cpus, host_cpus as usize, self.pin, spin))
+        Ok(placement(self.cpus, allowed as usize, self.host_cpus.clone(), spin))
     }
 
     /// A um kernel's command line. `run_dir` holds the link to init and the orders; `fds` are the
     /// host's descriptors of the serial lines.
-    fn um_arguments(&self, placement: Placement, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
+    fn um_arguments(&self, placement: &Placement, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
         let mut arguments = vec![format!("mem={}K", self.mem_bytes.div_ceil(1024))];
         if matches!(self.kind, Kind::Um | Kind::UmSmall | Kind::UmModule) {
             arguments.extend([
@@ -305,6 +307,10 @@ impl Boot {
                 format!("ncpus={}", placement.guest_cpus),
                 format!("seccomp_spin={}", placement.spin),
             ]);
+            if let HostCpus::Each(cpus) = &placement.host_cpus {
+                let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+                arguments.push(format!("host_cpus={}", cpus.join(",")));
+            }
         }
         arguments.extend([
             "root=/dev/root".into(),

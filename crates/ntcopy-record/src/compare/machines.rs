@@ -33,6 +33,7 @@ pub fn differences(a: &Record, b: &Record) -> Vec<Difference> {
     add("kernel's key", &|r| or_none(r.machine.kernel_key.as_deref()));
     add("kernel's CPUs", &|r| r.machine.kernel_cpus.to_string());
     add("kernel kept on CPU", &|r| or_none(r.machine.kernel_pin.map(|cpu| cpu.to_string())));
+    add("kernel's CPUs on the host's", &|r| or_none(r.machine.own_cpus()));
     add("C library", &|r| r.machine.libc.clone());
     add("its memcpy non-temporal from", &|r| {
         or_none(r.machine.libc_nt_threshold_bytes.map(|bytes| Bytes(bytes).to_string()))

@@ -91,9 +91,11 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
 
 fn kernel_cpus(record: &Record) -> String {
     let machine = &record.machine;
-    match machine.kernel_pin {
-        Some(cpu) => format!("{}, all of it on the host's CPU {cpu}", machine.kernel_cpus),
-        None => machine.kernel_cpus.to_string(),
+    let count = machine.kernel_cpus;
+    match (machine.kernel_pin, machine.own_cpus()) {
+        (Some(cpu), _) => format!("{count}, all of it on the host's CPU {cpu}"),
+        (None, Some(cpus)) => format!("{count}, each on one of the host's: CPU {cpus}"),
+        (None, None) => count.to_string(),
     }
 }
 

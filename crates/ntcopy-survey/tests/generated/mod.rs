@@ -238,6 +238,7 @@ fn unit(models: &[Model], model: usize, number: usize, random: &mut Random) -> U
         kernel_key: None,
         kernel_cpus: 64,
         kernel_pin: None,
+        kernel_own_cpus: Vec::new(),
         libc: libc.into(),
         libc_nt_threshold_bytes: Some(memcpy),
         libc_memset_nt_threshold_bytes: memset,

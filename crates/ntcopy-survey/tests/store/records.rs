@@ -55,6 +55,7 @@ fn machine() -> Machine {
         kernel_key: None,
         kernel_cpus: 64,
         kernel_pin: None,
+        kernel_own_cpus: Vec::new(),
         libc: "glibc 2.36".to_owned(),
         libc_nt_threshold_bytes: Some(1 << 24),
         libc_memset_nt_threshold_bytes: None,

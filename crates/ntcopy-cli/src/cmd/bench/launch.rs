@@ -12,13 +12,14 @@ use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_bench::sample::{Experiment, MeasureError, Options, Progress};
+use ntcopy_kernel::boot::{self, HostCpus};
 use ntcopy_kernel::{Kind, Machine};
 use ntcopy_record::{Record, Unavailable, verdict};
 
 use super::against::KernelPair;
 use super::args::Common;
 use super::boot::{failed, judged, measured, record_dir};
-use super::{not_a_clock, not_available, pin, signalled};
+use super::{not_a_clock, not_available, pinned, signalled};
 use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, colour};
 
 /// Whether a mode that is not available was asked for by name.
@@ -59,6 +60,9 @@ impl<P: Bootable> Launch<'_, P> {
         if self.common.kernel != "host" {
             return self.in_a_booted_kernel();
         }
+        if self.common.own_caches && !self.common.measure_only {
+            return Ok(usage("--own-caches is for a booted kernel: --kernel um"));
+        }
         match (self.plan)(&run::cpus()?) {
             Ok(plan) => {
                 let here =
@@ -84,7 +88,15 @@ impl<P: Bootable> Launch<'_, P> {
         if let Some(code) = self.against.as_ref().and_then(|_| KernelPair::refused_kernel(kernel)) {
             return Ok(code);
         }
-        let inside = Cpus { allowed: (0..self.kernel_cpus).collect(), sharing_l2: None };
+        let (kernel_cpus, host_cpus) = if self.common.own_caches {
+            match HostCpus::with_own_caches(boot::Cpus::Two, kernel) {
+                Ok(host_cpus) => (2, host_cpus),
+                Err(error) => return Ok(ExitCode::from(failed(error))),
+            }
+        } else {
+            (self.kernel_cpus, pinned(self.common.pin, self.on_one_cpu)?)
+        };
+        let inside = Cpus { allowed: (0..kernel_cpus).collect(), sharing_l2: None };
         let plan = match (self.plan)(&inside) {
             Ok(plan) => plan,
             Err(error) => return Ok(usage(error)),
@@ -93,8 +105,8 @@ impl<P: Bootable> Launch<'_, P> {
         print_caveats(&plan);
         let request = Request {
             kernel,
-            kernel_cpus: self.kernel_cpus,
-            pin: pin(self.common, self.on_one_cpu)?,
+            kernel_cpus,
+            host_cpus,
             needs: plan.needs(),
             place: place.clone(),
             args: std::env::args_os().skip(1).collect(),

@@ -39,6 +39,7 @@ Examples:
   ntcopy kernel boot -- uname -r
   ntcopy kernel boot --sysctl net.core.ntcopy=2 -- ./my-test
   ntcopy kernel boot --cpus 2 --mem 4G -- ntcopy unix-nt-bench 1048576 100000 1 524288 524288
+  ntcopy kernel boot --cpus 2 --own-caches -- taskset -c 1 ./my-test
   ntcopy kernel boot --kernel x86 --cpus 2 --append slub_debug=FZP -- ./my-test
   ntcopy kernel boot --kernel stock -- uname -r
 
@@ -155,6 +156,9 @@ pub struct GuestArgs {
     /// Pin the whole guest to one CPU of the host
     #[arg(long, value_name = "CPU")]
     pub pin: Option<usize>,
+    /// Run each CPU of the guest, and what it runs, on one of the host's that shares no L2
+    #[arg(long, conflicts_with = "pin")]
+    pub own_caches: bool,
     /// Keep what the kernel says in a file
     #[arg(long, value_name = "FILE")]
     pub console: Option<PathBuf>,

@@ -12,7 +12,7 @@ use ntcopy_record::Unavailable;
 
 use super::super::boot;
 use super::super::launch::{self, InThisKernel};
-use super::super::{not_available, pin};
+use super::super::{not_available, pinned};
 use super::PagesArgs;
 
 /// Runs it.
@@ -55,6 +55,11 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
             kernel.name()
         )));
     }
+    if args.common.own_caches {
+        return Ok(launch::usage(
+            "--own-caches: pages are copied by one process; --pin says where",
+        ));
+    }
     let inside = Room { cpus: vec![0], available_bytes: u64::MAX, llc_bytes: 0 };
     let plan = match plan(args, modes, &inside) {
         Ok(plan) => plan,
@@ -64,7 +69,7 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
     let request = Request {
         kernel,
         kernel_cpus: 1,
-        pin: pin(&args.common, true)?,
+        host_cpus: pinned(args.common.pin, true)?,
         needs: plan.needs(),
         place: place.clone(),
         args: std::env::args_os().skip(1).collect(),
