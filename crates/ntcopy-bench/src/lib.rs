@@ -19,7 +19,7 @@ pub mod plan;
 #[cfg(not(feature = "fake-lanes"))]
 pub mod run;
 #[cfg(feature = "fake-lanes")]
-#[path = "fake/mod.rs"]
+#[path = "fake/run.rs"]
 pub mod run;
 pub mod sample;
 mod tcp;

@@ -7,57 +7,13 @@
 //! running. A guest of two CPUs whose each is one of the host's (`host_cpus=`) pays what one CPU
 //! does, 8 µs on a Zen 4, on both at once; left to the host, two busy processes pay 20.
 
-use std::fmt;
-
-use super::HostCpus;
+use super::{Cpus, HostCpus};
 
 /// Iterations that a side spins before it sleeps, where it spins at all.
 pub const DEFAULT_SPIN: u32 = 10_000;
 
 /// Environment variable that overrides [`DEFAULT_SPIN`]; 0 is off.
 pub const SPIN_VARIABLE: &str = "NTCOPY_UM_SPIN";
-
-/// CPUs of the guest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cpus {
-    /// One: for everything that is heavy in system calls.
-    #[default]
-    One,
-    /// Two: for a sender and a receiver that both stay busy.
-    Two,
-    /// Four: in QEMU, for races that two do not show.
-    Four,
-}
-
-impl Cpus {
-    /// The number.
-    pub fn count(self) -> u32 {
-        match self {
-            Self::One => 1,
-            Self::Two => 2,
-            Self::Four => 4,
-        }
-    }
-}
-
-impl std::str::FromStr for Cpus {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "1" => Ok(Self::One),
-            "2" => Ok(Self::Two),
-            "4" => Ok(Self::Four),
-            _ => Err(format!("a guest has 1, 2 or 4 CPUs, not {text}")),
-        }
-    }
-}
-
-impl fmt::Display for Cpus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.count())
-    }
-}
 
 /// What the kernel is told, and where it is put.
 #[derive(Clone, Debug, PartialEq, Eq)]

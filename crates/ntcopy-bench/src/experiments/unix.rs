@@ -11,7 +11,7 @@ pub use self::published::{Published, published};
 use crate::experiment::{Family, Mode, reads_defaults, with_baseline};
 
 /// The defaults as they ship, with their comments.
-pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/unix.toml");
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
 
 /// The defaults.
 #[derive(Debug, Clone, Deserialize)]

@@ -41,7 +41,7 @@ pub const EXPERIMENTS: &[Listed] = &[
     Listed { name: http::NAME, defaults: http::DEFAULTS_TOML },
     Listed { name: net::NAME, defaults: net::DEFAULTS_TOML },
     Listed { name: pingpong::NAME, defaults: pingpong::DEFAULTS_TOML },
-    Listed { name: "app", defaults: include_str!("../../../../bench/experiments/app.toml") },
+    Listed { name: "app", defaults: include_str!("../../../bench/experiments/app.toml") },
 ];
 
 /// The first line of a record that begins now.

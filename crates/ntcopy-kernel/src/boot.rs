@@ -1,6 +1,6 @@
 //! Running a command inside a built kernel.
 
-mod host_cpus;
+mod cpus;
 mod initrd;
 mod launch;
 mod memory;
@@ -17,9 +17,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub use host_cpus::HostCpus;
+pub use cpus::{Cpus, HostCpus};
 pub use memory::MEMORY_VARIABLE;
-pub use placement::{Cpus, DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
+pub use placement::{DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
 pub use splat::Splat;
 
 pub use crate::tools::check_boot;

@@ -12,7 +12,7 @@ pub use self::sends::plan as plan_sends;
 use crate::experiment::{Family, Mode, reads_defaults, with_baseline};
 
 /// The defaults as they ship, with their comments.
-pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/retention.toml");
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
 
 /// The experiment's name.
 pub const NAME: &str = "retention";

@@ -4,7 +4,7 @@ pub mod plan;
 #[cfg(not(feature = "fake-lanes"))]
 pub mod run;
 #[cfg(feature = "fake-lanes")]
-#[path = "fake.rs"]
+#[path = "http/fake.rs"]
 pub mod run;
 mod sample;
 
@@ -16,7 +16,7 @@ pub use crate::experiment::Rate;
 use crate::experiment::{Closed, Open, reads_defaults, words};
 
 /// The defaults as they ship, with their comments.
-pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/http.toml");
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/http.toml");
 
 /// The experiment's name.
 pub const NAME: &str = "http";

@@ -9,7 +9,7 @@ pub use self::plan::{NetCell, NetPlan, plan};
 use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults};
 
 /// The defaults as they ship, with their comments.
-pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/net.toml");
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");
 
 /// The experiment's name.
 pub const NAME: &str = "net";

@@ -9,7 +9,7 @@ pub use self::plan::{PingPongCell, PingPongPlan, plan};
 use crate::experiment::{Family, NetMode, reads_defaults};
 
 /// The defaults as they ship, with their comments.
-pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/pingpong.toml");
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pingpong.toml");
 
 /// The experiment's name.
 pub const NAME: &str = "pingpong";

@@ -1,11 +1,52 @@
-//! Which CPUs of the host a guest runs on.
+//! The CPUs of a guest, and those of the host that they run on.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
-use super::Cpus;
 use crate::error::{Context as _, Error, Result};
 use crate::kind::Kind;
+
+/// CPUs of the guest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cpus {
+    /// One: for everything that is heavy in system calls.
+    #[default]
+    One,
+    /// Two: for a sender and a receiver that both stay busy.
+    Two,
+    /// Four: in QEMU, for races that two do not show.
+    Four,
+}
+
+impl Cpus {
+    /// The number.
+    pub fn count(self) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Four => 4,
+        }
+    }
+}
+
+impl std::str::FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "1" => Ok(Self::One),
+            "2" => Ok(Self::Two),
+            "4" => Ok(Self::Four),
+            _ => Err(format!("a guest has 1, 2 or 4 CPUs, not {text}")),
+        }
+    }
+}
+
+impl fmt::Display for Cpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.count())
+    }
+}
 
 /// Where the guest's CPUs run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

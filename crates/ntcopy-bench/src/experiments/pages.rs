@@ -16,7 +16,7 @@ use crate::experiment::reads_defaults;
 pub const NAME: &str = "pages";
 
 /// The defaults as they ship, with their comments.
-pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/pages.toml");
+pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pages.toml");
 
 /// The defaults.
 #[derive(Debug, Clone, Deserialize)]

@@ -6,7 +6,7 @@ mod plan;
 #[cfg(not(feature = "fake-lanes"))]
 mod run;
 #[cfg(feature = "fake-lanes")]
-#[path = "fake.rs"]
+#[path = "fork/fake.rs"]
 mod run;
 mod sample;
 
