@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use ntcopy_record::Record;
 use serde_json::Value;
 
 mod suite;
@@ -206,6 +207,28 @@ fn the_rules_number_comes_from_sends_in_a_booted_kernel() {
         _ => 32 << 20,
     };
     assert_eq!((bytes, rule["record"].is_null()), (expected, true), "{rule}");
+}
+
+#[test]
+fn sender_and_reader_have_caches_of_their_own() {
+    let place = tempfile::tempdir().expect("a folder for the record");
+    let out = place.path().join("record");
+    let line = ["bench", "unix", "--kernel", "um", "--own-caches", "--sockets", "1", "--quick"];
+    let sizes = ["--object", "64KiB", "--dataset", "1MiB", "--modes", "nt"];
+    let output = ntcopy(&[&line[..], &sizes, &["--out", &out.display().to_string()]].concat());
+    if output.status.code() == Some(3) {
+        let said = text(&output.stderr);
+        assert!(said.contains("share"), "{said}");
+        eprintln!("skipped: {said}");
+        return;
+    }
+    good(&output);
+    let record = Record::read(&out).expect("a record");
+    assert_eq!((record.machine.kernel_cpus, record.machine.kernel_pin), (2, None));
+    let [sender, reader] = record.machine.kernel_own_cpus[..] else { panic!("two CPUs") };
+    assert_ne!(sender, reader);
+    let params = &record.cells[0].params;
+    assert_eq!((&params["sender_cpu"], &params["reader_cpu"]), (&0.into(), &1.into()));
 }
 
 #[test]

@@ -17,6 +17,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub(crate) use cpus::HOST_CPUS;
+use cpus::check_own;
 pub use cpus::{Cpus, HostCpus};
 pub use memory::MEMORY_VARIABLE;
 pub use placement::{DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
@@ -254,6 +256,16 @@ impl Boot {
             Kind::Um | Kind::UmSmall | Kind::UmModule => 2,
             Kind::X86(..) | Kind::Stock(_) | Kind::Generic => 4,
         };
+        if let HostCpus::Each(cpus) = &self.host_cpus {
+            check_own(self.kind)?;
+            if cpus.len() != self.cpus.count() as usize {
+                return Err(Error::NotHere(format!(
+                    "{} CPUs of the host are named for {} of the guest",
+                    cpus.len(),
+                    self.cpus
+                )));
+            }
+        }
         if self.cpus.count() <= most {
             return Ok(());
         }
@@ -309,7 +321,7 @@ impl Boot {
             ]);
             if let HostCpus::Each(cpus) = &placement.host_cpus {
                 let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-                arguments.push(format!("host_cpus={}", cpus.join(",")));
+                arguments.push(format!("{HOST_CPUS}={}", cpus.join(",")));
             }
         }
         arguments.extend([

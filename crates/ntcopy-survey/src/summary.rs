@@ -97,7 +97,8 @@ impl MachineFacts {
 /// other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Question {
-    /// The experiment, with `booted ` before it if it ran in a kernel that ntcopy booted.
+    /// The experiment, with `booted ` before it if it ran in a kernel that ntcopy booted, and then
+    /// `own-caches ` if each CPU of that was one of the host's.
     pub experiment: String,
     /// The mode.
     pub mode: String,
@@ -199,7 +200,11 @@ pub(crate) fn questions(record: &Record) -> Vec<(&Cell, Question)> {
     // What the victim feels of copies is told against normal copies; alone it is slowed by none.
     let has_idle_baseline = record.header.baseline == "idle" && modes.contains(&"copy");
     let baseline = if has_idle_baseline { "copy" } else { record.header.baseline.as_str() };
-    let booted = if record.machine.kernel_kind == "host" { "" } else { "booted " };
+    let booted = match (record.machine.kernel_kind.as_str(), record.machine.own_cpus()) {
+        ("host", _) => "",
+        (_, None) => "booted ",
+        (_, Some(_)) => "booted own-caches ",
+    };
     let experiment = format!("{booted}{}", record.header.experiment);
     // There the traffic is offered at a fixed rate, and tells nothing.
     let metrics: &[&str] = if has_idle_baseline { &[WALKS] } else { &METRICS };

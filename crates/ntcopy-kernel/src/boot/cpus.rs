@@ -1,6 +1,6 @@
 //! The CPUs of a guest, and those of the host that they run on.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fmt, fs};
 
 use crate::error::{Context as _, Error, Result};
@@ -68,15 +68,14 @@ impl HostCpus {
     ///
     /// [`Error::NotHere`] where there are too few of them, or the kernel cannot be put on them.
     pub fn with_own_caches(cpus: Cpus, kernel: Kind) -> Result<Self> {
-        if !matches!(kernel, Kind::Um | Kind::UmSmall | Kind::UmModule) {
-            return Err(Error::NotHere(format!(
-                "CPUs with caches of their own are for a um kernel of 7.3, not '{kernel}'"
-            )));
-        }
+        check_own(kernel)?;
         let set = rustix::thread::sched_getaffinity(None);
         let set = set.doing("asking for", "the CPUs of this process")?;
         let allowed = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
-        let allowed: Vec<Host> = allowed.map(|cpu| Host::of(cpu, Path::new(SYSFS))).collect();
+        let hosts = allowed.map(|cpu| Host::of(cpu, Path::new(SYSFS)));
+        let allowed = hosts.collect::<Option<Vec<Host>>>().ok_or_else(|| {
+            Error::NotHere(format!("this host does not say which CPUs share an L2, in {SYSFS}"))
+        })?;
         let chosen = choose(&allowed, cpus.count() as usize);
         chosen.map(HostCpus::Each).ok_or_else(|| {
             let names: Vec<String> = allowed.iter().map(|host| host.cpu.to_string()).collect();
@@ -89,6 +88,19 @@ impl HostCpus {
     }
 }
 
+/// Whether each CPU of a kernel can be put on one of the host's.
+pub(super) fn check_own(kernel: Kind) -> Result<()> {
+    if matches!(kernel, Kind::Um | Kind::UmSmall | Kind::UmModule) {
+        return Ok(());
+    }
+    Err(Error::NotHere(format!(
+        "CPUs with caches of their own are for a um kernel of 7.3, not '{kernel}'"
+    )))
+}
+
+/// The option of a um kernel that lists the CPU of the host for each of its own.
+pub(crate) const HOST_CPUS: &str = "host_cpus";
+
 const SYSFS: &str = "/sys/devices/system/cpu";
 
 /// A CPU of the host, and those with which it shares its L2, as sysfs writes them.
@@ -99,17 +111,12 @@ struct Host {
 }
 
 impl Host {
-    /// A host that says nothing about its caches says which CPUs are threads of one core.
-    fn of(cpu: usize, sysfs: &Path) -> Self {
-        let folder = sysfs.join(format!("cpu{cpu}"));
-        let read = |file: PathBuf| Some(fs::read_to_string(file).ok()?.trim().to_owned());
-        let caches = (0..8).map(|index| folder.join(format!("cache/index{index}")));
-        let l2 = caches.into_iter().find(|cache| read(cache.join("level")).as_deref() == Some("2"));
-        let sharing = l2
-            .and_then(|cache| read(cache.join("shared_cpu_list")))
-            .or_else(|| read(folder.join("topology/thread_siblings_list")))
-            .unwrap_or_else(|| cpu.to_string());
-        Self { cpu, sharing }
+    fn of(cpu: usize, sysfs: &Path) -> Option<Self> {
+        let folder = sysfs.join(format!("cpu{cpu}/cache"));
+        let read = |path: &Path| Some(fs::read_to_string(path).ok()?.trim().to_owned());
+        let mut caches = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+        let l2 = caches.find(|cache| read(&cache.join("level")).as_deref() == Some("2"))?;
+        Some(Self { cpu, sharing: read(&l2.join("shared_cpu_list"))? })
     }
 }
 
@@ -143,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_level_says_who_shares_and_else_the_core() {
+    fn the_second_level_says_who_shares() {
         let sysfs = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| {
             let file = sysfs.path().join(name);
@@ -154,8 +161,9 @@ mod tests {
         put("cpu0/cache/index0/shared_cpu_list", "0\n");
         put("cpu0/cache/index2/level", "2\n");
         put("cpu0/cache/index2/shared_cpu_list", "0,4\n");
-        put("cpu1/topology/thread_siblings_list", "1,5\n");
-        let sharing = |cpu| Host::of(cpu, sysfs.path()).sharing;
-        assert_eq!([sharing(0), sharing(1), sharing(2)], ["0,4", "1,5", "2"]);
+        put("cpu1/cache/index0/level", "1\n");
+        let host = |cpu| Host::of(cpu, sysfs.path());
+        assert_eq!(host(0), Some(Host { cpu: 0, sharing: "0,4".to_owned() }));
+        assert_eq!([host(1), host(2)], [None, None]);
     }
 }

@@ -15,6 +15,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::termios::{ControlModes, OptionalActions, tcdrain, tcgetattr, tcsetattr};
 
 use super::Result;
+use crate::boot::HOST_CPUS;
 use crate::boot::spec::{LineKind, PORT_NAMES, Spec};
 
 /// Goes to the command's directory, and stays in it whatever is mounted over its path.
@@ -170,6 +171,13 @@ pub(super) fn drain(line: &File) -> io::Result<()> {
 
 /// Carries out the orders that come before the command.
 pub(super) fn obey(spec: &Spec) -> Result<()> {
+    // An option that a kernel does not know is handed to its first process.
+    if std::env::var_os(HOST_CPUS).is_some() {
+        return Err(format!(
+            "this kernel cannot keep its CPUs on the host's: it has no {HOST_CPUS}=, of \
+             kernel/series/7.3/um"
+        ));
+    }
     loopback_up().map_err(|error| format!("bringing up the interface lo: {error}"))?;
     let (current, maximum) = spec.open_files;
     setrlimit(Resource::Nofile, Rlimit { current, maximum })

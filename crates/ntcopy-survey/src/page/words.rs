@@ -69,7 +69,7 @@ pub fn kind(question: &Question) -> String {
 
 /// What a size is of.
 pub fn unit(question: &Question) -> &'static str {
-    match question.experiment.trim_start_matches("booted ") {
+    match question.experiment.rsplit(' ').next().unwrap_or_default() {
         "unix" => "in flight",
         "retention" if question.about.contains("form=\"copies\"") => "of hot set",
         "retention" => "in flight",

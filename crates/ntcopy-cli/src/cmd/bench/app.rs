@@ -45,8 +45,9 @@ Modes: copy (the program as it is, the baseline), idle (the same without large r
 is, one instance for hot keys and one for large values), chunked (as it is, large values stored and \
 fetched in pieces of 64 KiB). Each mode has servers of its own, started anew for each pair.
 
-A booted kernel has one CPU here, for the program and its client. On this kernel the program is \
-kept on the first CPU and the client on the second, unless --cpus says otherwise.
+A booted kernel has one CPU here, for the program and its client, or with --own-caches two. There \
+and on this kernel the program is kept on the first CPU and the client on the second, unless --cpus \
+says otherwise.
 
 With --capacity each sample is a search: the highest rate of multigets at which 99 in 100 are \
 answered within the limit, beside the same large values. Rates are 2 % apart and the same in every \
@@ -73,6 +74,9 @@ pub struct AppArgs {
     /// The program: memcached, redis, nginx, or storaged, which is ntcopy's own
     #[arg(long, value_name = "PROGRAM", default_value = "memcached")]
     app: App,
+    /// Boot two CPUs, for program and client, each on one of the host's with an L2 of its own
+    #[arg(long, conflicts_with = "pin")]
+    own_caches: bool,
     /// Modes to compare with copy and idle [default: adaptive,nt,second-instance,chunked; with
     /// --quick adaptive,nt]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -258,6 +262,7 @@ pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
         name: NAME,
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: true,
+        own_caches: args.own_caches,
         worker_args: Vec::new(),
         against: args.boots(),
         plan: &|cpus| args.plan(&program, cpus),

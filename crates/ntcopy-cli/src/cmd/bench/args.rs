@@ -32,9 +32,6 @@ pub struct Common {
     /// for the free-running form]
     #[arg(long, value_name = "CPU")]
     pub pin: Option<Pin>,
-    /// Give a booted kernel two CPUs, each on one of the host's that shares no L2
-    #[arg(long, conflicts_with = "pin")]
-    pub own_caches: bool,
     /// Interleaved groups of samples, or repetitions, at least 5 [default: see --list]
     #[arg(long, value_name = "N")]
     pub pairs: Option<u32>,

@@ -225,6 +225,7 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
         kernel_cpus: KERNEL_CPUS,
         // Else the kernel's copies and the victim may be on two.
         on_one_cpu: args.hot_set.is_some(),
+        own_caches: false,
         worker_args: Vec::new(),
         against: args.boots(),
         plan: &|cpus| http::plan::plan(&args.settings(), cpus),

@@ -35,6 +35,8 @@ pub struct Launch<'a, P> {
     pub kernel_cpus: u32,
     /// Whether all of a booted kernel is put on one CPU of the host, if --pin does not say.
     pub on_one_cpu: bool,
+    /// Whether it has two instead, each on one of the host's with an L2 of its own.
+    pub own_caches: bool,
     /// The arguments of this program that lead to the other process, if it is this program.
     pub worker_args: Vec<String>,
     /// Two kernels that are booted in turns instead of one, if that is asked for.
@@ -60,7 +62,7 @@ impl<P: Bootable> Launch<'_, P> {
         if self.common.kernel != "host" {
             return self.in_a_booted_kernel();
         }
-        if self.common.own_caches && !self.common.measure_only {
+        if self.own_caches && !self.common.measure_only {
             return Ok(usage("--own-caches is for a booted kernel: --kernel um"));
         }
         match (self.plan)(&run::cpus()?) {
@@ -88,7 +90,7 @@ impl<P: Bootable> Launch<'_, P> {
         if let Some(code) = self.against.as_ref().and_then(|_| KernelPair::refused_kernel(kernel)) {
             return Ok(code);
         }
-        let (kernel_cpus, host_cpus) = if self.common.own_caches {
+        let (kernel_cpus, host_cpus) = if self.own_caches {
             match HostCpus::with_own_caches(boot::Cpus::Two, kernel) {
                 Ok(host_cpus) => (2, host_cpus),
                 Err(error) => return Ok(ExitCode::from(failed(error))),

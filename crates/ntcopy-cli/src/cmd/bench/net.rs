@@ -104,6 +104,7 @@ pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
         name: NAME,
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: false,
+        own_caches: false,
         worker_args: super::server_args(),
         against: None,
         plan: &|cpus| net::plan(&args.settings(), cpus),

@@ -77,6 +77,7 @@ pub fn run(args: &PingPongArgs) -> anyhow::Result<ExitCode> {
         name: NAME,
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: false,
+        own_caches: false,
         worker_args: super::server_args(),
         against: None,
         plan: &|cpus| pingpong::plan(&args.settings(), cpus),

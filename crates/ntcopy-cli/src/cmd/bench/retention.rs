@@ -154,6 +154,7 @@ fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         name: retention::NAME,
         kernel_cpus: 1,
         on_one_cpu: true,
+        own_caches: false,
         worker_args: super::reader_args(),
         against: None,
         plan: &|cpus| retention::plan_sends(&settings, cpus),

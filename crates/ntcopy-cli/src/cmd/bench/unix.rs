@@ -45,6 +45,9 @@ pub struct UnixArgs {
     /// CPUs of a booted kernel [default: 1 for rounds, 2 without]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2))]
     kernel_cpus: Option<u32>,
+    /// Boot two CPUs, for sender and reader, each on one of the host's with an L2 of its own
+    #[arg(long, conflicts_with_all = ["pin", "kernel_cpus"])]
+    own_caches: bool,
     /// Modes to compare with copy
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<Mode>,
@@ -195,6 +198,7 @@ pub fn run(args: &UnixArgs) -> anyhow::Result<ExitCode> {
         name: "unix",
         kernel_cpus: args.kernel_cpus(),
         on_one_cpu: args.in_rounds() && args.kernel_cpus() == 1,
+        own_caches: args.own_caches,
         worker_args: super::reader_args(),
         against: args.boots(),
         plan: &|cpus| unix::plan(&settings, cpus),

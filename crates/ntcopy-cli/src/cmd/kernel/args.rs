@@ -156,7 +156,7 @@ pub struct GuestArgs {
     /// Pin the whole guest to one CPU of the host
     #[arg(long, value_name = "CPU")]
     pub pin: Option<usize>,
-    /// Run each CPU of the guest, and what it runs, on one of the host's that shares no L2
+    /// Keep each CPU of the guest, and what it runs, on one of the host's with an L2 of its own
     #[arg(long, conflicts_with = "pin")]
     pub own_caches: bool,
     /// Keep what the kernel says in a file

@@ -55,11 +55,6 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
             kernel.name()
         )));
     }
-    if args.common.own_caches {
-        return Ok(launch::usage(
-            "--own-caches: pages are copied by one process; --pin says where",
-        ));
-    }
     let inside = Room { cpus: vec![0], available_bytes: u64::MAX, llc_bytes: 0 };
     let plan = match plan(args, modes, &inside) {
         Ok(plan) => plan,
