@@ -73,6 +73,7 @@ series() {
 	fi
 	mkdir -p "$cache/outputs"
 	scripts/check-series.sh 7.3 >"$clean.$$" || {
+		cat "$clean.$$"
 		rm -f "$clean.$$"
 		return 1
 	}
