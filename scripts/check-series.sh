@@ -122,7 +122,7 @@ in_tree() {
 configure() {
 	make -s -C "$work/linux" O="$work/out" x86_64_defconfig
 	"$work/linux/scripts/config" --file "$work/out/.config" \
-		-d MODULES -e TLS -e MPTCP -e IP_DCCP -e IP_SCTP -e VSOCKETS -e DEBUG_INFO_NONE \
+		-d MODULES -e KUNIT -e TLS -e MPTCP -e IP_DCCP -e IP_SCTP -e VSOCKETS -e DEBUG_INFO_NONE \
 		-d DRM -d SOUND -d USB_SUPPORT -d WLAN
 	make -s -C "$work/linux" O="$work/out" olddefconfig prepare
 }
@@ -132,7 +132,8 @@ objects() {
 	# shellcheck disable=SC2086 # a list of files
 	sed -n 's#^+++ b/\(.*\)\.c$#\1#p' $patches | sort -u | while read -r object; do
 		case $object in
-		arch/um/* | arch/x86/um/* | tools/*) ;;
+		# A KUnit test is included by the file that it tests.
+		arch/um/* | arch/x86/um/* | tools/* | *_kunit) ;;
 		*) [ ! -e "$work/linux/$object.c" ] || echo "$object.o" ;;
 		esac
 	done
@@ -142,6 +143,9 @@ objects() {
 # leaves in $work/warnings what W=1 and sparse say about files of the series.
 compile() {
 	log=$work/build.log
+	# Unknown before the patch that brings it.
+	"$work/linux/scripts/config" --file "$work/out/.config" -e NONTEMPORAL_KUNIT_TEST
+	make -s -C "$work/linux" O="$work/out" olddefconfig
 	# shellcheck disable=SC2046 # a list of files
 	make -s -C "$work/linux" O="$work/out" -j"$(nproc)" W=1 C=1 CHECK="$CHECK" \
 		net/core/ net/unix/ net/tls/ net/ipv4/ arch/x86/lib/ $(objects) \
