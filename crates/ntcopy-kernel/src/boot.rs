@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use cpus::HOST_CPUS;
 use cpus::check_own;
-pub use cpus::{Cpus, HostCpus};
+pub use cpus::{Cpus, HostCpus, sharing_l2};
 pub use memory::MEMORY_VARIABLE;
 pub use placement::{DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
 pub use splat::Splat;
@@ -313,7 +313,7 @@ impl Boot {
     /// host's descriptors of the serial lines.
     fn um_arguments(&self, placement: &Placement, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
         let mut arguments = vec![format!("mem={}K", self.mem_bytes.div_ceil(1024))];
-        if matches!(self.kind, Kind::Um | Kind::UmSmall | Kind::UmModule) {
+        if self.kind.is_um_with_smp() {
             arguments.extend([
                 "seccomp=on".into(),
                 format!("ncpus={}", placement.guest_cpus),

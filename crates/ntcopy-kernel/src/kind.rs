@@ -81,6 +81,11 @@ const NAMES: &[(Kind, &str)] = &[
 ];
 
 impl Kind {
+    /// Whether it is a user-mode kernel with seccomp mode, and so with several CPUs.
+    pub(crate) fn is_um_with_smp(self) -> bool {
+        matches!(self, Self::Um | Self::UmSmall | Self::UmModule)
+    }
+
     /// Reads a name as `--kernel` takes it: a machine, then maybe `:` and a release, then maybe
     /// `+` and a configuration. What the short name leaves out may be spelt out: `um:7.3`,
     /// `stock:6.12`, `x86:7.3+kasan`.

@@ -1,7 +1,5 @@
 //! Which CPUs there are, and staying on one.
 
-use std::fs;
-
 use ntcopy_record::CpuList;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -44,17 +42,9 @@ pub fn place(cpu: Option<u32>) -> Result<(), Failure> {
 /// The first two of the CPUs that share their L2 cache, as sysfs says.
 fn sharing_l2(allowed: &[u32]) -> Option<CpuPair> {
     allowed.iter().find_map(|&sender| {
-        let sharing = l2_neighbours(sender)?;
+        let sharing = parse_list(&ntcopy_kernel::boot::sharing_l2(sender as usize)?)?;
         let reader = allowed.iter().copied().find(|cpu| *cpu != sender && sharing.contains(cpu))?;
         Some(CpuPair { sender, reader })
-    })
-}
-
-fn l2_neighbours(cpu: u32) -> Option<Vec<u32>> {
-    let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
-    fs::read_dir(folder).ok()?.flatten().find_map(|index| {
-        let read = |name| fs::read_to_string(index.path().join(name)).ok();
-        (read("level")?.trim() == "2").then(|| parse_list(&read("shared_cpu_list")?))?
     })
 }
 

@@ -72,7 +72,7 @@ impl HostCpus {
         let set = rustix::thread::sched_getaffinity(None);
         let set = set.doing("asking for", "the CPUs of this process")?;
         let allowed = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
-        let hosts = allowed.map(|cpu| Host::of(cpu, Path::new(SYSFS)));
+        let hosts = allowed.map(|cpu| Some(Host { cpu, sharing: sharing_l2(cpu)? }));
         let allowed = hosts.collect::<Option<Vec<Host>>>().ok_or_else(|| {
             Error::NotHere(format!("this host does not say which CPUs share an L2, in {SYSFS}"))
         })?;
@@ -90,7 +90,7 @@ impl HostCpus {
 
 /// Whether each CPU of a kernel can be put on one of the host's.
 pub(super) fn check_own(kernel: Kind) -> Result<()> {
-    if matches!(kernel, Kind::Um | Kind::UmSmall | Kind::UmModule) {
+    if kernel.is_um_with_smp() {
         return Ok(());
     }
     Err(Error::NotHere(format!(
@@ -110,14 +110,17 @@ struct Host {
     sharing: String,
 }
 
-impl Host {
-    fn of(cpu: usize, sysfs: &Path) -> Option<Self> {
-        let folder = sysfs.join(format!("cpu{cpu}/cache"));
-        let read = |path: &Path| Some(fs::read_to_string(path).ok()?.trim().to_owned());
-        let mut caches = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
-        let l2 = caches.find(|cache| read(&cache.join("level")).as_deref() == Some("2"))?;
-        Some(Self { cpu, sharing: read(&l2.join("shared_cpu_list"))? })
-    }
+/// The CPUs that share the L2 of one, itself among them, as sysfs writes them: `0-1,8`.
+pub fn sharing_l2(cpu: usize) -> Option<String> {
+    sharing_in(Path::new(SYSFS), cpu)
+}
+
+fn sharing_in(sysfs: &Path, cpu: usize) -> Option<String> {
+    let folder = sysfs.join(format!("cpu{cpu}/cache"));
+    let read = |path: &Path| Some(fs::read_to_string(path).ok()?.trim().to_owned());
+    let mut caches = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let l2 = caches.find(|cache| read(&cache.join("level")).as_deref() == Some("2"))?;
+    read(&l2.join("shared_cpu_list"))
 }
 
 /// The first `wanted` of which no two share.
@@ -162,8 +165,8 @@ mod tests {
         put("cpu0/cache/index2/level", "2\n");
         put("cpu0/cache/index2/shared_cpu_list", "0,4\n");
         put("cpu1/cache/index0/level", "1\n");
-        let host = |cpu| Host::of(cpu, sysfs.path());
-        assert_eq!(host(0), Some(Host { cpu: 0, sharing: "0,4".to_owned() }));
-        assert_eq!([host(1), host(2)], [None, None]);
+        let sharing = |cpu| sharing_in(sysfs.path(), cpu);
+        assert_eq!(sharing(0).as_deref(), Some("0,4"));
+        assert_eq!([sharing(1), sharing(2)], [None, None]);
     }
 }
