@@ -64,13 +64,12 @@ static void touch_source(struct nontemporal_cpu *s, bool near)
 	s->drop = !near && s->near < NEAR / 4;
 }
 
-static void touch(struct nontemporal_cpu *s, u64 cache_bytes, unsigned long addr,
-		  int side, size_t bytes)
+static void touch(struct nontemporal_cpu *s, u64 cache_bytes, unsigned long addr, int side)
 {
 	unsigned long granule = addr >> GRANULE_SHIFT;
 	u32 hash = hash_long(granule, 32);
 	struct granule *g = &s->granules[reciprocal_scale(hash, GRANULES)];
-	u16 now = (s->clock += bytes) >> GRANULE_SHIFT;
+	u16 now = s->clock >> GRANULE_SHIFT;
 	u64 since = s->clock - s->sampled[side];
 	s64 distance = 2 * s->mean, weight, found = S64_MAX;
 
@@ -97,8 +96,9 @@ static void touch(struct nontemporal_cpu *s, u64 cache_bytes, unsigned long addr
 static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
 			       unsigned long to, unsigned long from, size_t bytes)
 {
-	touch(s, cache_bytes, to, TO, bytes);
-	touch(s, cache_bytes, from, FROM, bytes);
+	touch(s, cache_bytes, to, TO);
+	touch(s, cache_bytes, from, FROM);
+	s->clock += SIDES * bytes;
 	s->mean = clamp(s->mean, MEAN_MIN, max(2 * cache_bytes, MEAN_MIN));
 	return s->mean <= cache_bytes;
 }
