@@ -21,41 +21,46 @@ pub mod retention;
 pub mod turns;
 pub mod unix;
 
+use ntcopy_record::ExperimentKind;
+
 /// An experiment's definition as it ships, for `--list`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Listed {
-    /// Its name, as in `ntcopy bench NAME`.
-    pub name: &'static str,
+    /// Which it is.
+    pub experiment: ExperimentKind,
     /// The file with its defaults, comments included.
     pub defaults: &'static str,
 }
 
 /// Every experiment of this version.
 pub const EXPERIMENTS: &[Listed] = &[
-    Listed { name: "unix", defaults: unix::DEFAULTS_TOML },
-    Listed { name: "retention", defaults: retention::DEFAULTS_TOML },
-    Listed { name: "memcpy", defaults: memcpy::DEFAULTS_TOML },
-    Listed { name: "memset", defaults: memset::DEFAULTS_TOML },
-    Listed { name: "order", defaults: order::DEFAULTS_TOML },
-    Listed { name: pages::NAME, defaults: pages::DEFAULTS_TOML },
-    Listed { name: http::NAME, defaults: http::DEFAULTS_TOML },
-    Listed { name: net::NAME, defaults: net::DEFAULTS_TOML },
-    Listed { name: pingpong::NAME, defaults: pingpong::DEFAULTS_TOML },
-    Listed { name: "app", defaults: include_str!("../../../bench/experiments/app.toml") },
+    Listed { experiment: ExperimentKind::Unix, defaults: unix::DEFAULTS_TOML },
+    Listed { experiment: ExperimentKind::Retention, defaults: retention::DEFAULTS_TOML },
+    Listed { experiment: ExperimentKind::Memcpy, defaults: memcpy::DEFAULTS_TOML },
+    Listed { experiment: ExperimentKind::Memset, defaults: memset::DEFAULTS_TOML },
+    Listed { experiment: ExperimentKind::Order, defaults: order::DEFAULTS_TOML },
+    Listed { experiment: ExperimentKind::Pages, defaults: pages::DEFAULTS_TOML },
+    Listed { experiment: ExperimentKind::Http, defaults: http::DEFAULTS_TOML },
+    Listed { experiment: ExperimentKind::Net, defaults: net::DEFAULTS_TOML },
+    Listed { experiment: ExperimentKind::Pingpong, defaults: pingpong::DEFAULTS_TOML },
+    Listed {
+        experiment: ExperimentKind::App,
+        defaults: include_str!("../../../bench/experiments/app.toml"),
+    },
 ];
 
 /// The first line of a record that begins now.
 #[cfg(not(feature = "fake-lanes"))]
 fn header(
-    name: &str,
+    experiment: ExperimentKind,
     baseline: &str,
     command: &[String],
     not_a_timing: Option<&String>,
 ) -> ntcopy_record::Header {
     ntcopy_record::Header {
         format: ntcopy_record::FORMAT,
-        id: crate::sample::new_id(name, command),
-        experiment: name.to_owned(),
+        id: crate::sample::new_id(&experiment, command),
+        experiment,
         command: command.to_vec(),
         ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ns: crate::run::unix_now_ns(),

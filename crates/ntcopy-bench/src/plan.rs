@@ -7,6 +7,7 @@ pub(crate) mod error;
 pub mod messages;
 mod sysctl;
 
+use ntcopy_record::ExperimentKind;
 use std::time::Duration;
 
 use crate::experiment::Mode;
@@ -20,8 +21,8 @@ pub use sysctl::{Sysctl, sysctls};
 /// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The experiment's name.
-    pub experiment: &'static str,
+    /// The experiment.
+    pub experiment: ExperimentKind,
     /// The combinations of parameters, in order.
     pub cells: Vec<CellPlan>,
     /// The modes, the baseline first.

@@ -14,7 +14,7 @@ mod write;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ntcopy_record::Machine;
+use ntcopy_record::{ExperimentKind, Machine};
 use sha2::{Digest, Sha256};
 
 use crate::run::{Failure, unix_now_ns};
@@ -58,7 +58,7 @@ pub(crate) fn cpu_phases(client_ns: u64, server_ns: u64) -> BTreeMap<String, u64
 }
 
 /// `<date>-<time>-<experiment>-<eight hex digits>`, in UTC.
-fn id(experiment: &str, started_unix_ns: u64, command: &[String]) -> String {
+fn id(experiment: &ExperimentKind, started_unix_ns: u64, command: &[String]) -> String {
     let mut hash = Sha256::new();
     hash.update(started_unix_ns.to_le_bytes());
     hash.update(std::process::id().to_le_bytes());
@@ -97,7 +97,7 @@ pub fn default_place(id: &str) -> Option<PathBuf> {
 
 /// A new record's id for an experiment, as a measurement would make it.
 #[must_use]
-pub fn new_id(experiment: &str, command: &[String]) -> String {
+pub fn new_id(experiment: &ExperimentKind, command: &[String]) -> String {
     id(experiment, unix_now_ns(), command)
 }
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn ids_have_the_date_the_experiment_and_eight_hex_digits() {
-        let id = id("unix", 1_700_000_000_000_000_000, &["ntcopy".to_owned()]);
+        let id = id(&ExperimentKind::Unix, 1_700_000_000_000_000_000, &["ntcopy".to_owned()]);
         let (stem, hex) = id.rsplit_once('-').unwrap();
         assert_eq!(stem, "20231114-221320-unix");
         assert!(hex.len() == 8 && hex.chars().all(|c| c.is_ascii_hexdigit()), "{hex}");
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn ids_differ_with_the_command() {
-        let of = |word: &str| id("unix", 7, &[word.to_owned()]);
+        let of = |word: &str| id(&ExperimentKind::Unix, 7, &[word.to_owned()]);
         assert_ne!(of("a"), of("b"));
     }
 }

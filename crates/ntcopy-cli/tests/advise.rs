@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use ntcopy_record::{Cell, FILE_NAME, Params, Record, Sample};
+use ntcopy_record::{Cell, ExperimentKind, FILE_NAME, Params, Record, Sample};
 use serde_json::{Value, json};
 use store::{here, write};
 use tempfile::TempDir;
@@ -360,5 +360,5 @@ fn a_check_measures_and_its_exit_code_says_whether_the_advice_held() {
     let is_win = checked["now"]["ci"][0].as_f64().unwrap() > 1.0;
     assert_eq!((held, output.status.code()), (is_win, Some(i32::from(!held))), "{checked}");
     let kept = Record::read(home.path().join("kept/check-1-fills")).expect("the record is kept");
-    assert_eq!(kept.header.experiment, "memset");
+    assert_eq!(kept.header.experiment, ExperimentKind::Memset);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use ntcopy_bench::experiments::footprint;
-use ntcopy_record::Record;
+use ntcopy_record::{ExperimentKind, Record};
 use serde_json::Value;
 
 fn footprint(arguments: &[&str]) -> Output {
@@ -55,7 +55,7 @@ fn a_table_has_the_calls_and_the_record_says_the_same() {
     let levels = ntcopy_record::stats::footprint::told(&record);
     assert_eq!(levels[0].calls.len(), 3);
     assert_eq!(Some(levels[0].calls[0].lines), object["results"][0]["median"].as_f64());
-    assert!(record.complete && record.header.experiment == "footprint");
+    assert!(record.complete && record.header.experiment == ExperimentKind::Footprint);
 }
 
 #[test]

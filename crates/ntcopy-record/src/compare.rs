@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{Cell, Params, Record};
+use crate::record::{Cell, ExperimentKind, Params, Record};
 use crate::stats::{
     CAPACITY, P99, PER_CPU, THROUGHPUT, Verdict, Versus, WALKS, footprint, interval_of_quotients,
     modes, turns, versus,
@@ -86,7 +86,7 @@ pub struct Figures {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
     /// The experiment.
-    pub experiment: String,
+    pub experiment: ExperimentKind,
     /// The cell's parameters on the first side.
     pub params: Params,
     /// The mode.

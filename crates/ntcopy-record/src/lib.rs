@@ -17,7 +17,7 @@ pub mod verdict;
 #[cfg(any(test, feature = "testing"))]
 pub use record::testing;
 pub use record::{
-    COUNTED_PERMILLE, Cache, Cell, CpuList, End, FILE_NAME, FORMAT, HardwareCounter, Header, Line,
-    Machine, NoCpuList, NumaNode, Params, ReadError, Record, RunError, Sample, SharedCaches,
-    Topology, Unavailable, add_series, is_counting_mark,
+    COUNTED_PERMILLE, Cache, Cell, CpuList, End, ExperimentKind, FILE_NAME, FORMAT,
+    HardwareCounter, Header, Line, Machine, NoCpuList, NumaNode, Params, ReadError, Record,
+    RunError, Sample, SharedCaches, Topology, Unavailable, add_series, is_counting_mark,
 };

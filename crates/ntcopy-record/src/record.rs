@@ -5,6 +5,7 @@
 //! them into text.
 
 mod compact;
+mod experiment;
 mod read;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use compact::add_series;
+pub use experiment::ExperimentKind;
 pub use read::{ReadError, Record};
 pub use topology::{CpuList, NoCpuList, NumaNode, SharedCaches, Topology};
 
@@ -67,8 +69,8 @@ pub struct Header {
     pub format: u32,
     /// Unique name of the record, `<date>-<time>-<experiment>-<eight hex digits>`.
     pub id: String,
-    /// The experiment's name, as in `ntcopy bench NAME`.
-    pub experiment: String,
+    /// The experiment, by its name as in `ntcopy bench NAME`.
+    pub experiment: ExperimentKind,
     /// The command line that made the record, and makes another like it.
     pub command: Vec<String>,
     /// Version of ntcopy.

@@ -10,7 +10,7 @@ mod retention;
 mod sweep;
 mod wins;
 
-use crate::record::{Cell, Params, Record};
+use crate::record::{Cell, ExperimentKind, Params, Record};
 use crate::stats::footprint::LevelTold;
 use crate::stats::{self, CellResult, THROUGHPUT, Verdict, Versus, versus};
 use crate::units::Bytes;
@@ -32,22 +32,24 @@ const HINTED: [&str; 2] = ["nt", "adaptive"];
 pub fn sentences(record: &Record) -> Vec<String> {
     if let Some(why) = &record.header.not_a_timing {
         let mut said = vec![format!("These are not timings ({why}), so there is no verdict.")];
-        if record.header.experiment == stats::turns::NAME {
+        if record.header.experiment == ExperimentKind::Try {
             said.extend(turns_without_verdict(record));
         }
         return said;
     }
-    let mut sentences = match record.header.experiment.as_str() {
-        "retention" => retention::sentences(record),
-        "memcpy" | "memset" | "order" => bulk::sentences(record),
-        "pages" => pages::sentences(record),
-        "http" => http::sentences(record),
-        "net" => net::sentences(record),
-        "pingpong" => net::pingpong(record),
-        "app" => app::sentences(record),
-        stats::turns::NAME => turns_sentences(record),
-        stats::footprint::NAME => footprint_sentences(record),
-        _ => comparison(record),
+    let mut sentences = match record.header.experiment {
+        ExperimentKind::Retention => retention::sentences(record),
+        ExperimentKind::Memcpy | ExperimentKind::Memset | ExperimentKind::Order => {
+            bulk::sentences(record)
+        }
+        ExperimentKind::Pages => pages::sentences(record),
+        ExperimentKind::Http => http::sentences(record),
+        ExperimentKind::Net => net::sentences(record),
+        ExperimentKind::Pingpong => net::pingpong(record),
+        ExperimentKind::App => app::sentences(record),
+        ExperimentKind::Try => turns_sentences(record),
+        ExperimentKind::Footprint => footprint_sentences(record),
+        ExperimentKind::Unix | ExperimentKind::Other(_) => comparison(record),
     };
     sentences.extend(pacing_sentence(record));
     sentences.extend(trouble(record));
@@ -250,8 +252,8 @@ fn turns_without_verdict(record: &Record) -> Vec<String> {
 fn pacing_sentence(record: &Record) -> Option<String> {
     let names = record.tcp_congestion_controls();
     let name = names.iter().find(|name| name.starts_with("bbr"))?;
-    let remedy = match record.header.experiment.as_str() {
-        "http" => " With --congestion reno it does not.",
+    let remedy = match record.header.experiment {
+        ExperimentKind::Http => " With --congestion reno it does not.",
         _ => "",
     };
     Some(format!(

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use ntcopy_record::stats::peers::{AgainstBest, OURS, against_best, geomean};
 use ntcopy_record::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
-use ntcopy_record::{Cell, Params, Record};
+use ntcopy_record::{Cell, ExperimentKind, Params, Record};
 use serde_json::{Value, json};
 
 use crate::text::{self, ascii, wrapped};
@@ -15,8 +15,13 @@ const LINE_BYTES: u64 = 64;
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_bulk(record: &Record) -> bool {
-    matches!(record.header.experiment.as_str(), "memcpy" | "memset" | "order" | "pages")
-        || http::is_of_http(record)
+    matches!(
+        record.header.experiment,
+        ExperimentKind::Memcpy
+            | ExperimentKind::Memset
+            | ExperimentKind::Order
+            | ExperimentKind::Pages
+    ) || http::is_of_http(record)
         || net::is_of_net(record)
         || app::is_of_app(record)
         || turns::is_of_turns(record)
@@ -25,14 +30,14 @@ pub(crate) fn is_of_bulk(record: &Record) -> bool {
 
 /// The tables of a record.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
-    match record.header.experiment.as_str() {
-        "memcpy" => side_by_side(record),
-        "http" => http::grids(record),
-        "net" => net::grids(record),
-        "pingpong" => net::pingpong::grids(record),
-        "app" => app::grids(record),
-        "try" => turns::grids(record),
-        "footprint" => footprint::grids(record),
+    match record.header.experiment {
+        ExperimentKind::Memcpy => side_by_side(record),
+        ExperimentKind::Http => http::grids(record),
+        ExperimentKind::Net => net::grids(record),
+        ExperimentKind::Pingpong => net::pingpong::grids(record),
+        ExperimentKind::App => app::grids(record),
+        ExperimentKind::Try => turns::grids(record),
+        ExperimentKind::Footprint => footprint::grids(record),
         _ => one_a_row(record),
     }
 }
@@ -208,7 +213,7 @@ fn label(params: &Params) -> String {
 
 /// For a terminal.
 pub(crate) fn terminal(record: &Record) -> String {
-    let is_pingpong = record.header.experiment == "pingpong";
+    let is_pingpong = record.header.experiment == ExperimentKind::Pingpong;
     let mut out = if is_pingpong { net::pingpong::blocks(record) } else { String::new() };
     out.push_str(&print(record, presets::NOTHING, true));
     out.push_str(&remark(record));
@@ -224,7 +229,8 @@ pub(crate) fn markdown(record: &Record) -> String {
 
 /// What a mark means, where there are any.
 fn remark(record: &Record) -> String {
-    let is_marked = record.header.experiment == "memcpy" && !against_best(record).is_empty();
+    let is_marked =
+        record.header.experiment == ExperimentKind::Memcpy && !against_best(record).is_empty();
     if is_marked {
         "* the best peer; ratios are medians of pairs with their 95 % interval.\n\n".to_owned()
     } else {
@@ -233,7 +239,7 @@ fn remark(record: &Record) -> String {
 }
 
 fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -> String {
-    let is_memcpy = record.header.experiment == "memcpy";
+    let is_memcpy = record.header.experiment == ExperimentKind::Memcpy;
     let mut out = String::new();
     for grid in grids(record) {
         let mut table = Table::new();

@@ -256,7 +256,7 @@ pub(crate) fn rows(comparison: &Comparison) -> (Vec<&'static str>, Vec<Vec<Strin
     header.extend(HEADER);
     let rows = groups(comparison).into_iter().flatten().map(|cell| {
         let mode = format!("{} / {}", cell.mode, cell.baseline);
-        let mut all = vec![cell.experiment.clone(), mode, name(cell.metric).to_owned()];
+        let mut all = vec![cell.experiment.to_string(), mode, name(cell.metric).to_owned()];
         all.extend(row(cell));
         all
     });

@@ -2,7 +2,7 @@
 
 use ntcopy_record::stats::{self, THROUGHPUT, Verdict, Versus, interval_of_geomean};
 use ntcopy_record::verdict;
-use ntcopy_record::{Cell, Params, Record};
+use ntcopy_record::{Cell, ExperimentKind, Params, Record};
 use serde_json::Value;
 
 use crate::retention::hot;
@@ -241,7 +241,7 @@ fn wins_from(points: &[Point]) -> Option<u64> {
 fn points(records: &[&Record], mode: &str, other: &str) -> Vec<Point> {
     let mut seen: Vec<&Params> = Vec::new();
     let mut points = Vec::new();
-    for record in records.iter().filter(|record| record.header.experiment == "unix") {
+    for record in records.iter().filter(|record| record.header.experiment == ExperimentKind::Unix) {
         for cell in record.cells.iter().filter(|cell| is_round(cell)) {
             let in_flight = cell.params.get("in_flight_bytes").and_then(Value::as_u64);
             let Some(in_flight_bytes) = in_flight.filter(|_| !seen.contains(&&cell.params)) else {

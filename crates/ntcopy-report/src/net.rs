@@ -4,7 +4,7 @@ pub(crate) mod pingpong;
 
 use ntcopy_record::stats::http::is_open;
 use ntcopy_record::stats::net::{Exchanged, exchanged};
-use ntcopy_record::{Cell, Params, Record};
+use ntcopy_record::{Cell, ExperimentKind, Params, Record};
 use serde_json::{Value, json};
 
 use crate::text;
@@ -12,7 +12,7 @@ use crate::versus::{Grid, compared, number, ratio, short, verdict, word};
 
 /// Whether a record is one of those that this module shows.
 pub(crate) fn is_of_net(record: &Record) -> bool {
-    matches!(record.header.experiment.as_str(), "net" | "pingpong")
+    matches!(record.header.experiment, ExperimentKind::Net | ExperimentKind::Pingpong)
 }
 
 /// CPU microseconds of the processes for a transaction; `less CPU` is that of both.
@@ -185,9 +185,9 @@ pub(crate) fn label(params: &Params) -> String {
 
 /// What `--json` adds for such a record, and under which name.
 pub(crate) fn for_programs(record: &Record) -> Option<(&'static str, Value)> {
-    match record.header.experiment.as_str() {
-        "net" => Some(("net", json(record))),
-        "pingpong" => Some(("pingpong", pingpong::json(record))),
+    match record.header.experiment {
+        ExperimentKind::Net => Some(("net", json(record))),
+        ExperimentKind::Pingpong => Some(("pingpong", pingpong::json(record))),
         _ => None,
     }
 }

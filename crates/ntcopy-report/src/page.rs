@@ -22,8 +22,8 @@ mod topology;
 mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use ntcopy_record::Record;
 use ntcopy_record::stats::sweep::Sweep;
+use ntcopy_record::{ExperimentKind, Record};
 use room::{Part, part};
 
 use crate::plot::PlotError;
@@ -115,7 +115,7 @@ fn title(records: &[Record]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for record in records {
         if !names.contains(&record.header.experiment.as_str()) {
-            names.push(&record.header.experiment);
+            names.push(record.header.experiment.as_str());
         }
     }
     let plural = if names.len() == 1 { "" } else { "s" };
@@ -142,11 +142,11 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, Pl
         || crate::app::is_of_app(record)
         || crate::turns::is_of_turns(record)
         || crate::footprint::is_of_footprint(record)
-        || header.experiment == "retention";
+        || header.experiment == ExperimentKind::Retention;
     let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
     let has_map = sweep.is_some();
-    let figures = match header.experiment.as_str() {
-        "retention" => retention::shown(index, record)?,
+    let figures = match header.experiment {
+        ExperimentKind::Retention => retention::shown(index, record)?,
         _ if crate::bulk::is_of_bulk(record) => bulk::section(index, record)?,
         // A heat map has the figures of the tables, in a tenth of the room.
         _ if has_map => figures::curves(index, record)?,

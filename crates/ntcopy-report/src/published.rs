@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 use crate::model::{CellView, Group};
@@ -13,7 +14,7 @@ const TOML: &str = include_str!("../../../bench/published.toml");
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Published {
     /// The experiment that it belongs to.
-    pub experiment: String,
+    pub experiment: ExperimentKind,
     /// The CPU that it was measured on.
     pub cpu: String,
     /// What was special about it.
@@ -32,7 +33,7 @@ impl Published {
 }
 
 /// The published pairs of an experiment, in the file's order.
-pub(crate) fn of(experiment: &str) -> Vec<&'static Published> {
+pub(crate) fn of(experiment: &ExperimentKind) -> Vec<&'static Published> {
     static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {
         #[derive(Deserialize)]
         struct File {
@@ -45,7 +46,7 @@ pub(crate) fn of(experiment: &str) -> Vec<&'static Published> {
             .filter(|row| row.contains_key("copy_mbit_per_s") && row.contains_key("nt_mbit_per_s"));
         pairs.map(|row| row.try_into().expect("a published pair is whole")).collect()
     });
-    ALL.iter().filter(|row| row.experiment == experiment).collect()
+    ALL.iter().filter(|row| row.experiment == *experiment).collect()
 }
 
 /// Published fills: `rep stos` against a loop of MOVNTI.
@@ -73,12 +74,12 @@ pub(crate) struct PublishedWalks {
 
 /// The published fills, in the file's order.
 pub(crate) fn fills() -> Vec<PublishedFills> {
-    rows_of("memset")
+    rows_of(ExperimentKind::Memset)
 }
 
 /// The published walks.
 pub(crate) fn walks() -> Vec<PublishedWalks> {
-    rows_of("order")
+    rows_of(ExperimentKind::Order)
 }
 
 /// Published loops that clear or copy the pages of a buffer, in a kernel with one routine or
@@ -113,7 +114,7 @@ impl PublishedPages {
 
 /// The published loops, in the file's order.
 pub(crate) fn pages() -> Vec<PublishedPages> {
-    rows_of("pages")
+    rows_of(ExperimentKind::Pages)
 }
 
 /// Published requests and responses, with and without `tx-nocache-copy`.
@@ -193,22 +194,23 @@ pub(crate) struct PublishedPingPong {
 
 /// The published requests and responses.
 pub(crate) fn net() -> Vec<PublishedNet> {
-    rows_of("net")
+    rows_of(ExperimentKind::Net)
 }
 
 /// The published messages there and back.
 pub(crate) fn pingpong() -> Vec<PublishedPingPong> {
-    rows_of("pingpong")
+    rows_of(ExperimentKind::Pingpong)
 }
 
-fn rows_of<T: serde::de::DeserializeOwned>(experiment: &str) -> Vec<T> {
+fn rows_of<T: serde::de::DeserializeOwned>(experiment: ExperimentKind) -> Vec<T> {
     #[derive(Deserialize)]
     struct File {
         result: Vec<toml::Table>,
     }
     let file: File = toml::from_str(TOML).expect("bench/published.toml parses");
-    let is_its =
-        |row: &toml::Table| row.get("experiment").and_then(toml::Value::as_str) == Some(experiment);
+    let is_its = |row: &toml::Table| {
+        row.get("experiment").and_then(toml::Value::as_str) == Some(experiment.as_str())
+    };
     let rows = file.result.into_iter().filter(is_its);
     rows.map(|row| row.try_into().expect("a published row is whole")).collect()
 }
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_published_unix_figures_are_there_with_their_ratios() {
-        let found = of("unix");
+        let found = of(&ExperimentKind::Unix);
         let ratios: Vec<String> = found.iter().map(|p| format!("{:.2}", p.ratio())).collect();
         assert_eq!(ratios, ["1.43", "1.33", "1.32"]);
         assert!(found.iter().all(|published| published.cpu == "AMD EPYC 7662"));
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn an_experiment_without_published_pairs_has_none() {
-        assert_eq!(of("no such experiment"), Vec::<&Published>::new());
-        assert_eq!(of("memset"), Vec::<&Published>::new(), "its figures are of another kind");
+        assert_eq!(of(&"no such experiment".into()), Vec::<&Published>::new());
+        assert!(of(&ExperimentKind::Memset).is_empty(), "its figures are of another kind");
     }
 }

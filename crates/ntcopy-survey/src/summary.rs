@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ntcopy_record::compare::identity;
 use ntcopy_record::stats::{self, P99, PER_CPU, THROUGHPUT, WALKS, versus};
-use ntcopy_record::{Cell, Machine, Params, Record};
+use ntcopy_record::{Cell, ExperimentKind, Machine, Params, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -144,8 +144,8 @@ pub struct Finding {
 pub struct Summary {
     /// The record.
     pub record: RecordId,
-    /// Its experiment, as in `ntcopy bench NAME`.
-    pub experiment: String,
+    /// Its experiment.
+    pub experiment: ExperimentKind,
     /// When it began: nanoseconds since 1970-01-01 UTC.
     pub taken_unix_ns: u64,
     /// The machine; shared among its summaries.

@@ -36,7 +36,7 @@ impl<'a> Meter<'a> {
         progress: &'a mut Progress,
     ) -> Result<Meter<'a>, Failure> {
         let plan = BulkPlan {
-            experiment: "calibrate",
+            experiment: "calibrate".into(),
             cells: Vec::new(),
             ways: vec![Way::Libc],
             pairs: ROUNDS,

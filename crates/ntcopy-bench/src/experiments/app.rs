@@ -26,9 +26,6 @@ pub use self::rates::{LargeRate, Limit};
 
 use ntcopy_record::Record;
 
-/// The experiment's name.
-pub const NAME: &str = "app";
-
 /// What multigets the other boots are offered, a second, by the record of the first: the same, or,
 /// for searches, what makes the same rates.
 #[must_use]

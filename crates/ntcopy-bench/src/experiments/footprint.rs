@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 pub use self::call::{Call, TABLE, UnknownCall};
 pub use self::measure::measure;
-pub use ntcopy_record::stats::footprint::{NAME, NOTHING};
+pub use ntcopy_record::stats::footprint::NOTHING;
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;

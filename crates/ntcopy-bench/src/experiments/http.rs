@@ -10,6 +10,7 @@ mod sample;
 
 use std::fmt;
 
+use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 pub use crate::experiment::Rate;
@@ -17,9 +18,6 @@ use crate::experiment::{Closed, Open, reads_defaults, words};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/http.toml");
-
-/// The experiment's name.
-pub const NAME: &str = "http";
 
 /// A proxy and a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,7 +146,7 @@ impl fmt::Display for Way {
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
@@ -248,7 +246,7 @@ mod tests {
     #[test]
     fn the_defaults_name_what_there_is() {
         let defaults = defaults();
-        assert_eq!(defaults.name, NAME);
+        assert_eq!(defaults.name, ExperimentKind::Http);
         assert_eq!(defaults.baseline.parse(), Ok(HttpMode::Copy));
         for modes in [&defaults.modes, &defaults.veth_modes] {
             assert!(modes.iter().all(|mode| mode.parse::<HttpMode>().is_ok()));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
@@ -20,7 +21,7 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memc
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The way that the others are compared with.
@@ -120,7 +121,7 @@ pub fn plan(
     // The process with the corrected threshold has memory of its own.
     let processes = if ways.contains(&Way::LibcTuned) { 2 } else { 1 };
     let mut plan = BulkPlan {
-        experiment: &defaults.name,
+        experiment: ExperimentKind::Memcpy,
         cells: Vec::new(),
         ways,
         pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
@@ -178,7 +179,7 @@ mod tests {
     fn defaults_parse_and_every_peer_exists() {
         let defaults = defaults();
         let task = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
-        assert_eq!(defaults.name, "memcpy");
+        assert_eq!(defaults.name, ExperimentKind::Memcpy);
         assert!(task.way(&defaults.baseline).is_ok());
         for peer in &defaults.peers {
             assert!(task.way(peer).is_ok(), "{peer}");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ntcopy::arch;
+use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 use crate::experiment::bulk::{Heat, Task, Way};
@@ -20,7 +21,7 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/mems
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The way that the others are compared with.
@@ -100,7 +101,7 @@ pub fn plan(
         ways.retain(|way| stores(*way, task));
     }
     let mut plan = BulkPlan {
-        experiment: &defaults.name,
+        experiment: ExperimentKind::Memset,
         cells: Vec::new(),
         ways,
         pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn defaults_parse_and_every_peer_exists() {
         let defaults = defaults();
-        assert_eq!(defaults.name, "memset");
+        assert_eq!(defaults.name, ExperimentKind::Memset);
         for peer in defaults.peers.iter().chain([&defaults.baseline]) {
             assert!(Task::Fill { value: 0, destination: Heat::Hot }.way(peer).is_ok(), "{peer}");
         }

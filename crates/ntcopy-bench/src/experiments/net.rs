@@ -6,13 +6,12 @@ mod sample;
 use serde::Deserialize;
 
 pub use self::plan::{NetCell, NetPlan, plan};
+use ntcopy_record::ExperimentKind;
+
 use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");
-
-/// The experiment's name.
-pub const NAME: &str = "net";
 
 /// The families that requests and responses can go through.
 pub const FAMILIES: [Family; 4] = [Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6];
@@ -22,7 +21,7 @@ pub const FAMILIES: [Family; 4] = [Family::Tcp, Family::Tcp6, Family::Udp, Famil
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
@@ -91,7 +90,7 @@ mod tests {
     #[test]
     fn the_defaults_name_what_there_is() {
         let defaults = defaults();
-        assert_eq!(defaults.name, NAME);
+        assert_eq!(defaults.name, ExperimentKind::Net);
         assert_eq!(defaults.baseline.parse(), Ok(NetMode::Copy));
         for modes in [&defaults.modes, &defaults.veth_modes] {
             assert!(modes.iter().all(|mode| mode.parse::<NetMode>().is_ok()), "{modes:?}");

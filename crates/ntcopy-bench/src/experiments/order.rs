@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Task};
@@ -19,7 +20,7 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/orde
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The walk that the others are compared with.
@@ -84,7 +85,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
     let tasks = or(&settings.tasks, &defaults.tasks);
     let peers = or(&settings.peers, &defaults.peers);
     let mut plan = BulkPlan {
-        experiment: &defaults.name,
+        experiment: ExperimentKind::Order,
         cells: Vec::new(),
         ways: ways(&defaults.baseline, &peers, Task::Matrix(MatrixTask::Sum))?,
         pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn defaults_parse_and_every_walk_exists() {
         let defaults = defaults();
-        assert_eq!(defaults.name, "order");
+        assert_eq!(defaults.name, ExperimentKind::Order);
         for peer in defaults.peers.iter().chain([&defaults.baseline]) {
             assert!(Task::Matrix(MatrixTask::Sum).way(peer).is_ok(), "{peer}");
         }

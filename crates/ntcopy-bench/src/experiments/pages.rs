@@ -9,11 +9,10 @@ mod plan;
 use serde::Deserialize;
 
 pub use self::plan::plan;
+use ntcopy_record::ExperimentKind;
+
 use crate::experiment::bulk::{Action, ReadBack};
 use crate::experiment::reads_defaults;
-
-/// The experiment's name.
-pub const NAME: &str = "pages";
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pages.toml");
@@ -23,7 +22,7 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/page
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// Interleaved groups.
@@ -93,7 +92,7 @@ mod tests {
     #[test]
     fn defaults_parse_and_every_way_exists() {
         let defaults = defaults();
-        assert_eq!(defaults.name, NAME);
+        assert_eq!(defaults.name, ExperimentKind::Pages);
         let task = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
         for way in defaults.pages.peers.iter().chain([&defaults.pages.baseline]) {
             assert!(task.way(way).is_ok(), "{way}");

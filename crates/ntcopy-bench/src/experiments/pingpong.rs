@@ -6,13 +6,12 @@ mod sample;
 use serde::Deserialize;
 
 pub use self::plan::{PingPongCell, PingPongPlan, plan};
+use ntcopy_record::ExperimentKind;
+
 use crate::experiment::{Family, NetMode, reads_defaults};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pingpong.toml");
-
-/// The experiment's name.
-pub const NAME: &str = "pingpong";
 
 /// The families that a message can go through.
 pub const FAMILIES: [Family; 5] =
@@ -26,7 +25,7 @@ pub const SMALLEST_MESSAGE_BYTES: u64 = 8;
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
@@ -87,7 +86,7 @@ mod tests {
     #[test]
     fn the_defaults_name_what_there_is() {
         let defaults = defaults();
-        assert_eq!(defaults.name, NAME);
+        assert_eq!(defaults.name, ExperimentKind::Pingpong);
         assert_eq!(defaults.baseline, defaults.modes[0]);
         let is_one = |mode: &String| modes().iter().any(|known| known.as_str() == mode);
         assert!(defaults.modes.iter().all(is_one));

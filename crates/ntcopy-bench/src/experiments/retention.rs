@@ -9,20 +9,19 @@ mod sends;
 use serde::Deserialize;
 
 pub use self::sends::plan as plan_sends;
+use ntcopy_record::ExperimentKind;
+
 use crate::experiment::{Family, Mode, reads_defaults, with_baseline};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
-
-/// The experiment's name.
-pub const NAME: &str = "retention";
 
 /// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The defaults of the form with copies.
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn idle_is_always_measured() {
-        assert_eq!(defaults().name, NAME);
+        assert_eq!(defaults().name, ExperimentKind::Retention);
         let settings = Settings { modes: vec![Mode::Nt], ..Settings::default() };
         assert_eq!(settings.modes(), [Mode::Copy, Mode::Idle, Mode::Nt]);
         assert_eq!(Settings::default().modes().len(), 4);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub use self::measure::measure;
 pub use self::printed::{Expression, NotAnExpression};
-pub use ntcopy_record::stats::turns::{HINTED, NAME, PLAIN};
+pub use ntcopy_record::stats::turns::{HINTED, PLAIN};
 
 /// What a turn's figure is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 mod plan;
 mod published;
 
+use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 pub use self::plan::plan;
@@ -18,7 +19,7 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn defaults_parse_and_agree_with_the_modes() {
         let defaults = defaults();
-        assert_eq!(defaults.name, "unix");
+        assert_eq!(defaults.name, ExperimentKind::Unix);
         assert_eq!(defaults.baseline, Mode::Copy.as_str());
         assert_eq!(Settings::default().modes(), Mode::ALL);
     }

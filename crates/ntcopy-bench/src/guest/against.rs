@@ -10,12 +10,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ntcopy_kernel::{BuildOptions, Built, Error, Flavour, progress};
-use ntcopy_record::{End, Header, Line, ReadError, Record, Sample};
+use ntcopy_record::{End, ExperimentKind, Header, Line, ReadError, Record, Sample};
 use ntcopy_record::{add_series, is_counting_mark};
 
 use super::{Inside, Request};
 use crate::experiment::Mode;
-use crate::experiments::{app, http};
+use crate::experiments::app;
 use crate::plan::group_order;
 use crate::sample::{WriteError, Writer};
 
@@ -260,7 +260,7 @@ fn begin(
     writer.line(&Line::Machine(first.machine.clone()))?;
     for cell in &first.cells {
         let mut cell = cell.clone();
-        if [http::NAME, app::NAME].contains(&first.header.experiment.as_str()) {
+        if matches!(first.header.experiment, ExperimentKind::Http | ExperimentKind::App) {
             cell.params.insert("boots".to_owned(), form.into());
         } else {
             cell.params.insert("form".to_owned(), form.into());

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{ExperimentKind, Params};
 
 use crate::experiment::bulk::{
     ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Task, UnknownWay, Way,
@@ -26,8 +26,8 @@ pub struct Room {
 /// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkPlan {
-    /// The experiment's name.
-    pub experiment: &'static str,
+    /// The experiment.
+    pub experiment: ExperimentKind,
     /// The combinations of parameters, in order.
     pub cells: Vec<BulkCell>,
     /// The ways, the baseline first.

@@ -2,7 +2,7 @@
 
 mod cell;
 
-use ntcopy_record::Machine;
+use ntcopy_record::{ExperimentKind, Machine};
 
 use super::driver::{Experiment, Halt, Options, Recording, index};
 use super::{MeasureError, Outcome, Progress};
@@ -19,8 +19,8 @@ struct Workers {
 }
 
 impl Experiment for BulkPlan {
-    fn name(&self) -> &'static str {
-        self.experiment
+    fn experiment(&self) -> ExperimentKind {
+        self.experiment.clone()
     }
 
     fn baseline(&self) -> String {

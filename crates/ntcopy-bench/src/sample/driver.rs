@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ntcopy_record::{
-    Cell, End, FORMAT, Header, Line, Machine, Params, RunError, Sample, Unavailable,
+    Cell, End, ExperimentKind, FORMAT, Header, Line, Machine, Params, RunError, Sample, Unavailable,
 };
 
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place, id};
@@ -32,8 +32,8 @@ pub struct Options {
 
 /// A plan that can be measured.
 pub trait Experiment {
-    /// The experiment's name, as in `ntcopy bench NAME`.
-    fn name(&self) -> &'static str;
+    /// Which experiment it is.
+    fn experiment(&self) -> ExperimentKind;
 
     /// The mode that the others are compared with.
     fn baseline(&self) -> String;
@@ -154,8 +154,8 @@ impl<'a> Recording<'a> {
         let started_unix_ns = unix_now_ns();
         let header = Header {
             format: FORMAT,
-            id: id(plan.name(), started_unix_ns, &options.command),
-            experiment: plan.name().to_owned(),
+            id: id(&plan.experiment(), started_unix_ns, &options.command),
+            experiment: plan.experiment(),
             command: options.command.clone(),
             ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ns,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Machine, RunError, Sample};
+use ntcopy_record::{ExperimentKind, Machine, RunError, Sample};
 
 use super::driver::{At, Available, Experiment, Halt, Lanes, Options, Recording, error_row, index};
 use super::{MeasureError, Outcome, Progress};
@@ -13,8 +13,8 @@ use crate::plan::{CellPlan, Form, Plan};
 use crate::run::{self, Buffer, Clocked, Failure, Fault, Rig, RigOptions, Stop};
 
 impl Experiment for Plan {
-    fn name(&self) -> &'static str {
-        self.experiment
+    fn experiment(&self) -> ExperimentKind {
+        self.experiment.clone()
     }
 
     fn baseline(&self) -> String {

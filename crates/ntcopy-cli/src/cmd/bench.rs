@@ -20,7 +20,7 @@ use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::experiments::EXPERIMENTS;
 use ntcopy_bench::run;
 use ntcopy_kernel::boot::HostCpus;
-use ntcopy_record::Unavailable;
+use ntcopy_record::{ExperimentKind, Unavailable};
 
 pub use self::args::Pin;
 pub use self::boot::{failed, judged, measured, record_dir};
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Args::Pingpong(args) => pingpong::run(&args),
         Args::App(args) => app::run(&args),
         Args::List => {
-            EXPERIMENTS.iter().for_each(|experiment| list(experiment.name));
+            EXPERIMENTS.iter().for_each(|listed| list(&listed.experiment));
             Ok(ExitCode::SUCCESS)
         }
         Args::Reader => Ok(run::reader::main()),
@@ -118,10 +118,10 @@ pub fn pinned(pin: Option<Pin>, by_default: bool) -> anyhow::Result<HostCpus> {
     }
 }
 
-fn list(name: &str) {
-    for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.name == name) {
+fn list(experiment: &ExperimentKind) {
+    for listed in EXPERIMENTS.iter().filter(|listed| listed.experiment == *experiment) {
         // A reader that has closed its end wants no more.
-        let _ = writeln!(std::io::stdout(), "{}", experiment.defaults.trim_end());
+        let _ = writeln!(std::io::stdout(), "{}", listed.defaults.trim_end());
     }
 }
 

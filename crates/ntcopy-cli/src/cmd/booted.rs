@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use ntcopy_bench::guest::{self, Needs, Request};
 use ntcopy_kernel::{Kind, Machine};
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::FILE_NAME;
 use serde_json::json;
 
@@ -29,8 +30,8 @@ pub fn kernel(name: &str, allow_not_a_timing: bool, why: &str) -> Result<Kind, E
 pub struct Asked<'a> {
     /// The kernel.
     pub kernel: Kind,
-    /// The experiment's name.
-    pub experiment: &'static str,
+    /// The experiment.
+    pub experiment: ExperimentKind,
     /// Where the record goes, if it was said.
     pub out: Option<&'a Path>,
     /// The CPU of the host, if it was said; else the first.
@@ -46,7 +47,7 @@ pub fn run(
     asked: Asked<'_>,
     conclude: impl FnOnce(&Path, Option<i32>) -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
-    let place = bench::record_dir(asked.out, asked.experiment)?;
+    let place = bench::record_dir(asked.out, &asked.experiment)?;
     let request = Request {
         kernel: asked.kernel,
         kernel_cpus: 1,

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy::cpu::Cpu;
-use ntcopy_bench::experiments::footprint::{self, Call, Level, NAME, Plan, TABLE};
+use ntcopy_bench::experiments::footprint::{self, Call, Level, Plan, TABLE};
 use ntcopy_bench::guest::{self, Needs};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::{MeasureError, Progress};
 use ntcopy_record::stats::footprint::told;
-use ntcopy_record::{Record, verdict};
+use ntcopy_record::{ExperimentKind, Record, verdict};
 use ntcopy_report::table;
 use ntcopy_report::text::wrapped;
 
@@ -129,7 +129,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         rounds: args.rounds.unwrap_or(ROUNDS[usize::from(!args.quick)]),
         cpu: args.cpu.or_else(|| allowed.last().copied()).unwrap_or(0),
         cache_bytes: [l2.map_or(1 << 20, |cache| cache.size_bytes), cpu.llc_bytes()],
-        out: bench::record_dir(args.out.as_deref(), NAME)?,
+        out: bench::record_dir(args.out.as_deref(), &ExperimentKind::Footprint)?,
         command: guest::command_line(),
         not_a_timing: machine::not_a_timing(),
     })
@@ -158,7 +158,7 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let asked = booted::Asked {
         kernel,
-        experiment: NAME,
+        experiment: ExperimentKind::Footprint,
         out: args.out.as_deref(),
         pin: args.pin,
         needs: Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None },

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::experiments::turns::{self, Expression, Extent, Metric, NAME, Plan};
+use ntcopy_bench::experiments::turns::{self, Expression, Extent, Metric, Plan};
 use ntcopy_bench::guest::{self, Needs};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::{MeasureError, Progress};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Record, verdict};
+use ntcopy_record::{ExperimentKind, Record, verdict};
 use ntcopy_report::table;
 use ntcopy_report::text::wrapped;
 
@@ -172,7 +172,7 @@ fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
             None => Extent::Limit(Duration::from_secs(args.limit)),
         },
         patience: Duration::from_secs(args.patience),
-        out: bench::record_dir(args.out.as_deref(), NAME)?,
+        out: bench::record_dir(args.out.as_deref(), &ExperimentKind::Try)?,
         command: guest::command_line(),
         not_a_timing,
     };
@@ -221,7 +221,7 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let asked = booted::Asked {
         kernel,
-        experiment: NAME,
+        experiment: ExperimentKind::Try,
         out: args.out.as_deref(),
         pin: args.pin,
         needs: Needs {

@@ -4,7 +4,7 @@ use super::check::{Check, distinct};
 use super::pays::Pays;
 use super::points::{Gain, Point, Question, figure, number, points, sizes, word, words};
 use super::{Advice, Decision, Target, Topic};
-use crate::record::{Cell, Record};
+use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::retention::copies::{COPY, NT_BOTH, is_one};
 use crate::stats::{THROUGHPUT, WALKS, versus};
 
@@ -37,8 +37,8 @@ fn destination_is(cell: &Cell, heat: &str) -> bool {
 /// nothing of whether to be temporal.
 fn libc_is_temporal(record: &Record, cell: &Cell) -> bool {
     let machine = &record.machine;
-    let own = match record.header.experiment.as_str() {
-        "memset" => machine.libc_memset_nt_threshold_bytes,
+    let own = match record.header.experiment {
+        ExperimentKind::Memset => machine.libc_memset_nt_threshold_bytes,
         _ => machine.libc_nt_threshold_bytes,
     };
     own.is_none_or(|own| number(&cell.params, "size_bytes").is_some_and(|size| size < own))
@@ -47,7 +47,7 @@ fn libc_is_temporal(record: &Record, cell: &Cell) -> bool {
 /// A way that is non-temporal against libc that is not.
 fn against_libc<'a>(
     records: &[&'a Record],
-    (experiment, mode): (&str, &str),
+    (experiment, mode): (ExperimentKind, &str),
     is_about: &dyn Fn(&Record, &Cell) -> bool,
 ) -> Vec<Point<'a>> {
     let question = Question {
@@ -64,7 +64,7 @@ fn against_libc<'a>(
 /// The library, where it chose non-temporal stores.
 fn ours<'a>(
     records: &[&'a Record],
-    experiment: &str,
+    experiment: ExperimentKind,
     is_about: &dyn Fn(&Cell) -> bool,
 ) -> Vec<Point<'a>> {
     against_libc(records, (experiment, OURS), &|record, cell| {
@@ -73,7 +73,7 @@ fn ours<'a>(
 }
 
 fn copies(records: &[&Record]) -> Advice {
-    let points = ours(records, "memcpy", &|cell| destination_is(cell, "cold"));
+    let points = ours(records, ExperimentKind::Memcpy, &|cell| destination_is(cell, "cold"));
     let pays = Pays {
         topic: Topic::Copies,
         points: &points,
@@ -95,12 +95,12 @@ fn copies(records: &[&Record]) -> Advice {
 }
 
 fn in_use(records: &[&Record], target: &Target) -> Advice {
-    let mut points = ours(records, "memcpy", &|cell| destination_is(cell, "hot"));
+    let mut points = ours(records, ExperimentKind::Memcpy, &|cell| destination_is(cell, "hot"));
     let (mut mode, mut thing) = (OURS, "Non-temporal copies into the same buffer again and again");
     if points.is_empty() {
         // The library leaves what is in use to the C library; the loop does not.
         let is_hot = |_: &Record, cell: &Cell| destination_is(cell, "hot");
-        points = against_libc(records, ("memcpy", MOVNTI), &is_hot);
+        points = against_libc(records, (ExperimentKind::Memcpy, MOVNTI), &is_hot);
         (mode, thing) = (MOVNTI, "Copies by MOVNTI into the same buffer again and again");
     }
     let profile = target.profile.as_ref();
@@ -123,7 +123,7 @@ fn in_use(records: &[&Record], target: &Target) -> Advice {
 }
 
 fn fills(records: &[&Record], target: &Target) -> Advice {
-    let points = ours(records, "memset", &|_| true);
+    let points = ours(records, ExperimentKind::Memset, &|_| true);
     let profile = target.profile.as_ref();
     let pays = Pays {
         topic: Topic::Fills,
@@ -186,7 +186,7 @@ fn checked(advice: &Advice, used: &[&Point<'_>], experiment: &str, mode: &str) -
 /// What copies leave of a hot set on the same core: the victim's speed, and all of it together.
 fn hot_set(records: &[&Record]) -> Advice {
     let question = Question {
-        experiment: "retention",
+        experiment: ExperimentKind::Retention,
         mode: NT_BOTH,
         other: COPY,
         metric: WALKS,

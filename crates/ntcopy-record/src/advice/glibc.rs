@@ -111,7 +111,7 @@ struct Changed<'a> {
 fn changed<'a>(function: &Function, records: &[&'a Record]) -> Changed<'a> {
     let between = |is_sooner: bool| {
         let question = Question {
-            experiment: function.name,
+            experiment: function.name.into(),
             mode: TUNED,
             other: LIBC,
             metric: THROUGHPUT,

@@ -3,7 +3,7 @@
 use super::points::{Gain, Point, Question, cells, figure, ids, points, tally, wins_from};
 use super::sends::{ADAPTIVE, COPY, NT, again, rounds};
 use super::{Advice, Decision, Target, Topic, Value};
-use crate::record::Record;
+use crate::record::{ExperimentKind, Record};
 use crate::stats::{THROUGHPUT, Verdict};
 use crate::units::Bytes;
 
@@ -235,7 +235,7 @@ pub fn nocache(records: &[&Record], target: &Target) -> Advice {
     let found = points(
         records,
         &Question {
-            experiment: "net",
+            experiment: ExperimentKind::Net,
             mode: "nocache",
             other: COPY,
             metric: THROUGHPUT,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::compare::identity;
 pub(super) use crate::record::word;
-use crate::record::{Cell, Params, Record};
+use crate::record::{Cell, ExperimentKind, Params, Record};
 use crate::stats::{Verdict, Versus, interval_of_geomean, versus};
 use crate::units::Bytes;
 
@@ -32,7 +32,7 @@ impl Point<'_> {
 
 /// Which results are wanted.
 pub struct Question<'q> {
-    pub experiment: &'q str,
+    pub experiment: ExperimentKind,
     pub mode: &'q str,
     pub other: &'q str,
     pub metric: &'static str,

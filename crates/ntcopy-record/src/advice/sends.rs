@@ -8,7 +8,7 @@ use super::points::{
     words,
 };
 use super::{Advice, Decision, Topic};
-use crate::record::{Cell, Record};
+use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::{THROUGHPUT, WALKS};
 use crate::units::Bytes;
 
@@ -34,7 +34,7 @@ pub(super) fn rounds<'a>(
     other: &str,
 ) -> Vec<Point<'a>> {
     let question = Question {
-        experiment: "unix",
+        experiment: ExperimentKind::Unix,
         mode,
         other,
         metric: THROUGHPUT,
@@ -56,7 +56,7 @@ fn family_of(cell: &Cell) -> &str {
 /// The families of rounds that were measured, unix sockets first.
 fn families(records: &[&Record]) -> Vec<String> {
     let mut families = vec!["unix".to_owned()];
-    let unix = records.iter().filter(|record| record.header.experiment == "unix");
+    let unix = records.iter().filter(|record| record.header.experiment == ExperimentKind::Unix);
     for cell in unix.flat_map(|record| &record.cells) {
         let family = family_of(cell);
         if !families.iter().any(|known| known == family) {
@@ -162,7 +162,7 @@ pub(super) fn again(used: &[&Point<'_>], mode: &str) -> Option<Check> {
 fn http(records: &[&Record]) -> Advice {
     let of = |mode: &str, other: &str| -> Vec<Point<'_>> {
         let question = Question {
-            experiment: "http",
+            experiment: ExperimentKind::Http,
             mode,
             other,
             metric: THROUGHPUT,
@@ -198,7 +198,7 @@ fn http(records: &[&Record]) -> Advice {
 /// What obeyed sends leave of a hot set on the sender's CPU.
 fn hot_set(records: &[&Record]) -> Advice {
     let question = Question {
-        experiment: "retention",
+        experiment: ExperimentKind::Retention,
         mode: NT,
         other: COPY,
         metric: WALKS,

@@ -3,10 +3,8 @@
 use serde_json::Value;
 
 use super::{Versus, interval, median};
-use crate::record::{Cell, Record, Sample};
+use crate::record::{Cell, ExperimentKind, Record, Sample};
 
-/// The experiment's name in records.
-pub const NAME: &str = "footprint";
 /// The trigger that does nothing: the baseline.
 pub const NOTHING: &str = "nothing";
 /// A program that runs between priming and probing, as a call.
@@ -199,7 +197,7 @@ const LINE_BYTES: f64 = 64.0;
 /// no call with bytes.
 #[must_use]
 pub fn versus(record: &Record, cell: &Cell, call: &str) -> Option<Versus> {
-    if record.header.experiment != NAME {
+    if record.header.experiment != ExperimentKind::Footprint {
         return None;
     }
     let level = word(cell, param::LEVEL)?;
@@ -340,7 +338,7 @@ pub(crate) mod tests {
     /// until 900.
     pub(crate) fn record(rows: &[(&str, Option<u64>, u64)]) -> Record {
         let mut record = testing::record(&[NOTHING], &[]);
-        record.header.experiment = NAME.into();
+        record.header.experiment = ExperimentKind::Footprint;
         let curve = [100, 250, 500, 900, 2000].map(|k| ("known-read", Some(k), 10 + k.min(900)));
         let all = [(NOTHING, None, 10)].into_iter().chain(curve).chain(rows.iter().copied());
         for (cell, (call, known, displaced)) in (0..).zip(all) {

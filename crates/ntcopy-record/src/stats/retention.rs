@@ -130,7 +130,7 @@ pub(crate) mod tests {
             sketch.pair(0, pair, &rates);
         }
         let mut record = sketch.record();
-        record.header.experiment = "retention".to_owned();
+        record.header.experiment = "retention".into();
         for sample in &mut record.samples {
             let at = names.iter().position(|name| *name == sample.mode).unwrap();
             let walk = line_ns[at] * 100;

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{MIN_PAIRS, Verdict, Versus, interval, median};
-use crate::record::{Params, Record, Sample};
+use crate::record::{ExperimentKind, Params, Record, Sample};
 
-/// The experiment's name in records.
-pub const NAME: &str = "try";
 /// The program as it is: the baseline.
 pub const PLAIN: &str = "plain";
 /// The program with the library of `ntcopy run`.
@@ -122,7 +120,7 @@ pub fn figure(sample: &Sample) -> Option<f64> {
 /// Hinted against plain turns; none of another experiment's record, or with fewer than five pairs.
 #[must_use]
 pub fn versus(record: &Record) -> Option<Versus> {
-    let told = told(record).filter(|_| record.header.experiment == NAME)?;
+    let told = told(record).filter(|_| record.header.experiment == ExperimentKind::Try)?;
     Some(Versus {
         ratios: told.ratios,
         ratio: told.ratio,
@@ -259,7 +257,7 @@ pub(crate) mod tests {
 
     fn detailed(figures: &[(u64, u64)], better: &str, printed: bool, counted: u64) -> Record {
         let mut record = testing::record(&[PLAIN, HINTED], &[&[]]);
-        record.header.experiment = NAME.into();
+        record.header.experiment = ExperimentKind::Try;
         record.header.baseline = PLAIN.into();
         record.cells[0].params = Params::from([
             (METRIC.to_owned(), "time".into()),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::wins::{count, figure};
 pub(super) use crate::record::word;
-use crate::record::{Cell, Params, Record};
+use crate::record::{Cell, ExperimentKind, Params, Record};
 use crate::stats::peers::{AgainstBest, OURS, STREAM, against_best, geomean};
 use crate::stats::{self, THROUGHPUT, Verdict, Versus, versus};
 use crate::units::Bytes;
@@ -13,9 +13,9 @@ use crate::units::Bytes;
 const MIB: u64 = 1 << 20;
 
 pub(super) fn sentences(record: &Record) -> Vec<String> {
-    let mut sentences = match record.header.experiment.as_str() {
-        "order" => order(record),
-        name => {
+    let mut sentences = match &record.header.experiment {
+        ExperimentKind::Order => order(record),
+        experiment => {
             let mut sentences: Vec<String> = against_peers(record).into_iter().collect();
             sentences.extend(against_baseline(record, OURS));
             if sentences.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
                 let modes = stats::modes(record).into_iter().filter(|mode| *mode != baseline);
                 sentences.extend(modes.filter_map(|mode| against_baseline(record, mode)));
             }
-            sentences.extend(if name == "memcpy" {
+            sentences.extend(if *experiment == ExperimentKind::Memcpy {
                 copy_goals(record)
             } else {
                 fill_goals(record)
@@ -231,7 +231,7 @@ mod tests {
     fn copies(rates: [u64; 4]) -> Record {
         let names = ["libc", "rep-movsb", "ours", "stream"];
         let mut empty = record(&names, &[&[("size_bytes", 256 * MIB), ("threads", 1)]]);
-        empty.header.experiment = "memcpy".into();
+        empty.header.experiment = ExperimentKind::Memcpy;
         empty.cells[0].params.insert("source".into(), "cold".into());
         empty.cells[0].params.insert("destination".into(), "cold".into());
         let mut sketch = Sketch::of(&names, empty);

@@ -287,7 +287,7 @@ fn sends_of_two_kernels_are_held_against_both_kinds_of_plain_ones() {
     ] {
         assert!(said.contains(words), "{words} is missing:\n{said}");
     }
-    record.header.experiment = "http".into();
+    record.header.experiment = ExperimentKind::Http;
     let said = sentences(&record).join("\n");
     for words in
         ["nt moves bodies faster than unpatched in 1", "nt moves bodies faster than patched"]
@@ -305,6 +305,6 @@ fn pacing_is_told_and_what_to_do_about_it_where_that_can_be_had() {
     record.machine.tcp_congestion_control = Some("bbr".into());
     let told = pacing_sentence(&record).unwrap();
     assert!(told.contains("bbr, which paces") && !told.contains("--congestion"), "{told}");
-    record.header.experiment = "http".into();
+    record.header.experiment = ExperimentKind::Http;
     assert!(pacing_sentence(&record).is_some_and(|told| told.contains("--congestion reno")));
 }

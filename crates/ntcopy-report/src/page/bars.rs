@@ -1,7 +1,7 @@
 //! What a line of a hot set takes beside each mode, as bars.
 
 use maud::{Markup, html};
-use ntcopy_record::Record;
+use ntcopy_record::{ExperimentKind, Record};
 
 use super::room::{Part, of_record, part};
 use crate::plot::slot;
@@ -24,7 +24,8 @@ const NARROW: u32 = 360;
 /// The bars of the newest record of hot sets that is a timing.
 pub(super) fn section(records: &[Record]) -> Markup {
     let ours = records.iter().enumerate().filter(|(_, record)| {
-        record.header.experiment == "retention" && record.header.not_a_timing.is_none()
+        record.header.experiment == ExperimentKind::Retention
+            && record.header.not_a_timing.is_none()
     });
     let Some((index, record)) = ours.max_by_key(|(_, record)| record.header.started_unix_ns) else {
         return html! {};

@@ -1,7 +1,7 @@
 //! Copies and fills in user space.
 
 use maud::{Markup, html};
-use ntcopy_record::Record;
+use ntcopy_record::{ExperimentKind, Record};
 
 use super::room::{Part, part};
 use super::{figure, scroll_wide};
@@ -20,7 +20,7 @@ pub(super) fn section(index: usize, record: &Record) -> Result<Markup, PlotError
     Ok(html! {
         (charts)
         (tables(&format!("r{index}t"), &bulk::grids(record)))
-        @if record.header.experiment == "memcpy" {
+        @if record.header.experiment == ExperimentKind::Memcpy {
             (part(Part::Table, &html! { p { "An asterisk marks the best peer of a row." } }))
         }
         (tables(&format!("r{index}p"), &published(record)))
@@ -53,12 +53,12 @@ fn published(record: &Record) -> Vec<Grid> {
             text::ratio(walks.row_major_ms / walks.column_major_ms),
         ]],
     });
-    match record.header.experiment.as_str() {
-        "memset" => fills.collect(),
-        "order" => walks.collect(),
-        "pages" => pages(),
-        "net" => net(),
-        "pingpong" => pingpong(),
+    match record.header.experiment {
+        ExperimentKind::Memset => fills.collect(),
+        ExperimentKind::Order => walks.collect(),
+        ExperimentKind::Pages => pages(),
+        ExperimentKind::Net => net(),
+        ExperimentKind::Pingpong => pingpong(),
         _ => Vec::new(),
     }
 }

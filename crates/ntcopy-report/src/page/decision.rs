@@ -1,7 +1,7 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_record::Record;
+use ntcopy_record::{ExperimentKind, Record};
 
 use super::room::of_record;
 use super::{bars, figure};
@@ -37,7 +37,7 @@ fn said(decision: &Decision, is_named: bool) -> Markup {
 /// Hinted sends by plain ones, of the record that tells most of them.
 fn chart(records: &[Record]) -> Result<Markup, PlotError> {
     let all = records.iter().enumerate().filter(|(_, record)| {
-        record.header.experiment == "unix" && record.header.not_a_timing.is_none()
+        record.header.experiment == ExperimentKind::Unix && record.header.not_a_timing.is_none()
     });
     let charts = all.flat_map(|(index, record)| {
         let groups = model::groups(record).into_iter();

@@ -1,7 +1,7 @@
 //! What others published, beside what the records on the page say.
 
 use maud::{Markup, html};
-use ntcopy_record::Record;
+use ntcopy_record::{ExperimentKind, Record};
 
 use super::scroll;
 use super::{results, room};
@@ -11,9 +11,9 @@ use crate::text;
 
 /// The table, for the experiments of these records that have published figures.
 pub(super) fn section(records: &[Record]) -> Markup {
-    let mut experiments: Vec<&str> = Vec::new();
+    let mut experiments: Vec<&ExperimentKind> = Vec::new();
     for record in records {
-        if !experiments.contains(&record.header.experiment.as_str()) {
+        if !experiments.contains(&&record.header.experiment) {
             experiments.push(&record.header.experiment);
         }
     }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use ntcopy_record::stats::http::is_open;
 use ntcopy_record::stats::{self, CellResult, THROUGHPUT, Verdict};
 use ntcopy_record::verdict;
-use ntcopy_record::{Params, Record};
+use ntcopy_record::{ExperimentKind, Params, Record};
 use serde_json::Value;
 
 use super::room::{Part, part};
@@ -70,9 +70,11 @@ fn bounds(record: &Record) -> Option<String> {
 /// Whether a mode is one that the verdict is about, and not a peer beside it: `vmsplice` copies
 /// nothing, and asks of the sender what a hint does not.
 fn is_told(record: &Record, mode: &str) -> bool {
-    match record.header.experiment.as_str() {
-        "memcpy" | "memset" => mode == "ours",
-        "order" | "pages" => mode.contains("nt") || mode.starts_with("mov"),
+    match record.header.experiment {
+        ExperimentKind::Memcpy | ExperimentKind::Memset => mode == "ours",
+        ExperimentKind::Order | ExperimentKind::Pages => {
+            mode.contains("nt") || mode.starts_with("mov")
+        }
         _ => mode != "vmsplice",
     }
 }

@@ -3,7 +3,7 @@
 mod waits;
 
 use ntcopy_record::stats::{self, THROUGHPUT};
-use ntcopy_record::{Cell, Record};
+use ntcopy_record::{Cell, ExperimentKind, Record};
 
 use super::chart::{self, Axis, Chart, Line, Point};
 use crate::retention::hot::{self, Hot};
@@ -188,7 +188,7 @@ fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
         if is_fork { ("Time of a fork", "us a fork") } else { ("Throughput", "GB/s") };
     let heading = heading.trim_end_matches(", GB/s");
     let chart = fitted((Axis::Bytes("size"), unit), None, lines, chart::marks(record, 1))?;
-    let note = if record.header.experiment == "memcpy" {
+    let note = if record.header.experiment == ExperimentKind::Memcpy {
         "A copy touches twice its size, so that a cache is full at half of its mark."
     } else {
         ""
@@ -200,7 +200,7 @@ fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
 /// Others' throughput: fills by one thread, with normal stores and past the cache.
 fn published_rates(record: &Record) -> Option<Built> {
     let is_alone = |cell: &Cell| number(&cell.params, "threads").is_none_or(|n| n == 1);
-    if record.header.experiment != "memset" || !record.cells.iter().any(is_alone) {
+    if record.header.experiment != ExperimentKind::Memset || !record.cells.iter().any(is_alone) {
         return None;
     }
     let lines = published::fills().into_iter().enumerate().flat_map(|(index, fills)| {
@@ -223,11 +223,11 @@ fn published_rates(record: &Record) -> Option<Built> {
 fn pairs(record: &Record) -> Vec<(&str, &str)> {
     let modes = stats::modes(record);
     let baseline = record.header.baseline.as_str();
-    let wanted: &[(&str, &str)] = match record.header.experiment.as_str() {
-        "memset" => {
+    let wanted: &[(&str, &str)] = match record.header.experiment {
+        ExperimentKind::Memset => {
             &[("x86-64-movnt", "x86-64-stosb"), ("x86-64-movnt", "x86-64-stosq"), ("ours", "libc")]
         }
-        "memcpy" => &[("ours", "libc"), ("movnti", "libc")],
+        ExperimentKind::Memcpy => &[("ours", "libc"), ("movnti", "libc")],
         _ => return modes.into_iter().filter(|m| *m != baseline).map(|m| (m, baseline)).collect(),
     };
     let has = |mode: &str| modes.contains(&mode);
@@ -262,10 +262,10 @@ fn published_ratios(record: &Record, cells: &[&Cell], ours: &[Line]) -> (Vec<Lin
     let from = ours.len();
     let is_fork = cells.iter().any(|cell| bulk::is_fork(&cell.params));
     let is_sum = cells.iter().any(|cell| word(&cell.params, "task") == Some("sum"));
-    let (lines, level) = match record.header.experiment.as_str() {
-        "memset" => (published_fills(from), ""),
-        "pages" if is_fork => (published_loops(from), ""),
-        "order" if is_sum => (published_walks(ours), LEVEL),
+    let (lines, level) = match record.header.experiment {
+        ExperimentKind::Memset => (published_fills(from), ""),
+        ExperimentKind::Pages if is_fork => (published_loops(from), ""),
+        ExperimentKind::Order if is_sum => (published_walks(ours), LEVEL),
         _ => return (Vec::new(), String::new()),
     };
     (lines, format!("{OF_OTHERS}{level}"))

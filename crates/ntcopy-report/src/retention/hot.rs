@@ -2,7 +2,7 @@
 //! for bars.
 
 use ntcopy_record::stats::retention::{self, copies};
-use ntcopy_record::{Cell, Record};
+use ntcopy_record::{Cell, ExperimentKind, Record};
 
 use crate::text;
 use crate::versus::number;
@@ -32,7 +32,8 @@ pub(crate) fn all(record: &Record) -> Vec<Hot> {
 
 /// The hot set that plain copies or sends slow down most; of sends, if there are any.
 pub(crate) fn worst(records: &[&Record]) -> Option<Hot> {
-    let ours = records.iter().filter(|record| record.header.experiment == "retention");
+    let ours =
+        records.iter().filter(|record| record.header.experiment == ExperimentKind::Retention);
     let found: Vec<Hot> = ours.flat_map(|record| all(record)).collect();
     let of = |is_of_sends: bool| {
         let these = found.iter().filter(|hot| hot.is_of_sends == is_of_sends);

@@ -1,7 +1,7 @@
 //! A sweep as bars of letters: hinted sends by plain ones, over what is in flight.
 
-use ntcopy_record::Record;
 use ntcopy_record::stats::{CellResult, Verdict};
+use ntcopy_record::{ExperimentKind, Record};
 
 use crate::model::{self, Group};
 use crate::text::{self, ascii, wrapped};
@@ -19,7 +19,7 @@ const MODES: [&str; 2] = ["adaptive", "nt"];
 /// The bars of a record of sends, for a terminal: nothing where there is no axis. Ends in an empty
 /// line.
 pub fn bars(record: &Record) -> String {
-    if record.header.experiment != "unix" || record.header.not_a_timing.is_some() {
+    if record.header.experiment != ExperimentKind::Unix || record.header.not_a_timing.is_some() {
         return String::new();
     }
     let groups = model::groups(record);

@@ -12,7 +12,7 @@ use std::thread;
 use ntcopy_record::advice::Tunables;
 use ntcopy_record::advice::{Advice, Target, Topic, advise};
 use ntcopy_record::stats::{MIN_PAIRS, THROUGHPUT, WALKS, modes};
-use ntcopy_record::{Cell, Record, Sample};
+use ntcopy_record::{Cell, ExperimentKind, Record, Sample};
 
 use super::facts::Thresholds;
 use super::order::median;
@@ -227,7 +227,8 @@ fn without_samples(template: &Record) -> Record {
 /// The machines whose answers can stand beside the template's: where the C library is what others
 /// are held against, those with the same one.
 fn comparable(analysis: &Analysis, view: &ModelView, template: &Record) -> Vec<usize> {
-    let is_of_libc = matches!(template.header.experiment.as_str(), "memcpy" | "memset");
+    let is_of_libc =
+        matches!(template.header.experiment, ExperimentKind::Memcpy | ExperimentKind::Memset);
     let libc = Thresholds {
         libc: template.machine.libc.clone(),
         memcpy_bytes: template.machine.libc_nt_threshold_bytes,

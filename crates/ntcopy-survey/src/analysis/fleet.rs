@@ -138,7 +138,7 @@ impl<'s> Gathering<'s> {
             found.facts = facts;
         }
         found.node = found.node.or(summary.node.as_deref());
-        found.records.push((summary.experiment.clone(), summary.record.clone()));
+        found.records.push((summary.experiment.to_string(), summary.record.clone()));
         for finding in &summary.findings {
             let next = self.questions.len() as u32;
             let number = match self.numbers.get(&finding.question) {

@@ -218,7 +218,7 @@ fn listen(
                     outcome.records.push(entry.summary.record.clone());
                 }
                 outcome.wrong_byte |= code == 4;
-                let asked = entry.asked.as_deref().unwrap_or(&entry.summary.experiment);
+                let asked = entry.asked.as_deref().unwrap_or(entry.summary.experiment.as_str());
                 watch(Event::Stored(&outcome.node, asked));
             }
             Told::Again(at, why) => {

@@ -1,5 +1,6 @@
 //! Words that text and page have in common.
 
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::advice::{Advice, Decision};
 use ntcopy_record::stats::{P99, PER_CPU, THROUGHPUT, Verdict, WALKS};
 use ntcopy_report::text;
@@ -69,11 +70,11 @@ pub fn kind(question: &Question) -> String {
 
 /// What a size is of.
 pub fn unit(question: &Question) -> &'static str {
-    match question.experiment.rsplit(' ').next().unwrap_or_default() {
-        "unix" => "in flight",
-        "retention" if question.about.contains("form=\"copies\"") => "of hot set",
-        "retention" => "in flight",
-        "http" => "asked for",
+    match ExperimentKind::from(question.experiment.rsplit(' ').next().unwrap_or_default()) {
+        ExperimentKind::Unix => "in flight",
+        ExperimentKind::Retention if question.about.contains("form=\"copies\"") => "of hot set",
+        ExperimentKind::Retention => "in flight",
+        ExperimentKind::Http => "asked for",
         _ => "a call",
     }
 }

@@ -180,7 +180,7 @@ fn record(db: &mut dyn Database, entry: &Entry, packed: &Packed<'_>) -> Result<A
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING",
         &[
             Value::Text(&summary.record.0),
-            Value::Text(&summary.experiment),
+            Value::Text(summary.experiment.as_str()),
             Value::text(entry.asked.as_deref()),
             Value::text(entry.fleet.as_deref()),
             Value::text(summary.node.as_deref()),

@@ -181,7 +181,7 @@ fn records(
             let machine = machines.get(facts);
             summaries.push(Summary {
                 record: RecordId(text(row, 0)?),
-                experiment: text(row, 1)?,
+                experiment: text(row, 1)?.into(),
                 node: text_if(row, 2)?,
                 taken_unix_ns: count(row, 4)?,
                 machine: Arc::clone(machine.ok_or("a record of no machine")?),

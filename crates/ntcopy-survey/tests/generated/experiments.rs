@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ntcopy_record::{Cell, FORMAT, Header, Machine, Params, Record, Sample};
+use ntcopy_record::{Cell, ExperimentKind, FORMAT, Header, Machine, Params, Record, Sample};
 use ntcopy_survey::summary::{MachineId, Question, Summary};
 use serde_json::{Value, json};
 
@@ -167,7 +167,7 @@ fn experiment(
 impl Experiment {
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.template.header.experiment
+        self.template.header.experiment.as_str()
     }
 
     /// The machine as its record describes it.
@@ -191,7 +191,7 @@ impl Experiment {
 
 /// Samples that come to these ratios: of each cell the baseline's, and those of its modes.
 fn fill(record: &mut Record, places: &[(u32, String)], ratios: &[[f64; PAIRS]]) {
-    let is_retention = record.header.experiment == "retention";
+    let is_retention = record.header.experiment == ExperimentKind::Retention;
     for cell in 0..record.cells.len() as u32 {
         for pair in 0..PAIRS {
             let baseline = if is_retention { "copy" } else { record.header.baseline.as_str() };

@@ -115,7 +115,7 @@ impl Fleet {
         });
         Summary {
             record: RecordId(self.id(number)),
-            experiment: experiment.name().to_owned(),
+            experiment: experiment.name().into(),
             taken_unix_ns: BEGAN_UNIX_NS + number as u64,
             machine: Arc::new(MachineFacts {
                 machine: experiment.kernel_of(&unit.facts.machine),

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use ntcopy_record::{Cache, Cell, End, FORMAT, Header, Line, Machine, Params, Sample};
+use ntcopy_record::{
+    Cache, Cell, End, ExperimentKind, FORMAT, Header, Line, Machine, Params, Sample,
+};
 
 /// A record's bytes; each number has an id, a time and figures of its own.
 pub fn bytes(number: u32) -> Vec<u8> {
@@ -27,7 +29,7 @@ fn header(number: u32) -> Header {
     Header {
         format: FORMAT,
         id: format!("20261121-{number:06}-memcpy-{number:08x}"),
-        experiment: "memcpy".to_owned(),
+        experiment: ExperimentKind::Memcpy,
         command: vec!["ntcopy".to_owned()],
         ntcopy: "0.1.0".to_owned(),
         started_unix_ns: 1_795_000_000_000_000_000 + u64::from(number),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
@@ -117,7 +118,7 @@ impl AppMode {
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The experiment's name.
-    pub name: String,
+    pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
@@ -451,7 +452,7 @@ mod tests {
 
     #[test]
     fn the_defaults_make_a_plan_whose_baseline_and_idle_come_first() {
-        assert_eq!(defaults().name, super::super::NAME);
+        assert_eq!(defaults().name, ExperimentKind::App);
         for quick in [false, true] {
             let plan = planned(&Settings { quick, ..Settings::default() }, &[0, 1]).unwrap();
             assert_eq!(plan.modes[..2], [AppMode::Copy, AppMode::Idle]);

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::NAME;
 use super::ask::{AppCell, AppMode, Plan};
 use super::capacity::{Found, Grid, highest};
 use super::client::Client;
@@ -22,7 +21,7 @@ use crate::run::{CpuClock, Failure, Stop, place};
 use crate::sample::{
     Experiment, Halt, MeasureError, Options, Outcome, Progress, Recording, cpu_phases,
 };
-use ntcopy_record::{Machine, Sample};
+use ntcopy_record::{ExperimentKind, Machine, Sample};
 
 /// Sets schedules of large values apart from those of multigets.
 const LARGE_SEED: u64 = 1 << 63;
@@ -60,8 +59,8 @@ struct Bench<'a> {
 }
 
 impl Experiment for Plan {
-    fn name(&self) -> &'static str {
-        NAME
+    fn experiment(&self) -> ExperimentKind {
+        ExperimentKind::App
     }
 
     fn baseline(&self) -> String {

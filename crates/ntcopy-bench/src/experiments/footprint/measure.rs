@@ -8,13 +8,13 @@ use serde_json::json;
 use super::call::Call;
 use super::lines::{Cycle, has_clflushopt};
 use super::trigger::{self, Trigger, Triggers};
-use super::{LINE_BYTES, Level, NAME, NOTHING, Plan, program};
+use super::{LINE_BYTES, Level, NOTHING, Plan, program};
 use crate::experiments::header;
 use crate::run::{Failure, Stop, place, unix_now_ns};
 use crate::sample::{MeasureError, Outcome, Progress, Writer};
 use ntcopy_record::stats::footprint::{CPU_NS, DISPLACED, PROGRAM, param};
 use ntcopy_record::stats::median;
-use ntcopy_record::{Cell, End, Line, Machine, Params, Sample, Unavailable};
+use ntcopy_record::{Cell, End, ExperimentKind, Line, Machine, Params, Sample, Unavailable};
 
 /// Parts of a cache that may be primed, the largest that fits. The lines lie in twice as much
 /// memory, so that half of a cache is spread over all of it.
@@ -73,7 +73,9 @@ pub fn measure(
     }
     place(Some(plan.cpu)).map_err(start)?;
     let mut writer = Writer::create(&plan.out)?;
-    writer.line(&Line::Header(header(NAME, NOTHING, &plan.command, plan.not_a_timing.as_ref())))?;
+    let header =
+        header(ExperimentKind::Footprint, NOTHING, &plan.command, plan.not_a_timing.as_ref());
+    writer.line(&Line::Header(header))?;
     writer.line(&Line::Machine(machine))?;
     let calls = available(plan, &mut writer)?;
     let mut triggers = Triggers::new(&calls).map_err(start)?;

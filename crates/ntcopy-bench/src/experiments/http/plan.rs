@@ -9,7 +9,7 @@ use serde_json::Value;
 use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
-use super::{HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
+use super::{HttpMode, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
 pub use crate::experiment::{LoadForm as HttpForm, Times};
 use crate::plan::error::{check_connections, check_pairs, check_sizes};
 use crate::plan::{Cpus, PlanError, Sysctl, or};
@@ -103,12 +103,6 @@ pub struct HttpPlan {
 }
 
 impl HttpPlan {
-    /// The experiment's name.
-    #[must_use]
-    pub fn experiment(&self) -> &'static str {
-        NAME
-    }
-
     /// Timed runs, if all goes well.
     #[must_use]
     pub fn samples(&self) -> u64 {

@@ -5,7 +5,7 @@ mod cell;
 use std::ops::Range;
 use std::path::Path;
 
-use ntcopy_record::Machine;
+use ntcopy_record::{ExperimentKind, Machine};
 
 use super::plan::{HttpCell, HttpForm, HttpPlan};
 use super::run::{self, Certificate, Client, Data, Events, Links, Running, Scratch, Setup, Victim};
@@ -50,8 +50,8 @@ struct Bench<'a> {
 }
 
 impl Experiment for HttpPlan {
-    fn name(&self) -> &'static str {
-        self.experiment()
+    fn experiment(&self) -> ExperimentKind {
+        ExperimentKind::Http
     }
 
     fn baseline(&self) -> String {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use ntcopy_record::Params;
 
-use super::{FAMILIES, NAME, Settings, defaults};
+use super::{FAMILIES, Settings, defaults};
 use crate::experiment::{Family, LoadForm, NetMode, Rate, Times};
 use crate::plan::error::{check_connections, check_pairs, check_sizes};
 use crate::plan::messages::{
@@ -76,12 +76,6 @@ impl NetPlan {
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
-    }
-
-    /// The experiment's name.
-    #[must_use]
-    pub fn experiment(&self) -> &'static str {
-        NAME
     }
 
     /// Connections of the cell that has the most.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Machine, Sample};
+use ntcopy_record::{ExperimentKind, Machine, Sample};
 
 use super::{NetCell, NetPlan};
 use crate::experiment::{LoadForm, NetMode};
@@ -17,8 +17,8 @@ use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespa
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
 
 impl Experiment for NetPlan {
-    fn name(&self) -> &'static str {
-        self.experiment()
+    fn experiment(&self) -> ExperimentKind {
+        ExperimentKind::Net
     }
 
     fn baseline(&self) -> String {

@@ -1,5 +1,6 @@
 //! The plan of experiment `pages`, form `pages`.
 
+use ntcopy_record::ExperimentKind;
 use std::time::Duration;
 
 use super::{Settings, defaults};
@@ -26,7 +27,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
     let buffers = buffers(settings, room)?;
     let any = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
     let mut plan = BulkPlan {
-        experiment: &all.name,
+        experiment: ExperimentKind::Pages,
         cells: Vec::new(),
         ways: ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), any)?,
         pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
-use super::{FAMILIES, NAME, SMALLEST_MESSAGE_BYTES, Settings, defaults, modes};
+use super::{FAMILIES, SMALLEST_MESSAGE_BYTES, Settings, defaults, modes};
 use crate::experiment::{Family, NetMode};
 use crate::plan::error::{check_pairs, check_sizes};
 use crate::plan::messages::{TwoPlaces, families_of, fits_datagram, two_places, with_baseline};
@@ -49,12 +49,6 @@ impl PingPongPlan {
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
-    }
-
-    /// The experiment's name.
-    #[must_use]
-    pub fn experiment(&self) -> &'static str {
-        NAME
     }
 
     /// The mode that the others are compared with.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Machine, Sample};
+use ntcopy_record::{ExperimentKind, Machine, Sample};
 
 use super::{PingPongCell, PingPongPlan};
 use crate::experiment::NetMode;
@@ -17,8 +17,8 @@ use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespa
 const CHECKED_MESSAGES: u32 = 20;
 
 impl Experiment for PingPongPlan {
-    fn name(&self) -> &'static str {
-        self.experiment()
+    fn experiment(&self) -> ExperimentKind {
+        ExperimentKind::Pingpong
     }
 
     fn baseline(&self) -> String {

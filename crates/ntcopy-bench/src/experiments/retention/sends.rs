@@ -1,8 +1,9 @@
 //! The plan of experiment `retention` with sends; with copies it is in [`copies`].
 
+use ntcopy_record::ExperimentKind;
 use std::time::Duration;
 
-use super::{NAME, Settings, defaults};
+use super::{Settings, defaults};
 use crate::experiment::{Family, LINE_BYTES, Mode};
 use crate::plan::error::{check_pairs, check_sizes, pin};
 use crate::plan::{CellPlan, Cpus, Form, Plan, PlanError};
@@ -50,7 +51,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
         }
     }
     Ok(Plan {
-        experiment: NAME,
+        experiment: ExperimentKind::Retention,
         cells,
         modes: settings.modes(),
         pairs,

@@ -9,14 +9,14 @@ use serde_json::json;
 
 use super::printed::requests_a_second;
 use super::program::{Ended, Output, Program, adopt_orphans};
-use super::{Extent, HINTED, Metric, NAME, PLAIN, Plan};
+use super::{Extent, HINTED, Metric, PLAIN, Plan};
 use crate::experiments::header;
 use crate::plan::group_order;
 use crate::run::{Failure, Stop, unix_now_ns};
 use crate::sample::{MeasureError, Outcome, Progress, Writer};
 use ntcopy_record::stats::MIN_PAIRS;
 use ntcopy_record::stats::turns::{BETTER, LOAD, METRIC, PRINTED, PROGRAM, is_narrow};
-use ntcopy_record::{Cell, End, Line, Machine, Params, RunError, Sample};
+use ntcopy_record::{Cell, End, ExperimentKind, Line, Machine, Params, RunError, Sample};
 
 /// The most pairs where there is a limit of time: a narrower interval tells no more.
 const MOST_PAIRS: u32 = 60;
@@ -46,7 +46,8 @@ pub fn measure(
 ) -> Result<Outcome, MeasureError> {
     adopt_orphans().map_err(MeasureError::Start)?;
     let mut writer = Writer::create(&plan.out)?;
-    writer.line(&Line::Header(header(NAME, PLAIN, &plan.command, plan.not_a_timing.as_ref())))?;
+    let header = header(ExperimentKind::Try, PLAIN, &plan.command, plan.not_a_timing.as_ref());
+    writer.line(&Line::Header(header))?;
     writer.line(&Line::Machine(machine))?;
     writer.line(&Line::Cell(Cell { cell: 0, params: params(plan) }))?;
     if let Err((mode, failure)) = pairs(plan, stop, progress, &mut writer)?

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 
 use super::{Published, Settings, defaults, published};
@@ -27,7 +28,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     let choose = |full, quick| Duration::from_millis(if settings.quick { quick } else { full });
     let of = |rounds: Duration, sweep| if settings.sweep { sweep } else { rounds };
     Ok(Plan {
-        experiment: &defaults.name,
+        experiment: ExperimentKind::Unix,
         cells,
         modes: settings.modes(),
         pairs: settings.pairs(),

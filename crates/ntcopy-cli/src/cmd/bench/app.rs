@@ -8,13 +8,13 @@ use std::process::ExitCode;
 
 use ntcopy_bench::experiment::{Mode, Rate};
 use ntcopy_bench::experiments::app::{
-    self, App, AppMode, Hinting, LargeRate, Limit, NAME, Plan, Settings,
+    self, App, AppMode, Hinting, LargeRate, Limit, Plan, Settings,
 };
 use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Record, Unavailable};
+use ntcopy_record::{ExperimentKind, Record, Unavailable};
 
 use super::against::KernelPair;
 use super::args::Common;
@@ -259,7 +259,7 @@ pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
     let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {
         common: &args.common,
-        name: NAME,
+        experiment: ExperimentKind::App,
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: true,
         own_caches: args.own_caches,

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use ntcopy_bench::guest::{self, GuestError, Request};
 use ntcopy_bench::sample::{self, WriteError};
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::FILE_NAME;
 
 /// Measures in a booted kernel: the exit code of that, and the signal that ended it.
@@ -38,7 +39,7 @@ pub fn judged(
 }
 
 /// Where the record goes; nothing is there yet.
-pub fn record_dir(out: Option<&Path>, experiment: &str) -> anyhow::Result<PathBuf> {
+pub fn record_dir(out: Option<&Path>, experiment: &ExperimentKind) -> anyhow::Result<PathBuf> {
     let new_id = || sample::new_id(experiment, &guest::command_line());
     let place = match out {
         Some(out) => out.to_path_buf(),

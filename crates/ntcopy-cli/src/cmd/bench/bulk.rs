@@ -9,7 +9,7 @@ use ntcopy::libc::{Libc, corrected_threshold_bytes};
 use ntcopy_bench::experiments::{memcpy, memset, order};
 use ntcopy_bench::plan::bulk::{BulkPlan, BulkPlanError, Room};
 use ntcopy_bench::run;
-use ntcopy_record::Unavailable;
+use ntcopy_record::{ExperimentKind, Unavailable};
 
 pub use self::args::{Common, MemcpyArgs, MemsetArgs, OrderArgs};
 use super::launch::{InThisKernel, usage};
@@ -23,7 +23,7 @@ pub fn worker_args() -> Vec<String> {
 /// Runs `bench memcpy`.
 pub fn memcpy(args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    run(&args.common, memcpy::defaults().name.as_str(), &args.modes, &|room| {
+    run(&args.common, &ExperimentKind::Memcpy, &args.modes, &|room| {
         let own = |libc: &Libc| libc.memcpy_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
         memcpy::plan(&settings, room, tuned)
@@ -33,7 +33,7 @@ pub fn memcpy(args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
 /// Runs `bench memset`.
 pub fn memset(args: &MemsetArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    run(&args.common, "memset", &args.modes, &|room| {
+    run(&args.common, &ExperimentKind::Memset, &args.modes, &|room| {
         let own = |libc: &Libc| libc.memset_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
         memset::plan(&settings, room, tuned)
@@ -43,7 +43,7 @@ pub fn memset(args: &MemsetArgs) -> anyhow::Result<ExitCode> {
 /// Runs `bench order`.
 pub fn order(args: &OrderArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    run(&args.common, "order", &args.modes, &|room| order::plan(&settings, room))
+    run(&args.common, &ExperimentKind::Order, &args.modes, &|room| order::plan(&settings, room))
 }
 
 /// What was asked for, or what CPUID's cache asks glibc's threshold to be; none where there is no
@@ -57,7 +57,7 @@ fn tuned_threshold_bytes(asked: Option<u64>, own: fn(&Libc) -> Option<u64>) -> O
 /// Runs what is measured by a worker: plan, measure, say. `named` are the ways that were asked for.
 pub fn run(
     args: &Common,
-    experiment: &str,
+    experiment: &ExperimentKind,
     named: &[String],
     plan: &dyn Fn(&Room) -> Result<BulkPlan, BulkPlanError>,
 ) -> anyhow::Result<ExitCode> {

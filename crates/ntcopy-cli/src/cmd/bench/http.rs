@@ -2,12 +2,10 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::http::{
-    self, HttpMode, NAME, Rate, Scheme, Settings, Stack, Transport,
-};
+use ntcopy_bench::experiments::http::{self, HttpMode, Rate, Scheme, Settings, Stack, Transport};
 use ntcopy_bench::guest::against::Against;
-use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::against::{KernelPair, nothing_settled};
 use super::args::Common;
@@ -221,7 +219,7 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
     }
     let launch = Launch {
         common: &args.common,
-        name: NAME,
+        experiment: ExperimentKind::Http,
         kernel_cpus: KERNEL_CPUS,
         // Else the kernel's copies and the victim may be on two.
         on_one_cpu: args.hot_set.is_some(),

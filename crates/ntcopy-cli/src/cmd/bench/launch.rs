@@ -14,7 +14,7 @@ use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_bench::sample::{Experiment, MeasureError, Options, Progress};
 use ntcopy_kernel::boot::{self, HostCpus};
 use ntcopy_kernel::{Kind, Machine};
-use ntcopy_record::{Record, Unavailable, verdict};
+use ntcopy_record::{ExperimentKind, Record, Unavailable, verdict};
 
 use super::against::KernelPair;
 use super::args::Common;
@@ -29,8 +29,8 @@ pub type IsAsked<'a> = &'a dyn Fn(&Unavailable) -> bool;
 pub struct Launch<'a, P> {
     /// What every experiment takes.
     pub common: &'a Common,
-    /// The experiment's name.
-    pub name: &'static str,
+    /// The experiment.
+    pub experiment: ExperimentKind,
     /// CPUs of a booted kernel.
     pub kernel_cpus: u32,
     /// Whether all of a booted kernel is put on one CPU of the host, if --pin does not say.
@@ -51,7 +51,7 @@ impl<P: Bootable> Launch<'_, P> {
     /// Runs it.
     pub fn run(&self) -> anyhow::Result<ExitCode> {
         if self.common.list {
-            super::list(self.name);
+            super::list(&self.experiment);
             return Ok(ExitCode::SUCCESS);
         }
         // Inside a boot the plan is measured as it is; the comparison is made outside.
@@ -103,7 +103,7 @@ impl<P: Bootable> Launch<'_, P> {
             Ok(plan) => plan,
             Err(error) => return Ok(usage(error)),
         };
-        let place = record_dir(self.common.out.as_deref(), self.name)?;
+        let place = record_dir(self.common.out.as_deref(), &self.experiment)?;
         print_caveats(&plan);
         let request = Request {
             kernel,

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use ntcopy_bench::experiment::{Family, NetMode, Rate};
-use ntcopy_bench::experiments::net::{self, NAME, Settings};
-use ntcopy_record::Unavailable;
+use ntcopy_bench::experiments::net::{self, Settings};
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
 use super::launch::Launch;
@@ -101,7 +101,7 @@ pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
     };
     let launch = Launch {
         common: &args.common,
-        name: NAME,
+        experiment: ExperimentKind::Net,
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: false,
         own_caches: false,

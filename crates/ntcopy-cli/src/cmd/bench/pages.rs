@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use ntcopy_bench::experiment::bulk::{Action, ReadBack};
 use ntcopy_bench::experiments::pages;
 use ntcopy_bench::experiments::pages::fork::{ForkMode, ForkSettings, Use, User};
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 
 use super::args::Common;
@@ -149,5 +150,7 @@ pub fn run(args: &PagesArgs) -> anyhow::Result<ExitCode> {
     }
     let settings = args.settings();
     let common = super::bulk::Common::of(&args.common, args.cpus());
-    super::bulk::run(&common, pages::NAME, &args.modes, &|room| pages::plan(&settings, room))
+    super::bulk::run(&common, &ExperimentKind::Pages, &args.modes, &|room| {
+        pages::plan(&settings, room)
+    })
 }

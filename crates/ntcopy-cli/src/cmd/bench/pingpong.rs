@@ -4,9 +4,9 @@
 use std::process::ExitCode;
 
 use ntcopy_bench::experiment::{Family, NetMode};
-use ntcopy_bench::experiments::pingpong::{self, NAME, Settings};
-use ntcopy_record::Unavailable;
+use ntcopy_bench::experiments::pingpong::{self, Settings};
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
 use super::launch::Launch;
@@ -74,7 +74,7 @@ pub fn run(args: &PingPongArgs) -> anyhow::Result<ExitCode> {
     let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {
         common: &args.common,
-        name: NAME,
+        experiment: ExperimentKind::Pingpong,
         kernel_cpus: KERNEL_CPUS,
         on_one_cpu: false,
         own_caches: false,

@@ -8,8 +8,8 @@ use ntcopy_bench::experiment::{Family, Mode};
 use ntcopy_bench::experiments::retention::copies::plan::{self as copies_plan, CopiesPlan, Here};
 use ntcopy_bench::experiments::retention::{self, copies};
 use ntcopy_bench::run;
-use ntcopy_record::Unavailable;
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
 use super::launch::{InThisKernel, Launch, usage};
@@ -151,7 +151,7 @@ fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings_of_sends(modes.clone());
     let launch = Launch {
         common: &args.common,
-        name: retention::NAME,
+        experiment: ExperimentKind::Retention,
         kernel_cpus: 1,
         on_one_cpu: true,
         own_caches: false,
@@ -165,7 +165,7 @@ fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
 
 fn of_copies(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     if args.common.list {
-        super::list(retention::NAME);
+        super::list(&ExperimentKind::Retention);
         return Ok(ExitCode::SUCCESS);
     }
     // A bad NTCOPY_ISA would otherwise be measured as if it had not been set.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use ntcopy_bench::experiment::{Family, Mode};
 use ntcopy_bench::experiments::unix;
 use ntcopy_bench::guest::against::Against;
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 
 use super::against::{KernelPair, nothing_settled};
@@ -195,7 +196,7 @@ pub fn run(args: &UnixArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
     let launch = Launch {
         common: &args.common,
-        name: "unix",
+        experiment: ExperimentKind::Unix,
         kernel_cpus: args.kernel_cpus(),
         on_one_cpu: args.in_rounds() && args.kernel_cpus() == 1,
         own_caches: args.own_caches,

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::sample;
-use ntcopy_record::Record;
 use ntcopy_record::advice::{CacheBytes, Gains, cache_bytes_by};
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{ExperimentKind, Record};
 use serde_json::{Value, json};
 
 use crate::cmd::advise::check::until_ended;
@@ -53,8 +53,11 @@ pub fn measure(how: &How<'_>) -> anyhow::Result<Result<Measured, ExitCode>> {
         (_, true) => None,
         (Some(place), false) => Some(place.to_owned()),
         (None, false) => Some(
-            sample::default_place(&sample::new_id("unix", &ntcopy_bench::guest::command_line()))
-                .context("neither XDG_DATA_HOME nor HOME names a directory: say --record DIR")?,
+            sample::default_place(&sample::new_id(
+                &ExperimentKind::Unix,
+                &ntcopy_bench::guest::command_line(),
+            ))
+            .context("neither XDG_DATA_HOME nor HOME names a directory: say --record DIR")?,
         ),
     };
     let place = kept.clone().unwrap_or_else(|| aside.path().join("record"));

@@ -13,7 +13,7 @@ pub(crate) fn sketch(neighbour: [u64; 4], same_core: [u64; 4]) -> Record {
         sketch.pair(number, pair, &[1, 8_000_000_000, 9_000_000_000, 10_000_000_000]);
     }
     let mut record = sketch.record();
-    record.header.experiment = "retention".to_owned();
+    record.header.experiment = "retention".into();
     for (cell, victim) in record.cells.iter_mut().zip(["neighbour", "same-core"]) {
         cell.params.insert("form".to_owned(), "copies".into());
         cell.params.insert("victim".to_owned(), victim.into());

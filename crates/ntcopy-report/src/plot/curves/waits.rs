@@ -5,7 +5,7 @@ use ntcopy_record::stats::app::served;
 use ntcopy_record::stats::http::{is_open, through, waited};
 use ntcopy_record::stats::net::exchanged;
 use ntcopy_record::stats::pingpong::{PERCENTILES, played};
-use ntcopy_record::{Cell, Record};
+use ntcopy_record::{Cell, ExperimentKind, Record};
 
 use super::{Built, fitted, groups, ours, panel, theirs};
 use crate::plot::chart::{Axis, Line, Point, rarity};
@@ -21,7 +21,7 @@ const NET: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 /// Every chart of such a record.
 pub(super) fn of(record: &Record) -> Vec<Built> {
     let mut all = Vec::new();
-    if record.header.experiment == "pingpong" || app::is_of_app(record) {
+    if record.header.experiment == ExperimentKind::Pingpong || app::is_of_app(record) {
         all.extend(record.cells.iter().filter_map(|cell| latency(record, cell)));
         all.extend(published_latency(record));
         return all;
@@ -100,16 +100,16 @@ fn beside(record: &Record, cells: &[&Cell], what: &str) -> String {
     let all = |name: &str, wanted: &str| {
         cells.iter().all(|cell| word(&cell.params, name) == Some(wanted))
     };
-    match record.header.experiment.as_str() {
-        "http" if all("scheme", "plain") => proxied(),
-        "net" if all("family", "tcp") => exchanges(what == "CPU"),
+    match record.header.experiment {
+        ExperimentKind::Http if all("scheme", "plain") => proxied(),
+        ExperimentKind::Net if all("family", "tcp") => exchanges(what == "CPU"),
         _ => String::new(),
     }
 }
 
 /// The chain of proxy and backend.
 fn proxied() -> String {
-    let said = published::of("http").into_iter().map(|pair| {
+    let said = published::of(&ExperimentKind::Http).into_iter().map(|pair| {
         format!(
             "Published: {} to {} Mbit/s, {}, {} ({}).",
             text::thousands(pair.copy_mbit_per_s),
@@ -157,31 +157,30 @@ fn latency(record: &Record, cell: &Cell) -> Option<Built> {
         let known = known.filter(|(percent, _)| **percent >= 50.0);
         known.map(|(p, ns)| Point { at: rarity(*p), value: ns / 1e3, ci: None }).collect()
     };
-    let (heading, modes): (String, Vec<(String, Vec<Point>)>) =
-        match record.header.experiment.as_str() {
-            "pingpong" => {
-                let all = played(record, cell).into_iter();
-                let told = |ns: [f64; 8]| us(&ns.map(Some), &PERCENTILES);
-                let all = all.map(|mode| (mode.mode, told(mode.percentiles_ns)));
-                (net::pingpong::place(&cell.params), all.collect())
-            }
-            "net" => {
-                let all = exchanged(record, cell).into_iter();
-                let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &NET)));
-                (net::place(&cell.params), all.collect())
-            }
-            "app" => {
-                let all = served(record, cell).into_iter();
-                let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &HTTP)));
-                (app::place(&cell.params), all.collect())
-            }
-            _ if !is_open(cell) => return None,
-            _ => {
-                let all = waited(record, cell).into_iter();
-                let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &HTTP)));
-                (http::place(&cell.params), all.collect())
-            }
-        };
+    let (heading, modes): (String, Vec<(String, Vec<Point>)>) = match record.header.experiment {
+        ExperimentKind::Pingpong => {
+            let all = played(record, cell).into_iter();
+            let told = |ns: [f64; 8]| us(&ns.map(Some), &PERCENTILES);
+            let all = all.map(|mode| (mode.mode, told(mode.percentiles_ns)));
+            (net::pingpong::place(&cell.params), all.collect())
+        }
+        ExperimentKind::Net => {
+            let all = exchanged(record, cell).into_iter();
+            let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &NET)));
+            (net::place(&cell.params), all.collect())
+        }
+        ExperimentKind::App => {
+            let all = served(record, cell).into_iter();
+            let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &HTTP)));
+            (app::place(&cell.params), all.collect())
+        }
+        _ if !is_open(cell) => return None,
+        _ => {
+            let all = waited(record, cell).into_iter();
+            let all = all.map(|mode| (mode.mode, us(&mode.quantiles_ns, &HTTP)));
+            (http::place(&cell.params), all.collect())
+        }
+    };
     let lines: Vec<Line> = modes
         .into_iter()
         .enumerate()
@@ -201,8 +200,8 @@ fn published_latency(record: &Record) -> Option<Built> {
 }
 
 fn published_lines(record: &Record) -> Vec<Line> {
-    match record.header.experiment.as_str() {
-        "net" => {
+    match record.header.experiment {
+        ExperimentKind::Net => {
             let all = published::net().into_iter().flat_map(|net| {
                 let line = |mode: &str, slot, us: [f64; 3]| {
                     let points = [2, 10, 20].into_iter().zip(us);
@@ -215,7 +214,7 @@ fn published_lines(record: &Record) -> Vec<Line> {
             });
             all.collect()
         }
-        "pingpong" => {
+        ExperimentKind::Pingpong => {
             let all = published::pingpong().into_iter().flat_map(|played| {
                 let line = |what: &str, slot, half: &published::PublishedHalf| {
                     // The axis begins where half of the messages were faster.

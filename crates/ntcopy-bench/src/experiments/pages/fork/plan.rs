@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ntcopy_record::Params;
 
-use super::super::{NAME, defaults};
+use super::super::defaults;
 use super::{ForkMode, ForkSettings, Use, User};
 use crate::experiment::bulk::PAGE_BYTES;
 use crate::plan::bulk::{BulkPlanError, Room, check_pages, check_pairs, cpus};
@@ -61,12 +61,6 @@ impl ForkCell {
 }
 
 impl ForkPlan {
-    /// The experiment's name.
-    #[must_use]
-    pub fn experiment(&self) -> &'static str {
-        NAME
-    }
-
     /// The mode that the others are compared with.
     #[must_use]
     pub fn baseline(&self) -> ForkMode {

@@ -1,7 +1,7 @@
 //! Measuring a plan of loops of forks.
 
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Machine, Sample};
+use ntcopy_record::{ExperimentKind, Machine, Sample};
 
 use super::run::{Counts, ForkLoop, Knob, check};
 use super::{ForkCell, ForkMode, ForkPlan};
@@ -10,8 +10,8 @@ use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording, ind
 use crate::sample::{MeasureError, Outcome, Progress};
 
 impl Experiment for ForkPlan {
-    fn name(&self) -> &'static str {
-        self.experiment()
+    fn experiment(&self) -> ExperimentKind {
+        ExperimentKind::Pages
     }
 
     fn baseline(&self) -> String {

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Machine, RunError, Sample};
+use ntcopy_record::{ExperimentKind, Machine, RunError, Sample};
 
 use super::plan::{CopiesCell, CopiesPlan};
 use super::run::{Bench, Felt, Length, Wrong, path, room};
 use super::{CopyMode, Victim};
-use crate::experiments::retention::NAME;
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording, index};
 use crate::sample::{MeasureError, Outcome, Progress};
@@ -30,8 +29,8 @@ const LEAST_PASSES: u64 = 20;
 const WALKS_PERCENT: u64 = 125;
 
 impl Experiment for CopiesPlan {
-    fn name(&self) -> &'static str {
-        NAME
+    fn experiment(&self) -> ExperimentKind {
+        ExperimentKind::Retention
     }
 
     fn baseline(&self) -> String {

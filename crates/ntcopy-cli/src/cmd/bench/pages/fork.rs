@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::pages::NAME;
 use ntcopy_bench::experiments::pages::fork::{self, ForkMode, ForkPlan};
 use ntcopy_bench::guest::{self, Bootable as _, Request};
 use ntcopy_bench::plan::bulk::Room;
 use ntcopy_bench::run;
 use ntcopy_kernel::{Kind, Machine};
-use ntcopy_record::Unavailable;
+use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::super::boot;
 use super::super::launch::{self, InThisKernel};
@@ -18,7 +17,7 @@ use super::PagesArgs;
 /// Runs it.
 pub fn run(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
     if args.common.list {
-        super::super::list(NAME);
+        super::super::list(&ExperimentKind::Pages);
         return Ok(ExitCode::SUCCESS);
     }
     if args.common.kernel == "host" {
@@ -60,7 +59,7 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    let place = boot::record_dir(args.common.out.as_deref(), NAME)?;
+    let place = boot::record_dir(args.common.out.as_deref(), &ExperimentKind::Pages)?;
     let request = Request {
         kernel,
         kernel_cpus: 1,
