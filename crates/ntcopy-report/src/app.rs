@@ -2,16 +2,11 @@
 //! large ones, and what that cost.
 
 use ntcopy_record::stats::app::{Capacity, Served, capacities, limit_ns, limit_words, served};
-use ntcopy_record::{Cell, ExperimentKind, Params, Record};
+use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use crate::text;
 use crate::versus::{Grid, compared, number, ratio, short, verdict, word};
-
-/// Whether a record is one of those that this module shows.
-pub(crate) fn is_of_app(record: &Record) -> bool {
-    record.header.experiment == ExperimentKind::App
-}
 
 const SMALL: [&str; 9] = [
     "connections",

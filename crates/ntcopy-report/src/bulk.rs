@@ -6,44 +6,15 @@ use ntcopy_record::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
 use ntcopy_record::{Cell, ExperimentKind, Params, Record};
 use serde_json::{Value, json};
 
+use crate::net;
 use crate::text::{self, ascii, wrapped};
 use crate::versus::{Grid, number, word};
-use crate::{app, footprint, http, net, turns};
 
 /// Bytes of a cache line: what hardware events of copies and fills are counted by.
 const LINE_BYTES: u64 = 64;
 
-/// Whether a record is one of those that this module shows.
-pub(crate) fn is_of_bulk(record: &Record) -> bool {
-    matches!(
-        record.header.experiment,
-        ExperimentKind::Memcpy
-            | ExperimentKind::Memset
-            | ExperimentKind::Order
-            | ExperimentKind::Pages
-    ) || http::is_of_http(record)
-        || net::is_of_net(record)
-        || app::is_of_app(record)
-        || turns::is_of_turns(record)
-        || footprint::is_of_footprint(record)
-}
-
-/// The tables of a record.
-pub(crate) fn grids(record: &Record) -> Vec<Grid> {
-    match record.header.experiment {
-        ExperimentKind::Memcpy => side_by_side(record),
-        ExperimentKind::Http => http::grids(record),
-        ExperimentKind::Net => net::grids(record),
-        ExperimentKind::Pingpong => net::pingpong::grids(record),
-        ExperimentKind::App => app::grids(record),
-        ExperimentKind::Try => turns::grids(record),
-        ExperimentKind::Footprint => footprint::grids(record),
-        _ => one_a_row(record),
-    }
-}
-
 /// A table for each combination of threads and heat; a row a size, a column a way.
-fn side_by_side(record: &Record) -> Vec<Grid> {
+pub(crate) fn side_by_side(record: &Record) -> Vec<Grid> {
     let modes = stats::modes(record);
     let best = against_best(record);
     let mut grids: Vec<Grid> = Vec::new();
@@ -85,7 +56,7 @@ fn compared(versus: Option<&Versus>) -> String {
 }
 
 /// A table for each number of threads; a row for each way in each cell.
-fn one_a_row(record: &Record) -> Vec<Grid> {
+pub(crate) fn one_a_row(record: &Record) -> Vec<Grid> {
     let events = events(record);
     let unit = unit(record);
     let mut header: Vec<String> =
@@ -212,17 +183,17 @@ fn label(params: &Params) -> String {
 }
 
 /// For a terminal.
-pub(crate) fn terminal(record: &Record) -> String {
+pub(crate) fn terminal(record: &Record, grids: Vec<Grid>) -> String {
     let is_pingpong = record.header.experiment == ExperimentKind::Pingpong;
     let mut out = if is_pingpong { net::pingpong::blocks(record) } else { String::new() };
-    out.push_str(&print(record, presets::NOTHING, true));
+    out.push_str(&print(record, grids, presets::NOTHING, true));
     out.push_str(&remark(record));
     out
 }
 
 /// For a document.
-pub(crate) fn markdown(record: &Record) -> String {
-    let mut out = print(record, presets::ASCII_MARKDOWN, false);
+pub(crate) fn markdown(record: &Record, grids: Vec<Grid>) -> String {
+    let mut out = print(record, grids, presets::ASCII_MARKDOWN, false);
     out.push_str(&remark(record).replace('*', "\\*"));
     out
 }
@@ -238,10 +209,10 @@ fn remark(record: &Record) -> String {
     }
 }
 
-fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -> String {
+fn print(record: &Record, grids: Vec<Grid>, style: TableStyle, is_for_terminal: bool) -> String {
     let is_memcpy = record.header.experiment == ExperimentKind::Memcpy;
     let mut out = String::new();
-    for grid in grids(record) {
+    for grid in grids {
         let mut table = Table::new();
         table.load_style(style).set_width(u16::MAX).set_header(grid.header);
         for column in table.column_iter_mut().skip(if is_memcpy { 1 } else { 2 }) {
@@ -263,7 +234,7 @@ fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -> String {
 
 /// What `--json` adds: ours against the best peer of each cell.
 pub(crate) fn json(record: &Record) -> Option<Value> {
-    let cells = is_of_bulk(record).then(|| against_best(record))?;
+    let cells = against_best(record);
     let (mean, ci) = geomean(&cells)?;
     let list: Vec<Value> = cells
         .iter()

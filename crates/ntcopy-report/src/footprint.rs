@@ -1,15 +1,10 @@
 //! How many lines of a cache calls displace.
 
+use ntcopy_record::Record;
 use ntcopy_record::stats::footprint::{Check, LevelTold, Told, told};
-use ntcopy_record::{ExperimentKind, Record};
 use serde_json::{Value, json};
 
 use crate::versus::Grid;
-
-/// Whether a record is one of those that this module shows.
-pub(crate) fn is_of_footprint(record: &Record) -> bool {
-    record.header.experiment == ExperimentKind::Footprint
-}
 
 /// Lines are equivalent lines read.
 const HEADER: [&str; 6] = ["call", "", "lines", "95 % interval", "per KiB", "us"];

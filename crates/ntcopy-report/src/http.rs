@@ -3,16 +3,11 @@
 
 use ntcopy_record::stats::http::{Through, Waited, is_open, through, waited};
 use ntcopy_record::stats::retention::{Felt, felt};
-use ntcopy_record::{Cell, ExperimentKind, Params, Record};
+use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use crate::text;
 use crate::versus::{Grid, compared, number, ratio, short, verdict, word};
-
-/// Whether a record is one of those that this module shows.
-pub(crate) fn is_of_http(record: &Record) -> bool {
-    record.header.experiment == ExperimentKind::Http
-}
 
 /// CPU seconds of the processes per 10^9 bytes; `less CPU` is that of proxy and backend.
 const THROUGH: [&str; 10] = [

@@ -5,7 +5,8 @@ use ntcopy_record::stats::{self, CellResult};
 use ntcopy_record::{Cell, Record, RunError};
 use serde_json::{Value, json};
 
-use crate::{app, bulk, footprint, http, model, net, retention, sweep, turns};
+use crate::experiment::{self, Figures, Json};
+use crate::{model, sweep};
 
 /// A record's results as one object.
 ///
@@ -29,11 +30,9 @@ use crate::{app, bulk, footprint, http, model, net, retention, sweep, turns};
 /// Of a program's turns (`try`) and of footprints `results` has what these commands print:
 /// `metric` is what a turn's figure is, or `equivalent_lines_read`.
 pub fn object(record: &Record) -> Value {
-    if turns::is_of_turns(record) {
-        return turns::json(record);
-    }
-    if footprint::is_of_footprint(record) {
-        return footprint::json(record);
+    let shown = experiment::of(record);
+    if let Json::Whole(told) = shown.json {
+        return told(record);
     }
     let results = stats::results(record);
     let mut list: Vec<Value> = Vec::new();
@@ -66,23 +65,13 @@ pub fn object(record: &Record) -> Value {
     if let Some(why) = &record.header.not_a_timing {
         object["not_a_timing"] = why.as_str().into();
     }
-    if let Some(peers) = bulk::json(record) {
-        object["peers"] = peers;
-    }
-    if retention::is_of_copies(record) {
-        object["retention"] = retention::copies::json(record).into();
-    }
-    if http::is_of_http(record) {
-        object["http"] = http::json(record);
-    }
-    if app::is_of_app(record) {
-        object["app"] = app::json(record);
-    }
-    if let Some((name, told)) = net::for_programs(record) {
+    if let Json::Also(name, told) = shown.json
+        && let Some(told) = told(record)
+    {
         object[name] = told;
     }
-    let has_no_sweep = http::is_of_http(record) || net::is_of_net(record) || app::is_of_app(record);
-    if let Some(sweep) = Sweep::of(record).filter(|_| !has_no_sweep) {
+    let is_of_ways = matches!(shown.figures, Figures::Ways { .. });
+    if let Some(sweep) = Sweep::of(record).filter(|_| !is_of_ways) {
         object["sweep"] = sweep::json(&sweep);
     }
     if !record.complete {

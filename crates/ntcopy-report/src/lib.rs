@@ -11,6 +11,7 @@ pub mod compare;
 pub mod csv;
 pub mod decision;
 pub mod documents;
+mod experiment;
 mod footprint;
 mod hardware;
 mod http;

@@ -4,16 +4,11 @@ pub(crate) mod pingpong;
 
 use ntcopy_record::stats::http::is_open;
 use ntcopy_record::stats::net::{Exchanged, exchanged};
-use ntcopy_record::{Cell, ExperimentKind, Params, Record};
+use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use crate::text;
 use crate::versus::{Grid, compared, number, ratio, short, verdict, word};
-
-/// Whether a record is one of those that this module shows.
-pub(crate) fn is_of_net(record: &Record) -> bool {
-    matches!(record.header.experiment, ExperimentKind::Net | ExperimentKind::Pingpong)
-}
 
 /// CPU microseconds of the processes for a transaction; `less CPU` is that of both.
 const THROUGH: [&str; 9] = [
@@ -183,17 +178,8 @@ pub(crate) fn label(params: &Params) -> String {
     }
 }
 
-/// What `--json` adds for such a record, and under which name.
-pub(crate) fn for_programs(record: &Record) -> Option<(&'static str, Value)> {
-    match record.header.experiment {
-        ExperimentKind::Net => Some(("net", json(record))),
-        ExperimentKind::Pingpong => Some(("pingpong", pingpong::json(record))),
-        _ => None,
-    }
-}
-
-/// Everything that the tables have, as numbers.
-fn json(record: &Record) -> Value {
+/// What `--json` adds: everything that the tables have, as numbers.
+pub(crate) fn json(record: &Record) -> Value {
     let one = |mode: &Exchanged| {
         let [p50, p90, p95, p99, p999] = mode.quantiles_ns.map(|ns| ns.map(|ns| ns as u64));
         let cpu_us =

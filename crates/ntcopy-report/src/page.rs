@@ -22,10 +22,11 @@ mod topology;
 mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use ntcopy_record::Record;
 use ntcopy_record::stats::sweep::Sweep;
-use ntcopy_record::{ExperimentKind, Record};
 use room::{Part, part};
 
+use crate::experiment::{self, Figures};
 use crate::plot::PlotError;
 use crate::{hardware, table, text};
 
@@ -137,20 +138,16 @@ fn title(records: &[Record]) -> String {
 
 fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, PlotError> {
     let header = &record.header;
-    let has_no_sweep = crate::http::is_of_http(record)
-        || crate::net::is_of_net(record)
-        || crate::app::is_of_app(record)
-        || crate::turns::is_of_turns(record)
-        || crate::footprint::is_of_footprint(record)
-        || header.experiment == ExperimentKind::Retention;
-    let sweep = Sweep::of(record).filter(|_| !has_no_sweep);
-    let has_map = sweep.is_some();
-    let figures = match header.experiment {
-        ExperimentKind::Retention => retention::shown(index, record)?,
-        _ if crate::bulk::is_of_bulk(record) => bulk::section(index, record)?,
+    let shown = experiment::of(record).figures;
+    let sweep = Sweep::of(record).filter(|_| matches!(shown, Figures::Sends));
+    let figures = match shown {
+        Figures::HotSets => retention::shown(index, record)?,
+        Figures::Ways { grids, charts } => {
+            bulk::section(index, record, &grids(record), &charts(record))?
+        }
         // A heat map has the figures of the tables, in a tenth of the room.
-        _ if has_map => figures::curves(index, record)?,
-        _ => figures::all(index, record)?,
+        Figures::Sends if sweep.is_some() => figures::curves(index, record)?,
+        Figures::Sends => figures::all(index, record)?,
     };
     Ok(html! {
         section class="record" id=(format!("record-{index}"))
@@ -177,6 +174,9 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, Pl
 /// What the reader must know before believing a figure.
 fn caveats(record: &Record) -> Markup {
     let (header, machine) = (&record.header, &record.machine);
+    let shown = experiment::of(record);
+    let has_blind_reader =
+        !crate::retention::is_of_copies(record) && !matches!(shown.figures, Figures::Ways { .. });
     let wrong = record.errors.iter().any(|error| error.wrong_byte);
     let measured_vmsplice = record.samples.iter().any(|sample| sample.mode == "vmsplice");
     html! {
@@ -205,28 +205,8 @@ fn caveats(record: &Record) -> Markup {
                     cache and the memory's bandwidth."
                 }
             }
-            @if crate::http::is_of_http(record) {
-                li {
-                    "The client throws bodies away in its socket and never looks at them; through \
-                    TLS it has to decipher them. All three processes are on one machine: what the \
-                    loopback does for the client is in the proxy's CPU time."
-                }
-            }
-            @if crate::app::is_of_app(record) {
-                li {
-                    "The client drops large values in its socket and never looks at them; of each \
-                    multiget it looks at one value. Where program and client are on one CPU, a \
-                    latency holds the client's own work, too."
-                }
-            }
-            @if crate::net::is_of_net(record) {
-                li {
-                    "Client and server are on one machine. Over the loopback and between \
-                    namespaces alike, who sends does the receiver's part of the network stack too, \
-                    and it is in the sender's CPU time."
-                }
-            }
-            @if !crate::retention::is_of_copies(record) && !crate::bulk::is_of_bulk(record) {
+            @if let Some(caveat) = shown.caveat { li { (caveat) } }
+            @if has_blind_reader {
                 li {
                     "The reader never looks at the bytes. A reader that does may find them in \
                     cache after a normal copy, and not after a non-temporal one."

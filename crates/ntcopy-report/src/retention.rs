@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use ntcopy_record::stats::Versus;
 use ntcopy_record::stats::retention::{Felt, felt};
 use ntcopy_record::{Cell, Record};
+use serde_json::Value;
 
 use crate::text;
 use crate::versus::number;
@@ -82,6 +83,11 @@ pub(crate) fn terminal(record: &Record) -> String {
 /// For a document.
 pub(crate) fn markdown(record: &Record) -> String {
     print(record, presets::ASCII_MARKDOWN, "\n\n")
+}
+
+/// What `--json` adds: what the victim felt of copies.
+pub(crate) fn json(record: &Record) -> Option<Value> {
+    is_of_copies(record).then(|| copies::json(record).into())
 }
 
 /// Whether the record is of the form with copies.

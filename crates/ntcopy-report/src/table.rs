@@ -5,9 +5,10 @@ mod bars;
 pub use bars::bars;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
+use ntcopy_record::Record;
 use ntcopy_record::stats::sweep::Sweep;
-use ntcopy_record::{ExperimentKind, Record};
 
+use crate::experiment::{self, Figures};
 use crate::model::{self, CellView, ModeView};
 use crate::text::{WIDTH, ascii, wrapped};
 use crate::{bulk, hardware, retention, sweep, text};
@@ -21,10 +22,10 @@ const NUMBERS: [usize; 5] = [2, 3, 4, 5, 6];
 /// The results for a terminal: ASCII, at most 100 columns, a table a group of cells that differ
 /// only in their bytes in flight. Ends in a newline.
 pub fn terminal(record: &Record) -> String {
-    let mut out = match record.header.experiment {
-        ExperimentKind::Retention => retention::terminal(record),
-        _ if bulk::is_of_bulk(record) => bulk::terminal(record),
-        _ => match Sweep::of(record).filter(is_large) {
+    let mut out = match experiment::of(record).figures {
+        Figures::HotSets => retention::terminal(record),
+        Figures::Ways { grids, .. } => bulk::terminal(record, grids(record)),
+        Figures::Sends => match Sweep::of(record).filter(is_large) {
             Some(sweep) => sweep::terminal(&sweep),
             None => by_groups(record),
         },
@@ -75,10 +76,10 @@ fn by_groups(record: &Record) -> String {
 /// The results as Markdown tables, a row a cell, each table under a line that says what its cells
 /// have in common, and at the end which record they are from. Ends in a newline.
 pub fn markdown(record: &Record) -> String {
-    let mut out = match record.header.experiment {
-        ExperimentKind::Retention => retention::markdown(record),
-        _ if bulk::is_of_bulk(record) => bulk::markdown(record),
-        _ => Sweep::of(record)
+    let mut out = match experiment::of(record).figures {
+        Figures::HotSets => retention::markdown(record),
+        Figures::Ways { grids, .. } => bulk::markdown(record, grids(record)),
+        Figures::Sends => Sweep::of(record)
             .filter(is_large)
             .map_or_else(|| compact_groups(record), |sweep| sweep::markdown(&sweep)),
     };

@@ -1,17 +1,12 @@
 //! A program's turns, plain and hinted.
 
+use ntcopy_record::Record;
 use ntcopy_record::stats::median;
 use ntcopy_record::stats::turns::{self, HINTED, METRIC, PLAIN, PROGRAM, Told, told};
-use ntcopy_record::{ExperimentKind, Record};
 use serde_json::{Value, json};
 
 use crate::text;
 use crate::versus::{Grid, word};
-
-/// Whether a record is one of those that this module shows.
-pub(crate) fn is_of_turns(record: &Record) -> bool {
-    record.header.experiment == ExperimentKind::Try
-}
 
 const HEADER: [&str; 6] = ["figure", "mode", "median", "ratio", "verdict", "turns"];
 

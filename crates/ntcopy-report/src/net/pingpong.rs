@@ -127,8 +127,8 @@ fn block(cell: &Cell, mode: &Played) -> String {
     lines.join("\n")
 }
 
-/// Everything that is printed, as numbers.
-pub(super) fn json(record: &Record) -> Value {
+/// What `--json` adds: everything that is printed, as numbers.
+pub(crate) fn json(record: &Record) -> Value {
     let one = |mode: &Played| {
         let percentiles = PERCENTILES.iter().zip(mode.percentiles_ns);
         let percentiles: serde_json::Map<String, Value> =

@@ -5,8 +5,8 @@ use ntcopy_record::{ExperimentKind, Record};
 
 use super::room::{Part, part};
 use super::{figure, scroll_wide};
-use crate::bulk;
-use crate::plot::{self, PlotError};
+use crate::plot::PlotError;
+use crate::plot::curves::Built;
 use crate::published::PublishedPages;
 use crate::versus::Grid;
 use crate::{published, text};
@@ -15,11 +15,16 @@ use crate::{published, text};
 type Loop = (u64, f64, f64, f64);
 
 /// The charts and the tables.
-pub(super) fn section(index: usize, record: &Record) -> Result<Markup, PlotError> {
-    let charts = figure::built(&format!("r{index}c"), record, &plot::curves::of(record))?;
+pub(super) fn section(
+    index: usize,
+    record: &Record,
+    grids: &[Grid],
+    charts: &[Built],
+) -> Result<Markup, PlotError> {
+    let charts = figure::built(&format!("r{index}c"), record, charts)?;
     Ok(html! {
         (charts)
-        (tables(&format!("r{index}t"), &bulk::grids(record)))
+        (tables(&format!("r{index}t"), grids))
         @if record.header.experiment == ExperimentKind::Memcpy {
             (part(Part::Table, &html! { p { "An asterisk marks the best peer of a row." } }))
         }

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 use ntcopy_record::stats::http::is_open;
 use ntcopy_record::stats::{self, CellResult, THROUGHPUT, Verdict};
 use ntcopy_record::verdict;
-use ntcopy_record::{ExperimentKind, Params, Record};
+use ntcopy_record::{Params, Record};
 use serde_json::Value;
 
 use super::room::{Part, part};
-use crate::text;
+use crate::{experiment, text};
 
 /// This many sentences are shown; those after them are folded away.
 const FEW: usize = 3;
@@ -42,14 +42,13 @@ pub(super) fn of(record: &Record) -> Markup {
 
 /// Best win and worst loss by throughput. None where throughput is not what was asked.
 fn bounds(record: &Record) -> Option<String> {
-    let experiment = record.header.experiment.as_str();
-    let is_of_time = matches!(experiment, "retention" | "pingpong");
-    if is_of_time || record.header.not_a_timing.is_some() {
+    let is_told = experiment::of(record).is_told?;
+    if record.header.not_a_timing.is_some() {
         return None;
     }
     let results: Vec<CellResult> = stats::results(record)
         .into_iter()
-        .filter(|result| result.metric == THROUGHPUT && is_told(record, &result.mode))
+        .filter(|result| result.metric == THROUGHPUT && is_told(&result.mode))
         .filter(|result| record.cell(result.cell).is_none_or(|cell| !is_open(cell)))
         .collect();
     let of = |verdict| results.iter().filter(move |result| result.verdict == verdict);
@@ -65,18 +64,6 @@ fn bounds(record: &Record) -> Option<String> {
         None => format!("No loss; the least is {}.", told(least)),
     };
     Some(format!("{win} {loss}"))
-}
-
-/// Whether a mode is one that the verdict is about, and not a peer beside it: `vmsplice` copies
-/// nothing, and asks of the sender what a hint does not.
-fn is_told(record: &Record, mode: &str) -> bool {
-    match record.header.experiment {
-        ExperimentKind::Memcpy | ExperimentKind::Memset => mode == "ours",
-        ExperimentKind::Order | ExperimentKind::Pages => {
-            mode.contains("nt") || mode.starts_with("mov")
-        }
-        _ => mode != "vmsplice",
-    }
 }
 
 /// `nt 1.62x of copy (1.58-1.66) with 128 MiB in flight`.

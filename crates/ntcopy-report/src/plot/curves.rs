@@ -8,7 +8,9 @@ use ntcopy_record::{Cell, ExperimentKind, Record};
 use super::chart::{self, Axis, Chart, Line, Point};
 use crate::retention::hot::{self, Hot};
 use crate::versus::{number, word};
-use crate::{app, bulk, footprint, http, net, published, text, turns};
+use crate::{bulk, published, text};
+
+pub(crate) use waits::{of_app, of_http, of_net, of_pingpong};
 
 /// What is said below a chart that has lines of others.
 const OF_OTHERS: &str = "Thin lines with hollow points are published figures, of other machines.";
@@ -43,14 +45,8 @@ impl Built {
     }
 }
 
-/// Every chart of a record of copies, fills, pages, walks, clients or messages.
-pub(crate) fn of(record: &Record) -> Vec<Built> {
-    if http::is_of_http(record) || net::is_of_net(record) || app::is_of_app(record) {
-        return waits::of(record);
-    }
-    if turns::is_of_turns(record) || footprint::is_of_footprint(record) {
-        return Vec::new();
-    }
+/// Every chart of a record of copies, fills, pages or walks.
+pub(crate) fn by_size(record: &Record) -> Vec<Built> {
     let mut all = Vec::new();
     for (heading, cells) in groups(record, |cell| bulk::group(&cell.params)) {
         all.extend(rates(record, &heading, &cells));
@@ -200,7 +196,8 @@ fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
 /// Others' throughput: fills by one thread, with normal stores and past the cache.
 fn published_rates(record: &Record) -> Option<Built> {
     let is_alone = |cell: &Cell| number(&cell.params, "threads").is_none_or(|n| n == 1);
-    if record.header.experiment != ExperimentKind::Memset || !record.cells.iter().any(is_alone) {
+    let is_of_fills = record.header.experiment == ExperimentKind::Memset;
+    if !is_of_fills || !record.cells.iter().any(is_alone) {
         return None;
     }
     let lines = published::fills().into_iter().enumerate().flat_map(|(index, fills)| {
