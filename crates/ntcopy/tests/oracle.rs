@@ -3,13 +3,9 @@
 mod common;
 
 use std::collections::VecDeque;
-use std::process::Command;
 
 use common::pattern;
-use ntcopy::{
-    Hint, Hints, ISA_VARIABLE, Path, Stream, THRESHOLD_VARIABLE, TURNS_VARIABLE, Turns, copy,
-    copy_unfenced, copy_vectored, fence, fill,
-};
+use ntcopy::{Hint, Hints, Path, Stream, copy, copy_unfenced, copy_vectored, fence, fill};
 use proptest::prelude::*;
 
 const ROOM_BYTES: usize = 96 << 10;
@@ -132,8 +128,12 @@ proptest! {
 
 /// Once more in a process of its own for each instruction set that this CPU has, with a threshold
 /// that lets whole calls of a few pages stream by themselves, and with other pages in turn.
+#[cfg(feature = "std")]
 #[test]
 fn the_same_under_every_instruction_set() {
+    use ntcopy::{ISA_VARIABLE, THRESHOLD_VARIABLE, TURNS_VARIABLE, Turns};
+    use std::process::Command;
+
     let this = std::env::current_exe().expect("this test has a path");
     let mut sets: Vec<&str> = common::copy_backends().iter().map(|backend| backend.isa).collect();
     sets.extend(common::fill_backends().iter().map(|backend| backend.isa));
