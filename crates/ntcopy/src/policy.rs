@@ -53,8 +53,15 @@ pub struct Policy {
     pub nontemporal_source_method: Method,
     /// Temporal copies in one call are `rep movsb` from this number of bytes on…
     pub rep_movsb_from_bytes: u64,
-    /// …and below this one. The others are the C library's.
+    /// …and below this one.
     pub rep_movsb_below_bytes: u64,
+    /// What other temporal copies in one call are made of, from
+    /// [`temporal_from_bytes`](Policy::temporal_from_bytes) on.
+    pub temporal_method: Method,
+    /// Bytes of one call from which they are…
+    pub temporal_from_bytes: u64,
+    /// …and below which. The others are the C library's.
+    pub temporal_below_bytes: u64,
     /// Temporal fills in one call are `rep stosb` from this number of bytes on…
     pub rep_stosb_from_bytes: u64,
     /// …and below this one. The others are the C library's.
@@ -80,6 +87,9 @@ impl Policy {
         nontemporal_source_method: Method::Libc,
         rep_movsb_from_bytes: NEVER,
         rep_movsb_below_bytes: NEVER,
+        temporal_method: Method::Libc,
+        temporal_from_bytes: NEVER,
+        temporal_below_bytes: NEVER,
         rep_stosb_from_bytes: NEVER,
         rep_stosb_below_bytes: NEVER,
         libc_temporal_below_bytes: NEVER,
@@ -118,8 +128,13 @@ impl Policy {
         if method == Method::Libc {
             return Path::LIBC;
         }
+        // Within the caches, where nothing says that the source is not, turns cost a tenth.
+        let turns = match hints.source {
+            Hint::Auto | Hint::Temporal if !is_streamed => Turns::NONE,
+            source => self.turns_of(len, source),
+        };
         match arch::copy_backend(method) {
-            Some(backend) => backend.nearest(prefetch, self.turns_of(len, hints.source)),
+            Some(backend) => backend.nearest(prefetch, turns),
             None => Path::LIBC,
         }
     }
@@ -155,8 +170,10 @@ impl Policy {
     /// hints is [`Hint::Nontemporal`].
     pub fn plain_copies_below_bytes(&self) -> u64 {
         let is_rep_used = self.rep_movsb_from_bytes < self.rep_movsb_below_bytes;
+        let is_own_used = self.temporal_from_bytes < self.temporal_below_bytes;
         self.copy_nontemporal_from_bytes
             .min(if is_rep_used { self.rep_movsb_from_bytes } else { NEVER })
+            .min(if is_own_used { self.temporal_from_bytes } else { NEVER })
             .min(self.libc_temporal_below_bytes)
     }
 
@@ -171,8 +188,15 @@ impl Policy {
 
     fn temporal_copy(&self, len: u64, destination: Hint) -> Method {
         let is_insisted = destination == Hint::Temporal && len >= self.libc_temporal_below_bytes;
-        let is_in_range = (self.rep_movsb_from_bytes..self.rep_movsb_below_bytes).contains(&len);
-        if is_insisted || is_in_range { Method::RepMovsb } else { Method::Libc }
+        if (self.rep_movsb_from_bytes..self.rep_movsb_below_bytes).contains(&len) {
+            Method::RepMovsb
+        } else if (self.temporal_from_bytes..self.temporal_below_bytes).contains(&len) {
+            self.temporal_method
+        } else if is_insisted {
+            Method::RepMovsb
+        } else {
+            Method::Libc
+        }
     }
 
     fn temporal_fill(&self, len: u64, hint: Hint) -> Method {
@@ -187,6 +211,7 @@ impl Policy {
         let copies = [
             ("copy_method", self.copy_method),
             ("nontemporal_source_method", self.nontemporal_source_method),
+            ("temporal_method", self.temporal_method),
         ];
         let fills = [("fill_method", self.fill_method), ("zero_method", self.zero_method)];
         let copies = copies.into_iter().filter(|(_, method)| {

@@ -58,6 +58,19 @@ struct CopyTable {
     nontemporal_source_method: Name,
     rep_movsb_from_bytes: Size,
     rep_movsb_below_bytes: Size,
+    /// Profiles from before there was one have none.
+    #[serde(default = "libc_method")]
+    temporal_method: Name,
+    /// The same.
+    #[serde(default = "never")]
+    temporal_from_bytes: Size,
+    /// The same.
+    #[serde(default = "never")]
+    temporal_below_bytes: Size,
+}
+
+fn libc_method() -> Name {
+    Method::Libc.into()
 }
 
 fn first_turns() -> String {
@@ -176,6 +189,9 @@ impl Profile {
                 nontemporal_source_method: policy.nontemporal_source_method.into(),
                 rep_movsb_from_bytes: policy.rep_movsb_from_bytes.into(),
                 rep_movsb_below_bytes: policy.rep_movsb_below_bytes.into(),
+                temporal_method: policy.temporal_method.into(),
+                temporal_from_bytes: policy.temporal_from_bytes.into(),
+                temporal_below_bytes: policy.temporal_below_bytes.into(),
             },
             fill: FillTable {
                 nontemporal_from_bytes: policy.fill_nontemporal_from_bytes.into(),
@@ -232,6 +248,9 @@ fn policy(copy: CopyTable, fill: FillTable, libc: LibcTable) -> Result<Policy, S
         nontemporal_source_method: copy.nontemporal_source_method.method()?,
         rep_movsb_from_bytes: copy.rep_movsb_from_bytes.bytes(),
         rep_movsb_below_bytes: copy.rep_movsb_below_bytes.bytes(),
+        temporal_method: copy.temporal_method.method()?,
+        temporal_from_bytes: copy.temporal_from_bytes.bytes(),
+        temporal_below_bytes: copy.temporal_below_bytes.bytes(),
         rep_stosb_from_bytes: fill.rep_stosb_from_bytes.bytes(),
         rep_stosb_below_bytes: fill.rep_stosb_below_bytes.bytes(),
         libc_temporal_below_bytes: libc.temporal_below_bytes.bytes(),

@@ -97,12 +97,16 @@ impl Overrides {
 /// Makes everything that is non-temporal of one instruction set, where that has it: CLZERO copies
 /// nothing, and leaves copies as they were.
 fn force(policy: &mut Policy, isa: &str) {
-    // A temporal copy of a non-temporal source is no wider than what was asked for.
-    policy.nontemporal_source_method = match (policy.nontemporal_source_method, isa) {
-        (Method::Avx512, "avx2") => Method::Avx2,
-        (Method::Avx512 | Method::Avx2, isa) if !["avx2", "avx512"].contains(&isa) => Method::Sse2,
-        (method, _) => method,
-    };
+    // A temporal copy is no wider than what was asked for.
+    for method in [&mut policy.nontemporal_source_method, &mut policy.temporal_method] {
+        *method = match (*method, isa) {
+            (Method::Avx512, "avx2") => Method::Avx2,
+            (Method::Avx512 | Method::Avx2, isa) if !["avx2", "avx512"].contains(&isa) => {
+                Method::Sse2
+            }
+            (method, _) => method,
+        };
+    }
     let copies = arch::COPY_BACKENDS.iter().filter(|backend| backend.isa == isa);
     for backend in copies.filter(|backend| backend.method.is_nontemporal()) {
         policy.copy_method = backend.method;
