@@ -70,6 +70,11 @@ impl Policy {
         // The one kind that was measured: earlier ones with AVX-512 slow down by it.
         let is_recent_intel =
             facts.vendor == Vendor::Intel && facts.has_avx512 && facts.has_movdir64b;
+        let (temporal_method, temporal_from_bytes, temporal_below_bytes) = if is_recent_intel {
+            (Method::Avx512, TEMPORAL_FROM_BYTES, facts.l2_bytes / 2)
+        } else {
+            (Method::Libc, NEVER, NEVER)
+        };
         // AMD's C library leaves `rep movsb` at the size of level 2, long before it pays to.
         let leaves_rep_early = facts.vendor == Vendor::Amd && facts.has_erms && facts.has_fsrm;
         Policy {
@@ -87,9 +92,9 @@ impl Policy {
             nontemporal_source_method: if facts.has_avx2 { Method::Avx2 } else { Method::Sse2 },
             rep_movsb_from_bytes: if leaves_rep_early { facts.l2_bytes } else { NEVER },
             rep_movsb_below_bytes: NEVER,
-            temporal_method: if is_recent_intel { Method::Avx512 } else { Method::Libc },
-            temporal_from_bytes: if is_recent_intel { TEMPORAL_FROM_BYTES } else { NEVER },
-            temporal_below_bytes: if is_recent_intel { facts.l2_bytes / 2 } else { NEVER },
+            temporal_method,
+            temporal_from_bytes,
+            temporal_below_bytes,
             rep_stosb_from_bytes: NEVER,
             rep_stosb_below_bytes: NEVER,
             libc_temporal_below_bytes: LIBC_TEMPORAL_BELOW_BYTES,

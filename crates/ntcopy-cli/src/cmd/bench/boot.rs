@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use ntcopy_bench::guest::{self, GuestError, Request};
 use ntcopy_bench::sample::{self, WriteError};
-use ntcopy_record::ExperimentKind;
-use ntcopy_record::FILE_NAME;
+use ntcopy_record::{ExperimentKind, FILE_NAME};
 
 /// Measures in a booted kernel: the exit code of that, and the signal that ended it.
 pub fn measured(request: &Request) -> (u8, Option<i32>) {
