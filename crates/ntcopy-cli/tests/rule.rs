@@ -4,8 +4,18 @@
 use std::fs;
 use std::process::{Command, Output};
 
-/// The cases of the suite, those of a parameter each for itself.
-const CASES: usize = 12;
+/// The patch that adds the suite.
+const PATCH: &str = include_str!(
+    "../../../kernel/series/7.3/net/0007-net-decide-by-one-rule-whether-MSG_NTCOPY-pays.patch"
+);
+
+/// The names of the suite's cases, in the patch's order.
+fn cases() -> impl Iterator<Item = &'static str> {
+    PATCH.lines().filter_map(|line| {
+        let case = line.strip_prefix("+\tKUNIT_CASE")?.trim_start_matches("_PARAM");
+        case.strip_prefix('(')?.split([',', ')']).next()
+    })
+}
 
 fn ntcopy(arguments: &[&str]) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
@@ -24,7 +34,12 @@ fn the_kernel_decides_by_the_rule() {
     assert!(output.status.success(), "{:?}\n{said}", output.status);
     // printk may put a time in front of a line.
     let ends = |end: &str| said.lines().any(|line| line.trim_end().ends_with(end));
-    let totals = format!("# Totals: pass:{CASES} fail:0 skip:0 total:{CASES}");
+    let names: Vec<_> = cases().collect();
+    assert!(!names.is_empty(), "no case in the patch");
+    for (number, name) in (1..).zip(&names) {
+        assert!(ends(&format!("ok {number} {name}")), "no {name} in\n{said}");
+    }
+    let totals = format!("# nontemporal: pass:{0} fail:0 skip:0 total:{0}", names.len());
     assert!(ends(&totals), "not {totals:?} in\n{said}");
     assert!(ends("ok 1 nontemporal") && !said.contains("not ok "), "{said}");
 }
