@@ -69,6 +69,16 @@ pub fn served(record: &Record, cell: &Cell) -> Vec<Served> {
     names(record).into_iter().filter_map(one).collect()
 }
 
+/// The modes of a cell with samples, none of which had a multiget.
+#[must_use]
+pub fn without_multigets(record: &Record, cell: &Cell) -> Vec<String> {
+    let has_none = |mode: &str| {
+        let mut all = samples(record, cell, mode).filter(|sample| !is_search(sample)).peekable();
+        all.peek().is_some() && pooled(record, cell, mode).answers == 0
+    };
+    names(record).into_iter().filter(|mode| has_none(mode)).map(str::to_owned).collect()
+}
+
 /// Whether a sample is a search for the most multigets.
 #[must_use]
 pub fn is_search(sample: &Sample) -> bool {
@@ -272,6 +282,18 @@ pub(crate) mod tests {
         assert_eq!(copy.lowest, Some(Lowest { per_s: 100.0, p99_ns: 5e6 }));
         assert_eq!((adaptive.per_s, adaptive.held), (Some(300.0), 4));
         assert!(adaptive.versus.is_none(), "one pair has both");
+    }
+
+    #[test]
+    fn modes_whose_samples_had_no_multiget_are_named() {
+        let mut record = sketch([(1_000_000, 2, 100), (0, 0, 25), (1_250_000, 1, 50)]);
+        assert!(without_multigets(&record, &record.cells[0]).is_empty());
+        for sample in record.samples.iter_mut().filter(|sample| sample.mode == "copy") {
+            sample.series = [("multigets".to_owned(), vec![0])].into();
+        }
+        assert_eq!(without_multigets(&record, &record.cells[0]), ["copy"]);
+        let searched = searches([[1000; 5]; 3]);
+        assert!(without_multigets(&searched, &searched.cells[0]).is_empty());
     }
 
     #[test]

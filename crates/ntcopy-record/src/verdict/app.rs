@@ -4,7 +4,9 @@ use super::bulk::{not_measured, number, word};
 use super::http::behind;
 use super::wins;
 use crate::record::{Cell, Params, Record};
-use crate::stats::app::{Capacity, Served, capacities, limit_ns, limit_words, served};
+use crate::stats::app::{
+    Capacity, Served, capacities, limit_ns, limit_words, served, without_multigets,
+};
 use crate::stats::{self, CAPACITY, P50, P99, PER_CPU, THROUGHPUT, Versus, versus};
 
 const SOONER: &str = "answers small requests sooner, at the median,";
@@ -20,6 +22,7 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
     let mut said: Vec<String> =
         record.cells.iter().filter_map(|cell| beside(record, cell, baseline)).collect();
     said.extend(record.cells.iter().flat_map(|cell| within(record, cell)));
+    said.extend(record.cells.iter().filter_map(|cell| silent(record, cell)));
     let limit = record.cells.iter().find_map(|cell| limit_ns(&cell.params)).unwrap_or_default();
     let more_within = format!("answers more multigets a second at p99 <= {}", limit_words(limit));
     for mode in stats::modes(record).into_iter().filter(|mode| ![baseline, IDLE].contains(mode)) {
@@ -60,6 +63,19 @@ fn beside(record: &Record, cell: &Cell, baseline: &str) -> Option<String> {
         us(beside, 2)?,
         beside.bytes_per_s? / 1e9,
     ))
+}
+
+/// The modes of which no multiget came, and what helps.
+fn silent(record: &Record, cell: &Cell) -> Option<String> {
+    let modes = without_multigets(record, cell);
+    (!modes.is_empty()).then(|| {
+        format!(
+            "{}: no multiget was due in the samples of {}, so nothing is known of them; without \
+             --quick samples are longer.",
+            place(&cell.params),
+            modes.join(", ")
+        )
+    })
 }
 
 /// The most multigets of each mode within the limit, and where there is no such rate.
@@ -131,6 +147,16 @@ mod tests {
         ] {
             assert!(said.contains(words), "{words} is missing:\n{said}");
         }
+    }
+
+    #[test]
+    fn a_mode_without_a_multiget_is_named() {
+        let mut record = sketch([(1_000_000, 2, 100), (0, 0, 25), (1_250_000, 1, 50)]);
+        for sample in record.samples.iter_mut().filter(|sample| sample.mode == "idle") {
+            sample.series = [("multigets".to_owned(), vec![0])].into();
+        }
+        let said = sentences(&record).join("\n");
+        assert!(said.contains("no multiget was due in the samples of idle, so"), "{said}");
     }
 
     #[test]
