@@ -23,7 +23,6 @@ pub mod net;
 pub(crate) mod netns;
 pub(crate) mod pattern;
 mod pipe;
-pub(crate) mod poll;
 mod preflight;
 mod process;
 pub mod reader;

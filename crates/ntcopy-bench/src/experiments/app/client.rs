@@ -1,20 +1,21 @@
 //! The client: connections for multigets, and for large values that are dropped unread.
 
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::{SpliceFlags, splice};
+use rustix::time::Timespec;
 
 use super::ask::{App, Data};
 use super::server::Server;
 use super::wire::{Came, Head, MOST_HEAD_BYTES, Multiget, Value, unexpected};
-use crate::run::{Failure, Pipe, poll};
+use crate::run::{Failure, Pipe};
 
 /// Events taken at a time.
 const EVENTS: usize = 64;
@@ -38,7 +39,7 @@ pub struct Client {
     data: Data,
     is_chunked: bool,
     epoll: OwnedFd,
-    events: Vec<libc::epoll_event>,
+    events: Vec<Event>,
     multigets: Vec<Multiget>,
     /// Multigets and large values that were asked for so far: they take turns.
     asked: [u64; 2],
@@ -118,7 +119,7 @@ impl Client {
             app,
             data,
             is_chunked: server.is_chunked,
-            events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS],
+            events: vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS],
             multigets,
             asked: [0; 2],
             smalls,
@@ -135,7 +136,8 @@ impl Client {
 
     /// Waits until something came, or `at_most` is over, and gives how many connections have it.
     pub fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
-        match poll::wait(self.epoll.as_fd(), &mut self.events, at_most) {
+        let timeout = Timespec::try_from(at_most).ok();
+        match epoll::wait(&self.epoll, &mut self.events[..], timeout.as_ref()) {
             Ok(ready) => Ok(ready),
             Err(Errno::INTR) => Ok(0),
             Err(errno) => Err(Failure::os("cannot wait for an answer")(errno)),
@@ -144,7 +146,7 @@ impl Client {
 
     /// Which connection an event is of.
     pub fn ready(&self, event: usize) -> Ready {
-        let token = self.events[event].u64;
+        let token = self.events[event].data.u64();
         match token & LARGE {
             0 => Ready::Small(token as usize),
             _ => Ready::Large((token & !LARGE) as usize),

@@ -3,13 +3,14 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
+use rustix::time::Timespec;
 
 use super::end::{End, Got, Side};
 use super::message::Shape;
 use crate::run::load::{self, Asks, CpuTimes, Step};
-use crate::run::{Failure, Stop, poll};
+use crate::run::{Failure, Stop};
 
 /// Events that are taken at a time.
 const EVENTS: usize = 256;
@@ -54,7 +55,7 @@ pub struct NetClient {
     compares: bool,
     /// Make the next byte wrong that is compared.
     spoil: bool,
-    events: Vec<libc::epoll_event>,
+    events: Vec<Event>,
     begun: Instant,
     /// When something last came, nanoseconds on the client's clock.
     heard_ns: u64,
@@ -91,7 +92,7 @@ impl NetClient {
             transaction_bytes: shape.request_bytes + shape.response_bytes,
             compares: false,
             spoil: false,
-            events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS],
+            events: vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS],
             begun: Instant::now(),
             heard_ns: 0,
             patience,
@@ -171,7 +172,8 @@ impl Asks for NetClient {
 
     fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
         self.stop.check()?;
-        match poll::wait(self.epoll.as_fd(), &mut self.events, at_most.min(TURN)) {
+        let timeout = Timespec::try_from(at_most.min(TURN)).ok();
+        match epoll::wait(&self.epoll, &mut self.events[..], timeout.as_ref()) {
             Ok(0) | Err(Errno::INTR) => {
                 let silent = Duration::from_nanos(self.ns().saturating_sub(self.heard_ns));
                 let waiting = self.conns.iter().filter(|conn| !conn.is_idle).count();
@@ -190,13 +192,14 @@ impl Asks for NetClient {
     }
 
     fn ready(&mut self, event: usize) -> Result<(usize, Step), Failure> {
-        let libc::epoll_event { events: flags, u64: data } = self.events[event];
+        let Event { flags, data } = self.events[event];
+        let data = data.u64();
         if data == LINE {
             return Err(Failure::Server("it stopped serving".to_owned()));
         }
         let number = data as usize;
         let end = &mut self.conns[number].end;
-        if flags & libc::EPOLLOUT as u32 != 0 {
+        if flags.contains(EventFlags::OUT) {
             if end.go_on().map_err(Failure::os("cannot send a request"))? {
                 self.watch(number, EventFlags::IN)?;
             }

@@ -4,15 +4,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::time::Timespec;
 
 use super::end::{End, Got, Side};
 use super::message::{Order, Reply, Shape};
 use super::pingpong::echo;
 use crate::run::link::{self, Received};
-use crate::run::{Failure, cpus, poll};
+use crate::run::{Failure, cpus};
 
 /// Events that are taken at a time.
 const EVENTS: usize = 256;
@@ -137,16 +138,18 @@ impl<'a> Serving<'a> {
 
     /// Answers until the client says otherwise.
     fn run(&mut self) -> Result<Reply, Failure> {
-        let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        let mut events =
+            vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS];
+        let turn = Timespec::try_from(TURN).ok();
         loop {
-            let ready = match poll::wait(self.epoll.as_fd(), &mut events, TURN) {
+            let ready = match epoll::wait(&self.epoll, &mut events[..], turn.as_ref()) {
                 Ok(ready) => ready,
                 Err(Errno::INTR) => 0,
                 Err(errno) => return Err(Failure::os("cannot wait for a request")(errno)),
             };
             let mut is_over = false;
             for event in &events[..ready] {
-                let (flags, data) = (event.events, event.u64);
+                let (flags, data) = (event.flags, event.data.u64());
                 if data == LINE {
                     is_over = true;
                 } else {
@@ -174,10 +177,10 @@ impl<'a> Serving<'a> {
     }
 
     /// Goes on with a connection that is ready to be read from, or to be written to.
-    fn answer(&mut self, number: usize, flags: u32) -> Result<(), Failure> {
+    fn answer(&mut self, number: usize, flags: EventFlags) -> Result<(), Failure> {
         let end = &mut self.ends[number];
         let refused = || Failure::os("cannot send a response");
-        if flags & libc::EPOLLOUT as u32 != 0 {
+        if flags.contains(EventFlags::OUT) {
             if end.go_on().map_err(refused())? {
                 self.responses += 1;
                 self.watch(number, EventFlags::IN)?;

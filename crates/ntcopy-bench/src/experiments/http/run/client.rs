@@ -1,10 +1,11 @@
 //! The client: its connections, and what it does with bodies.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
+use rustix::time::Timespec;
 
 use super::body_reader::BodyReader;
 use super::conn::Conn;
@@ -13,7 +14,6 @@ use super::stack::Running;
 use super::wire::{Target, Wire};
 use crate::experiments::http::plan::HttpCell;
 use crate::run::load::Step;
-use crate::run::poll::wait;
 use crate::run::{Failure, Stop};
 
 /// Events that are taken at a time.
@@ -29,7 +29,7 @@ pub struct SocketClient {
     requests: Vec<Vec<u8>>,
     next: usize,
     object_bytes: u64,
-    events: Vec<libc::epoll_event>,
+    events: Vec<Event>,
     begun: Instant,
     /// When a byte last came, nanoseconds on the client's clock.
     heard_ns: u64,
@@ -67,7 +67,7 @@ impl SocketClient {
             requests,
             next: 0,
             object_bytes,
-            events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS],
+            events: vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS],
             begun: Instant::now(),
             heard_ns: 0,
             stop: stop.clone(),
@@ -119,7 +119,8 @@ impl SocketClient {
     /// [`SocketClient::ready`] has.
     pub(super) fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
         self.stop.check()?;
-        match wait(self.epoll.as_fd(), &mut self.events, at_most.min(TURN)) {
+        let timeout = Timespec::try_from(at_most.min(TURN)).ok();
+        match epoll::wait(&self.epoll, &mut self.events[..], timeout.as_ref()) {
             Ok(0) | Err(Errno::INTR) => {
                 let silent = Duration::from_nanos(self.ns().saturating_sub(self.heard_ns));
                 let is_asking = self.conns.iter().any(|conn| !conn.is_idle());
@@ -140,7 +141,7 @@ impl SocketClient {
         event: usize,
         look: &mut BodyReader,
     ) -> Result<(usize, Step), Failure> {
-        let number = self.events[event].u64 as usize;
+        let number = self.events[event].data.u64() as usize;
         let step = self.conns[number].advance(look)?;
         Ok((number, step))
     }
