@@ -110,6 +110,7 @@ impl<'a> Meter<'a> {
 
 fn name(task: Task) -> &'static str {
     match task {
+        Task::Copy { source: Heat::Cold, destination: Heat::Hot } => "copy_cold_hot",
         Task::Copy { destination: Heat::Hot, .. } => "copy_hot",
         Task::Copy { destination: Heat::Cold, .. } => "copy_cold",
         Task::Fill { value: 0, destination: Heat::Hot } => "zero_hot",

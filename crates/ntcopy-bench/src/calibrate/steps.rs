@@ -19,23 +19,29 @@ const TURNS_BYTES: [u64; 5] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 const PROBED: Turns = Turns::ALL[4];
 /// A value that is not zero.
 const VALUE: u8 = 0xa5;
-/// All of `rep`'s interval has to lie above this: the C library's own choice may be another tomorrow.
-const REP_MARGIN: f64 = 1.03;
+/// All of an interval has to lie above this where another way is to take the place of the C
+/// library's: its own choice may be another tomorrow.
+const MARGIN: f64 = 1.03;
+/// Below this, what a call costs by itself counts.
+const LEAST_TEMPORAL_BYTES: u64 = 16 << 10;
 
 const COLD: Task = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
+const FROM_COLD: Task = Task::Copy { source: Heat::Cold, destination: Heat::Hot };
 const HOT: Task = Task::Copy { source: Heat::Hot, destination: Heat::Hot };
 
 /// Asks all of them; what nothing is measured for stays as it was.
 pub fn all(meter: &mut Meter<'_>, room: &Room, before: Policy) -> Result<Policy, Failure> {
     let sizes = sizes(room, meter.region_bytes());
     let fresh = |in_cache| sizes.iter().filter(|size| **size > in_cache).count();
-    let comparisons = 2 + TURNS_BYTES.len() + 2 + 2 * sizes.len();
+    let temporal = temporal_sizes().count();
+    let comparisons = 2 + TURNS_BYTES.len() + 2 + 2 * sizes.len() + 2 * temporal;
     meter.expect((comparisons + fresh(l2_bytes() / 2) + fresh(l2_bytes())) as u64);
     let mut policy = before;
     copy_method(meter, &mut policy)?;
     turns_from(meter, &mut policy)?;
     fill_methods(meter, &mut policy)?;
     copy_sizes(meter, &sizes, &mut policy)?;
+    temporal_copies(meter, &mut policy)?;
     fill_sizes(meter, &sizes, &mut policy)?;
     Ok(policy)
 }
@@ -128,6 +134,61 @@ fn copy_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Resu
     Ok(())
 }
 
+/// Powers of two of which source and destination fit level 2 together.
+fn temporal_sizes() -> impl Iterator<Item = u64> {
+    let last = l2_bytes() / 2;
+    std::iter::successors(Some(LEAST_TEMPORAL_BYTES), |size| Some(size * 2))
+        .take_while(move |size| *size <= last)
+}
+
+/// The sizes between which temporal copies are the library's own: into a buffer in use, out of
+/// memory and out of one in use. With AVX-512 only where CPUID chose it, since earlier CPUs slow
+/// down everything else by it.
+fn temporal_copies(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
+    let method = match policy.temporal_method {
+        Method::Libc => Method::Avx2,
+        chosen => chosen,
+    };
+    (policy.temporal_from_bytes, policy.temporal_below_bytes) = (NEVER, NEVER);
+    if !COPY_BACKENDS.iter().any(|row| row.method == method && row.is_available()) {
+        return Ok(());
+    }
+    let always = Policy {
+        temporal_method: method,
+        temporal_from_bytes: 0,
+        rep_movsb_from_bytes: NEVER,
+        ..*policy
+    };
+    let mut scores = Vec::new();
+    for size in temporal_sizes() {
+        let ours = always.choose_copy(size as usize, size, ntcopy::Hints::AUTO);
+        let otherwise = policy.choose_copy(size as usize, size, ntcopy::Hints::AUTO);
+        let ways = [Way::Copy(otherwise), Way::Copy(ours)];
+        let cold = meter.compare(FROM_COLD, size, &ways)?;
+        let used = meter.compare(HOT, size, &ways)?;
+        scores.push((size, mean_gain(&cold, &used)));
+    }
+    if let Some((from, below)) = range(&scores, MARGIN) {
+        let end = scores.last().map_or(NEVER, |(size, _)| size + 1);
+        policy.temporal_method = method;
+        let below = below.unwrap_or(end);
+        (policy.temporal_from_bytes, policy.temporal_below_bytes) = (from, below);
+        // `rep movsb` comes first where the ranges overlap.
+        if from <= policy.rep_movsb_from_bytes {
+            policy.rep_movsb_from_bytes = policy.rep_movsb_from_bytes.max(below);
+        }
+    }
+    Ok(())
+}
+
+/// The least that the second way gains for sure over the first, in the mean of both tasks.
+fn mean_gain(cold: &[Vec<f64>], used: &[Vec<f64>]) -> f64 {
+    let gain = |rates: &[Vec<f64>]| ratios(&rates[1], &rates[0]);
+    let both: Vec<f64> =
+        gain(cold).iter().zip(gain(used)).map(|(cold, used)| (cold * used).sqrt()).collect();
+    interval(&both).0
+}
+
 /// The same of fills.
 fn fill_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Result<(), Failure> {
     let task = |destination| Task::Fill { value: 0, destination };
@@ -185,7 +246,7 @@ fn score(used: (&[f64], &[f64]), fresh: (&[f64], &[f64])) -> f64 {
 }
 
 fn rep_range(scores: &[(u64, f64)]) -> (u64, u64) {
-    match range(scores, REP_MARGIN) {
+    match range(scores, MARGIN) {
         Some((from, below)) => (from, below.unwrap_or(NEVER)),
         None => (NEVER, NEVER),
     }
@@ -210,5 +271,7 @@ mod tests {
         assert!(score((&[0.8; 5], &libc), (&double, &libc)) > 1.0);
         assert!(score((&half, &libc), (&double, &libc)) < 1.0);
         assert_eq!(rep_range(&[(1, 1.0), (2, 1.0)]), (NEVER, NEVER));
+        let rates = |ours| [vec![1.0; 5], vec![ours; 5]];
+        assert!((mean_gain(&rates(2.0), &rates(0.5)) - 1.0).abs() < 1e-9);
     }
 }
