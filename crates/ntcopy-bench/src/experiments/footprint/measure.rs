@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::call::Call;
-use super::lines::{Cycle, has_clflushopt};
+use super::lines::{Cycle, Memory, has_clflushopt, read};
 use super::trigger::{self, Trigger, Triggers};
 use super::{LINE_BYTES, Level, NOTHING, Plan, program};
 use crate::experiments::header;
@@ -124,14 +124,17 @@ fn available(plan: &Plan, writer: &mut Writer) -> Result<Vec<Call>, MeasureError
 /// The set of lines and the clock's threshold for a level, or why there is none.
 fn here(level: Level, [l2, llc]: [u64; 2]) -> Result<Result<Here, String>, Failure> {
     let lines = |bytes: f64| (bytes as usize / LINE_BYTES).max(64);
-    let near = Cycle::new(lines(l2 as f64 / 4.0), 1)?;
-    near.prime(WALKS);
-    let hit = near.quantile(0.5);
-    let wide = Cycle::new(lines((l2 as f64 * 4.0).min(llc as f64 / 2.0)), 2)?;
-    wide.prime(WALKS);
-    let beyond_l2 = wide.quantile(0.5);
-    wide.flush(wide.len());
-    let memory = wide.quantile(0.5);
+    let cycle = Cycle::new(lines(l2 as f64 / 4.0), 1)?;
+    cycle.prime(WALKS);
+    let hit = cycle.quantile(0.5);
+    // A line that was in use goes to the level beyond when it leaves. One that was read once may be
+    // dropped, so that a walk through more than the L2 finds memory instead.
+    let other = Memory::new((l2 as f64 * 4.0).min(llc as f64 / 2.0) as usize)?;
+    cycle.prime(WALKS);
+    read(other.bytes());
+    let beyond_l2 = cycle.quantile(0.5);
+    cycle.flush(cycle.len());
+    let memory = cycle.quantile(0.5);
     let (near, far, bytes) = match level {
         Level::L2 => (hit, beyond_l2, l2 as f64),
         Level::Llc => (beyond_l2, memory, llc as f64),
