@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: all demo test lint build program library daemons install bench report record clean help \
-	dist test-dist release apt-repo test-release image test-image test-units test-kernels test-module test-survey survey-time upstream-tests programs soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
+	dist test-dist release apt-repo test-release image test-image test-units test-kernels test-module test-survey survey-time upstream-tests programs program-suites soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
 	test-watch guide docs check-page check-sockperf copy-share same
 
 help: ## what there is to make
@@ -92,6 +92,10 @@ upstream-tests: build ## Linux's own network tests, hints ignored and every send
 programs: build ## redis, iperf3 and nginx as they are, without `ntcopy run` and under it, in a booted kernel
 	@scripts/setup.sh programs
 	@scripts/check-programs.sh $(NTCOPY) $(KERNELS)
+
+program-suites: build ## the test suites of memcached, Redis and Varnish, without `ntcopy run --mode nt` and under it; make program-suites ARGS="--quick --only redis"; hours without
+	@scripts/setup.sh suites
+	@scripts/program-suites.sh $(NTCOPY) $(ARGS)
 
 soak: soak-daemons build ## random send programs, compared between settings, races on the module, and soak-daemons: make soak MINUTES=10 SEED=1
 	@scripts/setup.sh kernels

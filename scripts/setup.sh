@@ -6,7 +6,7 @@
 # prints the one command that does, and ends with 3.
 #
 # usage: scripts/setup.sh [GROUP]...     default: build
-# GROUP: build test lint kernels upstream programs dist survey survey-time guide page sockperf perf power watch image
+# GROUP: build test lint kernels upstream programs suites dist survey survey-time guide page sockperf perf power watch image
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -156,6 +156,26 @@ need_programs() {
 	[ -x /usr/sbin/nginx ] || need nginx nginx-light
 }
 
+# The programs whose own test suites are run, and what these are made of. Their packages start their
+# services.
+need_suites() {
+	# Where the search path of a user does not lead.
+	PATH=$PATH:/usr/sbin:/sbin
+	need dpkg-source dpkg-dev
+	need make make
+	need gcc gcc
+	need python3 python3
+	need memcached memcached
+	need_header event.h libevent-dev
+	need_header sasl/sasl.h libsasl2-dev
+	need_header openssl/ssl.h libssl-dev
+	perl -MIO::Socket::SSL -e 1 2>/dev/null || missing="$missing libio-socket-ssl-perl"
+	need redis-server redis-server
+	need redis-benchmark redis-tools
+	need tclsh tcl
+	need varnishd varnish
+}
+
 # The Debian packages: to build them, to have them judged, to try them in a Debian of their own.
 need_dist() {
 	need dpkg-buildpackage dpkg-dev
@@ -282,14 +302,14 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | test | lint | kernels | upstream | programs | dist | survey | guide | page | sockperf | \
-		perf | power | watch | image)
+	build | test | lint | kernels | upstream | programs | suites | dist | survey | guide | page | \
+		sockperf | perf | power | watch | image)
 		"need_$what"
 		;;
 	survey-time) need_survey_time ;;
 	*)
-		echo "setup: '$what' is none of build, test, lint, kernels, upstream, programs, dist, survey," \
-			"survey-time, guide, page, sockperf, perf, power, watch, image" >&2
+		echo "setup: '$what' is none of build, test, lint, kernels, upstream, programs, suites, dist," \
+			"survey, survey-time, guide, page, sockperf, perf, power, watch, image" >&2
 		exit 2
 		;;
 	esac
