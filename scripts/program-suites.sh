@@ -16,7 +16,8 @@
 #
 # Sources are kept in the cache, results and logs in out/program-suites. A test that
 # differs is run again three times each way, and is a difference if it differs every
-# time. Exit code: 0 alike; 1 not; 3 something is missing.
+# time. Goes on where an interrupted run of the same programs ended. Exit code: 0 alike;
+# 1 not; 3 something is missing.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -199,7 +200,10 @@ run_both() {
 	start "$program" plain "$@"
 	start "$program" hinted "$@"
 	for guest in $guests; do
-		wait "$guest" || say "a guest ended with $?: see $results/$program-*.console"
+		wait "$guest" || {
+			say "$program: a guest ended with $?; what it said: $results/$program-*.console"
+			failed=1
+		}
 	done
 	guests=
 }
@@ -226,7 +230,11 @@ failed=
 for program in $programs; do
 	prepare_tree "$program"
 	say "$program ${version#*:}"
-	rm -rf "${results:?}/$program" "$results/$program"-*
+	key="$version $kernel $quick $(cksum <"$ntcopy") $(cksum <"$root/scripts/program-suites.py")"
+	if [ "$(cat "$results/$program-key" 2>/dev/null)" != "$key" ]; then
+		rm -rf "${results:?}/$program" "$results/$program"-*
+		echo "$key" >"$results/$program-key"
+	fi
 	run_both "$program"
 	again=$(python3 "$root/scripts/program-suites.py" differing "$program" --results "$results")
 	if [ -n "$again" ]; then
@@ -235,5 +243,7 @@ for program in $programs; do
 		run_both "$program" --turns 1,2,3 --item $again
 	fi
 	python3 "$root/scripts/program-suites.py" judge "$program" --results "$results" || failed=1
+	# It is done: the next run begins anew.
+	rm "$results/$program-key"
 done
 [ -z "$failed" ]
