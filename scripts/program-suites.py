@@ -267,7 +267,8 @@ def judge(arguments):
         print(f"{'flaky            ' if is_flaky else 'DIFFERS          '}{item} {test}: {said}")
     silent = [i for (turn, i), row in told["hinted"].items() if turn == 0 and not row["hinted"]]
     reached = len(all_items(told)) - len(silent)
-    print(f"{name}: bytes were hinted in {reached} of {len(all_items(told))} files; not in", *silent)
+    words = ["; not in:", *silent] if silent else []
+    print(f"{name}: bytes were hinted in {reached} of {len(all_items(told))} files", *words)
     if sums["plain"] or not sums["hinted"] or not told["plain"]:
         print(f"FAILED  {name}: bytes hinted by itself: {sums['plain']}; under: {sums['hinted']}")
         is_alike = False
