@@ -82,7 +82,7 @@ impl Server {
         let started = Program::start(&words, environment, Output::Kept);
         place(Some(client_cpu))?;
         let mut program = started?;
-        program.is_ready(None, patience, stop)?;
+        program.accepts(at, patience, stop)?;
         self.clocks.push(CpuClock::of(program.pid())?);
         self.programs.push(program);
         Ok(())

@@ -3,7 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -140,7 +142,41 @@ impl Program {
         patience: Duration,
         stop: &Stop,
     ) -> Result<(), Failure> {
-        let pid = Pid::from_child(&self.child);
+        let seconds = patience.as_secs();
+        let what = match ready {
+            Some(line) => format!("`{line}` did not succeed in {seconds} s"),
+            None => format!(
+                "no socket of it listened after {seconds} s: --ready COMMAND says how to see that \
+                 it is up"
+            ),
+        };
+        let pid = self.pid();
+        let is_there = || match ready {
+            Some(line) => match Program::shell(line, Output::Dropped)?.finish(patience, stop) {
+                Ok(_) => Ok(true),
+                Err(Failure::Program { .. }) => Ok(false),
+                Err(failure) => Err(failure),
+            },
+            None => Ok(listens(&family(if adopts() { getpid() } else { pid })?)),
+        };
+        self.wait_until(is_there, &what, patience, stop)
+    }
+
+    /// Waits until there it takes a connection. A socket that listens may be another one: varnish
+    /// tries out what the system can do.
+    pub fn accepts(&mut self, at: &Path, patience: Duration, stop: &Stop) -> Result<(), Failure> {
+        let (shown, seconds) = (at.display(), patience.as_secs());
+        let what = format!("{shown} took no connection in {seconds} s: --patience allows more");
+        self.wait_until(|| Ok(UnixStream::connect(at).is_ok()), &what, patience, stop)
+    }
+
+    fn wait_until(
+        &mut self,
+        is_there: impl Fn() -> Result<bool, Failure>,
+        what: &str,
+        patience: Duration,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         while self.began.elapsed() < patience {
             stop.check()?;
             if let Some(status) = self.child.try_wait().map_err(Failure::io("cannot wait"))? {
@@ -149,28 +185,12 @@ impl Program {
                     return Err(self.failure(&how_it_ended(status)));
                 }
             }
-            let is_there = match ready {
-                Some(line) => match Program::shell(line, Output::Dropped)?.finish(patience, stop) {
-                    Ok(_) => true,
-                    Err(Failure::Program { .. }) => false,
-                    Err(failure) => return Err(failure),
-                },
-                None => listens(&family(if adopts() { getpid() } else { pid })?),
-            };
-            if is_there {
+            if is_there()? {
                 return Ok(());
             }
             std::thread::sleep(LISTENS);
         }
-        let what = match ready {
-            Some(line) => format!("`{line}` did not succeed in {} s", patience.as_secs()),
-            None => format!(
-                "no socket of it listened after {} s: --ready COMMAND says how to see that it is \
-                 up",
-                patience.as_secs()
-            ),
-        };
-        Err(self.failure(&what))
+        Err(self.failure(what))
     }
 
     /// Asks a server to end, and waits a little for that.
