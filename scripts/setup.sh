@@ -99,6 +99,8 @@ need_test() {
 	# The programs of `ntcopy bench app`. Their packages start their services.
 	need memcached memcached
 	need redis-server redis-server
+	# Where the search path of a user does not lead.
+	[ -x /usr/sbin/varnishd ] || need varnishd varnish
 }
 
 need_lint() {

@@ -6,8 +6,8 @@ mod preload;
 mod signal;
 
 use std::fs;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -48,11 +48,12 @@ fn stderr(output: &Output) -> String {
 }
 
 /// Programs, each with its file, its package, and what it says of its version.
-const APPS: [[&str; 4]; 4] = [
+const APPS: [[&str; 4]; 5] = [
     ["memcached", "memcached", "memcached", "memcached "],
     ["redis", "redis-server", "redis-server", "Redis server v="],
     ["nginx", "nginx", "nginx-light", "nginx version: nginx/"],
     ["storaged", "storaged", "", "storaged "],
+    ["varnish", "varnishd", "varnish", "varnishd (varnish-"],
 ];
 
 /// Whether memcached is there.
@@ -179,7 +180,8 @@ fn a_wrong_byte_ends_with_4_and_the_mode_gives_no_number() {
 #[test]
 fn what_is_not_there_is_told_with_how_to_get_it() {
     let place = tempfile::tempdir().unwrap();
-    // nginx is found where it belongs, whatever PATH says, and storaged beside the program.
+    // nginx and varnish are found where they belong, whatever PATH says, and storaged beside the
+    // program.
     for [app, _, package, _] in &APPS[..2] {
         let mut missing = command(&["--app", app], &place.path().join("record"));
         let missing = missing.env("PATH", place.path()).output().unwrap();
@@ -203,7 +205,7 @@ fn what_is_not_there_is_told_with_how_to_get_it() {
 fn what_cannot_be_asked_is_a_usage_error() {
     let place = tempfile::tempdir().unwrap();
     for (arguments, words) in [
-        (&["--app", "nonesuch"][..], "one of memcached, redis, storaged, nginx"),
+        (&["--app", "nonesuch"][..], "one of memcached, redis, storaged, nginx, varnish"),
         (&["--modes", "vmsplice"], "second-instance"),
         (&["--rate", "off"], "multigets"),
         (&["--large-rate", "fast"], "500MB/s"),
@@ -220,20 +222,33 @@ fn what_cannot_be_asked_is_a_usage_error() {
 }
 
 /// The processes below one.
-fn children(child: &Child) -> Vec<String> {
-    let id = child.id();
+fn below(id: u32) -> Vec<u32> {
     let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
-    text.split_whitespace().map(str::to_owned).collect()
+    let children = text.split_whitespace().filter_map(|child| child.parse().ok());
+    children.flat_map(|child| [vec![child], below(child)].concat()).collect()
+}
+
+/// The folder of the socket that it was told of first.
+fn folder(server: u32) -> PathBuf {
+    let words = fs::read_to_string(format!("/proc/{server}/cmdline")).unwrap_or_default();
+    let mut paths = words.split('\0').skip(1).filter(|word| word.starts_with('/'));
+    Path::new(paths.next().expect("a path")).parent().unwrap().to_owned()
 }
 
 #[test]
 fn ctrl_c_leaves_no_server_behind_and_a_record_that_was_cut_short() {
-    if !is_installed() {
-        return;
+    // Each server of varnish has a child.
+    for (app, file, processes) in [("memcached", "memcached", 2), ("varnish", "varnishd", 4)] {
+        if is_there(file) {
+            ctrl_c_leaves_no_server_behind(app, processes);
+        }
     }
+}
+
+fn ctrl_c_leaves_no_server_behind(app: &str, processes: usize) {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let mut command = command(&["--pairs", "1000", "--modes", "chunked"], &out);
+    let mut command = command(&["--app", app, "--pairs", "1000", "--modes", "chunked"], &out);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let began = Instant::now();
     let has_sample = || {
@@ -244,15 +259,30 @@ fn ctrl_c_leaves_no_server_behind_and_a_record_that_was_cut_short() {
         assert!(began.elapsed() < Duration::from_secs(120), "no sample came");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let servers = children(&child);
-    assert_eq!(servers.len(), 2, "{servers:?}");
+    let servers = below(child.id());
+    assert_eq!(servers.len(), processes, "{servers:?}");
+    let folder = folder(servers[0]);
+    assert!(folder.exists(), "{folder:?}");
     signal::send(&child, signal::Signal::INT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(!folder.exists(), "{folder:?} is left");
     for server in servers {
-        assert!(!Path::new("/proc").join(&server).exists(), "{server} is left");
+        assert!(is_gone(server), "{server} is left");
     }
     assert!(!Record::read(&out).unwrap().complete);
+}
+
+/// Whether a process ends in a moment. One that waits for its end to be heard of runs no program.
+fn is_gone(process: u32) -> bool {
+    let began = Instant::now();
+    while fs::read_link(format!("/proc/{process}/exe")).is_ok() {
+        if began.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod command;
 mod connection;
 mod files;
 mod measure;
+mod origin;
 mod proof;
 mod rates;
 mod rows;

@@ -28,6 +28,8 @@ const MOST_VALUES: u64 = 1_000_000;
 const SERVER_PERCENT: u64 = 130;
 /// What it takes beside that; the client takes as much.
 const SERVER_BYTES: u64 = 24 << 20;
+/// What lies in the folder of a varnish: its log, and its VCL, compiled.
+const VARNISH_FOLDER_BYTES: u64 = 84 << 20;
 
 /// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +42,18 @@ pub enum App {
     Storaged,
     /// nginx, as the distribution has it, of files that it copies.
     Nginx,
+    /// varnish, as the distribution has it, of what is in its cache.
+    Varnish,
 }
 
-words!(App, Memcached = "memcached", Redis = "redis", Storaged = "storaged", Nginx = "nginx");
+words!(
+    App,
+    Memcached = "memcached",
+    Redis = "redis",
+    Storaged = "storaged",
+    Nginx = "nginx",
+    Varnish = "varnish"
+);
 
 impl App {
     /// Whether each value is a file.
@@ -60,6 +71,7 @@ impl App {
         let (file, package) = match self {
             App::Memcached => ("memcached", "memcached"),
             App::Redis => ("redis-server", "redis-server"),
+            App::Varnish => ("varnishd", "varnish"),
             App::Storaged => return Program::Storaged.find(),
             App::Nginx => return Program::Nginx.find(),
         };
@@ -285,12 +297,30 @@ impl Plan {
         self.data.small_keys + self.data.large_values * self.data.pieces(is_chunked)
     }
 
+    /// Connections to a server at most.
+    #[must_use]
+    pub fn most_connections(&self) -> u32 {
+        let large = self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0);
+        large + self.small_connections
+    }
+
     /// Bytes of all values as files, which modes share: once whole, and once in pieces.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         let data = &self.data;
         let copies = if self.modes.contains(&AppMode::Chunked) { 2 } else { 1 };
         (data.small_keys * data.small_bytes + data.large_values * data.large_bytes) * copies
+    }
+
+    /// Servers, if those of mode `second-instance` are one.
+    fn servers(&self) -> u64 {
+        self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64
+    }
+
+    /// Bytes of what programs write into the folder of the measurement, beside such files.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        if self.app == App::Varnish { VARNISH_FOLDER_BYTES * (self.servers() + 1) } else { 0 }
     }
 
     /// How long one of them takes, about.
@@ -305,11 +335,11 @@ impl Plan {
     /// Bytes of memory that client and servers take.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        let servers = self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64;
+        let servers = self.servers();
         let values = self.data.large_values * self.data.large_bytes;
-        let programs = SERVER_BYTES * (servers + 1);
+        // A file system in memory takes half of it at most.
+        let programs = SERVER_BYTES * (servers + 1) + 2 * self.written_bytes();
         if self.app.serves_files() {
-            // A file system in memory takes half of it at most.
             return 2 * self.file_bytes() + programs;
         }
         values * SERVER_PERCENT / 100 * servers + programs

@@ -24,7 +24,6 @@ const MOST_MAPPED: u64 = 60_000;
 ///
 /// [`Failure::Limit`]: there may not be so many.
 pub fn allow_open(plan: &Plan) -> Result<(), Failure> {
-    let connections = plan.cells.iter().map(|cell| cell.connections).max().unwrap_or(0);
     let files = plan.most_values();
     if plan.app == App::Storaged && files > MOST_MAPPED {
         return Err(Failure::Limit(format!(
@@ -32,7 +31,7 @@ pub fn allow_open(plan: &Plan) -> Result<(), Failure> {
              larger --large"
         )));
     }
-    allow(files + u64::from(connections + plan.small_connections) + OTHER_FILES)?;
+    allow(files + u64::from(plan.most_connections()) + OTHER_FILES)?;
     Ok(())
 }
 

@@ -7,9 +7,10 @@ use super::ask::{App, AppMode, Plan};
 use super::command;
 use super::connection::{Connection, room};
 use super::files;
+use super::origin::{self, Origin};
 use super::wire::Value;
 use crate::experiments::turns::program::{Output, Program};
-use crate::run::{CpuClock, Failure, Stop, place};
+use crate::run::{CpuClock, Failure, Stop, family, place};
 
 /// The servers of one mode.
 pub struct Server {
@@ -41,11 +42,15 @@ impl Server {
         };
         let mut places = vec![&small];
         places.extend(Some(&large).filter(|large| **large != small));
+        let is_chunked = mode == AppMode::Chunked;
+        // Only as long as the values are compared: what is measured comes from the cache.
+        let origin = || Origin::start(&origin::socket(&small), plan.data.all(is_chunked));
+        let _origin = (plan.app == App::Varnish).then(origin).transpose()?;
         let mut server = Server {
             app: plan.app,
             programs: Vec::new(),
             clocks: Vec::new(),
-            is_chunked: mode == AppMode::Chunked,
+            is_chunked,
             small: small.clone(),
             large: large.clone(),
         };
@@ -83,7 +88,10 @@ impl Server {
         place(Some(client_cpu))?;
         let mut program = started?;
         program.accepts(at, patience, stop)?;
-        self.clocks.push(CpuClock::of(program.pid())?);
+        // A child of varnish answers.
+        for pid in family(program.pid())? {
+            self.clocks.push(CpuClock::of(pid)?);
+        }
         self.programs.push(program);
         Ok(())
     }
@@ -102,9 +110,9 @@ impl Server {
         gone.unwrap_or(failure)
     }
 
-    /// Stores every value, if they are not there as files.
+    /// Stores every value, if the program does not get them by itself.
     fn fill(&self, plan: &Plan, patience: Duration, stop: &Stop) -> Result<(), Failure> {
-        if self.app.serves_files() {
+        if !matches!(self.app, App::Memcached | App::Redis) {
             return Ok(());
         }
         let mut room = room();
