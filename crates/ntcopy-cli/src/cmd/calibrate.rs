@@ -230,6 +230,7 @@ fn span(from: u64, below: u64) -> String {
     match (from, below) {
         (NEVER, _) => "never".to_owned(),
         (from, NEVER) => format!("from {}", size(from)),
-        (from, below) => format!("from {} to {}", size(from), size(below)),
+        // One more byte than the last size is below it.
+        (from, below) => format!("from {} to {}", size(from), size(below & !1)),
     }
 }

@@ -95,14 +95,14 @@ fn copies_of_an_intel_guest() {
             (A, T, 4 * KIB, 1024 * MIB, "libc"),
             (T, A, 1024 * MIB, 1024 * MIB, "avx512-nt+t0+4x64"),
             // The C library may stream by itself from some size on; a temporal copy mustn't.
-            (A, T, MIB, MIB, "rep-movsb"),
+            (A, T, MIB + 1, MIB + 1, "rep-movsb"),
             (T, T, 1024 * MIB, 1024 * MIB, "rep-movsb"),
             // Own stores, as long as the caches hold what is copied.
             (A, A, 64 * KIB - 1, 64 * KIB - 1, "libc"),
             (A, A, 64 * KIB, 64 * KIB, "avx512+t0"),
             (A, T, 512 * KIB, 512 * KIB, "avx512+t0"),
-            (A, A, MIB - 1, MIB - 1, "avx512+t0"),
-            (A, A, MIB, MIB, "libc"),
+            (A, A, MIB, MIB, "avx512+t0"),
+            (A, A, MIB + 1, MIB + 1, "libc"),
             // The source.
             (N, N, 4 * KIB, 4 * KIB, "avx512-nt+t0"),
             (N, N, 16 * KIB - 1, 16 * KIB - 1, "avx512-nt+t0"),

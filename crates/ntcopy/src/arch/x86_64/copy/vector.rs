@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use super::lines::Lines;
+use super::lines::{Lines, T0_AHEAD_BYTES, TEMPORAL_AHEAD_BYTES};
 
 /// One asm block: all loads, then all stores. A place is what is added to either address.
 macro_rules! moves {
@@ -23,10 +23,13 @@ macro_rules! moves {
 
 /// The row of one store.
 macro_rules! row {
-    ($isa:ident, $load:literal, $store:literal, $one:tt, $four:tt, $dirties:literal) => {
+    ($isa:ident, $ahead:expr, $load:literal, $store:literal, $one:tt, $four:tt,
+     $dirties:literal) => {
         pub(super) struct $isa;
 
         impl Lines for $isa {
+            const AHEAD_BYTES: usize = $ahead;
+
             #[inline(always)]
             unsafe fn four<const A: usize, const B: usize>(to: *mut u8, from: *const u8) {
                 // SAFETY: the caller guarantees the instructions and the lines.
@@ -54,8 +57,8 @@ macro_rules! row {
 macro_rules! rows {
     ($normal:ident $normal_store:literal, $streaming:ident $streaming_store:literal,
      $load:literal, one $one:tt, four $four:tt, dirties $dirties:literal) => {
-        row!($normal, $load, $normal_store, $one, $four, $dirties);
-        row!($streaming, $load, $streaming_store, $one, $four, $dirties);
+        row!($normal, TEMPORAL_AHEAD_BYTES, $load, $normal_store, $one, $four, $dirties);
+        row!($streaming, T0_AHEAD_BYTES, $load, $streaming_store, $one, $four, $dirties);
     };
 }
 
