@@ -20,7 +20,7 @@ use super::bench::{self, Pin};
 use super::booted;
 
 /// Repetitions, with `--quick` and without.
-const ROUNDS: [u32; 2] = [7, 21];
+const ROUNDS: [u32; 2] = [21, 63];
 /// Memory of a booted kernel beside its own: buffers of source and destination, a file of the same,
 /// and the lines that are primed.
 const MEMORY_BYTES: u64 = 768 << 20;
@@ -60,7 +60,7 @@ pub struct Args {
     /// Levels of the caches: L2, LLC [default: L2; without --quick both]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     levels: Vec<Level>,
-    /// Repetitions [default: 21; with --quick 7]
+    /// Repetitions [default: 63; with --quick 21; a ninth of it at the LLC]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=1000))]
     rounds: Option<u32>,
     /// Fewer repetitions, and the L2 alone

@@ -2,6 +2,7 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{__rdtscp, _mm_lfence, _mm_sfence, _rdtsc};
+use std::ops::Range;
 use std::ptr;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
@@ -13,6 +14,7 @@ use ntcopy_record::units::Bytes;
 
 /// Large pages, so that a set of lines lies evenly over the sets of a cache.
 const LARGE_PAGE: usize = 2 << 20;
+const SMALL_PAGE: usize = 4096;
 /// A line that a probe takes longer for than this was met by an interrupt, or by the host.
 const LONGEST_CYCLES: u64 = 1 << 12;
 
@@ -46,6 +48,17 @@ impl Memory {
     /// The same, to write.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.map[self.from..self.from + self.bytes]
+    }
+
+    /// Writes one byte of each page again, and flushes its line.
+    pub fn map_pages(&mut self, range: Range<usize>) {
+        for byte in self.bytes_mut()[range].iter_mut().step_by(SMALL_PAGE) {
+            // SAFETY: the pointer is to a byte of a slice, which may be written.
+            unsafe { ptr::write_volatile(byte, *byte) };
+            flush(byte);
+        }
+        // SAFETY: SSE is there on every x86-64 CPU.
+        unsafe { _mm_sfence() };
     }
 }
 
@@ -173,13 +186,17 @@ impl Cycle {
     pub fn flush(&self, many: usize) {
         let lines = self.memory.bytes().as_ptr();
         for line in &self.order[..many.min(self.count)] {
-            let line = lines.wrapping_add(*line as usize * LINE_BYTES);
-            // SAFETY: the address is one of the memory's lines; CLFLUSHOPT was asked for.
-            unsafe { asm!("clflushopt [{}]", in(reg) line, options(nostack)) };
+            flush(lines.wrapping_add(*line as usize * LINE_BYTES));
         }
         // SAFETY: SSE is there on every x86-64 CPU.
         unsafe { _mm_sfence() };
     }
+}
+
+/// Flushes the line of an address out of all caches, some time before the next fence.
+fn flush(line: *const u8) {
+    // SAFETY: addresses are of memory that is mapped here; CLFLUSHOPT was asked for.
+    unsafe { asm!("clflushopt [{}]", in(reg) line, options(nostack)) };
 }
 
 /// Whether this CPU has CLFLUSHOPT (CPUID leaf 7, EBX bit 23).

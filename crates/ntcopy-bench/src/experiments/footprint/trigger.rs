@@ -115,21 +115,35 @@ impl Triggers {
         Ok(())
     }
 
-    /// Does it, once.
-    pub fn pull(&mut self, trigger: Trigger, primed: &Cycle) -> Result<(), Failure> {
+    /// Chooses the pieces of source and destination for the next pull, and gives where they begin.
+    /// Their lines are cold, but their pages are mapped: where a hypervisor keeps the page tables
+    /// it would fill these in at the first use, and that displaces lines.
+    pub fn aim(&mut self, trigger: Trigger) -> usize {
+        let bytes = match trigger {
+            Trigger::Nothing | Trigger::Flushed(_) => return self.next,
+            Trigger::Read(count) | Trigger::Written(count) => count * LINE_BYTES,
+            // A call has 16 MiB at most.
+            Trigger::Call(call) => call.bytes as usize,
+        };
+        let at = self.place(bytes);
+        self.source.map_pages(at..at + bytes);
+        self.destination.map_pages(at..at + bytes);
+        at
+    }
+
+    /// Does it once, with what begins there.
+    pub fn pull(&mut self, trigger: Trigger, at: usize, primed: &Cycle) -> Result<(), Failure> {
         match trigger {
             Trigger::Nothing => {}
             Trigger::Read(count) => {
-                let at = self.place(count * LINE_BYTES);
                 lines::read(&self.source.bytes()[at..at + count * LINE_BYTES]);
             }
             Trigger::Flushed(count) => primed.flush(count),
             Trigger::Written(count) => {
-                let at = self.place(count * LINE_BYTES);
                 let lines = &mut self.destination.bytes_mut()[at..at + count * LINE_BYTES];
                 lines::write_past_caches(lines);
             }
-            Trigger::Call(call) => self.call(call)?,
+            Trigger::Call(call) => self.call(call, at)?,
         }
         Ok(())
     }
@@ -145,10 +159,8 @@ impl Triggers {
         at
     }
 
-    fn call(&mut self, call: Call) -> Result<(), Failure> {
-        // A call has 16 MiB at most.
+    fn call(&mut self, call: Call, at: usize) -> Result<(), Failure> {
         let bytes = call.bytes as usize;
-        let at = self.place(bytes);
         let range = at..at + bytes;
         let source = &self.source.bytes()[range.clone()];
         let failed = || Failure::os(format!("cannot {call}"));
@@ -356,9 +368,9 @@ mod tests {
             let mut triggers = Triggers::new(&calls).unwrap();
             let cycle = Cycle::new(64, 1).unwrap();
             for call in calls {
-                triggers
-                    .pull(Trigger::Call(call), &cycle)
-                    .unwrap_or_else(|f| panic!("{call}: {f}"));
+                let trigger = Trigger::Call(call);
+                let at = triggers.aim(trigger);
+                triggers.pull(trigger, at, &cycle).unwrap_or_else(|f| panic!("{call}: {f}"));
             }
         }
     }
@@ -370,7 +382,7 @@ mod tests {
             let mut triggers = Triggers::new(&[call]).unwrap();
             triggers.source.bytes_mut().fill(9);
             triggers.file.write_all_at(triggers.source.bytes(), 0).unwrap();
-            triggers.call(call).unwrap();
+            triggers.call(call, 0).unwrap();
             assert!(triggers.destination.bytes()[..70_000].iter().all(|byte| *byte == 9), "{call}");
             assert_eq!(triggers.destination.bytes()[70_000], 1, "{call}");
         }
