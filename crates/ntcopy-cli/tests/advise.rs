@@ -276,8 +276,7 @@ fn with_nothing_to_write_it_says_so() {
 #[test]
 fn the_records_of_the_repository_give_advice_with_their_figures() {
     let home = tempfile::tempdir().unwrap();
-    let records =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/record/2026-11-25-GenuineIntel-6-167-1");
+    let records = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/record");
     let arguments = ["--records", records, "--for", "GenuineIntel-6-167-1", "--json"];
     let output = advise(home.path(), &arguments);
     assert!(output.status.success(), "{output:?}");
