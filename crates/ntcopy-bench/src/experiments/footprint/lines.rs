@@ -14,7 +14,8 @@ use ntcopy_record::units::Bytes;
 
 /// Large pages, so that a set of lines lies evenly over the sets of a cache.
 const LARGE_PAGE: usize = 2 << 20;
-const SMALL_PAGE: usize = 4096;
+/// A small page.
+pub const PAGE: usize = 4096;
 /// A line that a probe takes longer for than this was met by an interrupt, or by the host.
 const LONGEST_CYCLES: u64 = 1 << 12;
 
@@ -52,7 +53,7 @@ impl Memory {
 
     /// Writes one byte of each page again, and flushes its line.
     pub fn map_pages(&mut self, range: Range<usize>) {
-        for byte in self.bytes_mut()[range].iter_mut().step_by(SMALL_PAGE) {
+        for byte in self.bytes_mut()[range].iter_mut().step_by(PAGE) {
             // SAFETY: the pointer is to a byte of a slice, which may be written.
             unsafe { ptr::write_volatile(byte, *byte) };
             flush(byte);

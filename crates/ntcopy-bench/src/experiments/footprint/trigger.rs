@@ -13,12 +13,11 @@ use rustix::pipe::{SpliceFlags, splice};
 
 use super::LINE_BYTES;
 use super::call::{Call, Kind};
-use super::lines::{self, Cycle, Memory};
+use super::lines::{self, Cycle, Memory, PAGE};
 use crate::run::{Failure, Pipe};
 
 /// Sources and destinations are taken in turns from this much: they are cold, as a server's are.
 const AROUND_BYTES: usize = 64 << 20;
-const PAGE: usize = 4096;
 
 /// What happens between priming and probing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
