@@ -8,9 +8,11 @@
 # With --build each compiles by itself for x86-64, with W=1 and sparse, without a
 # word about a file that the series touches. Before those of the bench, what single
 # objects do not show: a kernel links, with modules of protocols that copy through
-# the iterator; so does a user-mode kernel, which has no non-temporal copy then; and
-# the selftests compile in their place. These are two small kernels, a quarter of an
-# hour for a series on two CPUs; each says how long it took.
+# the iterator; so does a user-mode kernel, which has no non-temporal copy then; the
+# selftests compile in their place; and what the series touches compiles with all
+# options of allmodconfig, by gcc and by a clang that the kernel takes. The kernels are
+# two small ones, a quarter of an hour for a series on two CPUs; each says how long it
+# took.
 #
 # usage: scripts/check-series.sh [--build] [SERIES...]
 #
@@ -158,6 +160,11 @@ compile() {
 	if grep -q 'is not available or not up to date' "$log"; then
 		sparse=', but sparse was not run: CHECK must name one that this kernel takes'
 	fi
+	list_warnings
+}
+
+# What $log says about files of the series, into $work/warnings.
+list_warnings() {
 	# shellcheck disable=SC2086 # a list of files
 	names=$(sed -n 's#^+++ b/##p' $patches | sort -u | paste -sd'|' | sed 's/\./\\./g')
 	sed -n -E "/(warning|error):/s#^.*\b(($names):)[0-9]+(:[0-9]+)?:#\1#p" "$log" | sort -u >"$work/warnings"
@@ -220,10 +227,53 @@ compile_selftests() {
 	echo "check-series: selftests: $(find "$work/selftests" -type f -perm -100 | wc -l) programs"
 }
 
+# find_clang LEAST: the newest clang here that is no older, or nothing.
+find_clang() {
+	for clang in /usr/bin/clang /usr/bin/clang-[0-9]*; do
+		version=$("$clang" -dumpversion 2>/dev/null) || continue
+		printf '%s %s\n%s\n' "$version" "$clang" "$1" | sort -V | sed -n '2s/.* //p' | grep /
+	done | sort -V | tail -n 1
+}
+
+# compile_all_options COMPILER: the touched objects, with W=1 and every option there is. Two
+# jobs of the kernel's make lead to arch/x86/lib/, and would both compile what is there.
+compile_all_options() {
+	all=$work/all-options
+	log=$work/all-options.log
+	begun=$(date +%s)
+	rm -rf "$all"
+	mkdir "$all"
+	# shellcheck disable=SC2046 # a list of files
+	{
+		make -s -C "$work/linux" O="$all" CC="$1" allmodconfig &&
+			make -s -C "$work/linux" O="$all" CC="$1" -j"$(nproc)" prepare &&
+			make -s -C "$work/linux" O="$all" CC="$1" W=1 $(objects | grep '^arch/') &&
+			make -s -C "$work/linux" O="$all" CC="$1" -j"$(nproc)" W=1 $(objects | grep -v '^arch/')
+	} >"$log" 2>&1 || {
+		grep -m5 -E 'error:|\*\*\*' "$log" >&2 || true
+		die "the series does not compile with allmodconfig by $1"
+	}
+	list_warnings
+	complain_about_new_warnings "allmodconfig by $1"
+	echo "check-series: allmodconfig: $(objects | wc -l) objects by $1 in $(($(date +%s) - begun)) s"
+}
+
+try_all_options() {
+	compile_all_options gcc
+	least=$(SRCARCH=x86 sh "$work/linux/scripts/min-tool-version.sh" llvm)
+	clang=$(find_clang "$least")
+	if [ -z "$clang" ]; then
+		echo "check-series: not compiled by clang: this source wants $least or later: apt-get install clang-19"
+		return
+	fi
+	compile_all_options "$clang"
+}
+
 try_whole() {
 	link_modules
 	link_um
 	compile_selftests
+	try_all_options
 }
 
 # Lines that patches add, comments and all, but for tests and documentation. The series
