@@ -23,7 +23,7 @@ mod wire;
 pub use self::ask::{
     App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, Plan, Settings, defaults, plan,
 };
-pub use self::rates::{LargeRate, Limit};
+pub use self::rates::{LargeRate, Time};
 
 use ntcopy_record::Record;
 

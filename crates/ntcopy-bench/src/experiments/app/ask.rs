@@ -11,7 +11,7 @@ use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
 use super::capacity;
-use super::rates::{LargeRate, Limit};
+use super::rates::{LargeRate, Time};
 use crate::experiment::{Rate, reads_defaults, words};
 use crate::experiments::http::run::{Program, find_program};
 use crate::plan::error::check_pairs;
@@ -22,6 +22,8 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/a
 
 /// Connections beyond this are more than memcached takes as it comes.
 const MOST_CONNECTIONS: u32 = 900;
+/// A sample whose length was asked for has a warm-up of one part in this many.
+const WARM_UP_PART: u32 = 5;
 /// The number of values that the digits of a key can tell apart.
 const MOST_VALUES: u64 = 1_000_000;
 /// The memory that a server of large values takes, in percent of the values.
@@ -197,7 +199,9 @@ pub struct Settings {
     /// What multigets are offered; of a search, what its rates are parts and multiples of.
     pub small_rate: Option<Rate>,
     /// The most multigets at which p99 is no more than this are searched for.
-    pub capacity: Option<Limit>,
+    pub capacity: Option<Time>,
+    /// How long the clocked part of a sample lasts.
+    pub sample: Option<Time>,
     /// CPUs of server and client, or one for both. Empty: the first two.
     pub cpus: Vec<u32>,
     /// Interleaved groups.
@@ -270,7 +274,7 @@ pub struct Plan {
     /// What they are offered.
     pub small_rate: Rate,
     /// What p99 may be, where the most multigets are searched for.
-    pub capacity: Option<Limit>,
+    pub capacity: Option<Time>,
     /// The combinations of parameters.
     pub cells: Vec<AppCell>,
     /// Interleaved groups.
@@ -385,6 +389,7 @@ pub fn plan(
         connections.iter().map(move |connections| AppCell { connections: *connections, rate })
     };
     let ms = Duration::from_millis;
+    let sample = ms(settings.of(defaults.quick_sample_ms, defaults.sample_ms));
     Ok(Plan {
         app,
         program,
@@ -399,8 +404,11 @@ pub fn plan(
         capacity: settings.capacity,
         cells: rates.into_iter().flat_map(cell).collect(),
         pairs,
-        sample: ms(settings.of(defaults.quick_sample_ms, defaults.sample_ms)),
-        warm_up: ms(settings.of(defaults.quick_warm_up_ms, defaults.warm_up_ms)),
+        sample: settings.sample.map_or(sample, |asked| asked.0),
+        warm_up: match settings.sample {
+            Some(asked) => asked.0 / WARM_UP_PART,
+            None => ms(settings.of(defaults.quick_warm_up_ms, defaults.warm_up_ms)),
+        },
         cpus: places(&settings.cpus, &cpus.allowed)?,
     })
 }
@@ -514,8 +522,15 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_lasts_as_long_as_was_asked() {
+        let sample = Some(Time(Duration::from_secs(2)));
+        let plan = planned(&Settings { sample, quick: true, ..Settings::default() }, &[0]).unwrap();
+        assert_eq!((plan.sample.as_millis(), plan.warm_up.as_millis()), (2000, 400));
+    }
+
+    #[test]
     fn a_search_takes_parts_of_all_that_the_baseline_does_and_its_time() {
-        let capacity = Some(Limit(Duration::from_millis(1)));
+        let capacity = Some(Time(Duration::from_millis(1)));
         let searched = planned(&Settings { capacity, ..Settings::default() }, &[0, 1]).unwrap();
         assert_eq!(searched.small_rate, Rate::OfBaseline(10_000));
         let plain = planned(&Settings::default(), &[0, 1]).unwrap();

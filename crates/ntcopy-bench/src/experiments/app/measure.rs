@@ -9,7 +9,7 @@ use super::client::Client;
 use super::command;
 use super::files;
 use super::proof::Proof;
-use super::rates::{LargeRate, Limit};
+use super::rates::{LargeRate, Time};
 use super::rows::{Offered, params, series, what};
 use super::server::Server;
 use super::traffic::{self, Asked, Pace, Window};
@@ -287,7 +287,7 @@ impl Bench<'_> {
         mode: AppMode,
         at: (u32, u32),
         (cell, offered): (&AppCell, Offered),
-        limit: Limit,
+        limit: Time,
         recording: &mut Recording<'_>,
     ) -> Result<Sample, Failure> {
         let grid = Grid { full_per_1000_s: offered.small_per_1000_s };

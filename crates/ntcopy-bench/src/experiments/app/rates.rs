@@ -57,19 +57,19 @@ impl FromStr for LargeRate {
     }
 }
 
-/// The most that p99 may be.
+/// A time of one minute at most: what p99 may be, or how long a sample lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit(pub Duration);
+pub struct Time(pub Duration);
 
-impl FromStr for Limit {
+impl FromStr for Time {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Limit, String> {
+    fn from_str(text: &str) -> Result<Time, String> {
         let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
         let found = units.into_iter().find_map(|(unit, us)| Some((text.strip_suffix(unit)?, us)));
         let us = found.and_then(|(digits, us)| digits.parse::<u64>().ok()?.checked_mul(us));
         match us {
-            Some(us @ 1..=60_000_000) => Ok(Limit(Duration::from_micros(us))),
+            Some(us @ 1..=60_000_000) => Ok(Time(Duration::from_micros(us))),
             _ => Err(format!("`{text}`: a time as 500us, 1ms or 2s, of one minute at most")),
         }
     }
@@ -80,11 +80,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_a_time_with_its_unit() {
-        let limit = |text: &str| text.parse::<Limit>().map(|limit| limit.0.as_micros());
-        assert_eq!((limit("1ms"), limit("500us"), limit("2s")), (Ok(1000), Ok(500), Ok(2_000_000)));
+    fn a_time_has_its_unit() {
+        let us = |text: &str| text.parse::<Time>().map(|time| time.0.as_micros());
+        assert_eq!((us("1ms"), us("500us"), us("2s")), (Ok(1000), Ok(500), Ok(2_000_000)));
         for text in ["", "1", "ms", "0ms", "-1ms", "0.5ms", "61s", "1 ms"] {
-            assert!(limit(text).is_err(), "{text}");
+            assert!(us(text).is_err(), "{text}");
         }
     }
 

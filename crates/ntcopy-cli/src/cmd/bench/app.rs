@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use ntcopy_bench::experiment::{Mode, Rate};
 use ntcopy_bench::experiments::app::{
-    self, App, AppMode, Hinting, LargeRate, Limit, Plan, Settings,
+    self, App, AppMode, Hinting, LargeRate, Plan, Settings, Time,
 };
 use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
@@ -112,7 +112,10 @@ pub struct AppArgs {
         num_args = 0..=1,
         default_missing_value = "1ms"
     )]
-    capacity: Option<Limit>,
+    capacity: Option<Time>,
+    /// How long the clocked part of a sample lasts [default: 500ms; with --quick 200ms]
+    #[arg(long, value_name = "TIME")]
+    sample: Option<Time>,
     /// CPUs of program and client, or one for both [default: the first two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
@@ -195,6 +198,7 @@ impl AppArgs {
             large_rates: self.large_rate.clone(),
             small_rate: self.rate,
             capacity: self.capacity,
+            sample: self.sample,
             cpus: self.cpus.clone(),
             pairs: self.common.pairs,
             one_boot: false,
