@@ -14,12 +14,19 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 
+# Subcommands that those which boot a kernel and load a module do not use.
+elsewhere='(bench|survey|advise|calibrate|compare|footprint|try|records)'
+
 # The folders and files that go into the program that boots.
 sources() {
 	cd "$root"
+	! grep -rnE "(^|[^a-z_])$elsewhere::" crates/ntcopy-cli/src/cmd/kernel* crates/ntcopy-cli/src/cmd/module* >&2 || {
+		echo "inputs: a boot depends on what this leaves out, above" >&2
+		exit 1
+	}
 	for crate in ntcopy ntcopy-kernel ntcopy-cli; do
 		find "crates/$crate" -maxdepth 1 -type f
-		find "crates/$crate/src" -type f
+		find "crates/$crate/src" -type f | grep -Ev "ntcopy-cli/src/cmd/$elsewhere(/|\.rs)"
 	done >"$list"
 	find uapi Cargo.toml Cargo.lock scripts/inputs.sh -type f >>"$list"
 	LC_ALL=C sort "$list" | tr '\n' '\0' | xargs -0 sha256sum
