@@ -18,7 +18,7 @@ use ntcopy_record::{ExperimentKind, Record, Unavailable};
 
 use super::against::KernelPair;
 use super::args::Common;
-use super::launch::{self, Launch};
+use super::launch::{self, KernelCpus, Launch};
 use super::not_available;
 use crate::cmd::run as hint;
 
@@ -54,7 +54,7 @@ says otherwise.
 With --capacity each sample is a search: the highest rate of multigets at which 99 in 100 are \
 answered within the limit, beside the same large values. Rates are 2 % apart and the same in every \
 mode; a search goes up or down by factors of two, then takes 5 steps between. Where not even the \
-lowest rate keeps to the limit, what p99 is there is told instead.
+lowest rate keeps to the limit, the p99 of that rate is printed instead.
 
 With --against unpatched the kernel with the patches and one without are booted in turns, one \
 sample of each boot, at least 5 boots of each; what is offered is found out in the first. With \
@@ -100,7 +100,7 @@ pub struct AppArgs {
     #[arg(long, value_name = "FRACTION|RATE|max", value_delimiter = ',')]
     large_rate: Vec<LargeRate>,
     /// Multigets that are offered: a part of what copy does without large values and without a
-    /// pause, or so many a second [default: 0.2]; with --capacity what its rates are parts and
+    /// pause, or a number a second [default: 0.2]; with --capacity what its rates are parts and
     /// multiples of [default: 1]
     #[arg(long, value_name = "FRACTION|REQ/S", value_parser = rate)]
     rate: Option<Rate>,
@@ -244,9 +244,6 @@ impl AppArgs {
     }
 }
 
-/// CPUs of a booted kernel: program and client take turns, and share the caches of one CPU.
-const KERNEL_CPUS: u32 = 1;
-
 /// Runs it.
 pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
     let program = match args.app.find() {
@@ -266,9 +263,8 @@ pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
     let launch = Launch {
         common: &args.common,
         experiment: ExperimentKind::App,
-        kernel_cpus: KERNEL_CPUS,
-        on_one_cpu: true,
-        own_caches: args.own_caches,
+        // Program and client take turns, and share the caches of one CPU.
+        kernel_cpus: KernelCpus::OnePinned.or_own_caches(args.own_caches),
         worker_args: Vec::new(),
         against: args.boots(),
         plan: &|cpus| args.plan(&program, cpus),

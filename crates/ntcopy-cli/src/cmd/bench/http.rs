@@ -9,7 +9,7 @@ use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::against::{KernelPair, nothing_settled};
 use super::args::Common;
-use super::launch::Launch;
+use super::launch::{KernelCpus, Launch};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,12 +40,12 @@ devices. Client and proxy are in one network namespace then, the backend in anot
 devices for each mode. They have no names, and go with the program, however it ends; the namespace
 that it was started in is not touched. This takes root, or a system that lets users make namespaces.
 
---congestion sets TCP's congestion control where nobody else is: client, proxy and backend are in a
+--congestion sets TCP's congestion control for client, proxy and backend alone: they are in a
 network namespace of their own then, as nameless, with the same right to it. BBR paces, and over a
 loopback its estimate decides more than what is compared does: with it, compare under reno.
 
 With --hot-set a victim on the backend's CPU walks through a hot set of that size every 2 ms, line \
-after line in random order, and times itself; idle is the walk while nobody asks. A booted kernel \
+after line in random order, and times itself; idle is the walk without requests. A booted kernel \
 is put on one CPU of the host then, so that the kernel's copies and the victim share its caches.
 
 With --against two kernels are booted in turns: the one with the patches measures copy, nt and \
@@ -199,9 +199,6 @@ fn one_boot(mut settings: Settings) -> Settings {
     settings
 }
 
-/// CPUs of a booted kernel: its processes take turns, and what one of them costs then shows.
-const KERNEL_CPUS: u32 = 1;
-
 /// Runs it.
 pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
     // A stack that was named and is not installed, or a mode that was named.
@@ -220,10 +217,12 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
     let launch = Launch {
         common: &args.common,
         experiment: ExperimentKind::Http,
-        kernel_cpus: KERNEL_CPUS,
-        // Else the kernel's copies and the victim may be on two.
-        on_one_cpu: args.hot_set.is_some(),
-        own_caches: false,
+        kernel_cpus: match args.hot_set {
+            // The host might give the kernel's copies and the victim two CPUs otherwise.
+            Some(_) => KernelCpus::OnePinned,
+            // Its processes take turns, and what one of them costs then shows.
+            None => KernelCpus::Free(1),
+        },
         worker_args: Vec::new(),
         against: args.boots(),
         plan: &|cpus| http::plan::plan(&args.settings(), cpus),

@@ -19,11 +19,45 @@ use ntcopy_record::{ExperimentKind, Record, Unavailable, verdict};
 use super::against::KernelPair;
 use super::args::Common;
 use super::boot::{failed, judged, measured, record_dir};
-use super::{not_a_clock, not_available, pinned, signalled};
+use super::{Pin, not_a_clock, not_available, pinned, signalled};
 use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, colour};
 
 /// Whether a mode that is not available was asked for by name.
 pub type IsAsked<'a> = &'a dyn Fn(&Unavailable) -> bool;
+
+/// CPUs of a booted kernel, and where they are on the host.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum KernelCpus {
+    /// One, on one CPU of the host, unless --pin says otherwise.
+    OnePinned,
+    /// This number, where the host puts them, unless --pin says otherwise.
+    Free(u32),
+    /// Two, each on one of the host's with an L2 of its own.
+    OwnCaches,
+}
+
+impl KernelCpus {
+    /// The last if it is asked for, or else these.
+    pub fn or_own_caches(self, is_asked: bool) -> KernelCpus {
+        if is_asked { KernelCpus::OwnCaches } else { self }
+    }
+
+    /// Their number, and the host's CPUs; an exit code where the host has none of that kind.
+    fn on_host(
+        self,
+        kernel: Kind,
+        pin: Option<Pin>,
+    ) -> anyhow::Result<Result<(u32, HostCpus), ExitCode>> {
+        Ok(Ok(match self {
+            KernelCpus::OnePinned => (1, pinned(pin, true)?),
+            KernelCpus::Free(count) => (count, pinned(pin, false)?),
+            KernelCpus::OwnCaches => match HostCpus::with_own_caches(boot::Cpus::Two, kernel) {
+                Ok(host_cpus) => (2, host_cpus),
+                Err(error) => return Ok(Err(ExitCode::from(failed(error)))),
+            },
+        }))
+    }
+}
 
 /// An experiment that is measured in this kernel or in a booted one.
 pub struct Launch<'a, P> {
@@ -32,11 +66,7 @@ pub struct Launch<'a, P> {
     /// The experiment.
     pub experiment: ExperimentKind,
     /// CPUs of a booted kernel.
-    pub kernel_cpus: u32,
-    /// Whether all of a booted kernel is put on one CPU of the host, if --pin does not say.
-    pub on_one_cpu: bool,
-    /// Whether it has two instead, each on one of the host's with an L2 of its own.
-    pub own_caches: bool,
+    pub kernel_cpus: KernelCpus,
     /// The arguments of this program that lead to the other process, if it is this program.
     pub worker_args: Vec<String>,
     /// Two kernels that are booted in turns instead of one, if that is asked for.
@@ -62,7 +92,7 @@ impl<P: Bootable> Launch<'_, P> {
         if self.common.kernel != "host" {
             return self.in_a_booted_kernel();
         }
-        if self.own_caches && !self.common.measure_only {
+        if self.kernel_cpus == KernelCpus::OwnCaches && !self.common.measure_only {
             return Ok(usage("--own-caches is for a booted kernel: --kernel um"));
         }
         match (self.plan)(&run::cpus()?) {
@@ -90,13 +120,9 @@ impl<P: Bootable> Launch<'_, P> {
         if let Some(code) = self.against.as_ref().and_then(|_| KernelPair::refused_kernel(kernel)) {
             return Ok(code);
         }
-        let (kernel_cpus, host_cpus) = if self.own_caches {
-            match HostCpus::with_own_caches(boot::Cpus::Two, kernel) {
-                Ok(host_cpus) => (2, host_cpus),
-                Err(error) => return Ok(ExitCode::from(failed(error))),
-            }
-        } else {
-            (self.kernel_cpus, pinned(self.common.pin, self.on_one_cpu)?)
+        let (kernel_cpus, host_cpus) = match self.kernel_cpus.on_host(kernel, self.common.pin)? {
+            Ok(cpus) => cpus,
+            Err(code) => return Ok(code),
         };
         let inside = Cpus { allowed: (0..kernel_cpus).collect(), sharing_l2: None };
         let plan = match (self.plan)(&inside) {

@@ -8,7 +8,7 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
-use super::launch::Launch;
+use super::launch::{KernelCpus, Launch};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,9 +90,6 @@ impl NetArgs {
     }
 }
 
-/// CPUs of a booted kernel: its processes take turns, and what one of them costs then shows.
-const KERNEL_CPUS: u32 = 1;
-
 /// Runs it.
 pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
     // A mode that says nothing of one family may well be had in another.
@@ -102,9 +99,8 @@ pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
     let launch = Launch {
         common: &args.common,
         experiment: ExperimentKind::Net,
-        kernel_cpus: KERNEL_CPUS,
-        on_one_cpu: false,
-        own_caches: false,
+        // Its processes take turns, and what one of them costs then shows.
+        kernel_cpus: KernelCpus::Free(1),
         worker_args: super::server_args(),
         against: None,
         plan: &|cpus| net::plan(&args.settings(), cpus),

@@ -9,7 +9,7 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
-use super::launch::Launch;
+use super::launch::{KernelCpus, Launch};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,18 +66,14 @@ impl PingPongArgs {
     }
 }
 
-/// CPUs of a booted kernel: its processes take turns.
-const KERNEL_CPUS: u32 = 1;
-
 /// Runs it.
 pub fn run(args: &PingPongArgs) -> anyhow::Result<ExitCode> {
     let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {
         common: &args.common,
         experiment: ExperimentKind::Pingpong,
-        kernel_cpus: KERNEL_CPUS,
-        on_one_cpu: false,
-        own_caches: false,
+        // Its processes take turns.
+        kernel_cpus: KernelCpus::Free(1),
         worker_args: super::server_args(),
         against: None,
         plan: &|cpus| pingpong::plan(&args.settings(), cpus),

@@ -12,7 +12,7 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
-use super::launch::{InThisKernel, Launch, usage};
+use super::launch::{InThisKernel, KernelCpus, Launch, usage};
 use super::not_available;
 
 const EXAMPLES: &str = "\
@@ -87,7 +87,7 @@ pub fn run(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
 impl RetentionArgs {
     /// Whether sends are asked for: by what only they have, or by a kernel to measure in.
     fn is_of_sends(&self) -> bool {
-        // Inside such a kernel, this is its host, and it is told only to measure.
+        // Inside a booted kernel, --kernel is host and --measure-only is set.
         let in_a_kernel = self.common.kernel != "host" || self.common.measure_only;
         in_a_kernel || !self.sockets.is_empty() || self.family.is_some()
     }
@@ -152,9 +152,7 @@ fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     let launch = Launch {
         common: &args.common,
         experiment: ExperimentKind::Retention,
-        kernel_cpus: 1,
-        on_one_cpu: true,
-        own_caches: false,
+        kernel_cpus: KernelCpus::OnePinned,
         worker_args: super::reader_args(),
         against: None,
         plan: &|cpus| retention::plan_sends(&settings, cpus),

@@ -10,7 +10,7 @@ use ntcopy_record::units::Bytes;
 
 use super::against::{KernelPair, nothing_settled};
 use super::args::Common;
-use super::launch::Launch;
+use super::launch::{KernelCpus, Launch};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,8 +19,8 @@ Examples:
   ntcopy bench unix --kernel um --sweep --quick --family tcp,udp
   ntcopy bench unix --kernel um --published           the three published configurations
   ntcopy bench unix --kernel um --against unpatched   sends by those of today's kernel, in 3 columns
-  ntcopy bench unix --kernel um --against unpatched --modes copy   what if nobody ever hints?
-  ntcopy bench unix --kernel um --against unpatched-after-hint     and once somebody has?
+  ntcopy bench unix --kernel um --against unpatched --modes copy   what if no program ever hints?
+  ntcopy bench unix --kernel um --against unpatched-after-hint     and once one has?
   ntcopy bench unix --kernel um --against module      is ntcopy.ko as fast as the patches?
   ntcopy bench unix --kernel um --pieces 300 --sockets 1,16         an answer of 100 small values
   ntcopy bench unix --kernel um --senders 2 --dataset 64MiB        two CPUs that send at once
@@ -52,7 +52,7 @@ pub struct UnixArgs {
     /// Modes to compare with copy
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<Mode>,
-    /// Rounds over so many sockets in flight
+    /// Rounds over these numbers of sockets in flight
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     sockets: Vec<u32>,
     /// The three published configurations, on the CPUs that are here
@@ -77,7 +77,7 @@ pub struct UnixArgs {
           conflicts_with_all = ["object", "published", "sweep", "iterations"])]
     pieces: Option<u32>,
     /// Senders that run freely at the same time, each with a data set and a reader of its own;
-    /// what is told is the throughput of all together
+    /// the result is the throughput of all together
     #[arg(long, value_name = "N",
           conflicts_with_all = ["sockets", "published", "sweep", "against"])]
     senders: Option<u32>,
@@ -95,7 +95,7 @@ pub struct UnixArgs {
     #[arg(long, conflicts_with_all = ["published", "iterations"])]
     sweep: bool,
     /// Compare, boot by boot, this kernel with one without the patches: sends in the modes copy,
-    /// nt and adaptive (or --modes) with plain ones there (unpatched), plain ones once somebody
+    /// nt and adaptive (or --modes) with plain ones there (unpatched), plain ones once a program
     /// has hinted (unpatched-after-hint), or hinted ones that the module takes there (module)
     #[arg(long, value_name = "KERNEL",
           value_parser = ["unpatched", "unpatched-after-hint", "module"],
@@ -158,8 +158,11 @@ impl UnixArgs {
     }
 
     /// CPUs of a booted kernel. A round hands over, so one will do; a free run keeps two busy.
-    fn kernel_cpus(&self) -> u32 {
-        self.kernel_cpus.unwrap_or(if self.in_rounds() { 1 } else { 2 })
+    fn kernel_cpus(&self) -> KernelCpus {
+        match self.kernel_cpus {
+            None | Some(1) if self.in_rounds() => KernelCpus::OnePinned,
+            asked => KernelCpus::Free(asked.unwrap_or(2)),
+        }
     }
 
     /// Whether sender and reader take turns.
@@ -197,9 +200,7 @@ pub fn run(args: &UnixArgs) -> anyhow::Result<ExitCode> {
     let launch = Launch {
         common: &args.common,
         experiment: ExperimentKind::Unix,
-        kernel_cpus: args.kernel_cpus(),
-        on_one_cpu: args.in_rounds() && args.kernel_cpus() == 1,
-        own_caches: args.own_caches,
+        kernel_cpus: args.kernel_cpus().or_own_caches(args.own_caches),
         worker_args: super::reader_args(),
         against: args.boots(),
         plan: &|cpus| unix::plan(&settings, cpus),
