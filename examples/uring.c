@@ -6,7 +6,7 @@
  *
  *	cc -I../uapi uring.c -luring -o uring && ./uring
  *
- * Exit code 3: this system lets nobody use io_uring.
+ * Exit code 3: this system does not allow io_uring.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -19,7 +19,7 @@
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-# Clients refuse an index that is older than that: somebody may be withholding the newer one.
+# Clients refuse an index that is older than that: an attacker may be withholding the newer one.
 valid_days=365
 
 die() {

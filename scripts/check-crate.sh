@@ -22,7 +22,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-crate-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 
-# Cargo refuses what is not committed, unless it is told to take it.
+# Cargo refuses what is not committed, unless --allow-dirty is given.
 dirty=
 if git -c safe.directory="$PWD" status --porcelain -- crates/ntcopy crates/ntcopy-capi Cargo.toml Cargo.lock 2>/dev/null | grep -q .; then
 	echo "crate: with changes that are not committed"

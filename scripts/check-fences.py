@@ -3,7 +3,7 @@
 """Shows from the machine code of a kernel that its non-temporal copies are such, and fenced.
 
 A missing fence cannot be seen in the bytes: an x86 CPU shows its own stores to
-itself in order, and to others nearly always. So look at the code: a function
+itself in order, and to others nearly always. The code shows it: a function
 that copies non-temporally without a fence says so in its name (..._unfenced, or
 raw_copy_from_user_nontemporal as x86 has it); on every path from a call of one to
 a return, its caller executes an sfence. And each of those that the sends use
@@ -113,7 +113,7 @@ class Function:
         where = self.at.get(int(target.group(1), 16)) if target else None
         if mnemonic.startswith("jmp"):
             follows = []
-        # Out of the function, or through a register: somebody else's code goes on.
+        # Out of the function, or through a register: another function's code goes on.
         return (follows, True) if where is None else (follows + [where], False)
 
     def leak(self):

@@ -6,7 +6,7 @@ usage: scripts/check-links.py [ROOT]      default: the repository of this script
        scripts/check-links.py --self-test
 
 Looked at are README.md, CHANGELOG.md, and all Markdown under docs/, kernel/,
-packaging/, bench/ and crates/. Of links with a '#', the heading has to be
+packaging/, bench/ and crates/. For links with a '#', the heading has to be
 there too. Links with a scheme (https:) are not followed. docs/SUMMARY.md has to
 name every page below docs/.
 """

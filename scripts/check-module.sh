@@ -4,7 +4,7 @@
 # ntcopy.ko: its sources, and the suite through it. The sources: whether what is the
 # series' own is so byte for byte, the range of versions in the two files that state
 # it, checkpatch, and for each kernel W=1 and sparse. Then the module is loaded into
-# the kernel, in QEMU, and the selftests run: on kernels that nobody here built, and
+# the kernel, in QEMU, and the selftests run: on kernels that were not built here, and
 # on ours with KASAN, lockdep and kmemleak; on these also while allocations and user
 # copies fail in the middle of sends. What the guest's kernel says of itself fails
 # this, and so does a reference that is left when all sockets are closed.

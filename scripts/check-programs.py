@@ -21,10 +21,10 @@ import threading
 import time
 
 KIB, MIB = 1 << 10, 1 << 20
-# Nothing here takes so long, on any machine.
+# Nothing here takes this long, on any machine.
 PATIENCE_S = 120
-# Of the bytes that a program was seen to send, so many must be counted as hinted: what is below a
-# page and the like is left alone.
+# The part of the bytes that a program was seen to send that must be counted as hinted, at least:
+# what is below a page and the like is left alone.
 LEAST_HINTED = 0.5
 
 
@@ -50,7 +50,7 @@ def free_port():
 
 
 def is_listening(port):
-    """Whether somebody listens, without a connection: iperf3 --one-off serves but one."""
+    """Whether a server listens, without a connection: iperf3 --one-off serves but one."""
     lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
     sockets = [line.split() for line in lines]
     return any(words[1].endswith(f":{port:04X}") and words[3] == "0A" for words in sockets)
@@ -158,7 +158,7 @@ def redis(runner):
 def iperf3(runner):
     """A stream to the server and one to the client, which have to arrive; then datagrams.
 
-    Of the bytes themselves iperf3 can say nothing: its --file loses its place where a socket takes
+    iperf3 can say nothing of the bytes themselves: its --file loses its place where a socket takes
     a part of a write, with or without a hint."""
     sent = 64 * MIB
     for more in [], ["--reverse"]:
@@ -222,7 +222,8 @@ def nginx(runner):
 
 
 def get_all(port, files, rounds, wrong):
-    """Gets every file so often over one connection; what is not as it should be goes to `wrong`."""
+    """Gets every file `rounds` times over one connection; what is not as it should be goes to
+    `wrong`."""
     try:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         for name, content in [*files.items()] * rounds:
@@ -247,7 +248,7 @@ def check(program, ntcopy, is_hinted):
                 words = f"{hinted} bytes hinted, and {sent} sent"
                 expect(hinted >= LEAST_HINTED * sent, words)
             else:
-                expect(hinted == 0, f"{hinted} bytes hinted, and nobody asked for it")
+                expect(hinted == 0, f"{hinted} bytes hinted, and no hint was asked for")
         except (Failed, OSError, ValueError, subprocess.SubprocessError) as error:
             print(f"FAILED  {name}: {error}", flush=True)
             return False

@@ -152,7 +152,7 @@ compile() {
 	make -s -C "$work/linux" O="$work/out" -j"$(nproc)" W=1 C=1 CHECK="$CHECK" \
 		net/core/ net/unix/ net/tls/ net/ipv4/ arch/x86/lib/ $(objects) \
 		>"$log" 2>&1 || {
-		# What make gave up on, first: sparse calls things errors that stop nobody.
+		# What make gave up on, first: sparse calls things errors that do not stop make.
 		grep -m3 -F "***" "$log" >&2 || true
 		grep -m5 "error:" "$log" >&2 || true
 		die "$1 does not build by itself"
@@ -189,7 +189,7 @@ make_whole() {
 	echo "check-series: $arch: $*: built in $(($(date +%s) - begun)) s"
 }
 
-# modpost finds what a module wants and nobody exports.
+# modpost finds symbols that a module wants and that are not exported.
 link_modules() {
 	modules="TLS IP_SCTP VSOCKETS VSOCKETS_LOOPBACK PACKET_DIAG"
 	{

@@ -56,7 +56,7 @@ echo "sockperf: $(head -n 1 "$work/version")"
 
 median_of() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-# What sockperf is told of the other end, in its server and its client.
+# The options that name the other end to sockperf, in its server and its client.
 end_of() { # family
 	case $1 in
 	unix) printf '%s\n' "$unix_end" ;;

@@ -89,7 +89,7 @@ started="$started $!"
 until_it_answers "http://127.0.0.1:$exporter/metrics"
 until_it_answers "http://127.0.0.1:$server/-/ready"
 
-# load BYTES COUNT: sends of so many bytes in a kernel that counts, for a while, and its counters
+# load BYTES COUNT: sends of BYTES bytes in a kernel that counts, for a while, and its counters
 # in the exporter's folder.
 load() {
 	cat >"$work/load.sh" <<LOAD

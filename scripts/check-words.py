@@ -28,7 +28,7 @@ WORD = re.compile(r"\w")
 
 
 def blank(match):
-    """As many lines as there were, without words."""
+    """The same number of lines, without words."""
     return "\n" * match.group(0).count("\n")
 
 

@@ -8,7 +8,7 @@
 #
 # What it takes: Debian's libllvmlibc-22-dev (or another number), libdpdk-dev,
 # gcc. ROOT is where they are, if they were only unpacked (dpkg -x). What is not
-# there is told, exit code 3; the others are made.
+# there is named, exit code 3; the others are made.
 #
 # usage: [ROOT=/] scripts/copy-peers.sh DIR
 set -eu
@@ -49,7 +49,7 @@ fi
 headers=$root/usr/include/dpdk
 arch_headers=$root/usr/include/x86_64-linux-gnu/dpdk
 if [ -e "$arch_headers/rte_memcpy.h" ]; then
-	# The header chooses by what the compiler is told of the CPU; AVX-512 has to be asked for.
+	# The header chooses by the compiler's options for the CPU; AVX-512 has to be asked for.
 	source_of rte_memcpy '#include <stddef.h>
 #include <rte_config.h>
 #include <rte_memcpy.h>' |

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-# Of the user-mode kernel: the copy out of the sender's memory. It says so itself if none is seen.
+# The user-mode kernel's copy out of the sender's memory. This program says so if none is seen.
 COPIES = ("copy_chunk_from_user", "copy_to_nontemporal", "rep_movs_alternative")
 # The kernel's own process, and those that stand for its programs.
 COMMANDS = ("linux", "uml-userspace")
@@ -76,7 +76,7 @@ def share(args, family, size, sockets):
     """Samples by part, of one boot, and the machine as its record has it."""
     refuse_others()
     with tempfile.TemporaryDirectory(prefix="ntcopy-share-") as folder:
-        # More pairs than it gets to; it is told to stop.
+        # More pairs than it gets to; a signal stops it.
         command = [args.ntcopy, "bench", "unix", "--kernel", args.kernel, "--family", family,
                    "--object", size, "--sockets", sockets, "--dataset", args.dataset,
                    "--modes", "copy", "--pairs", "100000", "--out", f"{folder}/record"]
@@ -106,8 +106,8 @@ def stop(bench):
 
 
 def refuse_others():
-    """Samples are told apart by the names of processes, which others have as well. What the boot
-    before leaves behind is given time to end."""
+    """Samples are distinguished by the names of processes, which others have as well. What the
+    boot before leaves behind is given time to end."""
     deadline = time.monotonic() + 30
     while pid := a_kernels_process():
         if time.monotonic() > deadline:
@@ -123,7 +123,7 @@ def a_kernels_process():
                     os.readlink(f"/proc/{pid}/exe")
                     return pid
         except OSError:
-            continue  # It has ended; if nobody has waited for it yet, the second one says so.
+            continue  # It has ended; if its parent has not waited for it, readlink() fails.
     return None
 
 

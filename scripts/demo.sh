@@ -21,7 +21,7 @@ say() {
 	printf '\n== %s\n' "$*"
 }
 
-# Of what this script started, what is still at work when it ends.
+# The process that this script started and that may still be at work when it ends.
 builder=
 end() {
 	[ -z "$builder" ] || kill "$builder" 2>/dev/null || true

@@ -131,7 +131,7 @@ without_network() {
 
 build_packages() {
 	enter=$(without_network)
-	[ "$enter" != env ] || say "this system lets nobody take the network away; cargo is only told so"
+	[ "$enter" != env ] || say "this system can't take the network away from the build; cargo only gets --offline"
 	mkdir -p "$work/build"
 	tar -C "$work/build" -xf "$work/$name.tar.xz"
 	# The toolchain may be rustup's, of which dpkg knows nothing: hence -d.

@@ -5,9 +5,9 @@
 Called by free-when-unused.sh, which see. Python's standard library and objdump only.
 
 In the second build, a jump that the key patches in is a nop, and what can only be reached through
-such a jump does not run. Of what is left, and of the first build, every instruction that can be
+such a jump does not run. Every instruction of what is left, and of the first build, that can be
 reached from a function's entry is taken, whatever its address, registers and places in memory.
-Compared is how many of each kind there are. Moves are counted and printed, but a few more or less
+The number of each kind is compared. Moves are counted and printed, but a few more or less
 do not fail the comparison: the compiler allots registers anew with the least change. Landing pads
 of faulting accesses are not followed, in either build.
 """

@@ -50,7 +50,7 @@ fetch_source() {
 		tar xJ -C "$work/linux" --strip-components=1
 }
 
-# As distributions build it where that matters here: patched jumps, mitigations
+# Configures as distributions do where that matters here: patched jumps, mitigations
 # (without which there would be jump tables that cannot be followed), -O2.
 config() {
 	for option in 64BIT SMP JUMP_LABEL MULTIUSER PRINTK BUG FUTEX EPOLL SHMEM PROC_FS SYSFS SYSCTL \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # The daemons' fuzz targets, each for SECONDS (120): what comes from a network, and
-# files that nobody wrote. With AddressSanitizer, and cargo-fuzz needn't be
+# files that storaged did not write. With AddressSanitizer, and cargo-fuzz needn't be
 # installed. What is found stays below the target folder, in fuzz/CRATE.
 #
 # usage: scripts/fuzz.sh [SECONDS]
@@ -17,7 +17,7 @@ case $seconds in
 esac
 host=$(rustc -vV | sed -n 's/^host: //p')
 target=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
-# A released compiler takes a nightly one's flags if it is told so.
+# With this, a released compiler takes a nightly one's flags.
 export RUSTC_BOOTSTRAP=1
 # What cargo fuzz run would pass.
 cover="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"

@@ -34,7 +34,7 @@ cp docs/guide/book.toml docs/guide/wide.css "$out/"
 cp docs/SUMMARY.md "$out/src/"
 # mdbook takes every .md for a page of its own: of others, the folder.
 folder='s|](\(\(\.\./\)\{3,\}[A-Za-z0-9_/.-]*/\)[A-Za-z0-9_-]*\.md\(#[a-z-]*\)\{0,1\}|](\1|g'
-# From out/guide/book it is three folders up to those files, from a page below it four.
+# Those files are three folders up from out/guide/book, and four from a page below it.
 for page in docs/*.md; do
 	[ "$page" = docs/SUMMARY.md ] || sed -e 's|](\.\./|](../../../|g' \
 		-e 's|](man/|](../../../docs/man/|g' -e "$folder" "$page" >"$out/src/${page#docs/}"

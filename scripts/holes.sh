@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Random gathered sends from memory in which pages are missing, plain against
-# hinted, in every family: the program holes of kernel/selftests, with so many
+# hinted, in every family: the program holes of kernel/selftests, with CASES
 # cases in all, and with both loops of the copy, whatever this CPU's own is.
 #
 # usage: scripts/holes.sh NTCOPY [CASES]     default: 100000

@@ -5,7 +5,7 @@
 # certificates hold; ntcopy's own package; and a user-mode kernel with the flag, so that
 # `ntcopy bench NAME --kernel um` builds nothing in the container. Needs no daemon, no
 # root and no chroot: packages are fetched by apt-get and unpacked. The container runs
-# as a user that is nobody else's, and needs no privilege.
+# as a user of its own, and needs no privilege.
 #
 # Leaves an image layout in DIR and the same as one file, DIR.tar, for `podman load`,
 # `ctr image import` and `skopeo copy oci:DIR`.
@@ -65,7 +65,7 @@ done
 mkdir -p "$work/base/etc/ssl/certs"
 find "$work/base/usr/share/ca-certificates" -name '*.crt' | LC_ALL=C sort | xargs cat \
 	>"$work/base/etc/ssl/certs/ca-certificates.crt"
-# Nobody's number on the host, as images without root commonly have it.
+# A number that no user of the host has, as images without root commonly have it.
 printf 'root:x:0:0::/:/bin/sh\nntcopy:x:65532:65532::/tmp:/bin/sh\n' >"$work/base/etc/passwd"
 printf 'root:x:0:\nntcopy:x:65532:\n' >"$work/base/etc/group"
 for folder in proc sys dev run tmp var/tmp; do

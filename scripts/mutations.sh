@@ -79,7 +79,7 @@ prepare_source() {
 	mkdir -p "$mutants"
 }
 
-# As ntcopy-kernel calls it, so that only what has changed is compiled.
+# Calls make as ntcopy-kernel does, so that only what has changed is compiled.
 make_kernel() {
 	if command -v ccache >/dev/null 2>&1; then
 		set -- "CC=ccache gcc"

@@ -9,7 +9,7 @@ What the log says. The target log-writes (drivers/md/dm-log-writes.c in Linux, a
 Documentation/admin-guide/device-mapper/log-writes.rst) doesn't list writes as they are submitted. A
 write that has completed waits in a list; a flush takes, when it is submitted, what waits by then, and
 when it has completed these writes are listed, and the flush behind them. A write with FUA is listed
-when it completes, a mark when it is put. So of what the log has before a point
+when it completes, a mark when it is put. For what the log has before a point, this means:
   - all before the last flush is on the disk, and so is each FUA write: neither may be dropped;
   - each other write since that flush may be there or not, or some blocks of it: any subset may be
     dropped. A kept one is never moved behind a later one of the same place, which was submitted once
@@ -41,7 +41,7 @@ import urllib.parse
 
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
 MAGIC, VERSION = 0x6A736677736872, 1
-# Disks write so much or nothing; both file systems rely on that for some of their blocks.
+# Disks write this number of bytes or nothing; both file systems rely on that for some blocks.
 BLOCK_BYTES = 4096
 # mkfs.xfs makes nothing smaller.
 MIB = {"ext4": 128, "xfs": 300}
@@ -139,7 +139,7 @@ class History:
         """What is not as it should be."""
         for name, state in found.items():
             if name not in self.states:
-                yield f"{name}: nobody made it"
+                yield f"{name}: it was not made by the program"
         for name, (low, high) in bounds.items():
             state = found.get(name)
             if state in self.states[name][low : high + 1]:
@@ -310,7 +310,7 @@ class Advice:
         found = {}
         for folder, _, names in os.walk(top):
             for name in names:
-                # What a run that was cut off had not named yet is nobody's.
+                # What a run that was cut off had not named yet does not count.
                 if not name.startswith(".tmp"):
                     with open(f"{folder}/{name}", "rb") as file:
                         found[os.path.relpath(file.name, top)] = file.read()
@@ -415,7 +415,7 @@ def read_log(path):
             # The target puts one of its own at the end.
             mark = int(mark) if mark.isdigit() else None
             # Without data a log has only flushes and marks. dm sends a flush ahead of a write that
-            # is to have one; discards nobody asked for.
+            # is to have one; no discard was asked for.
             if flags & DISCARD or (sectors and flags & FLUSH):
                 raise RuntimeError(f"entry {len(entries)}: flags {flags:x} were not expected")
             at += size
@@ -450,7 +450,7 @@ class Disk:
         with open(f"{args.work}/log", "rb") as file:
             self.log = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
         copy(self.base, self.image)
-        # While nobody has it open, it remembers nothing of the file.
+        # While no process has it open, it remembers nothing of the file.
         self.loop = call("losetup", "-f", "--show", self.image)
 
     def end(self):

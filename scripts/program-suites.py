@@ -132,7 +132,7 @@ def counted(ntcopy):
 
 
 def end_all_others():
-    """Ends what a test has left behind: in this guest there is nobody else."""
+    """Ends what a test has left behind: this guest runs nothing else."""
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             is_program = (folder / "cmdline").read_bytes() != b""
@@ -210,7 +210,7 @@ def run(arguments):
 
 
 def read(program, results):
-    """By way, by turn and item: what was told; and what a test is that was not told of."""
+    """By way, by turn and item: the rows; and the outcome of a test that has none."""
     told = {"absent": PROGRAMS[program].absent}
     for way in WAYS:
         path = pathlib.Path(results) / f"{program}-{way}.jsonl"

@@ -23,7 +23,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/programs
 results=$root/out/program-suites
-# No whole suite takes so long on any machine that was seen.
+# No whole suite takes this long on any machine that was seen.
 longest_s=14400
 # Daemons lie where the search path of a user does not lead.
 PATH=$PATH:/usr/sbin:/sbin

@@ -4,7 +4,7 @@
 # A full record of this machine: bench/record/<date>-<cpu>/PART, which
 # bench/record/INDEX.toml then has to name. Wants a quiet machine and about an hour and a half, three
 # kernels that are built at first among that; takes the place of a record of the
-# same day. What is not to be had here is told at the end, exit code 3.
+# same day. What is not to be had here is named at the end, exit code 3.
 #
 # usage: [KERNEL=um] scripts/record.sh NTCOPY [PART...]
 #        all parts, or those that are named

@@ -43,7 +43,7 @@ unpack() {
 		tar xJ -C "$work" --strip-components=4 --wildcards -T "$work/names" ||
 		die "no selftest harness in $1"
 	rm "$work/names"
-	# Somebody else may have been faster: what they have is the same.
+	# Another run may have been faster: what it has is the same.
 	mv -T "$work" "$include" 2>/dev/null || [ -d "$include" ] || die "cannot write $include"
 }
 

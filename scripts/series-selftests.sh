@@ -13,7 +13,7 @@
 # would make of it, or a cover letter counts other tests than there are.
 set -eu
 
-# Of no other settings than these, whose ever they are.
+# git takes these settings only, and none of a user's or the system's.
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 LC_ALL=C
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -119,7 +119,7 @@ stat='
 # write PATCH FILES OURS: what it has to be, on the output. FILES is the diff of those whose
 # names begin with OURS.
 write() {
-	# Of files that are there already: from the first of them to the first that is ours.
+	# The diffs of files that are there already: from the first to the first that is ours.
 	awk -v ours="diff --git a/$3" '
 		index($0, "diff --git ") == 1 { on = index($0, ours) != 1 }
 		on' "$1" >"$work/diffs"

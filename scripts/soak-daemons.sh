@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # storaged behind proxyd while clients vanish, drip, send bad bytes and pipeline,
-# backends are killed and come back, and the proxy is told to reload:
+# backends are killed and come back, and the proxy is reloaded:
 # crates/proxyd/tests/soak says what must hold. Prints the seed.
 #
 # usage: scripts/soak-daemons.sh [--minutes N] [--seed N]

@@ -26,7 +26,7 @@ trap 'exit 130' INT TERM
 module=$("$ntcopy" module build --kernel "$kernel")
 "$root/scripts/selftests.sh" "$work" module_fuzz
 echo "soak-module: seed $seed, $minutes minutes, kernel $kernel"
-# kmemleak is asked when the module has gone: what it left in memory is nobody's then.
+# kmemleak is asked when the module has gone: nothing refers to what it left in memory then.
 # shellcheck disable=SC2016 # the guest's shell expands these
 "$ntcopy" kernel boot --kernel "$kernel" --cpus 2 --timeout $((minutes * 60 + 1200)) -- sh -c '
 	"$1" module load "$2" || exit

@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 ntcopy=${1:-target/release/ntcopy}
 seed=${2:-1}
 # Seconds for a report; for one that reads a record of each model besides and asks
-# for advice on it, which is nobody's wait at a terminal; and KiB for either.
+# for advice on it, for which no user waits at a terminal; and KiB for either.
 report_s=5
 drop_ins_s=60
 most_kib=1048576

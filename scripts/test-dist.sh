@@ -124,7 +124,7 @@ check_units() {
 			--threshold="$exposure_max" "$file"
 		say "$unit.service: $(grep -o 'Overall exposure.*[0-9]' "$work/security.log")"
 		[ ! -e "$debian/etc/systemd/system/multi-user.target.wants/$unit.service" ] ||
-			die "$unit.service was enabled though nobody asked for it"
+			die "$unit.service was enabled, and that was not asked for"
 	done
 	inside getent passwd _storaged >/dev/null || die "there is no user _storaged"
 	inside getent group ntcopy >/dev/null || die "there is no group ntcopy"
@@ -162,7 +162,7 @@ check_upgrade() {
 }
 
 check_purge() {
-	# State that nobody but the packages' programs has made.
+	# State that only the packages' programs have made.
 	[ -d "$debian/var/lib/storaged/objects" ] || die "the daemon has left no state to purge"
 	quietly purge inside apt-get purge -yq ntcopy ntcopy-dkms libntcopy-dev libntcopy0
 	left=$(inside dkms status 2>/dev/null)

@@ -10,7 +10,7 @@
 #
 # usage: scripts/test-image.sh [DIR]      default: out/image
 #
-# As root, it goes on as the user nobody.
+# Where root runs it, it goes on as the user nobody.
 set -eu
 
 # Bytes of /dev/shm: what most engines give, and what a measurement wants.
@@ -39,7 +39,7 @@ if [ "$(id -u)" = 0 ]; then
 	work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-test-image-XXXXXX")
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 130' INT TERM HUP
-	# Where nobody can read neither the checkout nor the layout.
+	# The user nobody may not be able to read the checkout and the layout.
 	cp -R "$image" "$work/image"
 	cp "$0" "$work/test-image.sh"
 	cp "$root/Cargo.toml" "$work/Cargo.toml"
@@ -76,7 +76,8 @@ for pair in process["env"]:
         print("--setenv", name, value)
 SETTINGS
 
-# in_image SHM_BYTES PROGRAM ARGUMENT...: as an engine does without privileges, with so much /dev/shm.
+# in_image SHM_BYTES PROGRAM ARGUMENT...: runs it as an engine does without privileges, with
+# SHM_BYTES of /dev/shm.
 in_image() {
 	shm=$1
 	shift

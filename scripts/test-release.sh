@@ -4,7 +4,7 @@
 # What a user does with a release, in a Debian 12 and a Debian 13 that know nothing:
 # adds the flat repository, which is served over HTTP on the loopback, `apt install
 # ntcopy`, `ntcopy probe`, upgrades, purges without a trace. And what must be refused:
-# an index that somebody changed, one that somebody else signed, a package whose sum
+# an index that was changed, one that is signed with another key, a package whose sum
 # is another; a version that was published once and comes out differently; a key that
 # is not there. Keys are made for this and thrown away. Needs root for chroot; the
 # host's packages, keys and settings are not touched.
@@ -104,7 +104,7 @@ serve() {
 	server=$!
 }
 
-# The repository as somebody changed it: apt must not take it. HOW CHANGE...
+# The repository after a change: apt must not take it. HOW CHANGE...
 tampered() {
 	how=$1
 	shift

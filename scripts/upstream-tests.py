@@ -334,7 +334,7 @@ def is_emulated(kernel):
 
 
 def kept(tables, kernels):
-    """Of the tables that a document has, those of other kernels, in its order."""
+    """A document's tables of other kernels, in its order."""
     sections = re.split(r"^(?=## `)", tables, flags=re.M)[1:]
     named = [(re.match(r"## `([^`]+)`", section)[1], section) for section in sections]
     return [(kernel, section.rstrip()) for kernel, section in named if kernel not in kernels]

@@ -70,15 +70,15 @@
  * Errors: EBADF (a closed or O_PATH descriptor), ENOTSOCK, EOPNOTSUPP (a socket
  * that the module cannot help: TCP, which has tx-nocache-copy of its own; unix
  * datagrams and seqpackets, which take no pages; all others), EBUSY (its operations
- * belong to somebody else), EINVAL (a bad mode or size; flags or reserved not 0),
- * ENOTTY (no such ioctl), EFAULT, ENOMEM.
+ * belong to other kernel code), EINVAL (a bad mode or size; flags or reserved not
+ * 0), ENOTTY (no such ioctl), EFAULT, ENOMEM.
  */
 #define NTCOPY_MODULE_PATH		"/dev/ntcopy"
 
 struct ntcopy_socket {
 	__s32 fd;	/* a socket of the caller */
 	__u32 mode;	/* NTCOPY_SOCK_*; of a query: the answer */
-	__u32 flags;	/* in: 0.  Of a query: NTCOPY_SOCKET_ATTACHED */
+	__u32 flags;	/* in: 0; a query's answer: NTCOPY_SOCKET_ATTACHED */
 	__u32 reserved;	/* 0 */
 };
 

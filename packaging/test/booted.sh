@@ -3,13 +3,13 @@
 #
 # Boots the systemd of a Debian in a folder as process 1 of namespaces of its own
 # (processes, mounts, network, names, IPC, control groups), runs a command of that
-# Debian beside it, and ends it. Of the machine around it, it sees /sys and /proc/sys, both
+# Debian beside it, and ends it. It sees /sys and /proc/sys of the machine around it, both
 # read-only; no module, no setting and no clock can be changed from there.
 #
 # usage: packaging/test/booted.sh ROOT [COMMAND ARGUMENT...]
 #        without a command: boots and ends it
 #
-# exit codes: the command's; 1 failed; 3 this system lets nobody boot it so
+# exit codes: the command's; 1 failed; 3 this system does not allow such a boot
 set -eu
 
 root=$1
@@ -46,7 +46,7 @@ boot_here() {
 		sys-fs-fuse-connections.mount dev-hugepages.mount; do
 		ln -s /dev/null "$root/run/systemd/system/$unit"
 	done
-	# Not by chroot: in one, nobody may make the namespaces that PrivateUsers= is made of.
+	# Not by chroot: in one, no process may make the namespaces that PrivateUsers= is made of.
 	cd "$root"
 	pivot_root . .
 	umount -l .

@@ -40,12 +40,12 @@ clear_up() {
 trap clear_up EXIT
 trap 'exit 130' INT TERM HUP
 
-# children PID: of strace, the daemon.
+# children PID: the process's children; strace's is the daemon.
 children() {
 	cat "/proc/$1/task/$1/children" 2>/dev/null || true
 }
 
-# inside GROUP COMMAND...: as nobody, with a group.
+# inside GROUP COMMAND...: runs the command as the user nobody, with a group.
 inside() {
 	group=$1
 	shift
@@ -98,7 +98,7 @@ confined() {
 	[ "$how" != systemd ] || grep -q '^Seccomp:.*2$' "$2" || die "$1 has no filter of system calls"
 }
 
-# finish NAME: as systemd ends it; it must end with 0.
+# finish NAME: ends it as systemd does; it must end with 0.
 finish() {
 	if [ "$how" = systemd ]; then
 		systemctl stop "$1"
@@ -134,7 +134,7 @@ start proxyd
 inside 65534 curl -sSf http://127.0.0.1:8080/folder/object >"$work/back" || die "proxyd does not answer"
 cmp "$work/object" "$work/back" || die "the object came back through proxyd changed"
 if [ "$how" = systemd ]; then
-	systemctl reload storaged proxyd || die "they can't be told to read their settings again"
+	systemctl reload storaged proxyd || die "they can't be made to read their settings again"
 	inside 65534 curl -sSf -o /dev/null http://127.0.0.1:8080/folder/object || die "a reload ended them"
 fi
 finish proxyd

@@ -3,8 +3,8 @@
 #
 # Sourced by what runs beside a booted systemd.
 
-# allow_descriptors NAME: where this machine gives nobody as many as the unit asks for
-# (no CAP_SYS_RESOURCE), as many as it gives.
+# allow_descriptors NAME: where this machine does not give as many as the unit asks for (no
+# CAP_SYS_RESOURCE), sets the unit's limit to as many as it gives.
 allow_descriptors() {
 	most=$(prlimit --noheadings --output HARD --nofile | tr -d " ")
 	if ! prlimit --nofile="$(systemctl show -P LimitNOFILE "$1")" true 2>/dev/null; then

@@ -147,7 +147,7 @@ check() {
 	trap 'rm -rf "$work"' EXIT
 	filter >"$work/filter"
 	[ "$(wc -l <"$work/filter")" -gt 100 ] || die "the filter of $name.service was not understood"
-	# From the program on: what prlimit and sh did before it was done by systemd.
+	# The trace begins with the program: systemd does what prlimit and sh did before it.
 	sed -n 's/^[0-9]* *\([a-z0-9_]*\)(.*/\1/p; s/^[0-9]* *<\.\.\. \([a-z0-9_]*\) resumed.*/\1/p' "$trace" |
 		sort -u >"$work/called"
 	[ "$(wc -l <"$work/called")" -gt 20 ] || die "strace saw only: $(tr '\n' ' ' <"$work/called")"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# What is in a Debian: names, modes, owners, and the sums of the files that somebody
-# wrote; without what apt, dpkg, ldconfig, depmod, man and passwd keep for themselves,
-# what is gone at the next boot, and the key that DKMS makes for the machine as it
-# first builds. Two of them are the same where a purge left no trace.
+# What is in a Debian: names, modes, owners, and the sums of files; without what apt,
+# dpkg, ldconfig, depmod, man and passwd keep for themselves, what is gone at the next
+# boot, and the key that DKMS makes for the machine as it first builds. Two of them are
+# the same where a purge left no trace.
 #
 # usage: packaging/test/snapshot.sh ROOT
 set -eu

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * A program of somebody who has installed libntcopy-dev: copies, fills, asks.
+ * A program of a user who has installed libntcopy-dev: copies, fills, asks.
  */
 #include <ntcopy.h>
 #include <stdio.h>

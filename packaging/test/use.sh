@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Inside the Debian of test-dist.sh, with the packages installed: the program, its
-# manual and completions, and the library as somebody who compiles against it.
+# manual and completions, and the library, with a program that is compiled against it.
 #
 # usage: packaging/test/use.sh VERSION USE.C PAGES
 #

@@ -1,8 +1,8 @@
 //! Measuring inside a kernel that this program boots.
 //!
 //! The same command runs again inside, on the host's file tree, and writes its
-//! record there; the host's side then reads the record like any other. So
-//! measuring is one process and judging another, with the record between them.
+//! record there; the host's side then reads the record like any other. One
+//! process measures and another judges, with the record between them.
 
 pub mod against;
 mod needs;
@@ -150,7 +150,7 @@ fn facts(host_cpus: &HostCpus) -> HostFacts {
     facts
 }
 
-/// This program with its arguments, told to stay where it is and to keep quiet.
+/// This program with its arguments, and with options that keep it where it is and quiet.
 fn command(
     program: OsString,
     request: &Request,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One piece: a buffer is put away, and nobody looks at the copy soon.
+ * One piece: a buffer is put away, and the copy is not read soon.
  *
  *	cc copy.c $(pkg-config --cflags --libs ntcopy) -o copy
  */

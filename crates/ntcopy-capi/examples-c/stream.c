@@ -23,7 +23,7 @@ static int copy_in_pieces(char *to, const char *from, struct ntcopy_moved *moved
 	error = ntcopy_stream_known(TOTAL_BYTES, NTCOPY_AUTO, &stream);
 	for (at = 0; error == 0 && at < TOTAL_BYTES; at += PIECE_BYTES)
 		error = ntcopy_stream_copy_unfenced(stream, to + at, from + at, PIECE_BYTES, NULL);
-	/* One fence for all pieces. Until here, nobody may look at the copy. */
+	/* One fence for all pieces. Until here, no thread may look at the copy. */
 	if (error == 0)
 		error = ntcopy_stream_finish(stream, moved);
 	ntcopy_stream_destroy(stream);

@@ -8,9 +8,9 @@
  * Non-temporal stores take bytes to memory past the CPU caches. They win where
  * the bytes would not have stayed in a cache anyway, or where something else
  * wants that cache. They lose, often by a factor of two or three, where whoever
- * reads the bytes would have found them there. So every call carries hints, and
- * the library decides by them, by the size of the whole transfer, and by what
- * the machine is. A hint never changes which bytes end up where.
+ * reads the bytes would have found them there. Every call therefore carries
+ * hints, and the library decides by them, by the size of the whole transfer, and
+ * by what the machine is. A hint never changes which bytes end up where.
  *
  * What holds for every function here:
  *
@@ -157,7 +157,7 @@ struct ntcopy_moved {
 	uint64_t nontemporal_bytes;	/* what took a non-temporal path */
 };
 
-/* As many elements a side as readv(2) and writev(2) take. */
+/* The most elements a side: as many as readv(2) and writev(2) take. */
 #define NTCOPY_IOV_MAX	1024
 
 /*
@@ -188,7 +188,7 @@ typedef struct ntcopy_stream ntcopy_stream;
 
 /*
  * Make a stream: of total_bytes, or one that counts as long as it has become,
- * because nobody knows its end. One that turns out longer than total_bytes is as
+ * because its end is not known. One that turns out longer than total_bytes is as
  * long as it gets. Free it with ntcopy_stream_destroy().
  *
  *	0		Done; *stream is the stream. Otherwise it is NULL.
@@ -200,8 +200,8 @@ int ntcopy_stream_growing(unsigned int hints, ntcopy_stream **stream);
 
 /*
  * Copy or fill the next piece, with the stream's hints, and fence where it is
- * non-temporal. As ntcopy_copy() and ntcopy_fill(); a stream that is NULL or
- * finished is -EINVAL.
+ * non-temporal. Otherwise as ntcopy_copy() and ntcopy_fill(); a stream that is
+ * NULL or finished is -EINVAL.
  */
 int ntcopy_stream_copy(ntcopy_stream *stream, void *dst, const void *src, size_t len,
 		       ntcopy_path *path);
@@ -210,8 +210,8 @@ int ntcopy_stream_fill(ntcopy_stream *stream, void *dst, int value, size_t len,
 
 /*
  * The same without a fence: ntcopy_stream_fence(), ntcopy_stream_finish() or
- * ntcopy_stream_destroy() makes it, and none that isn't needed. Until then the
- * destination is nobody's, as with ntcopy_copy_unfenced().
+ * ntcopy_stream_destroy() makes it, and none that isn't needed. Until then no
+ * thread may use the destination, as with ntcopy_copy_unfenced().
  */
 int ntcopy_stream_copy_unfenced(ntcopy_stream *stream, void *dst, const void *src, size_t len,
 				ntcopy_path *path);
@@ -294,7 +294,7 @@ int ntcopy_socket_probe(void);
  * is believed: on a socket that did not opt in the kernel ignores the flag, or, as
  * kernels do that don't know it, refuses it (TLS). The bits of the source mean
  * nothing here yet and do no harm. Bytes, errors, order and
- * partial sends are the same with and without. As with send(2), SIGPIPE comes unless
+ * partial sends are the same with and without. SIGPIPE comes, as with send(2), unless
  * flags has MSG_NOSIGNAL, and NULL for bytes is -EFAULT.
  *
  *	>= 0		The bytes that were taken. What the kernel did with the hint is

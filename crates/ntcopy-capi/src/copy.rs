@@ -38,7 +38,7 @@ pub unsafe extern "C" fn ntcopy_copy(
 ///
 /// # Safety
 ///
-/// As [`ntcopy_copy`], and the caller calls [`ntcopy_fence`] before any other access to `dst`.
+/// See [`ntcopy_copy`]; the caller also calls [`ntcopy_fence`] before any other access to `dst`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntcopy_copy_unfenced(
     dst: *mut c_void,
@@ -64,7 +64,7 @@ pub extern "C" fn ntcopy_fence() {
 
 /// # Safety
 ///
-/// As [`ntcopy_copy_unfenced`].
+/// See [`ntcopy_copy_unfenced`].
 #[inline]
 unsafe fn copy(
     dst: *mut c_void,

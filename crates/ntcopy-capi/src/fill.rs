@@ -38,8 +38,8 @@ pub unsafe extern "C" fn ntcopy_fill(
 ///
 /// # Safety
 ///
-/// As [`ntcopy_fill`], and the caller calls [`ntcopy_fence`](crate::copy::ntcopy_fence) before any
-/// other access to `dst`.
+/// See [`ntcopy_fill`]; the caller also calls [`ntcopy_fence`](crate::copy::ntcopy_fence) before
+/// any other access to `dst`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntcopy_fill_unfenced(
     dst: *mut c_void,
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn ntcopy_fill_unfenced(
 
 /// # Safety
 ///
-/// As [`ntcopy_fill_unfenced`].
+/// See [`ntcopy_fill_unfenced`].
 #[inline]
 unsafe fn fill(
     dst: *mut c_void,
@@ -72,7 +72,7 @@ unsafe fn fill(
     if len_bytes == 0 {
         return Ok(Path::LIBC);
     }
-    // SAFETY: the caller guarantees the memory and the fence. As with memset, the value's low
-    // byte counts.
+    // SAFETY: the caller guarantees the memory and the fence. The value's low byte counts, as
+    // with memset.
     Ok(unsafe { ntcopy::fill_unfenced(dst.cast(), value as u8, len_bytes, hint) })
 }

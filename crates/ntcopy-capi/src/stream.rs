@@ -112,7 +112,7 @@ pub unsafe extern "C" fn ntcopy_stream_copy(
 ///
 /// # Safety
 ///
-/// As [`ntcopy_stream_copy`], and the caller fences before any other access to `dst`.
+/// See [`ntcopy_stream_copy`]; the caller also fences before any other access to `dst`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntcopy_stream_copy_unfenced(
     stream: *mut ntcopy_stream,
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn ntcopy_stream_fill(
 ///
 /// # Safety
 ///
-/// As [`ntcopy_stream_fill`], and the caller fences before any other access to `dst`.
+/// See [`ntcopy_stream_fill`]; the caller also fences before any other access to `dst`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntcopy_stream_fill_unfenced(
     stream: *mut ntcopy_stream,
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn ntcopy_stream_fill_unfenced(
 
 /// # Safety
 ///
-/// As [`ntcopy_stream_copy_unfenced`]; with `fenced`, the fence is made here.
+/// See [`ntcopy_stream_copy_unfenced`]; with `fenced`, the fence is made here.
 unsafe fn copy(
     stream: *mut ntcopy_stream,
     dst: *mut c_void,
@@ -187,7 +187,7 @@ unsafe fn copy(
 
 /// # Safety
 ///
-/// As [`ntcopy_stream_fill_unfenced`]; with `fenced`, the fence is made here.
+/// See [`ntcopy_stream_fill_unfenced`]; with `fenced`, the fence is made here.
 unsafe fn fill(
     stream: *mut ntcopy_stream,
     dst: *mut c_void,

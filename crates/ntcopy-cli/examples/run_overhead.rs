@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Starts itself over and over on one CPU, in turns without the library and with it, and times calls
-//! that are too small to be hinted, or not on a socket that is to be. Any kernel will do: the library
-//! is told to take it for one that has the flag.
+//! that are too small to be hinted, or not on a socket that is to be. Any kernel will do:
+//! `NTCOPY_PRELOAD_ASSUME` makes the library take it for one that has the flag.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -24,7 +24,7 @@ use clap::Parser;
 use ntcopy_bench::run;
 use ntcopy_record::stats::{interval, median};
 
-/// What a program is told.
+/// What the library of `ntcopy run` costs a call that it leaves alone
 #[derive(Parser)]
 struct Args {
     /// libntcopy-preload.so

@@ -54,7 +54,7 @@ enum Command {
     Man(cmd::man::Args),
 }
 
-/// The command line as it is parsed, and as it is told to shells and in manual pages.
+/// The command line that is parsed, and that completions and manual pages describe.
 fn command() -> clap::Command {
     cmd::help::grouped(Cli::command())
 }

@@ -135,7 +135,7 @@ fn a_record_of_an_older_version_counts_and_one_of_a_newer_format_does_not() {
     let folder = home.path().join("records");
     let mut old = here(synthetic::synthetic_sweep());
     old.header.ntcopy = "0.0.1".into();
-    // From before there were such fields.
+    // Records of that version had no such fields.
     (old.machine.hardware_counters, old.machine.libc_memset_nt_threshold_bytes) = (vec![], None);
     write(&folder, &old);
     let mut new = old.clone();

@@ -236,7 +236,7 @@ fn below(id: u32) -> Vec<u32> {
     children.flat_map(|child| [vec![child], below(child)].concat()).collect()
 }
 
-/// The folder of the socket that it was told of first.
+/// The folder of the first socket in its command line.
 fn folder(server: u32) -> PathBuf {
     let words = fs::read_to_string(format!("/proc/{server}/cmdline")).unwrap_or_default();
     let mut paths = words.split('\0').skip(1).filter(|word| word.starts_with('/'));

@@ -13,7 +13,7 @@ use std::{env, fs, thread};
 use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Nothing here takes so long, on any machine; a test that would hang ends.
+/// Nothing here takes this long, on any machine; a test that would hang ends.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program, with both daemons beside it, as `cargo build` has them.
@@ -208,7 +208,7 @@ fn beside_the_backend_a_hot_set_is_walked_in_every_mode_and_while_nobody_asks() 
     let record = Record::read(place.path().join("record")).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     assert!(record.cells.iter().all(|cell| cell.params["hot_set_bytes"] == 4096));
-    // The backend was kept where the victim is, and nobody else anywhere.
+    // The backend was kept on the victim's CPU, and no other process on any.
     assert!(record.cells.iter().all(|cell| cell.params.contains_key("backend_cpu")));
     assert!(!record.cells.iter().any(|cell| cell.params.contains_key("proxy_cpu")));
     assert_eq!(record.samples.len(), 8 * 3 * 5);

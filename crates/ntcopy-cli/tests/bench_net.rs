@@ -11,7 +11,7 @@ use std::{fs, thread};
 use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Nothing here takes so long, on any machine; a test that would hang ends.
+/// Nothing here takes this long, on any machine; a test that would hang ends.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn stderr(output: &Output) -> String {

@@ -244,7 +244,7 @@ fn reader_of(parent: &Child) -> Option<Pid> {
     Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
 }
 
-/// Waits until the record holds so many samples.
+/// Waits until the record holds this number of samples.
 fn wait_for_samples(out: &Path, samples: usize) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while Record::read(out).map_or(0, |record| record.samples.len()) < samples {

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-/// Columns of a help text that nobody watches, and of most that somebody does.
+/// Columns of a help text that goes to no terminal, and to most terminals.
 const WIDTH: usize = 100;
-/// A line of a paragraph, other than its last, is at least so long: a shorter one is what is left
+/// A line of a paragraph, other than its last, is at least this long: a shorter one is what is left
 /// of a line that was broken by hand, too long, and then again by the program.
 const LEAST: usize = 60;
 

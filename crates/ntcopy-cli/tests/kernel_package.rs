@@ -129,7 +129,7 @@ fn what_is_missing_stands_in_the_plan_and_ends_the_build() {
     let without = |arguments: &[&str]| {
         let path = house.path("tools");
         fs::remove_file(path.join("rsync")).ok();
-        // Of what is really here, gzip alone.
+        // Only gzip is the real program.
         fs::copy("/bin/gzip", path.join("gzip")).unwrap();
         package(&house, arguments).env("PATH", path).output().unwrap()
     };
@@ -137,7 +137,7 @@ fn what_is_missing_stands_in_the_plan_and_ends_the_build() {
     let missing = plan["missing"].as_array().expect("what is missing").clone();
     assert!(missing.iter().any(|tool| tool["program"] == "rsync" && tool["package"] == "rsync"));
     assert!(!missing.iter().any(|tool| tool["program"] == "gzip"), "{missing:?}");
-    assert_eq!(plan["objects"], 2, "the rest is told all the same");
+    assert_eq!(plan["objects"], 2, "the rest is printed all the same");
     let said = text(&without(&["--dry-run"]).stdout);
     let line = said.lines().find(|line| line.starts_with("missing ")).expect("a line of it");
     assert!(line.contains("; as root: apt-get install ") && line.contains("rsync"), "{line}");

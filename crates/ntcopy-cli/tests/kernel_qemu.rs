@@ -91,7 +91,7 @@ fn a_command_is_at_home(kernel: &'static str, cpus: &str) {
     guest.assert_nothing_left();
 }
 
-/// What holds for every kernel that can be told to break: what it reports fails the boot.
+/// What holds for every kernel that can be made to break: a fault that it reports fails the boot.
 fn a_fault_of_the_kernel_fails_the_boot(kernel: &'static str) {
     let guest = Guest::new(kernel);
     let provoke = "echo WARNING > /sys/kernel/debug/provoke-crash/DIRECT; echo done";

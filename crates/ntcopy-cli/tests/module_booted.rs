@@ -147,7 +147,7 @@ fn assert_it_hinted_what_was_started(said: &str) {
     let said = said[at..].split("refusals\n").next().unwrap_or_default();
     assert_eq!(rises(said, hinted), [0, SENT_BYTES, SENT_BYTES, 0], "{said}");
     let nontemporal = |object: &serde_json::Value| object["total_bytes"][STAT_NONTEMPORAL].as_u64();
-    // Of each piece, what is left over of whole pages stays normal.
+    // What is left over of whole pages in each piece stays normal.
     assert!(rises(said, nontemporal)[2] > SENT_BYTES / 2, "the hint was to be obeyed: {said}");
     assert!(!said.contains("= 1\n"), "{said}");
     assert_in_order(said, &["loaded /", STAT_NONTEMPORAL, "unloaded\n= 0"]);

@@ -109,7 +109,7 @@ fn watching(path: &str) -> (Child, impl Iterator<Item = Value>) {
     (child, lines.map(|line| json(&line.expect("a line"))))
 }
 
-/// Replaces the file, so that nobody reads half of it.
+/// Replaces the file at once: no reader finds half of it.
 fn replace(path: &str, text: &str) {
     let new = format!("{path}.new");
     fs::write(&new, text).expect("the file can be written");

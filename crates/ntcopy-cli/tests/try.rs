@@ -70,8 +70,8 @@ fn turns_are_in_pairs_and_only_the_hinted_ones_have_the_library() {
     assert_eq!(told["experiment"], "try");
     let log = fs::read_to_string(log).expect("the program wrote it");
     let hinted: Vec<bool> = log.lines().map(|line| line.contains(library())).collect();
-    // One of each before the first pair. Of the pairs, each way is first equally often and not
-    // always after the other one.
+    // There is one turn of each way before the first pair. Each way is first in equally many pairs,
+    // and not always after the other one.
     let is_hinted_first = [false, true, true, false, false];
     let pairs = is_hinted_first.into_iter().flat_map(|first| [first, !first]);
     let expected: Vec<bool> = [true, false].into_iter().chain(pairs).collect();

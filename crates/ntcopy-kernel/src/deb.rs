@@ -158,7 +158,7 @@ impl Asked {
 }
 
 /// Says what would be built, and what that would take. Downloads nothing, and leaves nothing: where
-/// no source is here yet, what depends on it is not known, and which download comes is told.
+/// no source is here yet, what depends on it is not known, and the plan names the download.
 ///
 /// # Errors
 ///

@@ -89,7 +89,7 @@ fn is_overdue(done: u64, total: u64) -> bool {
 /// What is said then.
 const OVERDUE: &str = "longer than expected";
 
-/// "about 3m to go", once something is done that this can be told from.
+/// Writes "about 3m to go", once something is done that this can be estimated from.
 fn to_go(state: &ProgressState, text: &mut dyn std::fmt::Write) {
     let _ = match state.pos() {
         0 => write!(text, "time to go not known yet"),

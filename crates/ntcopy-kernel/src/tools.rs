@@ -214,8 +214,8 @@ fn virtiofsd_package() -> &'static str {
 ///
 /// # Errors
 ///
-/// [`Error::MissingTools`] with the command that installs what is missing. Of the compiler the
-/// headers know more.
+/// [`Error::MissingTools`] with the command that installs what is missing. The compiler is not
+/// checked: the headers know which one it has to be.
 pub(crate) fn check_module() -> Result<()> {
     let mut wanted = vec![tool("make", "make"), tool("ld", "binutils")];
     wanted.retain(|tool| find(tool.program).is_none());

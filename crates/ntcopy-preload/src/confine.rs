@@ -1,6 +1,6 @@
 //! A program that confines itself by seccomp allows itself its own system calls, not ours: a
-//! `write` that becomes a `sendto` could be its end. From then on this library leaves all alone. What
-//! it starts is under that filter from the beginning: `filter.rs`.
+//! `write` that becomes a `sendto` could be its end. This library leaves all alone once the program
+//! has confined itself. What it starts is under that filter from the beginning: `filter.rs`.
 
 use core::ffi::{c_int, c_long, c_ulong};
 
@@ -10,7 +10,7 @@ use crate::{active, original};
 ///
 /// # Safety
 ///
-/// - As prctl(2).
+/// - See prctl(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn prctl(
     option: c_int,
@@ -30,7 +30,7 @@ pub unsafe extern "C-unwind" fn prctl(
 ///
 /// # Safety
 ///
-/// - As syscall(2).
+/// - See syscall(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn syscall(
     number: c_long,

@@ -22,7 +22,7 @@ fn new(fd: c_int) -> c_int {
 ///
 /// # Safety
 ///
-/// - As socket(2).
+/// - See socket(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -33,7 +33,7 @@ pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_i
 ///
 /// # Safety
 ///
-/// - As socketpair(2).
+/// - See socketpair(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn socketpair(
     domain: c_int,
@@ -57,7 +57,7 @@ pub unsafe extern "C-unwind" fn socketpair(
 ///
 /// # Safety
 ///
-/// - As accept(2).
+/// - See accept(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn accept(
     fd: c_int,
@@ -72,7 +72,7 @@ pub unsafe extern "C-unwind" fn accept(
 ///
 /// # Safety
 ///
-/// - As accept4(2).
+/// - See accept4(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn accept4(
     fd: c_int,
@@ -88,7 +88,7 @@ pub unsafe extern "C-unwind" fn accept4(
 ///
 /// # Safety
 ///
-/// - As close(2).
+/// - See close(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -103,7 +103,7 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
 ///
 /// # Safety
 ///
-/// - As close(2).
+/// - See close(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __close(fd: c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -114,7 +114,7 @@ pub unsafe extern "C-unwind" fn __close(fd: c_int) -> c_int {
 ///
 /// # Safety
 ///
-/// - As dup2(2).
+/// - See dup2(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn dup2(from: c_int, to: c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -125,7 +125,7 @@ pub unsafe extern "C-unwind" fn dup2(from: c_int, to: c_int) -> c_int {
 ///
 /// # Safety
 ///
-/// - As dup2(2).
+/// - See dup2(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __dup2(from: c_int, to: c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -136,7 +136,7 @@ pub unsafe extern "C-unwind" fn __dup2(from: c_int, to: c_int) -> c_int {
 ///
 /// # Safety
 ///
-/// - As dup3(2).
+/// - See dup3(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -147,7 +147,7 @@ pub unsafe extern "C-unwind" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_
 ///
 /// # Safety
 ///
-/// - As close_range(2).
+/// - See close_range(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -160,7 +160,7 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 ///
 /// # Safety
 ///
-/// - As closefrom(3).
+/// - See closefrom(3).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
     // SAFETY: the caller's promise.

@@ -1,7 +1,7 @@
 //! The sizes of messages, which are known only from the program's memory.
 //!
-//! Where that memory is not there, the kernel answers with `EFAULT`. So must a program see it that
-//! has this library before the kernel, so nothing is read that the kernel couldn't read.
+//! Where that memory is not there, the kernel answers with `EFAULT`. A program that has this
+//! library before the kernel must see the same, so nothing is read that the kernel couldn't read.
 
 use core::ffi::{c_int, c_uint};
 use core::mem;

@@ -20,7 +20,7 @@ fn is_shared(level: c_int, name: c_int) -> bool {
 ///
 /// # Safety
 ///
-/// - As setsockopt(2).
+/// - See setsockopt(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn setsockopt(
     fd: c_int,
@@ -42,7 +42,7 @@ pub unsafe extern "C-unwind" fn setsockopt(
 ///
 /// # Safety
 ///
-/// - As getsockopt(2).
+/// - See getsockopt(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn getsockopt(
     fd: c_int,

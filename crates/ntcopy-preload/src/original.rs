@@ -2,8 +2,8 @@
 //!
 //! They are looked up once, by the constructor. A call that comes earlier, out of the constructor
 //! of another library or a signal handler there, is a bare system call: looking up takes locks
-//! and may allocate, and no thread can have been cancelled yet. So is a call of a function that
-//! the C library doesn't have: because this library has it, programs that ask for it get it.
+//! and may allocate, and no thread can have been cancelled yet. A call of a function that the
+//! C library doesn't have is one too: because this library has it, programs that ask for it get it.
 
 use core::ffi::{CStr, c_int, c_long, c_uint, c_ulong, c_void};
 use core::mem;
@@ -35,7 +35,7 @@ impl Original {
 ///
 /// # Safety
 ///
-/// - As the function that it stands for.
+/// - See the function that it stands for.
 unsafe fn bare(number: c_long, arguments: [usize; 6]) -> isize {
     // SAFETY: the caller's promise.
     let result = unsafe { sys::syscall(number, arguments) };
@@ -86,7 +86,7 @@ macro_rules! originals {
             ///
             /// # Safety
             ///
-            /// - As the C library's function.
+            /// - See the C library's function.
             #[inline(always)]
             pub unsafe fn $name($($argument: $type),*) -> $result {
                 let address = originals::$name.address.load(Relaxed);

@@ -84,7 +84,7 @@ fn was_mistaken(fd: c_int) -> bool {
 ///
 /// # Safety
 ///
-/// - As write(2).
+/// - See write(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn write(fd: c_int, bytes: *const c_void, size: usize) -> ssize_t {
     if size < active::min_bytes() {
@@ -99,7 +99,7 @@ pub unsafe extern "C-unwind" fn write(fd: c_int, bytes: *const c_void, size: usi
 ///
 /// # Safety
 ///
-/// - As write(2).
+/// - See write(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __write(fd: c_int, bytes: *const c_void, size: usize) -> ssize_t {
     // SAFETY: the caller's promise.
@@ -123,7 +123,7 @@ unsafe fn large_write(fd: c_int, bytes: *const c_void, size: usize) -> ssize_t {
 ///
 /// # Safety
 ///
-/// - As writev(2).
+/// - See writev(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn writev(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: the caller's promise.
@@ -143,7 +143,7 @@ pub unsafe extern "C-unwind" fn writev(fd: c_int, vector: *const iovec, count: c
 ///
 /// # Safety
 ///
-/// - As send(2).
+/// - See send(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn send(
     fd: c_int,
@@ -169,7 +169,7 @@ unsafe fn large_send(fd: c_int, bytes: *const c_void, size: usize, flags: c_int)
 ///
 /// # Safety
 ///
-/// - As send(2).
+/// - See send(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __send(
     fd: c_int,
@@ -185,7 +185,7 @@ pub unsafe extern "C-unwind" fn __send(
 ///
 /// # Safety
 ///
-/// - As sendto(2).
+/// - See sendto(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn sendto(
     fd: c_int,
@@ -204,7 +204,7 @@ pub unsafe extern "C-unwind" fn sendto(
 ///
 /// # Safety
 ///
-/// - As sendmsg(2).
+/// - See sendmsg(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn sendmsg(
     fd: c_int,
@@ -225,7 +225,7 @@ pub unsafe extern "C-unwind" fn sendmsg(
 ///
 /// # Safety
 ///
-/// - As sendmmsg(2).
+/// - See sendmmsg(2).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn sendmmsg(
     fd: c_int,

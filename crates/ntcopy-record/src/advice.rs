@@ -91,7 +91,7 @@ impl Topic {
             }
             Topic::NocacheCopy => "tx-nocache-copy of network devices",
             Topic::Run => "ntcopy run: an unmodified program, its large sends hinted",
-            Topic::Copies => "libntcopy: copies into memory that nobody reads soon",
+            Topic::Copies => "libntcopy: copies into memory that is not read soon",
             Topic::CopiesInUse => "libntcopy: copies into a buffer in use",
             Topic::Fills => "libntcopy: fills",
             Topic::SendsObeyed => "sends with MSG_NTCOPY, obeyed",

@@ -128,7 +128,7 @@ struct Found<'a> {
 
 type Key = (String, String, String, String, &'static str);
 
-/// Compares two sides. Of several records of a side that have the same cell, the newest counts.
+/// Compares two sides. Where several records of a side have the same cell, the newest counts.
 ///
 /// Cells of a booted kernel are held against those of a booted kernel and those of the host
 /// against the host's, unless nothing would be left to compare.

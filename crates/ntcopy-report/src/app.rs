@@ -24,11 +24,11 @@ const SMALL: [&str; 9] = [
 const LARGE: [&str; 8] =
     ["connections", "mode", "GB/s", "ratio", "verdict", "NT", "CPU s/GB", "less CPU"];
 
-/// Of cells in which the most multigets within a limit were searched for.
+/// The header for cells in which the most multigets within a limit were searched for.
 const WITHIN: [&str; 7] =
     ["connections", "mode", "multigets/s", "ratio", "verdict", "found in", "large GB/s"];
 
-/// What a table tells of its cells.
+/// What a table reports of its cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     Small,
@@ -45,7 +45,7 @@ impl Told {
         }
     }
 
-    /// Whether there is something to tell of a cell.
+    /// Whether there is something to report of a cell.
     fn is_of(self, cell: &Cell) -> bool {
         limit_ns(&cell.params).is_some() == (self == Told::Within)
     }

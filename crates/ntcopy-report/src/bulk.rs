@@ -1,4 +1,4 @@
-//! Copies and fills in user space, and whatever else is told in tables of ways, as text.
+//! Copies and fills in user space, and whatever else is laid out in tables of ways, as text.
 
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use ntcopy_record::stats::peers::{AgainstBest, OURS, against_best, geomean};

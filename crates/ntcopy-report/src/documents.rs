@@ -1,8 +1,8 @@
 //! The repository's own documents: figures and pages that are made from the records that it keeps.
 //!
-//! `bench/record/INDEX.toml` names which record answers which question. From it come the pages and
-//! pictures in `docs/results`, README's picture, and each figure that a document has between the
-//! markers of `figures`. Records that the index does not name, and documents that name a figure
+//! `bench/record/INDEX.toml` names which record answers which question. The pages and pictures in
+//! `docs/results`, README's picture, and each figure that a document has between the markers of
+//! `figures` come from it. Records that the index does not name, and documents that name a figure
 //! which the index lacks, are errors.
 
 mod chart;

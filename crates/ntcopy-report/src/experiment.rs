@@ -15,7 +15,7 @@ pub(crate) struct Shown {
     pub figures: Figures,
     /// What it has for programs.
     pub json: Json,
-    /// The modes of which best win and worst loss are told; none where throughput was not asked.
+    /// The modes whose best win and worst loss are printed; none where throughput was not asked.
     pub is_told: Option<fn(&str) -> bool>,
     /// What a page says of how it was measured.
     pub caveat: Option<&'static str>,

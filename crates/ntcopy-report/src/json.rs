@@ -27,7 +27,7 @@ use crate::{model, sweep};
 /// large ones of a program; `not_a_timing`, why these are no timings; `complete`, false for a record
 /// that was cut short.
 ///
-/// Of a program's turns (`try`) and of footprints `results` has what these commands print:
+/// For a program's turns (`try`) and for footprints `results` has what these commands print:
 /// `metric` is what a turn's figure is, or `equivalent_lines_read`.
 pub fn object(record: &Record) -> Value {
     let shown = experiment::of(record);

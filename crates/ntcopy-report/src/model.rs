@@ -247,7 +247,7 @@ fn sends_of_boots(form: &str) -> Option<&'static str> {
     match form {
         "boots" => Some("plain sends"),
         "boots-with-hints" => Some("plain and hinted sends"),
-        "boots-after-hint" => Some("plain sends once somebody has hinted"),
+        "boots-after-hint" => Some("plain sends once a program has hinted"),
         "hinted-boots" => Some("hinted sends"),
         _ => None,
     }

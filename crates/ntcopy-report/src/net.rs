@@ -36,7 +36,7 @@ const WAITED: [&str; 10] = [
     "verdict",
 ];
 
-/// What a table tells of its cells.
+/// What a table reports of its cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     /// How much went through without a pause.

@@ -101,7 +101,7 @@ fn json_and_csv_have_all_that_the_tables_have() {
     assert_eq!(object["app"][0]["modes"][1]["throughput"], json!(null));
     let results = object["results"].as_array().expect("results");
     let metrics = |metric: &str| results.iter().filter(|r| r["metric"] == metric).count();
-    // Of idle no throughput, and no cost of it.
+    // Idle has no throughput, and no cost of it.
     assert_eq!(
         ["throughput", "bytes_per_cpu_s", "p50_rate", "p99_rate"].map(metrics),
         [2, 2, 4, 4]

@@ -192,7 +192,7 @@ fn letters_and_lines_stand_out_in_both_colour_schemes() {
 /// Set where a browser's absence is a failure: `make check-page`.
 const NEEDED: &str = "NTCOPY_NEED_BROWSER";
 
-/// Says why a test did nothing, past the harness: that shows nobody what a passing test prints.
+/// Says why a test did nothing, past the harness: that does not show what a passing test prints.
 fn skipped(why: &str) {
     assert!(std::env::var_os(NEEDED).is_none(), "{why}");
     let _ = writeln!(std::io::stderr(), "skipped: {why}");

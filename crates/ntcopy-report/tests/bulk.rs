@@ -160,7 +160,7 @@ fn forks_have_the_loops_of_2004_beside_them_mixed_ones_too() {
     let html = html(record("pages", &cells, &[("temporal", 0.008), ("nt", 0.004)]));
     let mixed = "published: NT copies and normal clears by rep, copy_page(), AMD Duron 1750 MHz";
     assert_eq!(html.matches(mixed).count(), 2, "the legend and the data: {html}");
-    assert!(!html.contains("normal clears by rep, zero_page()"), "nobody published that");
+    assert!(!html.contains("normal clears by rep, zero_page()"), "that was not published");
     // 5.894 s by 4.926 s with 64 KiB; nothing with 32.
     assert!(html.contains("4.926") && html.contains("1.20x") && html.contains("<td>-"), "{html}");
 }

@@ -172,14 +172,14 @@ fn every_chart_has_what_others_published_of_it() {
     assert_eq!(rates.len(), 1, "{html}");
     assert!(rates[0].contains("79,571 became 83,856 a second, 1.05x"), "{}", rates[0]);
     assert!(!rates[0].contains("class=\"published m"), "no line on another machine's scale");
-    // From 16 to 128 connections in one level step: nothing of what came on a schedule.
+    // One level step from 16 to 128 connections: nothing of what came on a schedule.
     let path = rates[0].split("class=\"line m0\" d=\"").nth(1).expect("copy's line");
     let path = path.split('"').next().expect("its steps");
     let numbers = path.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
     assert_eq!(numbers.count(), 3, "{path}");
     let cpu = figures(&html, "CPU time of client and server");
     assert!(cpu[0].contains("34.34 %") && cpu[0].contains("0.96x for a transaction"), "{}", cpu[0]);
-    assert!(!cpu[0].contains("class=\"published"), "no such time can be told");
+    assert!(!cpu[0].contains("class=\"published"), "no such time can be computed");
     let half = figures(&html, "Half a round trip over udp");
     assert!(!half[0].contains("class=\"published m"), "{}", half[0]);
     let panels = figures(&html, "Published latencies by percentile");

@@ -1,4 +1,4 @@
-//! The page: what is on it, that nothing breaks out of it, that it asks nobody for anything.
+//! The page: what is on it, that nothing breaks out of it, that it asks no server for anything.
 
 mod common;
 
@@ -297,7 +297,7 @@ fn a_machine_whose_record_tells_how_its_cpus_lie_is_drawn_so() {
             cpus: lists(&["0-1"]),
         }],
     }));
-    // As before where no record tells, and once for both where one does.
+    // It is as before where no record tells, and once for both where one does.
     let alone = words(&html(std::slice::from_ref(&older)));
     assert!(alone.contains("spread over packages and cores is not in the record"), "{alone}");
     let page = html(&[older, newer.clone()]);

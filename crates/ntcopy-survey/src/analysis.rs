@@ -99,7 +99,7 @@ fn view(fleet: &Fleet, model: usize, named: &BTreeSet<usize>) -> ModelView {
     }
 }
 
-/// What so few machines cannot tell.
+/// What this number of machines cannot show.
 fn note(machines: usize) -> Option<String> {
     match machines {
         0 => Some("no machine is left that behaves like the others".to_owned()),

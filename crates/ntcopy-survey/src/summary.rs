@@ -197,7 +197,8 @@ fn findings(record: &Record) -> Vec<Finding> {
 /// Every question that a record's samples may answer, cell by cell.
 pub(crate) fn questions(record: &Record) -> Vec<(&Cell, Question)> {
     let modes = stats::modes(record);
-    // What the victim feels of copies is told against normal copies; alone it is slowed by none.
+    // The victim beside copies is compared with the victim beside normal copies; alone, no copy
+    // slows it down.
     let has_idle_baseline = record.header.baseline == "idle" && modes.contains(&"copy");
     let baseline = if has_idle_baseline { "copy" } else { record.header.baseline.as_str() };
     let booted = match (record.machine.kernel_kind.as_str(), record.machine.own_cpus()) {

@@ -77,7 +77,7 @@ pub struct Cpu {
     pub model: u32,
     /// Stepping.
     pub stepping: u32,
-    /// The hypervisor's CPUID signature (`KVMKVMKVM`), if this is a guest that is told so.
+    /// The hypervisor's CPUID signature (`KVMKVMKVM`), if CPUID says that this is a guest.
     pub hypervisor: Option<String>,
     /// Caches as CPUID's modern leaf says (Intel 4, AMD `0x8000_001D`), innermost first. Empty
     /// where the CPU has no such leaf.

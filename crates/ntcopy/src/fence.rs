@@ -2,7 +2,7 @@
 
 /// Orders all earlier non-temporal stores of this thread before everything that it does next.
 ///
-/// Non-temporal stores are ordered with nothing. Another thread that is told of the bytes by an
+/// Non-temporal stores are ordered with nothing. Another thread that learns of the bytes by an
 /// ordinary release store may see that store first; and in Rust even the thread that streamed must
 /// not touch the bytes before the fence. [`copy`](crate::copy()), [`fill`](crate::fill()) and the
 /// safe calls of [`Stream`](crate::Stream) end with it; the `_unfenced` ones leave it to the
@@ -21,7 +21,7 @@ pub fn fence() {
     }
 }
 
-/// Hardware hides a missing fence far too well for a test of the bytes to find it. So they are
+/// Hardware hides a missing fence far too well for a test of the bytes to find it, so fences are
 /// counted.
 #[cfg(test)]
 mod tests {

@@ -2,9 +2,9 @@
 //!
 //! Non-temporal stores take bytes to memory past the caches. They win where the bytes would not
 //! have stayed in a cache anyway, or where something else wants that cache; they lose, often by a
-//! factor of two or three, where whoever reads the bytes would have found them there. So every
-//! call carries a [`Hint`], one for each side of a copy ([`Hints`]), and the library decides by
-//! that, by the size of the whole transfer, and by what the machine is.
+//! factor of two or three, where whoever reads the bytes would have found them there. Every
+//! call therefore carries a [`Hint`], one for each side of a copy ([`Hints`]), and the library
+//! decides by that, by the size of the whole transfer, and by what the machine is.
 //!
 //! | for | call |
 //! |---|---|

@@ -143,7 +143,7 @@ fn the_structures_are_laid_out_as_in_the_header() {
 
 #[test]
 fn the_kernel_s_own_headers_make_the_same_numbers() {
-    // Of <linux/ioctl.h> on x86-64, from a C program.
+    // A C program printed these by <linux/ioctl.h> on x86-64.
     assert_eq!(IOC_ATTACH, 0x4010_4ec0);
     assert_eq!(IOC_DETACH, 0x4010_4ec1);
     assert_eq!(IOC_QUERY, 0xc010_4ec2);

@@ -84,7 +84,7 @@ fn nothing_beyond_either_end_is_touched() {
     }
 }
 
-/// A reader that is told of a buffer by an ordinary release store finds it whole.
+/// A reader that learns of a buffer by an ordinary release store finds it whole.
 #[test]
 fn what_is_published_after_the_fence_is_there() {
     const SLOTS: usize = 8;

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-30}
 host=$(rustc -vV | sed -n 's/^host: //p')
 target=${CARGO_TARGET_DIR:-$(cd ../.. && pwd)/target}
-# A released compiler takes a nightly one's flags if it is told so.
+# A released compiler takes a nightly one's flags with this variable.
 export RUSTC_BOOTSTRAP=1
 
 echo "memory: no_std"

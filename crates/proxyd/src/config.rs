@@ -1,4 +1,4 @@
-//! What the proxy is told: a TOML file, the command line over it.
+//! The proxy's settings: a TOML file, the command line over it.
 
 mod live;
 
@@ -159,7 +159,7 @@ settings! {
         backend_idle_ms: u64 = 30_000,
         /// What a closed connection's client may still send before it is cut off.
         linger_ms: u64 = 2_000,
-        /// What is in flight when the proxy is told to stop.
+        /// What is in flight when the proxy is asked to stop.
         shutdown_ms: u64 = 30_000,
     }
 }
@@ -191,8 +191,8 @@ settings! {
         pipes: usize = 1024,
         /// Bytes of a pipe.
         pipe_bytes: usize = 1 << 20,
-        /// Bodies, and the insides of chunks, from so many bytes on are spliced: below, a copy
-        /// costs less than the two calls of a splice.
+        /// Bodies, and the insides of chunks, of at least this number of bytes are spliced: below,
+        /// a copy costs less than the two calls of a splice.
         splice_min_bytes: u64 = 16 << 10,
     }
 }

@@ -1,8 +1,9 @@
 //! HTTP/3 for clients, by quinn and h3, on tokio in a thread of its own.
 //!
 //! A body can't be spliced into QUIC: it is read into this process and encrypted here, so the
-//! backend is told `cpu`. The datagrams, which no program on this machine reads again, leave by a
-//! socket that is marked for non-temporal copies, many at a time where the kernel has GSO.
+//! backend gets `Ntcopy-Reader: cpu`. The datagrams, which no program on this machine reads again,
+//! leave by a socket that is marked for non-temporal copies, many at a time where the kernel has
+//! GSO.
 //!
 //! One endpoint is one socket and one thread. That is what the measurements here need; more
 //! sockets on the same port would need the kernel's help to find a connection that has moved.
@@ -319,7 +320,7 @@ async fn connection(
             }
             changed = draining.changed(), if !drained => {
                 drained = true;
-                // The client is told to begin nothing more.
+                // This asks the client to begin nothing more.
                 if changed.is_err() || h3.shutdown(0).await.is_err() || exchanges.is_empty() {
                     break;
                 }
@@ -328,7 +329,7 @@ async fn connection(
     }
     while exchanges.join_next().await.is_some() {}
     // What was finished last may still be on its way, and nothing says when it has arrived. A
-    // client that was told to begin nothing more closes once it has it; the time that a stop may
+    // client that was asked to begin nothing more closes once it has it; the time that a stop may
     // take bounds that.
     if served {
         connected.closed().await;

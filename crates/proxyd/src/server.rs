@@ -203,7 +203,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The system has no thread left; the workers are told to stop then.
+    /// The system has no thread left; the workers are stopped then.
     pub fn when_over(&mut self, then: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
         let threads = std::mem::take(&mut self.threads);
         let waiter = std::thread::Builder::new().name("waiter".to_owned()).spawn(move || {

@@ -1,4 +1,4 @@
-//! What the daemon is told: by its command line, and by a file for what that leaves out.
+//! The daemon's settings: its command line, and a file for what that leaves out.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -155,7 +155,7 @@ pub struct Options {
     /// Seconds for each 16 KiB of a response to leave [default: 300]
     #[arg(long, value_name = "SECONDS")]
     pub send_timeout: Option<Seconds>,
-    /// Seconds for what is in flight when the daemon is told to end [default: 10]
+    /// Seconds for what is in flight when the daemon is asked to end [default: 10]
     #[arg(long, value_name = "SECONDS")]
     pub drain_timeout: Option<Seconds>,
     /// Log of requests, a JSON object a line
@@ -223,7 +223,7 @@ pub struct Config {
     pub tunables: Tunables,
 }
 
-/// Why the daemon can't start, or reload, with what it is told.
+/// Why the daemon can't start, or reload, with its settings.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file can't be read.

@@ -16,7 +16,7 @@ const POPULATE_BYTES_MAX: usize = 64 << 20;
 /// A mapping that is not written to for as long as it is there.
 ///
 /// Both kinds have pages of their own: a file's, which is never modified, or anonymous ones that
-/// were filled before the region came to be. So a page of it may be given away by reference
+/// were filled before the region came to be. A page of it may therefore be given away by reference
 /// (`vmsplice`), and the region unmapped, before the peer has read it: whoever holds the page
 /// still sees the bytes. Memory of an allocator, which hands it out again, could not be sent so.
 pub struct Region {

@@ -130,7 +130,7 @@ fn wait_for_workers(signals: &mut Signals, ends: &std::sync::mpsc::Receiver<()>)
         match ends.recv_timeout(Duration::from_millis(50)) {
             Err(RecvTimeoutError::Disconnected) => return,
             _ if signals.pending().any(|signal| signal != SIGHUP) => {
-                tracing::warn!("told twice: ending at once");
+                tracing::warn!("a second signal: ending at once");
                 // Every acknowledged object is durable; sockets have lost their names already.
                 std::process::exit(0);
             }

@@ -166,7 +166,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// They don't, or it can't be told.
+    /// They don't, or it can't be found out.
     pub fn check(&self, key: &Key, conditions: &Conditions) -> Result<Current, StoreError> {
         let current = match statat(self.folders.root(), key.path(), AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Current::Absent,

@@ -40,7 +40,7 @@ fn a_controller_that_lacks_the_event_takes_the_whole_direction_away() {
     std::fs::remove_file(tree.root().join(path)).unwrap();
     let traffic = find(tree.root(), "GenuineIntel-6-85-4");
     assert_eq!(traffic.iter().map(|one| one.name).collect::<Vec<_>>(), [WRITE]);
-    // One whose unit nobody knows is none.
+    // One whose unit is unknown is none.
     let path = "sys/bus/event_source/devices/uncore_imc_3/events/cas_count_write.unit";
     tree.write(path, "furlongs\n");
     assert_eq!(find(tree.root(), "GenuineIntel-6-85-4"), []);

@@ -109,7 +109,7 @@ mod tests {
             let (core, package) = (cpu % 4, cpu % 4 / 2);
             let threads = format!("{core},{}", core + 4);
             let siblings = ["0-1,4-5", "2-3,6-7"][package as usize];
-            // One of them is told by an older kernel's names alone.
+            // One of them has only the names of older kernels.
             let name = if cpu == 3 { "thread_siblings_list" } else { "core_cpus_list" };
             put(format!("cpu/cpu{cpu}/topology/{name}"), &threads);
             put(format!("cpu/cpu{cpu}/topology/package_cpus_list"), siblings);

@@ -277,7 +277,7 @@ pub(crate) fn too_little_memory(needed_bytes: u64, room: &Room) -> String {
     )
 }
 
-/// A machine of so many CPUs and so much memory.
+/// A machine with this number of CPUs and this memory.
 #[cfg(test)]
 pub(crate) fn test_room(cpus: u32, available_bytes: u64) -> Room {
     Room { cpus: (0..cpus).collect(), available_bytes, llc_bytes: 32 << 20 }

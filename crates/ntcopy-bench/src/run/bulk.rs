@@ -1,5 +1,5 @@
-//! Copies and fills in user space: a process that owns the memory, does what it is told on pinned
-//! threads, clocks it and compares the bytes.
+//! Copies and fills in user space: a process that owns the memory, carries out orders on pinned
+//! threads, clocks them and compares the bytes.
 //!
 //! It is this program started anew, because the C library's thresholds are fixed when a process
 //! starts: a peer with another threshold needs another process, and so each has its own.

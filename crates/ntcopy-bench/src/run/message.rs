@@ -138,7 +138,7 @@ impl TakesSockets for Reader {
     }
 }
 
-/// A process that sends beside this one, as this one sees it: the same program, told to send.
+/// A process that sends beside this one, as this one sees it: the same program, ordered to send.
 #[derive(Debug)]
 pub enum Sending {}
 

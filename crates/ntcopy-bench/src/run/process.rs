@@ -23,7 +23,7 @@ const MOMENT: Duration = Duration::from_millis(5);
 
 /// What tells one kind of process from another: the words on its line, and whose failures its are.
 pub trait Part {
-    /// What it is told.
+    /// What it is ordered to do.
     type Order: Serialize;
     /// What it answers.
     type Reply: DeserializeOwned + Debug;
@@ -48,7 +48,7 @@ pub trait Part {
     }
 }
 
-/// One that is told of sockets.
+/// One that gets sockets.
 pub trait TakesSockets: Part {
     /// The order that says how many come with it.
     fn sockets(count: u32) -> Self::Order;
@@ -116,7 +116,7 @@ impl<P: Part> Process<P> {
     ///
     /// # Errors
     ///
-    /// It is gone, hangs, or could not do what it was told.
+    /// It is gone, hangs, or could not carry out the order.
     pub fn reply(&mut self) -> Result<P::Reply, Failure> {
         loop {
             match link::receive::<P::Reply>(self.line.as_fd()) {

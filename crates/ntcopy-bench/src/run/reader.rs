@@ -8,7 +8,7 @@
 //! a user-mode kernel. Its end of the line is file descriptor 0; the sockets
 //! come over that line.
 //!
-//! Told to, it sends on its socket instead, beside the sender: a process, since
+//! By order it sends on its socket instead, beside the sender: a process, since
 //! threads of one never run at the same time in a user-mode kernel.
 
 use std::fs::{File, OpenOptions};
@@ -223,7 +223,7 @@ impl Reader {
     fn take(&self, socket: BorrowedFd<'_>, buffer: &mut [u8], most: u64) -> Result<usize, String> {
         if self.datagrams {
             return match retry(|| recv(socket, &mut *buffer, RecvFlags::empty())) {
-                Ok((0, _)) => Err("an empty datagram came, which nobody sent".to_owned()),
+                Ok((0, _)) => Err("an empty datagram came, which was not sent".to_owned()),
                 Ok((got, _)) => Ok(got),
                 Err(Errno::AGAIN) => Err(self.nothing_came()),
                 Err(errno) => Err(format!("cannot receive: {errno}")),

@@ -78,7 +78,7 @@ fn start(plan: &BulkPlan, options: &Options, stop: &Stop) -> Result<Workers, Fai
     };
     let plain = Worker::start(&setup(None), plan)?;
     let tuned = match (plan.ways.contains(&Way::LibcTuned), plan.tuned_threshold_bytes) {
-        (false, _) => Err("nobody asked for it".to_owned()),
+        (false, _) => Err("it was not asked for".to_owned()),
         (true, None) => Err("this C library has no such threshold that can be set (memset's came \
                              with glibc 2.40), or CPUID names no level-3 cache to correct it by"
             .to_owned()),

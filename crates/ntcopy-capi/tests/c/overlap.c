@@ -34,7 +34,7 @@ int main(void)
 		const unsigned char *from = got + MIDDLE;
 		int which;
 
-		/* As far apart as they are long: the first distance without an overlap. */
+		/* They are as far apart as they are long: the first distance without an overlap. */
 		if (distances[at] == LEN) {
 			from = got;
 			to = got + LEN;

@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 		CHECK_IS(ntcopy_send(pair[0], "abc", 3, 0, hints[at], support), 3);
 		CHECK_IS(read(pair[1], got, sizeof(got)), 3);
 		CHECK(memcmp(got, "abc", 3) == 0);
-		/* As much as goes in, and then nothing: the same with every hint. */
+		/* The same number of bytes goes in with every hint, and then nothing. */
 		taken[at] = ntcopy_send(pair[0], bytes, sizeof(bytes), MSG_DONTWAIT, hints[at],
 					support);
 		CHECK(taken[at] > 0 && (size_t)taken[at] < sizeof(bytes));

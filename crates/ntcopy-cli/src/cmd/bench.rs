@@ -34,7 +34,7 @@ use super::NOT_AVAILABLE;
 pub enum Args {
     /// A parent sends, a child splices socket -> pipe -> /dev/null; unix sockets, TCP and UDP
     Unix(Box<unix::UnixArgs>),
-    /// What do copies, or sends, leave of the cache for somebody else?
+    /// What do copies, or sends, leave of the cache for another program?
     Retention(Box<retention::RetentionArgs>),
     /// Copies in user space: our choice against every peer, by size, hot and cold
     Memcpy(Box<bulk::MemcpyArgs>),
@@ -48,7 +48,7 @@ pub enum Args {
     Http(Box<http::HttpArgs>),
     /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint
     Net(Box<net::NetArgs>),
-    /// One message there and back at a time: latency as sockperf tells it
+    /// One message there and back at a time: latency as sockperf reports it
     Pingpong(Box<pingpong::PingPongArgs>),
     /// Small requests beside large ones, in an unmodified program: memcached, Redis, nginx
     App(Box<app::AppArgs>),

@@ -77,7 +77,7 @@ fn inside(command: &[OsString]) -> anyhow::Result<Vec<OsString>> {
     Ok(inside)
 }
 
-/// The user's program, as the inside was told it.
+/// The user's program and its arguments, from the value of `--words`.
 pub fn command_of(words: &str) -> anyhow::Result<Vec<OsString>> {
     let words: Vec<String> = serde_json::from_str(words).context("--words")?;
     Ok(words.into_iter().map(OsString::from).collect())

@@ -16,7 +16,7 @@ Examples:
 
 The same cells of both sides are held against each other, with the ratio of their ratios: each ratio
 was measured interleaved on its own side, so the speed of the machine is not in it. What differs in
-the machines comes first. Of several records of a side that have the same cell the newest counts.
+the machines comes first. Where several records of a side have the same cell, the newest counts.
 
 Exit codes: 0 done; 1 failed; 2 usage; 3 the two sides have nothing in common.";
 

@@ -34,12 +34,12 @@ Examples:
 
 A set of lines is walked until the cache holds it, the call is made, and each line is loaded with \
 the clock running: one that takes longer than a hit was displaced. No counter and no privilege is \
-needed. What is told are equivalent lines read: so many lines one would have to read to displace as \
-many. A curve of lines read is taken in the same rounds; lines flushed and lines written past the \
-caches say how far the instrument is off.
+needed. The results are equivalent lines read: the number of lines that one would have to read to \
+displace as many. A curve of lines read is taken in the same rounds; lines flushed and lines \
+written past the caches say how far the instrument is off.
 
-Sources and destinations are taken from 64 MiB in turns, and are cold. A call that displaces all that \
-was primed is told as at least so many lines: ask for fewer bytes then.
+Sources and destinations are taken from 64 MiB in turns, and are cold. A call that displaces all \
+that was primed is reported as at least N lines: ask for fewer bytes then.
 
 Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, or a call is not.";
 

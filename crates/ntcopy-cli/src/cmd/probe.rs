@@ -302,7 +302,8 @@ fn warnings(cpu: &Cpu, libc: &Libc, guest: Option<&Guest>) -> Vec<Warning> {
     warnings
 }
 
-/// Whose signature it is. From the hypervisors' own documents and Linux's detection code.
+/// Name of the hypervisor that has this signature, by the hypervisors' own documents and Linux's
+/// detection code.
 fn hypervisor_name(signature: &str) -> &'static str {
     match signature {
         "KVMKVMKVM" => "KVM",

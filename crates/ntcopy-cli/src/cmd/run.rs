@@ -33,9 +33,9 @@ writev, send, sendto, sendmsg and sendmmsg. Out of its reach are programs that m
 calls themselves or by io_uring, those without a dynamic loader, those with more rights than their \
 user, sendfile and splice (which copy nothing), and what the C library writes by itself (stdio).
 
-Where the hint could reach nobody, nothing is started and the exit code is 3; --anyway starts the \
-program all the same. Otherwise signals and exit code are those of the program; 127 if there is \
-none of that name, 126 if it cannot be run.";
+Where the hint could reach no socket, nothing is started and the exit code is 3; --anyway starts \
+the program all the same. Otherwise signals and exit code are those of the program; 127 if there \
+is none of that name, 126 if it cannot be run.";
 
 /// Whether the kernel may have a second thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -72,7 +72,7 @@ pub struct Args {
     /// `nt` it may not, and all later sends of the sockets are hinted
     #[arg(long, default_value = "adaptive")]
     pub mode: Mode,
-    /// Start the program also where the hint reaches nobody
+    /// Start the program also where the hint reaches no socket
     #[arg(long)]
     pub anyway: bool,
     /// Say what would happen, and start nothing
@@ -89,7 +89,7 @@ pub struct Args {
     pub command: Vec<OsString>,
 }
 
-/// What the library is told, in the terms of its environment.
+/// The settings that the library reads from its environment.
 struct Settings {
     min_bytes: u64,
     families: String,

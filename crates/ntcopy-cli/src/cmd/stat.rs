@@ -57,7 +57,7 @@ pub struct Args {
     /// Time between two lines: 500ms, 2s; a bare number is seconds [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     interval: Option<Duration>,
-    /// End after so many lines
+    /// End after N lines
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Print what was counted so far, and end

@@ -40,8 +40,8 @@ a second that wrk, hey, ab, oha, redis-benchmark print. A ratio above 1 means th
 
 All processes that a turn started end with it, also by Ctrl-C.
 
-Exit codes: 0 done, whichever side won; 1 a turn failed; 2 usage; 3 the hint would reach nobody \
-here; 127 there is no such program, 126 it cannot be run.";
+Exit codes: 0 done, whichever side won; 1 a turn failed; 2 usage; 3 the hint would reach no \
+socket here; 127 there is no such program, 126 it cannot be run.";
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -79,7 +79,7 @@ pub struct Args {
     /// socket of it listens]
     #[arg(long, value_name = "COMMAND", requires = "load")]
     ready: Option<String>,
-    /// So many pairs of turns, at least 5 [default: until the interval is narrow]
+    /// Number of pairs of turns, at least 5 [default: until the interval is narrow]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..))]
     pairs: Option<u32>,
     /// Seconds after which no other pair begins, once there are five
@@ -99,7 +99,7 @@ pub struct Args {
     /// Memory of a booted kernel
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     mem: Bytes,
-    /// Take turns also where the hint reaches nobody: then only loading the library differs
+    /// Take turns also where the hint reaches no socket: then only loading the library differs
     #[arg(long)]
     anyway: bool,
     /// The library to load, if not the one that belongs to this program
@@ -133,7 +133,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if args.kernel == "host" { on_this_kernel(&args) } else { in_a_booted_kernel(&args) }
 }
 
-/// What `ntcopy run` would be told.
+/// The arguments that `ntcopy run` would get.
 fn as_run(args: &Args) -> run::Args {
     run::Args {
         min_bytes: args.min_bytes,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-/// What was not asked for in so long is of a state that nobody goes back to.
+/// What was not asked for in this time is of a state that is not gone back to.
 const FORGOTTEN: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What a run said on its outputs.

@@ -1,5 +1,5 @@
 //! A Slurm cluster for one test: real `munged`, `slurmctld` and `slurmd` of the distribution's
-//! packages, two node names on this machine and a third that nobody answers for; in a folder of
+//! packages, two node names on this machine and a third that no daemon answers for; in a folder of
 //! its own, ended and removed in the end.
 
 use std::fs;
@@ -48,7 +48,7 @@ impl Cluster {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// With a key and a socket of its own: no job of anybody else's gets in.
+    /// With a key and a socket of its own: no job of another cluster gets in.
     fn munge(&mut self) {
         let folder = self.path("munge");
         fs::create_dir(&folder).unwrap();

@@ -15,7 +15,7 @@ pub const DEFAULT_SPIN: u32 = 10_000;
 /// Environment variable that overrides [`DEFAULT_SPIN`]; 0 is off.
 pub const SPIN_VARIABLE: &str = "NTCOPY_UM_SPIN";
 
-/// What the kernel is told, and where it is put.
+/// What the kernel gets on its command line, and where its CPUs run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// `ncpus=`.

@@ -12,7 +12,7 @@ use crate::error::{Context, Result};
 /// What its name begins with.
 const PREFIX: &str = "ntcopy-guest-";
 
-/// A directory without a lock that is younger may belong to someone who is about to take it.
+/// A directory without a lock that is younger may belong to a process that is about to take it.
 const YOUNG: Duration = Duration::from_secs(60);
 
 /// Removed when dropped. Locked while it lives, so that a later guest can tell what a killed
@@ -61,7 +61,7 @@ fn sweep(parent: &Path, young: Duration) {
         }
         let Ok(folder) = File::open(&path) else { continue };
         if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Someone else's directory cannot be removed, and need not be.
+            // Another user's directory cannot be removed, and need not be.
             let _ = fs::remove_dir_all(&path);
         }
     }

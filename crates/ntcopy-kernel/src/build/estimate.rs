@@ -1,8 +1,8 @@
 //! How far a compilation is, and how long it will take.
 //!
 //! The lines that make prints do not come evenly: a scheduler or a network stack takes seconds,
-//! a stub a moment. So a build leaves behind how many lines it had printed after each twentieth
-//! of its time, and the next one reads its progress off that.
+//! a stub a moment. A build therefore leaves behind how many lines it had printed after each
+//! twentieth of its time, and the next one reads its progress off that.
 
 use std::time::{Duration, Instant};
 

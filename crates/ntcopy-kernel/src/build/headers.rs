@@ -29,7 +29,8 @@ const FILES: [&str; 3] = [".config", "Module.symvers", "tools/objtool/objtool"];
 /// Gives the files of `source` a second name below `headers`, which is on the same disk: the
 /// source may go, or be kept.
 pub(super) fn keep(source: &Path, headers: &Path) -> Result<()> {
-    // Written when modules are linked, none included: without it they would be told nothing.
+    // Linking the modules writes it, even if there are none. A module that is built without it
+    // finds none of the kernel's symbols.
     let symbols = source.join("Module.symvers");
     fs::metadata(&symbols).doing("reading", &symbols)?;
     for folder in FOLDERS.iter().filter(|folder| source.join(folder).is_dir()) {

@@ -14,7 +14,7 @@ use crate::interrupt::Interrupts;
 use crate::process::Ending;
 use crate::progress::Progress;
 
-/// Objects after which the time to go is told: before, it is the time of whatever comes first.
+/// Objects after which the time to go is printed: before, it is the time of whatever comes first.
 const LEARNT: u64 = 100;
 
 /// A build in its folder.

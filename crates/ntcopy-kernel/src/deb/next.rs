@@ -15,7 +15,7 @@ pub struct Next {
     pub back: Vec<String>,
 }
 
-/// Where GRUB is told to take the entry that was chosen, instead of the newest kernel's.
+/// The file that makes GRUB take the entry that was chosen, instead of the newest kernel's.
 const GRUB: &str = "/etc/default/grub.d/ntcopy.cfg";
 
 impl Next {

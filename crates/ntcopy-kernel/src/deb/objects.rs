@@ -1,7 +1,8 @@
 //! How many objects a configuration compiles, as the makefiles tell it before anything is built.
 //!
-//! Read are lists (`obj-$(CONFIG_X) += a.o folder/`), objects of several parts, and conditions on
-//! settings; of make's functions only their words. So it is an estimate, and is called one.
+//! It reads lists (`obj-$(CONFIG_X) += a.o folder/`), objects of several parts, and conditions on
+//! settings; of make's functions it reads only the words. The number is therefore an estimate, and
+//! is called one.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -1,4 +1,4 @@
-//! What is going to be built, and what that takes: told before it is begun.
+//! The report before a build: what is going to be built, and what that takes.
 
 use std::path::{Path, PathBuf};
 

@@ -89,7 +89,7 @@ pub(super) fn bind_modules(spec: &Spec) -> Result<()> {
     }
 }
 
-/// What modprobe(8) has to be told where there is no /lib/modules.
+/// The options that modprobe(8) needs where there is no /lib/modules.
 pub(super) fn modprobe_options(spec: &Spec) -> Option<OsString> {
     let folder = Path::new(&spec.modules.as_ref()?.folder);
     let base = folder.ancestors().nth(2).filter(|_| !Path::new("/lib/modules").is_dir())?;

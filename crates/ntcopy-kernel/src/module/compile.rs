@@ -120,7 +120,7 @@ struct Work<'a> {
     options: &'a ModuleBuild,
     headers: &'a Headers,
     sources: &'a Sources,
-    /// What make is told about the compiler.
+    /// The arguments of make that name the compiler.
     compiler: Vec<String>,
     key: &'a str,
 }
@@ -131,8 +131,8 @@ impl Work<'_> {
         let modules = cache.modules();
         fs::create_dir_all(&modules).map_err(|source| self.read_only(&modules, source))?;
         let partial = cache.partial(&modules)?;
-        // Kbuild takes the folder's path apart at spaces and colons; the cache's name is the
-        // user's own, and the headers' make is told a path below it.
+        // Kbuild splits the folder's path at spaces and colons. The cache's name is the user's
+        // own, and the headers' make gets a path below it.
         let source = partial.path().join("src");
         self.sources.write_to(&source)?;
         let log = partial.path().join("build.log");

@@ -100,8 +100,8 @@ impl Headers {
         self.value("CONFIG_CC_VERSION_TEXT").unwrap_or("an unknown compiler").trim_matches('"')
     }
 
-    /// What make is to be told about the compiler: of the major version that built the kernel,
-    /// since the kernel's flags are those of that one.
+    /// The arguments of make that name the compiler. It has the major version that built the
+    /// kernel, since the kernel's flags are that version's.
     pub(super) fn compiler(&self) -> Result<Vec<String>> {
         if self.is("CONFIG_CC_IS_CLANG") {
             let linker = if self.is("CONFIG_LD_IS_LLD") { "ld.lld" } else { "ld" };

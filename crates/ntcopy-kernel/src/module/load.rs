@@ -225,7 +225,7 @@ fn in_use(attached: u64, lingering: u64, holders: &[(u32, String)]) -> String {
         reasons.push(format!("/dev/ntcopy is open in process {}", names.join(", ")));
     }
     if reasons.is_empty() {
-        reasons.push("somebody held it just now".into());
+        reasons.push("it was held just now".into());
     }
     format!(
         "the module is in use: {}. It can go when the programs that use it have closed their \
@@ -249,7 +249,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        assert!(in_use(0, 0, &[]).contains("somebody held it"));
+        assert!(in_use(0, 0, &[]).contains("in use: it was held"));
     }
 
     #[test]

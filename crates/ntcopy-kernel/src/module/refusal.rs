@@ -114,7 +114,7 @@ impl Refusal<'_> {
         if let Some(key) = &self.dkms_key {
             let _ = write!(
                 text,
-                " DKMS signs with a key of this machine, which the firmware has to be told of \
+                " DKMS signs with a key of this machine, which the firmware has to enroll \
                  once:\n    sudo mokutil --import {}\nand, after a restart, at its blue screen: \
                  Enroll MOK. Then the module that DKMS built is taken: apt-get install ntcopy-dkms",
                 key.display()

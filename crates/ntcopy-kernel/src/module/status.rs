@@ -107,7 +107,7 @@ pub struct Status {
     pub is_in_range: bool,
     /// Whether the kernel takes modules at all.
     pub takes_modules: bool,
-    /// Whether it was told to take no more of them.
+    /// Whether `kernel.modules_disabled` is 1: it takes no more of them.
     pub modules_disabled: bool,
     /// The module, if it is loaded.
     pub loaded: Option<Presence>,

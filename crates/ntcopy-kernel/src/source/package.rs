@@ -300,8 +300,8 @@ pub(super) fn parse_show(text: &str, architecture: &'static str) -> Vec<Package>
     packages
 }
 
-/// The newest of the packages that the system's own apt has in its lists as they are: nobody is
-/// asked. Nothing where they have none, or where there is no apt.
+/// The newest of the packages that the system's own apt has in its lists as they are: no mirror
+/// is asked. Nothing where they have none, or where there is no apt.
 pub(crate) fn newest_listed(wanted: Wanted, interrupts: &Interrupts) -> Result<Option<Package>> {
     let Some(names) = ask_cache(&["pkgnames", wanted.prefix()], interrupts)? else {
         return Ok(None);

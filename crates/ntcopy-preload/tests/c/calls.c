@@ -78,7 +78,7 @@ static void gathered(int fd, int peer, int of_large)
 	CHECK(sendmmsg(fd, messages, 1, 0) == 1);
 	SEEN("sendmmsg", 0);
 	drain(peer, SUM);
-	/* Of several messages, one that has a large piece is enough. */
+	/* One message with a large piece is enough among several. */
 	CHECK(sendmmsg(fd, messages, 2, 0) == 2);
 	SEEN("sendmmsg", of_large);
 	drain(peer, LARGE);

@@ -98,7 +98,7 @@ static inline void pair_of(int family, int type, int pair[2])
 	CHECK(!setsockopt(pair[1], SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)));
 }
 
-/* Takes so many bytes out, and holds them against what was sent. */
+/* Takes this number of bytes out, and holds them against what was sent. */
 static inline void drain(int fd, size_t size)
 {
 	static char got[4 * LARGE];

@@ -17,7 +17,7 @@ static int kernel_says(int fd, int option)
 	return value;
 }
 
-/* What the program is told. */
+/* What getsockopt() answers the program. */
 static int told(int fd)
 {
 	int value = 77;

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::built::{alone, filters, program, run, watched};
 
 /// A program that writes 1 MiB into sockets, which arrive as they were, under these filters; the
-/// library knows of so many that allow its calls.
+/// library knows of this number that allow its calls.
 fn sender(base: &dyn Fn(&Path) -> Command, under: &[[&str; 2]], allowing: u32) -> Command {
     let filtered = program("gcc", "filtered").expect("gcc");
     let mut command = base(&filtered);

@@ -200,8 +200,8 @@ fn hot_set(records: &[&Record]) -> Advice {
         thing: "For a hot set on the same core, copies that are non-temporal on both sides",
         unit: "of hot set",
         setting: &|_| {
-            "non-temporal hints for source and destination of copies that nobody \
-             reads soon"
+            "non-temporal hints for source and destination of copies that are \
+             not read soon"
                 .to_owned()
         },
         leave: "non-temporal hints for a hot set's sake",

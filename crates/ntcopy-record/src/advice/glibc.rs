@@ -260,8 +260,8 @@ fn stay(function: &Function, found: &Changed<'_>, now: u64, target: &Target) -> 
 
 /// No evidence: which threshold to try, and over which sizes.
 ///
-/// From the level-2 cache on, since what fits that is better left there, in powers of two up to the
-/// C library's own threshold.
+/// The sizes go from the level-2 cache, since what fits that is better left there, in powers of two
+/// up to the C library's own threshold.
 fn untried(function: &Function, now: u64, target: &Target) -> Advice {
     let least = l2_bytes(target).max(1 << 20).next_power_of_two();
     let sizes: Vec<u64> =

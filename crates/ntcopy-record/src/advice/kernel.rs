@@ -118,8 +118,8 @@ fn ignore(adaptive: &[Point<'_>], all: Gain) -> Advice {
     }
 }
 
-/// The rule's number: hinted bytes are copied normally where what is copied comes round within so
-/// many, and non-temporally where it does not.
+/// The rule's number: hinted bytes are copied normally where what is copied comes round within
+/// this number of bytes, and non-temporally where it does not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheBytes {
     /// `net.core.ntcopy_cache_bytes`.

@@ -289,7 +289,7 @@ pub fn run(records: &[&Record]) -> Advice {
     let smaller = if found.small.is_empty() {
         "Smaller sends were not measured there.".to_owned()
     } else {
-        format!("Of smaller ones {}.", tally(&found.small.iter().collect::<Vec<_>>(), "a send"))
+        format!("Among smaller ones {}.", tally(&found.small.iter().collect::<Vec<_>>(), "a send"))
     };
     let why = format!(
         "For programs that have {} or more in flight: there hinted sends of {} and more win in every \

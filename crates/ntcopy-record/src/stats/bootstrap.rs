@@ -167,7 +167,7 @@ pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])]) -> (f64, f64) {
 }
 
 /// The 95 % percentile bootstrap interval of any figure of `count` things that are drawn together:
-/// `figure` gets the numbers of those drawn, and none is what cannot be told from them.
+/// `figure` gets the numbers of those drawn, and returns none where it cannot be made of them.
 ///
 /// None when a drawing in 40 or more has no figure.
 ///

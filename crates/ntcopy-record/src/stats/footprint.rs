@@ -31,7 +31,7 @@ pub const DISPLACED: &str = "displaced_lines";
 /// The series of a sample of a program: nanoseconds of CPU time that it had, a slice each.
 pub const CPU_NS: &str = "program_cpu_ns";
 
-/// Above this part of the primed lines, all of them are displaced as far as can be told.
+/// Above this part of the primed lines, all of them are displaced as far as can be measured.
 const FULL: f64 = 0.97;
 /// A known displacer that is found within this part of what it is agrees.
 const AGREES: f64 = 0.05;
@@ -205,7 +205,7 @@ pub fn versus(record: &Record, cell: &Cell, call: &str) -> Option<Versus> {
     let level = levels.iter().find(|told| told.level == level)?;
     let told = level.calls.iter().find(|told| told.call == call && told.bytes > 0)?;
     let own = told.bytes as f64 / LINE_BYTES;
-    // One line less or more is nothing that can be told.
+    // A difference of one line cannot be measured.
     let ratios: Vec<f64> = told.each_lines.iter().map(|lines| own / lines.max(1.0)).collect();
     Some(Versus {
         ratio: median(&ratios),

@@ -8,7 +8,7 @@ use super::retention::copies::quantile_ns as nearest_rank;
 use super::{P50, P99, PER_CPU, THROUGHPUT, Versus, median, mode_median, modes, versus};
 use crate::record::{Cell, Record, Sample};
 
-/// The parts of a latency's distribution that are told.
+/// The parts of a latency's distribution that are reported.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// A quantile is given when at least this many answers took longer.

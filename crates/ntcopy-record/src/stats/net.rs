@@ -4,7 +4,7 @@ use super::http::{Pooled, against, is_open, names, nontemporal_part, pooled, sam
 use super::{P50, P99, PER_CPU, THROUGHPUT, Versus, median};
 use crate::record::{Cell, Record, Sample};
 
-/// The parts of a latency's distribution that are told.
+/// The parts of a latency's distribution that are reported.
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
 /// CPU time of client and server, nanoseconds; none if it was not taken.

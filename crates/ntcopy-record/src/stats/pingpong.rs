@@ -5,7 +5,7 @@ use super::retention::copies::quantile_ns as nearest_rank;
 use super::{P50, P99, Versus};
 use crate::record::{Cell, Record};
 
-/// The percentiles that are told, as sockperf orders them.
+/// The percentiles that are reported, as sockperf orders them.
 pub const PERCENTILES: [f64; 8] = [99.999, 99.99, 99.9, 99.0, 90.0, 75.0, 50.0, 25.0];
 
 /// Standard deviations within which 99 in 100 of a normal distribution lie.

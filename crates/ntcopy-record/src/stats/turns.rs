@@ -31,7 +31,7 @@ const NONTEMPORAL: &str = "nontemporal_bytes";
 const FIRST_LOOK: usize = 8;
 /// An interval is narrow where its half is at most this part of the ratio.
 const NARROW: f64 = 0.01;
-/// A part of the hinted bytes that is told as most of them.
+/// A part of the hinted bytes that counts as most of them.
 const MOST: f64 = 0.5;
 
 /// What a record of turns says.

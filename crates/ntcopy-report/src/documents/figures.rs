@@ -51,7 +51,7 @@ fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
         "range" | "best" | "wins" | "losses" | "cells" => of_several(record, figure, &cells),
         _ => match cells.as_slice() {
             [cell] => of_one(record, figure, cell),
-            cells => Err(wrong(format!("{} cells are meant, and one is told", cells.len()))),
+            cells => Err(wrong(format!("{} cells are meant, and one can be printed", cells.len()))),
         },
     }
 }

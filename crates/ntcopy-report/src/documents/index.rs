@@ -90,7 +90,7 @@ fn throughput() -> String {
 pub(super) struct Figure {
     /// The record's short name.
     pub record: String,
-    /// What is told; see `figures`.
+    /// What is printed; see `figures`.
     pub is: String,
     /// Which cells.
     #[serde(default, rename = "where")]

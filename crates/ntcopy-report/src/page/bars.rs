@@ -44,7 +44,7 @@ pub(super) fn section(records: &[Record]) -> Markup {
             (drawing("wide", &sets, WIDE))
             (part(Part::Narrow, &drawing("narrow", &sets, NARROW)))
             p class="details" {
-                "From record " a href=(format!("#record-{index}")) { (record.header.id) } "."
+                "The record is " a href=(format!("#record-{index}")) { (record.header.id) } "."
             }
         }
     };

@@ -25,9 +25,9 @@ pub(super) fn section(records: &[Record]) -> Markup {
         section id="published" {
             h2 id="published-name" { "Published figures" }
             p {
-                "From the 2022 patch series that proposed the flag, measured by its authors on \
-                another CPU and another kernel. They stand beside ours and enter no average. Ours \
-                are in the table where a record repeated the configuration."
+                "These figures are from the 2022 patch series that proposed the flag, measured by \
+                its authors on another CPU and another kernel. They stand beside ours and enter no \
+                average. Ours are in the table where a record repeated the configuration."
             }
             (table(&rows, records))
         }

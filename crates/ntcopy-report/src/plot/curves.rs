@@ -1,4 +1,4 @@
-//! Charts of the experiments that are told in tables of ways.
+//! Charts of the experiments that are laid out in tables of ways.
 
 mod waits;
 

@@ -1,4 +1,4 @@
-//! Records that nobody measured: SYNTHETIC, made here for the tests alone. Their figures are
+//! Records that were not measured: SYNTHETIC, made here for the tests alone. Their figures are
 //! plausible and mean nothing.
 
 // Each test program uses its own part of this.
@@ -73,7 +73,7 @@ pub fn synthetic_published() -> Record {
     record
 }
 
-/// What `adaptive` gains over `copy` in the sweep's cell of so many bytes in flight.
+/// What `adaptive` gains over `copy` in the sweep's cell of this number of bytes in flight.
 pub fn adaptive_gain(in_flight_bytes: u64) -> f64 {
     if in_flight_bytes >= 32 * MIB { 1.25 } else { 0.98 }
 }
@@ -156,7 +156,7 @@ pub fn synthetic_empty(name: &str) -> Record {
     }
 }
 
-/// As on a kernel without the flag: no samples of `nt`, a line that says why.
+/// The record as of a kernel without the flag: no samples of `nt`, a line that says why.
 pub fn without_nt(mut record: Record) -> Record {
     record.samples.retain(|sample| sample.mode != "nt");
     let why = "this kernel has no MSG_NTCOPY; try --kernel um";
@@ -184,7 +184,7 @@ pub const EVENTS: [&str; 7] = [
 ];
 pub const TRAFFIC: [&str; 3] = ["dram-read-bytes", "dram-write-bytes", "mbm-total-bytes"];
 
-/// As if the machine had these counters; the others are missing for that reason.
+/// The record as if the machine had these counters; the others are missing for that reason.
 pub fn with_hardware(mut record: Record, counted: &[&str], why: &str) -> Record {
     let counter = |name: &&str| HardwareCounter {
         name: (*name).to_owned(),

@@ -1,10 +1,10 @@
 //! Medians over machines, with intervals by order statistics.
 //!
 //! Whether a machine lies above or below the true median is the toss of a coin, whatever the
-//! distribution. So the r-th smallest and the r-th largest of n machines hold the median between
-//! them with a chance that the binomial distribution gives exactly (David and Nagaraja, *Order
-//! Statistics*, 7.1). Nothing is drawn anew, nothing is assumed to be normal, and a machine whose
-//! figure is "never" has its place in the order like any other.
+//! distribution. The r-th smallest and the r-th largest of n machines therefore hold the median
+//! between them with a chance that the binomial distribution gives exactly (David and Nagaraja,
+//! *Order Statistics*, 7.1). Nothing is drawn anew, nothing is assumed to be normal, and a machine
+//! whose figure is "never" has its place in the order like any other.
 
 /// The fewest machines that have an interval: as with pairs, the span of five holds the median in
 /// 94 of 100 cases, that of four in 88.

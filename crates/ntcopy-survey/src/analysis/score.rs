@@ -59,7 +59,7 @@ pub struct Score {
     pub distances: Vec<Distance>,
 }
 
-/// A distance before the fleet has told how it is spread.
+/// A distance before the fleet's spread is known.
 struct Raw {
     experiment: Option<usize>,
     /// The cube root of the trimmed mean of squared deviations: nearly normal where those are

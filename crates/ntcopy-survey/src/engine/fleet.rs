@@ -118,7 +118,7 @@ struct Job {
     not_before: Instant,
 }
 
-/// What workers tell.
+/// What workers report.
 enum Told {
     Started(usize, u32),
     Record(usize, Box<Entry>, i32),

@@ -80,8 +80,7 @@ impl Kubectl {
         Ok(String::from_utf8_lossy(&name).trim().to_owned())
     }
 
-    /// The nodes' names by which pods are told where to go (`kubernetes.io/hostname`), those that
-    /// take pods.
+    /// The names that bind pods to nodes (`kubernetes.io/hostname`), of the nodes that take pods.
     ///
     /// # Errors
     ///

@@ -167,7 +167,7 @@ fn dimms_in(entries: &Path) -> Option<Dimms> {
 }
 
 /// A memory device of the SMBIOS tables (type 17; DSP0134, 7.18): whether there is a module, and
-/// the million transfers a second that it is run at, if told.
+/// the million transfers a second that it is run at, if the table has them.
 fn memory_device(table: &[u8]) -> Option<(bool, Option<u32>)> {
     let word = |at: usize| Some(u16::from_le_bytes(table.get(at..at + 2)?.try_into().ok()?));
     let length = usize::from(*table.get(1)?);

@@ -106,7 +106,7 @@ impl Slurm {
     /// When Slurm is not to be had, or cannot read the list.
     pub fn nodes(&self, list: Option<&str>) -> Result<Vec<String>, SlurmError> {
         match list {
-            // Expanded, not looked up: a node that Slurm does not know is to be told of.
+            // Expanded, not looked up: a node that Slurm does not know has to be reported.
             Some(list) => {
                 let mut names = Vec::new();
                 for name in ask("scontrol", &["show", "hostnames", list])?.lines() {

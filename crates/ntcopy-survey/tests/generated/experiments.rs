@@ -61,7 +61,7 @@ impl Shape {
         }
     }
 
-    /// The model's answer, its crossover shifted by so many octaves.
+    /// The model's answer, its crossover shifted by `shift` octaves.
     pub fn log_ratio(&self, question: &Question, shift: f64) -> f64 {
         let size = question.size_bytes.unwrap_or(1) as f64;
         let of = |kind: usize, strength: f64| {

@@ -1,11 +1,10 @@
-//! A fleet that nobody measured: SYNTHETIC, made here for tests and for the time that the report
+//! A fleet that was not measured: SYNTHETIC, made here for tests and for the time that the report
 //! takes. Its figures are plausible and mean nothing.
 //!
-//! Models come in families of four, whose curves differ by a few per cent and by their cache. Of
-//! each machine every answer is its model's, with noise at four levels: of the machine, of the
-//! experiment on it, of the answer and of each pair; some machines are busy, and some answers were
-//! disturbed. Five pairs each, of which the median and the span are exactly what the statistics make
-//! of five.
+//! Models come in families of four, whose curves differ by a few per cent and by their cache. Every
+//! answer of a machine is its model's, with noise at four levels: of the machine, of the experiment
+//! on it, of the answer and of each pair; some machines are busy, and some answers were disturbed.
+//! An answer has five pairs: their median and span are exactly what the statistics make of five.
 
 // Each program uses its own part of this.
 #![allow(dead_code)]
@@ -163,7 +162,7 @@ impl Fleet {
         let mut random = Random(unit.seed);
         let (of_machine, shift) = (0.008 * random.normal(), 0.06 * random.normal());
         let busy = if random.part() < 0.03 { 3.0 } else { 1.0 };
-        // From here on the numbers are this experiment's own.
+        // The numbers from here on are this experiment's own.
         let mut random = Random(unit.seed ^ (experiment.number as u64 + 1));
         let of_experiment = 0.012 * random.normal();
         let shape = &self.models[unit.behaves_like].shape;

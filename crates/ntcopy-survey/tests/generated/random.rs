@@ -13,7 +13,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to below 1.
+    /// A number from 0 to below 1.
     pub fn part(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }

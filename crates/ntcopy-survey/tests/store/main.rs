@@ -186,7 +186,7 @@ fn a_server_is_spoken_to_by_tls_and_only_if_its_certificate_is_good() {
     let roots = server.certificate().display().to_string();
     let mut store = Store::open(&url(&format!("sslmode=verify-full&sslrootcert={roots}"))).unwrap();
     assert_eq!(store.insert(&[entry(1)]).unwrap(), [Added::New]);
-    // Without its authority it is nobody's, and the password is not sent to it.
+    // Without its authority the certificate is not trusted, and the server gets no password.
     for mode in ["sslmode=require", "sslmode=prefer"] {
         let error = Store::open(&url(mode)).err().expect("an untrusted certificate").to_string();
         assert!(error.contains("sslrootcert=FILE"), "{error}");

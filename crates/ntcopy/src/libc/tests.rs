@@ -1,7 +1,7 @@
 use super::*;
 use crate::cpu::{Cache, CacheKind, LegacyL3};
 
-/// From Debian 12's glibc 2.36.
+/// What Debian 12's glibc 2.36 prints.
 const PRINTED: &str = "\
 glibc.cpu.x86_shared_cache_size: 0x12e00000 (min: 0x0, max: 0xffffffffffffffff)
 glibc.cpu.x86_non_temporal_threshold: 0x7200000 (min: 0x4040, max: 0xfffffffffffffff)

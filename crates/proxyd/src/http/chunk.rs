@@ -120,7 +120,7 @@ impl Chunks {
         });
         if self.inside == 0 {
             self.state = State::Trailer;
-            // The last chunk is not told of before its trailers are in.
+            // The last chunk is not reported before its trailers are in.
             let (more, event) = self.trailer(&input[used..])?;
             return Ok((used + more, event));
         }

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use super::{Framing, Request, Response, reason};
 
-/// Who reads the body of the response next: what the backend is told, so that it knows how to
-/// copy.
+/// Who reads the body of the response next. The request names it to the backend, which then knows
+/// how to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
     /// No program on this machine: it is spliced to the client.
@@ -44,7 +44,7 @@ impl Scheme {
     }
 }
 
-/// What the backend is told about the client and about what becomes of its answer.
+/// What the request says to the backend about the client and about what becomes of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// The client's address; a unix socket has none.

@@ -2,7 +2,7 @@
 
 use httparse::Header;
 
-/// How long a body is, and how its end is told.
+/// How long a body is, or how its end is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// There is none.

@@ -18,7 +18,7 @@ pub enum Method {
 
 impl Method {
     /// Whether it changes nothing. A DELETE that was done and is done again is no harm to the
-    /// backend, but the client would be told 404 of its own object.
+    /// backend, but the client would get a 404 for its own object.
     pub fn is_safe(self) -> bool {
         self != Method::Other
     }
@@ -160,7 +160,7 @@ fn expects_continue(headers: &Headers<'_>, minor: u8) -> Result<bool, Refusal> {
 }
 
 /// The host, and the target without it. An absolute target wins over the Host line, as RFC 9112,
-/// 3.2.2, wants it; the backend is told only the winner.
+/// 3.2.2, wants it; the backend gets only the winner.
 fn resolve<'b>(
     method: &str,
     target: &'b str,

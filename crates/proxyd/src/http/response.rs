@@ -62,7 +62,7 @@ pub fn parse_response<'b>(
         return Err(BadResponse("malformed status line"));
     };
     if status < 100 || status == 101 {
-        return Err(BadResponse("a status that nobody asked for"));
+        return Err(BadResponse("a status that was not asked for"));
     }
     let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
     let declared = headers.framing(minor).map_err(|bad| match bad {

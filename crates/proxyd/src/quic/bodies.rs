@@ -47,7 +47,7 @@ pub(super) struct Logged {
     pub(super) begun: bool,
 }
 
-/// The status for the client, if it can still be told, and the error.
+/// The status for the client, if it can still be sent, and the error.
 pub(super) type Failure = (u16, Error);
 
 pub(super) fn failure(error: Error) -> Failure {

@@ -88,7 +88,7 @@ async fn answer(sending: &mut Sending, status: u16, allow: &str, text: Option<St
     let _ = sending.finish().await;
 }
 
-/// Waits for the first piece of a body whose length is not told, to know whether there is one.
+/// Waits for the first piece of a body whose length is not given, to know whether there is one.
 async fn prepare(
     request: &http::Request<()>,
     receiving: &mut Body,

@@ -2,9 +2,10 @@
 //! to, and spliced to, as if nothing were between.
 //!
 //! The kernel's own software TLS reads what is spliced in order to encrypt it, with the CPU and at
-//! once. So the backend is told `cpu`, as with TLS in this process: what it writes ought to be in
-//! cache. What is saved is the copy into this process and the one out of it. The ciphertext is
-//! made in the kernel and isn't copied from anywhere, so there is nothing left to hint.
+//! once. The backend therefore gets `Ntcopy-Reader: cpu`, as with TLS in this process: what it
+//! writes ought to be in cache. What is saved is the copy into this process and the one out of it.
+//! The ciphertext is made in the kernel and isn't copied from anywhere, so there is nothing left to
+//! hint.
 
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

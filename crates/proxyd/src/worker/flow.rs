@@ -5,9 +5,9 @@
 //! pipe holds bytes nothing is added to `out`.
 //!
 //! Chunked bodies are spliced too. Their framing has to be read, and what is read past it has to
-//! be copied; a peek would cost a second look at the same bytes and a second call. So reads near
-//! framing are small (`FRAMING_READ_BYTES`): what they bring of the next chunk is copied, and the
-//! rest of its inside, if it is large, is spliced.
+//! be copied; a peek would cost a second look at the same bytes and a second call. Reads near
+//! framing are therefore small (`FRAMING_READ_BYTES`): what they bring of the next chunk is copied,
+//! and the rest of its inside, if it is large, is spliced.
 
 use rustix::io::Errno;
 
@@ -23,11 +23,11 @@ const OUT_BYTES: usize = 64 << 10;
 /// A read that looks for framing, where what follows can be spliced.
 const FRAMING_READ_BYTES: usize = 512;
 
-/// A pipe that a slow sink draws from is filled again once so much of it is free, so that the source
-/// sees how fast the sink is, and not how slowly a whole pipe empties.
+/// A pipe that a slow sink draws from is filled again once this number of bytes is free in it, so
+/// that the source sees how fast the sink is, and not how slowly a whole pipe empties.
 const REFILL_BYTES: usize = 64 << 10;
 
-/// How the other side is told where the body ends.
+/// How the other side learns where the body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
     /// Its end is a length, or the connection's: the payload alone is written.

@@ -108,8 +108,8 @@ impl Session {
             self.record(status, Some(&error), context);
             return self.answer(status, &error.to_string(), with_body, context);
         }
-        // Where the body ends is told by its length or its last chunk, and the client sees that
-        // they didn't come. Where only the close tells, a reset has to.
+        // A length or a last chunk marks the end of the body, and the client sees that it didn't
+        // come. Where only the close marks it, a reset has to show that.
         if exchange.until_close {
             self.conn.reset_on_close();
         }
@@ -179,7 +179,7 @@ impl Session {
         self.fail(error, context)
     }
 
-    /// The client is gone: there is no one to answer.
+    /// The client is gone, and gets no answer.
     pub(super) fn client_gone(&mut self, context: &mut Context) -> Step {
         let error = Error::new(Source::Downstream, Kind::Closed, "it is gone");
         self.record(CLIENT_GONE, Some(&error), context);
@@ -189,7 +189,7 @@ impl Session {
     /// The session ends, whatever it was doing.
     pub(super) fn abandon(&mut self, context: &mut Context) {
         if let Some(exchange) = &self.exchange {
-            // As where a backend breaks off: this end is not the body's.
+            // This end is not the body's, as where a backend breaks off.
             if exchange.until_close && exchange.status.is_some() {
                 self.conn.reset_on_close();
             }

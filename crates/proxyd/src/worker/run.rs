@@ -131,7 +131,7 @@ impl Worker {
         Arc::clone(&self.wake)
     }
 
-    /// Runs until it is told to stop.
+    /// Runs until it is asked to stop.
     pub fn run(mut self) {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_AT_ONCE);
         while !self.is_over() {
@@ -464,8 +464,8 @@ impl Worker {
 }
 
 /// Deadlines of sessions, soonest first. It is a heap that forgets nothing: an entry whose session
-/// is gone, or has moved its deadline, is recognised when its time comes. So a deadline that moves
-/// with every byte costs nothing.
+/// is gone, or has moved its deadline, is recognised when its time comes. A deadline that moves
+/// with every byte therefore costs nothing.
 #[derive(Debug, Default)]
 struct Timers(BinaryHeap<Reverse<(Instant, Key)>>);
 

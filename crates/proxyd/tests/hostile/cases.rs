@@ -486,7 +486,7 @@ fn lines(cases: &mut Cases) {
     ] {
         cases.head(true, lines, lines);
     }
-    cases.head(true, "a body that nobody expects", "Expect: 200-ok\r\n");
+    cases.head(true, "an unknown expectation", "Expect: 200-ok\r\n");
     let many = "X: y\r\n".repeat(2000);
     cases.head(true, "2000 lines", &many);
     let long = format!("X: {}\r\n", "y".repeat(100_000));

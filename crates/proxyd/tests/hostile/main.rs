@@ -1,6 +1,6 @@
-//! Requests that somebody means ill with, by RFC 9110 and 9112 and by what others have published
-//! of desynchronised proxies; each over a real socket, with a backend behind that keeps what it is
-//! sent, byte by byte.
+//! Hostile requests, by RFC 9110 and 9112 and by what others have published of desynchronised
+//! proxies; each over a real socket, with a backend behind that keeps what it is sent, byte by
+//! byte.
 //!
 //! A case is refused (a 4xx or 5xx, or the end, and nothing of it at the backend), or made plain
 //! (the backend has a request that can be read in one way only, and nothing else), or let through.
@@ -83,7 +83,7 @@ fn judge(answer: &[u8], sent_on: &[Vec<u8>]) -> Verdict {
     let sent_on: Vec<&Vec<u8>> = sent_on.iter().filter(|bytes| !bytes.is_empty()).collect();
     match (refused, sent_on.as_slice()) {
         (_, []) => Verdict::Refused,
-        // It was cut off in its middle: nobody can take that for a request.
+        // It was cut off in its middle: no backend can take that for a request.
         (true, parts) if parts.iter().all(|bytes| !cases::is_whole(bytes)) => Verdict::Refused,
         (_, [bytes]) if cases::is_plain(bytes) => Verdict::Plain,
         _ => Verdict::LetThrough,

@@ -60,7 +60,7 @@ fn those_who_wait_in_vain_are_told_and_the_backend_is_not_blamed() {
     assert_eq!(counters(&server)["proxyd_backend_failures_total"], 0);
 }
 
-/// A unix backend whose queue is full, for as long as nobody accepts.
+/// A unix backend whose queue is full, for as long as the backend accepts nothing.
 #[test]
 fn a_full_queue_is_waited_for_by_many_and_asked_by_one() {
     let folder = tempfile::tempdir().unwrap();

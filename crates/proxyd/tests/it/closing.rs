@@ -35,9 +35,9 @@ const UNTIL_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n";
 /// What a backend does to the first request of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// Closes once so many bytes of it were read. With 0 it closes as soon as there is one.
+    /// Closes once this number of its bytes was read. With 0 it closes as soon as there is one.
     Request(usize),
-    /// Reads it whole, and closes after so many bytes of the answer.
+    /// Reads it whole, and closes after this number of bytes of the answer.
     Answer(usize),
     /// Closes as soon as it is connected to.
     Accept,
@@ -51,7 +51,8 @@ pub enum Answered {
     /// With an interim answer before it.
     Interim,
     Bodiless,
-    /// With the connection, so that what is cut off within it can't be told from a whole.
+    /// With the connection, so that what is cut off within it can't be distinguished from a
+    /// whole.
     Close,
 }
 
@@ -383,7 +384,7 @@ impl Bench {
         let end = judge(case, path, got);
         assert!(end.is_some(), "{case:?}: neither right nor an error\n{}", text());
         let end = end.unwrap();
-        assert!(end != 0 || !acts.is_empty(), "{case:?}: answered, and nobody did it\n{}", text());
+        assert!(end != 0 || !acts.is_empty(), "{case:?}: answered, but not done\n{}", text());
         self.ends[end] += 1;
     }
 }

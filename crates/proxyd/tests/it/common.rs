@@ -15,7 +15,7 @@ use proxyd::policy::Edge;
 use proxyd::server::Server;
 use tempfile::TempDir;
 
-/// Far beyond anything that is waited for, on a busy machine too; only a hang takes so long.
+/// Far beyond anything that is waited for, on a busy machine too; only a hang takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The bytes of every body: position tells value, so that a lost or doubled byte shows.
@@ -124,7 +124,7 @@ impl Peer {
         }
     }
 
-    /// Exactly so many bytes, or fewer at the end.
+    /// Exactly `len` bytes, or fewer at the end.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         while self.seen.len() < len && self.more() {}
         let rest = self.seen.split_off(len.min(self.seen.len()));

@@ -1,4 +1,4 @@
-//! What a listener lets in, and what the backend is told of it.
+//! What a listener lets in, and what the backend gets of it.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -181,7 +181,7 @@ fn a_kept_connection_that_turns_out_closed_costs_nothing() {
     for _ in 0..200 {
         assert_eq!(client.get("/").status, 200);
         client.send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello");
-        // A body that was sent is gone: if the backend closes just then, the client is told.
+        // A body that was sent is gone: if the backend closes just then, the client gets a 502.
         match client.answer() {
             Some(answer) if answer.status == 200 => assert_eq!(answer.body, b"hello"),
             Some(answer) => {

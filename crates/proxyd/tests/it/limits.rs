@@ -147,7 +147,7 @@ fn beyond_the_limit_connections_wait_to_be_accepted() {
     let backend = Backend::standard();
     let server = proxy(&backend, |config| config.limits.connections = 2);
     let (mut one, mut two) = (connect(&server), connect(&server));
-    // Not idle: nobody who is in the middle of something makes room.
+    // Not idle: a connection in the middle of a request makes no room.
     one.send("GET /length/1");
     two.send("GET /length/2");
     let accepted = || counters(&server)["proxyd_connections_accepted_total"];

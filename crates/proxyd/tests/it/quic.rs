@@ -257,7 +257,7 @@ fn a_slow_upload_is_not_a_slow_backend_and_a_silent_backend_is() {
     });
 }
 
-/// As with HTTP/1.1: what a backend does to a connection that nobody uses harms no request.
+/// What a backend does to an unused connection harms no request, as with HTTP/1.1.
 #[test]
 fn a_kept_connection_that_was_closed_or_spoken_on_is_not_used() {
     for last in ["", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong"] {
@@ -657,7 +657,7 @@ fn pings_do_not_keep_a_connection_that_asks_for_nothing() {
     });
 }
 
-/// As with HTTP/1.1: a reader's windows open by large steps.
+/// A reader's windows open by large steps, as with HTTP/1.1.
 #[test]
 fn what_a_client_took_covers_a_pause() {
     let (backend, pair) = (Backend::standard(), Pair::new());

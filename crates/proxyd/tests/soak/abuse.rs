@@ -24,7 +24,7 @@ fn any_key(shared: &Shared, random: &mut Random) -> u16 {
 /// Reads a part of an answer, and goes.
 pub fn gone_in_an_answer(shared: &Shared, random: &mut Random) -> Result<(), Trouble> {
     let mut wire = shared.connect(random)?;
-    // Others behind it, whose answers nobody will take either.
+    // Others behind it, whose answers will not be read either.
     for _ in 0..random.between(0, 2) {
         wire.send(Asked::any(shared, random).request().as_bytes())?;
     }

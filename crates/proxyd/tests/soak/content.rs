@@ -1,5 +1,5 @@
 //! What objects are made of: every 16 bytes say of which version of which object they are, and
-//! where in it. So a byte that is lost, doubled, or another client's is noticed, and named.
+//! where in it. A byte that is lost, doubled, or another client's is therefore noticed, and named.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::random::mix;
 
 /// Bytes that say what they are.
 const WORD: usize = 16;
-/// So many bytes from anywhere in an object have a whole word in them.
+/// This number of bytes, from anywhere in an object, has a whole word in it.
 pub const TELLING: usize = 2 * WORD - 1;
 /// In every word, to tell it from chance.
 const MARK: u16 = 0x4e54;
@@ -157,7 +157,7 @@ mod tests {
         let why = check(ONE, 0, &mixed).unwrap_err();
         assert!(why.contains("byte 40000 of version 300 of /soak/1/k7"), "{why}");
         assert!(why.ends_with("begins byte 40000 of version 2 of /soak/0/k9"), "{why}");
-        // From the middle of a word to the middle of another: a splice that was cut.
+        // A splice that was cut: bytes from the middle of one word in the middle of another.
         let mut mixed = large(ONE);
         mixed[40_005..40_009].copy_from_slice(&large(OTHER)[10_005..10_009]);
         assert!(check(ONE, 0, &mixed).is_err());

@@ -1,4 +1,4 @@
-//! storaged and proxyd, the programs: started, killed, told to reload, and gone at the end whatever
+//! storaged and proxyd, the programs: started, killed, reloaded, and gone at the end whatever
 //! happens.
 
 use std::io::{BufRead, BufReader};
@@ -219,8 +219,8 @@ impl Storaged {
     }
 }
 
-/// A port that nobody has, below those that the kernel gives to connections: a connection to a
-/// backend that is away could get the backend's own port, and be connected to itself.
+/// A port that no process has, below those that the kernel gives to connections: a connection to
+/// a backend that is away could get the backend's own port, and be connected to itself.
 pub fn free_port(random: &mut Random) -> SocketAddr {
     loop {
         let address =

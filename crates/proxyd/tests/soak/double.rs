@@ -29,7 +29,7 @@ pub enum Fault {
     CutsOff,
 }
 
-/// Something is wrong once in so many answers.
+/// One answer in this number is wrong.
 const EVERY: u64 = 60;
 
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Peer {
         }
     }
 
-    /// So many bytes, or what there is of them.
+    /// `count` bytes, or what there is of them.
     fn bytes(&mut self, count: usize) -> (Vec<u8>, bool) {
         while self.unread.len() < count && self.more().is_some() {}
         let rest = self.unread.split_off(count.min(self.unread.len()));

@@ -24,11 +24,11 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Of a process that is there.
+    /// The usage of a running process.
     ///
     /// # Errors
     ///
-    /// It is not there, or somebody else's.
+    /// The process is not there, or is another user's.
     pub fn of(pid: u32) -> io::Result<Usage> {
         let mut kinds = BTreeMap::new();
         for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -106,7 +106,7 @@ pub fn samples(text: &str) -> BTreeMap<String, u64> {
 ///
 /// # Errors
 ///
-/// Nobody answers there.
+/// No daemon answers there.
 pub fn metrics(at: SocketAddr) -> io::Result<BTreeMap<String, u64>> {
     let mut stream = TcpStream::connect(at)?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;

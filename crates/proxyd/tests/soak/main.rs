@@ -1,12 +1,12 @@
 //! storaged behind proxyd, and clients that behave and others that don't: they vanish, reset, close
 //! one half, read in crumbs or not at all, drip their heads, send bytes that are no request, and
-//! pipeline; backends are killed and come back, and the proxy is told to reload, all the time.
+//! pipeline; backends are killed and come back, and the proxy is reloaded, all the time.
 //!
 //! Every 16 bytes of an object say which version of which object they are, and where in it
-//! (`content.rs`); who writes knows what was acknowledged (`model.rs`). So a byte of another
-//! client's answer, an acknowledged object that is lost, and a torn one are noticed. Where nothing
-//! is killed nobody may fail. At rest both daemons may hold no more descriptors, pipes and memory
-//! than before (`leaks.rs`), and proxyd's metrics must agree.
+//! (`content.rs`); who writes knows what was acknowledged (`model.rs`). A byte of another client's
+//! answer, an acknowledged object that is lost, and a torn one are therefore noticed. Where nothing
+//! is killed no client may fail. At rest both daemons may hold no more descriptors, pipes and
+//! memory than before (`leaks.rs`), and proxyd's metrics must agree.
 //!
 //! `make soak` runs ten minutes; `SOAK_SECONDS` and `SOAK_SEED` set how long, and from which seed.
 
@@ -68,8 +68,8 @@ fn both_daemons_stand_ten_minutes_of_it() {
     soak(LONG_SECONDS, u64::from(std::process::id()));
 }
 
-/// The clients of the soak before a store that does wrong, until they notice, or have seen so many
-/// objects: what they say.
+/// Runs the clients of the soak before a store that does wrong, until they notice, or have seen
+/// this number of objects. Returns what they say.
 fn before(fault: Fault, objects: u64) -> Result<u64, String> {
     let double = Double::new(fault);
     let config = Config {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::content::Object;
 
-/// Nothing that the proxy still has of a client that is gone gets to a backend after so long: the
+/// Nothing that the proxy still has of a client that is gone gets to a backend after this time: the
 /// time-outs of `daemons.rs` for all of `limits.tries` together are shorter.
 pub const FORGOTTEN: Duration = Duration::from_secs(20);
 
@@ -28,7 +28,7 @@ pub struct Model {
 
 #[derive(Debug)]
 struct History {
-    /// Several write it at the same time, so nobody knows the order; nobody deletes it.
+    /// Several clients write it at the same time, so the order is not known; none deletes it.
     shared: bool,
     last_version: u32,
     /// What was asked for, in the order of asking.
@@ -61,7 +61,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Model {
-    /// So many keys that have one writer each, and then so many that all write.
+    /// `owned` keys that have one writer each, and then `shared` keys that all write.
     pub fn new(owned: usize, shared: usize) -> Model {
         let key = |at| {
             Mutex::new(History {
@@ -102,7 +102,7 @@ impl Model {
         self.of(key).ask(key, State::Absent)
     }
 
-    /// A new version that nobody will send to its end, so nobody may ever see it.
+    /// A new version that will not be sent to its end, so no client may ever see it.
     pub fn never(&self, key: u16) -> Object {
         let mut history = self.of(key);
         history.last_version += 1;
@@ -236,7 +236,7 @@ mod tests {
         assert!(may(&model, &before, Version(1)) && may(&model, &before, Version(2)));
         model.acknowledged(&ticket);
         assert!(!may(&model, &model.before(0), Version(1)), "an older version again");
-        assert!(!may(&model, &model.before(0), Version(3)), "one that nobody wrote");
+        assert!(!may(&model, &model.before(0), Version(3)), "one that was not written");
     }
 
     #[test]

@@ -27,12 +27,12 @@ impl Random {
         (self.next() % limit.max(1) as u64) as usize
     }
 
-    /// From the first to the second, both included.
+    /// A number from `least` to `most`, both included.
     pub fn between(&mut self, least: usize, most: usize) -> usize {
         least + self.below(most - least + 1)
     }
 
-    /// True once in so many times.
+    /// True once in `times` calls, on average.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

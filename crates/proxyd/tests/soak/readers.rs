@@ -19,7 +19,7 @@ pub struct Pace {
     pub enough: usize,
 }
 
-/// As fast as can be, to the end.
+/// The fastest pace, to the end.
 pub const FAST: Pace = Pace { piece: 1 << 20, pause: Duration::ZERO, enough: usize::MAX };
 
 #[derive(Debug, Clone, PartialEq, Eq)]

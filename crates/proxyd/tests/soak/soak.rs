@@ -1,5 +1,5 @@
-//! The whole: storms in which backends die all the time, storms in which nobody may fail, and rests
-//! between them, in which the daemons may hold no more than they did before.
+//! The whole: storms in which backends die all the time, storms in which no client may fail, and
+//! rests between them, in which the daemons may hold no more than they did before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ struct Soak {
     place: Place,
 }
 
-/// Soaks both daemons for so long; what was done, in a sentence.
+/// Soaks both daemons for `seconds`; what was done, in a sentence.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ impl Soak {
         Instant::now() + Duration::from_millis(self.random.between(least, most) as u64)
     }
 
-    /// Backends die, and come back, and the proxy is told to reload, all the time.
+    /// Backends die, and come back, and the proxy is reloaded, all the time.
     fn killing_storm(&mut self, time: Duration) -> Result<(), String> {
         let storm = self.storm(false);
         let end = Instant::now() + time;
@@ -215,7 +215,7 @@ impl Soak {
         Ok(())
     }
 
-    /// proxyd, once nobody is there: what it holds, if it agrees with what it says.
+    /// What proxyd holds once no client is there, if that agrees with what it says.
     fn rest_of_proxyd(&mut self) -> Result<Usage, String> {
         let spare = [("pipe", 2 * WORKERS * PIPES)];
         let end = Instant::now() + REST;
@@ -241,7 +241,7 @@ impl Soak {
         }
     }
 
-    /// storaged, once nobody is there.
+    /// What storaged holds once no client is there.
     fn rest_of_storaged(&mut self) -> Result<Usage, String> {
         self.rest_of_proxyd()?;
         let storaged = self.storaged.as_ref().ok_or("no storaged")?;
@@ -364,7 +364,7 @@ fn disagreements(
 }
 
 impl Shared {
-    /// What a storaged holds that it ought not to, when nobody but this one asks it.
+    /// What a storaged holds that it ought not to, when no other client asks it.
     fn idle_storaged(&self, random: &mut Random, held: &Usage) -> Vec<String> {
         let ask = |random: &mut Random| -> Result<String, Trouble> {
             let mut wire = self.connect(random)?;

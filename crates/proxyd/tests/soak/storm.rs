@@ -21,9 +21,10 @@ pub const WRITERS: usize = 3;
 /// How something failed that should have worked.
 #[derive(Debug)]
 pub enum Trouble {
-    /// As it may while a backend is away: an answer of 502 to 504, or a connection that ends.
+    /// In a way that is allowed while a backend is away: an answer of 502 to 504, or a connection
+    /// that ends.
     Failed(String),
-    /// As it never may.
+    /// In a way that is never allowed.
     Wrong(String),
 }
 
@@ -81,7 +82,7 @@ pub struct Splits {
 }
 
 impl Splits {
-    /// The next place in a request with so many bytes of framing.
+    /// The next place in a request with this number of bytes of framing.
     pub fn next(&self, framing_bytes: usize) -> usize {
         self.most.fetch_max(framing_bytes, Ordering::Relaxed);
         let at = 1 + self.next.fetch_add(1, Ordering::Relaxed) % framing_bytes;
@@ -176,7 +177,7 @@ impl Shared {
     }
 }
 
-/// Clients that run until they are told to stop, or one of them saw something wrong.
+/// Clients that run until they are stopped, or one of them saw something wrong.
 #[derive(Debug)]
 pub struct Storm {
     shared: Arc<Shared>,

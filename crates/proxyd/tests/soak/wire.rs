@@ -13,7 +13,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use crate::random::Random;
 
-/// Nothing takes so long; who waits longer hangs, and that is an error.
+/// Nothing takes this long; who waits longer hangs, and that is an error.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a proxy, or a backend, is.
@@ -217,7 +217,7 @@ impl Wire {
         }
     }
 
-    /// Some bytes of a body, at most so many; at least so many of those if there are.
+    /// Bytes of a body: at most `at_most`, of those at least `at_least`, and at least one.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ const TRAILER_BYTES_MAX: usize = 8 << 10;
 /// Digits of a chunk's size: more than any body may have, and no overflow.
 const SIZE_DIGITS_MAX: usize = 15;
 
-/// How the end of a body is told, and how far it has come.
+/// How the end of a body is marked, and how far the body has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Framing {
     /// This number of bytes is left.

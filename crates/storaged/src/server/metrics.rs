@@ -186,7 +186,7 @@ pub fn prometheus(workers: &[&Counters], extra: &[(&str, &str, &str, u64)]) -> S
 
 fn histogram(text: &mut String, workers: &[&Counters]) {
     let name = "request_duration_seconds";
-    family(text, "histogram", name, "From the whole head of a request to the end of its answer.");
+    family(text, "histogram", name, "Time from the whole head of a request to its answer's end.");
     let mut below = 0;
     for (at, bound) in BUCKETS_US.iter().enumerate() {
         below += workers.iter().map(|one| one.durations[at].get()).sum::<u64>();

@@ -58,8 +58,8 @@ pub fn error(
     Answer::of(status, head.end(&body), in_head, keep_alive)
 }
 
-/// The status for an error of the store, and what a client is told of it: nothing about the
-/// machine's paths.
+/// The status for an error of the store, and the text that a client gets: it says nothing about
+/// the machine's paths.
 pub fn store_error(error: &StoreError) -> (u16, &'static str) {
     match error.kind() {
         ErrorKind::NotFound => (404, "no such object"),

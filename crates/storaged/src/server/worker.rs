@@ -85,7 +85,7 @@ impl Worker {
         })
     }
 
-    /// Serves until the daemon is told to end, and what is in flight is done.
+    /// Serves until the daemon is asked to end, and what is in flight is done.
     pub fn run(mut self) {
         let mut events = Vec::with_capacity(EVENTS);
         let mut ticked = Instant::now();
@@ -287,7 +287,7 @@ impl Worker {
             return;
         }
         self.shared.counters[self.number].shut.up();
-        tracing::warn!("out of descriptors: nobody is accepted until there are some again");
+        tracing::warn!("out of descriptors: no connection is accepted until there are some again");
         for door in &self.doors {
             let _ = epoll::delete(&self.epoll, door.socket());
         }

@@ -132,7 +132,7 @@ impl Folders {
 
     /// Takes a folder away that has nothing in it any more, and those above it likewise. That they
     /// are gone need not be durable: an empty folder is no object. Who has it open to put
-    /// something there is told that it is gone, and makes it anew.
+    /// something there gets the error that it is gone, and makes it anew.
     pub fn prune(&self, mut path: &str) {
         while !path.is_empty() {
             let (above, name) = path.rsplit_once('/').unwrap_or(("", path));

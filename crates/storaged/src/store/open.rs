@@ -29,7 +29,7 @@ pub enum OpenError {
     InUse {
         /// The folder.
         dir: PathBuf,
-        /// Its process id, as far as it can be told.
+        /// Its process id, if the lock file has it.
         holder: String,
     },
     /// It has other things in it.

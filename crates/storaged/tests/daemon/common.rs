@@ -12,7 +12,7 @@ use std::{fs, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Nothing here takes so long, on any machine; a test that would hang ends.
+/// Nothing here takes this long, on any machine; a test that would hang ends.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn program() -> Command {

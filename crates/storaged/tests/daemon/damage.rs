@@ -1,4 +1,4 @@
-//! Files that somebody has been at.
+//! Files that another program has damaged.
 
 use std::fs;
 use std::os::unix::fs::FileExt;

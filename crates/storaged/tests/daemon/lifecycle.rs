@@ -71,7 +71,8 @@ fn what_is_in_flight_is_finished_and_nothing_begins() {
     writing.write(b"PUT /p HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab");
     let mut idle = daemon.client();
     assert_eq!(idle.get("/none").status, 404);
-    // Of the upload too, whose connection alone would be one that nothing has begun on.
+    // The daemon has to have read the upload too: its connection alone would be one that nothing
+    // has begun on.
     while daemon.stat()["received_body_bytes"] != content.len() + 2 {}
     daemon.signal(Signal::TERM);
     idle.assert_ended();
@@ -161,7 +162,7 @@ fn hup_reads_the_file_again_and_opens_the_log_anew() {
         }
     };
     wait_for(&|| lines(&log).len() == 2);
-    // Of two workers, which write their lines in no order.
+    // The lines are of two workers, which write them in no order.
     let line = lines(&log).into_iter().find(|line| line["status"] == 200).expect("the GET's line");
     assert_eq!(line["path"], "/o");
     assert_eq!((&line["mode"], &line["body_bytes"]), (&"copy".into(), &100_000.into()));
@@ -194,7 +195,7 @@ fn too_few_descriptors() {
         assert_eq!(daemon.client().put(&format!("/{at}"), &bytes(at, 100)).status, 201);
         assert_eq!(daemon.client().get(&format!("/{at}")).status, 200);
     }
-    // More connections than may be open: those who are too many wait in the queue, and nobody is
+    // More connections than may be open: those that are too many wait in the queue, and none is
     // turned away; the daemon does not ask again and again.
     let mut clients: Vec<_> = (0..80).map(|_| daemon.client()).collect();
     let until = Instant::now() + PATIENCE;
@@ -238,7 +239,7 @@ fn clients_that_pipeline_and_never_read_hold_little() {
         .map(|_| {
             let mut client = UnixStream::connect(&daemon.unix).unwrap();
             client.set_nonblocking(true).unwrap();
-            // As much as fits.
+            // It sends what the socket takes.
             while client.write(&request).is_ok() {}
             client
         })
@@ -409,7 +410,7 @@ fn what_it_is_told_wrongly() {
     }
 }
 
-/// Nothing answers on it, but somebody made it: it is left alone if it isn't a socket.
+/// A socket that nothing answers on is replaced; what isn't a socket is left alone.
 #[test]
 fn a_socket_in_the_way() {
     let dir = scratch();

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use crate::common::{Daemon, bytes, scratch, text};
 
 const MODES: [&str; 6] = ["auto", "copy", "nt", "adaptive", "sendfile", "vmsplice"];
-/// Of two workers, 32 each: `src/send/outgoing.rs`.
+/// Pipes that two workers keep, 32 each: `src/send/outgoing.rs`.
 const KEPT_PIPES: usize = 64;
 const SIZES: [usize; 7] = [1, 4095, 16_383, 16_384, 70_000, 1 << 20, 5_000_001];
 

@@ -358,7 +358,7 @@ impl Plan {
 ///
 /// # Panics
 ///
-/// As [`defaults`].
+/// See [`defaults`].
 pub fn plan(
     settings: &Settings,
     (app, program): (App, PathBuf),

@@ -348,5 +348,5 @@ fn closed(app: App) -> Failure {
 }
 
 fn unasked(app: App) -> Failure {
-    Failure::Answer(format!("{app} sends what nobody asked for"))
+    Failure::Answer(format!("{app} sends what was not asked for"))
 }

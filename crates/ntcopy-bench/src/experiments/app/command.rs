@@ -12,7 +12,7 @@ use crate::run::Failure;
 /// What memcached and varnish may hold, by what is put into them: they must drop nothing.
 const ROOM_PERCENT: u64 = 150;
 const ROOM_MIB: u64 = 128;
-/// The longest value that Redis takes if it is not told otherwise.
+/// The longest value that Redis takes by default.
 const REDIS_VALUE_BYTES: u64 = 512 << 20;
 /// Seconds that a connection may be silent, and a file not asked for: longer than other modes are
 /// measured meanwhile.
@@ -86,8 +86,8 @@ pub fn storaged(plan: &Plan, mode: AppMode, at: &Path, data: &Path) -> Vec<OsStr
     words
 }
 
-/// One process, which is the worker, and so ends for certain when it is told to. With `sendfile`
-/// on, nothing would be copied.
+/// One process, which is the worker, and so ends for certain on a signal. With `sendfile` on,
+/// nothing would be copied.
 fn nginx(plan: &Plan, at: &Path, root: &Path) -> Result<Vec<OsString>, Failure> {
     let folder = at.with_extension("nginx");
     let failed = || Failure::io(format!("cannot write to {}", folder.display()));

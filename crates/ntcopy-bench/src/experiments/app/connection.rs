@@ -188,7 +188,7 @@ mod tests {
         let failure = refused.set(&VALUE, &mut room()).unwrap_err().to_string();
         let words = "redis refuses what it was asked of s00000007: OOM command not allowed when \
                      used memory > 'maxmemory'.";
-        // What came until then is told; the rest may have been under way.
+        // The failure names what came until then; the rest may have been under way.
         assert!(words.starts_with(&failure) && failure.contains("OOM"), "{failure}");
     }
 }

@@ -22,7 +22,7 @@ const MOST_MAPPED: u64 = 60_000;
 ///
 /// # Errors
 ///
-/// [`Failure::Limit`]: there may not be so many.
+/// [`Failure::Limit`]: fewer are allowed.
 pub fn allow_open(plan: &Plan) -> Result<(), Failure> {
     let files = plan.most_values();
     if plan.app == App::Storaged && files > MOST_MAPPED {

@@ -305,7 +305,7 @@ impl Bench<'_> {
         found.sample().ok_or_else(|| Failure::Answer("a search took no step".to_owned()))
     }
 
-    /// Offers so much for so long, and holds the kernel's counters against the mode.
+    /// Offers the step's load for its time, and holds the kernel's counters against the mode.
     fn step(&self, lane: &Lane, step: &Step<'_>) -> Result<(Window, Sample), Failure> {
         let plan = self.plan;
         let Step { mode, at: (number, pair), cell, offered, sample } = *step;

@@ -34,7 +34,7 @@ impl Origin {
         let mut values = values.map(|value| (path(&value), value)).collect();
         let thread = std::thread::spawn(move || {
             for stream in asked.incoming().map_while(Result::ok) {
-                // Who compares the value is told what is missing of it.
+                // The comparison of the value finds what is missing of it.
                 let _ = answer(&stream, &mut values);
             }
         });

@@ -16,7 +16,7 @@ pub use multiget::{Came, Multiget};
 /// Seeds of the values' patterns, far from each other.
 const SMALL_SEED: u64 = 1 << 41;
 const LARGE_SEED: u64 = 1 << 42;
-/// Characters of a wrong answer that are told.
+/// Characters of a wrong answer that are printed.
 const TOLD: usize = 120;
 
 /// How a program is asked, and what it answers.

@@ -250,7 +250,7 @@ impl Program {
         let length = self.said.metadata().map_or(0, |data| data.len());
         let mut bytes = Vec::new();
         let from = SeekFrom::Start(length.saturating_sub(TAIL_BYTES));
-        // It belongs to a failure that is told anyway.
+        // It belongs to a failure that is reported anyway.
         let _ = self.said.seek(from).and_then(|_| self.said.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }

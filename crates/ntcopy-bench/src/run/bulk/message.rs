@@ -67,7 +67,7 @@ pub enum Reply {
         /// Hardware events, and why each cannot be counted, if it cannot.
         counters: BTreeMap<String, Option<String>>,
     },
-    /// Done as told.
+    /// The order was carried out.
     Done,
     /// Every byte was right.
     Verified {

@@ -1,4 +1,4 @@
-//! The worker: owns the memory, and does what it is told.
+//! The worker: owns the memory, and carries out orders.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;

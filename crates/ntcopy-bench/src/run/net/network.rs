@@ -24,8 +24,8 @@ pub enum Network {
 }
 
 impl Network {
-    /// Makes what is between, for messages of these families in each of these modes. From then on
-    /// this thread may be in another network namespace.
+    /// Makes what is between, for messages of these families in each of these modes. This thread
+    /// may be in another network namespace afterwards.
     ///
     /// # Errors
     ///

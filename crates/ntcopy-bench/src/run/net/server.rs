@@ -93,7 +93,7 @@ fn say(line: BorrowedFd<'_>, reply: &Reply) -> Result<(), Failure> {
     link::send_encoded(line, &link::encode(reply)).map_err(Failure::os("cannot answer"))
 }
 
-/// A failure as the client is told of it.
+/// A failure as the reply to the client.
 fn told(failure: Failure) -> Reply {
     match failure {
         Failure::WrongByte { socket, position, expected, got } => {

@@ -19,7 +19,7 @@ const SYSTEM: [&str; 13] = [
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys",
     "/usr", "/var",
 ];
-/// What lies in there and is everybody's.
+/// Folders below these that every user may write to.
 const EVERYBODYS: [&str; 2] = ["/dev/shm", "/var/tmp"];
 
 /// A folder that files may be written to.
@@ -90,7 +90,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// As [`Folder::write`].
+    /// See [`Folder::write`].
     pub fn write_beside(&self, all: &[Advice], others: &str) -> anyhow::Result<Applied> {
         self.write_files(&dropins::files(all, others, &program(std::env::current_exe())))
     }

@@ -43,7 +43,7 @@ pub enum Switch {
 }
 
 impl Switch {
-    /// Whether writes allocate, if that can be told.
+    /// Whether writes allocate, if that is known.
     pub fn is_on(&self) -> Option<bool> {
         match self {
             Switch::Here { perfctrlsts_0, .. } => Some(perfctrlsts_0 & USE_ALLOCATING_FLOW_WR != 0),
@@ -51,7 +51,7 @@ impl Switch {
         }
     }
 
-    /// NoSnoopOpWrEn, if that can be told.
+    /// NoSnoopOpWrEn, if that is known.
     pub fn no_snoop(&self) -> Option<bool> {
         match self {
             Switch::Here { perfctrlsts_0, .. } => Some(perfctrlsts_0 & NO_SNOOP_OP_WR_EN != 0),
@@ -59,7 +59,7 @@ impl Switch {
         }
     }
 
-    /// TPHDIS, if that can be told.
+    /// TPHDIS, if that is known.
     pub fn hints_disabled(&self) -> Option<bool> {
         match self {
             Switch::Here { perfctrlsts_1, .. } => Some(perfctrlsts_1 & TPHDIS != 0),

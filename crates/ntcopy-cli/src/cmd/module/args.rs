@@ -30,8 +30,8 @@ Examples:
   sudo ntcopy module load ./ntcopy.ko
   sudo ntcopy module load \"$(ntcopy module build)\"
 
-One that is loaded already is left alone. From then on programs may attach their sockets
-(ntcopy_socket_enable() of libntcopy); nobody else notices.
+One that is loaded already is left alone. Programs may attach their sockets from then on
+(ntcopy_socket_enable() of libntcopy); other programs do not notice.
 
 Ends with 3 where there is nothing to load, or the kernel knows MSG_NTCOPY itself; with 1 where the
 kernel refuses it, and says why and what to do (signatures, Secure Boot, another kernel).";

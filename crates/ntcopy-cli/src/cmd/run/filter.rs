@@ -1,9 +1,9 @@
 //! Filters of system calls (seccomp) that are in force here, and so in the program: whether they
 //! allow what the library does.
 //!
-//! A filter can't be asked. So each call is made once, in a process of its own, with a descriptor that
-//! there is none of: what passes the filter is answered by the kernel with `EBADF`, and has done
-//! nothing. The library is told how many filters that holds for, and does nothing under more of them.
+//! A filter can't be asked, so each call is made once, in a process of its own, with a descriptor
+//! that does not exist: the kernel answers a call that passes the filter with `EBADF`, and nothing
+//! is done. The library gets the number of these filters, and does nothing under more of them.
 
 use std::{fs, io, mem, ptr};
 
@@ -90,7 +90,7 @@ fn is_allowed(call: fn() -> bool) -> bool {
     match unsafe { libc::fork() } {
         -1 => false,
         0 => {
-            // A core file of this would be of no use to anybody. Every program asks for a limit when
+            // A core file of this would be of no use. Every program asks for a limit when
             // it begins, so no filter is in the way of that.
             let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
             let code = if call() { 0 } else { 1 };
@@ -167,7 +167,7 @@ fn setsockopt() -> bool {
     failed_by(libc::EBADF, result.into())
 }
 
-/// The device need not be there, nor be for everybody: it is enough to live through it.
+/// The device need not be there, nor be open to every user: it is enough to live through it.
 fn openat() -> bool {
     // SAFETY: the path ends with a zero; the descriptor goes with this process.
     unsafe { libc::open(uapi::MODULE_PATH.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };

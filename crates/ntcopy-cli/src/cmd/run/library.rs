@@ -11,7 +11,7 @@ const PLACES: [&str; 3] = ["", "../lib/ntcopy", "../lib"];
 ///
 /// # Errors
 ///
-/// A sentence: it is nowhere, or where the dynamic loader could not be told of it.
+/// A sentence: it is nowhere, or `LD_PRELOAD` cannot hold its path.
 pub fn find(given: Option<&Path>) -> Result<PathBuf, String> {
     let path = match given {
         Some(path) => fs::canonicalize(path)

@@ -118,7 +118,7 @@ fn check(folder: &Path, signature: Option<&str>) -> Result<Folder, String> {
     }
 }
 
-/// A signature as the name of a folder: it comes from a record, and a record may come from anybody.
+/// A signature as the name of a folder: it comes from a record, and any user may send a record.
 fn file_name(signature: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     signature.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()

@@ -25,7 +25,7 @@ Examples:
   ntcopy survey gather --on kubernetes JOB
 
 Slurm: one task a node, alone on it, by srun; records come back on its standard output and are
-stored as they come. Nodes that fail are told of and tried again. Run again, it measures what the
+stored as they come. Nodes that fail are reported and tried again. Run again, it measures what the
 store lacks: a node is asked nothing that it answered within --max-age days. Ctrl-C cancels the
 tasks and keeps what came.
 
@@ -100,7 +100,7 @@ struct SlurmArgs {
     /// One more option for srun: --srun-option=--account=web
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     srun_option: Vec<String>,
-    /// Answers of the last so many days are good enough
+    /// Answers of the last DAYS days are good enough
     #[arg(long, value_name = "DAYS", default_value = "7", conflicts_with = "again")]
     max_age: u32,
     /// Measure every node, whatever the store has
@@ -114,7 +114,7 @@ struct KubernetesArgs {
     /// Image with the program ntcopy
     #[arg(long, value_name = "IMAGE", required_if_eq("on", "kubernetes"))]
     image: Option<String>,
-    /// So many nodes, whichever [default: as many as kubectl lists]
+    /// Number of nodes, whichever they are [default: as many as kubectl lists]
     #[arg(long, value_name = "N", conflicts_with = "nodes",
           value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,

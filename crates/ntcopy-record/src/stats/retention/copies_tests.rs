@@ -4,7 +4,7 @@ use crate::record::testing::{Sketch, record};
 pub(crate) const MODES: [&str; 4] = [IDLE, COPY, "nt", NT_BOTH];
 
 /// Five groups of a neighbour and of a victim on the same core, each with a hot set of 1 MiB; a
-/// pass of 10 lines takes so many nanoseconds in each of [`MODES`], and every hundredth ten times
+/// pass of 10 lines takes these nanoseconds in each of [`MODES`], and every hundredth ten times
 /// as long.
 pub(crate) fn sketch(neighbour: [u64; 4], same_core: [u64; 4]) -> Record {
     let cell = [("hot_set_bytes", 1 << 20), ("pass_bytes", 640), ("object_bytes", 256 << 10)];

@@ -1,7 +1,7 @@
 //! A machine as things that lie in each other: packages, NUMA nodes, caches, cores, CPUs.
 //!
-//! A thing lies in the smallest one that has all of its CPUs. Of two with the same CPUs, the one of
-//! the outer kind is outside.
+//! A thing lies in the smallest one that has all of its CPUs. Where two have the same CPUs, the one
+//! of the outer kind is outside.
 
 use std::cmp::Reverse;
 

@@ -188,8 +188,8 @@ fn proxied(cells: &[&Cell]) -> String {
     said.collect::<Vec<String>>().join(" ")
 }
 
-/// Requests and responses of 2011. The CPU time of a transaction cannot be told from a share of all
-/// CPUs whose number is not stated; how it changed can.
+/// Requests and responses of 2011. The CPU time of a transaction cannot be computed from a share of
+/// all CPUs whose number is not stated; how it changed can.
 fn exchanges(cells: &[&Cell], is_cpu: bool) -> String {
     if !all_are(cells, "family", "tcp") {
         return String::new();

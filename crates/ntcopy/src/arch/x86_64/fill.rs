@@ -53,7 +53,7 @@ unsafe fn stosq(to: *mut u8, value: u8, len_bytes: usize) {
     }
 }
 
-/// A whole fill: the edges normally, the lines between them as `lines` does, which is told where
+/// A whole fill: the edges normally, the lines between them as `lines` does, which gets where
 /// they begin and how many they are, at least one.
 ///
 /// # Safety

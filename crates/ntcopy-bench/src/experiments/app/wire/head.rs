@@ -10,7 +10,7 @@ const MOST_LINES: usize = 32;
 pub enum Head {
     /// These very bytes.
     Exact(Vec<u8>),
-    /// The head of an HTTP response with this status, and with a body of so many bytes.
+    /// The head of an HTTP response with this status, and with a body of this number of bytes.
     Response {
         /// The status.
         status: u16,
@@ -38,7 +38,7 @@ impl Head {
         }
     }
 
-    /// How many bytes to read, at most, after so many have come.
+    /// How many bytes to read, at most, after this number of bytes.
     pub fn most_left(&self, came: usize) -> usize {
         let most = match self {
             Head::Exact(right) => right.len(),

@@ -27,7 +27,7 @@ enum Shape {
         beginning: Vec<u8>,
         /// Where the first value's head begins.
         first: usize,
-        /// From one value's head to the next one's.
+        /// The bytes from one value's head to the next one's.
         stride: usize,
     },
     /// Nothing: each value's head has to be read to see where it ends.
@@ -92,7 +92,7 @@ impl Multiget {
         Multiget { request, values, most_bytes, app, shape }
     }
 
-    /// Looks at what has come, and says whether it is all. A wrong beginning is told at once:
+    /// Looks at what has come, and says whether it is all. A wrong beginning fails at once:
     /// the rest of such an answer may never come.
     pub fn is_whole(&self, answer: &[u8], came: &mut Came) -> Result<bool, Failure> {
         let Shape::Known { beginning, .. } = &self.shape else {

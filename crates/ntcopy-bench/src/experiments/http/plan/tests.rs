@@ -174,7 +174,7 @@ fn a_backend_beside_a_hot_set_stays_on_one_cpu() {
     let params = plan.params(&plan.cells[0], None);
     assert_eq!((&params["hot_set_bytes"], &params["backend_cpu"]), (&960.into(), &1.into()));
     assert!(!params.contains_key("client_cpu") && params.contains_key("hot_set_every_us"));
-    // A sample more in each group: nobody asks.
+    // A sample more in each group: no client asks.
     let samples = plan.cells.len() as u64 * u64::from(plan.pairs) * 3;
     assert_eq!(plan.samples(), samples);
     let placed = made(&Settings { cpus: vec![1, 1, 0], ..settings });

@@ -97,9 +97,7 @@ impl Conn {
             Received::End => {
                 Err(Failure::Answer("the proxy closed a connection that is kept".into()))
             }
-            Received::Bytes(_) => {
-                Err(Failure::Answer("bytes came that nobody had asked for".into()))
-            }
+            Received::Bytes(_) => Err(Failure::Answer("bytes came that were not asked for".into())),
         }
     }
 

@@ -15,7 +15,7 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use crate::run::cpu_clock::{CpuClock, family};
 use crate::run::{Failure, Stop, cpus};
 
-/// How long a daemon may take to finish when it is told to.
+/// How long a daemon may take to finish after SIGTERM.
 const FAREWELL: Duration = Duration::from_secs(3);
 /// Between two looks.
 const MOMENT: Duration = Duration::from_millis(5);

@@ -54,7 +54,7 @@ pub fn allow(needed: u64) -> Result<u64, Failure> {
     let all = Rlimit { current: limit.maximum, maximum: limit.maximum };
     setrlimit(Resource::Nofile, all)
         .map_err(Failure::os("cannot raise the limit of open files"))?;
-    // A program that asks for room for each of them must not be told that there is no end.
+    // A program that asks for room for each of them must not be given an infinite number.
     Ok(limit.maximum.unwrap_or(needed).max(needed))
 }
 

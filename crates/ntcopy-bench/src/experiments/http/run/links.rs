@@ -14,9 +14,9 @@ pub struct Links {
 }
 
 impl Links {
-    /// Makes what the plan wants, if it wants any. From then on this thread, and what it starts,
-    /// is in another network namespace than before: the clients' and proxies'. So it is where the
-    /// plan names a congestion control, for that is a namespace's.
+    /// Makes what the plan wants, if it wants any. This thread, and what it starts, is then in
+    /// another network namespace than before: the clients' and proxies'. The same holds where the
+    /// plan names a congestion control, which belongs to a namespace.
     ///
     /// # Errors
     ///

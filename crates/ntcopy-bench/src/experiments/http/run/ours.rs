@@ -27,7 +27,7 @@ pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command
     Ok(command)
 }
 
-/// What storaged is told.
+/// The mode that storaged gets.
 fn backend_mode(mode: HttpMode) -> &'static str {
     match mode {
         // The devices do it.

@@ -44,7 +44,7 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// As [`Scratch::new`].
+    /// See [`Scratch::new`].
     pub fn executable(data_bytes: u64) -> Result<Scratch, Failure> {
         let memory = rustix::fs::statvfs(MEMORY);
         let refuses = memory.is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::NOEXEC));

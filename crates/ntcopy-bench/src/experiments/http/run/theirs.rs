@@ -40,7 +40,7 @@ fn nginx_at(at: &Endpoint) -> String {
     }
 }
 
-/// What all forms of nginx are told. The folder holds all that it writes.
+/// The settings that all forms of nginx share. The folder holds all that it writes.
 pub(crate) fn nginx_settings(folder: &Path, (workers, files): (u32, u64), http: &str) -> String {
     let shown = folder.display();
     // Its workers would lose root's rights, and with them the way to the folder.

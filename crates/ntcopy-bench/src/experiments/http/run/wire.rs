@@ -70,7 +70,7 @@ impl Wire {
         }
     }
 
-    /// Throws away what is there, as many bytes as `room` has at most. Of a plain connection the
+    /// Throws away what is there, as many bytes as `room` has at most. On a plain connection the
     /// kernel drops them where they lie, and no byte is read; through TLS they are deciphered.
     pub fn discard(&mut self, room: &mut [u8]) -> Result<Received, Errno> {
         match self {

@@ -29,8 +29,8 @@ impl Knob {
     /// Why there is nothing to switch.
     pub fn of(kernel_kind: &str) -> Result<Knob, String> {
         if !kernel_kind.starts_with("um") {
-            return Err("there is nothing to switch: only the user-mode kernel clears and copies \
-                        pages of 4 KiB non-temporally if it is told to; --kernel um boots it"
+            return Err("there is nothing to switch: only the user-mode kernel has a setting to \
+                        clear and copy pages of 4 KiB non-temporally; --kernel um boots it"
                 .to_owned());
         }
         let read = |name: &str| {

@@ -25,7 +25,7 @@ use crate::run::{Failure, Stop, cpus, pattern};
 const SEED: u64 = 11;
 /// Fewer forks make no sample.
 const LEAST_FORKS: u64 = 5;
-/// Told to a waiting child: go, or look at your bytes first.
+/// The word for a waiting child: go, or look at your bytes first.
 const GO: u8 = 0;
 const LOOK: u8 = 1;
 /// A child's exit status when a byte was wrong; which one is in the pipe.

@@ -89,8 +89,8 @@ Examples:
   ntcopy bench memcpy --size 16MiB --modes ours,avx512-nt+t0,movdir64b+t0
 
 Hot: the same buffer in every call. Cold: the next one in a region of four times the last-level \
-cache (--region). Where the destination is cold, the library is told the region as the total of \
-a stream, as a program that streams would tell it.
+cache (--region). Where the destination is cold, the library gets the size of the region as the \
+total of a stream, as it would from a program that streams.
 
 Modes beside libc: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2, \
 llvm-libc and rte-memcpy (if they are there: scripts/copy-peers.sh), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \

@@ -49,7 +49,7 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
     };
     if kernel.machine() == Machine::Qemu {
         return Ok(not_available(&format!(
-            "{} keeps pages of 4 KiB temporal whatever it is told, so there is nothing to compare: \
+            "{} keeps pages of 4 KiB temporal whatever is set, so there is nothing to compare: \
              --kernel um",
             kernel.name()
         )));

@@ -222,7 +222,7 @@ unsafe fn linear<L: Lines, const P: u8>(mut to: *mut u8, mut from: *const u8, li
 ///
 /// # Safety
 ///
-/// - As [`Lines::four`], for `groups` groups of `pages` pages.
+/// - What [`Lines::four`] asks, for `groups` groups of `pages` pages.
 /// - Without groups nothing is asked of `pages`; else it is a multiple of what four lines take.
 #[inline(always)]
 unsafe fn in_turn<L: Lines, const P: u8, const BYTES: usize>(
