@@ -8,13 +8,13 @@
  * the original owner stays where it was, and release() puts it.
  *
  * UDP over IPv6 is different: IPV6_ADDRFORM, alone in all of the kernel, writes
- * the operations of IPv4 over a socket's, and nobody would call our release()
+ * the operations of IPv4 over a socket's, and our release() would not be called
  * then.  So it keeps that of the original, and the reference is put by the
  * destructor of the socket, which RCU calls.
  *
- * Detaching does not bring the original operations back.  Somebody may have read
- * our pointer, and be asleep before he calls through it: so the socket gets a
- * table that hints nothing, and holds on to the module until it is closed.
+ * Detaching does not bring the original operations back.  Another task may have
+ * read our pointer, and sleep before it calls through it.  The socket gets a table
+ * that hints nothing, and holds on to the module until it is closed.
  */
 
 #include <linux/atomic.h>
@@ -61,7 +61,7 @@ static void (*destructor(u8 mode))(struct sock *sk)
 	return mode == NTCOPY_SOCK_DETACHED ? destruct_detached : destruct_attached;
 }
 
-/* Whether the operations are somebody else's, or the destructor is: older L2TP's. */
+/* Whether another module owns the operations, or the destructor: older L2TP's. */
 static bool is_of_others(const struct socket *sock, const struct ntcopy_kind *kind,
 			 const struct ntcopy_ops *table)
 {
@@ -154,7 +154,7 @@ int ntcopy_query(const struct socket *sock, struct ntcopy_socket *arg)
 	return ntcopy_kind_of(sock->sk) ? 0 : -EOPNOTSUPP;
 }
 
-/* The last user of the socket has gone: nobody changes its operations now. */
+/* The last user of the socket has gone: its operations no longer change. */
 int ntcopy_release(struct socket *sock)
 {
 	const struct ntcopy_ops *table = ntcopy_ops_of(sock);

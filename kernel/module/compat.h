@@ -14,8 +14,8 @@
 #include <linux/version.h>
 
 /*
- * The range.  Below 6.5 there is no MSG_SPLICE_PAGES; above 7.3 nobody has
- * looked yet.  BUILD_EXCLUSIVE_KERNEL in dkms.conf says the same.
+ * The range.  Below 6.5 there is no MSG_SPLICE_PAGES; above 7.3 nothing was tried.
+ * BUILD_EXCLUSIVE_KERNEL in dkms.conf says the same.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #error "ntcopy needs Linux 6.5 or later: there is no MSG_SPLICE_PAGES before"

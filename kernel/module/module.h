@@ -43,7 +43,7 @@ struct ntcopy_kind {
 	int				type;
 	int				protocol;
 	int (*send)(struct ntcopy_send *send, size_t len);
-	/* Of a socket that nobody has touched; NULL if this kernel has none. */
+	/* Those of an untouched socket; NULL if this kernel has none. */
 	const struct proto_ops		*orig;
 	void (*destruct)(struct sock *sk);
 	struct ntcopy_ops		tables[NTCOPY_SOCK_MODES];

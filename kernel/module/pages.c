@@ -13,13 +13,13 @@
 
 #include "module.h"
 
-/* As alloc_skb_with_frags() asks for them. */
+/* The same as in alloc_skb_with_frags() */
 static gfp_t large_gfp(gfp_t gfp)
 {
 	return (gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
 }
 
-/* The largest page that so many bytes leave no more than a ninth of empty. */
+/* The largest page of which these bytes leave no more than a ninth empty. */
 static unsigned int order_for(size_t bytes)
 {
 	unsigned int order = NTCOPY_PAGE_ORDER;
@@ -50,7 +50,7 @@ static struct page *take_page(gfp_t gfp, struct bio_vec *bv, size_t bytes)
 
 /*
  * Less than a page: a part of the one that TCP copies to, too, so that a byte
- * does not take a page that nobody is charged for.  It has no end of a page in
+ * does not take a page that no socket is charged for.  It has no end of a page in
  * it, which would make two fragments of it, and lines of cache of its own.
  */
 static struct page *take_part(gfp_t gfp, struct bio_vec *bv, size_t bytes)
@@ -173,7 +173,7 @@ int ntcopy_send_pages(struct ntcopy_send *send, struct ntcopy_pages *pages, size
 	int ret;
 
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, pages->bv, pages->count, bytes);
-	/* Nobody else writes to them: what would copy them for that need not. */
+	/* Only this module writes to them: what would copy them for that need not. */
 	msg.msg_flags |= flags | MSG_SPLICE_PAGES | MSG_NO_SHARED_FRAGS;
 	ret = send->kind->orig->sendmsg(send->sock, &msg, bytes);
 	drop_pages(pages);

@@ -35,7 +35,7 @@ static enum ntcopy_fate fate_on_device(const struct net_device *dev, unsigned in
 	return dev->features & NETIF_F_SG ? NTCOPY_NONTEMPORAL : NTCOPY_NOT_SUPPORTED;
 }
 
-/* Of addresses that are given, only those are known without a look at routes. */
+/* Only these addresses are known without a look at routes. */
 static bool is_loopback(const struct msghdr *msg, bool *ipv6)
 {
 	const struct sockaddr_in6 *in6 = msg->msg_name;

@@ -10,7 +10,7 @@
 
 #include "module.h"
 
-/* As in net/unix/af_unix.c */
+/* The same as in net/unix/af_unix.c */
 #define UNIX_SKB_FRAGS_SZ	(PAGE_SIZE << get_order(32768))
 
 /* What the next skb of a plain send would hold. */

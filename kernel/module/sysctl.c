@@ -13,7 +13,7 @@
 #define OF_EACH_NAMESPACE	1
 #define OF_THE_FIRST		2
 
-/* With an empty one at the end, for kernels that are not told how many. */
+/* With an empty one at the end: some kernels take no count. */
 static const struct ctl_table template[OF_THE_FIRST + 1] = {
 	{
 		.procname	= "ntcopy",

@@ -4,8 +4,8 @@
  *
  * For each kind of socket there is one copy of the original for each mode.  They
  * are filled in when the module is loaded, and cannot be written to from then on.
- * So there is no state of a socket's own to allocate, to look up or to free: its
- * operations tell everything.
+ * A socket has no state of its own to allocate, to look up or to free: its
+ * operations say everything.
  */
 
 #include <linux/cache.h>

@@ -188,7 +188,7 @@ static const act_fn acts[] = {
 };
 
 /*
- * The receiving end is closed by somebody else while sends go on.  How many go
+ * The receiving end is closed by another process while sends go on.  How many go
  * well is up to timing; that they end as they should is not.
  */
 static void closed_meanwhile(struct scene *scene, struct source *source)

@@ -240,7 +240,7 @@ TEST_FAMILY(calls, io_uring)
 	identical(_metadata, scene_uring, variant->family, variant->mode);
 }
 
-/* Of data that is not copied. */
+/* A send of data that is not copied. */
 static void scene_uring_zerocopy(struct scene *scene)
 {
 	unsigned char *data = start(scene);

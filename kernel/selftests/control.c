@@ -71,7 +71,7 @@ static void fill_control(struct msghdr *msg, union control *control, int fd)
 	memcpy(CMSG_DATA(cmsg), &cred, sizeof(cred));
 }
 
-/* A descriptor and somebody else's name, with data on each side of them. */
+/* A descriptor and another process' credentials, with data on each side of them. */
 static void send_control(struct scene *scene, unsigned char *data, size_t len, int fd)
 {
 	unsigned char *got = pages(30);

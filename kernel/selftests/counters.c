@@ -32,7 +32,7 @@ FIXTURE_TEARDOWN(counters)
 	set_cache_bytes("0");
 }
 
-/* Since the last look, so many bytes of one fate, and of no other. */
+/* Since the last look, these bytes of one fate, and none of another. */
 static void expect_fate(struct __test_metadata *_metadata, struct counts *before,
 			enum fate fate, long long bytes)
 {
@@ -468,7 +468,7 @@ TEST_F(counters, of_what_is_checksummed_while_copied)
 	close_pair(&pair);
 }
 
-/* As much of a datagram as UDP-Lite's checksum covers is read back. */
+/* What UDP-Lite's checksum covers of a datagram is read back. */
 TEST_F(counters, of_udplite_by_what_its_checksum_covers)
 {
 	static const struct {

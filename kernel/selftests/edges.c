@@ -360,7 +360,7 @@ FIXTURE_VARIANT_ADD(full, unix_stream_all) { VARIANT(unix_stream, all) };
 
 /*
  * How much a full socket has taken is up to timing where the other end is
- * served by somebody else.
+ * served by another thread.
  */
 static void scene_dont_wait(struct scene *scene)
 {

@@ -221,7 +221,7 @@ static int open_gso(const struct family *family, struct pair *pair)
 				    sizeof(segment)));
 }
 
-/* What the checksum of UDP-Lite covers is read back: from now on, so many bytes. */
+/* Sets what the checksum of UDP-Lite covers, which is read back. */
 int set_coverage(int fd, int bytes)
 {
 	return own_error(setsockopt(fd, IPPROTO_UDPLITE, UDPLITE_SEND_CSCOV, &bytes,

@@ -90,7 +90,7 @@ TEST_FAMILY(more, parts_of_one_send)
 	identical(_metadata, scene_more, variant->family, variant->mode);
 }
 
-/* The same, but the socket is told. */
+/* The same, by an option of the socket. */
 static void scene_corked(struct scene *scene)
 {
 	const struct family *family = scene->family;

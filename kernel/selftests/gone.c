@@ -51,8 +51,8 @@ static void on_pipe(int signal)
 }
 
 /*
- * Sends until it fails, but not for ever: nobody tells the sender of a datagram
- * that there is nobody.  How many sends go well before the news arrives is up
+ * Sends until it fails, but not for ever: the sender of a datagram may never
+ * learn that there is no receiver.  How many sends go well before the news arrives is up
  * to timing.
  */
 static void scene_peer_gone(struct scene *scene, int flags)

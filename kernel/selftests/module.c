@@ -190,7 +190,7 @@ TEST_F(module, follows_the_socket_and_not_the_descriptor)
 	EXPECT_EQ(info().attached, self->before.attached + 1);
 }
 
-/* Through an attached socket, and in flight when nobody else holds it. */
+/* Through an attached socket, and in flight when no process holds it. */
 TEST_F(module, follows_a_socket_that_is_passed_on)
 {
 	int other[2], fd;
@@ -208,7 +208,7 @@ TEST_F(module, follows_a_socket_that_is_passed_on)
 	EXPECT_EQ(pass_fd(self->pair[0], fd), 0);
 	close(fd);
 	close(other[1]);
-	/* Closed with the message that nobody received. */
+	/* Closed with the message unread. */
 }
 
 /* A namespace ends while a socket of it goes on. */

@@ -16,7 +16,7 @@ static inline long sent(const int *pair, int flags)
 	return ret > 0 ? recv(pair[1], got, ret, MSG_WAITALL) : ret;
 }
 
-/* So many bytes of a send are counted as non-temporal, and nothing else is. */
+/* These bytes of a send are counted as non-temporal, and no others are. */
 static inline void expect_sent(struct __test_metadata *_metadata, const int *pair, int flags,
 			       long nontemporal)
 {

@@ -5,7 +5,7 @@
  * have it.  Each round is a network namespace of its own, which ends with the
  * round, or before its sockets.
  *
- * Ends with 1 if a byte arrives that nobody sent, a round hangs, or a socket or
+ * Ends with 1 if a byte arrives that was not sent, a round hangs, or a socket or
  * a reference to the module is left when all is closed.  The rest is up to the
  * kernel's checkers.
  */
@@ -146,7 +146,7 @@ static unsigned long play_all(__u64 seed, long seconds, bool *good)
 		*good = pid > 0 && end_in_time(pid, round) &&
 			settle(&before, refcnt_before, round);
 		if (shared.tallies->wrong) {
-			printf("FAILED: round %lu: a byte arrived that nobody sent\n", round);
+			printf("FAILED: round %lu: a byte arrived that was not sent\n", round);
 			*good = false;
 		}
 		round++;

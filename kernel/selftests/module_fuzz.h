@@ -6,7 +6,7 @@
 #include "module_calls.h"
 
 #define BYTES_MAX	65536
-/* Of shared.hole, so many bytes are there. */
+/* Bytes of shared.hole that are there. */
 #define HOLE_AT		8192
 #define ACTS_MAX	32
 

@@ -46,7 +46,7 @@ static int put(struct actor *actor, int fd)
 	return fd;
 }
 
-/* Nobody waits for long. */
+/* No call waits for long. */
 static void tune(struct actor *actor, int fd)
 {
 	struct timeval wait = { .tv_usec = 3000 };

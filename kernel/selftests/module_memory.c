@@ -21,7 +21,7 @@
 /* Beyond what sender and reader have anyway: far less than they pass on. */
 #define ROOM		(4 * MIB)
 #define TRAFFIC		(128 * MIB)
-/* So much a socket holds. */
+/* Bytes that a socket holds. */
 #define NARROW		200000
 
 static unsigned char data[IN_FLIGHT];
@@ -56,7 +56,7 @@ static void receive(struct __test_metadata *_metadata, int fd, long bytes)
 	}
 }
 
-/* So many percent of a plain send's charge, at least and at most. */
+/* Percent of a plain send's charge, at least and at most. */
 struct bounds {
 	long least, most;
 };

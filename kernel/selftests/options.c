@@ -98,7 +98,7 @@ TEST_F(option, takes_no_other_values)
 	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, (void *)8, 4)),
 		  -EFAULT);
 	EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_SOCK_OBEY);
-	/* As every integer option: what is longer is cut. */
+	/* The same as every integer option: what is longer is cut. */
 	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, &wide, 8)), 0);
 	EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_SOCK_EVERY);
 }

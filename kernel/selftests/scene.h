@@ -21,7 +21,7 @@
 #define KIB		1024UL
 #define MIB		(1024UL * KIB)
 
-/* Of every socket, in both directions: what is sent next need not block. */
+/* Buffers of every socket, in both directions: what is sent next need not block. */
 #define SOCKET_BUFFER	(8 * MIB)
 
 /* stat.c: settings, and what the kernel counted */

@@ -157,7 +157,7 @@ void scene_close(struct scene *scene)
 	close_pair(&scene->pair);
 }
 
-/* Of a send that was accepted whole: what of it the kernel has to find too small. */
+/* What the kernel has to find too small of a send that was accepted whole. */
 static void account_pieces(struct scene *scene, const struct iovec *iov, size_t count,
 			   long ret)
 {

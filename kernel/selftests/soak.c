@@ -3,8 +3,9 @@
  * Random send programs, one line for each: what it was, and a hash of all that
  * it saw.  The same seed prints the same lines on every kernel and with every
  * value of net.core.ntcopy; scripts/soak.sh compares them.  This program does
- * not set that value, unless told to flip it while sends are under way.  Through
- * ntcopy.ko, its sockets are attached, and only families are played that can be.
+ * not set that value, unless an option has it flipped while sends are under way.
+ * Through ntcopy.ko, its sockets are attached, and only families are played that
+ * can be.
  *
  * Ends with 1 if a byte arrived that was not sent, a program did not come to
  * its end, or a byte was not counted.

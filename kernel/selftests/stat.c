@@ -127,7 +127,7 @@ long long counts_sum(const struct counts *counts)
 	return sum;
 }
 
-/* A network of one's own: nobody else is counted, nothing is left changed. */
+/* A network of one's own: no other program is counted, nothing is left changed. */
 void own_namespace(void)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
