@@ -5,9 +5,10 @@
 # the tests wait (for a boot, a time-out, a guest on an emulated CPU), and a machine
 # with two CPUs has one to spare.
 #
-#   cli      tests of the program, which boot kernels; said as they go
+#   cli      tests of the program; said as they go
 #   rest     those of all other crates, and of the documentation
-#   module   the suite in the distribution's kernels, on an emulated CPU
+#   booted   those that boot for minutes: the suites, in kernels of ours and, on an emulated
+#            CPU, in the distribution's
 #   series   scripts/check-series.sh
 #
 # What the others said comes last, and then how many tests passed and failed. Ends
@@ -22,8 +23,8 @@ set -eu
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
-# The beginning of these tests' names, in crates/ntcopy-cli/tests/module_booted.rs.
-suite_in_qemu=the_suite_passes_through_the_module_on_
+# Tests of the program that boot for minutes, the longest first.
+long='module_booted booted mutations proxyd_booted'
 # targets IS|NOT PACKAGE: arguments that choose the test programs of it, or of all others. All are
 # of the whole workspace, or cargo would build what they share in another way, and again. A name
 # that both have is run with the package's.
@@ -42,8 +43,8 @@ for name in sorted(own if which == "IS" else others - own):
 
 cli() {
 	# shellcheck disable=SC2046 # a list of arguments
-	"$cargo" test --workspace --locked --no-fail-fast $(targets IS ntcopy-cli) "$@" -- \
-		--skip "$suite_in_qemu"
+	"$cargo" test --workspace --locked --no-fail-fast $(targets IS ntcopy-cli |
+		grep -vxE -e "--test ($(echo "$long" | tr ' ' '|'))") "$@"
 }
 
 rest() {
@@ -55,8 +56,12 @@ rest() {
 	return "$code"
 }
 
-module() {
-	"$cargo" test --workspace --locked --no-fail-fast --test module_booted "$@" -- "$suite_in_qemu"
+booted() {
+	code=0
+	for test in $long; do
+		"$cargo" test --workspace --locked --no-fail-fast --test "$test" "$@" || code=$?
+	done
+	return "$code"
 }
 
 series() {
@@ -106,13 +111,13 @@ count() {
 
 all() {
 	work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-test-XXXXXX")
-	group_rest='' group_module='' group_series=''
-	trap 'kill_group "$group_rest"; kill_group "$group_module"; kill_group "$group_series"
+	group_rest='' group_booted='' group_series=''
+	trap 'kill_group "$group_rest"; kill_group "$group_booted"; kill_group "$group_series"
 		rm -rf "$work"' EXIT
 	trap 'exit 130' INT TERM
-	echo "test: lanes rest, module and series run beside this one; what they say comes last"
+	echo "test: lanes rest, booted and series run beside this one; what they say comes last"
 	beside rest "$@"
-	beside module "$@"
+	beside booted "$@"
 	beside series
 	{
 		code=0
@@ -122,8 +127,8 @@ all() {
 	code=$(cat "$work/cli.code")
 	wait_for series "$group_series"
 	wait_for rest "$group_rest"
-	wait_for module "$group_module"
-	group_rest='' group_module='' group_series=''
+	wait_for booted "$group_booted"
+	group_rest='' group_booted='' group_series=''
 	count "$work"/*.log
 	return "$code"
 }
@@ -134,7 +139,7 @@ case ${1-} in
 	shift 2
 	case $lane in
 	rest) rest "$@" ;;
-	module) module "$@" ;;
+	booted) booted "$@" ;;
 	series) series ;;
 	esac
 	;;
