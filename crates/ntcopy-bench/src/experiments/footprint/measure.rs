@@ -34,7 +34,7 @@ const CLOCKED: u32 = 5;
 /// them apart.
 const APART: f64 = 1.25;
 /// Lines that known displacers read, as parts of the primed lines: the curve.
-const CURVE: [f64; 9] = [0.0625, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
+const CURVE: [f64; 11] = [0.0625, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.125, 1.5, 2.0, 3.0];
 /// The same of those that the curve is held against.
 const READ_CHECKS: [f64; 2] = [0.6, 1.25];
 /// Lines that are flushed, and that are written past the caches, as parts of the primed ones.
