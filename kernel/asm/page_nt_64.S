@@ -4,7 +4,7 @@
  *
  * They go to memory through the write combining buffers: no line is read for
  * ownership first, and none is left in a cache. That pays where the bytes would
- * not have stayed in the caches anyway, and costs where somebody reads them
+ * not have stayed in the caches anyway, and costs where they are read
  * soon. Who calls decides that; this file doesn't.
  *
  * A function a kind of store, for the CPU to be asked which it has. Clearing:

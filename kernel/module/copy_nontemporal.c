@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Copies whose destination is not looked at soon: see asm/nontemporal.h.  What is
- * before and after its whole lines is copied normally: no line is written both ways.
- */
+/* Copies whose destination is not looked at soon: see asm/nontemporal.h. */
 
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -29,29 +26,30 @@ static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes,
  * not to stay in a cache, if this CPU gains by that.
  *
  * Unlike raw_copy_from_user(), it may have written to @to beyond the first byte that
- * was not copied: @to is memory that nobody has seen.
+ * was not copied: @to is memory that is not published yet.
  *
  * Return: how many bytes were not copied, the same as raw_copy_from_user().
  */
 unsigned long raw_copy_from_user_nontemporal(void *to, const void __user *from,
 					     unsigned long n, bool drop)
 {
-	size_t done = min(-(unsigned long)to % NT_LINE, n);
+	size_t done = min(-(unsigned long)to % NT_LINE, n), lines;
 	unsigned long left;
 
 	left = raw_copy_from_user(to, from, done);
 	if (unlikely(left))
 		return n - done + left;
 
+	lines = round_down(n - done, NT_LINE);
 	stac();
-	done += nt_copy(to + done, (__force const void *)from + done,
-			round_down(n - done, NT_LINE), drop);
+	left = lines - nt_copy(to + done, (__force const void *)from + done, lines, drop);
 	clac();
+	done += lines - left;
 	if (done == n)
 		return 0;
 #ifdef CONFIG_X86_MCE
 	/* Poison: a second page that has it would be fatal. */
-	if (unlikely(current->mce_count))
+	if (unlikely(left && current->mce_count))
 		return n - done;
 #endif
 	/* The rest of a line; or what faulted, to find out where. */

@@ -9,9 +9,8 @@
  * size of both sets together, in whatever order they come back.
  *
  * A source that did not come round within four times as much, which is all of the
- * CPU's part on a clock that counts both sides, is expected in no cache: it may be
- * dropped once it was read, unless the sources around it do come round, and it was
- * forgotten.
+ * CPU's part on a clock that counts both sides, may be dropped once it was read: no
+ * cache has it, unless the sources around it do come round, and it was forgotten.
  */
 
 #include <linux/bvec.h>
@@ -73,9 +72,11 @@ static void touch(struct nontemporal_cpu *s, u64 cache_bytes, unsigned long addr
 	u64 since = s->clock - s->sampled[side];
 	s64 distance = 2 * s->mean, weight, found = S64_MAX;
 
-	/* The rest of a granule that both sides fill is no return to it. */
-	if (since < (granule == s->last[side] ? GRANULE * 2 : GRANULE * 3 / 2))
+	/* The rest of a granule that both sides fill is no return to it, nor another source. */
+	if (since < (granule == s->last[side] ? GRANULE * 2 : GRANULE * 3 / 2)) {
+		s->drop &= side == TO || granule - s->last[side] <= 1;
 		return;
+	}
 
 	/* One that is new, or was forgotten, counts as twice the mean. */
 	if (g->tag == (u16)hash) {
@@ -107,8 +108,8 @@ static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
 static unsigned long source_addr(const struct iov_iter *from)
 {
 	if (user_backed_iter(from))
-		return (unsigned long)iter_iov_addr(from) ^
-		       (unsigned long)current->mm << GRANULE_SHIFT;
+		return (unsigned long)iter_iov_addr(from) +
+		       ((unsigned long)current->mm << GRANULE_SHIFT);
 	if (iov_iter_is_bvec(from))
 		return (page_to_pfn(from->bvec->bv_page) << PAGE_SHIFT) +
 		       from->bvec->bv_offset + from->iov_offset;
@@ -169,6 +170,7 @@ static int nontemporal_online(unsigned int cpu)
 	if (!s)
 		return 0;	/* and copies normally */
 	s->mean = MEAN_MIN;
+	s->near = NEAR;
 	/* Its CPU may be in a send, and divides by the mean. */
 	smp_store_release(per_cpu_ptr(&nontemporal_cpu, cpu), s);
 	for_each_cpu(cpu, sharing) {

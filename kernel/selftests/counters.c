@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* /proc/net/ntcopy_stat: every byte that a hinted send accepted, once, by its fate. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/if_ether.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -590,6 +593,37 @@ TEST_F(counters, of_pages_that_are_not_copied)
 	EXPECT_FATE(FATE_NOT_SUPPORTED, 60000);
 	EXPECT_EQ(through_a_pipe(self->pair.tx, self->data, 60000, true), 60000);
 	EXPECT_FATE(FATE_NOT_SUPPORTED, 60000);
+}
+
+/* The frames lie in memory that the kernel has already: the send itself is empty. */
+TEST_F(counters, of_a_ring_of_packets)
+{
+	struct sockaddr_ll to = {
+		.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_LOOP),
+		.sll_ifindex = if_nametoindex("lo"), .sll_halen = ETH_ALEN,
+	};
+	struct tpacket_req ring = {
+		.tp_block_size = PAGE, .tp_block_nr = 1,
+		.tp_frame_size = PAGE, .tp_frame_nr = 1,
+	};
+	struct tpacket_hdr *frame;
+	int fd;
+
+	if (via_module())
+		SKIP(return, "the module has no packet sockets");
+	fd = socket(AF_PACKET, SOCK_DGRAM, 0);
+	if (fd < 0)
+		SKIP(return, "packet sockets: %s", strerror(errno));
+	ASSERT_EQ(setsockopt(fd, SOL_PACKET, PACKET_TX_RING, &ring, sizeof(ring)), 0);
+	frame = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ASSERT_NE(frame, MAP_FAILED);
+	ASSERT_EQ(bind(fd, (void *)&to, sizeof(to)), 0);
+	frame->tp_len = 100;
+	frame->tp_status = TP_STATUS_SEND_REQUEST;
+	EXPECT_EQ(send_one(fd, NTCOPY_SOCK_OBEY, NULL, 0, MSG_NTCOPY), 100);
+	EXPECT_FATE(FATE_NOT_SUPPORTED, 100);
+	munmap(frame, PAGE);
+	close(fd);
 }
 
 /* A datagram socket has no use for the pipe's pages: an iterator of the kernel's. */

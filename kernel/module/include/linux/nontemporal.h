@@ -8,7 +8,7 @@ struct iov_iter;
 
 /**
  * struct nontemporal_copies - what became of a task's hinted copies
- * @outer: The same of a hinted operation that this one is a part of
+ * @outer: What current->nontemporal was before this operation
  * @nontemporal: Bytes that were copied with stores which bypass the caches
  * @too_small: Bytes that were copied normally, in pieces below a page
  * @fits_cache: The same, as they come round within the caches
@@ -16,10 +16,11 @@ struct iov_iter;
  * @drop_source: The source is expected in no cache, and need not come into one
  *
  * A source iterator whose .nontemporal is set asks for such stores, because the
- * copy is not looked at soon.  That changes no byte, count or error.  Who sets it
- * has one of these on its stack, in current->nontemporal, for as long as the
- * operation takes, and has enabled nontemporal_key.  The copying code adds up here
- * what it did.  Code that reads the copy at once clears .nontemporal.
+ * copy is not looked at soon.  That changes no byte that is copied, no count and no
+ * error; behind a fault the destination may be overwritten.  The code that sets it
+ * keeps one of these on its stack, in current->nontemporal, while the operation
+ * lasts, and has enabled nontemporal_key.  The copying code adds up here what it
+ * did.  Code that reads the copy at once clears .nontemporal.
  */
 struct nontemporal_copies {
 	struct nontemporal_copies *outer;
@@ -39,7 +40,7 @@ unsigned long nontemporal_own_share(int cpu);
 
 /*
  * What a CPU may expect: its private cache, and half of its part of the last-level
- * one (or 0).  A guest may be told of the whole cache of a socket, and of no other
+ * one (or 0).  A guest may see the whole cache of a socket, and none of the other
  * CPUs: a part that hardly a CPU has counts for no more than the private cache.
  */
 static inline unsigned long nontemporal_share(unsigned long private,
