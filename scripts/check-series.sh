@@ -141,17 +141,26 @@ objects() {
 	done
 }
 
-# Builds what the series touches, and everything beside it that includes it, and
-# leaves in $work/warnings what W=1 and sparse say about files of the series.
+# make_objects OUT ARGUMENT...: the touched objects, with W=1. Two jobs of the kernel's make
+# lead to arch/x86/lib/, and would both compile what is there.
+make_objects() {
+	out=$1
+	shift
+	x86=$(objects | grep '^arch/') || true
+	# shellcheck disable=SC2046,SC2086 # lists of files
+	{
+		[ -z "$x86" ] || make -s -C "$work/linux" O="$out" "$@" W=1 $x86
+	} && make -s -C "$work/linux" O="$out" "$@" -j"$(nproc)" W=1 $(objects | grep -v '^arch/')
+}
+
+# Builds what the series touches, and leaves in $work/warnings what W=1 and sparse say
+# about files of the series. What else includes them is in the whole kernels.
 compile() {
 	log=$work/build.log
 	# Unknown before the patch that brings it.
 	"$work/linux/scripts/config" --file "$work/out/.config" -e NONTEMPORAL_KUNIT_TEST
 	make -s -C "$work/linux" O="$work/out" olddefconfig
-	# shellcheck disable=SC2046 # a list of files
-	make -s -C "$work/linux" O="$work/out" -j"$(nproc)" W=1 C=1 CHECK="$CHECK" \
-		net/core/ net/unix/ net/tls/ net/ipv4/ arch/x86/lib/ $(objects) \
-		>"$log" 2>&1 || {
+	make_objects "$work/out" C=1 CHECK="$CHECK" >"$log" 2>&1 || {
 		# What make gave up on, first: sparse calls things errors that do not stop make.
 		grep -m3 -F "***" "$log" >&2 || true
 		grep -m5 "error:" "$log" >&2 || true
@@ -235,20 +244,17 @@ find_clang() {
 	done | sort -V | tail -n 1
 }
 
-# compile_all_options COMPILER: the touched objects, with W=1 and every option there is. Two
-# jobs of the kernel's make lead to arch/x86/lib/, and would both compile what is there.
+# compile_all_options COMPILER: the touched objects, with every option there is.
 compile_all_options() {
 	all=$work/all-options
 	log=$work/all-options.log
 	begun=$(date +%s)
 	rm -rf "$all"
 	mkdir "$all"
-	# shellcheck disable=SC2046 # a list of files
 	{
 		make -s -C "$work/linux" O="$all" CC="$1" allmodconfig &&
 			make -s -C "$work/linux" O="$all" CC="$1" -j"$(nproc)" prepare &&
-			make -s -C "$work/linux" O="$all" CC="$1" W=1 $(objects | grep '^arch/') &&
-			make -s -C "$work/linux" O="$all" CC="$1" -j"$(nproc)" W=1 $(objects | grep -v '^arch/')
+			make_objects "$all" CC="$1"
 	} >"$log" 2>&1 || {
 		grep -m5 -E 'error:|\*\*\*' "$log" >&2 || true
 		die "the series does not compile with allmodconfig by $1"
