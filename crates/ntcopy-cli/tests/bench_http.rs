@@ -90,13 +90,14 @@ fn bodies_go_through_both_daemons_and_every_sample_has_what_it_cost() {
 }
 
 /// A program in a folder of its own that notes that it was started, and becomes the one of its
-/// name; nothing where that is not installed.
-fn noting(program: &str, place: &Path) -> Option<(PathBuf, PathBuf)> {
+/// name, if what comes first lets it; nothing where that is not installed.
+fn noting(program: &str, place: &Path, first: &str) -> Option<(PathBuf, PathBuf)> {
     let folders = ["/usr/sbin", "/usr/bin"].map(|folder| Path::new(folder).join(program));
     let real = folders.into_iter().find(|path| path.is_file())?;
     let (folder, note) = (place.join("bin"), place.join("started"));
     fs::create_dir(&folder).unwrap();
-    let script = format!("#!/bin/sh\necho >> {}\nexec {} \"$@\"\n", note.display(), real.display());
+    let (noted, run) = (note.display(), real.display());
+    let script = format!("#!/bin/sh\nnote={noted}\necho >> $note\n{first}\nexec {run} \"$@\"\n");
     fs::write(folder.join(program), script).unwrap();
     let executable = fs::Permissions::from_mode(0o755);
     fs::set_permissions(folder.join(program), executable).unwrap();
@@ -106,7 +107,7 @@ fn noting(program: &str, place: &Path) -> Option<(PathBuf, PathBuf)> {
 #[test]
 fn proxies_and_backends_are_started_anew_as_often_as_was_asked() {
     let place = tempfile::tempdir().unwrap();
-    let Some((folder, note)) = noting("nginx", place.path()) else {
+    let Some((folder, note)) = noting("nginx", place.path(), "") else {
         println!("not run: nginx is not installed");
         return;
     };
@@ -122,6 +123,24 @@ fn proxies_and_backends_are_started_anew_as_often_as_was_asked() {
     assert_eq!((record.cells.len(), record.samples.len()), (1, 2 * 5));
     // Proxy and backend of two modes, three times.
     assert_eq!(fs::read_to_string(note).unwrap().lines().count(), 2 * 2 * 3);
+}
+
+#[test]
+fn a_proxy_whose_port_was_taken_meanwhile_gets_another() {
+    let place = tempfile::tempdir().unwrap();
+    // After the first backend comes its proxy.
+    let taken = "[ $(wc -l <$note) != 2 ] || { echo 'bind: Address already in use' >&2; exit 1; }";
+    let Some((folder, note)) = noting("nginx", place.path(), taken) else {
+        println!("not run: nginx is not installed");
+        return;
+    };
+    let args = ["--stack", "nginx+nginx", "--modes", "sendfile", "--rate", "off", "--starts", "1"];
+    let one = ["--object", "20000", "--dataset", "100KiB", "--connections", "3"];
+    let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
+    let output = bench(&[&one[..], &args].concat(), place.path()).env("PATH", path).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(note).unwrap().lines().count(), 2 * 2 + 1);
 }
 
 #[test]

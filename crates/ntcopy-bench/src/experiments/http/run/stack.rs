@@ -1,5 +1,6 @@
 //! A proxy and its backend, running.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
@@ -97,6 +98,45 @@ fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Fa
     Ok(Some(format!("`ntcopy run` cannot hint {}: {why}", program.display())))
 }
 
+/// Addresses that a proxy is started on until one is free: another socket may take a port that was
+/// free a moment ago.
+const ADDRESSES: usize = 3;
+
+/// Starts the proxy, and waits until it listens.
+fn start_proxy(
+    setup: &Setup<'_>,
+    between: &Endpoint,
+    stop: &Stop,
+) -> Result<(Daemon, SocketAddr), Failure> {
+    let [program, _] = Program::of(setup.way.stack);
+    let mut left = ADDRESSES;
+    loop {
+        left -= 1;
+        let address = free_address(LOOPBACK)?;
+        let front = Endpoint::Tcp(address);
+        let command = match program {
+            Program::Proxyd => ours::proxyd(setup, &front, between)?,
+            Program::Haproxy => theirs::haproxy(setup, &front, between)?,
+            _ => theirs::nginx_proxy(setup, &front, between)?,
+        };
+        let cpu = setup.plan.places.proxy;
+        let mut proxy = Daemon::start(proxy_name(program), command, setup.folder, cpu)?;
+        if setup.plan.scheme == Scheme::H3 {
+            return Ok((proxy, address));
+        }
+        match proxy.wait_for(&front, setup.patience, stop) {
+            Ok(()) => return Ok((proxy, address)),
+            Err(failure) if left == 0 || !is_taken(&failure) => return Err(failure),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Whether a daemon ended since its address is another socket's: strerror()'s words.
+fn is_taken(failure: &Failure) -> bool {
+    failure.to_string().contains("Address already in use")
+}
+
 /// A proxy and its backend. Dropped, both are ended, the proxy first.
 pub struct Running {
     way: Way,
@@ -119,7 +159,7 @@ impl Running {
     #[cfg_attr(not(feature = "tls"), allow(unreachable_code))]
     pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
         let between = setup.between()?;
-        let [proxy, backend] = Program::of(setup.way.stack);
+        let [_, backend] = Program::of(setup.way.stack);
         let command = match backend {
             Program::Storaged => {
                 ours::storaged(setup, &data.folder_of_ours(setup.folder)?, &between)?
@@ -131,19 +171,8 @@ impl Running {
         };
         let mut backend = setup.start_backend(backend.name(), command)?;
         backend.wait_for(&between, setup.patience, stop)?;
-        // Not before: the backend's could be the same.
-        let address = free_address(LOOPBACK)?;
-        let front = Endpoint::Tcp(address);
-        let command = match proxy {
-            Program::Proxyd => ours::proxyd(setup, &front, &between)?,
-            Program::Haproxy => theirs::haproxy(setup, &front, &between)?,
-            _ => theirs::nginx_proxy(setup, &front, &between)?,
-        };
-        let cpu = setup.plan.places.proxy;
-        let mut proxy = Daemon::start(proxy_name(proxy), command, setup.folder, cpu)?;
-        if setup.plan.scheme != Scheme::H3 {
-            proxy.wait_for(&front, setup.patience, stop)?;
-        }
+        // Not before: the backend's address could be the same.
+        let (proxy, address) = start_proxy(setup, &between, stop)?;
         let tls = setup.certificate.map(|made| made.client.clone());
         let quic = match (setup.plan.scheme, setup.certificate) {
             (Scheme::H3, Some(made)) => Some(made.quic.clone()),
