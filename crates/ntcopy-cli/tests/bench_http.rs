@@ -104,6 +104,15 @@ fn noting(program: &str, place: &Path, first: &str) -> Option<(PathBuf, PathBuf)
     Some((folder, note))
 }
 
+/// Measures one cell by the nginx of this folder, in two modes.
+fn bodies_by_nginx(folder: &Path, place: &Path, starts: &str) {
+    let args = ["--stack", "nginx+nginx", "--modes", "sendfile", "--rate", "off", "--starts"];
+    let one = [starts, "--object", "20000", "--dataset", "100KiB", "--connections", "3"];
+    let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
+    let output = bench(&[&args[..], &one].concat(), place).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
 #[test]
 fn proxies_and_backends_are_started_anew_as_often_as_was_asked() {
     let place = tempfile::tempdir().unwrap();
@@ -111,12 +120,7 @@ fn proxies_and_backends_are_started_anew_as_often_as_was_asked() {
         println!("not run: nginx is not installed");
         return;
     };
-    let args = ["--stack", "nginx+nginx", "--modes", "sendfile", "--rate", "off", "--starts", "3"];
-    let one = ["--object", "20000", "--dataset", "100KiB", "--connections", "3"];
-    let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
-    let output = bench(&[&one[..], &args].concat(), place.path()).env("PATH", path).output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    bodies_by_nginx(&folder, place.path(), "3");
     let record = Record::read(place.path().join("record")).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     assert!(record.cells.iter().all(|cell| cell.params["starts"] == 3));
@@ -134,12 +138,7 @@ fn a_proxy_whose_port_was_taken_meanwhile_gets_another() {
         println!("not run: nginx is not installed");
         return;
     };
-    let args = ["--stack", "nginx+nginx", "--modes", "sendfile", "--rate", "off", "--starts", "1"];
-    let one = ["--object", "20000", "--dataset", "100KiB", "--connections", "3"];
-    let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
-    let output = bench(&[&one[..], &args].concat(), place.path()).env("PATH", path).output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    bodies_by_nginx(&folder, place.path(), "1");
     assert_eq!(fs::read_to_string(note).unwrap().lines().count(), 2 * 2 + 1);
 }
 
