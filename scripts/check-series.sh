@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Holds the kernel patches against the source that they are for: git am takes each,
-# in the order of the folders x86, net, mm, test, um; checkpatch --strict has nothing
+# in the order of the folders x86, net, mm, zen4, test, um; checkpatch --strict has nothing
 # to say; those with the selftests have them as they are here; and what is posted of
 # x86 and net adds no more lines than $most that are neither test nor documentation.
 # With --build each compiles by itself for x86-64, with W=1 and sparse, without a
@@ -58,7 +58,7 @@ die() {
 
 [ -d "$series" ] || die "no folder $series"
 # In the order in which they apply, as crates/ntcopy-kernel/src/series.rs has it.
-parts="x86 net mm test um"
+parts="x86 net mm zen4 test um"
 patches=$(for part in $parts; do
 	find "$series/$part" -name '*.patch' | LC_ALL=C sort
 done)
@@ -287,8 +287,8 @@ try_whole() {
 
 # Lines that patches add, comments and all, but for tests and documentation. The series
 # for 6.12 has UDP-Lite and DCCP beside the rest.
-most=871
-[ "$kind" = um ] || most=895
+most=800
+[ "$kind" = um ] || most=820
 count_lines() {
 	lines=$(cat "$series"/x86/*.patch "$series"/net/*.patch | awk '
 		/^diff --git / {

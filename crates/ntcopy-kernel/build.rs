@@ -13,7 +13,7 @@ fn main() {
         let folder = kernel.join("series").join(release);
         writeln!(code, "pub(crate) const {constant}: &[Part] = &[").expect("memory");
         // The order in which they apply, as in `series.rs`.
-        for part in ["x86", "net", "mm", "test", "um"] {
+        for part in ["x86", "net", "mm", "zen4", "test", "um"] {
             embed(&mut code, part, &folder.join(part));
         }
         writeln!(code, "];").expect("memory");

@@ -20,7 +20,7 @@ pub const SERIES_VARIABLE: &str = "NTCOPY_SERIES";
 
 /// The folders of a series, in the order in which their patches apply: what is posted, each for
 /// its own maintainers; what only tests need; and the bench's own, which only um kernels get.
-pub const PARTS: [&str; 5] = ["x86", "net", "mm", "test", "um"];
+pub const PARTS: [&str; 6] = ["x86", "net", "mm", "zen4", "test", "um"];
 
 /// Before the names of the bench's own patches.
 const UM: &str = "um/";

@@ -79,26 +79,17 @@ static __always_inline size_t nt_lines(void *to, const void *from, size_t bytes,
 	return done;
 }
 
-/* A run of each of NT_PAGES pages. */
-static __always_inline bool nt_runs(void *to, const void *from)
-{
-	size_t i;
-
-	for (i = 0; i < NT_PAGES * PAGE_SIZE; i += PAGE_SIZE)
-		if (nt_lines(to + i, from + i, NT_RUN, NULL, 0, false) < NT_RUN)
-			return false;
-	return true;
-}
-
-/* The same, up to the first four pages or the first line that faulted. */
+/* A run of each of four pages, then the next of each; up to the first four that fault. */
 static __always_inline size_t nt_in_turn(void *to, const void *from, size_t bytes)
 {
-	size_t done, i;
+	size_t done, run, page;
 
 	for (done = 0; bytes - done >= NT_PAGES * PAGE_SIZE; done += NT_PAGES * PAGE_SIZE)
-		for (i = done; i < done + PAGE_SIZE; i += NT_RUN)
-			if (!nt_runs(to + i, from + i))
-				return done;
+		for (run = done; run < done + PAGE_SIZE; run += NT_RUN)
+			for (page = run; page < run + NT_PAGES * PAGE_SIZE; page += PAGE_SIZE)
+				if (nt_lines(to + page, from + page, NT_RUN,
+					     NULL, 0, false) < NT_RUN)
+					return done;
 	return done + nt_lines(to + done, from + done, bytes - done, NULL, 0, false);
 }
 
