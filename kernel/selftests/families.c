@@ -107,7 +107,10 @@ int main(void)
 		fprintf(stderr, "families: this kernel has no MSG_NTCOPY\n");
 		return 4;
 	}
-	own_namespace();
+	if (!own_namespace()) {
+		fprintf(stderr, "families: a network namespace of its own takes root\n");
+		return 4;
+	}
 	uname(&name);
 	printf("## Linux %s\n\n", name.release);
 	printf("| Family | Honours the hint? | %d sends of %d bytes ", SENDS, LENGTH);

@@ -313,13 +313,25 @@ static inline void identical(struct __test_metadata *_metadata, scene_fn fn,
 	forget(&hinted);
 }
 
+/* Why nothing can be tested here, or NULL. */
+static inline const char *why_not_here(void)
+{
+#ifndef __x86_64__
+	return "this architecture has no non-temporal copy";
+#endif
+	if (!kernel_has_ntcopy())
+		return "this kernel has no MSG_NTCOPY";
+	return own_namespace() ? NULL : "a network namespace of its own takes root";
+}
+
 static inline int ntcopy_main(int argc, char **argv)
 {
-	if (!kernel_has_ntcopy()) {
+	const char *why_not = why_not_here();
+
+	if (why_not) {
 		ksft_print_header();
-		ksft_exit_skip("this kernel has no MSG_NTCOPY\n");
+		ksft_exit_skip("%s\n", why_not);
 	}
-	own_namespace();
 	return test_harness_run(argc, argv);
 }
 

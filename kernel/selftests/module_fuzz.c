@@ -70,8 +70,7 @@ static void play_round(__u64 seed)
 	int i, status, code = 0;
 
 	setpgid(0, 0);
-	own_namespace();
-	if (!listen_there(&shared.listener) ||
+	if (!own_namespace() || !listen_there(&shared.listener) ||
 	    socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, shared.mailbox))
 		_exit(1);
 	forget_sockets();

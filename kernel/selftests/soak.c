@@ -191,7 +191,10 @@ int main(int argc, char **argv)
 	read_file(MODE_PATH, value, sizeof(value));
 	/* The machine's setting, which no other namespace shows. */
 	cache_fd = open(CACHE_PATH, O_WRONLY | O_CLOEXEC);
-	own_namespace();
+	if (!own_namespace()) {
+		fprintf(stderr, "soak: a network namespace of its own takes root\n");
+		return 4;
+	}
 	if (set_mode(value) < 0) {
 		fprintf(stderr, "soak: cannot set %s\n", MODE_PATH);
 		return 1;
