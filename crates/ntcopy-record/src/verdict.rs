@@ -11,7 +11,7 @@ mod sweep;
 mod wins;
 
 use crate::record::{Cell, ExperimentKind, Params, Record};
-use crate::stats::footprint::LevelTold;
+use crate::stats::footprint::LevelFigures;
 use crate::stats::{self, CellResult, THROUGHPUT, Verdict, Versus, versus};
 use crate::units::Bytes;
 
@@ -196,14 +196,14 @@ fn place(params: &Params) -> String {
 /// the table.
 fn footprint_sentences(record: &Record) -> Vec<String> {
     let mut said: Vec<String> =
-        stats::footprint::told(record).iter().flat_map(level_sentences).collect();
+        stats::footprint::levels(record).iter().flat_map(level_sentences).collect();
     if said.is_empty() {
         said.push("No level of the caches could be measured.".to_owned());
     }
     said
 }
 
-fn level_sentences(level: &LevelTold) -> Vec<String> {
+fn level_sentences(level: &LevelFigures) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(level.program.as_ref().map(|program| {
         format!(
@@ -222,7 +222,7 @@ fn level_sentences(level: &LevelTold) -> Vec<String> {
     said.push(format!("{}: {}", level.level, level.sentence()));
     said.extend(
         level.least_lines.map(|least| {
-            format!("{}: below {least:.0} lines read nothing can be told.", level.level)
+            format!("{}: fewer than {least:.0} lines read cannot be seen.", level.level)
         }),
     );
     said
@@ -230,8 +230,10 @@ fn level_sentences(level: &LevelTold) -> Vec<String> {
 
 /// The verdict on a program's turns, what the kernel counted, and what to do.
 fn turns_sentences(record: &Record) -> Vec<String> {
-    match stats::turns::told(record) {
-        Some(told) => vec![told.sentence(), told.counted_sentence(), told.advice()],
+    match stats::turns::outcome(record) {
+        Some(outcome) => {
+            vec![outcome.sentence(), outcome.counted_sentence(), outcome.advice()]
+        }
         None => vec![format!(
             "No verdict: the record holds {} good turns, and five pairs make one.",
             record.samples.len()

@@ -30,40 +30,40 @@ const WITHIN: [&str; 7] =
 
 /// What a table reports of its cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Subject {
     Small,
     Large,
     Within,
 }
 
-impl Told {
+impl Subject {
     fn header(self) -> &'static [&'static str] {
         match self {
-            Told::Small => &SMALL,
-            Told::Large => &LARGE,
-            Told::Within => &WITHIN,
+            Subject::Small => &SMALL,
+            Subject::Large => &LARGE,
+            Subject::Within => &WITHIN,
         }
     }
 
     /// Whether there is something to report of a cell.
     fn is_of(self, cell: &Cell) -> bool {
-        limit_ns(&cell.params).is_some() == (self == Told::Within)
+        limit_ns(&cell.params).is_some() == (self == Subject::Within)
     }
 }
 
 /// The tables of a record: cells that differ only in their connections in one.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     let mut grids: Vec<Grid> = Vec::new();
-    for told in [Told::Small, Told::Large, Told::Within] {
-        for cell in record.cells.iter().filter(|cell| told.is_of(cell)) {
-            let heading = heading(&cell.params, told);
+    for subject in [Subject::Small, Subject::Large, Subject::Within] {
+        for cell in record.cells.iter().filter(|cell| subject.is_of(cell)) {
+            let heading = heading(&cell.params, subject);
             if !grids.iter().any(|grid| grid.heading == heading) {
-                let header = told.header().iter().map(|name| (*name).to_owned()).collect();
+                let header = subject.header().iter().map(|name| (*name).to_owned()).collect();
                 grids.push(Grid { heading: heading.clone(), header, rows: Vec::new() });
             }
             let grid = grids.iter_mut().find(|grid| grid.heading == heading);
             if let Some(grid) = grid {
-                grid.rows.extend(rows(record, cell, told));
+                grid.rows.extend(rows(record, cell, subject));
             }
         }
     }
@@ -71,16 +71,16 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
 }
 
 /// A row for each mode; the place only in the first.
-fn rows(record: &Record, cell: &Cell, told: Told) -> Vec<Vec<String>> {
+fn rows(record: &Record, cell: &Cell, subject: Subject) -> Vec<Vec<String>> {
     let baseline = record.header.baseline.as_str();
     let modes = served(record, cell);
-    let mut rows: Vec<Vec<String>> = match told {
-        Told::Small => modes.iter().map(|mode| small_row(mode, baseline)).collect(),
-        Told::Large => {
+    let mut rows: Vec<Vec<String>> = match subject {
+        Subject::Small => modes.iter().map(|mode| small_row(mode, baseline)).collect(),
+        Subject::Large => {
             let large = modes.iter().filter(|mode| mode.bytes_per_s.is_some());
             large.map(|mode| large_row(mode, baseline)).collect()
         }
-        Told::Within => {
+        Subject::Within => {
             let found = capacities(record, cell);
             let has_none = found.iter().any(|mode| mode.mode == baseline && mode.held == 0);
             found.iter().map(|mode| within_row(mode, (baseline, has_none))).collect()
@@ -143,10 +143,10 @@ fn within_row(mode: &Capacity, (baseline, has_none): (&str, bool)) -> Vec<String
 
 /// What a chart of one cell is of.
 pub(crate) fn place(params: &Params) -> String {
-    format!("{}, connections {}", heading(params, Told::Small), label(params))
+    format!("{}, connections {}", heading(params, Subject::Small), label(params))
 }
 
-fn heading(params: &Params, told: Told) -> String {
+fn heading(params: &Params, subject: Subject) -> String {
     let mut words = Vec::new();
     let size = |name: &str| number(params, name).map(text::size);
     let app = word(params, "app").unwrap_or("a program");
@@ -161,13 +161,13 @@ fn heading(params: &Params, told: Told) -> String {
             Err(_) => format!("at {rate}"),
         },
     };
-    match told {
-        Told::Small | Told::Within => {
+    match subject {
+        Subject::Small | Subject::Within => {
             let keys = number(params, "multiget_keys").unwrap_or(0);
             let of = size("small_bytes").unwrap_or_default();
             words.push(format!("{app}, multigets of {keys} values of {of} beside {large}, {rate}"));
         }
-        Told::Large => words.push(format!("{app}, {large}, {rate}")),
+        Subject::Large => words.push(format!("{app}, {large}, {rate}")),
     }
     match [number(params, "server_cpu"), number(params, "client_cpu")] {
         [Some(server), Some(client)] if server == client => {
@@ -179,10 +179,10 @@ fn heading(params: &Params, told: Told) -> String {
         _ => {}
     }
     words.extend(word(params, "boots").map(|_| "two kernels booted in turns".to_owned()));
-    words.push(match told {
-        Told::Small => "a ratio above 1 is shorter".to_owned(),
-        Told::Large => "CPU s/GB of the program".to_owned(),
-        Told::Within => {
+    words.push(match subject {
+        Subject::Small => "a ratio above 1 is shorter".to_owned(),
+        Subject::Large => "CPU s/GB of the program".to_owned(),
+        Subject::Within => {
             let limit = limit_words(limit_ns(params).unwrap_or_default());
             format!("the most multigets a second at p99 <= {limit}")
         }

@@ -1,7 +1,7 @@
 //! How many lines of a cache calls displace.
 
 use ntcopy_record::Record;
-use ntcopy_record::stats::footprint::{Check, LevelTold, Told, told};
+use ntcopy_record::stats::footprint::{CallFigures, Check, LevelFigures, levels};
 use serde_json::{Value, json};
 
 use crate::versus::Grid;
@@ -11,7 +11,7 @@ const HEADER: [&str; 6] = ["call", "", "lines", "95 % interval", "per KiB", "us"
 
 /// A table for each level; a row for each call.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
-    let grid = |level: &LevelTold| Grid {
+    let grid = |level: &LevelFigures| Grid {
         heading: format!(
             "{}: {} lines primed, beyond {} cycles; {:.0} missing when nothing happens",
             level.level, level.primed_lines, level.threshold_cycles, level.missing_lines
@@ -19,12 +19,12 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
         header: HEADER.map(str::to_owned).into(),
         rows: rows(level),
     };
-    told(record).iter().map(grid).collect()
+    levels(record).iter().map(grid).collect()
 }
 
-fn rows(level: &LevelTold) -> Vec<Vec<String>> {
+fn rows(level: &LevelFigures) -> Vec<Vec<String>> {
     let least = |is_at_least: bool| if is_at_least { ">=" } else { "" };
-    let call = |call: &Told| {
+    let call = |call: &CallFigures| {
         let least = least(call.is_at_least);
         vec![
             call.call.clone(),
@@ -51,7 +51,7 @@ fn rows(level: &LevelTold) -> Vec<Vec<String>> {
 
 /// The object that `--json` prints.
 pub(crate) fn json(record: &Record) -> Value {
-    let levels = told(record);
+    let levels = levels(record);
     let mut results: Vec<Value> = levels.iter().flat_map(results).collect();
     results.extend(
         record
@@ -75,8 +75,8 @@ pub(crate) fn json(record: &Record) -> Value {
     object
 }
 
-fn results(level: &LevelTold) -> Vec<Value> {
-    let one = |call: &Told| {
+fn results(level: &LevelFigures) -> Vec<Value> {
+    let one = |call: &CallFigures| {
         json!({
             "params": {"level": level.level, "bytes": call.bytes},
             "mode": call.call,
@@ -106,7 +106,7 @@ fn results(level: &LevelTold) -> Vec<Value> {
     results
 }
 
-fn level_object(level: &LevelTold) -> Value {
+fn level_object(level: &LevelFigures) -> Value {
     let check = |check: &Check| {
         json!({
             "how": check.how,

@@ -38,7 +38,7 @@ const WAITED: [&str; 10] = [
 
 /// What a table reports of its cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Subject {
     /// How much went through without a pause.
     Through,
     /// How long that took.
@@ -50,17 +50,17 @@ enum Told {
 /// The tables of a record: cells that differ only in their connections in one.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     let mut grids: Vec<Grid> = Vec::new();
-    for told in [Told::Through, Told::RoundTrips, Told::OnSchedule] {
-        let wants_open = told == Told::OnSchedule;
+    for subject in [Subject::Through, Subject::RoundTrips, Subject::OnSchedule] {
+        let wants_open = subject == Subject::OnSchedule;
         for cell in record.cells.iter().filter(|cell| is_open(cell) == wants_open) {
-            let heading = heading(&cell.params, told);
+            let heading = heading(&cell.params, subject);
             if grids.last().is_none_or(|grid| grid.heading != heading) {
-                let header: &[&str] = if told == Told::Through { &THROUGH } else { &WAITED };
+                let header: &[&str] = if subject == Subject::Through { &THROUGH } else { &WAITED };
                 let header = header.iter().map(|name| (*name).to_owned()).collect();
                 grids.push(Grid { heading, header, rows: Vec::new() });
             }
             if let Some(grid) = grids.last_mut() {
-                grid.rows.extend(rows(record, cell, told));
+                grid.rows.extend(rows(record, cell, subject));
             }
         }
     }
@@ -68,14 +68,14 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
 }
 
 /// A row for each mode; the place only in the first.
-fn rows(record: &Record, cell: &Cell, told: Told) -> Vec<Vec<String>> {
+fn rows(record: &Record, cell: &Cell, subject: Subject) -> Vec<Vec<String>> {
     let baseline = record.header.baseline.as_str();
     let modes = exchanged(record, cell);
     let mut rows: Vec<Vec<String>> = modes
         .iter()
-        .map(|mode| match told {
-            Told::Through => through_row(mode, baseline),
-            Told::RoundTrips | Told::OnSchedule => waited_row(mode, baseline),
+        .map(|mode| match subject {
+            Subject::Through => through_row(mode, baseline),
+            Subject::RoundTrips | Subject::OnSchedule => waited_row(mode, baseline),
         })
         .collect();
     if let Some(first) = rows.first_mut() {
@@ -129,24 +129,27 @@ pub(super) fn cpus(params: &Params) -> Option<String> {
 
 /// What cells that differ in their connections have in common.
 pub(crate) fn through_heading(params: &Params) -> String {
-    heading(params, Told::Through)
+    heading(params, Subject::Through)
 }
 
 /// What a chart of one cell is of.
 pub(crate) fn place(params: &Params) -> String {
-    let told =
-        if word(params, "form") == Some("open") { Told::OnSchedule } else { Told::RoundTrips };
-    let heading = heading(params, told);
+    let subject = if word(params, "form") == Some("open") {
+        Subject::OnSchedule
+    } else {
+        Subject::RoundTrips
+    };
+    let heading = heading(params, subject);
     let heading = heading.rsplit_once(", ").map_or(heading.as_str(), |(words, _)| words);
     format!("{heading}, connections {}", label(params))
 }
 
 /// What a table's rows have in common.
-fn heading(params: &Params, told: Told) -> String {
-    let how = match told {
-        Told::Through => "Without a pause",
-        Told::RoundTrips => "Round trips without a pause",
-        Told::OnSchedule => "On a schedule",
+fn heading(params: &Params, subject: Subject) -> String {
+    let how = match subject {
+        Subject::Through => "Without a pause",
+        Subject::RoundTrips => "Round trips without a pause",
+        Subject::OnSchedule => "On a schedule",
     };
     let mut words = vec![how.to_owned()];
     words.extend(word(params, "family").map(str::to_owned));
@@ -162,9 +165,9 @@ fn heading(params: &Params, told: Told) -> String {
         (other, _) => other.map(str::to_owned),
     });
     words.extend(cpus(params));
-    words.push(match told {
-        Told::Through => "CPU time for a transaction".to_owned(),
-        Told::RoundTrips | Told::OnSchedule => "a ratio above 1 is shorter".to_owned(),
+    words.push(match subject {
+        Subject::Through => "CPU time for a transaction".to_owned(),
+        Subject::RoundTrips | Subject::OnSchedule => "a ratio above 1 is shorter".to_owned(),
     });
     words.join(", ")
 }

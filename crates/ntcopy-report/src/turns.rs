@@ -2,7 +2,7 @@
 
 use ntcopy_record::Record;
 use ntcopy_record::stats::median;
-use ntcopy_record::stats::turns::{self, HINTED, METRIC, PLAIN, PROGRAM, Told, told};
+use ntcopy_record::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM, outcome};
 use serde_json::{Value, json};
 
 use crate::text;
@@ -16,7 +16,7 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     let program = cell.params.get(PROGRAM).and_then(Value::as_array);
     let words = program.into_iter().flatten().filter_map(Value::as_str);
     let heading = words.collect::<Vec<&str>>().join(" ");
-    let told = told(record);
+    let outcome = outcome(record);
     let figures = |mode: &str| -> Vec<f64> {
         let ours = record.samples.iter().filter(|sample| sample.mode == mode);
         ours.filter_map(turns::figure).collect()
@@ -28,16 +28,16 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     };
     let row = |mode: &str| {
         let figures = figures(mode);
-        let told = told.as_ref().filter(|_| mode == HINTED);
+        let outcome = outcome.as_ref().filter(|_| mode == HINTED);
         vec![
             if mode == PLAIN { metric.to_owned() } else { String::new() },
             mode.to_owned(),
             if figures.is_empty() { "-".to_owned() } else { figure(median(&figures)) },
-            told.map_or_else(String::new, |told| {
-                format!("{} ({})", text::ratio(told.ratio), text::interval(told.ci))
+            outcome.map_or_else(String::new, |outcome| {
+                format!("{} ({})", text::ratio(outcome.ratio), text::interval(outcome.ci))
             }),
-            match told {
-                Some(told) => told.verdict.as_str(),
+            match outcome {
+                Some(outcome) => outcome.verdict.as_str(),
                 None if mode == PLAIN => "baseline",
                 None => "too few pairs",
             }
@@ -57,19 +57,19 @@ fn figure(value: f64) -> String {
 
 /// The object that `--json` prints.
 pub(crate) fn json(record: &Record) -> Value {
-    let told = told(record);
-    let results: Vec<Value> = told.iter().map(result).collect();
+    let outcome = outcome(record);
+    let results: Vec<Value> = outcome.iter().map(result).collect();
     let mut object = json!({
         "experiment": record.header.experiment,
         "record": record.header.id,
         "machine": record.machine,
         "results": results,
     });
-    if let Some(told) = &told {
-        object["counted"] = json!(told.counted);
-        object["hinted_bytes"] = told.hinted_bytes().into();
-        object["nontemporal_part"] = told.nontemporal_part().into();
-        object["advice"] = told.advice().into();
+    if let Some(outcome) = &outcome {
+        object["counted"] = json!(outcome.counted);
+        object["hinted_bytes"] = outcome.hinted_bytes().into();
+        object["nontemporal_part"] = outcome.nontemporal_part().into();
+        object["advice"] = outcome.advice().into();
     }
     if let Some(why) = &record.header.not_a_timing {
         object["not_a_timing"] = why.as_str().into();
@@ -83,18 +83,18 @@ pub(crate) fn json(record: &Record) -> Value {
     object
 }
 
-fn result(told: &Told) -> Value {
+fn result(outcome: &Outcome) -> Value {
     json!({
-        "params": told.params,
+        "params": outcome.params,
         "mode": HINTED,
         "baseline": PLAIN,
-        "metric": told.metric,
-        "median": told.hinted,
-        "baseline_median": told.plain,
-        "ratio": told.ratio,
-        "ci": [told.ci.0, told.ci.1],
-        "verdict": told.verdict.as_str(),
-        "pairs": told.pairs,
+        "metric": outcome.metric,
+        "median": outcome.hinted,
+        "baseline_median": outcome.plain,
+        "ratio": outcome.ratio,
+        "ci": [outcome.ci.0, outcome.ci.1],
+        "verdict": outcome.verdict.as_str(),
+        "pairs": outcome.pairs,
     })
 }
 

@@ -11,7 +11,7 @@ use ntcopy_bench::guest::{self, Needs};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::{MeasureError, Progress};
-use ntcopy_record::stats::footprint::told;
+use ntcopy_record::stats::footprint::levels;
 use ntcopy_record::{ExperimentKind, Record, verdict};
 use ntcopy_report::table;
 use ntcopy_report::text::wrapped;
@@ -170,7 +170,7 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
 /// Reads the record back, says what it comes to, and gives the exit code.
 fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
     let record = Record::read(place)?;
-    let levels = told(&record);
+    let levels = levels(&record);
     if !args.measure_only {
         match args.json {
             true => println!("{:#}", ntcopy_report::json::object(&record)),

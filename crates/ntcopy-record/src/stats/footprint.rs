@@ -38,7 +38,7 @@ const AGREES: f64 = 0.05;
 
 /// What was found at one level.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LevelTold {
+pub struct LevelFigures {
     /// `L2` or `LLC`.
     pub level: String,
     /// Lines that were primed.
@@ -54,9 +54,9 @@ pub struct LevelTold {
     /// Known displacers, and as what they are found.
     pub checks: Vec<Check>,
     /// The calls.
-    pub calls: Vec<Told>,
+    pub calls: Vec<CallFigures>,
     /// The program, if there is one.
-    pub program: Option<ProgramTold>,
+    pub program: Option<ProgramFigures>,
 }
 
 /// A known displacer, held against what was found.
@@ -76,7 +76,7 @@ pub struct Check {
 
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct CallFigures {
     /// The call as one would ask for it.
     pub call: String,
     /// Bytes of a call.
@@ -99,7 +99,7 @@ pub struct Told {
 
 /// A program, a slice at a time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ProgramTold {
+pub struct ProgramFigures {
     /// Slices in which it ran.
     pub slices: usize,
     /// Median CPU time of a slice.
@@ -122,7 +122,7 @@ impl Check {
     }
 }
 
-impl LevelTold {
+impl LevelFigures {
     /// How far known displacers are off, and why if they are.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -180,11 +180,11 @@ impl LevelTold {
 
 /// What the record says of each level that could be measured.
 #[must_use]
-pub fn told(record: &Record) -> Vec<LevelTold> {
-    let mut levels: Vec<LevelTold> = Vec::new();
+pub fn levels(record: &Record) -> Vec<LevelFigures> {
+    let mut levels: Vec<LevelFigures> = Vec::new();
     for cell in record.cells.iter().filter(|cell| word(cell, param::CALL) == Some(NOTHING)) {
         let Some(level) = word(cell, param::LEVEL) else { continue };
-        levels.extend(level_told(record, cell, level));
+        levels.extend(level_figures(record, cell, level));
     }
     levels
 }
@@ -201,22 +201,22 @@ pub fn versus(record: &Record, cell: &Cell, call: &str) -> Option<Versus> {
         return None;
     }
     let level = word(cell, param::LEVEL)?;
-    let levels = told(record);
-    let level = levels.iter().find(|told| told.level == level)?;
-    let told = level.calls.iter().find(|told| told.call == call && told.bytes > 0)?;
-    let own = told.bytes as f64 / LINE_BYTES;
+    let levels = levels(record);
+    let level = levels.iter().find(|one| one.level == level)?;
+    let figures = level.calls.iter().find(|one| one.call == call && one.bytes > 0)?;
+    let own = figures.bytes as f64 / LINE_BYTES;
     // A difference of one line cannot be measured.
-    let ratios: Vec<f64> = told.each_lines.iter().map(|lines| own / lines.max(1.0)).collect();
+    let ratios: Vec<f64> = figures.each_lines.iter().map(|lines| own / lines.max(1.0)).collect();
     Some(Versus {
         ratio: median(&ratios),
         ci: interval(&ratios),
-        median: told.lines,
+        median: figures.lines,
         other_median: own,
         ratios,
     })
 }
 
-fn level_told(record: &Record, nothing: &Cell, level: &str) -> Option<LevelTold> {
+fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFigures> {
     let of_level: Vec<(&Cell, &Sample)> = record
         .cells
         .iter()
@@ -228,7 +228,7 @@ fn level_told(record: &Record, nothing: &Cell, level: &str) -> Option<LevelTold>
         .collect();
     let (_, idle) = of_level.iter().find(|(cell, _)| cell.cell == nothing.cell)?;
     let idle = displaced(idle)?;
-    let mut told = LevelTold {
+    let mut level = LevelFigures {
         level: level.to_owned(),
         primed_lines: number(nothing, param::PRIMED)?,
         threshold_cycles: number(nothing, param::THRESHOLD)?,
@@ -240,35 +240,35 @@ fn level_told(record: &Record, nothing: &Cell, level: &str) -> Option<LevelTold>
         program: None,
     };
     let net = |sample: &Sample| -> Vec<f64> {
-        displaced(sample).unwrap_or_default().iter().map(|n| n - told.missing_lines).collect()
+        displaced(sample).unwrap_or_default().iter().map(|n| n - level.missing_lines).collect()
     };
     let rows: Vec<(&Cell, &Sample, Vec<f64>)> =
         of_level.iter().map(|(cell, sample)| (*cell, *sample, net(sample))).collect();
-    let noise = interval(&idle).1 - told.missing_lines;
+    let noise = interval(&idle).1 - level.missing_lines;
     for (cell, _, net) in &rows {
         if word(cell, param::CALL) == Some("known-read") {
-            let most = told.curve.last().map_or(0.0, |point| point.1);
+            let most = level.curve.last().map_or(0.0, |point| point.1);
             let known = number(cell, param::KNOWN)? as f64;
-            told.curve.push((known, median(net).max(most)));
+            level.curve.push((known, median(net).max(most)));
         }
     }
-    told.least_lines = Some(told.equivalent(noise.max(1.0)));
+    level.least_lines = Some(level.equivalent(noise.max(1.0)));
     for (cell, sample, net) in &rows {
         let call = word(cell, param::CALL).unwrap_or_default();
         match call.strip_prefix("check-") {
-            Some(how) => told.checks.extend(check(&told, how, cell, net)),
-            None if call == PROGRAM => told.program = program(&told, sample, net),
+            Some(how) => level.checks.extend(check(&level, how, cell, net)),
+            None if call == PROGRAM => level.program = program(&level, sample, net),
             None if call == NOTHING || call == "known-read" => {}
-            None => told.calls.extend(one(&told, call, cell, sample, net)),
+            None => level.calls.extend(one(&level, call, cell, sample, net)),
         }
     }
-    Some(told)
+    Some(level)
 }
 
-fn check(told: &LevelTold, how: &str, cell: &Cell, net: &[f64]) -> Option<Check> {
+fn check(level: &LevelFigures, how: &str, cell: &Cell, net: &[f64]) -> Option<Check> {
     let known_lines = number(cell, param::KNOWN)? as f64;
     let found_lines = match how {
-        "read" => median(&net.iter().map(|n| told.equivalent(*n)).collect::<Vec<f64>>()),
+        "read" => median(&net.iter().map(|n| level.equivalent(*n)).collect::<Vec<f64>>()),
         _ => median(net),
     };
     let wanted = if how == "written-nt" { 0.0 } else { known_lines };
@@ -276,12 +276,18 @@ fn check(told: &LevelTold, how: &str, cell: &Cell, net: &[f64]) -> Option<Check>
     Some(Check { how: how.to_owned(), known_lines, found_lines, off })
 }
 
-fn one(told: &LevelTold, call: &str, cell: &Cell, sample: &Sample, net: &[f64]) -> Option<Told> {
-    let lines: Vec<f64> = net.iter().map(|n| told.equivalent(*n)).collect();
+fn one(
+    level: &LevelFigures,
+    call: &str,
+    cell: &Cell,
+    sample: &Sample,
+    net: &[f64],
+) -> Option<CallFigures> {
+    let lines: Vec<f64> = net.iter().map(|n| level.equivalent(*n)).collect();
     let bytes = number(cell, param::BYTES)?;
     let displaced_lines = median(net);
     let took: Vec<f64> = sample.series.get("call_ns")?.iter().map(|ns| *ns as f64).collect();
-    Some(Told {
+    Some(CallFigures {
         call: call.to_owned(),
         bytes,
         call_ns: median(&took),
@@ -290,27 +296,27 @@ fn one(told: &LevelTold, call: &str, cell: &Cell, sample: &Sample, net: &[f64]) 
         ci: interval(&lines),
         per_kib: (bytes > 0).then(|| median(&lines) / (bytes as f64 / 1024.0)),
         each_lines: lines,
-        is_at_least: told.is_full(displaced_lines),
+        is_at_least: level.is_full(displaced_lines),
     })
 }
 
-fn program(told: &LevelTold, sample: &Sample, net: &[f64]) -> Option<ProgramTold> {
+fn program(level: &LevelFigures, sample: &Sample, net: &[f64]) -> Option<ProgramFigures> {
     let cpu_ns: Vec<f64> = sample.series.get(CPU_NS)?.iter().map(|ns| *ns as f64).collect();
     let ran: Vec<(f64, f64)> =
         cpu_ns.iter().zip(net).filter(|(cpu, _)| **cpu > 0.0).map(|(cpu, n)| (*cpu, *n)).collect();
     if ran.is_empty() {
         return None;
     }
-    let lines: Vec<f64> = ran.iter().map(|(_, n)| told.equivalent(*n)).collect();
+    let lines: Vec<f64> = ran.iter().map(|(_, n)| level.equivalent(*n)).collect();
     let rates: Vec<f64> =
         ran.iter().zip(&lines).map(|((cpu, _), lines)| lines / cpu * 100_000.0).collect();
-    Some(ProgramTold {
+    Some(ProgramFigures {
         slices: ran.len(),
         cpu_ns: median(&ran.iter().map(|(cpu, _)| *cpu).collect::<Vec<f64>>()),
         lines: median(&lines),
         ci: interval(&lines),
         per_100_us: median(&rates),
-        is_at_least: told.is_full(median(&ran.iter().map(|(_, n)| *n).collect::<Vec<f64>>())),
+        is_at_least: level.is_full(median(&ran.iter().map(|(_, n)| *n).collect::<Vec<f64>>())),
     })
 }
 
@@ -373,10 +379,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn calls_are_told_in_equivalent_lines_read() {
+    fn calls_are_given_in_equivalent_lines_read() {
         let record =
             record(&[("copy:4KiB", None, 310), ("fill:4KiB", None, 10), ("send:4KiB", None, 1000)]);
-        let levels = told(&record);
+        let levels = levels(&record);
         assert_eq!(levels.len(), 1);
         let [copy, fill, send] = &levels[0].calls[..] else { panic!("{levels:?}") };
         assert_eq!((copy.lines, copy.displaced_lines, copy.per_kib), (300.0, 300.0, Some(75.0)));
@@ -390,13 +396,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn known_displacers_agree_or_are_told_with_why() {
+    fn known_displacers_agree_or_are_given_with_why() {
         let good = [
             ("check-read", Some(300), 310),
             ("check-flushed", Some(250), 258),
             ("check-written-nt", Some(250), 12),
         ];
-        let level = &told(&record(&good))[0];
+        let level = &levels(&record(&good))[0];
         assert!(level.checks.iter().all(Check::agrees), "{level:?}");
         assert!(level.sentence().contains("within 5 %"), "{}", level.sentence());
         for bad in [
@@ -404,7 +410,7 @@ pub(crate) mod tests {
             ("check-flushed", Some(250), 160),
             ("check-written-nt", Some(250), 100),
         ] {
-            let level = &told(&record(&[bad]))[0];
+            let level = &levels(&record(&[bad]))[0];
             let sentence = level.sentence();
             assert!(!level.checks[0].agrees(), "{sentence}");
             assert!(sentence.contains("off by more than 5 %"), "{sentence}");
@@ -412,15 +418,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_program_is_told_by_the_slices_in_which_it_ran() {
-        let level = &told(&record(&[(PROGRAM, None, 110)]))[0];
+    fn a_program_is_given_by_the_slices_in_which_it_ran() {
+        let level = &levels(&record(&[(PROGRAM, None, 110)]))[0];
         let program = level.program.as_ref().unwrap();
         assert_eq!((program.slices, program.cpu_ns, program.lines), (4, 50_000.0, 100.0));
         assert_eq!(program.per_100_us, 200.0);
     }
 
     #[test]
-    fn a_record_without_that_is_told_nothing() {
-        assert!(told(&testing::record(&[NOTHING], &[])).is_empty());
+    fn a_record_without_that_is_given_nothing() {
+        assert!(levels(&testing::record(&[NOTHING], &[])).is_empty());
     }
 }

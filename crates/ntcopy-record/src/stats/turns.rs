@@ -36,7 +36,7 @@ const MOST: f64 = 0.5;
 
 /// What a record of turns says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct Outcome {
     /// `time`, `requests a second`, or the expression that found the number.
     pub metric: String,
     /// Whether larger figures are better.
@@ -65,7 +65,7 @@ pub struct Told {
 
 /// What the record says; none with fewer than five pairs.
 #[must_use]
-pub fn told(record: &Record) -> Option<Told> {
+pub fn outcome(record: &Record) -> Option<Outcome> {
     let params = record.cells.first()?.params.clone();
     let word = |name: &str| params.get(name).and_then(Value::as_str);
     let metric = word(METRIC)?.to_owned();
@@ -91,7 +91,7 @@ pub fn told(record: &Record) -> Option<Told> {
     for (name, bytes) in hinted.values().flat_map(|sample| &sample.counters) {
         *counted.entry(name.clone()).or_default() += bytes;
     }
-    Some(Told {
+    Some(Outcome {
         metric,
         more_is_better,
         plain: median(&both.iter().map(|(_, plain)| *plain).collect::<Vec<f64>>()),
@@ -120,13 +120,13 @@ pub fn figure(sample: &Sample) -> Option<f64> {
 /// Hinted against plain turns; none of another experiment's record, or with fewer than five pairs.
 #[must_use]
 pub fn versus(record: &Record) -> Option<Versus> {
-    let told = told(record).filter(|_| record.header.experiment == ExperimentKind::Try)?;
+    let outcome = outcome(record).filter(|_| record.header.experiment == ExperimentKind::Try)?;
     Some(Versus {
-        ratios: told.ratios,
-        ratio: told.ratio,
-        ci: told.ci,
-        median: told.hinted,
-        other_median: told.plain,
+        ratios: outcome.ratios,
+        ratio: outcome.ratio,
+        ci: outcome.ci,
+        median: outcome.hinted,
+        other_median: outcome.plain,
     })
 }
 
@@ -142,7 +142,7 @@ pub fn is_narrow(ratios: &[f64]) -> bool {
     width / 2.0 <= NARROW * median(ratios) || is_far_from_1
 }
 
-impl Told {
+impl Outcome {
     /// Bytes that the kernel counted in the hinted turns.
     #[must_use]
     pub fn hinted_bytes(&self) -> u64 {
@@ -303,21 +303,21 @@ pub(crate) mod tests {
             ("less", true, 2.0, Verdict::Win),
             ("more", true, 0.5, Verdict::Loss),
         ] {
-            let told = told(&detailed(&figures, better, printed, 10)).unwrap();
-            assert_eq!((told.ratio, told.verdict, told.pairs), (ratio, verdict, 6));
+            let outcome = outcome(&detailed(&figures, better, printed, 10)).unwrap();
+            assert_eq!((outcome.ratio, outcome.verdict, outcome.pairs), (ratio, verdict, 6));
         }
-        assert_eq!(told(&detailed(&figures[..4], "less", false, 10)), None, "four pairs");
+        assert_eq!(outcome(&detailed(&figures[..4], "less", false, 10)), None, "four pairs");
     }
 
     #[test]
     fn turns_that_differ_by_chance_make_no_difference() {
         let figures = [(100, 103), (104, 100), (100, 99), (99, 100), (101, 102), (102, 101)];
-        let told = told(&detailed(&figures, "less", false, 10)).unwrap();
-        assert_eq!(told.verdict, Verdict::NoDifference);
-        assert!(told.sentence().starts_with("No difference ("), "{}", told.sentence());
-        assert_eq!(told.nontemporal_part(), Some(0.25));
-        assert!(told.advice().contains("copied that normally"), "{}", told.advice());
-        let counted = told.counted_sentence();
+        let outcome = outcome(&detailed(&figures, "less", false, 10)).unwrap();
+        assert_eq!(outcome.verdict, Verdict::NoDifference);
+        assert!(outcome.sentence().starts_with("No difference ("), "{}", outcome.sentence());
+        assert_eq!(outcome.nontemporal_part(), Some(0.25));
+        assert!(outcome.advice().contains("copied that normally"), "{}", outcome.advice());
+        let counted = outcome.counted_sentence();
         assert!(
             counted.contains("40 hinted bytes a turn") && counted.contains("75.0 %"),
             "{counted}"
@@ -325,12 +325,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_program_that_was_not_hinted_is_told_so_whatever_the_interval() {
-        let told = told(&detailed(&[(100, 200); 6], "less", false, 0)).unwrap();
-        assert_eq!(told.verdict, Verdict::Loss);
-        assert!(told.counted_sentence().contains("no hinted byte"));
-        assert!(told.advice().contains("loading the library"), "{}", told.advice());
-        assert_eq!(told.program(), ["cat", "a b"]);
+    fn a_program_that_was_not_hinted_says_so_whatever_the_interval() {
+        let outcome = outcome(&detailed(&[(100, 200); 6], "less", false, 0)).unwrap();
+        assert_eq!(outcome.verdict, Verdict::Loss);
+        assert!(outcome.counted_sentence().contains("no hinted byte"));
+        assert!(outcome.advice().contains("loading the library"), "{}", outcome.advice());
+        assert_eq!(outcome.program(), ["cat", "a b"]);
     }
 
     #[test]

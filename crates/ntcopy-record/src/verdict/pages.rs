@@ -59,13 +59,13 @@ fn answer(record: &Record) -> Vec<String> {
     if !clears.is_empty() {
         sentences.push(match slower(&clears) {
             Some(list) => format!(
-                "Of clearing: in {} of {} even the best non-temporal way is slower than \
+                "Clearing: in {} of {} even the best non-temporal way is slower than \
                  {baseline}: {list}.",
                 losses(&clears),
                 count(clears.len()),
             ),
             None => format!(
-                "Of clearing: in none of {} is the best non-temporal way slower than {baseline}.",
+                "Clearing: in none of {} is the best non-temporal way slower than {baseline}.",
                 count(clears.len()),
             ),
         });
@@ -154,6 +154,6 @@ mod tests {
             cell.params.insert("action".into(), "clear".into());
         }
         let said = sentences(&record).join("\n");
-        assert!(!said.contains("2004") && said.contains("Of clearing: in 3 of 3 cells"), "{said}");
+        assert!(!said.contains("2004") && said.contains("Clearing: in 3 of 3 cells"), "{said}");
     }
 }

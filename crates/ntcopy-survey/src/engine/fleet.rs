@@ -119,7 +119,7 @@ struct Job {
 }
 
 /// What workers report.
-enum Told {
+enum Report {
     Started(usize, u32),
     Record(usize, Box<Entry>, i32),
     Again(usize, String),
@@ -160,17 +160,17 @@ pub fn run(
     let shared =
         Shared { plan, jobs: Mutex::new(jobs.into()), is_lost: AtomicBool::new(false), cancelled };
     thread::scope(|scope| {
-        let (tell, told) = sync_channel(workers);
+        let (tell, reports) = sync_channel(workers);
         for _ in 0..workers {
             let (tell, shared) = (tell.clone(), &shared);
             scope.spawn(move || work(shared, &tell));
         }
         drop(tell);
-        let listened = listen(&told, store, &mut outcomes, watch);
+        let listened = listen(&reports, store, &mut outcomes, watch);
         if listened.is_err() {
             shared.is_lost.store(true, Ordering::Relaxed);
             // Workers must not wait for a listener.
-            drop(told);
+            drop(reports);
         }
         listened
     })?;
@@ -200,18 +200,18 @@ fn due(plan: &Plan<'_>, store: &mut Store) -> Result<(Vec<Outcome>, Vec<Job>), S
 
 /// Stores what comes until all workers are gone.
 fn listen(
-    told: &Receiver<Told>,
+    reports: &Receiver<Report>,
     store: &mut Store,
     outcomes: &mut [Outcome],
     watch: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), StoreError> {
-    for told in told {
-        match told {
-            Told::Started(at, attempt) => {
+    for report in reports {
+        match report {
+            Report::Started(at, attempt) => {
                 outcomes[at].attempts = attempt;
                 watch(Event::Started(&outcomes[at].node, attempt));
             }
-            Told::Record(at, entry, code) => {
+            Report::Record(at, entry, code) => {
                 let outcome = &mut outcomes[at];
                 let added = store.insert(std::slice::from_ref(&*entry))?;
                 if added != [Added::Differs] {
@@ -221,11 +221,11 @@ fn listen(
                 let asked = entry.asked.as_deref().unwrap_or(entry.summary.experiment.as_str());
                 watch(Event::Stored(&outcome.node, asked));
             }
-            Told::Again(at, why) => {
+            Report::Again(at, why) => {
                 watch(Event::Again(&outcomes[at].node, &why));
                 outcomes[at].why = Some(why);
             }
-            Told::Ended { at, attempts, is_whole, why } => {
+            Report::Ended { at, attempts, is_whole, why } => {
                 let outcome = &mut outcomes[at];
                 outcome.attempts = attempts;
                 outcome.state = if is_whole { State::Measured } else { State::Failed };
@@ -238,7 +238,7 @@ fn listen(
 }
 
 /// Takes jobs until there are none, and none can come back.
-fn work(shared: &Shared<'_>, tell: &SyncSender<Told>) {
+fn work(shared: &Shared<'_>, tell: &SyncSender<Report>) {
     while !shared.is_over() {
         let next = {
             let mut jobs = shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -269,10 +269,10 @@ impl<T> From<std::sync::mpsc::SendError<T>> for Gone {
 }
 
 /// One attempt at one node.
-fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Told>) -> Result<(), Gone> {
+fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Report>) -> Result<(), Gone> {
     let plan = shared.plan;
     let node = plan.nodes[job.at].as_str();
-    tell.send(Told::Started(job.at, job.attempt))?;
+    tell.send(Report::Started(job.at, job.attempt))?;
     let ask = plan.ask.only(job.missing.clone());
     let mut why = None;
     let mut gone = Ok(());
@@ -291,7 +291,7 @@ fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Told>) -> Result<(),
                 } else {
                     why = Some(failed(&record));
                 }
-                let sent = tell.send(Told::Record(job.at, Box::new(entry), record.code));
+                let sent = tell.send(Report::Record(job.at, Box::new(entry), record.code));
                 gone = gone.is_ok().then_some(()).ok_or(Gone).and(sent.map_err(Gone::from));
             }
         },
@@ -306,10 +306,10 @@ fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Told>) -> Result<(),
     }
     let why = if is_whole { None } else { why.or(Some("it gave no answer".to_owned())) };
     if is_whole || is_final || job.attempt > plan.retries {
-        tell.send(Told::Ended { at: job.at, attempts: job.attempt, is_whole, why })?;
+        tell.send(Report::Ended { at: job.at, attempts: job.attempt, is_whole, why })?;
         return Ok(());
     }
-    tell.send(Told::Again(job.at, why.unwrap_or_default()))?;
+    tell.send(Report::Again(job.at, why.unwrap_or_default()))?;
     job.attempt += 1;
     job.not_before = Instant::now() + plan.retry_after;
     shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);

@@ -31,7 +31,7 @@ enum Shape {
         stride: usize,
     },
     /// Nothing: each value's head has to be read to see where it ends.
-    Told,
+    Unknown,
 }
 
 /// What has come of an answer.
@@ -78,7 +78,7 @@ impl Multiget {
         let first = beginning.len();
         let (most_bytes, shape) = match values.first().map(|value| protocol.head(value)) {
             Some(Head::Response { .. }) => {
-                ((MOST_HEAD_BYTES + value_bytes) * values.len(), Shape::Told)
+                ((MOST_HEAD_BYTES + value_bytes) * values.len(), Shape::Unknown)
             }
             Some(Head::Exact(head)) => {
                 let stride = head.len() + value_bytes + protocol.line_end().len();
@@ -87,7 +87,7 @@ impl Multiget {
                 let bytes = first + stride * values.len() + end;
                 (bytes, Shape::Known { beginning, first, stride })
             }
-            None => (0, Shape::Told),
+            None => (0, Shape::Unknown),
         };
         Multiget { request, values, most_bytes, app, shape }
     }
@@ -137,7 +137,7 @@ impl Multiget {
         let (first, stride) = match &self.shape {
             Shape::Known { first, stride, .. } => (*first, *stride),
             // Its head was compared to find it.
-            Shape::Told => {
+            Shape::Unknown => {
                 let body = came.bodies[at];
                 return value.compare(0, &answer[body..body + value.bytes as usize]);
             }
