@@ -316,11 +316,10 @@ static inline void identical(struct __test_metadata *_metadata, scene_fn fn,
 /* Why nothing can be tested here, or NULL. */
 static inline const char *why_not_here(void)
 {
-#ifndef __x86_64__
-	return "this architecture has no non-temporal copy";
-#endif
 	if (!kernel_has_ntcopy())
 		return "this kernel has no MSG_NTCOPY";
+	if (!via_module() && !kernel_has_copy())
+		return "this kernel has no non-temporal copy";
 	return own_namespace() ? NULL : "a network namespace of its own takes root";
 }
 

@@ -167,6 +167,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "module_fuzz: no /dev/ntcopy here, or no need for it\n");
 		return 4;
 	}
+	if (geteuid()) {
+		fprintf(stderr, "module_fuzz: a network namespace of its own takes root\n");
+		return 4;
+	}
 	seed = strtoull(argv[1], NULL, 0);
 	opt_in = false;
 	signal(SIGPIPE, SIG_IGN);

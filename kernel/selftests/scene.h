@@ -49,6 +49,7 @@ int set_cache_bytes(const char *bytes);
 struct counts read_counts(void);
 struct counts counts_since(const struct counts *before);
 long long counts_sum(const struct counts *counts);
+bool kernel_has_copy(void);
 bool own_namespace(void);
 
 /* hint.c: how sockets are hinted */

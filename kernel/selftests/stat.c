@@ -127,6 +127,20 @@ long long counts_sum(const struct counts *counts)
 	return sum;
 }
 
+/* Whether there is the copy that hints ask for; yes where the kernel does not say. */
+bool kernel_has_copy(void)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "r");
+	bool has = !symbols;
+	char line[512];
+
+	while (!has && fgets(line, sizeof(line), symbols))
+		has = strstr(line, " memcpy_nontemporal_unfenced");
+	if (symbols)
+		fclose(symbols);
+	return has;
+}
+
 /*
  * A network of one's own: no other program is counted, nothing is left changed.
  * Return: false if that takes root.

@@ -79,7 +79,7 @@ static __always_inline size_t nt_lines(void *to, const void *from, size_t bytes,
 	return done;
 }
 
-/* A run of each of four pages, then the next of each; up to the first four that fault. */
+/* A run of each of four pages, then the next of each; up to the first four, or line, that fault. */
 static __always_inline size_t nt_in_turn(void *to, const void *from, size_t bytes)
 {
 	size_t done, run, page;
