@@ -91,6 +91,7 @@ impl Folder {
     /// # Errors
     ///
     /// See [`Folder::write`].
+    #[cfg(feature = "survey")]
     pub fn write_beside(&self, all: &[Advice], others: &str) -> anyhow::Result<Applied> {
         self.write_files(&dropins::files(all, others, &program(std::env::current_exe())))
     }
