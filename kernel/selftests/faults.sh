@@ -100,11 +100,12 @@ while_calls_fail() {
 	done
 }
 
-# A CPU without memory for what the rule remembers copies normally. The next socket
-# that opts in makes up for it.
+# A CPU without memory for what the rule remembers copies normally what the rule
+# decides, from then on; what is obeyed bypasses the caches there all the same.
 # shellcheck disable=SC2317 # told() calls it
-knows_by_now() {
-	"$dir/counters" -r counters.of_what_fits_a_cache_of_known_size >/dev/null
+copies_normally() {
+	"$dir/counters" -r counters.of_an_obeying_socket_know_no_cache >/dev/null &&
+		! "$dir/counters" -r counters.of_what_fits_a_cache_of_known_size >/dev/null 2>&1
 }
 
 the_first_hint() {
@@ -119,7 +120,7 @@ the_first_hint() {
 	told "the first hint, without memory" "$dir/soak" --seed "$seed" --count 1 --inject
 	off failslab
 	off fail_page_alloc
-	told "the next socket makes up for it" knows_by_now
+	told "the rule has all copied normally, and is not asked where hints are obeyed" copies_normally
 	told "hints after that" "$dir/soak" --seed "$seed" --count "$count"
 }
 
