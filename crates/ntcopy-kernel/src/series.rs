@@ -279,7 +279,8 @@ mod tests {
         let for_module = names(Kind::UmModule);
         assert!(for_module.iter().any(|name| name.starts_with(UM)), "{for_module:?}");
         // None that changes the network, or what it copies with.
-        let is_beside = |name: &String| ["x86/", UM].iter().any(|part| name.starts_with(part));
+        let is_beside =
+            |name: &String| ["x86/", "zen4/", UM].iter().any(|part| name.starts_with(part));
         assert!(for_module.iter().all(is_beside), "{for_module:?}");
     }
 
