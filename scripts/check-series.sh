@@ -288,7 +288,7 @@ try_whole() {
 # Lines that patches add, comments and all, but for tests and documentation. The series
 # for 6.12 has UDP-Lite and DCCP beside the rest.
 most=800
-[ "$kind" = um ] || most=821
+[ "$kind" = um ] || most=824
 count_lines() {
 	lines=$(cat "$series"/x86/*.patch "$series"/net/*.patch | awk '
 		/^diff --git / {

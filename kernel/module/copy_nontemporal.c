@@ -16,7 +16,7 @@ static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes,
 	if (cpu_feature_enabled(X86_FEATURE_ZEN4))
 		return nt_lines(to, from, bytes, NULL, 0,
 				drop && cpu_feature_enabled(X86_FEATURE_CLFLUSHOPT));
-	return nt_ahead(to, from, bytes);
+	return nt_ahead(to, from, bytes, PAGE_SIZE);
 }
 
 /*

@@ -4,9 +4,8 @@
  *
  * A copy out of memory waits for the CPU's prefetcher, which starts anew at each
  * page.  Two ways keep it busy:
- *
- * - in turn: a run of lines from each of four pages, then the next run of each.
- *   Intel's CPUs are best so.
+ * - in turn: a run of lines from each of four pages, then the next run of each, with
+ *   a prefetch half a KiB before its turn.  Intel's CPUs are best so.
  * - ahead: each line that is copied prefetches the line one page later.  A Zen 5 is
  *   best so; four pages in turn halve its speed.
  *
@@ -23,6 +22,7 @@
 #define NT_LINE		64	/* bytes of a store that leaves nothing to read */
 #define NT_PAGES	4	/* copied in turn */
 #define NT_RUN		128	/* bytes of a page before the next one's turn */
+#define NT_AHEAD	512	/* bytes of a page, by which its prefetch is ahead */
 
 /* Half a line.  Return: false if the source faulted. */
 static __always_inline bool nt_half(void *to, const void *from)
@@ -79,24 +79,26 @@ static __always_inline size_t nt_lines(void *to, const void *from, size_t bytes,
 	return done;
 }
 
-/* A run of each of four pages, then the next of each; up to the first four, or line, that fault. */
-static __always_inline size_t nt_in_turn(void *to, const void *from, size_t bytes)
+static __always_inline size_t nt_ahead(void *to, const void *from, size_t bytes, size_t distance)
 {
-	size_t done, run, page;
-
-	for (done = 0; bytes - done >= NT_PAGES * PAGE_SIZE; done += NT_PAGES * PAGE_SIZE)
-		for (run = done; run < done + PAGE_SIZE; run += NT_RUN)
-			for (page = run; page < run + NT_PAGES * PAGE_SIZE; page += PAGE_SIZE)
-				if (nt_lines(to + page, from + page, NT_RUN,
-					     NULL, 0, false) < NT_RUN)
-					return done;
-	return done + nt_lines(to + done, from + done, bytes - done, NULL, 0, false);
+	return nt_lines(to, from, bytes, from + distance,
+			bytes > distance ? bytes - distance : 0, false);
 }
 
-static __always_inline size_t nt_ahead(void *to, const void *from, size_t bytes)
+static __always_inline size_t nt_in_turn(void *to, const void *from, size_t bytes)
 {
-	return nt_lines(to, from, bytes, from + PAGE_SIZE,
-			bytes > PAGE_SIZE ? bytes - PAGE_SIZE : 0, false);
+	size_t done, run, page, ahead;
+
+	for (done = 0; bytes - done >= NT_PAGES * PAGE_SIZE; done += NT_PAGES * PAGE_SIZE)
+		for (run = done; run < done + PAGE_SIZE; run += NT_RUN) {
+			ahead = NT_AHEAD + (run + NT_AHEAD < done + PAGE_SIZE ?
+					    0 : (NT_PAGES - 1) * PAGE_SIZE);
+			for (page = run; page < run + NT_PAGES * PAGE_SIZE; page += PAGE_SIZE)
+				if (nt_lines(to + page, from + page, NT_RUN, from + page + ahead,
+					     page + ahead < bytes ? NT_RUN : 0, false) < NT_RUN)
+					return done;
+		}
+	return done + nt_ahead(to + done, from + done, bytes - done, NT_AHEAD);
 }
 
 #endif /* _ASM_X86_NONTEMPORAL_H */
