@@ -2,7 +2,7 @@
 //!
 //! Rates lie on a grid that all modes and pairs of a cell share. A search goes up or down by
 //! factors of two until one rate keeps to the limit and its double does not, and halves what is
-//! between.
+//! between. A rate fails that does not keep to it twice.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ const FIRST: i32 = -2 * FINE;
 const LOWEST: i32 = -6 * FINE;
 /// The highest one. No server gets there: what is offered is more than it can answer.
 const HIGHEST: i32 = 4 * FINE;
-/// Steps of a search, about.
-const STEPS: u32 = 9;
+/// Steps of a search, about, with those that are tried again.
+const STEPS: u32 = 14;
 /// Multigets that a step offers at least: two of them are the slowest in 100.
 const LEAST_MULTIGETS: u64 = 200;
 /// A step takes no longer than this, however few that are.

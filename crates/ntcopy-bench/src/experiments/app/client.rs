@@ -245,13 +245,11 @@ impl Fetch {
         if !self.takes_head(app, stream)? {
             return Ok(false);
         }
-        while self.got < self.value.bytes {
-            match sink.drop_some(app, stream, self.value.bytes - self.got)? {
-                0 => return Ok(false),
-                more => self.got += more,
-            }
+        if self.got < self.value.bytes {
+            // All that is there now; a second call to find nothing would double the price.
+            self.got += sink.drop_some(app, stream, self.value.bytes - self.got)?;
         }
-        self.takes_tail(app, stream)
+        Ok(self.got == self.value.bytes && self.takes_tail(app, stream)?)
     }
 
     /// Reads on in the head; whether all of it has come. What came of the value behind it counts.

@@ -53,8 +53,9 @@ says otherwise.
 
 With --capacity each sample is a search: the highest rate of multigets at which 99 in 100 are \
 answered within the limit, beside the same large values. Rates are 2 % apart and the same in every \
-mode; a search goes up or down by factors of two, then takes 5 steps between. Where not even the \
-lowest rate keeps to the limit, the p99 of that rate is printed instead.
+mode; a search goes up or down by factors of two, then takes 5 steps between. A rate that fails is \
+tried again once, since the machine may have stopped for a moment. Where not even the lowest rate \
+keeps to the limit, the p99 of that rate is printed instead.
 
 With --against unpatched the kernel with the patches and one without are booted in turns, one \
 sample of each boot, at least 5 boots of each; what is offered is found out in the first. With \
