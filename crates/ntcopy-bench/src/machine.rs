@@ -11,6 +11,7 @@ use std::fs;
 
 use ntcopy::cpu::Cpu;
 use ntcopy::libc::Libc;
+use ntcopy_kernel::boot::HUGE_PAGES_VARIABLE;
 use ntcopy_record::{Cache, Machine, Topology};
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +99,7 @@ pub fn describe() -> Machine {
         kernel_cpus: online_cpus(),
         kernel_pin: host.kernel_pin,
         kernel_own_cpus: host.kernel_own_cpus,
+        kernel_huge_pages: std::env::var_os(HUGE_PAGES_VARIABLE).is_some(),
         libc: libc.label(),
         libc_nt_threshold_bytes: libc.memcpy_nt_threshold_bytes,
         libc_memset_nt_threshold_bytes: libc.memset_nt_threshold_bytes,

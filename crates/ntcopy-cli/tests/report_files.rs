@@ -31,13 +31,14 @@ fn stderr(output: &Output) -> String {
 fn write(folder: &Path, record: &Record) -> PathBuf {
     let ended_unix_ns = record.header.started_unix_ns + 1;
     let end = End { samples: record.samples.len() as u64, ended_unix_ns };
-    let lines = [Line::Header(record.header.clone()), Line::Machine(record.machine.clone())]
-        .into_iter()
-        .chain(record.cells.iter().cloned().map(Line::Cell))
-        .chain(record.unavailable.iter().cloned().map(Line::Unavailable))
-        .chain(record.samples.iter().cloned().map(Line::Sample))
-        .chain(record.errors.iter().cloned().map(Line::Error))
-        .chain(record.complete.then_some(Line::End(end)));
+    let lines =
+        [Line::Header(record.header.clone()), Line::Machine(Box::new(record.machine.clone()))]
+            .into_iter()
+            .chain(record.cells.iter().cloned().map(Line::Cell))
+            .chain(record.unavailable.iter().cloned().map(Line::Unavailable))
+            .chain(record.samples.iter().cloned().map(Line::Sample))
+            .chain(record.errors.iter().cloned().map(Line::Error))
+            .chain(record.complete.then_some(Line::End(end)));
     let text: String =
         lines.map(|line| serde_json::to_string(&line).expect("JSON") + "\n").collect();
     let place = folder.join(&record.header.id);

@@ -35,10 +35,11 @@ fn stderr(output: &Output) -> String {
 }
 
 fn raw(record: &Record) -> Vec<u8> {
-    let lines = [Line::Header(record.header.clone()), Line::Machine(record.machine.clone())]
-        .into_iter()
-        .chain(record.cells.iter().cloned().map(Line::Cell))
-        .chain(record.samples.iter().cloned().map(Line::Sample));
+    let lines =
+        [Line::Header(record.header.clone()), Line::Machine(Box::new(record.machine.clone()))]
+            .into_iter()
+            .chain(record.cells.iter().cloned().map(Line::Cell))
+            .chain(record.samples.iter().cloned().map(Line::Sample));
     let text: String = lines.map(|line| serde_json::to_string(&line).unwrap() + "\n").collect();
     text.into_bytes()
 }

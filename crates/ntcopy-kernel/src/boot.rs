@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub(crate) use cpus::HOST_CPUS;
 use cpus::check_own;
 pub use cpus::{Cpus, HostCpus, sharing_l2};
-pub use memory::MEMORY_VARIABLE;
+pub use memory::{HUGE_PAGES_VARIABLE, MEMORY_VARIABLE};
 pub use placement::{DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
 pub use splat::Splat;
 
@@ -220,7 +220,7 @@ impl Boot {
         self.go(Some(terminal))
     }
 
-    fn go(self, terminal: Option<terminal::Terminal>) -> Result<Outcome> {
+    fn go(mut self, terminal: Option<terminal::Terminal>) -> Result<Outcome> {
         if self.command.is_empty() {
             return Err(Error::Guest("there is no command to run".into()));
         }
@@ -229,14 +229,17 @@ impl Boot {
         check_boot(self.kind)?;
         self.check_cpus()?;
         let memory = match self.kind.machine() {
-            Machine::Um => Some(memory::directory(self.mem_bytes)?),
+            Machine::Um => Some(memory::Directory::find(self.mem_bytes)?),
             Machine::Qemu => {
                 memory::check_host(self.mem_bytes)?;
                 None
             }
         };
+        if memory.as_ref().is_some_and(|memory| memory.huge.is_some()) {
+            self = self.env(HUGE_PAGES_VARIABLE, "1");
+        }
         let spec = self.spec(terminal.as_ref().map(terminal::Terminal::size))?;
-        let launched = launch::launch(&self, spec, memory.as_deref())?;
+        let launched = launch::launch(&self, spec, memory.as_ref())?;
         let watch = watch::Watch::new(&self, launched, terminal, begun);
         let (mut outcome, run_dir) = watch.finish(&self, &interrupts);
         let console = run_dir.path().join(CONSOLE);

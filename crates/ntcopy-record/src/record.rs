@@ -49,7 +49,7 @@ pub enum Line {
     /// The first line: what was run, and by which command.
     Header(Header),
     /// The second line: the machine that ran it.
-    Machine(Machine),
+    Machine(Box<Machine>),
     /// A combination of parameters; samples refer to it by number.
     Cell(Cell),
     /// One timed run of one mode in one cell, its bytes checked.
@@ -142,6 +142,9 @@ pub struct Machine {
     /// The CPU of the host for each CPU of that kernel, if they are its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_own_cpus: Vec<u32>,
+    /// Whether that kernel's memory was in huge pages of the host, as far as it had them free.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kernel_huge_pages: bool,
     /// libc name and version: `glibc 2.36`.
     pub libc: String,
     /// The byte count from which this libc's memcpy goes non-temporal, if known.

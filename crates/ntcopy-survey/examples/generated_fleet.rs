@@ -69,7 +69,7 @@ fn lines(record: Record) -> Result<Vec<u8>, serde_json::Error> {
         samples: record.samples.len() as u64,
         ended_unix_ns: record.header.started_unix_ns + 1,
     };
-    let lines = [Line::Header(record.header), Line::Machine(record.machine)]
+    let lines = [Line::Header(record.header), Line::Machine(Box::new(record.machine))]
         .into_iter()
         .chain(record.cells.into_iter().map(Line::Cell))
         .chain(record.samples.into_iter().map(Line::Sample))

@@ -257,7 +257,7 @@ fn begin(
     let command = request.command.clone();
     let baseline = baseline.to_owned();
     writer.line(&Line::Header(Header { command, baseline, ..first.header.clone() }))?;
-    writer.line(&Line::Machine(first.machine.clone()))?;
+    writer.line(&Line::Machine(Box::new(first.machine.clone())))?;
     for cell in &first.cells {
         let mut cell = cell.clone();
         if matches!(first.header.experiment, ExperimentKind::Http | ExperimentKind::App) {

@@ -168,7 +168,7 @@ impl<'a> Recording<'a> {
         };
         let mut writer = Writer::create(&place)?;
         writer.line(&Line::Header(header))?;
-        writer.line(&Line::Machine(machine))?;
+        writer.line(&Line::Machine(Box::new(machine)))?;
         Ok(Recording { place, writer, stop, progress })
     }
 

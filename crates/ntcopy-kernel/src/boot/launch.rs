@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
 
+use super::memory::Directory;
 use super::qemu::{self, Share};
 use super::run_dir::RunDir;
 use super::spec::{Modules, Spec};
@@ -39,7 +40,7 @@ pub(super) struct Launched {
 }
 
 /// Starts the kernel. `memory` is where a um kernel's lies.
-pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Path>) -> Result<Launched> {
+pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) -> Result<Launched> {
     let run_dir = RunDir::new()?;
     let path = run_dir.path();
     let init = match &boot.init {
@@ -57,14 +58,14 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Path>) -> Resu
     let (out, guest_out) = pair()?;
     let (err, guest_err) = pair()?;
     let (control, guest_control) = pair()?;
-    let fds = [guest_out.as_raw_fd(), guest_err.as_raw_fd(), guest_control.as_raw_fd()];
+    let lines = [guest_out.as_raw_fd(), guest_err.as_raw_fd(), guest_control.as_raw_fd()];
     let placement = boot.placement()?;
 
     let mut helper = None;
     let mut command = match boot.kind.machine() {
         Machine::Um => {
             let mut command = Command::new(&boot.kernel);
-            command.args(boot.um_arguments(&placement, path, fds));
+            command.args(boot.um_arguments(&placement, path, lines));
             command
         }
         Machine::Qemu => {
@@ -74,7 +75,7 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Path>) -> Resu
             }
             let mut command = Command::new(qemu::PROGRAM);
             let cpus = placement.guest_cpus;
-            command.args(qemu::arguments(&boot.kernel, share, boot.mem_bytes, cpus, path, fds));
+            command.args(qemu::arguments(&boot.kernel, share, boot.mem_bytes, cpus, path, lines));
             command.arg("-append").arg(boot.qemu_arguments(share, path).join(" "));
             if boot.kind.has_modules_for_drivers() {
                 command.arg("-initrd").arg(put_initrd(boot, &init, path)?);
@@ -82,7 +83,9 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Path>) -> Resu
             command
         }
     };
-    at_rest(&mut command, path, memory.unwrap_or(path))?;
+    at_rest(&mut command, path, memory.map_or(path, |memory| &memory.path))?;
+    let huge = memory.and_then(|memory| memory.huge.as_ref()).map(AsRawFd::as_raw_fd);
+    let fds: Vec<RawFd> = lines.into_iter().chain(huge).collect();
     prepare_child(&mut command, &fds, &placement.host_cpus)?;
     let child = command.spawn().doing("starting", &boot.kernel)?;
     let group = Group::new(child, "the kernel");

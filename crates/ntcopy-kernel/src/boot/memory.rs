@@ -1,11 +1,18 @@
 //! Where the guest's memory lies on the host.
 //!
 //! User-mode Linux maps its memory from a file without a name in a directory that it takes from
-//! TMPDIR, and runs code from it (arch/um/os-Linux/mem.c).
+//! TMPDIR, and runs code from it (arch/um/os-Linux/mem.c). A kernel on bare metal reaches all
+//! memory through huge pages, so this one gets them where the host gives them: its copies would
+//! else wait for the TLB more than for memory.
 
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::statfs;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
+    fsopen,
+};
 
 use crate::error::{Context, Error, Result};
 use crate::room;
@@ -13,30 +20,71 @@ use crate::room;
 /// Environment variable that names the directory, whatever file system it is on.
 pub const MEMORY_VARIABLE: &str = "NTCOPY_UM_TMPDIR";
 
+/// Set in the environment of a guest whose memory is in huge pages of the host.
+pub const HUGE_PAGES_VARIABLE: &str = "NTCOPY_GUEST_HUGE_PAGES";
+
 /// f_type of tmpfs, from linux/magic.h.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
-/// Finds a directory with room for the guest's memory: /dev/shm, else TMPDIR where that is a
-/// tmpfs. On a disk the host would write the guest's memory back, and the timings with it.
-pub(super) fn directory(mem_bytes: u64) -> Result<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(directory) = set(MEMORY_VARIABLE) {
-        let directory = PathBuf::from(directory);
-        check(&directory, mem_bytes)?;
-        return Ok(directory);
+/// What a guest's kernel and page tables may take beside its memory, in bytes.
+const BESIDE_BYTES: u64 = 64 << 20;
+
+/// A directory for the guest's memory.
+pub(super) struct Directory {
+    pub(super) path: PathBuf,
+    /// A file system of huge pages that is mounted nowhere; gone with the last that has it open.
+    pub(super) huge: Option<OwnedFd>,
+}
+
+impl From<PathBuf> for Directory {
+    fn from(path: PathBuf) -> Self {
+        Self { path, huge: None }
     }
-    let shm = Path::new("/dev/shm");
-    let first = match check(shm, mem_bytes) {
-        Ok(()) => return Ok(shm.to_path_buf()),
-        Err(error) => error,
-    };
-    if let Some(directory) = set("TMPDIR").map(PathBuf::from)
-        && is_tmpfs(&directory)
-        && check(&directory, mem_bytes).is_ok()
+}
+
+impl Directory {
+    /// Finds one with room for the guest's memory: a tmpfs of huge pages, which only root can make,
+    /// else /dev/shm, else TMPDIR where that is a tmpfs. On a disk the host would write the guest's
+    /// memory back, and the timings with it.
+    pub(super) fn find(mem_bytes: u64) -> Result<Self> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        if let Some(directory) = set(MEMORY_VARIABLE) {
+            let directory = PathBuf::from(directory);
+            check(&directory, mem_bytes)?;
+            return Ok(directory.into());
+        }
+        if available_bytes()? >= mem_bytes
+            && let Ok(huge) = huge_tmpfs(mem_bytes + BESIDE_BYTES)
+        {
+            let path = format!("/proc/self/fd/{}", huge.as_raw_fd()).into();
+            return Ok(Self { path, huge: Some(huge) });
+        }
+        let shm = Path::new("/dev/shm");
+        let first = match check(shm, mem_bytes) {
+            Ok(()) => return Ok(shm.to_path_buf().into()),
+            Err(error) => error,
+        };
+        if let Some(directory) = set("TMPDIR").map(PathBuf::from)
+            && is_tmpfs(&directory)
+            && check(&directory, mem_bytes).is_ok()
+        {
+            return Ok(directory.into());
+        }
+        Err(first)
+    }
+}
+
+/// Makes a tmpfs whose files have huge pages, as far as the host has them free.
+fn huge_tmpfs(size_bytes: u64) -> rustix::io::Result<OwnedFd> {
+    let tmpfs = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (key, value) in
+        [("huge", "always"), ("mode", "0700"), ("size", size_bytes.to_string().as_str())]
     {
-        return Ok(directory);
+        fsconfig_set_string(&tmpfs, key, value)?;
     }
-    Err(first)
+    fsconfig_create(&tmpfs)?;
+    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, flags)
 }
 
 fn is_tmpfs(path: &Path) -> bool {

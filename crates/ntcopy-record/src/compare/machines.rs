@@ -34,6 +34,8 @@ pub fn differences(a: &Record, b: &Record) -> Vec<Difference> {
     add("kernel's CPUs", &|r| r.machine.kernel_cpus.to_string());
     add("kernel kept on CPU", &|r| or_none(r.machine.kernel_pin.map(|cpu| cpu.to_string())));
     add("kernel's CPUs on the host's", &|r| or_none(r.machine.own_cpus()));
+    let huge = |r: &Record| if r.machine.kernel_huge_pages { "yes" } else { "no" }.to_owned();
+    add("kernel's memory in huge pages", &huge);
     add("C library", &|r| r.machine.libc.clone());
     add("its memcpy non-temporal from", &|r| {
         or_none(r.machine.libc_nt_threshold_bytes.map(|bytes| Bytes(bytes).to_string()))

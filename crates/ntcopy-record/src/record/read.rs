@@ -156,7 +156,7 @@ impl Reader {
             (Line::Header(header), false, _) => self.header = Some(header),
             (Line::Header(_), true, _) => return Err("a second line of type `header`".into()),
             (_, false, _) => return Err("the first line is not of type `header`".into()),
-            (Line::Machine(machine), _, false) => self.machine = Some(machine),
+            (Line::Machine(machine), _, false) => self.machine = Some(*machine),
             (Line::Machine(_), _, true) => return Err("a second line of type `machine`".into()),
             (_, _, false) => return Err("the second line is not of type `machine`".into()),
             (line, true, true) => self.body(line)?,

@@ -9,7 +9,7 @@ use crate::record::testing;
 
 fn lines(record: &Record) -> Vec<Line> {
     let mut lines =
-        vec![Line::Header(record.header.clone()), Line::Machine(record.machine.clone())];
+        vec![Line::Header(record.header.clone()), Line::Machine(Box::new(record.machine.clone()))];
     lines.extend(record.unavailable.iter().cloned().map(Line::Unavailable));
     lines.extend(record.cells.iter().cloned().map(Line::Cell));
     lines.extend(record.errors.iter().cloned().map(Line::Error));

@@ -78,6 +78,7 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
             kernel_key: None,
             kernel_cpus: 1,
             kernel_pin: None,
+            kernel_huge_pages: false,
             kernel_own_cpus: Vec::new(),
             libc: "none 0".into(),
             libc_nt_threshold_bytes: None,

@@ -75,6 +75,9 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("Frequency governor", machine.governor.clone().unwrap_or_else(unknown)),
         ("Hypervisor", machine.hypervisor.clone().unwrap_or_else(|| "no sign of one".to_owned())),
     ];
+    if machine.kernel_huge_pages {
+        facts.push(("Memory of that kernel", "in huge pages of the host".to_owned()));
+    }
     if let Some(name) = &machine.tcp_congestion_control {
         facts.push(("TCP's congestion control", name.clone()));
     }

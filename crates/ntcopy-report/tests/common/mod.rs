@@ -227,6 +227,7 @@ fn machine() -> Machine {
         kernel_key: Some("um-7.3.4-0123456789ab".into()),
         kernel_cpus: 1,
         kernel_pin: None,
+        kernel_huge_pages: false,
         kernel_own_cpus: Vec::new(),
         libc: "glibc 2.36".into(),
         libc_nt_threshold_bytes: Some(288 * MIB),

@@ -262,6 +262,7 @@ fn template(name: &str, modes: &[&str], cells: &[Value]) -> Record {
             kernel_key: None,
             kernel_cpus: 1,
             kernel_pin: None,
+            kernel_huge_pages: false,
             kernel_own_cpus: Vec::new(),
             libc: "none 0".into(),
             libc_nt_threshold_bytes: None,

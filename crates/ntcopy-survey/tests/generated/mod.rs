@@ -237,6 +237,7 @@ fn unit(models: &[Model], model: usize, number: usize, random: &mut Random) -> U
         kernel_key: None,
         kernel_cpus: 64,
         kernel_pin: None,
+        kernel_huge_pages: false,
         kernel_own_cpus: Vec::new(),
         libc: libc.into(),
         libc_nt_threshold_bytes: Some(memcpy),

@@ -8,7 +8,7 @@ use ntcopy_record::{
 
 /// A record's bytes; each number has an id, a time and figures of its own.
 pub fn bytes(number: u32) -> Vec<u8> {
-    let mut lines = vec![Line::Header(header(number)), Line::Machine(machine())];
+    let mut lines = vec![Line::Header(header(number)), Line::Machine(Box::new(machine()))];
     for (cell, size) in (0..).zip([65_536_u64, 1 << 20, 16 << 20]) {
         let params: Params = [("size_bytes".to_owned(), size.into())].into();
         lines.push(Line::Cell(Cell { cell, params }));
@@ -57,6 +57,7 @@ fn machine() -> Machine {
         kernel_key: None,
         kernel_cpus: 64,
         kernel_pin: None,
+        kernel_huge_pages: false,
         kernel_own_cpus: Vec::new(),
         libc: "glibc 2.36".to_owned(),
         libc_nt_threshold_bytes: Some(1 << 24),

@@ -78,7 +78,7 @@ pub fn measure(
     let header =
         header(ExperimentKind::Footprint, NOTHING, &plan.command, plan.not_a_timing.as_ref());
     writer.line(&Line::Header(header))?;
-    writer.line(&Line::Machine(machine))?;
+    writer.line(&Line::Machine(Box::new(machine)))?;
     let calls = available(plan, &mut writer)?;
     let mut triggers = Triggers::new(&calls).map_err(start)?;
     let mut first_cell = 0;

@@ -48,7 +48,7 @@ pub fn measure(
     let mut writer = Writer::create(&plan.out)?;
     let header = header(ExperimentKind::Try, PLAIN, &plan.command, plan.not_a_timing.as_ref());
     writer.line(&Line::Header(header))?;
-    writer.line(&Line::Machine(machine))?;
+    writer.line(&Line::Machine(Box::new(machine)))?;
     writer.line(&Line::Cell(Cell { cell: 0, params: params(plan) }))?;
     if let Err((mode, failure)) = pairs(plan, stop, progress, &mut writer)?
         && stop.signal().is_none()

@@ -54,7 +54,8 @@ of the command is followed by a scan of some ten seconds.
 
 Environment:
   NTCOPY_UM_SPIN      iterations that a hand-over spins before it sleeps; 0 is off
-  NTCOPY_UM_TMPDIR    where the guest's memory lies, when not in /dev/shm
+  NTCOPY_UM_TMPDIR    where a um guest's memory lies; else in huge pages, which only root gets,
+                      or in /dev/shm
   NTCOPY_QEMU_CPU     the CPU that QEMU emulates, as max,vendor=GenuineIntel; else max";
 
 /// Kernels that know the flag: build, boot, look at, clean up
