@@ -285,10 +285,8 @@ try_whole() {
 	try_all_options
 }
 
-# Lines that patches add, comments and all, but for tests and documentation. The series
-# for 6.12 has UDP-Lite and DCCP beside the rest.
+# Lines that patches add, comments and all, but for tests and documentation.
 most=800
-[ "$kind" = um ] || most=824
 count_lines() {
 	lines=$(cat "$series"/x86/*.patch "$series"/net/*.patch | awk '
 		/^diff --git / {

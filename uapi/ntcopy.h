@@ -55,7 +55,7 @@
 #define NTCOPY_STAT_PATH		"/proc/net/ntcopy_stat"
 #define NTCOPY_STAT_NONTEMPORAL		"nontemporal_bytes"
 /* Hinted, but copied normally, because: */
-#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* comes round within net.core.ntcopy_cache_bytes */
+#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* no more in flight than net.core.ntcopy_cache_bytes */
 #define NTCOPY_STAT_TOO_SMALL		"too_small_bytes"	/* in pieces below a page */
 #define NTCOPY_STAT_READ_BY_KERNEL	"read_by_kernel_bytes"	/* encrypted or checksummed right away by the CPU */
 #define NTCOPY_STAT_NOT_SUPPORTED	"not_supported_bytes"	/* no such copy on this path or CPU */

@@ -10,25 +10,18 @@ static void cpuid_leaf(u32 leaf, u32 index, u32 reg[4])
 			     : "a" (leaf), "c" (index));
 }
 
-unsigned long nontemporal_own_share(int cpu)
+unsigned long nontemporal_private_bytes(int cpu)
 {
-	unsigned long private = SZ_1M, llc = 0, size;
 	u32 reg[4], leaf, index;
 
 	cpuid_leaf(0, 0, reg);
 	leaf = reg[1] == 0x68747541 /* "Auth" */ ? 0x8000001d : 4;
 	for (index = 0; index < 8; index++) {
 		cpuid_leaf(leaf, index, reg);
-		if (!(reg[0] & 0x1f))
-			break;
-		size = (unsigned long)((reg[1] >> 22) + 1) *
-		       ((reg[1] >> 12 & 0x3ff) + 1) * ((reg[1] & 0xfff) + 1) *
-		       (reg[2] + 1) / ((reg[0] >> 14 & 0xfff) + 1);
-		if ((reg[0] >> 5 & 7) >= 3)
-			llc = size;
-		else if ((reg[0] & 0x1f) != 2)	/* instructions */
-			private = size;
+		if ((reg[0] >> 5 & 7) == 2)
+			return (unsigned long)((reg[1] >> 22) + 1) *
+			       ((reg[1] >> 12 & 0x3ff) + 1) * ((reg[1] & 0xfff) + 1) *
+			       (reg[2] + 1) / ((reg[0] >> 14 & 0xfff) + 1);
 	}
-	cpuid_leaf(1, 0, reg);
-	return nontemporal_share(private, llc, reg[2] >> 31);
+	return SZ_1M;
 }

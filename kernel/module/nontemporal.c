@@ -2,15 +2,14 @@
 /*
  * Whether a hinted copy is to bypass the caches.
  *
- * Where what is copied comes round within what this CPU may expect of the caches,
- * it is copied normally: the same pages are still there from the last time.  What
- * comes round is the mean of the distances between two touches of the same granule,
- * destination or source, on a clock of the bytes that copies read and write: the
- * size of both sets together, in whatever order they come back.
+ * Pages that are filled again soon are still in the private cache from the last
+ * time: a normal copy finds them there, and displaces nothing.  How soon is the mean
+ * of the distances between two touches of the same granule, on a clock of copied
+ * bytes: what is in flight, in whatever order pages come back.  The source does not
+ * count.  It is read in either case.
  *
- * A source that did not come round within four times as much, which is all of the
- * CPU's part on a clock that counts both sides, may be dropped once it was read: no
- * cache has it, unless the sources around it do come round, and it was forgotten.
+ * A source that did not come round may be dropped once it was read: no cache has it,
+ * unless the sources around it do come round, and it was forgotten.
  */
 
 #include <linux/bvec.h>
@@ -29,11 +28,10 @@
 #define GRANULE_SHIFT	15	/* an order-3 page, of which streams are made */
 #define GRANULE		BIT(GRANULE_SHIFT)
 #define GRANULES	4080	/* 127 MiB, and 16 KiB with the rest */
-#define PACE		8	/* the mean moves by at most an eighth */
+#define PACE		8	/* flights that the mean is over, about */
 #define MEAN_MIN	((u64)SZ_64K)	/* lest it get stuck */
-#define NEAR		256	/* where each source comes round within the caches */
-
-enum { TO, FROM, SIDES };
+#define NEAR_BYTES	SZ_16M	/* half of a Zen 4's last-level cache */
+#define NEAR		256	/* where each source comes round within them */
 
 struct granule {
 	u16 tag;
@@ -41,13 +39,15 @@ struct granule {
 };
 
 struct nontemporal_cpu {
-	u64 clock;		/* bytes read and written */
-	u64 sampled[SIDES];	/* the clock, when the mean moved last */
-	unsigned long last[SIDES];	/* granules, at that time */
+	u64 clock;		/* bytes copied */
+	u64 sampled;		/* the clock, when the mean moved last */
+	unsigned long last;	/* granule, at that time */
 	u64 mean;
 	unsigned long cache_bytes;	/* this CPU's own share */
+	u64 source_sampled;	/* the clock, when a source was looked up last */
+	unsigned long source_last;	/* its granule */
 	int near;		/* the share of sources that come round, of NEAR */
-	bool drop;		/* the source that was touched last */
+	bool drop;		/* the last source */
 	struct granule granules[GRANULES];
 };
 
@@ -57,49 +57,61 @@ static DEFINE_PER_CPU_READ_MOSTLY(struct nontemporal_cpu *, nontemporal_cpu);
 
 unsigned long nontemporal_cache_bytes __read_mostly;
 
-static void touch_source(struct nontemporal_cpu *s, bool near)
+/* Bytes that were copied since a granule was touched, or @unknown. */
+static u64 touch(struct nontemporal_cpu *s, unsigned long granule, u64 unknown)
 {
-	s->near += ((near ? NEAR : 0) - s->near) / (2 * PACE);
-	s->drop = !near && s->near < NEAR / 4;
-}
-
-static void touch(struct nontemporal_cpu *s, u64 cache_bytes, unsigned long addr, int side)
-{
-	unsigned long granule = addr >> GRANULE_SHIFT;
 	u32 hash = hash_long(granule, 32);
 	struct granule *g = &s->granules[reciprocal_scale(hash, GRANULES)];
 	u16 now = s->clock >> GRANULE_SHIFT;
-	u64 since = s->clock - s->sampled[side];
-	s64 distance = 2 * s->mean, weight, found = S64_MAX;
+	u64 distance = unknown;
 
-	/* The rest of a granule that both sides fill is no return to it, nor another source. */
-	if (since < (granule == s->last[side] ? GRANULE * 2 : GRANULE * 3 / 2)) {
-		s->drop &= side == TO || granule - s->last[side] <= 1;
+	if (g->tag == (u16)hash)
+		distance = (u64)(u16)(now - g->touched) << GRANULE_SHIFT;
+	*g = (struct granule){ .tag = hash, .touched = now };
+	return distance;
+}
+
+static void fill(struct nontemporal_cpu *s, unsigned long granule)
+{
+	u64 since = s->clock - s->sampled;
+	s64 distance, weight;
+
+	/* The rest of a granule is no return to it. */
+	if (since < (granule == s->last ? GRANULE : GRANULE * 3 / 4))
 		return;
-	}
 
 	/* One that is new, or was forgotten, counts as twice the mean. */
-	if (g->tag == (u16)hash) {
-		found = (s64)(u16)(now - g->touched) << GRANULE_SHIFT;
-		distance = min(2 * distance, found);
-	}
-	if (side == FROM)
-		touch_source(s, found <= 4 * cache_bytes);
-	*g = (struct granule){ .tag = hash, .touched = now };
+	distance = min(touch(s, granule, 2 * s->mean), 4 * s->mean);
 
 	/* Slowly: what was freed last is handed out first, at all distances. */
-	weight = min(since / SIDES, s->mean / PACE);
-	s->sampled[side] = s->clock;
-	s->last[side] = granule;
+	weight = min(since, s->mean) / PACE;
+	s->sampled = s->clock;
+	s->last = granule;
 	s->mean += div64_s64((distance - (s64)s->mean) * weight, s->mean);
 }
 
-static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
-			       unsigned long to, unsigned long from, size_t bytes)
+static void look_up_source(struct nontemporal_cpu *s, unsigned long granule)
 {
-	touch(s, cache_bytes, to, TO);
-	touch(s, cache_bytes, from, FROM);
-	s->clock += SIDES * bytes;
+	bool near;
+
+	/* The rest of a granule is no return to it, nor another source. */
+	if (s->clock - s->source_sampled < (granule == s->source_last ?
+					    GRANULE : GRANULE * 3 / 4)) {
+		s->drop &= granule - s->source_last <= 1;
+		return;
+	}
+	near = touch(s, granule, U64_MAX) <= NEAR_BYTES;
+	s->near += ((near ? NEAR : 0) - s->near) / (2 * PACE);
+	s->drop = !near && s->near < NEAR / 4;
+	s->source_sampled = s->clock;
+	s->source_last = granule;
+}
+
+static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
+			       unsigned long to, size_t bytes)
+{
+	fill(s, to >> GRANULE_SHIFT);
+	s->clock += bytes;
 	s->mean = clamp(s->mean, MEAN_MIN, max(2 * cache_bytes, MEAN_MIN));
 	return s->mean <= cache_bytes;
 }
@@ -133,51 +145,37 @@ bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes,
 	preempt_disable();
 	s = this_cpu_read(nontemporal_cpu);
 	if (s) {
-		pays = !comes_round_within(s, cache_bytes ?: READ_ONCE(s->cache_bytes),
-					   (unsigned long)to, source_addr(from), bytes);
+		look_up_source(s, source_addr(from) >> GRANULE_SHIFT);
 		*drop_source = s->drop;
+		pays = !comes_round_within(s, cache_bytes ?: s->cache_bytes,
+					   (unsigned long)to, bytes);
 	}
 	preempt_enable();
 	return pays;
 }
 
-static unsigned long part(const struct cacheinfo *leaf)
+unsigned long __weak nontemporal_private_bytes(int cpu)
 {
-	return leaf->size / max(cpumask_weight(&leaf->shared_cpu_map), 1);
+	const struct cacheinfo *leaf = get_cpu_cacheinfo_level(cpu, 2);
+
+	return leaf ? leaf->size / max(cpumask_weight(&leaf->shared_cpu_map), 1) : SZ_1M;
 }
 
-unsigned long __weak nontemporal_own_share(int cpu)
-{
-	const struct cacheinfo *private = get_cpu_cacheinfo_level(cpu, 2);
-	const struct cacheinfo *llc = get_cpu_cacheinfo_llc(cpu);
-	bool guest = false;
-
-#ifdef CONFIG_X86
-	guest = boot_cpu_has(X86_FEATURE_HYPERVISOR);
-#endif
-	return nontemporal_share(private ? part(private) : SZ_1M,
-				 llc && llc->level > 2 ? part(llc) : 0, guest);
-}
-
-/* A CPU that comes takes its part of the caches that it shares with others. */
 static int nontemporal_online(unsigned int cpu)
 {
-	const struct cacheinfo *llc = get_cpu_cacheinfo_llc(cpu);
-	struct nontemporal_cpu *s = per_cpu(nontemporal_cpu, cpu) ?:
-		kvzalloc_node(sizeof(*s), GFP_KERNEL, cpu_to_node(cpu));
-	const struct cpumask *sharing = llc ? &llc->shared_cpu_map : cpumask_of(cpu);
+	struct nontemporal_cpu *s;
 
+	if (per_cpu(nontemporal_cpu, cpu))
+		return 0;
+	s = kvzalloc_node(sizeof(*s), GFP_KERNEL, cpu_to_node(cpu));
 	if (!s)
 		return 0;	/* and copies normally */
+	/* What is read goes through the cache, too, and the program wants some of it. */
+	s->cache_bytes = nontemporal_private_bytes(cpu) / 3;
 	s->mean = MEAN_MIN;
 	s->near = NEAR;
 	/* Its CPU may be in a send, and divides by the mean. */
 	smp_store_release(per_cpu_ptr(&nontemporal_cpu, cpu), s);
-	for_each_cpu(cpu, sharing) {
-		s = READ_ONCE(per_cpu(nontemporal_cpu, cpu));
-		if (s)
-			WRITE_ONCE(s->cache_bytes, nontemporal_own_share(cpu));
-	}
 	return 0;
 }
 

@@ -75,10 +75,7 @@ static void drop_pages(struct ntcopy_pages *pages)
 		put_page(pages->bv[--pages->count].bv_page);
 }
 
-/*
- * By the rule, asked about as many bytes at once as it goes by: pages of all sizes
- * would make more of where they go to than of where they come from.
- */
+/* By the rule, asked about as many bytes at once as it goes by. */
 static bool pays(struct ntcopy_pages *pages, const struct ntcopy_send *send,
 		 size_t bytes)
 {

@@ -12,9 +12,8 @@
 #undef DEFINE_PER_CPU_READ_MOSTLY
 #define DEFINE_PER_CPU_READ_MOSTLY	DEFINE_PER_CPU
 
-/* They are not exported; cacheinfo.c asks the CPU. */
+/* It is not exported; cacheinfo.c asks the CPU. */
 #define get_cpu_cacheinfo_level(cpu, level)	((struct cacheinfo *)NULL)
-#define get_cpu_cacheinfo_llc(cpu)		((struct cacheinfo *)NULL)
 
 /* It is done once, as the module is loaded, and undone when it goes. */
 static int ntcopy_cpuhp;

@@ -299,18 +299,20 @@ TEST_F(counters, of_an_obeying_socket_know_no_cache)
 	EXPECT_FATE(FATE_FITS_CACHE, len);
 }
 
-/* A part of the data again and again, in sends that are received at once. */
+/* A part of the data again and again, with as many bytes in flight. */
 static void send_often(struct __test_metadata *_metadata, const struct pair *pair,
-		       unsigned char *data, size_t bytes, size_t total)
+		       unsigned char *data, size_t bytes, size_t in_flight, size_t total)
 {
 	static unsigned char received[64 * KIB];
-	size_t done;
+	const long piece = sizeof(received);
+	size_t done, sent;
 
-	for (done = 0; done < total; done += sizeof(received)) {
-		ASSERT_EQ(send(pair->tx, data + done % bytes, sizeof(received), MSG_NTCOPY),
-			  (long)sizeof(received));
-		ASSERT_EQ(recv(pair->rx, received, sizeof(received), MSG_WAITALL),
-			  (long)sizeof(received));
+	for (done = 0; done < total; done += in_flight) {
+		for (sent = 0; sent < in_flight; sent += piece)
+			ASSERT_EQ(send(pair->tx, data + (done + sent) % bytes, piece,
+				       MSG_NTCOPY), piece);
+		for (sent = 0; sent < in_flight; sent += piece)
+			ASSERT_EQ(recv(pair->rx, received, piece, MSG_WAITALL), piece);
 	}
 }
 
@@ -320,10 +322,10 @@ TEST_F(counters, of_what_fits_a_cache_of_known_size)
 	if (set_mode("1") < 0)
 		SKIP(return, "no rule in this kernel");
 	ASSERT_EQ(set_cache_bytes("1099511627776"), 0);
-	send_often(_metadata, &self->pair, self->data, 64 * KIB, 16 * MIB);
+	send_often(_metadata, &self->pair, self->data, 64 * KIB, 64 * KIB, 16 * MIB);
 	EXPECT_FATE(FATE_FITS_CACHE, 16 * (long long)MIB);
 	ASSERT_EQ(set_cache_bytes("1"), 0);
-	send_often(_metadata, &self->pair, self->data, 64 * KIB, 16 * MIB);
+	send_often(_metadata, &self->pair, self->data, 64 * KIB, 64 * KIB, 16 * MIB);
 	EXPECT_FATE(FATE_NONTEMPORAL, 16 * (long long)MIB);
 }
 
@@ -337,28 +339,29 @@ static void stay_on_this_cpu(void)
 }
 
 /*
- * The same buffers in the kernel each time: it is the source that comes round
- * within a mebibyte, or does not.  Each time after a while, as it is a mean.
+ * A source that comes round within no cache, and few bytes in flight or many: these
+ * count alone.  Each time after a while, as it is a mean.
  */
-TEST_F_TIMEOUT(counters, of_a_source_that_comes_round_or_not, TIMEOUT_SECONDS)
+TEST_F_TIMEOUT(counters, of_few_bytes_in_flight_and_of_many, TIMEOUT_SECONDS)
 {
+	int size = 16 * MIB, round;
 	unsigned char *data;
-	int round;
 
 	if (set_mode("1") < 0)
 		SKIP(return, "no rule in this kernel");
+	ASSERT_EQ(setsockopt(self->pair.tx, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)), 0);
 	stay_on_this_cpu();
 	data = pages(32 * MIB / 4096);
 	memset(data, 1, 32 * MIB);
 	ASSERT_EQ(set_cache_bytes("1048576"), 0);
 	for (round = 0; round < 2; round++) {
-		send_often(_metadata, &self->pair, data, 64 * KIB, 64 * MIB);
+		send_often(_metadata, &self->pair, data, 32 * MIB, 64 * KIB, 64 * MIB);
 		self->before = read_counts();
-		send_often(_metadata, &self->pair, data, 64 * KIB, 32 * MIB);
+		send_often(_metadata, &self->pair, data, 32 * MIB, 64 * KIB, 32 * MIB);
 		EXPECT_FATE(FATE_FITS_CACHE, 32 * (long long)MIB);
-		send_often(_metadata, &self->pair, data, 32 * MIB, 64 * MIB);
+		send_often(_metadata, &self->pair, data, 32 * MIB, 4 * MIB, 64 * MIB);
 		self->before = read_counts();
-		send_often(_metadata, &self->pair, data, 32 * MIB, 32 * MIB);
+		send_often(_metadata, &self->pair, data, 32 * MIB, 4 * MIB, 32 * MIB);
 		EXPECT_FATE(FATE_NONTEMPORAL, 32 * (long long)MIB);
 	}
 	munmap(data, 32 * MIB);

@@ -200,10 +200,10 @@ fn the_rules_number_comes_from_sends_in_a_booted_kernel() {
     line.push("--dry-run");
     let rule = &json(&good(&ntcopy(&line)))["rule"];
     let bytes = rule["bytes"].as_u64().expect("a number");
-    // What comes round is the one object beside 1 or 64 of its size, or neither wins.
+    // One object in flight or 64, or neither wins.
     let expected = match rule["wins"].as_str() {
-        Some("everywhere") => 512 << 10,
-        Some("from") => 65 << 18,
+        Some("everywhere") => 256 << 10,
+        Some("from") => 64 << 18,
         _ => 32 << 20,
     };
     assert_eq!((bytes, rule["record"].is_null()), (expected, true), "{rule}");

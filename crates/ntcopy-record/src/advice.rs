@@ -33,7 +33,7 @@ pub enum Topic {
     MemsetThreshold,
     /// `net.core.ntcopy`: what becomes of hints.
     HintSysctl,
-    /// `net.core.ntcopy_cache_bytes`: within how many bytes what comes round is copied normally.
+    /// `net.core.ntcopy_cache_bytes`: up to how many bytes in flight hinted sends are copied normally.
     CacheBytesSysctl,
     /// `ethtool -K DEV tx-nocache-copy`.
     NocacheCopy,

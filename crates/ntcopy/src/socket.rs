@@ -257,8 +257,8 @@ pub fn counters_in(path: &Path) -> Result<Option<Counters>, CountersError> {
 pub struct Sysctls {
     /// `net.core.ntcopy`, one of `uapi::SYSCTL_*`.
     pub ntcopy: Option<u8>,
-    /// `net.core.ntcopy_cache_bytes`: hinted bytes are copied normally where what is copied comes
-    /// round within this number; 0: within the CPU's own share of its caches.
+    /// `net.core.ntcopy_cache_bytes`: hinted bytes are copied normally while no more than these are
+    /// in flight; 0: no more than a third of the CPU's part of its level-2 cache.
     pub cache_bytes: Option<u64>,
 }
 

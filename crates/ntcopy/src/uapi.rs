@@ -33,7 +33,7 @@ pub const SYSCTL_ALL: u8 = 3;
 pub const STAT_PATH: &str = "/proc/net/ntcopy_stat";
 /// Bytes copied non-temporally.
 pub const STAT_NONTEMPORAL: &str = "nontemporal_bytes";
-/// Copied normally: what is copied comes round within what the CPU may expect of its caches.
+/// Copied normally: no more is in flight than the rule grants.
 pub const STAT_FITS_CACHE: &str = "fits_cache_bytes";
 /// Copied normally: in pieces below a page.
 pub const STAT_TOO_SMALL: &str = "too_small_bytes";

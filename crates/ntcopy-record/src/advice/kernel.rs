@@ -118,8 +118,8 @@ fn ignore(adaptive: &[Point<'_>], all: Gain) -> Advice {
     }
 }
 
-/// The rule's number: hinted bytes are copied normally where what is copied comes round within
-/// this number of bytes, and non-temporally where it does not.
+/// The rule's number: hinted bytes are copied normally while no more than these are in flight, and
+/// non-temporally where more are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheBytes {
     /// `net.core.ntcopy_cache_bytes`.
@@ -130,7 +130,7 @@ pub struct CacheBytes {
     pub gain: Option<Gain>,
 }
 
-/// Where obeyed hints gain over plain sends, by what comes round.
+/// Where obeyed hints gain over plain sends, by what is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gains {
     /// They win from the number on, and not below it.
@@ -141,19 +141,11 @@ pub enum Gains {
     Nowhere,
 }
 
-/// A cell, with what the rule sees of it in place of its size: how many bytes are copied until the
-/// memory of the socket comes round, and until the source does.
-fn by_reuse(mut point: Point<'_>) -> Option<Point<'_>> {
-    point.size_bytes += point.number("dataset_bytes")?;
-    Some(point)
-}
-
 /// The number that would have come out best: from it on, obeyed hints gain most over all cells
 /// together, as a sum of logarithms, so that one cell that something disturbed does not decide
 /// alone. None without cells.
 fn number<'a>(records: &[&'a Record]) -> Option<(CacheBytes, Vec<Point<'a>>)> {
-    let mut cells: Vec<Point<'_>> =
-        rounds(records, "unix", NT, COPY).into_iter().filter_map(by_reuse).collect();
+    let mut cells = rounds(records, "unix", NT, COPY);
     cells.sort_by_key(|point| point.size_bytes);
     let (least, most) = (cells.first()?.size_bytes, cells.last()?.size_bytes);
     let (mut sum, mut best) = (0.0, (0.0, None));
@@ -199,17 +191,16 @@ fn by_the_rule(records: &[&Record]) -> Advice {
         Gains::Nowhere => format!(
             "Nowhere do obeyed hints gain: of {} {}. With {from} all of these are copied normally.",
             cells(other.len()),
-            tally(&other, "that come round")
+            tally(&other, "in flight")
         ),
         Gains::From => format!(
-            "Where {from} and more come round, sockets' memory and source together, obeyed hints \
-             gain most: {}. Below that: {}.",
-            tally(&gaining, "that come round"),
-            tally(&other, "that come round")
+            "With {from} and more in flight obeyed hints gain most: {}. Below that: {}.",
+            tally(&gaining, "in flight"),
+            tally(&other, "in flight")
         ),
         Gains::Everywhere => format!(
-            "Obeyed hints gain from {from} that come round on, the least that was measured: {}.",
-            tally(&gaining, "that come round")
+            "Obeyed hints gain from {from} in flight on, the least that was measured: {}.",
+            tally(&gaining, "in flight")
         ),
     };
     let is_won = gain.is_some_and(|gain| gain.verdict() == Verdict::Win);

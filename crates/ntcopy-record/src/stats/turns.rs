@@ -232,7 +232,7 @@ impl Outcome {
             Verdict::Win => "Start it by `ntcopy run` with the same options.".to_owned(),
             Verdict::Loss => "Leave it as it is.".to_owned(),
             Verdict::NoDifference if self.nontemporal_part().unwrap_or(0.0) < MOST => {
-                "Leave it as it is: most of what it sends comes round within the caches, and the \
+                "Leave it as it is: little of what it sends is in flight at a time, and the \
                  kernel copied that normally."
                     .to_owned()
             }

@@ -11,7 +11,7 @@ struct iov_iter;
  * @outer: What current->nontemporal was before this operation
  * @nontemporal: Bytes that were copied with stores which bypass the caches
  * @too_small: Bytes that were copied normally, in pieces below a page
- * @fits_cache: The same, as they come round within the caches
+ * @fits_cache: The same, as the destination comes round within the cache
  * @by_rule: Have nontemporal_pays() decide which those are
  * @drop_source: The source is expected in no cache, and need not come into one
  *
@@ -36,17 +36,6 @@ extern unsigned long nontemporal_cache_bytes;
 void nontemporal_init(void);
 bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes,
 		      bool *drop_source);
-unsigned long nontemporal_own_share(int cpu);
-
-/*
- * What a CPU may expect: its private cache, and half of its part of the last-level
- * one (or 0).  A guest may see the whole cache of a socket, and none of the other
- * CPUs: a part that hardly a CPU has counts for no more than the private cache.
- */
-static inline unsigned long nontemporal_share(unsigned long private,
-					      unsigned long llc, bool guest)
-{
-	return private + (guest && llc > 16 * private ? private : llc / 2);
-}
+unsigned long nontemporal_private_bytes(int cpu);
 
 #endif /* _LINUX_NONTEMPORAL_H */

@@ -62,8 +62,10 @@ impl Grid {
     }
 }
 
-/// The highest point that holds; none if not even the lowest does.
-pub fn highest<E>(mut holds: impl FnMut(i32) -> Result<bool, E>) -> Result<Option<i32>, E> {
+/// The highest point that holds at the first or second try; none if not even the lowest does.
+pub fn highest<E>(mut tried: impl FnMut(i32) -> Result<bool, E>) -> Result<Option<i32>, E> {
+    // Else a stop of the machine for some milliseconds would be taken for the limit.
+    let mut holds = |point| Ok(tried(point)? || tried(point)?);
     let (mut low, mut high) = (FIRST, FIRST);
     if holds(FIRST)? {
         loop {
@@ -165,12 +167,19 @@ mod tests {
         for most in LOWEST..HIGHEST {
             let (found, steps) = search(most);
             assert_eq!(found, Some(most));
-            assert!(steps <= 13, "{most}: {steps}");
+            assert!(steps <= 20, "{most}: {steps}");
         }
-        assert_eq!(search(FIRST).1, 7);
+        assert_eq!(search(FIRST).1, 13);
         assert_eq!(search(LOWEST - 1).0, None);
         assert_eq!(search(HIGHEST + 5).0, Some(HIGHEST));
         assert_eq!(highest(|_| Err::<bool, i32>(7)), Err(7));
+    }
+
+    #[test]
+    fn a_point_that_fails_once_is_tried_again() {
+        let mut failed = std::collections::BTreeSet::new();
+        let found = highest(|point| Ok::<bool, ()>(point <= FIRST && !failed.insert(point)));
+        assert_eq!(found, Ok(Some(FIRST)));
     }
 
     #[test]

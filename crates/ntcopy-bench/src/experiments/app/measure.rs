@@ -293,7 +293,7 @@ impl Bench<'_> {
         let grid = Grid { full_per_1000_s: offered.small_per_1000_s };
         let limit_ns = limit.0.as_nanos() as u64;
         let mut found = Found::default();
-        let mut holds = |point| {
+        highest(|point| {
             let small_per_1000_s = grid.rate(point);
             let per_s = small_per_1000_s / 1000;
             recording.at(&format!("{}: {mode} at {per_s}/s", what(cell)), self.samples);
@@ -301,9 +301,7 @@ impl Bench<'_> {
             let sample = grid.step(point, self.plan.sample);
             let (window, sample) = self.step(lane, &Step { mode, at, cell, offered, sample })?;
             found.add(small_per_1000_s, limit_ns, (&window.answers.latencies, sample))
-        };
-        // Else a stop of the machine for some milliseconds would be taken for the limit.
-        highest(|point| Ok::<bool, Failure>(holds(point)? || holds(point)?))?;
+        })?;
         found.sample().ok_or_else(|| Failure::Answer("a search took no step".to_owned()))
     }
 

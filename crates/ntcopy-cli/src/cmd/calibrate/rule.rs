@@ -17,8 +17,7 @@ use crate::cmd::bench;
 
 /// The setting.
 const SYSCTL: &str = "net.core.ntcopy_cache_bytes";
-/// One object is sent again and again, so that the source is hot; with these in flight it is the
-/// sockets' memory that comes round, from half a MiB to beyond most caches.
+/// One object is sent again and again, with a quarter of a MiB in flight to beyond most caches.
 const SOCKETS: &str = "1,2,3,4,6,8,12,16,24,32,48,64,96,128,192,256,384";
 const OBJECT: &str = "256KiB";
 
@@ -96,10 +95,9 @@ impl Measured {
         });
         let from = Bytes(*bytes);
         let says = match gains {
-            Gains::From => format!("Obeyed hints win where {from} and more come round{figure}."),
+            Gains::From => format!("Obeyed hints win with {from} and more in flight{figure}."),
             Gains::Everywhere => format!(
-                "Obeyed hints win from {from} that come round on, the least that was \
-                 measured{figure}."
+                "Obeyed hints win from {from} in flight on, the least that was measured{figure}."
             ),
             Gains::Nowhere => format!(
                 "Obeyed hints win nowhere: with {from} all that was measured is copied normally. \

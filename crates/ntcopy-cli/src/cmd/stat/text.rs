@@ -9,7 +9,7 @@ use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
 
 /// Name in the kernel, head of the column, and what it means.
 const REASONS: [(&str, &str, &str); 4] = [
-    (uapi::STAT_FITS_CACHE, "fits", "comes round within ntcopy_cache_bytes"),
+    (uapi::STAT_FITS_CACHE, "fits", "no more than ntcopy_cache_bytes in flight"),
     (uapi::STAT_TOO_SMALL, "small", "pieces below a page"),
     (uapi::STAT_READ_BY_KERNEL, "read", "the kernel itself reads them right away"),
     (uapi::STAT_NOT_SUPPORTED, "other", "no such copy here, or nothing to copy"),
