@@ -43,7 +43,7 @@ struct nontemporal_cpu {
 	u64 sampled;		/* the clock, when the mean moved last */
 	unsigned long last;	/* granule, at that time */
 	u64 mean;
-	unsigned long cache_bytes;	/* this CPU's own share */
+	unsigned long cache_bytes;	/* what may be in flight */
 	u64 source_sampled;	/* the clock, when a source was looked up last */
 	unsigned long source_last;	/* its granule */
 	int near;		/* the share of sources that come round, of NEAR */
@@ -171,7 +171,7 @@ static int nontemporal_online(unsigned int cpu)
 	if (!s)
 		return 0;	/* and copies normally */
 	/* What is read goes through the cache, too, and the program wants some of it. */
-	s->cache_bytes = nontemporal_private_bytes(cpu) / 3;
+	s->cache_bytes = max(nontemporal_private_bytes(cpu) / 3, MEAN_MIN);
 	s->mean = MEAN_MIN;
 	s->near = NEAR;
 	/* Its CPU may be in a send, and divides by the mean. */

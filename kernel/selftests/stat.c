@@ -82,7 +82,7 @@ int set_in_first_namespace(const char *path, const char *text)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
-/* What the rule expects of the caches; the machine's, not a namespace's. */
+/* What the rule grants the bytes in flight; the machine's, not a namespace's. */
 int set_cache_bytes(const char *bytes)
 {
 	return set_in_first_namespace(CACHE_PATH, bytes);

@@ -202,8 +202,8 @@ fn the_rules_number_comes_from_sends_in_a_booted_kernel() {
     let bytes = rule["bytes"].as_u64().expect("a number");
     // One object in flight or 64, or neither wins.
     let expected = match rule["wins"].as_str() {
-        Some("everywhere") => 256 << 10,
-        Some("from") => 64 << 18,
+        Some("everywhere") => 128 << 10,
+        Some("from") => 65 << 17,
         _ => 32 << 20,
     };
     assert_eq!((bytes, rule["record"].is_null()), (expected, true), "{rule}");

@@ -235,6 +235,7 @@ impl Boot {
                 None
             }
         };
+        self.environment.retain(|(name, _)| name != HUGE_PAGES_VARIABLE);
         if memory.as_ref().is_some_and(|memory| memory.huge.is_some()) {
             self = self.env(HUGE_PAGES_VARIABLE, "1");
         }

@@ -8,7 +8,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::statfs;
+use rustix::fs::{Mode, OFlags, open, statfs};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
     fsopen,
@@ -25,6 +25,9 @@ pub const HUGE_PAGES_VARIABLE: &str = "NTCOPY_GUEST_HUGE_PAGES";
 
 /// f_type of tmpfs, from linux/magic.h.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+/// Whether tmpfs may have huge pages at all.
+const SHMEM_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
 /// What a guest's kernel and page tables may take beside its memory, in bytes.
 const BESIDE_BYTES: u64 = 64 << 20;
@@ -56,8 +59,11 @@ impl Directory {
         if available_bytes()? >= mem_bytes
             && let Ok(huge) = huge_tmpfs(mem_bytes + BESIDE_BYTES)
         {
-            let path = format!("/proc/self/fd/{}", huge.as_raw_fd()).into();
-            return Ok(Self { path, huge: Some(huge) });
+            let path = PathBuf::from(format!("/proc/self/fd/{}", huge.as_raw_fd()));
+            // The kernel opens its file the same way.
+            if open(&path, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RWXU).is_ok() {
+                return Ok(Self { path, huge: Some(huge) });
+            }
         }
         let shm = Path::new("/dev/shm");
         let first = match check(shm, mem_bytes) {
@@ -76,6 +82,11 @@ impl Directory {
 
 /// Makes a tmpfs whose files have huge pages, as far as the host has them free.
 fn huge_tmpfs(size_bytes: u64) -> rustix::io::Result<OwnedFd> {
+    // It goes before what a mount asks for.
+    let is_denied = |text: String| text.contains("[deny]");
+    if std::fs::read_to_string(SHMEM_ENABLED).is_ok_and(is_denied) {
+        return Err(rustix::io::Errno::OPNOTSUPP);
+    }
     let tmpfs = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (key, value) in
         [("huge", "always"), ("mode", "0700"), ("size", size_bytes.to_string().as_str())]

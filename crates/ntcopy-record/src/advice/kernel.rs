@@ -157,9 +157,11 @@ fn number<'a>(records: &[&'a Record]) -> Option<(CacheBytes, Vec<Point<'a>>)> {
             best = (sum, Some(point.size_bytes));
         }
     }
+    // Half way to what is copied normally, as the rule meets neither to the byte.
+    let below = |bytes| cells.iter().map(|point| point.size_bytes).rfind(|size| *size < bytes);
     let (bytes, gains) = match best.1 {
-        Some(bytes) if bytes == least => (bytes, Gains::Everywhere),
-        Some(bytes) => (bytes, Gains::From),
+        Some(bytes) if bytes == least => (bytes / 2, Gains::Everywhere),
+        Some(bytes) => (bytes.midpoint(below(bytes).unwrap_or(0)), Gains::From),
         None => ((most + 1).next_power_of_two(), Gains::Nowhere),
     };
     let gaining = cells.iter().filter(|point| point.size_bytes >= bytes);
@@ -199,7 +201,7 @@ fn by_the_rule(records: &[&Record]) -> Advice {
             tally(&other, "in flight")
         ),
         Gains::Everywhere => format!(
-            "Obeyed hints gain from {from} in flight on, the least that was measured: {}.",
+            "Obeyed hints gain from the least that was measured on: {}.",
             tally(&gaining, "in flight")
         ),
     };

@@ -230,20 +230,20 @@ fn the_rules_number_is_where_obeyed_hints_begin_to_win_and_stay() {
     let record = rounds(&[(1, MIB, 80, 99), (64, MIB, 110, 109), (128, MIB, 130, 129)]);
     let advice = about(Topic::CacheBytesSysctl, &[&record]);
     let expected = |bytes| Some(Value::Sysctl("net.core.ntcopy_cache_bytes".into(), bytes));
-    assert_eq!((advice.decision, advice.value), (Decision::Set, expected(64 * MIB)));
+    assert_eq!((advice.decision, advice.value), (Decision::Set, expected(65 * MIB / 2)));
     assert_eq!(advice.gain.unwrap().cells, 2);
     let check = advice.check.unwrap();
     assert!(check.args.join(" ").contains("--modes nt --sockets 128,64"), "{:?}", check.args);
     assert_eq!(cache_bytes_by(&record).unwrap().gains, Gains::From);
     // One cell that was disturbed moves nothing.
     let blot = rounds(&[(1, MIB, 80, 1), (4, MIB, 130, 1), (8, MIB, 97, 1), (64, MIB, 150, 1)]);
-    assert_eq!(cache_bytes_by(&blot).unwrap().bytes, 4 * MIB);
+    assert_eq!(cache_bytes_by(&blot).unwrap().bytes, 5 * MIB / 2);
 }
 
 #[test]
 fn hints_that_win_everywhere_or_nowhere_have_a_number_too() {
     let everywhere = cache_bytes_by(&rounds(&[(1, MIB, 110, 1), (4, MIB, 130, 1)])).unwrap();
-    assert_eq!((everywhere.bytes, everywhere.gains), (MIB, Gains::Everywhere));
+    assert_eq!((everywhere.bytes, everywhere.gains), (MIB / 2, Gains::Everywhere));
     let record = rounds(&[(1, MIB, 80, 93), (4, MIB, 90, 94)]);
     let nowhere = cache_bytes_by(&record).unwrap();
     assert_eq!((nowhere.bytes, nowhere.gains), (8 * MIB, Gains::Nowhere));

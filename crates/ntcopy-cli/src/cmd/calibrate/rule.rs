@@ -96,9 +96,9 @@ impl Measured {
         let from = Bytes(*bytes);
         let says = match gains {
             Gains::From => format!("Obeyed hints win with {from} and more in flight{figure}."),
-            Gains::Everywhere => format!(
-                "Obeyed hints win from {from} in flight on, the least that was measured{figure}."
-            ),
+            Gains::Everywhere => {
+                format!("Obeyed hints win from the least in flight that was measured on{figure}.")
+            }
             Gains::Nowhere => format!(
                 "Obeyed hints win nowhere: with {from} all that was measured is copied normally. \
                  The kernel's default may be as good; ntcopy advise does not set this."
