@@ -34,8 +34,8 @@ const NO_MSG_NTCOPY: &str =
                   library goes by CPUID. A profile of another machine is refused.\n\nThen, where \
                   the kernel knows MSG_NTCOPY, in under a minute more, find the number of its \
                   rule: hinted bytes are copied normally while no more than \
-                  net.core.ntcopy_cache_bytes are in flight. It is where obeyed hints begin to win over plain \
-                  sends, and stay. --kernel measures that alone, in a kernel that is booted for \
+                  net.core.ntcopy_cache_bytes are in flight. It is where obeyed hints begin to win \
+                  over plain sends, and stay. --kernel measures that alone, in a kernel that is booted for \
                   it or in this one. The record stays; ntcopy advise --apply writes the setting.",
     after_help = "Examples:\n  ntcopy calibrate\n  ntcopy calibrate --dry-run\n  ntcopy calibrate \
                   --kernel um\n  sudo ntcopy calibrate --out /etc/ntcopy/profile.toml\n\nMeasure on a quiet machine: \
