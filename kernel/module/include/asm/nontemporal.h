@@ -5,7 +5,8 @@
  * A copy out of memory waits for the CPU's prefetcher, which starts anew at each
  * page.  Two ways keep it busy:
  * - in turn: a run of lines from each of four pages, then the next run of each, with
- *   a prefetch half a KiB before its turn.  Intel's CPUs are best so.
+ *   a prefetch half a KiB before its turn, beyond the end as well: there the source of
+ *   the next fragment begins.  Intel's CPUs are best so.
  * - ahead: each line that is copied prefetches the line one page later.  A Zen 5 is
  *   best so; four pages in turn halve its speed.
  *
@@ -95,7 +96,7 @@ static __always_inline size_t nt_in_turn(void *to, const void *from, size_t byte
 					    0 : (NT_PAGES - 1) * PAGE_SIZE);
 			for (page = run; page < run + NT_PAGES * PAGE_SIZE; page += PAGE_SIZE)
 				if (nt_lines(to + page, from + page, NT_RUN, from + page + ahead,
-					     page + ahead < bytes ? NT_RUN : 0, false) < NT_RUN)
+					     NT_RUN, false) < NT_RUN)
 					return done;
 		}
 	return done + nt_ahead(to + done, from + done, bytes - done, NT_AHEAD);
