@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "identical.h"
@@ -378,6 +379,80 @@ TEST(users_may_hint_but_not_set_sysctls)
 	counts = counts_since(&before);
 	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL], (long long)MIB);
 	close_pair(&pair);
+}
+
+/* Bytes of reclaimable pages that are in use, by the lists of the page allocator; or -1. */
+static long long reclaimable_bytes(void)
+{
+	long long block = 0, pages = 0, blocks;
+	FILE *file = fopen("/proc/pagetypeinfo", "r");
+	char line[512], *at;
+	int order;
+
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "Pages per block: %lld", &block) == 1)
+			continue;
+		if (sscanf(line, "Node %*d, zone %*s %*d %*d %lld", &blocks) == 1)
+			pages += blocks * block;
+		at = strstr(line, "type  Reclaimable");
+		if (!at)
+			continue;
+		/* Above 100,000 it says that only. */
+		for (at += strlen("type  Reclaimable"), order = 0; *at; order++) {
+			pages -= strtoll(at + strcspn(at, "0123456789\n"), &at, 10) << order;
+			at += strspn(at, "\n ");
+		}
+	}
+	fclose(file);
+	return block ? pages * 4096 : -1;
+}
+
+/* How much of what a socket takes without being read is in such pages. */
+static double reclaimable_share(const struct family *family, int option)
+{
+	static unsigned char data[32 * MIB];
+	struct pair pair = { .tx = -1, .rx = -1 };
+	long long before, after;
+	int size = sizeof(data);
+	long taken;
+
+	opt_in = false;
+	if (family->open(family, &pair) < 0)
+		return -1;
+	setsockopt(pair.tx, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+	if (option != NTCOPY_SOCK_NONE && set_hint(pair.tx, option) < 0)
+		return -1;
+	before = reclaimable_bytes();
+	taken = send(pair.tx, data, sizeof(data), MSG_DONTWAIT);
+	after = reclaimable_bytes();
+	close_pair(&pair);
+	return taken < (long)(2 * MIB) || before < 0 ? -1 : (double)(after - before) / taken;
+}
+
+/* What bypassed the caches serves to do so again, and plain sends have other pages. */
+TEST(hinted_sends_have_pages_of_their_own)
+{
+	static const struct family * const families[] = { &unix_stream, &tcp };
+	double plain, hinted;
+	size_t i;
+
+	if (via_module())
+		SKIP(return, "the module's are from the same lists");
+	if (reclaimable_bytes() < 0)
+		SKIP(return, "cannot read /proc/pagetypeinfo");
+	set_mode("2");
+	for (i = 0; i < ARRAY_SIZE(families); i++) {
+		plain = reclaimable_share(families[i], NTCOPY_SOCK_NONE);
+		hinted = reclaimable_share(families[i], NTCOPY_SOCK_EVERY);
+		EXPECT_TRUE(plain > -0.5 && plain < 0.5) {
+			TH_LOG("%s: %.2f of a plain send", families[i]->name, plain);
+		}
+		EXPECT_GT(hinted, 0.5) {
+			TH_LOG("%s: %.2f of a hinted send", families[i]->name, hinted);
+		}
+	}
 }
 
 int main(int argc, char **argv)
