@@ -13,7 +13,7 @@ use kept::{Kept, Said};
 
 /// The programs of the suite, and how many tests each has. One that runs fewer has lost some.
 pub const PROGRAMS: [(&str, usize); 10] = [
-    ("options", 80),
+    ("options", 81),
     ("counters", 25),
     ("bytes", 441),
     ("edges", 208),
