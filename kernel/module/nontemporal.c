@@ -28,7 +28,7 @@
 #define GRANULE_SHIFT	15	/* an order-3 page, of which streams are made */
 #define GRANULE		BIT(GRANULE_SHIFT)
 #define GRANULES	4080	/* 127 MiB, and 16 KiB with the rest */
-#define PACE		8	/* flights that the mean is over, about */
+#define PACE		32	/* flights that the mean is over, about */
 #define MEAN_MIN	((u64)SZ_64K)	/* lest it get stuck */
 #define NEAR_BYTES	SZ_16M	/* half of a Zen 4's last-level cache */
 #define NEAR		256	/* where each source comes round within them */
@@ -41,13 +41,14 @@ struct granule {
 struct nontemporal_cpu {
 	u64 clock;		/* bytes copied */
 	u64 sampled;		/* the clock, when the mean moved last */
-	unsigned long last;	/* granule, at that time */
+	u64 whole;		/* the clock, when a whole granule was filled last */
 	u64 mean;
 	unsigned long cache_bytes;	/* what may be in flight */
 	u64 source_sampled;	/* the clock, when a source was looked up last */
 	unsigned long source_last;	/* its granule */
 	int near;		/* the share of sources that come round, of NEAR */
 	bool drop;		/* the last source */
+	bool bypass;		/* the last copy */
 	struct granule granules[GRANULES];
 };
 
@@ -71,13 +72,15 @@ static u64 touch(struct nontemporal_cpu *s, unsigned long granule, u64 unknown)
 	return distance;
 }
 
-static void fill(struct nontemporal_cpu *s, unsigned long granule)
+static void fill(struct nontemporal_cpu *s, unsigned long granule, size_t bytes)
 {
 	u64 since = s->clock - s->sampled;
 	s64 distance, weight;
 
-	/* The rest of a granule is no return to it. */
-	if (since < (granule == s->last ? GRANULE : GRANULE * 3 / 4))
+	if (bytes >= GRANULE)
+		s->whole = s->clock;
+	/* Several sends may share what is smaller: it counts where none is whole. */
+	if (since < GRANULE || (bytes < GRANULE && s->clock - s->whole < 4 * GRANULE))
 		return;
 
 	/* One that is new, or was forgotten, counts as twice the mean. */
@@ -86,7 +89,6 @@ static void fill(struct nontemporal_cpu *s, unsigned long granule)
 	/* Slowly: what was freed last is handed out first, at all distances. */
 	weight = min(since, s->mean) / PACE;
 	s->sampled = s->clock;
-	s->last = granule;
 	s->mean += div64_s64((distance - (s64)s->mean) * weight, s->mean);
 }
 
@@ -101,7 +103,7 @@ static void look_up_source(struct nontemporal_cpu *s, unsigned long granule)
 		return;
 	}
 	near = touch(s, granule, U64_MAX) <= NEAR_BYTES;
-	s->near += ((near ? NEAR : 0) - s->near) / (2 * PACE);
+	s->near += ((near ? NEAR : 0) - s->near) / 16;
 	s->drop = !near && s->near < NEAR / 4;
 	s->source_sampled = s->clock;
 	s->source_last = granule;
@@ -110,10 +112,13 @@ static void look_up_source(struct nontemporal_cpu *s, unsigned long granule)
 static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
 			       unsigned long to, size_t bytes)
 {
-	fill(s, to >> GRANULE_SHIFT);
 	s->clock += bytes;
+	fill(s, to >> GRANULE_SHIFT, bytes);
 	s->mean = clamp(s->mean, MEAN_MIN, max(2 * cache_bytes, MEAN_MIN));
-	return s->mean <= cache_bytes;
+	/* Pages that were copied to the other way are slow: it changes seldom. */
+	s->bypass = s->mean > cache_bytes ||
+		    (s->bypass && s->mean > max(cache_bytes / 2, MEAN_MIN));
+	return !s->bypass;
 }
 
 /* Where it lies, for the table only.  Processes may have theirs at the same address. */
