@@ -79,13 +79,13 @@ static void fill(struct nontemporal_cpu *s, unsigned long granule, size_t bytes)
 
 	if (bytes >= GRANULE)
 		s->whole = s->clock;
-	/* Several sends may share what is smaller: it counts where none is whole. */
-	if (since < GRANULE || (bytes < GRANULE && s->clock - s->whole < 4 * GRANULE))
+	if (since < GRANULE)
 		return;
-
 	/* One that is new, or was forgotten, counts as twice the mean. */
 	distance = min(touch(s, granule, 2 * s->mean), 4 * s->mean);
-
+	/* Several sends may share one that they fill in pieces, which comes back too soon. */
+	if (bytes < GRANULE && s->clock - s->whole < 4 * GRANULE && distance < (s64)s->mean)
+		return;
 	/* Slowly: what was freed last is handed out first, at all distances. */
 	weight = min(since, s->mean) / PACE;
 	s->sampled = s->clock;

@@ -355,11 +355,11 @@ TEST_F_TIMEOUT(counters, of_few_bytes_in_flight_and_of_many, TIMEOUT_SECONDS)
 	memset(data, 1, 32 * MIB);
 	ASSERT_EQ(set_cache_bytes("1048576"), 0);
 	for (round = 0; round < 2; round++) {
-		send_often(_metadata, &self->pair, data, 32 * MIB, 64 * KIB, 64 * MIB);
+		send_often(_metadata, &self->pair, data, 32 * MIB, 64 * KIB, 128 * MIB);
 		self->before = read_counts();
 		send_often(_metadata, &self->pair, data, 32 * MIB, 64 * KIB, 32 * MIB);
 		EXPECT_FATE(FATE_FITS_CACHE, 32 * (long long)MIB);
-		send_often(_metadata, &self->pair, data, 32 * MIB, 4 * MIB, 64 * MIB);
+		send_often(_metadata, &self->pair, data, 32 * MIB, 4 * MIB, 128 * MIB);
 		self->before = read_counts();
 		send_often(_metadata, &self->pair, data, 32 * MIB, 4 * MIB, 32 * MIB);
 		EXPECT_FATE(FATE_NONTEMPORAL, 32 * (long long)MIB);

@@ -258,7 +258,8 @@ pub struct Sysctls {
     /// `net.core.ntcopy`, one of `uapi::SYSCTL_*`.
     pub ntcopy: Option<u8>,
     /// `net.core.ntcopy_cache_bytes`: hinted bytes are copied normally while no more than these are
-    /// in flight; 0: no more than a third of the CPU's part of its level-2 cache.
+    /// in flight, and after more once it is less than half; 0: a third of the CPU's part of its
+    /// level-2 cache.
     pub cache_bytes: Option<u64>,
 }
 
