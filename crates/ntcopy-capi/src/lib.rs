@@ -15,6 +15,7 @@
 //!
 //! Nothing here is meant to be called from Rust, where [`ntcopy`] is the interface.
 
+#![deny(missing_docs)]
 // The names are those of C.
 #![allow(non_camel_case_types)]
 // Each `# Safety` is one sentence about pointers; the header has the rest.

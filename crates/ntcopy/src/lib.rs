@@ -47,6 +47,7 @@
 //! [`hardware`], [`libc`]). Without it, the copies and fills of a `no_std` program that has a
 //! `memcpy`, by CPUID alone.
 
+#![deny(missing_docs)]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 // Half of what the text refers to isn't there then.
 #![cfg_attr(not(feature = "std"), allow(rustdoc::broken_intra_doc_links))]

@@ -1,7 +1,7 @@
 //! In the place of `run` with the feature `fake-lanes`: what the drivers ask of lanes, as text.
 //!
 //! The types that stand for processes have the names and methods of the real ones.
-#![allow(missing_docs, dead_code, clippy::missing_errors_doc, clippy::must_use_candidate)]
+#![allow(dead_code, clippy::missing_errors_doc, clippy::must_use_candidate)]
 
 pub mod bulk;
 #[path = "../run/failure.rs"]

@@ -1,6 +1,6 @@
 //! A daemon of one's own, and a client that shows everything that came.
 
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code)]
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
 //! Daemons that are no processes.
-#![allow(missing_docs, dead_code, clippy::missing_errors_doc, clippy::must_use_candidate)]
+#![allow(dead_code, clippy::missing_errors_doc, clippy::must_use_candidate)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
