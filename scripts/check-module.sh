@@ -105,7 +105,7 @@ check_style() {
 # headers_of KERNEL: what `ntcopy module build` has built against.
 headers_of() {
 	case $1 in
-	stock* | generic)
+	stock*)
 		found=$(find "$cache/headers/" -path "*/usr/src/linux-headers-$release" -prune)
 		[ -d "$found" ] || die "$1: no headers of $release below $cache/headers, or several"
 		echo "$found"
@@ -168,7 +168,7 @@ judge() {
 		die "$kernel: $what: failed"
 	fi
 	# Out of tree (12), and unsigned (13) where there are signatures; no other.
-	case $kernel in stock* | generic) taint=$((4096 + 8192)) ;; *) taint=4096 ;; esac
+	case $kernel in stock*) taint=$((4096 + 8192)) ;; *) taint=4096 ;; esac
 	grep -q "^taint: $taint\$" "$log" ||
 		die "$kernel: $what: tainted: $(grep '^taint' "$log"), not $taint"
 }

@@ -133,16 +133,14 @@ fn the_x86_kernel_of_the_long_term_series_runs_a_command() {
 #[test]
 #[ignore = "builds a kernel that takes minutes: make test-kernels"]
 fn the_distribution_s_kernels_run_a_command_and_do_not_know_the_flag() {
-    for (kernel, ending) in
-        [("stock", "-cloud-amd64\n"), ("stock:7.3", "-cloud-amd64\n"), ("generic", "-amd64\n")]
-    {
+    for kernel in ["stock", "stock:7.3"] {
         build(kernel);
         a_command_is_at_home(kernel, "1");
         let guest = Guest::new(kernel);
         let output = guest.run(&[], "test -e /proc/sys/net/core/ntcopy; echo $?; uname -r");
         assert_eq!(text(&output.stderr), "");
         let said = text(&output.stdout);
-        assert!(said.starts_with("1\n") && said.ends_with(ending), "{said}");
+        assert!(said.starts_with("1\n") && said.ends_with("-cloud-amd64\n"), "{said}");
     }
 }
 

@@ -1,7 +1,6 @@
 //! Running a command inside a built kernel.
 
 mod cpus;
-mod initrd;
 mod launch;
 mod memory;
 mod placement;
@@ -258,7 +257,7 @@ impl Boot {
         let most = match self.kind {
             Kind::Um612 => 1,
             Kind::Um | Kind::UmSmall | Kind::UmModule => 2,
-            Kind::X86(..) | Kind::Stock(_) | Kind::Generic => 4,
+            Kind::X86(..) | Kind::Stock(_) => 4,
         };
         if let HostCpus::Each(cpus) = &self.host_cpus {
             check_own(self.kind)?;

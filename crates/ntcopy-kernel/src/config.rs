@@ -17,7 +17,7 @@ pub(crate) fn fragment(kind: Kind) -> String {
         Kind::X86(_, Flavour::Kasan) => vec![CONFIG_X86, CONFIG_KASAN],
         Kind::X86(_, Flavour::Kcsan) => vec![CONFIG_X86, CONFIG_KCSAN],
         Kind::X86(_, Flavour::Module) => vec![CONFIG_X86, CONFIG_KASAN, CONFIG_MODULE],
-        Kind::Stock(_) | Kind::Generic => return String::new(),
+        Kind::Stock(_) => return String::new(),
     };
     if kind.release() == Release::V6_12 {
         parts.push(CONFIG_6_12);

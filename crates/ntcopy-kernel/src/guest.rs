@@ -1,11 +1,9 @@
 //! The guest's first process.
 //!
 //! `ntcopy kernel guest-init SPEC` runs as process 1 of the booted kernel. It mounts what a
-//! program expects, does what the host ordered, passes output on, and switches the guest off. Where
-//! the kernel's drivers are modules it runs twice: first in a ramdisk that has them.
+//! program expects, does what the host ordered, passes output on, and switches the guest off.
 
 mod child;
-mod early;
 mod setup;
 
 use std::fs::{self, File};
@@ -25,11 +23,7 @@ pub fn init(spec: &Path) -> ! {
         eprintln!("ntcopy: guest-init is the first process of a booted kernel, and nothing else");
         std::process::exit(2);
     }
-    let result = match early::orders() {
-        Some(orders) => early::run(&orders).map(|never| match never {}),
-        None => run(spec),
-    };
-    if let Err(error) = result {
+    if let Err(error) = run(spec) {
         // The control line is what failed, or the orders; the console is what is left.
         eprintln!("ntcopy: guest-init: {error}");
     }

@@ -44,9 +44,6 @@ pub enum Kind {
     X86(Release, Flavour),
     /// The distribution's own kernel for clouds in QEMU, as it comes: without the series.
     Stock(Release),
-    /// The distribution's own 6.12 for any machine in QEMU, as it comes. Its drivers are modules, so
-    /// it boots from a ramdisk that has them.
-    Generic,
 }
 
 /// How a kernel runs.
@@ -77,7 +74,6 @@ const NAMES: &[(Kind, &str)] = &[
     (Kind::X86(V6_12, Module), "x86:6.12+module"),
     (Kind::Stock(V6_12), "stock"),
     (Kind::Stock(Newest), "stock:7.3"),
-    (Kind::Generic, "generic"),
 ];
 
 impl Kind {
@@ -114,7 +110,6 @@ impl Kind {
                 Ok(Self::X86(release.unwrap_or(Newest), flavour.unwrap_or_default()))
             }
             ("stock", None) => Ok(Self::Stock(release.unwrap_or(V6_12))),
-            ("generic", None) if release != Some(Newest) => Ok(Self::Generic),
             _ => Err(unknown()),
         }
     }
@@ -157,7 +152,7 @@ impl Kind {
     pub fn release(self) -> Release {
         match self {
             Self::Um | Self::UmSmall | Self::UmModule => Newest,
-            Self::Um612 | Self::Generic => V6_12,
+            Self::Um612 => V6_12,
             Self::X86(release, _) | Self::Stock(release) => release,
         }
     }
@@ -166,18 +161,13 @@ impl Kind {
     pub fn machine(self) -> Machine {
         match self {
             Self::Um | Self::UmSmall | Self::Um612 | Self::UmModule => Machine::Um,
-            Self::X86(..) | Self::Stock(_) | Self::Generic => Machine::Qemu,
+            Self::X86(..) | Self::Stock(_) => Machine::Qemu,
         }
     }
 
     /// Whether it is fetched ready-made rather than built here.
     pub(crate) fn is_stock(self) -> bool {
-        matches!(self, Self::Stock(_) | Self::Generic)
-    }
-
-    /// Whether it needs a ramdisk with modules to see anything of its machine.
-    pub(crate) fn has_modules_for_drivers(self) -> bool {
-        self == Self::Generic
+        matches!(self, Self::Stock(_))
     }
 
     /// Whether it knows the flag by itself.
@@ -259,7 +249,6 @@ mod tests {
             ("stock:6.12", "stock"),
             ("um:7.3+module", "um+module"),
             ("um:7.3+small", "um+small"),
-            ("generic:6.12", "generic"),
         ] {
             assert_eq!(Kind::parse(long).unwrap().name(), short, "{long}");
         }
@@ -276,7 +265,7 @@ mod tests {
             "x86+small",
             "stock+module",
             "stock+plain",
-            "generic:7.3",
+            "generic",
             "x86+",
             "x86:",
             "",

@@ -22,7 +22,6 @@ use crate::error::{Context, Result};
 pub use compile::{ModuleBuild, build};
 pub use error::ModuleError;
 pub use kept::{Kept, cached, find};
-pub(crate) use load::unpacked;
 pub use load::{Loaded, holders, load, unload};
 pub use source::{Range, Sources};
 pub(crate) use status::secure_boot;

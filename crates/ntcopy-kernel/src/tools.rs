@@ -163,8 +163,6 @@ pub(crate) fn check(kind: Kind, from_package: bool) -> Result<()> {
     if from_package {
         wanted.extend(PACKAGE);
     }
-    // Which module needs which is not in the package.
-    wanted.extend(kind.has_modules_for_drivers().then_some(tool("depmod", "kmod")));
     wanted.retain(|tool| find(tool.program).is_none());
     if !kind.is_stock() {
         wanted.extend(headers(matches!(kind, Kind::X86(..))));
@@ -182,8 +180,7 @@ pub fn check_boot(kind: Kind) -> Result<()> {
     if kind.machine() == Machine::Qemu && find(QEMU.program).is_none() {
         wanted.push(QEMU);
     }
-    let needs_daemon = kind.is_stock() && !kind.has_modules_for_drivers();
-    if needs_daemon && virtiofsd().is_none() {
+    if kind.is_stock() && virtiofsd().is_none() {
         wanted.push(tool("virtiofsd", virtiofsd_package()));
     }
     missing("booting this kernel", wanted)

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Resource, Rlimit, Signal};
@@ -16,7 +16,7 @@ use super::memory::Directory;
 use super::qemu::{self, Share};
 use super::run_dir::RunDir;
 use super::spec::{Modules, Spec};
-use super::{Boot, CONSOLE, HostCpus, SHARE_SOCKET, initrd};
+use super::{Boot, CONSOLE, HostCpus, SHARE_SOCKET};
 use crate::error::{Context, Error, Result};
 use crate::kind::Machine;
 use crate::process::Group;
@@ -77,9 +77,6 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
             let cpus = placement.guest_cpus;
             command.args(qemu::arguments(&boot.kernel, share, boot.mem_bytes, cpus, path, lines));
             command.arg("-append").arg(boot.qemu_arguments(share, path).join(" "));
-            if boot.kind.has_modules_for_drivers() {
-                command.arg("-initrd").arg(put_initrd(boot, &init, path)?);
-            }
             command
         }
     };
@@ -90,16 +87,6 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
     let child = command.spawn().doing("starting", &boot.kernel)?;
     let group = Group::new(child, "the kernel");
     Ok(Launched { group, helper, out, err, control, run_dir })
-}
-
-/// Makes the ramdisk of a kernel whose drivers are modules.
-fn put_initrd(boot: &Boot, init: &Path, run_dir: &Path) -> Result<PathBuf> {
-    let Some(modules) = &boot.modules else {
-        return Err(Error::NotHere(format!("kernel '{}' came without its modules", boot.kind)));
-    };
-    let file = run_dir.join("initrd");
-    initrd::write(modules, init, qemu::early(run_dir.join(INIT)), &file)?;
-    Ok(file)
 }
 
 /// Makes the program that finds a kernel's modules where they are.

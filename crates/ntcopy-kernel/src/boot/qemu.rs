@@ -1,9 +1,9 @@
 //! QEMU as the machine: every instruction emulated, nothing of the host's but its file tree.
 
 use std::os::fd::RawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::spec::{Early, PORT_NAMES};
+use super::spec::PORT_NAMES;
 use super::{CONSOLE, SHARE_SOCKET};
 use crate::kind::Kind;
 use crate::tools::Virtiofsd;
@@ -17,8 +17,7 @@ const TAG: &str = "ntcopy";
 /// How the guest sees the host's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
-    /// 9p, which QEMU serves itself, and which our own kernels have, and the distribution's generic
-    /// one as a module.
+    /// 9p, which QEMU serves itself, and which our own kernels have.
     NineP,
     /// virtio-fs: what a stock kernel for clouds has built in. A daemon of its own serves it.
     VirtioFs,
@@ -27,8 +26,7 @@ pub(super) enum Share {
 impl Share {
     /// What a kernel can mount as its root.
     pub(super) fn of(kind: Kind) -> Self {
-        let is_over_fuse = kind.is_stock() && !kind.has_modules_for_drivers();
-        if is_over_fuse { Self::VirtioFs } else { Self::NineP }
+        if kind.is_stock() { Self::VirtioFs } else { Self::NineP }
     }
 }
 
@@ -87,19 +85,6 @@ pub(super) fn arguments(
 /// what it has read; what it writes goes out at once.
 const NINE_P: &str = "trans=virtio,version=9p2000.L,msize=512000,cache=loose";
 
-/// The orders of a ramdisk whose kernel reads the host's tree over 9p; `init` is the first process
-/// there.
-pub(super) fn early(init: PathBuf) -> Early {
-    Early {
-        modules: Vec::new(),
-        files: Vec::new(),
-        tag: TAG.into(),
-        file_system: "9p".into(),
-        options: NINE_P.into(),
-        init,
-    }
-}
-
 /// The first part of the kernel's command line.
 pub(super) fn kernel_arguments(share: Share) -> Vec<String> {
     let (kind, flags) = match share {
@@ -151,7 +136,6 @@ mod tests {
     #[test]
     fn our_own_kernels_read_the_host_s_tree_over_9p_and_need_no_daemon() {
         assert_eq!(Share::of(Kind::X86(Release::V6_12, Flavour::Kcsan)), Share::NineP);
-        assert_eq!(Share::of(Kind::Generic), Share::NineP);
         let line = line(Share::NineP, 2);
         for part in [
             "-accel tcg,thread=multi",

@@ -6,7 +6,6 @@
 //! the same line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -74,24 +73,6 @@ pub(crate) struct Modules {
     pub(crate) folder: OsString,
     /// A program that finds them there, for a guest that has no /lib/modules to mount them on.
     pub(crate) modprobe: OsString,
-}
-
-/// Where a ramdisk has its orders.
-pub(crate) const EARLY: &str = "/ntcopy-early.json";
-
-/// The orders of an initial ramdisk: how to get to the host's tree.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Early {
-    /// Modules, in the order in which they are loaded.
-    pub(crate) modules: Vec<PathBuf>,
-    /// What else is in the ramdisk, and of no use any more once the host's tree is there.
-    pub(crate) files: Vec<PathBuf>,
-    /// How the host's tree is mounted.
-    pub(crate) tag: String,
-    pub(crate) file_system: String,
-    pub(crate) options: String,
-    /// The first process there.
-    pub(crate) init: PathBuf,
 }
 
 /// What the guest answers.

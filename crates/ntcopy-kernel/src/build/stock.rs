@@ -12,7 +12,7 @@ use crate::source::image;
 use crate::source::package::{self, Apt};
 use crate::source::wanted::{Package, Wanted};
 
-/// Room for the unpacked packages: measured 60 MB for clouds, 120 MB for any machine, and a reserve.
+/// Room for the unpacked packages: measured 60 MB, and a reserve.
 const NEEDED_BYTES: u64 = 200_000_000;
 
 impl Work<'_> {

@@ -23,8 +23,8 @@ pub enum ModuleError {
     },
     /// A kernel of this program that has the series, or takes no modules at all.
     #[error(
-        "'{0}' is built without modules; those that take it are stock, stock:7.3, generic, \
-         um+module, x86+module and x86:6.12+module. For a kernel of your own, --headers names the source tree \
+        "'{0}' is built without modules; those that take it are stock, stock:7.3, um+module, \
+         x86+module and x86:6.12+module. For a kernel of your own, --headers names the source tree \
          that it was built in"
     )]
     TakesNoModule(&'static str),

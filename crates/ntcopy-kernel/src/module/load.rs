@@ -92,7 +92,7 @@ impl Modinfo {
 }
 
 /// The module's file without its compression: not every kernel undoes that itself.
-pub(crate) fn unpacked(path: &Path, file: File) -> Result<File> {
+fn unpacked(path: &Path, file: File) -> Result<File> {
     let program = match path.extension().and_then(|ending| ending.to_str()) {
         Some("xz") => "xz",
         Some("zst") => "zstd",

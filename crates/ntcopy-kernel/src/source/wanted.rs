@@ -11,14 +11,6 @@ use crate::kind::{Kind, Release};
 pub(crate) struct Wanted {
     pub(super) release: Release,
     pub(super) part: Part,
-    machines: Machines,
-}
-
-/// For which machines a kernel of the distribution is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Machines {
-    Any,
-    Clouds,
 }
 
 /// Which part of a kernel.
@@ -33,22 +25,17 @@ pub(super) enum Part {
 impl Wanted {
     /// The source of a release.
     pub(crate) fn source(release: Release) -> Self {
-        Self { release, part: Part::Source, machines: Machines::Any }
+        Self { release, part: Part::Source }
     }
 
     /// The distribution's kernel: of several packages the one with the kernel itself.
     pub(crate) fn image(kind: Kind) -> Self {
-        Self::part(kind, Part::Image)
+        Self { release: kind.release(), part: Part::Image }
     }
 
     /// The headers of the distribution's kernel, and what compiles against them.
     pub(crate) fn headers(kind: Kind) -> Self {
-        Self::part(kind, Part::Headers)
-    }
-
-    fn part(kind: Kind, part: Part) -> Self {
-        let machines = if kind == Kind::Generic { Machines::Any } else { Machines::Clouds };
-        Self { release: kind.release(), part, machines }
+        Self { release: kind.release(), part: Part::Headers }
     }
 
     /// What the names begin with.
@@ -69,19 +56,10 @@ impl Wanted {
         match (self.part, self.release) {
             (Part::Image, Release::Newest) => {
                 let rest = rest.strip_prefix(UNSIGNED).unwrap_or(rest);
-                rest.starts_with("7.") && self.is_for_machines(rest)
+                rest.starts_with("7.") && rest.ends_with(CLOUDS)
             }
-            (Part::Image | Part::Headers, _) => self.is_for_machines(rest),
+            (Part::Image | Part::Headers, _) => rest.ends_with(CLOUDS),
             (Part::Source, _) => rest.chars().all(|c| c.is_ascii_digit()),
-        }
-    }
-
-    /// Whether a kernel with a name that ends so is for these machines.
-    fn is_for_machines(self, name: &str) -> bool {
-        match self.machines {
-            Machines::Clouds => name.ends_with("-cloud-amd64"),
-            // The one of several kinds that says nothing of itself.
-            Machines::Any => name.strip_suffix("-amd64").is_some_and(|rest| !rest.contains('-')),
         }
     }
 
@@ -124,6 +102,9 @@ impl Wanted {
         }
     }
 }
+
+/// How the name of a kernel ends that has the drivers of a virtual machine built in.
+const CLOUDS: &str = "-cloud-amd64";
 
 /// What the name of a kernel that is not signed yet has.
 const UNSIGNED: &str = "unsigned-";
@@ -205,11 +186,6 @@ mod tests {
         }
         assert!(!newest.has("linux-binary-7.3.4+deb13-rt-amd64"));
         assert!(image.companions("linux-image-6.12.117+deb12-cloud-amd64").is_empty());
-        let generic = Wanted::image(Kind::Generic);
-        assert!(generic.has("linux-image-6.12.117+deb12-amd64"));
-        for other in ["cloud-amd64", "rt-amd64", "amd64-dbg", "amd64-unsigned"] {
-            assert!(!generic.has(&format!("linux-image-6.12.117+deb12-{other}")), "{other}");
-        }
         assert!(Wanted::source(Release::V6_12).has("linux-source-6.12"));
         assert!(!Wanted::source(Release::V6_12).has("linux-source-6.1"));
     }

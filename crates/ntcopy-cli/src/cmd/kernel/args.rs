@@ -22,8 +22,6 @@ Kernels:
   stock, stock:7.3
                   the distribution's own kernel for clouds (6.12 unless 7.3 is said), in QEMU;
                   its package is unpacked into the cache and never installed
-  generic         the distribution's own 6.12 for any machine, likewise. Its drivers are modules,
-                  so it boots from a ramdisk that has those it needs
   um+module, x86+module, x86:6.12+module
                   without the series, for ntcopy.ko: ntcopy module build --kernel x86+module. The
                   x86 ones have the checkers of kasan
@@ -95,7 +93,7 @@ pub enum Args {
 /// Which kernel.
 #[derive(ClapArgs)]
 pub struct KernelArgs {
-    /// The kernel: um, um:6.12, x86, x86:6.12, stock, stock:7.3, generic, or one for the module
+    /// The kernel: um, um:6.12, x86, x86:6.12, stock, stock:7.3, or one for the module
     #[arg(long, value_name = "KERNEL", default_value = "um")]
     pub kernel: String,
     /// What is switched on in an x86 kernel: kasan (and lockdep, kmemleak, UBSAN, fault
