@@ -357,19 +357,3 @@ fn processes_that_the_command_leaves_behind_do_not_hold_the_guest() {
     assert_eq!(output.status.code(), Some(0));
     guest.assert_nothing_left();
 }
-
-#[test]
-fn a_shell_runs_on_a_terminal_and_gives_its_exit_code() {
-    let guest = Guest::new(&[]);
-    let mut command = ntcopy();
-    command.args(["kernel", "shell", "--mem", "256M", "--", "sh"]).env("TMPDIR", guest.tmp.path());
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    std::io::Write::write_all(&mut stdin, b"tty; echo $((6 * 7)); exit 5\n").unwrap();
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    let stdout = text(&output.stdout);
-    assert!(stdout.contains("/dev/pts/0\r\n") && stdout.contains("42\r\n"), "{stdout:?}");
-    assert_eq!(output.status.code(), Some(5));
-    guest.assert_nothing_left();
-}

@@ -9,7 +9,6 @@ mod qemu;
 mod run_dir;
 pub(crate) mod spec;
 mod splat;
-mod terminal;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
@@ -205,21 +204,7 @@ impl Boot {
     ///
     /// When the guest could not be started, or ended without its command's exit code: see
     /// [`Error`]. Whatever happens, no process and no file of the guest is left.
-    pub fn run(self) -> Result<Outcome> {
-        self.go(None)
-    }
-
-    /// Boots, and runs the command on this process's terminal.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Boot::run`].
-    pub fn shell(self) -> Result<Outcome> {
-        let terminal = terminal::Terminal::take()?;
-        self.go(Some(terminal))
-    }
-
-    fn go(mut self, terminal: Option<terminal::Terminal>) -> Result<Outcome> {
+    pub fn run(mut self) -> Result<Outcome> {
         if self.command.is_empty() {
             return Err(Error::Guest("there is no command to run".into()));
         }
@@ -238,9 +223,9 @@ impl Boot {
         if memory.as_ref().is_some_and(|memory| memory.huge.is_some()) {
             self = self.env(HUGE_PAGES_VARIABLE, "1");
         }
-        let spec = self.spec(terminal.as_ref().map(terminal::Terminal::size))?;
+        let spec = self.spec()?;
         let launched = launch::launch(&self, spec, memory.as_ref())?;
-        let watch = watch::Watch::new(&self, launched, terminal, begun);
+        let watch = watch::Watch::new(&self, launched, begun);
         let (mut outcome, run_dir) = watch.finish(&self, &interrupts);
         let console = run_dir.path().join(CONSOLE);
         if let Some(file) = &self.console {
@@ -278,7 +263,7 @@ impl Boot {
         )))
     }
 
-    fn spec(&self, terminal: Option<spec::Size>) -> Result<Spec> {
+    fn spec(&self) -> Result<Spec> {
         let directory = match &self.directory {
             Some(directory) => std::path::absolute(directory).doing("finding", directory)?,
             None => std::env::current_dir().doing("finding", "the current directory")?,
@@ -289,7 +274,6 @@ impl Boot {
             environment: self.environment.clone(),
             directory: directory.into_os_string(),
             sysctls: self.sysctls.clone(),
-            terminal,
             open_files: (limit.current, limit.maximum),
             lines: match self.kind.machine() {
                 Machine::Um => LineKind::Serial,

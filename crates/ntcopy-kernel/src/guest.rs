@@ -45,12 +45,10 @@ fn run(spec: &Path) -> Result<()> {
     let control = setup::raw_line(spec.lines, CONTROL_LINE)?;
     let obeyed =
         directory.and_then(|()| setup::bind_modules(&spec)).and_then(|()| setup::obey(&spec));
-    // What the host sends before a line is open stays in it unheard, so: lines first, then the
-    // word that lets the host begin.
-    let answer = match obeyed.and_then(|()| child::Lines::open(&spec)) {
-        Ok(lines) => {
+    let answer = match obeyed {
+        Ok(()) => {
             say(&control, &Answer::Ready)?;
-            match child::run(&spec, lines, &control) {
+            match child::run(&spec) {
                 Ok((code, sent_bytes)) => Answer::Exit { code, sent_bytes },
                 Err(text) => Answer::Error(text),
             }

@@ -14,7 +14,7 @@ use ntcopy_kernel::{
 };
 
 pub use args::Args;
-use args::{BootArgs, BuildArgs, CleanArgs, GuestArgs, KernelArgs, ListArgs, ShellArgs, Splats};
+use args::{BootArgs, BuildArgs, CleanArgs, GuestArgs, KernelArgs, ListArgs, Splats};
 
 /// How many reports of the guest's kernel are printed at length.
 const SHOWN_SPLATS: usize = 5;
@@ -25,7 +25,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Args::Build(args) => build(&args),
         Args::Package(args) => package::run(args),
         Args::Boot(args) => boot(args),
-        Args::Shell(args) => shell(args),
         Args::List(args) => list(&args),
         Args::Clean(args) => clean(&args),
         Args::GuestInit { spec } => ntcopy_kernel::guest::init(&spec),
@@ -96,17 +95,6 @@ fn boot(args: BootArgs) -> Result<ExitCode, Error> {
         boot = boot.timeout(Duration::from_secs(args.timeout));
     }
     Ok(end(&boot.run()?, splats))
-}
-
-fn shell(args: ShellArgs) -> Result<ExitCode, Error> {
-    let (kernel, host_cpus) = kernel(&args.guest)?;
-    let splats = policy(&args.guest, &kernel);
-    let mut command = args.command;
-    if command.is_empty() {
-        let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
-        command.push(shell.unwrap_or_else(|| "/bin/sh".into()));
-    }
-    Ok(end(&guest(args.guest, (&kernel, host_cpus), command).shell()?, splats))
 }
 
 /// A kernel that is booted to be checked fails on what it reports.

@@ -2,14 +2,13 @@
 //!
 //! The orders lie in a file that the guest reads from the host's tree. The answers come over a
 //! line of their own, a line of text each: `ready`, then `exit N OUT ERR` with the bytes that the
-//! command's output has, or `error TEXT`. On a terminal the host sends `size ROWS COLUMNS` over
-//! the same line.
+//! command's output has, or `error TEXT`.
 
 use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 
-/// The line that carries the command's standard output; on a terminal all three.
+/// The line that carries the command's standard output.
 pub(crate) const OUT_LINE: usize = 0;
 /// The line that carries its standard error.
 pub(crate) const ERR_LINE: usize = 1;
@@ -29,26 +28,6 @@ pub(crate) enum LineKind {
     VirtioPorts,
 }
 
-/// Size of a terminal, in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Size {
-    pub(crate) rows: u16,
-    pub(crate) columns: u16,
-}
-
-impl Size {
-    /// Reads the line in which the host tells a new size.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
-        let (rows, columns) = line.strip_prefix("size ")?.split_once(' ')?;
-        Some(Self { rows: rows.parse().ok()?, columns: columns.parse().ok()? })
-    }
-
-    /// The line, with its newline.
-    pub(crate) fn line(self) -> String {
-        format!("size {} {}\n", self.rows, self.columns)
-    }
-}
-
 /// The guest's orders.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
@@ -56,8 +35,6 @@ pub(crate) struct Spec {
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) directory: OsString,
     pub(crate) sysctls: Vec<(String, String)>,
-    /// Set when the command runs on a terminal.
-    pub(crate) terminal: Option<Size>,
     /// Soft and hard limit of open files.
     pub(crate) open_files: (Option<u64>, Option<u64>),
     /// What the lines are.
@@ -131,7 +108,5 @@ mod tests {
         }
         assert_eq!(Answer::parse("exit 256 0 0"), None);
         assert_eq!(Answer::parse("exit 1"), None);
-        let size = Size { rows: 33, columns: 120 };
-        assert_eq!(Size::parse(size.line().trim_end()), Some(size));
     }
 }

@@ -1,6 +1,6 @@
 //! Waiting for a guest: its answers, its output, its end, and whatever comes between.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -12,8 +12,7 @@ use super::CONSOLE;
 use super::launch::Launched;
 use super::pump::{Passed, Pumps};
 use super::run_dir::RunDir;
-use super::spec::{Answer, Size};
-use super::terminal::Terminal;
+use super::spec::Answer;
 use super::{Boot, Outcome, splat};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
@@ -24,15 +23,10 @@ use crate::process::timespec;
 const OFF_LIMIT: Duration = Duration::from_secs(5);
 /// How often an emulated machine is looked at that has given its answer.
 const OFF_TICK: Duration = Duration::from_millis(10);
-/// How often the size of the host's terminal is looked at.
-const SIZE_TICK: Duration = Duration::from_millis(250);
 
 /// A guest that runs.
 pub(super) struct Watch {
     launched: Launched,
-    terminal: Option<Terminal>,
-    size: Option<Size>,
-    stdin_open: bool,
     begun: Instant,
     boot_limit: Duration,
     timeout: Option<Duration>,
@@ -59,18 +53,9 @@ enum End {
 }
 
 impl Watch {
-    pub(super) fn new(
-        boot: &Boot,
-        launched: Launched,
-        terminal: Option<Terminal>,
-        begun: Instant,
-    ) -> Self {
-        let size = terminal.as_ref().map(Terminal::size);
+    pub(super) fn new(boot: &Boot, launched: Launched, begun: Instant) -> Self {
         Self {
             launched,
-            stdin_open: terminal.is_some(),
-            terminal,
-            size,
             begun,
             boot_limit: boot.boot_limit,
             timeout: boot.timeout,
@@ -89,11 +74,10 @@ impl Watch {
         interrupts: &Interrupts,
     ) -> (Result<Outcome>, RunDir) {
         let result = self.watch(boot, interrupts);
-        // Dropping what is left kills the guest, if it lives, and gives the terminal back.
+        // Dropping what is left kills the guest, if it lives.
         let Launched { run_dir, group, helper, .. } = self.launched;
         drop(group);
         drop(helper);
-        drop(self.terminal);
         (result, run_dir)
     }
 
@@ -175,20 +159,15 @@ impl Watch {
             }))));
         }
         let until = deadline.map(|(at, _)| at - now);
-        let tick = self.terminal.as_ref().map(|_| SIZE_TICK);
         let off_tick = (self.ends_by_kill && self.answer.is_some()).then_some(OFF_TICK);
-        let wait = until.into_iter().chain(tick).chain(off_tick).min();
+        let wait = until.into_iter().chain(off_tick).min();
         let woken = self.wait(interrupts, pumps, pidfd, wait)?;
         if let Some(signal) = interrupts.signal() {
             return Ok(Some(End::Kill(Some(Error::Interrupted(signal)))));
         }
         self.hear();
-        self.resize();
         if woken.pump {
             return Ok(Some(End::Unwanted));
-        }
-        if woken.stdin {
-            self.type_in()?;
         }
         if woken.gone
             && let Some(status) = self.launched.group.try_wait()?
@@ -236,14 +215,12 @@ impl Watch {
         pidfd: &OwnedFd,
         limit: Option<Duration>,
     ) -> Result<Woken> {
-        let stdin = std::io::stdin();
         let watched = [
             Some(interrupts.fd()),
             Some(pidfd.as_fd()),
             Some(pumps.failed()),
             // At its end the line would be readable for ever.
             self.answer.is_none().then(|| self.launched.control.as_fd()),
-            (self.stdin_open && self.ready_at.is_some()).then(|| stdin.as_fd()),
         ];
         let flags = |fd: &Option<_>| if fd.is_some() { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = watched
@@ -254,7 +231,7 @@ impl Watch {
             Err(errno) => return Err(errno).doing("waiting for", "the guest"),
         }
         let set = |index: usize| !fds[index].revents().is_empty();
-        Ok(Woken { gone: set(1), pump: set(2), stdin: set(4) })
+        Ok(Woken { gone: set(1), pump: set(2) })
     }
 
     /// Reads what the guest answered.
@@ -275,44 +252,10 @@ impl Watch {
             }
         }
     }
-
-    /// Tells the guest when the host's terminal has another size.
-    fn resize(&mut self) {
-        let Some(terminal) = &self.terminal else { return };
-        let size = terminal.size();
-        if self.size == Some(size) || self.ready_at.is_none() {
-            return;
-        }
-        self.size = Some(size);
-        // A guest that is about to end reads no more of these.
-        let _ = (&self.launched.control).write_all(size.line().as_bytes());
-    }
-
-    /// Hands over what was typed. The line holds far more than a person types, and a guest that
-    /// does not read stops us here as it would on a terminal.
-    fn type_in(&mut self) -> Result<()> {
-        let mut chunk = [0; 4096];
-        let n = rustix::io::read(std::io::stdin(), &mut chunk);
-        let n = n.doing("reading", "standard input")?;
-        let typed = if n == 0 {
-            self.stdin_open = false;
-            // What a terminal makes of the end of its input.
-            &[4]
-        } else {
-            &chunk[..n]
-        };
-        match (&self.launched.out).write_all(typed) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(error).doing("writing to", "the guest's terminal")
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// What [`Watch::wait`] woke up for.
 struct Woken {
     gone: bool,
     pump: bool,
-    stdin: bool,
 }

@@ -3,21 +3,16 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, wait};
-use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::{Result, setup};
-use crate::boot::spec::{ERR_LINE, LineKind, OUT_LINE, Size, Spec};
+use crate::boot::spec::{ERR_LINE, LineKind, OUT_LINE, Spec};
 
 /// What is passed on of one pipe before the others, and the end of the command, get their turn.
 const PASS_BYTES: usize = 256 * 1024;
@@ -27,7 +22,8 @@ const DRAIN_BYTES: usize = 4 << 20;
 
 /// Runs the command to its end; gives its exit code, and the bytes of its two outputs. All of them
 /// are on their way to the host by then, and whatever the command left behind is killed.
-pub(super) fn run(spec: &Spec, mut lines: Lines, control: &File) -> Result<(u8, [u64; 2])> {
+pub(super) fn run(spec: &Spec) -> Result<(u8, [u64; 2])> {
+    let mut lines = Lines::new(spec);
     let (wake, sender) = UnixStream::pair().map_err(|error| error.to_string())?;
     wake.set_nonblocking(true).map_err(|error| error.to_string())?;
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, sender)
@@ -45,7 +41,7 @@ pub(super) fn run(spec: &Spec, mut lines: Lines, control: &File) -> Result<(u8, 
     drop(command);
     let pid = Pid::from_child(&child);
     let status = loop {
-        lines.wait(&wake, control)?;
+        lines.wait(&wake)?;
         if let Some(status) = reap(pid)? {
             break status;
         }
@@ -63,16 +59,8 @@ fn command(spec: &Spec) -> Command {
     if let Some(options) = setup::modprobe_options(spec) {
         command.env("MODPROBE_OPTIONS", options);
     }
-    let on_terminal = spec.terminal.is_some();
-    let prepare = move || {
-        rustix::process::setsid()?;
-        if on_terminal {
-            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
-        }
-        Ok(())
-    };
-    // SAFETY: the closure makes two system calls, which neither allocate nor take a lock.
-    unsafe { command.pre_exec(prepare) };
+    // SAFETY: the closure makes one system call, which neither allocates nor takes a lock.
+    unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
     command
 }
 
@@ -105,61 +93,23 @@ fn kill_the_rest() {
 }
 
 /// The lines to the host, and the pipes that feed them.
-pub(super) struct Lines {
-    terminal: Option<Terminal>,
+struct Lines {
     kind: LineKind,
     /// Where output comes from, and the line that it goes to: its number, and the line.
     pipes: Vec<(OwnedFd, usize, File)>,
     /// What each line was given.
     sent_bytes: [u64; 2],
-    /// What the host said over the control line and is no whole line yet.
-    pending: Vec<u8>,
-}
-
-/// A terminal for the command. Not the serial line itself: the end of a session hangs its
-/// terminal up, and a serial line forgets what it has not sent by then.
-struct Terminal {
-    master: OwnedFd,
-    line: File,
-    /// What was typed and the terminal has not taken yet.
-    typed: Vec<u8>,
 }
 
 impl Lines {
-    /// Opens the lines that the command needs.
-    pub(super) fn open(spec: &Spec) -> Result<Self> {
-        let mut lines = Self {
-            terminal: None,
-            kind: spec.lines,
-            pipes: Vec::new(),
-            sent_bytes: [0; 2],
-            pending: Vec::new(),
-        };
-        if let Some(size) = spec.terminal {
-            let failed = |errno| format!("making a terminal: {errno}");
-            let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-            let master = openpt(flags).map_err(failed)?;
-            unlockpt(&master).map_err(failed)?;
-            set_nonblocking(&master).map_err(failed)?;
-            resize(&master, size)?;
-            let line = setup::raw_line(spec.lines, OUT_LINE)?;
-            lines.terminal = Some(Terminal { master, line, typed: Vec::new() });
-        }
-        Ok(lines)
+    fn new(spec: &Spec) -> Self {
+        Self { kind: spec.lines, pipes: Vec::new(), sent_bytes: [0; 2] }
     }
 
-    /// Gives the command its terminal, or two pipes: a program must not take our serial lines for
+    /// Gives the command two pipes: a program must not take our serial lines for
     /// a terminal when the host's user sees none.
     fn attach(&mut self, command: &mut Command) -> Result<()> {
         let text = |error: io::Error| format!("the command's output: {error}");
-        if let Some(terminal) = &self.terminal {
-            let slave = terminal.slave().map_err(text)?;
-            command.stdin(slave.try_clone().map_err(text)?);
-            command.stdout(slave.try_clone().map_err(text)?).stderr(slave);
-            let master = terminal.master.try_clone().map_err(text)?;
-            self.pipes.push((master, OUT_LINE, terminal.line.try_clone().map_err(text)?));
-            return Ok(());
-        }
         let (out, out_end) = io::pipe().map_err(text)?;
         let (err, err_end) = io::pipe().map_err(text)?;
         command.stdout(out_end).stderr(err_end);
@@ -173,8 +123,7 @@ impl Lines {
     /// Says why the command cannot run where it would have said something itself.
     fn cannot_run(&mut self, spec: &Spec, error: &io::Error) -> Result<u8> {
         let name = spec.command.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-        let end = if self.terminal.is_some() { "\r\n" } else { "\n" };
-        let text = format!("ntcopy: cannot run '{name}' in the guest: {error}{end}");
+        let text = format!("ntcopy: cannot run '{name}' in the guest: {error}\n");
         if let Some((_, number, line)) = self.pipes.last_mut() {
             self.sent_bytes[*number] += text.len() as u64;
             let written = line.write_all(text.as_bytes());
@@ -184,51 +133,19 @@ impl Lines {
         Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
     }
 
-    /// Sleeps until there is output, a word of the host or an ended child; passes everything on.
-    fn wait(&mut self, wake: &UnixStream, control: &File) -> Result<()> {
+    /// Sleeps until there is output or an ended child; passes everything on.
+    fn wait(&mut self, wake: &UnixStream) -> Result<()> {
         let mut fds = vec![PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)];
-        if let Some(terminal) = &self.terminal {
-            fds.push(PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN));
-            fds.push(if terminal.typed.is_empty() {
-                PollFd::from_borrowed_fd(terminal.line.as_fd(), PollFlags::IN)
-            } else {
-                PollFd::from_borrowed_fd(terminal.master.as_fd(), PollFlags::OUT)
-            });
-        }
         let pipes = self.pipes.iter();
         fds.extend(pipes.map(|(pipe, ..)| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(format!("waiting for the command: {errno}")),
         }
-        let set = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
-        let (said, typed) = (set(1), set(2));
         drop(fds);
         let mut sink = [0; 64];
         while matches!((&mut &*wake).read(&mut sink), Ok(n) if n > 0) {}
-        if self.terminal.is_some() && said {
-            self.listen(control)?;
-        }
-        if let Some(terminal) = self.terminal.as_mut().filter(|_| typed) {
-            terminal.type_in()?;
-        }
         self.pass_on(PASS_BYTES)
-    }
-
-    /// Takes new sizes of the host's terminal.
-    fn listen(&mut self, control: &File) -> Result<()> {
-        let mut chunk = [0; 128];
-        let n = retry_on_intr(|| rustix::io::read(control, &mut chunk[..]));
-        let n = n.map_err(|errno| format!("the control line: {errno}"))?;
-        self.pending.extend_from_slice(&chunk[..n]);
-        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.pending.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line);
-            if let (Some(size), Some(terminal)) = (Size::parse(line.trim_end()), &self.terminal) {
-                resize(&terminal.master, size)?;
-            }
-        }
-        Ok(())
     }
 
     /// Passes on what the pipes hold now, about `limit_bytes` of each at most, and forgets a pipe
@@ -243,8 +160,7 @@ impl Lines {
                     break true;
                 }
                 match rustix::io::read(&pipe, &mut chunk[..]) {
-                    // A terminal's end is an error, as the last of its users has closed it.
-                    Ok(0) | Err(rustix::io::Errno::IO) => break false,
+                    Ok(0) => break false,
                     Ok(n) => {
                         passed_bytes += n;
                         self.sent_bytes[number] += n as u64;
@@ -273,36 +189,6 @@ impl Lines {
     }
 }
 
-impl Terminal {
-    /// The command's end.
-    fn slave(&self) -> io::Result<File> {
-        let name = ptsname(&self.master, Vec::new())?;
-        let name = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
-        let mut options = File::options();
-        options.read(true).write(true).custom_flags(libc::O_NOCTTY | libc::O_CLOEXEC);
-        options.open(name)
-    }
-
-    /// Hands over what was typed, as far as the terminal takes it.
-    fn type_in(&mut self) -> Result<()> {
-        let failed = |error: io::Error| format!("the terminal: {error}");
-        if self.typed.is_empty() {
-            let mut chunk = [0; 1024];
-            let n = retry_on_intr(|| rustix::io::read(&self.line, &mut chunk[..]));
-            let n = n.map_err(|errno| failed(errno.into()))?;
-            self.typed.extend_from_slice(&chunk[..n]);
-        }
-        match rustix::io::write(&self.master, &self.typed) {
-            Ok(n) => drop(self.typed.drain(..n)),
-            // No process is left that could read it.
-            Err(rustix::io::Errno::IO) => self.typed.clear(),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(failed(errno.into())),
-        }
-        Ok(())
-    }
-}
-
 fn set_nonblocking(fd: impl AsFd) -> rustix::io::Result<()> {
     let flags = fcntl_getfl(&fd)?;
     fcntl_setfl(&fd, flags | OFlags::NONBLOCK)
@@ -311,9 +197,4 @@ fn set_nonblocking(fd: impl AsFd) -> rustix::io::Result<()> {
 /// Waits until the host has it all. An ending child interrupts this, whatever SA_RESTART says.
 fn drained(line: &File) -> Result<()> {
     setup::drain(line).map_err(|error| format!("the command's output: {error}"))
-}
-
-fn resize(terminal: impl AsFd, size: Size) -> Result<()> {
-    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(terminal, size).map_err(|errno| format!("the terminal's size: {errno}"))
 }

@@ -69,11 +69,6 @@ pub enum Args {
     /// Run a command of the host in the kernel, building that first when need be
     #[command(after_help = BOOT_HELP)]
     Boot(BootArgs),
-    /// A shell in the kernel, on this terminal
-    #[command(
-        after_help = "Example:\n  ntcopy kernel shell --cpus 2\n  ntcopy kernel shell -- gdb ./my-test"
-    )]
-    Shell(ShellArgs),
     /// The kernels that were built
     #[command(after_help = "Example:\n  ntcopy kernel list --json | jq '.kernels[].path'")]
     List(ListArgs),
@@ -138,7 +133,7 @@ pub struct BuildArgs {
     pub jobs: Option<u16>,
 }
 
-/// Arguments of `boot` and `shell` that describe the guest.
+/// Arguments of `boot` that describe the guest.
 #[derive(ClapArgs)]
 pub struct GuestArgs {
     #[command(flatten)]
@@ -182,16 +177,6 @@ pub struct BootArgs {
     pub boot_timeout: Option<u64>,
     /// The command and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
-}
-
-/// Arguments of `shell`.
-#[derive(ClapArgs)]
-pub struct ShellArgs {
-    #[command(flatten)]
-    pub guest: GuestArgs,
-    /// What to run on the terminal [default: $SHELL, else /bin/sh]
-    #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
