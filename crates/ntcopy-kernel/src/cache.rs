@@ -10,7 +10,7 @@
 //! modules/6.12.117-0123456789ab/      ntcopy.ko for a kernel, its log, what it was made of
 //! headers/6.12.117+deb12-cloud-amd64/ what modules are built against, unpacked from packages
 //! ccache/                             objects, where there is ccache
-//! builds/7.3.4-0123456789ab/          packages for real machines, under way or made; gone on with
+//! builds/                             packages for real machines, under way
 //! lock                                held by whoever changes anything here but modules and builds
 //! builds.lock                         held by whoever is at work in builds/
 //! modules.lock                        held by whoever changes modules/: no module is to wait for a kernel

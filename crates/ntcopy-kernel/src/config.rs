@@ -58,14 +58,14 @@ fn merge(parts: &[&str]) -> String {
 
 /// One setting that a fragment asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Setting<'a> {
-    pub(crate) symbol: &'a str,
+struct Setting<'a> {
+    symbol: &'a str,
     /// `None` for "is not set".
-    pub(crate) value: Option<&'a str>,
+    value: Option<&'a str>,
 }
 
 /// Reads a line of a `.config` or a fragment; comments and blank lines give nothing.
-pub(crate) fn setting(line: &str) -> Option<Setting<'_>> {
+fn setting(line: &str) -> Option<Setting<'_>> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("# ") {
         let symbol = rest.strip_suffix(" is not set")?;

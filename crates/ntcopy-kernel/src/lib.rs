@@ -1,6 +1,6 @@
 //! Finds, patches, builds and boots the kernels that know `MSG_NTCOPY`.
 //!
-//! [`module`] builds, loads and unloads `ntcopy.ko` for a kernel that doesn't; [`deb`] makes
+//! [`module`] builds, loads and unloads `ntcopy.ko` for a kernel that doesn't; [`package`] makes
 //! packages of a kernel that does, for a machine of one's own.
 //!
 //! [`build`] gives a kernel from the cache, and makes it first when it is not there. [`Boot`]
@@ -16,13 +16,13 @@ mod build;
 mod cache;
 mod collision;
 mod config;
-pub mod deb;
 mod error;
 pub mod guest;
 mod interrupt;
 mod kind;
 mod manage;
 pub mod module;
+pub mod package;
 mod process;
 pub mod progress;
 mod room;
@@ -39,4 +39,3 @@ pub use manage::{Cleaned, Entry, State, What, clean, list};
 pub use progress::Progress;
 pub use series::{Patch, SERIES_VARIABLE, Series};
 pub use source::SOURCE_VARIABLE;
-pub use tools::Tool;

@@ -24,7 +24,6 @@ pub use error::ModuleError;
 pub use kept::{Kept, cached, find};
 pub use load::{Loaded, holders, load, unload};
 pub use source::{Range, Sources};
-pub(crate) use status::secure_boot;
 pub use status::{Lockdown, Presence, SecureBoot, Status, Sysroot, Taint, TaintFound};
 pub use stock::{StockHeaders, stock_headers};
 

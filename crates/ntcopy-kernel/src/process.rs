@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -17,26 +17,12 @@ pub(crate) struct Group {
     child: Child,
     name: String,
     reaped: bool,
-    ending: Ending,
 }
-
-/// How a group is ended before its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// At once: what it leaves goes away as a whole.
-    Kill,
-    /// With SIGTERM and time to clear up: make then removes its half-written targets, and what is
-    /// left is built on by the next run.
-    Ask,
-}
-
-/// How long a group that is asked to end may take.
-const ASKED_LIMIT: Duration = Duration::from_secs(10);
 
 impl Group {
     /// Takes charge of a child that leads its process group (or session).
     pub(crate) fn new(child: Child, name: impl Into<String>) -> Self {
-        Self { child, name: name.into(), reaped: false, ending: Ending::Kill }
+        Self { child, name: name.into(), reaped: false }
     }
 
     /// Process id of the leader.
@@ -67,24 +53,12 @@ impl Group {
     pub(crate) fn kill(&self) {
         let _ = kill_process_group(self.pid(), Signal::KILL);
     }
-
-    /// Asks every process of the group to end, and gives the leader time to.
-    fn ask(&mut self) {
-        let _ = kill_process_group(self.pid(), Signal::TERM);
-        let begun = Instant::now();
-        while begun.elapsed() < ASKED_LIMIT && matches!(self.child.try_wait(), Ok(None)) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         if self.reaped {
             return;
-        }
-        if self.ending == Ending::Ask {
-            self.ask();
         }
         self.kill();
         let _ = self.child.wait();
@@ -109,16 +83,6 @@ pub(crate) fn run(
     interrupts: &Interrupts,
     on_event: &mut dyn FnMut(Event<'_>) -> Result<()>,
 ) -> Result<ExitStatus> {
-    run_until(command, Ending::Kill, interrupts, on_event)
-}
-
-/// The same, with a word about how it ends when a signal comes.
-pub(crate) fn run_until(
-    command: &mut Command,
-    ending: Ending,
-    interrupts: &Interrupts,
-    on_event: &mut dyn FnMut(Event<'_>) -> Result<()>,
-) -> Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
     let (mut reader, writer) = std::io::pipe().doing("making a pipe for", &name)?;
     command.stdin(Stdio::null()).process_group(0);
@@ -127,7 +91,6 @@ pub(crate) fn run_until(
     // The command holds the pipe's write end; the end of the output must not wait for it.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut group = Group::new(child, &name);
-    group.ending = ending;
     let mut pending = Vec::new();
     let mut chunk = [0; 8192];
     loop {

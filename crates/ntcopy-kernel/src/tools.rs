@@ -5,18 +5,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde::Serialize;
-
 use crate::error::{Error, Result};
 use crate::kind::{Kind, Machine};
 
 /// A program, and the package of the distribution that has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Tool {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tool {
     /// The program's name; of headers, whose they are.
-    pub program: &'static str,
+    program: &'static str,
     /// Debian's package.
-    pub package: &'static str,
+    package: &'static str,
 }
 
 const fn tool(program: &'static str, package: &'static str) -> Tool {
@@ -50,27 +48,6 @@ const PACKING: &[Tool] = &[
     tool("cpio", "cpio"),
     tool("python3", "python3"),
 ];
-/// What single settings of a distribution's configuration want. Without pahole make would switch
-/// BTF off, and say nothing.
-const FOR_SETTINGS: &[(&str, Tool)] = &[
-    ("CONFIG_KERNEL_XZ", tool("xz", "xz-utils")),
-    ("CONFIG_KERNEL_ZSTD", tool("zstd", "zstd")),
-    ("CONFIG_KERNEL_LZ4", tool("lz4", "lz4")),
-    ("CONFIG_KERNEL_LZO", tool("lzop", "lzop")),
-    ("CONFIG_KERNEL_BZIP2", tool("bzip2", "bzip2")),
-    ("CONFIG_MODULE_COMPRESS_XZ", tool("xz", "xz-utils")),
-    ("CONFIG_MODULE_COMPRESS_ZSTD", tool("zstd", "zstd")),
-    ("CONFIG_MODULE_SIG", tool("openssl", "openssl")),
-    ("CONFIG_DEBUG_INFO_BTF", tool("pahole", "dwarves")),
-];
-/// The headers that they want.
-const HEADERS_FOR_SETTINGS: &[(&str, &str, Tool)] = &[
-    ("CONFIG_MODULE_SIG", "/usr/include/openssl/evp.h", LIBSSL),
-    ("CONFIG_SYSTEM_TRUSTED_KEYRING", "/usr/include/openssl/evp.h", LIBSSL),
-    ("CONFIG_GENDWARFKSYMS", "/usr/include/dwarf.h", tool("libdw's headers", "libdw-dev")),
-];
-const LIBSSL: Tool = tool("OpenSSL's headers", "libssl-dev");
-
 /// What boots an x86 kernel.
 const QEMU: Tool = tool("qemu-system-x86_64", "qemu-system-x86");
 
@@ -108,31 +85,13 @@ impl fmt::Display for MissingTools {
     }
 }
 
-/// What is missing for building packages of a kernel; `is_on` answers for a setting of it.
-pub(crate) fn missing_for_packages(is_on: &dyn Fn(&str) -> bool, from_package: bool) -> Vec<Tool> {
+/// Checks that packages of a kernel can be built.
+pub(crate) fn check_packages(from_package: bool) -> Result<()> {
     let mut wanted: Vec<Tool> = [BUILD, X86, PACKING].concat();
     wanted.extend(from_package.then_some(PACKAGE).into_iter().flatten());
-    let asked_for = FOR_SETTINGS.iter().filter(|(symbol, _)| is_on(symbol));
-    wanted.extend(asked_for.map(|(_, tool)| tool));
     wanted.retain(|tool| find(tool.program).is_none());
     wanted.extend(headers(true));
-    let headers = HEADERS_FOR_SETTINGS.iter();
-    let missing_headers = headers.filter(|(symbol, file, _)| is_on(symbol) && !exists(file));
-    wanted.extend(missing_headers.map(|(_, _, tool)| tool));
-    wanted.sort_by_key(|tool| tool.program);
-    wanted.dedup();
-    wanted
-}
-
-/// Checks that packages of a kernel can be built; `is_on` answers for a setting of it.
-pub(crate) fn check_packages(is_on: &dyn Fn(&str) -> bool, from_package: bool) -> Result<()> {
-    missing("building packages of this kernel", missing_for_packages(is_on, from_package))
-}
-
-/// Checks that a package can be looked for and into.
-pub(crate) fn check_looking() -> Result<()> {
-    let missing_here = PACKAGE.iter().filter(|tool| find(tool.program).is_none());
-    missing("looking into a source package", missing_here.copied().collect())
+    missing("building packages of a kernel", wanted)
 }
 
 fn exists(path: &str) -> bool {

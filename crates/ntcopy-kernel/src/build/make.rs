@@ -11,7 +11,7 @@ use super::{BuildOptions, Work};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::Machine;
-use crate::process::{self, Ending, Event};
+use crate::process::{self, Event};
 use crate::{config, tools};
 
 /// How many error lines a failed build shows.
@@ -134,29 +134,15 @@ pub(crate) fn run_make(
     log: &Path,
     on_event: &mut dyn FnMut(bool),
 ) -> Result<()> {
-    log_make(make, Ending::Kill, interrupts, step, log, &mut |line| {
-        on_event(line.is_some_and(is_step));
-    })
-}
-
-/// The same; `on_event` hears of each line, and of time going by.
-pub(crate) fn log_make(
-    make: &mut Command,
-    ending: Ending,
-    interrupts: &Interrupts,
-    step: &str,
-    log: &Path,
-    on_event: &mut dyn FnMut(Option<&str>),
-) -> Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(log).doing("opening", log)?;
     let mut errors = Vec::new();
-    let status = process::run_until(make, ending, interrupts, &mut |event| {
+    let status = process::run(make, interrupts, &mut |event| {
         let Event::Line(line) = event else {
-            on_event(None);
+            on_event(false);
             return Ok(());
         };
         writeln!(file, "{line}").doing("writing", log)?;
-        on_event(Some(line));
+        on_event(is_step(line));
         if is_error(line) && errors.len() < ERROR_LINES {
             errors.push(line.to_owned());
         }

@@ -6,7 +6,6 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::Cache;
 use crate::error::{Context, Result};
@@ -15,7 +14,7 @@ use crate::progress::Progress;
 
 /// The cache's lock. The kernel gives it back when this is dropped, or the process dies.
 pub(crate) struct Lock {
-    file: File,
+    _file: File,
 }
 
 impl Cache {
@@ -41,15 +40,13 @@ impl Cache {
         Ok(lock)
     }
 
-    /// The same of packages for real machines alone. Whoever is started meanwhile holds it too: a
-    /// compiler that outlives this process must not meet another one.
+    /// The same of packages for real machines alone.
     pub(crate) fn lock_builds(
         &self,
         interrupts: &Interrupts,
         progress: &mut dyn Progress,
     ) -> Result<Lock> {
         let lock = self.lock_file("builds.lock", interrupts, progress)?;
-        fcntl_setfd(&lock.file, FdFlags::empty()).doing("sharing the lock of", self.root())?;
         self.sweep(&[self.builds()])?;
         Ok(lock)
     }
@@ -93,7 +90,7 @@ impl Cache {
             file.write_all(text.as_bytes())
         });
         written.doing("writing", &path)?;
-        Ok(Lock { file })
+        Ok(Lock { _file: file })
     }
 }
 

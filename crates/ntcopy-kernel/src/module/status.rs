@@ -193,7 +193,7 @@ fn taint(sysroot: &Sysroot) -> Option<TaintFound> {
 }
 
 /// Whether Secure Boot is on, as the firmware says.
-pub(crate) fn secure_boot(sysroot: &Sysroot) -> SecureBoot {
+fn secure_boot(sysroot: &Sysroot) -> SecureBoot {
     if !sysroot.path("sys/firmware/efi").is_dir() {
         return SecureBoot::NoEfi;
     }

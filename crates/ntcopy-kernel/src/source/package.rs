@@ -27,7 +27,7 @@ pub(crate) fn cached(cache: &Cache, wanted: Wanted) -> Result<Vec<Package>> {
     Ok(sorted(paths.iter().filter_map(|path| Package::from_file(path, wanted)).collect()))
 }
 
-pub(super) fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
+fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
     packages.sort_by_key(|p| (version_key(&p.name), version_key(&p.version)));
     packages.reverse();
     packages
@@ -280,7 +280,7 @@ fn conf_text(folder: &Path, dump: &str) -> String {
 }
 
 /// Reads what `apt-cache show` prints.
-pub(super) fn parse_show(text: &str, architecture: &'static str) -> Vec<Package> {
+fn parse_show(text: &str, architecture: &'static str) -> Vec<Package> {
     let mut packages = Vec::new();
     for stanza in text.split("\n\n") {
         let field = |name: &str| {
@@ -298,32 +298,6 @@ pub(super) fn parse_show(text: &str, architecture: &'static str) -> Vec<Package>
         }
     }
     packages
-}
-
-/// The newest of the packages that the system's own apt has in its lists as they are: no mirror
-/// is asked. Nothing where they have none, or where there is no apt.
-pub(crate) fn newest_listed(wanted: Wanted, interrupts: &Interrupts) -> Result<Option<Package>> {
-    let Some(names) = ask_cache(&["pkgnames", wanted.prefix()], interrupts)? else {
-        return Ok(None);
-    };
-    let mut arguments = vec!["show"];
-    arguments.extend(names.lines().filter(|name| wanted.has(name)));
-    if arguments.len() == 1 {
-        return Ok(None);
-    }
-    let shown = ask_cache(&arguments, interrupts)?.unwrap_or_default();
-    Ok(sorted(parse_show(&shown, wanted.architecture())).into_iter().next())
-}
-
-/// What `apt-cache` says; nothing where it cannot.
-fn ask_cache(arguments: &[&str], interrupts: &Interrupts) -> Result<Option<String>> {
-    let mut command = Command::new("apt-cache");
-    command.args(arguments).env("LC_ALL", "C");
-    match process::output(&mut command, interrupts) {
-        Ok(text) => Ok(Some(text)),
-        Err(Error::Interrupted(signal)) => Err(Error::Interrupted(signal)),
-        Err(_) => Ok(None),
-    }
 }
 
 #[cfg(test)]

@@ -104,8 +104,6 @@ pub(crate) enum Wanted {
     Trimmed(HashSet<String>),
     /// What um+small with these touched files needs.
     Small(HashSet<String>),
-    /// What describes the source: makefiles and Kconfig files.
-    Described,
 }
 
 impl Wanted {
@@ -119,7 +117,6 @@ impl Wanted {
     fn has(&self, path: &str) -> bool {
         let touched = match self {
             Self::Whole => return true,
-            Self::Described => return describes(path),
             Self::Trimmed(touched) => touched,
             Self::Small(touched) => {
                 if is_left_out_of_small(path) {
@@ -301,15 +298,6 @@ mod tests {
         assert!(wanted.has("tools/testing/selftests/net/Makefile"));
         assert!(!wanted.has("tools/testing/selftests/net/a.c"));
         assert!(Wanted::Whole.has("drivers/gpu/drm/a.c"));
-    }
-
-    #[test]
-    fn a_source_is_described_by_its_makefiles_and_kconfig_files() {
-        let wanted = Wanted::Described;
-        for kept in ["Makefile", "Kbuild", "drivers/gpu/Kconfig.debug", "scripts/Makefile.build"] {
-            assert!(wanted.has(kept), "{kept}");
-        }
-        assert!(!wanted.has("net/socket.c") && !wanted.has("net/"));
     }
 
     #[test]
