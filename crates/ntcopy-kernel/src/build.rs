@@ -1,6 +1,5 @@
 //! Builds a kernel of a source, into the cache.
 
-mod estimate;
 mod headers;
 pub(crate) mod make;
 mod patch;
@@ -189,11 +188,11 @@ impl Work<'_> {
         fs::create_dir_all(&out).doing("creating", &out)?;
         let log = out.join("build.log");
         let made = self.make(&prepared, &log);
-        let (seconds, profile) = match made {
-            Ok(made) => made,
+        let seconds = match made {
+            Ok(seconds) => seconds,
             Err(error) => return Err(keep_log(cache, &key, &log, error)),
         };
-        let meta = self.meta(&prepared, inputs, seconds, profile)?;
+        let meta = self.meta(&prepared, inputs, seconds)?;
         let image = match self.options.kind.machine() {
             Machine::Um => "linux",
             Machine::Qemu => "arch/x86/boot/bzImage",
@@ -209,19 +208,13 @@ impl Work<'_> {
         self.install(partial, kept, &key, meta)
     }
 
-    /// Configures and compiles; gives the seconds that compiling took, and how they were spent.
-    fn make(&mut self, prepared: &Prepared, log: &Path) -> Result<(u64, Vec<u64>)> {
+    /// Configures and compiles; gives the seconds that compiling took.
+    fn make(&mut self, prepared: &Prepared, log: &Path) -> Result<u64> {
         self.configure(prepared, log)?;
         self.compile(prepared, log)
     }
 
-    fn meta(
-        &self,
-        prepared: &Prepared,
-        inputs: &Inputs,
-        seconds: u64,
-        profile: Vec<u64>,
-    ) -> Result<Meta> {
+    fn meta(&self, prepared: &Prepared, inputs: &Inputs, seconds: u64) -> Result<Meta> {
         let release = prepared.source.join("include/config/kernel.release");
         let release = fs::read_to_string(&release).doing("reading", &release)?;
         let mut gcc = std::process::Command::new("gcc");
@@ -238,7 +231,6 @@ impl Work<'_> {
             config: inputs.config.clone(),
             compiler: compiler.lines().next().unwrap_or("").into(),
             seconds,
-            profile,
             built_unix_s: now.as_secs(),
         })
     }
@@ -272,7 +264,7 @@ impl Work<'_> {
             fs::rename(source, &kept).doing("moving the source to", &kept)?;
             self.progress.note(&format!("source kept: {}", kept.display()));
         }
-        self.progress.begin("clearing up", None, None);
+        self.progress.begin("clearing up", None);
         drop(partial);
         self.progress.end();
         let kind = self.options.kind;
@@ -301,7 +293,7 @@ mod tests {
         fn note(&mut self, text: &str) {
             self.0.push(text.to_owned());
         }
-        fn begin(&mut self, _step: &str, _total: Option<u64>, _seconds: Option<u64>) {}
+        fn begin(&mut self, _step: &str, _total: Option<u64>) {}
         fn advance(&mut self, _done: u64) {}
         fn end(&mut self) {}
     }

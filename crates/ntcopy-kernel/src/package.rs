@@ -95,7 +95,7 @@ pub fn package(options: &PackageOptions, progress: &mut dyn Progress) -> Result<
         make.arg("DPKG_FLAGS=--no-check-builddeps");
         // The symbols for debuggers are larger than all the rest.
         make.env("DEB_BUILD_PROFILES", "pkg.linux-upstream.nokerneldbg");
-        progress.begin(step, None, None);
+        progress.begin(step, None);
         let made = make::run_make(&mut make, &interrupts, step, &log, &mut |_| progress.advance(0));
         progress.end();
         made

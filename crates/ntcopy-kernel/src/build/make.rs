@@ -4,8 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
-use super::estimate::{Estimate, Recorder};
 use super::source::Prepared;
 use super::{BuildOptions, Work};
 use crate::error::{Context, Error, Result};
@@ -45,7 +45,7 @@ pub(crate) const FOREIGN_VARIABLES: &[&str] = &[
 impl Work<'_> {
     /// Writes the configuration and checks that it says what was asked for.
     pub(super) fn configure(&mut self, prepared: &Prepared, log: &Path) -> Result<()> {
-        self.progress.begin("configuring", None, None);
+        self.progress.begin("configuring", None);
         let fragment = prepared.source.join(".ntcopy-fragment");
         // Without the series there is no such test to ask for.
         let has_rule = prepared.source.join("lib/nontemporal.c").exists();
@@ -65,14 +65,10 @@ impl Work<'_> {
         Err(Error::ConfigLost { version: prepared.version.clone(), lost })
     }
 
-    /// Compiles; gives the seconds that it took, and how they were spent.
-    pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<(u64, Vec<u64>)> {
-        let built = self.options.cache.built()?;
-        let kind = self.options.kind;
-        let built = built.iter().map(|built| (built.kind, &built.meta));
-        let estimate = Estimate::from_last(kind, built);
-        let step = format!("compiling Linux {}", prepared.version);
-        self.progress.begin(&step, Some(1000), Some(estimate.seconds));
+    /// Compiles; gives the seconds that it took.
+    pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<u64> {
+        let begun = Instant::now();
+        self.progress.begin(&format!("compiling Linux {}", prepared.version), None);
         let mut make = self.command(prepared);
         make.arg(format!("-j{}", self.options.jobs));
         if self.options.kind.machine() == Machine::Qemu {
@@ -80,17 +76,14 @@ impl Work<'_> {
             // What they need of the kernel is written down when they are linked.
             make.args(self.options.kind.is_for_module().then_some("modules"));
         }
-        let mut recorder = Recorder::new();
         let mut done = 0;
         let progress = &mut *self.progress;
         run_make(&mut make, self.interrupts, "compiling the kernel", log, &mut |is_step| {
-            if is_step {
-                done = estimate.per_mille(recorder.step());
-            }
+            done += u64::from(is_step);
             progress.advance(done);
         })?;
         self.progress.end();
-        Ok(recorder.finish())
+        Ok(begun.elapsed().as_secs())
     }
 
     fn command(&self, prepared: &Prepared) -> Command {

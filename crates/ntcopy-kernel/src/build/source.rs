@@ -27,7 +27,7 @@ impl Work<'_> {
         room::check_disk(partial, "a copy of the source", tree.size_bytes() + reserve)?;
         self.progress.note(&format!("source: {} (NTCOPY_LINUX)", tree.root().display()));
         let source = partial.join("source");
-        self.progress.begin("copying the source", Some(tree.file_count()), None);
+        self.progress.begin("copying the source", Some(tree.file_count()));
         let progress = &mut *self.progress;
         tree.copy_to(&source, self.interrupts, &mut |count| progress.advance(count))?;
         self.progress.end();
@@ -81,7 +81,7 @@ impl Work<'_> {
 
     /// Unpacks a package and patches it.
     fn try_package(&mut self, package: &Package, partial: &Path) -> Result<Prepared> {
-        self.progress.begin(&format!("unpacking {}", package.name), None, None);
+        self.progress.begin(&format!("unpacking {}", package.name), None);
         let target = partial.join("package");
         let file = package.file(&self.options.cache);
         let wanted = match self.options.keep_source {

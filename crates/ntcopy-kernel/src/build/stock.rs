@@ -33,7 +33,7 @@ impl Work<'_> {
         }
         let out = partial.path().join("out");
         fs::create_dir_all(&out).doing("creating", &out)?;
-        self.progress.begin(&format!("unpacking {}", package.name), None, None);
+        self.progress.begin(&format!("unpacking {}", package.name), None);
         let files: Vec<PathBuf> = packages.iter().map(|package| package.file(cache)).collect();
         let release = image::unpack(&files, &out, self.interrupts);
         self.progress.end();
@@ -85,7 +85,6 @@ fn stock_meta(package: &Package, inputs: &Inputs, version: String, release: Stri
         config: inputs.config.clone(),
         compiler: "(the distribution's)".into(),
         seconds: 0,
-        profile: Vec::new(),
         built_unix_s: now.as_secs(),
     }
 }

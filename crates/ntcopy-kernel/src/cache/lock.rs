@@ -104,7 +104,7 @@ mod tests {
         fn note(&mut self, text: &str) {
             self.0.send(text.to_owned()).unwrap();
         }
-        fn begin(&mut self, _step: &str, _total: Option<u64>, _seconds: Option<u64>) {}
+        fn begin(&mut self, _step: &str, _total: Option<u64>) {}
         fn advance(&mut self, _done: u64) {}
         fn end(&mut self) {}
     }

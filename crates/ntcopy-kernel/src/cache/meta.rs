@@ -58,10 +58,6 @@ pub struct Meta {
     pub compiler: String,
     /// What the compilation took, in seconds.
     pub seconds: u64,
-    /// Lines that make had printed after each twentieth of that time: what the next build reads
-    /// its progress off.
-    #[serde(default)]
-    pub profile: Vec<u64>,
     /// When it was built, in seconds since 1970.
     pub built_unix_s: u64,
 }

@@ -168,7 +168,7 @@ impl Work<'_> {
         // Each unit is compiled; then come modpost, the module's own file, and the linker.
         let total = self.sources.units() + 4;
         let step = format!("building ntcopy.ko for Linux {}", self.headers.release);
-        progress.begin(&step, Some(total), None);
+        progress.begin(&step, Some(total));
         let mut done = 0;
         let result = run_make(&mut make, interrupts, &step, log, &mut |is_step| {
             done += u64::from(is_step);

@@ -163,7 +163,7 @@ impl Work<'_> {
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let file = package.file(self.cache);
-        progress.begin(&format!("unpacking {}", package.name), None, None);
+        progress.begin(&format!("unpacking {}", package.name), None);
         let mut dpkg = Command::new("dpkg-deb");
         let unpacked = process::output(dpkg.arg("-x").arg(&file).arg(out), self.interrupts);
         progress.end();

@@ -54,7 +54,7 @@ impl Apt {
     ) -> Result<Self> {
         let mut failures = Vec::new();
         for (asked, sources) in candidates(etc_apt, wanted) {
-            progress.begin("asking the mirror", None, None);
+            progress.begin("asking the mirror", None);
             let apt = Self::new(asked, &sources, wanted, interrupts)?;
             let updated = apt.run("apt-get", &["update", "-q"], interrupts, &mut |_| Ok(()));
             progress.end();
@@ -180,7 +180,7 @@ impl Apt {
         let partial = cache.partial(&cache.packages())?;
         crate::room::check_disk(partial.path(), "the package", package.size_bytes)?;
         let step = format!("downloading {}", package.name);
-        progress.begin(&step, Some(package.size_bytes), None);
+        progress.begin(&step, Some(package.size_bytes));
         let wanted = format!("{}={}", package.name, package.version);
         // apt-get download writes into the directory that it is started in.
         let directory = format!("Dir::Cache::archives={}", partial.path().display());
