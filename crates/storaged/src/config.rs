@@ -10,12 +10,15 @@ use serde::Deserialize;
 use crate::address::Address;
 use crate::http::Reader;
 use crate::send::ModeSetting;
-use crate::store::{StoreOptions, Verify};
+use crate::store::Verify;
 
 /// The most an object may have by default.
 const OBJECT_MAX: Size = Size(4 << 30);
-/// What decoded objects may take at one time by default.
-const DECODED_MAX: Size = Size(1 << 30);
+/// Settings that went, and what to do.
+pub const GONE: [(&str, &str); 2] = [
+    ("zstd", "objects are stored as they come: leave it out, and compress before the PUT"),
+    ("decoded-max", "no object is decoded any more: leave it out"),
+];
 
 /// A number of bytes: `4096`, `64KiB`, `16MiB`, `4GiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -121,15 +124,9 @@ pub struct Options {
     /// When checksums are compared [default: once]
     #[arg(long, value_enum)]
     pub verify: Option<Verify>,
-    /// Compress what is stored, at this level: 1 to 19
-    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(i32).range(1..=19))]
-    pub zstd: Option<i32>,
     /// Largest object [default: 4GiB]
     #[arg(long, value_name = "SIZE")]
     pub object_max: Option<Size>,
-    /// Memory for objects that are decoded to be sent [default: 1GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub decoded_max: Option<Size>,
     /// Objects that stay open [default: 1024]
     #[arg(long, value_name = "N")]
     pub open_objects: Option<usize>,
@@ -201,10 +198,8 @@ pub struct Config {
     pub workers: usize,
     /// Threads that wait for the disk.
     pub disk_threads: usize,
-    /// How the store works.
-    pub store: StoreOptions,
-    /// Memory for decoded objects, in bytes.
-    pub decoded_max: u64,
+    /// Objects that stay open.
+    pub open_objects: usize,
     /// Connections at one time.
     pub connections_max: usize,
     /// Send buffer of connections, in bytes.
@@ -256,14 +251,13 @@ impl Options {
     pub fn with_file(self, path: &Path) -> Result<Options, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|cause| ConfigError::Read { path: path.to_owned(), cause })?;
-        let file: Options = toml::from_str(&text).map_err(|error| ConfigError::Parse {
-            path: path.to_owned(),
-            what: error.to_string().trim_end().to_owned(),
+        let file: Options = toml::from_str(&text).map_err(|error| {
+            let is_it = |name| error.message().starts_with(&format!("unknown field `{name}`"));
+            let gone = GONE.iter().find(|(name, _)| is_it(*name));
+            let advice = gone.map_or(String::new(), |(name, what)| format!("\n{name}: {what}"));
+            let what = format!("{}{advice}", error.to_string().trim_end());
+            ConfigError::Parse { path: path.to_owned(), what }
         })?;
-        if file.zstd.is_some_and(|level| !(1..=19).contains(&level)) {
-            let what = "zstd: a level is 1 to 19".to_owned();
-            return Err(ConfigError::Parse { path: path.to_owned(), what });
-        }
         Ok(self.or(file))
     }
 
@@ -276,9 +270,7 @@ impl Options {
             mode: self.mode.or(other.mode),
             reader: self.reader.or(other.reader),
             verify: self.verify.or(other.verify),
-            zstd: self.zstd.or(other.zstd),
             object_max: self.object_max.or(other.object_max),
-            decoded_max: self.decoded_max.or(other.decoded_max),
             open_objects: self.open_objects.or(other.open_objects),
             connections_max: self.connections_max.or(other.connections_max),
             sndbuf: self.sndbuf.or(other.sndbuf),
@@ -312,15 +304,7 @@ impl Options {
             data: self.data.ok_or_else(|| missing("the folder of the objects: --data DIR"))?,
             workers: within("workers", self.workers.unwrap_or_else(cpus), 1..=1024)?,
             disk_threads: within("disk-threads", self.disk_threads.unwrap_or(4), 1..=1024)?,
-            store: StoreOptions {
-                open_objects: within(
-                    "open-objects",
-                    self.open_objects.unwrap_or(1024),
-                    1..=60_000,
-                )?,
-                zstd_level: self.zstd,
-            },
-            decoded_max: self.decoded_max.unwrap_or(DECODED_MAX).0,
+            open_objects: within("open-objects", self.open_objects.unwrap_or(1024), 1..=60_000)?,
             connections_max: within(
                 "connections-max",
                 self.connections_max.unwrap_or(10_000),
@@ -406,7 +390,8 @@ mod tests {
             ("idle-timeout = 0\n", ["line 1", "idle-timeout"]),
             ("socket-mode = \"999\"\n", ["line 1", "999"]),
             ("listen = [\"nowhere\"]\n", ["line 1", "nowhere"]),
-            ("zstd = 99\n", ["zstd", "19"]),
+            ("\nzstd = 3\n", ["line 2", "compress before the PUT"]),
+            ("decoded-max = \"1GiB\"\n", ["line 1", "leave it out"]),
         ] {
             let error = file(text).unwrap_err().to_string();
             assert!(words.iter().all(|word| error.contains(word)), "{text:?}: {error}");

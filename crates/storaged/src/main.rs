@@ -5,9 +5,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use ntcopy::socket::Support;
-use storaged::config::{LogLevel, Options};
+use storaged::config::{GONE, LogLevel, Options};
 use storaged::fault;
 use storaged::server::serve;
 use storaged::store::{Finding, fsck};
@@ -49,7 +50,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     if let Err(error) = fault::init() {
         return fail(USAGE, &error);
     }
@@ -61,6 +65,17 @@ fn main() -> ExitCode {
         }
         None => run(cli.config, cli.options),
     }
+}
+
+/// Words for a command line that is not understood, and for those that ask for words.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && let Some((name, what)) = GONE.iter().find(|(name, _)| *option == format!("--{name}"))
+    {
+        eprintln!("storaged: --{name}: {what}");
+    }
+    ExitCode::from(error.exit_code() as u8)
 }
 
 fn run(file: Option<PathBuf>, options: Options) -> ExitCode {
@@ -96,7 +111,7 @@ fn run(file: Option<PathBuf>, options: Options) -> ExitCode {
 
 /// What tests ask before they skip something.
 fn capabilities() {
-    let mut words = vec!["splice", "sendfile", "vmsplice", "zstd"];
+    let mut words = vec!["splice", "sendfile", "vmsplice"];
     match ntcopy::socket::kernel_support() {
         Support::Kernel => words.push("nt-kernel"),
         Support::Module => words.push("nt-module"),

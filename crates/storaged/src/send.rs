@@ -54,19 +54,10 @@ pub enum ModeSetting {
     Nt,
     /// Sends that are hinted; the kernel's rule decides.
     Adaptive,
-    /// `sendfile`, and `vmsplice` for what is not in a file.
+    /// `sendfile`.
     Sendfile,
     /// `vmsplice`.
     Vmsplice,
-}
-
-/// Where the bytes are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// In an immutable file, and its pages in the page cache.
-    File,
-    /// In memory that was filled for this response.
-    Memory,
 }
 
 /// What is known about a response.
@@ -74,8 +65,6 @@ pub enum Source {
 pub struct Facts {
     /// Bytes of the body.
     pub bytes: u64,
-    /// Where they are.
-    pub source: Source,
     /// Who reads them next.
     pub reader: Reader,
     /// The hint is taken on this socket.
@@ -93,28 +82,14 @@ pub enum Reason {
     NoCopy,
     /// The reader's CPU finds the bytes in cache only if they were copied normally.
     CpuReads,
-    /// They are not read here; their pages can go as they are.
-    NobodyReads,
-    /// Who reads them is not known; the kernel sees whether they fit the cache.
-    Unknown,
     /// A hint would be right, and is not taken.
     NoHints,
-    /// `sendfile` was asked for, and there is no file.
-    NoFile,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 8] = [
-        Reason::Asked,
-        Reason::Small,
-        Reason::NoCopy,
-        Reason::CpuReads,
-        Reason::NobodyReads,
-        Reason::Unknown,
-        Reason::NoHints,
-        Reason::NoFile,
-    ];
+    pub const ALL: [Reason; 5] =
+        [Reason::Asked, Reason::Small, Reason::NoCopy, Reason::CpuReads, Reason::NoHints];
 
     /// The word of counters and logs.
     pub const fn name(self) -> &'static str {
@@ -123,10 +98,7 @@ impl Reason {
             Reason::Small => "small",
             Reason::NoCopy => "no-copy",
             Reason::CpuReads => "cpu-reads",
-            Reason::NobodyReads => "nobody-reads",
-            Reason::Unknown => "unknown",
             Reason::NoHints => "no-hints",
-            Reason::NoFile => "no-file",
         }
     }
 }
@@ -143,12 +115,13 @@ pub struct Choice {
 /// Chooses. docs/reference/daemons.md has the reasons at length.
 pub fn choose(setting: ModeSetting, facts: &Facts) -> Choice {
     let (mode, reason) = match setting {
-        ModeSetting::Auto => return automatic(facts),
+        ModeSetting::Auto if facts.bytes < SMALL_BYTES => (Mode::Copy, Reason::Small),
+        // A reader that uses its CPU makes the one copy there is, out of the page cache.
+        ModeSetting::Auto => (Mode::Sendfile, Reason::NoCopy),
         ModeSetting::Copy => (Mode::Copy, Reason::Asked),
         ModeSetting::Nt => hinted(Mode::Nt, facts),
         ModeSetting::Adaptive => hinted(Mode::Adaptive, facts),
-        ModeSetting::Sendfile if facts.source == Source::File => (Mode::Sendfile, Reason::Asked),
-        ModeSetting::Sendfile => (Mode::Vmsplice, Reason::NoFile),
+        ModeSetting::Sendfile => (Mode::Sendfile, Reason::Asked),
         ModeSetting::Vmsplice => (Mode::Vmsplice, Reason::Asked),
     };
     Choice { mode, reason }
@@ -164,19 +137,6 @@ fn hinted(mode: Mode, facts: &Facts) -> (Mode, Reason) {
     }
 }
 
-fn automatic(facts: &Facts) -> Choice {
-    let (mode, reason) = match facts {
-        Facts { bytes: ..SMALL_BYTES, .. } => (Mode::Copy, Reason::Small),
-        // A reader that uses its CPU makes the one copy there is, out of the page cache.
-        Facts { source: Source::File, .. } => (Mode::Sendfile, Reason::NoCopy),
-        Facts { reader: Reader::Cpu, .. } => (Mode::Copy, Reason::CpuReads),
-        Facts { reader: Reader::Splice, .. } => (Mode::Vmsplice, Reason::NobodyReads),
-        Facts { hints: true, .. } => (Mode::Adaptive, Reason::Unknown),
-        Facts { .. } => (Mode::Copy, Reason::NoHints),
-    };
-    Choice { mode, reason }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,32 +144,25 @@ mod tests {
     #[test]
     fn the_table() {
         use Reader::{Cpu, Splice, Unknown};
-        use Source::{File, Memory};
         let big = 1 << 20;
-        // ModeSetting, bytes, source, reader, hints; what comes out, and why.
-        for (setting, bytes, source, reader, hints, mode, reason) in [
-            (ModeSetting::Auto, 0, File, Unknown, true, Mode::Copy, Reason::Small),
-            (ModeSetting::Auto, SMALL_BYTES - 1, File, Splice, true, Mode::Copy, Reason::Small),
-            (ModeSetting::Auto, SMALL_BYTES, File, Splice, true, Mode::Sendfile, Reason::NoCopy),
-            (ModeSetting::Auto, big, File, Cpu, true, Mode::Sendfile, Reason::NoCopy),
-            (ModeSetting::Auto, big, File, Unknown, false, Mode::Sendfile, Reason::NoCopy),
-            (ModeSetting::Auto, big, Memory, Cpu, true, Mode::Copy, Reason::CpuReads),
-            (ModeSetting::Auto, big, Memory, Splice, true, Mode::Vmsplice, Reason::NobodyReads),
-            (ModeSetting::Auto, big, Memory, Splice, false, Mode::Vmsplice, Reason::NobodyReads),
-            (ModeSetting::Auto, big, Memory, Unknown, true, Mode::Adaptive, Reason::Unknown),
-            (ModeSetting::Auto, big, Memory, Unknown, false, Mode::Copy, Reason::NoHints),
-            (ModeSetting::Copy, big, File, Splice, true, Mode::Copy, Reason::Asked),
-            (ModeSetting::Nt, 1, File, Unknown, true, Mode::Nt, Reason::Asked),
-            (ModeSetting::Nt, big, Memory, Splice, true, Mode::Nt, Reason::Asked),
-            (ModeSetting::Nt, big, File, Cpu, true, Mode::Copy, Reason::CpuReads),
-            (ModeSetting::Nt, big, File, Splice, false, Mode::Copy, Reason::NoHints),
-            (ModeSetting::Adaptive, big, File, Splice, true, Mode::Adaptive, Reason::Asked),
-            (ModeSetting::Adaptive, big, File, Cpu, true, Mode::Copy, Reason::CpuReads),
-            (ModeSetting::Sendfile, 1, File, Cpu, true, Mode::Sendfile, Reason::Asked),
-            (ModeSetting::Sendfile, big, Memory, Splice, true, Mode::Vmsplice, Reason::NoFile),
-            (ModeSetting::Vmsplice, big, File, Unknown, true, Mode::Vmsplice, Reason::Asked),
+        // ModeSetting, bytes, reader, hints; what comes out, and why.
+        for (setting, bytes, reader, hints, mode, reason) in [
+            (ModeSetting::Auto, 0, Unknown, true, Mode::Copy, Reason::Small),
+            (ModeSetting::Auto, SMALL_BYTES - 1, Splice, true, Mode::Copy, Reason::Small),
+            (ModeSetting::Auto, SMALL_BYTES, Splice, true, Mode::Sendfile, Reason::NoCopy),
+            (ModeSetting::Auto, big, Cpu, true, Mode::Sendfile, Reason::NoCopy),
+            (ModeSetting::Auto, big, Unknown, false, Mode::Sendfile, Reason::NoCopy),
+            (ModeSetting::Copy, big, Splice, true, Mode::Copy, Reason::Asked),
+            (ModeSetting::Nt, 1, Unknown, true, Mode::Nt, Reason::Asked),
+            (ModeSetting::Nt, big, Splice, true, Mode::Nt, Reason::Asked),
+            (ModeSetting::Nt, big, Cpu, true, Mode::Copy, Reason::CpuReads),
+            (ModeSetting::Nt, big, Splice, false, Mode::Copy, Reason::NoHints),
+            (ModeSetting::Adaptive, big, Splice, true, Mode::Adaptive, Reason::Asked),
+            (ModeSetting::Adaptive, big, Cpu, true, Mode::Copy, Reason::CpuReads),
+            (ModeSetting::Sendfile, 1, Cpu, true, Mode::Sendfile, Reason::Asked),
+            (ModeSetting::Vmsplice, big, Unknown, true, Mode::Vmsplice, Reason::Asked),
         ] {
-            let facts = Facts { bytes, source, reader, hints };
+            let facts = Facts { bytes, reader, hints };
             assert_eq!(choose(setting, &facts), Choice { mode, reason }, "{setting:?} {facts:?}");
         }
     }
@@ -217,12 +170,10 @@ mod tests {
     #[test]
     fn no_cpu_s_bytes_are_ever_hinted() {
         for setting in [ModeSetting::Auto, ModeSetting::Nt, ModeSetting::Adaptive] {
-            for source in [Source::File, Source::Memory] {
-                for bytes in [0, SMALL_BYTES, 1 << 30] {
-                    let facts = Facts { bytes, source, reader: Reader::Cpu, hints: true };
-                    let mode = choose(setting, &facts).mode;
-                    assert!(!matches!(mode, Mode::Nt | Mode::Adaptive), "{setting:?} {facts:?}");
-                }
+            for bytes in [0, SMALL_BYTES, 1 << 30] {
+                let facts = Facts { bytes, reader: Reader::Cpu, hints: true };
+                let mode = choose(setting, &facts).mode;
+                assert!(!matches!(mode, Mode::Nt | Mode::Adaptive), "{setting:?} {facts:?}");
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A worker is a thread with an epoll of its own; it owns its connections, and nothing that it
 //! does waits for a disk, but for page faults and page-cache writes. Syncs, opening, verifying,
-//! decoding and listing are jobs for a few other threads (`jobs`), whose results come back
+//! and listing are jobs for a few other threads (`jobs`), whose results come back
 //! through the worker's mailbox.
 //!
 //! Connections are registered once, edge-triggered, for both directions: a request on a kept-alive
@@ -87,7 +87,7 @@ pub fn serve(
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(io("catch signals"))?;
     ignore_file_size_signal();
     raise_file_limit(&config);
-    let store = Store::open(&config.data, config.store)?;
+    let store = Store::open(&config.data, config.open_objects)?;
     let shared = Arc::new(Shared::new(config, store).map_err(io("start"))?);
     say_what_is_missing(&shared);
     let (doors, listening) = open_doors(&shared.config)?;
@@ -213,7 +213,7 @@ fn raise_file_limit(config: &Config) {
     if let Err(errno) = setrlimit(Resource::Nofile, raised) {
         tracing::warn!(%errno, "cannot raise the limit of open files");
     }
-    let wanted = (config.connections_max + config.store.open_objects) as u64 + OTHER_FILES;
+    let wanted = (config.connections_max + config.open_objects) as u64 + OTHER_FILES;
     if let Some(maximum) = limit.maximum.filter(|maximum| *maximum < wanted) {
         tracing::warn!(
             maximum,

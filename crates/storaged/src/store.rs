@@ -13,6 +13,7 @@
 
 mod blocks;
 mod cache;
+mod compressed;
 pub mod condition;
 mod error;
 mod folders;
@@ -49,21 +50,11 @@ const LOCKS: usize = 64;
 /// Open objects that are given up when descriptors run out.
 const GIVE_UP: usize = 32;
 
-/// How a store works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoreOptions {
-    /// Objects that stay open.
-    pub open_objects: usize,
-    /// Compress what is stored, at this level of zstd.
-    pub zstd_level: Option<i32>,
-}
-
 /// A folder of objects, held by this process.
 #[derive(Debug)]
 pub struct Store {
     folders: Folders,
     temporaries: OwnedFd,
-    options: StoreOptions,
     cache: Cache,
     locks: [Mutex<()>; LOCKS],
     next_temporary: AtomicU64,

@@ -173,9 +173,6 @@ impl Storaged {
         let modes = ["auto", "auto", "copy", "adaptive", "nt", "sendfile", "vmsplice"];
         command.args(["--mode", *random.pick(&modes)]);
         if random.once_in(3) {
-            command.args(["--zstd", "1"]);
-        }
-        if random.once_in(3) {
             command.args(["--verify", "always"]);
         }
         let mut process = Process::start(command.stdout(Stdio::piped()), &log);

@@ -76,8 +76,6 @@ pub struct Request {
     pub if_range: Option<String>,
     /// `Content-Type`; empty if there is none.
     pub content_type: String,
-    /// The client takes zstd.
-    pub accepts_zstd: bool,
     /// Who reads the body next.
     pub reader: Reader,
 }
@@ -166,7 +164,6 @@ pub fn parse(input: &[u8]) -> Result<Parsed, Refusal> {
         range: fields.list("range")?,
         if_range: fields.list("if-range")?,
         content_type: fields.content_type(method)?,
-        accepts_zstd: fields.accepts_zstd()?,
         reader: fields.reader()?,
     };
     Ok(Parsed::Whole(Box::new(request), head_bytes))
@@ -289,19 +286,6 @@ impl Fields<'_, '_> {
             return refuse(400, "the Content-Type is longer than 255 bytes");
         }
         Ok(kind.trim().to_owned())
-    }
-
-    fn accepts_zstd(&self) -> Result<bool, Refusal> {
-        let list = self.list("accept-encoding")?.unwrap_or_default();
-        Ok(list.split(',').any(|one| {
-            let mut parts = one.split(';').map(str::trim);
-            let name = parts.next().unwrap_or_default();
-            let refused = parts.any(|part| {
-                let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
-                weight.is_some_and(|weight| weight.parse::<f32>().is_ok_and(|q| q <= 0.0))
-            });
-            name.eq_ignore_ascii_case("zstd") && !refused
-        }))
     }
 
     fn reader(&self) -> Result<Reader, Refusal> {

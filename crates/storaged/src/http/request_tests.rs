@@ -31,7 +31,7 @@ fn a_request_with_everything() {
     assert_eq!(request.range.as_deref(), Some("bytes=0-1"));
     assert_eq!(request.if_range.as_deref(), Some("\"t\""));
     assert_eq!(request.reader, Reader::Splice);
-    assert!(request.accepts_zstd && !request.keep_alive && !request.expects_continue);
+    assert!(!request.keep_alive && !request.expects_continue);
 }
 
 #[test]
@@ -111,20 +111,4 @@ fn what_is_not_spoken_here() {
 fn an_old_client_gets_one_answer() {
     let request = whole("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     assert!(!request.keep_alive);
-}
-
-#[test]
-fn codings_that_are_accepted() {
-    for (value, expected) in [
-        ("zstd", true),
-        ("gzip, zstd;q=1", true),
-        ("zstd;q=0", false),
-        ("zstd; q=0.000", false),
-        ("*", false),
-        ("xzstd", false),
-        ("", false),
-    ] {
-        let text = format!("GET /a HTTP/1.1\r\nHost: h\r\nAccept-Encoding: {value}\r\n\r\n");
-        assert_eq!(whole(&text).accepts_zstd, expected, "{value:?}");
-    }
 }

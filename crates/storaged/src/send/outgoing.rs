@@ -12,8 +12,7 @@ use rustix::pipe::{
     IoSliceRaw, PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice, vmsplice,
 };
 
-use super::{Mode, Source};
-use crate::region::Region;
+use super::Mode;
 use crate::store::Object;
 
 /// Most bytes of one call: others get their turn.
@@ -28,46 +27,27 @@ pub enum Body {
     None,
     /// A range of an object's file.
     File(Arc<Object>, Range<u64>),
-    /// A range of memory.
-    Memory(Arc<Region>, Range<u64>),
 }
 
 impl Body {
-    /// Whether it is in memory of its own.
-    pub fn is_memory(&self) -> bool {
-        matches!(self, Body::Memory(..))
-    }
-
     /// What is left of it.
     pub fn left(&self) -> u64 {
         match self {
             Body::None => 0,
-            Body::File(_, range) | Body::Memory(_, range) => range.end - range.start,
-        }
-    }
-
-    /// Where it is.
-    pub fn source(&self) -> Source {
-        match self {
-            Body::Memory(..) => Source::Memory,
-            Body::None | Body::File(..) => Source::File,
+            Body::File(_, range) => range.end - range.start,
         }
     }
 
     fn advance(&mut self, bytes: usize) {
-        if let Body::File(_, range) | Body::Memory(_, range) = self {
+        if let Body::File(_, range) = self {
             range.start += bytes as u64;
         }
     }
 
     /// The next bytes, for the kernel to read.
     fn slice(&self) -> Result<&[u8], Errno> {
-        let (region, range) = match self {
-            Body::None => return Ok(&[]),
-            Body::File(object, range) => (object.region()?, range),
-            Body::Memory(region, range) => (&**region, range),
-        };
-        let bytes = &region.bytes()[range.start as usize..range.end as usize];
+        let Body::File(object, range) = self else { return Ok(&[]) };
+        let bytes = &object.region()?.bytes()[range.start as usize..range.end as usize];
         Ok(&bytes[..bytes.len().min(CALL_BYTES)])
     }
 }

@@ -9,7 +9,6 @@ pub fn metrics(shared: &Shared) -> (&'static str, Vec<u8>) {
     let hints = u64::from(shared.hints != ntcopy::socket::Support::None);
     let extra = [
         ("gauge", "open_objects", "Objects that are open.", shared.store.open_objects() as u64),
-        ("gauge", "decoded_bytes", "Memory of decoded objects.", shared.decoded.used_bytes()),
         ("gauge", "hints", "1 if the kernel takes MSG_NTCOPY; if 0, nt and adaptive copy.", hints),
     ];
     ("text/plain; version=0.0.4", prometheus(&counters, &extra).into_bytes())
@@ -41,7 +40,6 @@ pub fn stat(shared: &Shared) -> (&'static str, Vec<u8>) {
         "aborted_responses": total(&|counters| counters.aborted.get()),
         "checksum_errors": total(&|counters| counters.corrupt.get()),
         "open_objects": shared.store.open_objects(),
-        "decoded_bytes": shared.decoded.used_bytes(),
         "draining": shared.is_draining(),
         "kernel": kernel,
     });

@@ -96,8 +96,6 @@ pub(super) struct Sending {
     way: Option<(Mode, Reason)>,
     in_head: u64,
     body_bytes: u64,
-    /// Since when it has had decoded content in memory.
-    decoded_since: Option<Instant>,
     /// Bytes that the peer had taken out of the socket when that was last looked at.
     taken: u64,
 }
@@ -110,10 +108,6 @@ impl Sending {
         let taken = sent.saturating_sub(unread(socket));
         let before = std::mem::replace(&mut self.taken, taken);
         taken >= before + least
-    }
-
-    fn decoded_since(&self) -> Option<Instant> {
-        self.decoded_since
     }
 }
 
@@ -194,14 +188,6 @@ impl Connection {
                 Err(Stop::Wait) => return Fate::Wait,
                 Err(Stop::Close) => return Fate::Close,
             }
-        }
-    }
-
-    /// Since when it has had an object in memory that it was decoded to.
-    pub fn decoded_since(&self) -> Option<Instant> {
-        match &self.phase {
-            Phase::Send(sending) => sending.decoded_since(),
-            _ => None,
         }
     }
 
@@ -353,7 +339,6 @@ impl Connection {
         let reader = self.in_flight.as_ref().map_or(Reader::Unknown, |request| request.reader);
         let facts = Facts {
             bytes: answer.body.left(),
-            source: answer.body.source(),
             reader: if reader == Reader::Unknown { ctx.tunables.reader } else { reader },
             hints: ctx.shared.hints != Support::None,
         };
@@ -362,7 +347,6 @@ impl Connection {
             0 => Choice { mode: Mode::Copy, reason: Reason::Small },
             _ => choose(ctx.tunables.mode, &facts),
         };
-        let decoded_since = answer.body.is_memory().then_some(ctx.now);
         let mut outgoing = Outgoing::new(answer.head, answer.body, mode);
         let mut way = None;
         if body_bytes > 0 {
@@ -376,7 +360,6 @@ impl Connection {
             way,
             in_head: answer.in_head as u64,
             body_bytes,
-            decoded_since,
             taken: 0,
         }));
         self.deadline = Some(ctx.now + ctx.tunables.send_timeout);

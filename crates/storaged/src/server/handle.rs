@@ -10,7 +10,6 @@ use super::shared::{Outcome, Work};
 use super::upload::Incoming;
 use crate::http::{Framing, Method, Request, response::http_date};
 use crate::key::{Key, percent_decode};
-use crate::region::Region;
 use crate::store::condition::etag;
 use crate::store::{ErrorKind, Object, Query, Store, StoreError, Verify};
 
@@ -60,9 +59,9 @@ impl Connection {
             return true;
         }
         match outcome {
-            Outcome::Ready(request, Ok((object, decoded))) => {
+            Outcome::Ready(request, Ok(object)) => {
                 let plan = plan(&request, object.meta());
-                self.object(&plan, &object, decoded, ctx);
+                self.object(&plan, &object, ctx);
             }
             Outcome::Begun(Ok(incoming)) => return self.take_body(incoming, ctx),
             Outcome::Stored(Ok(stored)) => {
@@ -91,19 +90,18 @@ impl Connection {
             let plan = plan(&request, object.meta());
             if is_ready(&plan, &object, request.method, verify) {
                 ctx.counters.hits.up();
-                return self.object(&plan, &object, None, ctx);
+                return self.object(&plan, &object, ctx);
             }
         }
         ctx.counters.misses.up();
-        let (store, shared) = (Arc::clone(&ctx.shared.store), ctx.shared);
-        let decoded = Arc::clone(&shared.decoded);
-        shared.submit((Work::Read, ctx.worker), ctx.id, move || {
+        let store = Arc::clone(&ctx.shared.store);
+        ctx.shared.submit((Work::Read, ctx.worker), ctx.id, move || {
             let result = store.get(&key).and_then(|object| {
                 let plan = plan(&request, object.meta());
-                let region = make_ready(&plan, &object, request.method, verify, |bytes| {
-                    decoded.take(bytes)
-                })?;
-                Ok((object, region))
+                if !is_ready(&plan, &object, request.method, verify) {
+                    object.verify(&plan.range, verify)?;
+                }
+                Ok(object)
             });
             Outcome::Ready(request, result)
         });
@@ -164,16 +162,8 @@ impl Connection {
         });
     }
 
-    fn object(
-        &mut self,
-        plan: &Plan,
-        object: &Arc<Object>,
-        decoded: Option<Region>,
-        ctx: &mut Context<'_>,
-    ) {
-        let method = self.method();
-        let keep_alive = self.keep_alive();
-        let answer = respond::object(plan, object, decoded, method, keep_alive, ctx.clock);
+    fn object(&mut self, plan: &Plan, object: &Arc<Object>, ctx: &mut Context<'_>) {
+        let answer = respond::object(plan, object, self.method(), self.keep_alive(), ctx.clock);
         self.answer(answer, ctx);
     }
 
@@ -214,30 +204,7 @@ impl Connection {
 /// Nothing more must be read to answer.
 fn is_ready(plan: &Plan, object: &Object, method: Method, verify: Verify) -> bool {
     let body = method == Method::Get && !plan.range.is_empty();
-    !body || (!plan.decode && object.is_verified(&plan.stored(object.meta()), verify))
-}
-
-/// Verifies, or decodes, what the body is made of.
-fn make_ready(
-    plan: &Plan,
-    object: &Object,
-    method: Method,
-    verify: Verify,
-    take: impl Fn(u64) -> Option<crate::region::Allowance>,
-) -> Result<Option<Region>, StoreError> {
-    if is_ready(plan, object, method, verify) {
-        return Ok(None);
-    }
-    let meta = object.meta();
-    object.verify(&plan.stored(meta), verify)?;
-    if !plan.decode {
-        return Ok(None);
-    }
-    let taken =
-        |bytes| take(bytes).ok_or_else(|| StoreError::NoMemory { key: meta.key.clone(), bytes });
-    // The compressed bytes are in memory as well, as long as the decoding takes.
-    let _packed = taken(meta.stored_bytes)?;
-    object.decode(taken(meta.content_bytes)?, verify).map(Some)
+    !body || object.is_verified(&plan.range, verify)
 }
 
 fn list_query(text: &str) -> Result<Query, &'static str> {
@@ -268,8 +235,8 @@ fn list_page(store: &Store, query: &Query) -> Result<Vec<u8>, StoreError> {
                 let stored_at = std::time::Duration::from_nanos(meta.stored_at_ns);
                 objects.push(serde_json::json!({
                     "key": meta.key,
-                    "bytes": meta.content_bytes,
-                    "etag": etag(&meta.digest, false),
+                    "bytes": meta.bytes,
+                    "etag": etag(&meta.digest),
                     "modified": http_date(stored_at),
                 }));
             }

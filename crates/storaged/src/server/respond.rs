@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use super::plan::Plan;
 use crate::http::{Clock, Head, Method, error_body, response::http_date};
-use crate::region::Region;
 use crate::send::Body;
 use crate::store::condition::etag;
-use crate::store::format::{Coding, Meta};
+use crate::store::format::Meta;
 use crate::store::{ErrorKind, Object, StoreError, Stored};
 
 /// An answer that is ready to go.
@@ -94,7 +93,7 @@ pub fn page(
 pub fn stored(stored: &Stored, keep_alive: bool, clock: &mut Clock) -> Answer {
     let status = if stored.created { 201 } else { 204 };
     let mut head = Head::new(status, keep_alive, clock);
-    head.field("ETag", etag(&stored.digest, false));
+    head.field("ETag", etag(&stored.digest));
     if stored.created {
         head.field("Content-Length", 0);
     }
@@ -110,7 +109,6 @@ pub fn deleted(keep_alive: bool, clock: &mut Clock) -> Answer {
 pub fn object(
     plan: &Plan,
     object: &Arc<Object>,
-    decoded: Option<Region>,
     method: Method,
     keep_alive: bool,
     clock: &mut Clock,
@@ -128,11 +126,8 @@ pub fn object(
     let mut head = Head::new(plan.status, keep_alive, clock);
     head.field("ETag", &plan.etag);
     head.field("Last-Modified", http_date(Duration::from_nanos(meta.stored_at_ns)));
-    if meta.coding == Coding::Zstd {
-        head.field("Vary", "Accept-Encoding");
-    }
     if plan.status == 416 {
-        head.field("Content-Range", format_args!("bytes */{}", plan.total_bytes));
+        head.field("Content-Range", format_args!("bytes */{}", meta.bytes));
         head.field("Content-Length", 0);
     }
     if matches!(plan.status, 200 | 206) {
@@ -140,7 +135,7 @@ pub fn object(
     }
     let mut answer = Answer::of(plan.status, head.end(&[]), 0, keep_alive);
     if method == Method::Get && !plan.range.is_empty() {
-        answer.body = body(plan.range.clone(), object, decoded);
+        answer.body = Body::File(Arc::clone(object), plan.range.clone());
     }
     answer
 }
@@ -152,19 +147,9 @@ fn describe(head: &mut Head, plan: &Plan, meta: &Meta) {
         kind => kind,
     };
     head.field("Content-Type", kind);
-    if plan.packed {
-        head.field("Content-Encoding", "zstd");
-    }
     if plan.status == 206 {
         let Range { start, end } = plan.range;
-        head.field("Content-Range", format_args!("bytes {start}-{}/{}", end - 1, plan.total_bytes));
+        head.field("Content-Range", format_args!("bytes {start}-{}/{}", end - 1, meta.bytes));
     }
     head.field("Content-Length", plan.range.end - plan.range.start);
-}
-
-fn body(range: Range<u64>, object: &Arc<Object>, decoded: Option<Region>) -> Body {
-    match decoded {
-        Some(region) => Body::Memory(Arc::new(region), range),
-        None => Body::File(Arc::clone(object), range),
-    }
 }

@@ -15,7 +15,6 @@ use super::slab::Id;
 use super::upload::Incoming;
 use crate::config::{Config, Tunables};
 use crate::http::Request;
-use crate::region::{Budget, Region};
 use crate::store::{Object, Store, StoreError, Stored};
 
 /// Threads that make folders: a client that wants many of them waits for itself.
@@ -23,8 +22,8 @@ const FOLDER_THREADS: usize = 2;
 
 /// What a job found out for a connection.
 pub enum Outcome {
-    /// The object, ready to be sent; its content, if it had to be decoded.
-    Ready(Box<Request>, Result<(Arc<Object>, Option<Region>), StoreError>),
+    /// The object, ready to be sent.
+    Ready(Box<Request>, Result<Arc<Object>, StoreError>),
     /// A PUT may begin.
     Begun(Result<Box<Incoming>, StoreError>),
     /// A PUT is done.
@@ -40,7 +39,7 @@ pub enum Outcome {
 /// What a job waits for. Each kind has threads of its own, so that none waits for another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Reading: opening, verifying, decoding, listing; and the creation of a temporary file.
+    /// Reading: opening, verifying, listing; and the creation of a temporary file.
     Read,
     /// Making one change durable.
     Sync,
@@ -56,8 +55,6 @@ pub struct Shared {
     pub store: Arc<Store>,
     /// Threads that wait for the disk.
     jobs: [Jobs; 3],
-    /// Memory for decoded objects.
-    pub decoded: Arc<Budget>,
     /// Log of requests.
     pub access_log: Option<AccessLog>,
     /// One a worker.
@@ -91,7 +88,6 @@ impl Shared {
                 Jobs::start("sync", config.disk_threads)?,
                 Jobs::start("folders", config.disk_threads.min(FOLDER_THREADS))?,
             ],
-            decoded: Budget::new(config.decoded_max),
             access_log: config.access_log.as_deref().map(AccessLog::open).transpose()?,
             counters: (0..config.workers).map(|_| Counters::default()).collect(),
             mailboxes: mailboxes?,

@@ -20,9 +20,6 @@ use crate::send::Sender;
 
 /// How often time-outs are looked at.
 const TICK: Duration = Duration::from_millis(250);
-/// The part of the time of a response's 16 KiB for which decoded content is left to a reader when
-/// others want the memory.
-const HOLD_PART: u32 = 10;
 /// What is read at once.
 const SCRATCH_BYTES: usize = 256 << 10;
 /// Events that are taken at once.
@@ -43,8 +40,6 @@ pub struct Worker {
     /// The doors are not watched, since there is no descriptor for who comes: left watched, they
     /// would wake this worker without end.
     shut: bool,
-    /// Refusals of memory for decoded objects that were looked at.
-    refusals: u64,
     scratch: Vec<u8>,
     clock: Clock,
     sender: Sender,
@@ -75,7 +70,6 @@ impl Worker {
             connections: Slab::new(),
             again: Vec::new(),
             shut: false,
-            refusals: 0,
             scratch: vec![0; SCRATCH_BYTES],
             clock: Clock::new(),
             sender: Sender::default(),
@@ -260,27 +254,6 @@ impl Worker {
         shared.counters[self.number].rescued.add(rescued);
     }
 
-    /// Where memory for decoded objects was wanted and not to be had, those who have had some for
-    /// longest are cut off, however steadily they read: others would wait for them without end.
-    fn take_back_memory(&mut self, now: Instant) {
-        let refusals = self.shared.decoded.refusals();
-        if std::mem::replace(&mut self.refusals, refusals) == refusals {
-            return;
-        }
-        let hold = self.tunables.send_timeout / HOLD_PART;
-        for id in self.connections.ids() {
-            let over =
-                |one: &mut Connection| one.decoded_since().is_some_and(|at| at + hold <= now);
-            if self.connections.get_mut(id).is_some_and(over) {
-                tracing::warn!(
-                    "a slow reader of a decoded object is cut off: others want the memory"
-                );
-                self.shared.counters[self.number].timeouts.up();
-                self.turn(id, now, |_, _| Fate::Close);
-            }
-        }
-    }
-
     /// Clients wait in the queue until there is a descriptor again.
     fn shut_doors(&mut self) {
         if std::mem::replace(&mut self.shut, true) {
@@ -306,7 +279,6 @@ impl Worker {
         if self.shut {
             self.open_doors();
         }
-        self.take_back_memory(now);
         for id in self.connections.ids() {
             let due = |connection: &mut Connection| connection.deadline().is_some_and(|d| d <= now);
             if self.connections.get_mut(id).is_some_and(due) {

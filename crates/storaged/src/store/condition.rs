@@ -4,18 +4,12 @@ use std::fmt::Write;
 
 use super::format::Hash;
 
-/// Suffix of the tag of an object's compressed form: another sequence of bytes needs another tag.
-const ZSTD_SUFFIX: &str = "-zstd";
-
 /// The strong tag of a content, in its quotes.
-pub fn etag(digest: &Hash, packed: bool) -> String {
+pub fn etag(digest: &Hash) -> String {
     let mut tag = String::with_capacity(72);
     tag.push('"');
     for byte in digest {
         let _ = write!(tag, "{byte:02x}");
-    }
-    if packed {
-        tag.push_str(ZSTD_SUFFIX);
     }
     tag.push('"');
     tag
@@ -98,14 +92,12 @@ impl Conditions {
         *self == Conditions::default()
     }
 
-    /// Whether they hold. Either form's tag names an object: they have the same content.
+    /// Whether they hold.
     pub fn hold(&self, current: &Current) -> bool {
         let matches = |tags: &Tags, one: fn(&Tags, &str) -> bool| match current {
             Current::Absent => false,
             Current::Something => *tags == Tags::Any,
-            Current::Object(digest) => {
-                one(tags, &etag(digest, false)) || one(tags, &etag(digest, true))
-            }
+            Current::Object(digest) => one(tags, &etag(digest)),
         };
         self.if_match.as_ref().is_none_or(|tags| matches(tags, Tags::match_strongly))
             && !self.if_none_match.as_ref().is_some_and(|tags| matches(tags, Tags::match_weakly))
@@ -141,14 +133,13 @@ mod tests {
     #[test]
     fn conditions_and_what_is_there() {
         let (mine, other) = ([1; 32], [2; 32]);
-        let tag = etag(&mine, false);
+        let tag = etag(&mine);
         let list = |tag: &str| Tags::parse(tag).unwrap();
         // If-Match, If-None-Match, and whether they hold for: absent, mine, other, something.
         for (if_match, if_none_match, expected) in [
             (None, None, [true, true, true, true]),
             (Some(Tags::Any), None, [false, true, true, true]),
             (Some(list(&tag)), None, [false, true, false, false]),
-            (Some(list(&etag(&mine, true))), None, [false, true, false, false]),
             (Some(list(&format!("W/{tag}"))), None, [false, false, false, false]),
             (None, Some(Tags::Any), [true, false, false, false]),
             (None, Some(list(&tag)), [true, false, true, true]),

@@ -27,14 +27,6 @@ pub enum StoreError {
         /// What does not fit.
         why: Corrupt,
     },
-    /// Decoded objects that wait for their readers take all the memory that they may.
-    #[error("{key}: no room to decode {bytes} bytes now (see --decoded-max)")]
-    NoMemory {
-        /// The object's name.
-        key: String,
-        /// Its decoded size.
-        bytes: u64,
-    },
     /// A system call failed.
     #[error("cannot {doing} {what}: {errno}")]
     Os {
@@ -76,7 +68,6 @@ impl StoreError {
             StoreError::NotFound { .. } => ErrorKind::NotFound,
             StoreError::Condition { .. } => ErrorKind::Condition,
             StoreError::Corrupt { .. } => ErrorKind::Corrupt,
-            StoreError::NoMemory { .. } => ErrorKind::Busy,
             StoreError::Os { errno, .. } => match *errno {
                 Errno::NOSPC | Errno::DQUOT | Errno::FBIG => ErrorKind::Full,
                 Errno::MFILE | Errno::NFILE | Errno::NOMEM => ErrorKind::Busy,

@@ -1,28 +1,28 @@
 //! What an object's file looks like.
 //!
 //! ```text
-//! stored bytes | checksum of each 64 KiB block, 32 bytes each | key | content type | tail
+//! content | checksum of each 64 KiB block, 32 bytes each | key | content type | tail
 //! ```
 //!
-//! The stored bytes come first, so that they are page-aligned for mmap and sendfile and a body of
+//! The content comes first, so that it is page-aligned for mmap and sendfile and a body of
 //! unknown length can be written as it arrives. The tail, 112 bytes, little-endian:
 //!
 //! | at | bytes | |
 //! |---|---|---|
 //! | 0 | 8 | `ntstore` and the version, 1 |
-//! | 8 | 8 | stored bytes |
-//! | 16 | 8 | content bytes: the same, unless a coding says otherwise |
+//! | 8 | 8 | bytes of the content |
+//! | 16 | 8 | the same |
 //! | 24 | 8 | when it was stored, nanoseconds since 1970 |
 //! | 32 | 2 | bytes of the key |
 //! | 34 | 2 | bytes of the content type; 0: none |
-//! | 36 | 1 | coding: 0 none, 1 zstd |
+//! | 36 | 1 | 0; storaged 0.2 wrote 1 for an object that it had compressed |
 //! | 37 | 3 | 0 |
 //! | 40 | 8 | bytes of a block, 65536 |
 //! | 48 | 32 | digest of the content |
-//! | 80 | 32 | checksum of everything that follows the stored bytes, up to here |
+//! | 80 | 32 | checksum of everything that follows the content, up to here |
 //!
 //! Checksums are BLAKE3. The digest of the content is the BLAKE3 of its length and the checksums
-//! of *its* blocks, so it costs nothing beyond them; it makes the ETag.
+//! of its blocks, so it costs nothing beyond them; it makes the ETag.
 
 use std::fmt;
 
@@ -41,15 +41,6 @@ const SEALED: usize = TAIL_BYTES - HASH_BYTES;
 /// A checksum.
 pub type Hash = [u8; HASH_BYTES];
 
-/// How the stored bytes say the content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coding {
-    /// They are the content.
-    Identity,
-    /// One zstd frame.
-    Zstd,
-}
-
 /// What is known of an object besides its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
@@ -57,12 +48,8 @@ pub struct Meta {
     pub key: String,
     /// What the PUT said; empty if it didn't.
     pub content_type: String,
-    /// How it is stored.
-    pub coding: Coding,
-    /// Bytes on disk, without what follows them.
-    pub stored_bytes: u64,
     /// Bytes of the content.
-    pub content_bytes: u64,
+    pub bytes: u64,
     /// When it was stored, in nanoseconds since 1970.
     pub stored_at_ns: u64,
     /// Digest of the content.
@@ -78,7 +65,7 @@ pub enum Corrupt {
     Magic,
     /// The lengths in the tail don't add up to the file's.
     Length,
-    /// The checksum of what follows the stored bytes is wrong.
+    /// The checksum of what follows the content is wrong.
     Trailer,
     /// A field has a value that was never written.
     Field(&'static str),
@@ -86,10 +73,10 @@ pub enum Corrupt {
     Key,
     /// This block's checksum is wrong.
     Block(u64),
-    /// The stored bytes decode to something else than was stored.
-    Content,
-    /// The stored bytes don't decode.
-    Decoding,
+    /// The digest is not that of the blocks.
+    Digest,
+    /// storaged 0.2 compressed it.
+    Compressed,
 }
 
 impl fmt::Display for Corrupt {
@@ -105,8 +92,8 @@ impl fmt::Display for Corrupt {
                 let at = block * BLOCK_BYTES as u64;
                 write!(f, "the checksum of the block at byte {at} is wrong")
             }
-            Corrupt::Content => write!(f, "the decoded content has another digest"),
-            Corrupt::Decoding => write!(f, "the stored bytes cannot be decoded"),
+            Corrupt::Digest => write!(f, "the digest in the tail is not that of the blocks"),
+            Corrupt::Compressed => write!(f, "storaged 0.2 compressed it, which is not read here"),
         }
     }
 }
@@ -117,31 +104,31 @@ pub fn block_count(bytes: u64) -> u64 {
 }
 
 /// The digest of content with these block checksums.
-pub fn digest(content_bytes: u64, blocks: &[Hash]) -> Hash {
+pub fn digest(bytes: u64, blocks: &[Hash]) -> Hash {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&content_bytes.to_le_bytes());
+    hasher.update(&bytes.to_le_bytes());
     hasher.update(blocks.as_flattened());
     *hasher.finalize().as_bytes()
 }
 
-/// The checksum at the very end, of what follows the stored bytes.
+/// The checksum at the very end, of what follows the content.
 pub fn seal(before: &[u8]) -> Hash {
     *blake3::hash(before).as_bytes()
 }
 
-/// What follows the stored bytes: their block checksums, the names, the tail.
+/// What follows the content: its block checksums, the names, the tail.
 pub fn encode(meta: &Meta, blocks: &[Hash]) -> Vec<u8> {
     let mut out = blocks.as_flattened().to_vec();
     out.extend_from_slice(meta.key.as_bytes());
     out.extend_from_slice(meta.content_type.as_bytes());
     out.extend_from_slice(&MAGIC);
-    out.extend_from_slice(&meta.stored_bytes.to_le_bytes());
-    out.extend_from_slice(&meta.content_bytes.to_le_bytes());
+    out.extend_from_slice(&meta.bytes.to_le_bytes());
+    out.extend_from_slice(&meta.bytes.to_le_bytes());
     out.extend_from_slice(&meta.stored_at_ns.to_le_bytes());
     // Both are bounded far below: KEY_BYTES_MAX, TYPE_BYTES_MAX.
     out.extend_from_slice(&(meta.key.len() as u16).to_le_bytes());
     out.extend_from_slice(&(meta.content_type.len() as u16).to_le_bytes());
-    out.extend_from_slice(&[u8::from(meta.coding == Coding::Zstd), 0, 0, 0]);
+    out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&(BLOCK_BYTES as u64).to_le_bytes());
     out.extend_from_slice(&meta.digest);
     let seal = seal(&out);
@@ -149,7 +136,7 @@ pub fn encode(meta: &Meta, blocks: &[Hash]) -> Vec<u8> {
     out
 }
 
-/// How many bytes follow the stored ones, as the tail at the end of `end` says.
+/// How many bytes follow the content, as the tail at the end of `end` says.
 ///
 /// `end` is the last piece of a file of `file_bytes`, at least [`TAIL_BYTES`] of it if the file
 /// has them. The tail is not to be trusted further than this before [`decode`] has seen it all.
@@ -162,13 +149,13 @@ pub fn trailer_bytes(end: &[u8], file_bytes: u64) -> Result<usize, Corrupt> {
     if tail[..8] != MAGIC {
         return Err(Corrupt::Magic);
     }
-    let stored_bytes = u64_at(tail, 8);
+    let bytes = u64_at(tail, 8);
     let names = u64::from(u16_at(tail, 32)) + u64::from(u16_at(tail, 34));
-    let follow = block_count(stored_bytes)
+    let follow = block_count(bytes)
         .checked_mul(HASH_BYTES as u64)
         .and_then(|table| table.checked_add(names + TAIL_BYTES as u64))
         .ok_or(Corrupt::Length)?;
-    if stored_bytes.checked_add(follow) != Some(file_bytes) {
+    if bytes.checked_add(follow) != Some(file_bytes) {
         return Err(Corrupt::Length);
     }
     usize::try_from(follow).map_err(|_| Corrupt::Length)
@@ -191,12 +178,10 @@ pub fn decode(trailer: &[u8], file_bytes: u64) -> Result<(Meta, Vec<Hash>), Corr
     let (rest, content_type) = rest.split_at(rest.len() - usize::from(u16_at(tail, 34)));
     let (table, key) = rest.split_at(rest.len() - usize::from(u16_at(tail, 32)));
     let (blocks, _) = table.as_chunks::<HASH_BYTES>();
-    let coding = match tail[36] {
-        0 => Coding::Identity,
-        1 => Coding::Zstd,
-        _ => return Err(Corrupt::Field("coding")),
-    };
-    if tail[37..40] != [0; 3] {
+    if tail[36] == 1 {
+        return Err(Corrupt::Compressed);
+    }
+    if tail[36..40] != [0; 4] {
         return Err(Corrupt::Field("reserved"));
     }
     if u64_at(tail, 40) != BLOCK_BYTES as u64 {
@@ -207,17 +192,15 @@ pub fn decode(trailer: &[u8], file_bytes: u64) -> Result<(Meta, Vec<Hash>), Corr
     let meta = Meta {
         key: text(key, "key")?,
         content_type: text(content_type, "content type")?,
-        coding,
-        stored_bytes: u64_at(tail, 8),
-        content_bytes: u64_at(tail, 16),
+        bytes: u64_at(tail, 8),
         stored_at_ns: u64_at(tail, 24),
         digest: tail[48..80].try_into().expect("32 bytes"),
     };
-    if coding == Coding::Identity
-        && (meta.content_bytes != meta.stored_bytes
-            || meta.digest != digest(meta.content_bytes, blocks))
-    {
-        return Err(Corrupt::Content);
+    if u64_at(tail, 16) != meta.bytes {
+        return Err(Corrupt::Length);
+    }
+    if meta.digest != digest(meta.bytes, blocks) {
+        return Err(Corrupt::Digest);
     }
     Ok((meta, blocks.to_vec()))
 }
@@ -234,26 +217,24 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 mod tests {
     use super::*;
 
-    fn example(stored_bytes: u64) -> (Meta, Vec<Hash>) {
-        let blocks: Vec<Hash> = (0..block_count(stored_bytes)).map(|at| [at as u8; 32]).collect();
+    fn example(bytes: u64) -> (Meta, Vec<Hash>) {
+        let blocks: Vec<Hash> = (0..block_count(bytes)).map(|at| [at as u8; 32]).collect();
         let meta = Meta {
             key: "a/b".to_owned(),
             content_type: "text/plain".to_owned(),
-            coding: Coding::Identity,
-            stored_bytes,
-            content_bytes: stored_bytes,
+            bytes,
             stored_at_ns: 1_234_567_890_123_456_789,
-            digest: digest(stored_bytes, &blocks),
+            digest: digest(bytes, &blocks),
         };
         (meta, blocks)
     }
 
     #[test]
     fn what_is_written_is_read() {
-        for stored_bytes in [0, 1, 65_535, 65_536, 65_537, 10 << 20] {
-            let (meta, blocks) = example(stored_bytes);
+        for bytes in [0, 1, 65_535, 65_536, 65_537, 10 << 20] {
+            let (meta, blocks) = example(bytes);
             let trailer = encode(&meta, &blocks);
-            let file_bytes = stored_bytes + trailer.len() as u64;
+            let file_bytes = bytes + trailer.len() as u64;
             assert_eq!(trailer_bytes(&trailer, file_bytes), Ok(trailer.len()));
             assert_eq!(decode(&trailer, file_bytes), Ok((meta, blocks)));
         }
@@ -276,10 +257,21 @@ mod tests {
     }
 
     #[test]
+    fn an_object_of_0_2_that_is_compressed_is_called_so() {
+        let (meta, blocks) = example(100);
+        let mut trailer = encode(&meta, &blocks);
+        let (sealed, at) = (trailer.len() - HASH_BYTES, trailer.len() - TAIL_BYTES + 36);
+        trailer[at] = 1;
+        let seal = seal(&trailer[..sealed]);
+        trailer[sealed..].copy_from_slice(&seal);
+        assert_eq!(decode(&trailer, 100 + trailer.len() as u64), Err(Corrupt::Compressed));
+    }
+
+    #[test]
     fn lengths_that_overflow_are_refused() {
         let (mut meta, blocks) = example(0);
-        for stored_bytes in [u64::MAX, u64::MAX - 200, 1 << 63] {
-            meta.stored_bytes = stored_bytes;
+        for bytes in [u64::MAX, u64::MAX - 200, 1 << 63] {
+            meta.bytes = bytes;
             let trailer = encode(&meta, &blocks);
             let file_bytes = trailer.len() as u64;
             assert_eq!(trailer_bytes(&trailer, file_bytes), Err(Corrupt::Length));

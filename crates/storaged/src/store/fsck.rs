@@ -5,12 +5,11 @@ use std::{fs, io};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use super::format::Coding;
+use super::compressed::refuse_compressed;
 use super::object::{Object, Verify};
-use super::open::{OBJECTS, OpenError, check_format};
+use super::open::{Format, OBJECTS, OpenError, check_format};
 use super::{ErrorKind, StoreError};
 use crate::key::{Entry, Key};
-use crate::region::Budget;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -45,19 +44,32 @@ pub struct Finding {
 ///
 /// The folder is not storaged's, or can't be read.
 pub fn fsck(dir: &Path, report: &mut dyn FnMut(Finding)) -> Result<Summary, OpenError> {
-    if !check_format(dir)? {
-        return Err(OpenError::Foreign { dir: dir.to_owned() });
+    match check_format(dir)? {
+        Format::Missing => return Err(OpenError::Foreign { dir: dir.to_owned() }),
+        Format::Old => refuse_compressed(dir)?,
+        Format::Current => {}
     }
     let mut summary = Summary::default();
-    walk(&dir.join(OBJECTS), "", &mut summary, report)?;
+    walk(&dir.join(OBJECTS), "", &mut |path, key| {
+        let problem = match key {
+            Some(key) => look_at(&path, &key, &mut summary),
+            None => {
+                summary.foreign += 1;
+                Some("not made by storaged".to_owned())
+            }
+        };
+        if let Some(problem) = problem {
+            report(Finding { path, problem });
+        }
+    })?;
     Ok(summary)
 }
 
-fn walk(
+/// Calls `visit` for every file in the tree, with its key if the store made it.
+pub(super) fn walk(
     folder: &Path,
     above: &str,
-    summary: &mut Summary,
-    report: &mut dyn FnMut(Finding),
+    visit: &mut dyn FnMut(PathBuf, Option<Key>),
 ) -> Result<(), OpenError> {
     let failed = |cause| OpenError::Io { doing: "read", path: folder.to_owned(), cause };
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)
@@ -69,21 +81,14 @@ fn walk(
     for path in paths {
         let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let key = |segment: &str| format!("{above}{segment}").parse::<Key>();
         match Entry::from_name(name) {
             Some(Entry::Directory(segment)) if is_folder => {
-                walk(&path, &format!("{above}{segment}/"), summary, report)?;
+                walk(&path, &format!("{above}{segment}/"), visit)?;
             }
-            Some(Entry::Object(segment)) if !is_folder && key(&segment).is_ok() => {
-                let key = key(&segment).expect("just parsed");
-                if let Some(problem) = look_at(&path, &key, summary) {
-                    report(Finding { path, problem });
-                }
+            Some(Entry::Object(segment)) if !is_folder => {
+                visit(path, format!("{above}{segment}").parse().ok());
             }
-            _ => {
-                summary.foreign += 1;
-                report(Finding { path, problem: "not made by storaged".to_owned() });
-            }
+            _ => visit(path, None),
         }
     }
     Ok(())
@@ -97,13 +102,8 @@ fn look_at(path: &Path, key: &Key, summary: &mut Summary) -> Option<String> {
         Err(errno) => Err(StoreError::os("open", key.as_str(), errno)),
         Ok(file) => Object::open(key, file).and_then(|object| {
             let meta = object.meta();
-            object.verify(&(0..meta.stored_bytes), Verify::Always)?;
-            if meta.coding == Coding::Zstd && meta.content_bytes > 0 {
-                let bytes = meta.content_bytes;
-                let allowance = Budget::new(bytes).take(bytes).expect("a budget of that size");
-                object.decode(allowance, Verify::Always)?;
-            }
-            Ok((meta.content_bytes, object.version().bytes()))
+            object.verify(&(0..meta.bytes), Verify::Always)?;
+            Ok((meta.bytes, object.version().bytes()))
         }),
     };
     match result {

@@ -9,10 +9,10 @@ use rustix::fs::{Stat, fstat};
 use rustix::io::Errno;
 
 use super::error::StoreError;
-use super::format::{self, BLOCK_BYTES, Coding, Corrupt, Hash, Meta, TAIL_BYTES, block_count};
+use super::format::{self, BLOCK_BYTES, Corrupt, Hash, Meta, TAIL_BYTES, block_count};
 use crate::fault::{Step, point};
 use crate::key::Key;
-use crate::region::{Allowance, Region};
+use crate::region::Region;
 
 /// Read at first from the end of a file: the whole trailer of objects up to 7 MiB or so.
 const END_BYTES: u64 = 4096;
@@ -73,7 +73,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Reads what follows the stored bytes; they themselves are not looked at.
+    /// Reads what follows the object's bytes; they themselves are not looked at.
     ///
     /// # Errors
     ///
@@ -112,18 +112,18 @@ impl Object {
         &self.version
     }
 
-    /// Its file: the stored bytes begin at 0.
+    /// Its file: the object's bytes begin at 0.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// The stored bytes, mapped at the first call; not to be looked at (see [`Region::bytes`]).
+    /// The object's bytes, mapped at the first call; not to be looked at (see [`Region::bytes`]).
     ///
     /// # Errors
     ///
     /// Those of `mmap(2)`; `EINVAL` for an empty object.
     pub fn region(&self) -> Result<&Region, Errno> {
-        let map = || match usize::try_from(self.meta.stored_bytes) {
+        let map = || match usize::try_from(self.meta.bytes) {
             Ok(0) => Err(Errno::INVAL),
             Ok(bytes) => Region::of_file(self.file.as_fd(), bytes),
             Err(_) => Err(Errno::NOMEM),
@@ -132,25 +132,25 @@ impl Object {
     }
 
     /// Whether [`verify`](Object::verify) would have nothing to do.
-    pub fn is_verified(&self, stored: &Range<u64>, verify: Verify) -> bool {
+    pub fn is_verified(&self, range: &Range<u64>, verify: Verify) -> bool {
         match verify {
             Verify::Never => true,
-            Verify::Always => stored.is_empty(),
-            Verify::Once => blocks_of(stored).all(|block| self.bit(block)),
+            Verify::Always => range.is_empty(),
+            Verify::Once => blocks_of(range).all(|block| self.bit(block)),
         }
     }
 
-    /// Compares the blocks of a range of the stored bytes with their checksums.
+    /// Compares the blocks of a range with their checksums.
     ///
     /// # Errors
     ///
     /// [`StoreError::Corrupt`], or the file can't be read.
-    pub fn verify(&self, stored: &Range<u64>, verify: Verify) -> Result<(), StoreError> {
-        if self.is_verified(stored, verify) {
+    pub fn verify(&self, range: &Range<u64>, verify: Verify) -> Result<(), StoreError> {
+        if self.is_verified(range, verify) {
             return Ok(());
         }
         let mut buffer = vec![0; BLOCK_BYTES];
-        for block in blocks_of(stored) {
+        for block in blocks_of(range) {
             if verify == Verify::Always || !self.bit(block) {
                 self.verify_block(block, &mut buffer)?;
             }
@@ -160,7 +160,7 @@ impl Object {
 
     fn verify_block(&self, block: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
         let at = block * BLOCK_BYTES as u64;
-        let bytes = (self.meta.stored_bytes - at).min(BLOCK_BYTES as u64) as usize;
+        let bytes = (self.meta.bytes - at).min(BLOCK_BYTES as u64) as usize;
         read_exact(&self.file, &mut buffer[..bytes], at)
             .map_err(|errno| StoreError::os("read", &*self.meta.key, errno))?;
         // `blocks` has one for each, or the file would not have been opened.
@@ -175,66 +175,13 @@ impl Object {
         self.verified[(block / 64) as usize].load(Ordering::Relaxed) >> (block % 64) & 1 == 1
     }
 
-    /// The content of an object that is stored compressed, decoded and compared with its digest.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Corrupt`], or no memory.
-    pub fn decode(&self, allowance: Allowance, verify: Verify) -> Result<Region, StoreError> {
-        debug_assert_eq!(self.meta.coding, Coding::Zstd);
-        let os = |errno| StoreError::os("decode", &*self.meta.key, errno);
-        // Refused as any other memory, where an allocation that fails would end the process.
-        let packed_bytes = usize::try_from(self.meta.stored_bytes).map_err(|_| os(Errno::NOMEM))?;
-        let mut packed = Vec::new();
-        packed.try_reserve_exact(packed_bytes).map_err(|_| os(Errno::NOMEM))?;
-        packed.resize(packed_bytes, 0);
-        read_exact(&self.file, &mut packed, 0).map_err(os)?;
-        let bytes = usize::try_from(self.meta.content_bytes).map_err(|_| os(Errno::NOMEM))?;
-        let region = Region::filled(bytes, allowance, |memory| {
-            zstd::bulk::decompress_to_buffer(&packed, memory)
-                .ok()
-                .filter(|decoded| *decoded == bytes)
-                .ok_or(DecodeError::Corrupt(Corrupt::Decoding))
-        });
-        let region = region.map_err(|error| match error {
-            DecodeError::Corrupt(why) => self.corrupt(why),
-            DecodeError::Errno(errno) => os(errno),
-        })?;
-        if verify != Verify::Never {
-            let hashes: Vec<Hash> = region
-                .bytes()
-                .chunks(BLOCK_BYTES)
-                .map(|block| *blake3::hash(block).as_bytes())
-                .collect();
-            if format::digest(self.meta.content_bytes, &hashes) != self.meta.digest {
-                return Err(self.corrupt(Corrupt::Content));
-            }
-        }
-        Ok(region)
-    }
-
     fn corrupt(&self, why: Corrupt) -> StoreError {
         StoreError::Corrupt { key: self.meta.key.clone(), why }
     }
 }
 
-enum DecodeError {
-    Corrupt(Corrupt),
-    Errno(Errno),
-}
-
-impl From<Errno> for DecodeError {
-    fn from(errno: Errno) -> DecodeError {
-        DecodeError::Errno(errno)
-    }
-}
-
-fn blocks_of(stored: &Range<u64>) -> Range<u64> {
-    if stored.is_empty() {
-        0..0
-    } else {
-        stored.start / BLOCK_BYTES as u64..block_count(stored.end)
-    }
+fn blocks_of(range: &Range<u64>) -> Range<u64> {
+    if range.is_empty() { 0..0 } else { range.start / BLOCK_BYTES as u64..block_count(range.end) }
 }
 
 /// Reads as much as there is room for; a file that ends before is an error of the disk's.

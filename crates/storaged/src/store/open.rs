@@ -11,11 +11,14 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::Store;
 use super::cache::Cache;
+use super::compressed::refuse_compressed;
 use super::folders::Folders;
-use super::{Store, StoreOptions};
 
-const FORMAT: &str = "storaged 1\n";
+const FORMAT: &str = "storaged 2\n";
+/// That of storaged 0.2, which could compress objects.
+const OLD_FORMAT: &str = "storaged 1\n";
 const FORMAT_FILE: &str = "format";
 const LOCK_FILE: &str = "lock";
 const TEMPORARIES: &str = "temporary";
@@ -39,12 +42,26 @@ pub enum OpenError {
         dir: PathBuf,
     },
     /// It is of another version.
-    #[error("{dir} has the format {found:?}; this version reads \"storaged 1\"")]
+    #[error("{dir} has the format {found:?}; this version reads \"storaged 2\"")]
     Format {
         /// The folder.
         dir: PathBuf,
         /// What its format file says.
         found: String,
+    },
+    /// storaged 0.2 compressed objects in it.
+    #[error(
+        "storaged 0.2 compressed objects in {dir} ({count}, the first is {key}), and this version \
+         has no zstd: run 0.2 on it without --zstd, GET each of them and PUT it again; or choose \
+         another folder"
+    )]
+    Compressed {
+        /// The folder.
+        dir: PathBuf,
+        /// How many.
+        count: u64,
+        /// The first of them.
+        key: String,
     },
     /// A call failed.
     #[error("cannot {doing} {path}: {cause}")]
@@ -65,14 +82,18 @@ impl Store {
     /// # Errors
     ///
     /// Another process holds it, it is something else, or a call failed.
-    pub fn open(dir: &Path, options: StoreOptions) -> Result<Store, OpenError> {
+    pub fn open(dir: &Path, open_objects: usize) -> Result<Store, OpenError> {
         let io = |doing, path: &Path| {
             let path = path.to_owned();
             move |cause: io::Error| OpenError::Io { doing, path, cause }
         };
         fs::create_dir_all(dir).map_err(io("make", dir))?;
-        check_format(dir)?;
+        let format = check_format(dir)?;
         let lock = take_lock(dir)?;
+        if format == Format::Old {
+            tracing::info!("a folder of storaged 0.2: looking for compressed objects");
+            refuse_compressed(dir)?;
+        }
         for name in [TEMPORARIES, OBJECTS] {
             let path = dir.join(name);
             match fs::create_dir(&path) {
@@ -83,15 +104,14 @@ impl Store {
             }
         }
         // Last: a folder with a format file is complete.
-        write_format(dir).map_err(io("write the format file of", dir))?;
+        write_format(dir, format).map_err(io("write the format file of", dir))?;
         let temporaries = open_folder(&dir.join(TEMPORARIES))?;
         remove_all(&temporaries)
             .map_err(|errno| io("clear", &dir.join(TEMPORARIES))(errno.into()))?;
         Ok(Store {
             folders: Folders::new(open_folder(&dir.join(OBJECTS))?),
             temporaries,
-            cache: Cache::new(options.open_objects),
-            options,
+            cache: Cache::new(open_objects),
             locks: std::array::from_fn(|_| Default::default()),
             next_temporary: AtomicU64::new(0),
             _lock: lock,
@@ -99,12 +119,22 @@ impl Store {
     }
 }
 
+/// What a folder's format file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// There is none.
+    Missing,
+    Old,
+    Current,
+}
+
 /// That the folder is ours, or empty; nothing is written yet.
-pub(super) fn check_format(dir: &Path) -> Result<bool, OpenError> {
+pub(super) fn check_format(dir: &Path) -> Result<Format, OpenError> {
     let path = dir.join(FORMAT_FILE);
     let io = |doing| move |cause| OpenError::Io { doing, path: dir.to_owned(), cause };
     match fs::read_to_string(&path) {
-        Ok(found) if found == FORMAT => Ok(true),
+        Ok(found) if found == FORMAT => Ok(Format::Current),
+        Ok(found) if found == OLD_FORMAT => Ok(Format::Old),
         Ok(found) => Err(OpenError::Format { dir: dir.to_owned(), found }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             for entry in fs::read_dir(dir).map_err(io("read"))? {
@@ -115,7 +145,7 @@ pub(super) fn check_format(dir: &Path) -> Result<bool, OpenError> {
                     return Err(OpenError::Foreign { dir: dir.to_owned() });
                 }
             }
-            Ok(false)
+            Ok(Format::Missing)
         }
         Err(cause) => Err(OpenError::Io { doing: "read", path, cause }),
     }
@@ -143,10 +173,10 @@ fn take_lock(dir: &Path) -> Result<OwnedFd, OpenError> {
     Ok(lock)
 }
 
-/// Makes the format file if it isn't there, and all that is in the folder durable: that it is there
+/// Makes the format file unless it is there, and all that is in the folder durable: that it is there
 /// does not say that whoever made it has lived to sync it.
-fn write_format(dir: &Path) -> io::Result<()> {
-    if !dir.join(FORMAT_FILE).exists() {
+fn write_format(dir: &Path, found: Format) -> io::Result<()> {
+    if found != Format::Current {
         let new = dir.join("format.new");
         let mut file = fs::File::create(&new)?;
         file.write_all(FORMAT.as_bytes())?;

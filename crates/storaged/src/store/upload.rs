@@ -9,13 +9,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
-use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
 
 use super::Store;
 use super::blocks::Blocks;
 use super::condition::{Conditions, Current};
 use super::error::{ErrorKind, StoreError};
-use super::format::{self, Coding, Hash, Meta};
+use super::format::{self, Hash, Meta};
 use crate::fault::{Step, point};
 use crate::key::Key;
 
@@ -46,10 +45,7 @@ pub struct Upload {
     /// Bytes that the disk has reserved for it, and that it shall have in the end.
     reserved: u64,
     length: u64,
-    /// The content's blocks.
-    content: Blocks,
-    /// The frame that is being made, and its blocks.
-    packed: Option<(Encoder<'static>, Blocks)>,
+    blocks: Blocks,
 }
 
 impl Upload {
@@ -76,15 +72,9 @@ impl Upload {
             temporary: Some(temporary),
             reserved: 0,
             length: 0,
-            content: Blocks::default(),
-            packed: None,
+            blocks: Blocks::default(),
         };
-        if let Some(level) = upload.store.options.zstd_level {
-            let failed = |_| upload.os("set up zstd for", Errno::NOMEM);
-            let mut encoder = Encoder::new(level).map_err(failed)?;
-            encoder.set_pledged_src_size(length).map_err(failed)?;
-            upload.packed = Some((encoder, Blocks::default()));
-        } else if let Some(length) = length.filter(|length| *length > 0) {
+        if let Some(length) = length.filter(|length| *length > 0) {
             upload.length = length;
             upload.check_room()?;
         }
@@ -129,21 +119,15 @@ impl Upload {
     ///
     /// A write failed; the upload is of no use then.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.reserve(self.content.bytes() + bytes.len() as u64)?;
-        let Upload { content, packed, file, .. } = self;
-        let result = match packed {
-            None => content.push(bytes, |block| write_all(file, block, Step::PutWrite)),
-            Some((encoder, blocks)) => {
-                let counted: Result<(), Errno> = content.push(bytes, |_| Ok(()));
-                counted.and_then(|()| pack(encoder, bytes, blocks, file))
-            }
-        };
+        self.reserve(self.blocks.bytes() + bytes.len() as u64)?;
+        let Upload { blocks, file, .. } = self;
+        let result = blocks.push(bytes, |block| write_all(file, block, Step::PutWrite));
         result.map_err(|errno| self.os("write", errno))
     }
 
     /// Bytes of content that were taken.
     pub fn bytes(&self) -> u64 {
-        self.content.bytes()
+        self.blocks.bytes()
     }
 
     /// Makes it the object of its name, durably: when this returns, a crash of the machine does
@@ -195,26 +179,17 @@ impl Upload {
 
     /// Writes the rest, and makes the file durable.
     fn finish_file(&mut self) -> Result<Hash, StoreError> {
-        let Upload { content, packed, file, .. } = self;
-        let ended = match packed {
-            None => content.end(|block| write_all(file, block, Step::PutWrite)),
-            Some((encoder, blocks)) => content
-                .end(|_| Ok(()))
-                .and_then(|()| pack_end(encoder, blocks, file))
-                .and_then(|()| blocks.end(|block| write_all(file, block, Step::PutWrite))),
-        };
+        let Upload { blocks, file, .. } = self;
+        let ended = blocks.end(|block| write_all(file, block, Step::PutWrite));
         ended.map_err(|errno| self.os("write", errno))?;
-        let stored = self.packed.as_ref().map_or(&self.content, |(_, blocks)| blocks);
         let meta = Meta {
             key: self.key.as_str().to_owned(),
             content_type: self.content_type.clone(),
-            coding: if self.packed.is_some() { Coding::Zstd } else { Coding::Identity },
-            stored_bytes: stored.bytes(),
-            content_bytes: self.content.bytes(),
+            bytes: self.blocks.bytes(),
             stored_at_ns: now_ns(),
-            digest: self.content.digest(),
+            digest: self.blocks.digest(),
         };
-        write_all(&self.file, &format::encode(&meta, stored.hashes()), Step::PutTrailer)
+        write_all(&self.file, &format::encode(&meta, self.blocks.hashes()), Step::PutTrailer)
             .map_err(|errno| self.os("write", errno))?;
         point(Step::PutSyncFile)
             .and_then(|()| fsync(&self.file))
@@ -256,35 +231,6 @@ impl Drop for Upload {
             && let Err(errno) = unlinkat(&self.store.temporaries, &**temporary, AtFlags::empty())
         {
             tracing::warn!(temporary, %errno, "cannot remove a temporary file; a restart will");
-        }
-    }
-}
-
-fn pack(
-    encoder: &mut Encoder<'_>,
-    bytes: &[u8],
-    blocks: &mut Blocks,
-    file: &OwnedFd,
-) -> Result<(), Errno> {
-    let mut out = vec![0; format::BLOCK_BYTES];
-    let mut input = InBuffer::around(bytes);
-    while input.pos() < bytes.len() {
-        let mut output = OutBuffer::around(&mut out[..]);
-        encoder.run(&mut input, &mut output).map_err(|_| Errno::NOMEM)?;
-        blocks.push(output.as_slice(), |block| write_all(file, block, Step::PutWrite))?;
-    }
-    Ok(())
-}
-
-fn pack_end(encoder: &mut Encoder<'_>, blocks: &mut Blocks, file: &OwnedFd) -> Result<(), Errno> {
-    let mut out = vec![0; format::BLOCK_BYTES];
-    loop {
-        let mut output = OutBuffer::around(&mut out[..]);
-        // A body shorter than was said is never committed, so the pledged size holds.
-        let left = encoder.finish(&mut output, true).map_err(|_| Errno::INVAL)?;
-        blocks.push(output.as_slice(), |block| write_all(file, block, Step::PutWrite))?;
-        if left == 0 {
-            return Ok(());
         }
     }
 }

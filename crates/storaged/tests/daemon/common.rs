@@ -361,11 +361,6 @@ pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
     out
 }
 
-/// Bytes that zstd makes less of.
-pub fn text(seed: u64, count: usize) -> Vec<u8> {
-    bytes(seed, count).iter().map(|byte| b'a' + byte % 4).collect()
-}
-
 /// Folders below the objects'.
 pub fn folders(daemon: &Daemon) -> usize {
     fn count(path: &std::path::Path) -> usize {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use crate::common::{Daemon, bytes, scratch, text};
+use crate::common::{Daemon, bytes, scratch};
 
 fn object_file(daemon: &Daemon) -> PathBuf {
     daemon.data().join("objects/d-a/o-o")
@@ -12,38 +12,36 @@ fn object_file(daemon: &Daemon) -> PathBuf {
 
 #[test]
 fn no_wrong_byte_leaves_the_daemon() {
-    for args in [&[][..], &["--zstd", "3"][..]] {
-        let dir = scratch();
-        let daemon = Daemon::start(dir.path(), args);
-        let content = text(1, 150_000);
-        assert_eq!(daemon.client().put("/a/o", &content).status, 201);
-        let path = object_file(&daemon);
-        let good = fs::read(&path).unwrap();
-        let mut errors = 0;
-        // In the first and last block, in the list of checksums, in the names, in the tail.
-        let end = good.len();
-        for at in [0, end / 3, end - 250, end - 115, end - 112, end - 90, end - 60, end - 1] {
-            let mut bad = good.clone();
-            bad[at] ^= 0x10;
-            fs::write(&path, &bad).unwrap();
-            let got = daemon.client().get("/a/o");
-            assert_eq!(got.status, 500, "byte {at} of {end}");
-            errors += 1;
-            let (report, code) = daemon.fsck();
-            assert_eq!((code, report["summary"]["damaged"].as_u64()), (4, Some(1)), "byte {at}");
-        }
-        for cut in [1, 50, 112, 113, end / 2, end] {
-            fs::write(&path, &good[..end - cut]).unwrap();
-            assert_eq!(daemon.client().get("/a/o").status, 500, "cut by {cut}");
-            assert_eq!(daemon.fsck().1, 4, "cut by {cut}");
-            errors += 1;
-        }
-        assert_eq!(daemon.stat()["checksum_errors"], errors);
-        assert!(daemon.log().contains("a damaged object was asked for"));
-        fs::write(&path, &good).unwrap();
-        assert!(daemon.client().get("/a/o").body == content);
-        assert_eq!(daemon.fsck().1, 0);
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    let content = bytes(1, 150_000);
+    assert_eq!(daemon.client().put("/a/o", &content).status, 201);
+    let path = object_file(&daemon);
+    let good = fs::read(&path).unwrap();
+    let mut errors = 0;
+    // In the first and last block, in the list of checksums, in the names, in the tail.
+    let end = good.len();
+    for at in [0, end / 3, end - 250, end - 115, end - 112, end - 90, end - 60, end - 1] {
+        let mut bad = good.clone();
+        bad[at] ^= 0x10;
+        fs::write(&path, &bad).unwrap();
+        let got = daemon.client().get("/a/o");
+        assert_eq!(got.status, 500, "byte {at} of {end}");
+        errors += 1;
+        let (report, code) = daemon.fsck();
+        assert_eq!((code, report["summary"]["damaged"].as_u64()), (4, Some(1)), "byte {at}");
     }
+    for cut in [1, 50, 112, 113, end / 2, end] {
+        fs::write(&path, &good[..end - cut]).unwrap();
+        assert_eq!(daemon.client().get("/a/o").status, 500, "cut by {cut}");
+        assert_eq!(daemon.fsck().1, 4, "cut by {cut}");
+        errors += 1;
+    }
+    assert_eq!(daemon.stat()["checksum_errors"], errors);
+    assert!(daemon.log().contains("a damaged object was asked for"));
+    fs::write(&path, &good).unwrap();
+    assert!(daemon.client().get("/a/o").body == content);
+    assert_eq!(daemon.fsck().1, 0);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::{fs, thread};
 
 use crate::common::{Daemon, PATIENCE, bytes, folders, has_fault_points, program, scratch};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use storaged::store::format::{HASH_BYTES, TAIL_BYTES, seal, trailer_bytes};
 
 #[test]
 fn a_folder_has_one_daemon_and_a_socket_too() {
@@ -293,41 +294,6 @@ fn a_head_alone_reserves_little_of_the_disk() {
     assert!(came <= 2 * (all as u64 + (clients.len() << 16) as u64), "{came}");
 }
 
-/// One reader takes all of the memory for decoded objects, and reads slowly but steadily.
-#[test]
-fn a_slow_reader_of_a_decoded_object_does_not_keep_the_memory_from_others() {
-    let dir = scratch();
-    let args = ["--zstd", "3", "--decoded-max", "9MiB", "--send-timeout", "1", "--sndbuf", "4096"];
-    let daemon = Daemon::start(dir.path(), &args);
-    assert_eq!(daemon.client().put("/big", &vec![7; 8 << 20]).status, 201);
-    let mut slow = UnixStream::connect(&daemon.unix).unwrap();
-    let slow_write = slow.write_all(b"GET /big HTTP/1.1\r\nHost: t\r\n\r\n");
-    slow_write.unwrap();
-    let over = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut piece = vec![0; 20 << 10];
-            while !over.load(std::sync::atomic::Ordering::SeqCst) {
-                if !matches!(slow.read(&mut piece), Ok(1..)) {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(400));
-            }
-        });
-        let until = Instant::now() + PATIENCE / 4;
-        let mut status = 0;
-        let mut statuses = Vec::new();
-        while status != 200 && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(50));
-            status = daemon.client().get("/big").status;
-            statuses.push(status);
-        }
-        over.store(true, std::sync::atomic::Ordering::SeqCst);
-        assert_eq!(status, 200);
-        assert!(statuses.contains(&503), "the memory was not short: {statuses:?}");
-    });
-}
-
 #[test]
 fn more_connections_than_are_wanted() {
     let dir = scratch();
@@ -400,6 +366,9 @@ fn what_it_is_told_wrongly() {
         (&["--mode", "fast"], None, 2, "fast"),
         (&["--config", file], None, 2, "line 2"),
         (&["--config", "/none"], None, 2, "/none"),
+        (&["--zstd", "3"], None, 2, "compress before the PUT"),
+        (&["--zstd=3"], None, 2, "compress before the PUT"),
+        (&["--decoded-max", "1GiB"], None, 2, "leave it out"),
         (&["--capabilities"], Some("kill@nowhere"), 2, "no such step"),
         (&["fsck", "/none"], None, 1, "/none"),
         (&["fsck", "/tmp"], None, 1, "/tmp"),
@@ -408,6 +377,49 @@ fn what_it_is_told_wrongly() {
         assert_eq!(got, code, "{args:?}: {words}");
         assert!(words.contains(word), "{args:?}: {words}");
     }
+}
+
+/// An object's file as storaged 0.2 wrote it with `--zstd`, as far as this version reads it.
+fn compress(path: &std::path::Path) {
+    let mut file = fs::read(path).unwrap();
+    let (length, follow) = (file.len(), trailer_bytes(&file, file.len() as u64).unwrap());
+    let sealed = length - HASH_BYTES;
+    file[length - TAIL_BYTES + 36] = 1;
+    let seal = seal(&file[length - follow..sealed]);
+    file[sealed..].copy_from_slice(&seal);
+    fs::write(path, file).unwrap();
+}
+
+#[test]
+fn a_folder_of_0_2_is_taken_over_unless_it_has_compressed_objects() {
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    for path in ["/plain", "/a/one", "/a/two"] {
+        assert_eq!(daemon.client().put(path, b"content").status, 201);
+    }
+    let (data, objects) = (daemon.data(), daemon.data().join("objects"));
+    daemon.stop();
+    let format = data.join("format");
+    fs::write(&format, "storaged 1\n").unwrap();
+    let daemon = Daemon::start(dir.path(), &[]);
+    assert_eq!(daemon.client().get("/a/one").body, b"content");
+    daemon.stop();
+    assert_eq!(fs::read_to_string(&format).unwrap(), "storaged 2\n");
+
+    fs::write(&format, "storaged 1\n").unwrap();
+    for name in ["d-a/o-one", "d-a/o-two"] {
+        compress(&objects.join(name));
+    }
+    let (socket, data) = (dir.path().join("s"), data.to_str().unwrap());
+    let listen = format!("unix:{}", socket.display());
+    for args in [&["--listen", &listen, "--data", data][..], &["fsck", data]] {
+        let output = program().args(args).output().unwrap();
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert!(words.contains("(2, the first is a/one)"), "{words}");
+        assert!(words.contains("GET each of them and PUT it again"), "{words}");
+    }
+    assert_eq!(fs::read_to_string(&format).unwrap(), "storaged 1\n", "nothing was changed");
 }
 
 /// A socket that nothing answers on is replaced; what isn't a socket is left alone.

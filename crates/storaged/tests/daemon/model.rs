@@ -212,9 +212,7 @@ fn ten_thousand_operations_and_a_model() {
         if at % 2_500 == 2_499 {
             drop(client);
             daemon.kill();
-            // Compressed from the third quarter on, over what was stored plain.
-            let args: &[&str] = if at < 5_000 { &[] } else { &["--zstd", "1"] };
-            daemon = Daemon::start(dir.path(), args);
+            daemon = Daemon::start(dir.path(), &[]);
             client = daemon.client();
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use crate::common::{Daemon, bytes, scratch, text};
+use crate::common::{Daemon, bytes, scratch};
 
 const MODES: [&str; 6] = ["auto", "copy", "nt", "adaptive", "sendfile", "vmsplice"];
 /// Pipes that two workers keep, 32 each: `src/send/outgoing.rs`.
@@ -13,33 +13,31 @@ const SIZES: [usize; 7] = [1, 4095, 16_383, 16_384, 70_000, 1 << 20, 5_000_001];
 
 #[test]
 fn the_bytes_are_the_same_in_every_mode() {
-    let contents: Vec<_> = SIZES.iter().map(|size| text(*size as u64, *size)).collect();
-    for stored in [&[][..], &["--zstd", "1"]] {
-        let dir = scratch();
-        let daemon = Daemon::start(dir.path(), stored);
-        for (at, content) in contents.iter().enumerate() {
-            daemon.client().put(&format!("/{at}"), content);
-        }
-        daemon.stop();
-        for mode in MODES {
-            let args = ["--mode", mode, "--listen", "tcp:127.0.0.1:0"];
-            let daemon = Daemon::start(dir.path(), &args);
-            for mut client in [daemon.client(), daemon.tcp_client()] {
-                for (at, content) in contents.iter().enumerate() {
-                    for reader in ["", "Ntcopy-Reader: splice\r\n", "Ntcopy-Reader: cpu\r\n"] {
-                        let what = format!("{mode} {stored:?} {} {reader:?}", content.len());
-                        let got = client.request("GET", &format!("/{at}"), reader, b"");
-                        assert!(got.status == 200 && got.body == *content, "{what}");
-                        assert_eq!(got.header("ntcopy-reader"), None);
-                        let half = content.len() / 2;
-                        let range = format!("{reader}Range: bytes={half}-\r\n");
-                        let got = client.request("GET", &format!("/{at}"), &range, b"");
-                        assert!(got.status == 206 && got.body == content[half..], "{what}");
-                    }
+    let contents: Vec<_> = SIZES.iter().map(|size| bytes(*size as u64, *size)).collect();
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    for (at, content) in contents.iter().enumerate() {
+        daemon.client().put(&format!("/{at}"), content);
+    }
+    daemon.stop();
+    for mode in MODES {
+        let args = ["--mode", mode, "--listen", "tcp:127.0.0.1:0"];
+        let daemon = Daemon::start(dir.path(), &args);
+        for mut client in [daemon.client(), daemon.tcp_client()] {
+            for (at, content) in contents.iter().enumerate() {
+                for reader in ["", "Ntcopy-Reader: splice\r\n", "Ntcopy-Reader: cpu\r\n"] {
+                    let what = format!("{mode} {} {reader:?}", content.len());
+                    let got = client.request("GET", &format!("/{at}"), reader, b"");
+                    assert!(got.status == 200 && got.body == *content, "{what}");
+                    assert_eq!(got.header("ntcopy-reader"), None);
+                    let half = content.len() / 2;
+                    let range = format!("{reader}Range: bytes={half}-\r\n");
+                    let got = client.request("GET", &format!("/{at}"), &range, b"");
+                    assert!(got.status == 206 && got.body == content[half..], "{what}");
                 }
             }
-            assert_eq!(daemon.stat()["aborted_responses"], 0);
         }
+        assert_eq!(daemon.stat()["aborted_responses"], 0);
     }
 }
 
@@ -47,26 +45,19 @@ fn the_bytes_are_the_same_in_every_mode() {
 #[test]
 fn the_way_that_was_taken_is_counted() {
     let hints = ntcopy::socket::kernel_support() != ntcopy::socket::Support::None;
-    for (mode, zstd, reader, expected) in [
-        ("copy", false, "splice", "copy"),
-        ("nt", false, "splice", if hints { "nt" } else { "copy" }),
-        ("adaptive", false, "splice", if hints { "adaptive" } else { "copy" }),
-        ("nt", false, "cpu", "copy"),
-        ("adaptive", false, "cpu", "copy"),
-        ("sendfile", false, "cpu", "sendfile"),
-        ("sendfile", true, "splice", "vmsplice"),
-        ("vmsplice", false, "splice", "vmsplice"),
-        ("auto", false, "splice", "sendfile"),
-        ("auto", true, "splice", "vmsplice"),
-        ("auto", true, "cpu", "copy"),
+    for (mode, reader, expected) in [
+        ("copy", "splice", "copy"),
+        ("nt", "splice", if hints { "nt" } else { "copy" }),
+        ("adaptive", "splice", if hints { "adaptive" } else { "copy" }),
+        ("nt", "cpu", "copy"),
+        ("adaptive", "cpu", "copy"),
+        ("sendfile", "cpu", "sendfile"),
+        ("vmsplice", "splice", "vmsplice"),
+        ("auto", "splice", "sendfile"),
     ] {
         let dir = scratch();
-        let mut args = vec!["--mode", mode];
-        if zstd {
-            args.extend(["--zstd", "1"]);
-        }
-        let daemon = Daemon::start(dir.path(), &args);
-        let content = text(1, 500_000);
+        let daemon = Daemon::start(dir.path(), &["--mode", mode]);
+        let content = bytes(1, 500_000);
         daemon.client().put("/o", &content);
         let header = format!("Ntcopy-Reader: {reader}\r\n");
         assert!(daemon.client().request("GET", "/o", &header, b"").body == content);
@@ -77,42 +68,8 @@ fn the_way_that_was_taken_is_counted() {
         let sent = daemon.wait_for_stat(|stat| sum(stat) > 0)["sent_body_bytes"].clone();
         for (name, bytes) in sent.as_object().unwrap() {
             let wanted = if name == expected { 500_000 } else { 0 };
-            assert_eq!(bytes, wanted, "{mode} zstd {zstd} {reader}: {sent}");
+            assert_eq!(bytes, wanted, "{mode} {reader}: {sent}");
         }
-    }
-}
-
-#[test]
-fn compressed_objects_go_out_as_the_client_likes_them() {
-    let dir = scratch();
-    let daemon = Daemon::start(dir.path(), &["--zstd", "3"]);
-    let mut client = daemon.client();
-    let content = text(2, 400_000);
-    let put = client.put("/o", &content);
-    let plain = client.get("/o");
-    assert!(plain.body == content);
-    assert_eq!(plain.etag(), put.etag());
-    assert_eq!(plain.header("vary"), Some("Accept-Encoding"));
-    let packed = client.request("GET", "/o", "Accept-Encoding: zstd\r\n", b"");
-    assert_eq!(packed.header("content-encoding"), Some("zstd"));
-    assert!(packed.body.len() < content.len() / 2);
-    assert!(zstd::stream::decode_all(&packed.body[..]).unwrap() == content);
-    assert_ne!(packed.etag(), plain.etag());
-    let part = client.request("GET", "/o", "Accept-Encoding: zstd\r\nRange: bytes=10-19\r\n", b"");
-    assert!(part.status == 206 && part.body == packed.body[10..20]);
-    // Decoding takes its room, and gives it back.
-    daemon.wait_for_stat(|stat| stat["decoded_bytes"] == 0);
-    drop(daemon);
-    let daemon = Daemon::start(dir.path(), &["--decoded-max", "399999"]);
-    assert_eq!(daemon.client().get("/o").status, 503);
-    assert!(daemon.client().request("GET", "/o", "Accept-Encoding: zstd\r\n", b"").status == 200);
-    drop(daemon);
-    // Its compressed bytes count as well, while it is decoded.
-    let least = 400_000 + packed.body.len();
-    for (room, status) in [(least - 1, 503), (least, 200)] {
-        let daemon = Daemon::start(dir.path(), &["--decoded-max", &room.to_string()]);
-        assert_eq!(daemon.client().get("/o").status, status, "{room}");
-        daemon.wait_for_stat(|stat| stat["decoded_bytes"] == 0);
     }
 }
 
@@ -131,31 +88,6 @@ fn a_slow_reader_keeps_its_version() {
         assert_eq!(daemon.client().delete("/o").status, 204);
         assert_eq!(daemon.client().get("/o").status, 404);
         assert!(slow.response("GET").unwrap().body == old, "{mode}");
-    }
-}
-
-/// Decoded memory that went out by reference is unmapped before the peer reads it.
-#[test]
-fn pages_that_were_given_away_stay_as_they_were() {
-    let dir = scratch();
-    // The reader's buffer is the socket's: all of a response is in it when the region goes.
-    let daemon = Daemon::start(dir.path(), &["--zstd", "1", "--mode", "vmsplice"]);
-    let objects: Vec<Vec<u8>> = (0..8).map(|seed| text(seed, 60_000)).collect();
-    for (at, object) in objects.iter().enumerate() {
-        daemon.client().put(&format!("/{at}"), object);
-    }
-    let mut clients: Vec<_> = (0..8).map(|_| daemon.client()).collect();
-    for (at, client) in clients.iter_mut().enumerate() {
-        client.write(format!("GET /{at} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
-    }
-    let stat = daemon.wait_for_stat(|stat| stat["sent_body_bytes"]["vmsplice"] == 480_000);
-    assert_eq!(stat["decoded_bytes"], 0);
-    // Others' decoded bytes come and go in the memory that was given back.
-    for _ in 0..20 {
-        assert!(daemon.client().get("/3").body == objects[3]);
-    }
-    for (at, client) in clients.iter_mut().enumerate() {
-        assert!(client.response("GET").unwrap().body == objects[at], "{at}");
     }
 }
 
