@@ -170,10 +170,9 @@ guide: ## docs/ as pages for a browser, out/guide/book; without mdbook, compiles
 same: ## what every record, and every driver on lanes that fail on cue, comes to, byte for byte as at an earlier commit: make same BASE=main
 	@scripts/same.sh $(BASE)
 
-docs: ## docs/results, README's picture, every figure of a document and the commands' page, from bench/record/INDEX.toml and --help
+docs: ## docs/results, README's picture and every figure of a document, from bench/record/INDEX.toml
 	@scripts/setup.sh build
 	@$(CARGO) run -q --locked -p ntcopy-report --example documents
-	@NTCOPY_WRITE_DOCS=1 $(CARGO) test -q --locked -p ntcopy-cli --bin ntcopy documented
 
 lint: ## formatting, clippy, shell, links, header, man page, the kernel patches of both series
 	@scripts/setup.sh build lint

