@@ -93,7 +93,7 @@ programs: build ## redis, iperf3 and nginx as they are, without `ntcopy run` and
 	@scripts/setup.sh programs
 	@scripts/check-programs.sh $(NTCOPY) $(KERNELS)
 
-program-suites: build ## the test suites of memcached, Redis and Varnish, without `ntcopy run --mode nt` and under it; make program-suites ARGS="--quick --only redis"; hours without
+program-suites: build ## the test suites of memcached and Redis, without `ntcopy run --mode nt` and under it; make program-suites ARGS="--quick --only redis"; hours without
 	@scripts/setup.sh suites
 	@scripts/program-suites.sh $(NTCOPY) $(ARGS)
 

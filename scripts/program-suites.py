@@ -20,7 +20,6 @@ import signal
 import subprocess
 import sys
 import time
-import zlib
 
 WAYS = {"plain": "by itself", "hinted": "under ntcopy run"}
 # Every send, so that also what is small takes the way of the hinted.
@@ -100,28 +99,7 @@ class Redis:
         return tests
 
 
-class Varnish:
-    """One item for each .vtc, of varnishtest and of the modules."""
-
-    limit_s = 300
-    absent = "absent"
-    quick = [f"bin/varnishtest/tests/{name}.vtc" for name in ("a00000", "b00000", "c00005")]
-    quick += ["vmod/tests/std_b00001.vtc"]
-
-    def items(self, tree):
-        found = [*tree.glob("bin/varnishtest/tests/*.vtc"), *tree.glob("vmod/tests/*.vtc")]
-        names = [str(path.relative_to(tree)) for path in found]
-        # Mixed, always alike: an interrupted run has seen some of every kind.
-        return sorted(names, key=lambda name: zlib.crc32(name.encode()))
-
-    def command(self, item):
-        return ["varnishtest", "-t", "200", item]
-
-    def outcomes(self, output, code):
-        return {"": {0: "passed", 77: "skipped"}.get(code, "failed")}
-
-
-PROGRAMS = {"memcached": Memcached(), "redis": Redis(), "varnish": Varnish()}
+PROGRAMS = {"memcached": Memcached(), "redis": Redis()}
 
 
 def counted(ntcopy):

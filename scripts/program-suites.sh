@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The test suites of memcached, Redis and Varnish, from the distribution's source
-# packages of the versions that are installed, in a booted kernel that knows the
-# flag: by themselves, and under `ntcopy run --mode nt` with every send hinted. Each
-# test must come out alike, and the kernel must count hinted bytes in the second
-# case alone. Redis and Varnish are the packaged programs; memcached's suite wants
-# programs that no package has, which are built of its source.
+# The test suites of memcached and Redis, from the distribution's source packages of
+# the versions that are installed, in a booted kernel that knows the flag: by
+# themselves, and under `ntcopy run --mode nt` with every send hinted. Each test must
+# come out alike, and the kernel must count hinted bytes in the second case alone.
+# Redis is the packaged program; memcached's suite wants programs that no package has,
+# which are built of its source.
 #
 # usage: scripts/program-suites.sh NTCOPY [--quick] [--only PROGRAM]... [KERNEL]
 #
 #   --quick   a few tests of each
-#   --only    memcached, redis or varnish
+#   --only    memcached or redis
 #   KERNEL    as of `ntcopy kernel boot --kernel`; default: um
 #
 # Sources are kept in the cache, results and logs in out/program-suites. A test that
@@ -25,9 +25,6 @@ cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/programs
 results=$root/out/program-suites
 # No whole suite takes this long on any machine that was seen.
 longest_s=14400
-# Daemons lie where the search path of a user does not lead.
-PATH=$PATH:/usr/sbin:/sbin
-export PATH
 
 say() {
 	echo "program-suites: $*" >&2
@@ -57,8 +54,8 @@ while [ $# -gt 0 ]; do
 	--quick) quick=--quick ;;
 	--only)
 		case ${2-} in
-		memcached | redis | varnish) programs="$programs $2" ;;
-		*) die 2 "--only '${2-}' is none of memcached, redis, varnish" ;;
+		memcached | redis) programs="$programs $2" ;;
+		*) die 2 "--only '${2-}' is neither memcached nor redis" ;;
 		esac
 		shift
 		;;
@@ -67,7 +64,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-programs=${programs:-memcached redis varnish}
+programs=${programs:-memcached redis}
 
 # The package whose version says which source is wanted. $1: the program
 package_of() {
@@ -171,11 +168,6 @@ build_redis() {
 	for path in /usr/bin/redis-*; do
 		ln -sf "$path" "$1/src/"
 	done
-}
-
-# varnishtest finds the packaged programs by the search path.
-build_varnish() {
-	:
 }
 
 # Boots a guest for one way, in the background. $1: program, $2: plain or hinted, then options

@@ -99,8 +99,6 @@ need_test() {
 	# The programs of `ntcopy bench app`. Their packages start their services.
 	need memcached memcached
 	need redis-server redis-server
-	# Where the search path of a user does not lead.
-	[ -x /usr/sbin/varnishd ] || need varnishd varnish
 }
 
 need_lint() {
@@ -161,8 +159,6 @@ need_programs() {
 # The programs whose own test suites are run, and what these are made of. Their packages start their
 # services.
 need_suites() {
-	# Where the search path of a user does not lead.
-	PATH=$PATH:/usr/sbin:/sbin
 	need dpkg-source dpkg-dev
 	need make make
 	need gcc gcc
@@ -175,7 +171,6 @@ need_suites() {
 	need redis-server redis-server
 	need redis-benchmark redis-tools
 	need tclsh tcl
-	need varnishd varnish
 }
 
 # The Debian packages: to build them, to have them judged, to try them in a Debian of their own.

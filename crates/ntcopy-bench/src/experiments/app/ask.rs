@@ -30,8 +30,6 @@ const MOST_VALUES: u64 = 1_000_000;
 const SERVER_PERCENT: u64 = 130;
 /// What it takes beside that; the client takes as much.
 const SERVER_BYTES: u64 = 24 << 20;
-/// What lies in the folder of a varnish: its log, and its VCL, compiled.
-const VARNISH_FOLDER_BYTES: u64 = 84 << 20;
 
 /// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,18 +42,9 @@ pub enum App {
     Storaged,
     /// nginx, as the distribution has it, of files that it copies.
     Nginx,
-    /// varnish, as the distribution has it, of what is in its cache.
-    Varnish,
 }
 
-words!(
-    App,
-    Memcached = "memcached",
-    Redis = "redis",
-    Storaged = "storaged",
-    Nginx = "nginx",
-    Varnish = "varnish"
-);
+words!(App, Memcached = "memcached", Redis = "redis", Storaged = "storaged", Nginx = "nginx");
 
 impl App {
     /// Whether each value is a file.
@@ -73,7 +62,6 @@ impl App {
         let (file, package) = match self {
             App::Memcached => ("memcached", "memcached"),
             App::Redis => ("redis-server", "redis-server"),
-            App::Varnish => ("varnishd", "varnish"),
             App::Storaged => return Program::Storaged.find(),
             App::Nginx => return Program::Nginx.find(),
         };
@@ -321,12 +309,6 @@ impl Plan {
         self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64
     }
 
-    /// Bytes of what programs write into the folder of the measurement, beside such files.
-    #[must_use]
-    pub fn written_bytes(&self) -> u64 {
-        if self.app == App::Varnish { VARNISH_FOLDER_BYTES * (self.servers() + 1) } else { 0 }
-    }
-
     /// How long one of them takes, about.
     #[must_use]
     pub fn sample_time(&self) -> Duration {
@@ -342,7 +324,7 @@ impl Plan {
         let servers = self.servers();
         let values = self.data.large_values * self.data.large_bytes;
         // A file system in memory takes half of it at most.
-        let programs = SERVER_BYTES * (servers + 1) + 2 * self.written_bytes();
+        let programs = SERVER_BYTES * (servers + 1);
         if self.app.serves_files() {
             return 2 * self.file_bytes() + programs;
         }

@@ -5,11 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use super::ask::{App, AppMode, Plan};
-use super::origin;
 use crate::experiments::http::run::nginx_settings;
 use crate::run::Failure;
 
-/// What memcached and varnish may hold, by what is put into them: they must drop nothing.
+/// What memcached may hold, in percent of what is put into it: it must drop nothing.
 const ROOM_PERCENT: u64 = 150;
 const ROOM_MIB: u64 = 128;
 /// The longest value that Redis takes by default.
@@ -21,8 +20,6 @@ const IDLE_S: u64 = 3600;
 const SPARE_OPEN: u64 = 16;
 /// Connections that nginx takes, with room for its own descriptors.
 const MOST_CONNECTIONS: u64 = 8192;
-/// Threads of varnish beside those of connections.
-const SPARE_THREADS: u32 = 100;
 
 /// The command line of a server that listens there, and serves a folder of files, if it does.
 pub fn words(
@@ -37,7 +34,6 @@ pub fn words(
         App::Redis => redis(plan, at),
         App::Storaged => storaged(plan, mode, at, served),
         App::Nginx => nginx(plan, at, served)?,
-        App::Varnish => varnish(plan, at)?,
     })
 }
 
@@ -108,32 +104,6 @@ fn nginx(plan: &Plan, at: &Path, root: &Path) -> Result<Vec<OsString>, Failure> 
     Ok(words)
 }
 
-/// Under root's rights, with which the folder is reached, and without a socket for its operator,
-/// which would listen before it serves. A connection that is asked finds a thread of its own there.
-fn varnish(plan: &Plan, at: &Path) -> Result<Vec<OsString>, Failure> {
-    let folder = at.with_extension("varnish");
-    if folder.exists() {
-        // One that was there before has left its log.
-        std::fs::remove_dir_all(&folder).map_err(Failure::io("cannot remove an old log"))?;
-    }
-    let vcl = format!(
-        "vcl 4.1;\nbackend origin {{ .path = \"{}\"; }}\n\
-         sub vcl_backend_response {{ set beresp.ttl = 1y; }}\n",
-        origin::socket(at).display()
-    );
-    let file = at.with_extension("vcl");
-    std::fs::write(&file, vcl)
-        .map_err(Failure::io(format!("cannot write to {}", file.display())))?;
-    let (room_mib, threads) = (room_mib(plan), plan.most_connections() + SPARE_THREADS);
-    let mut words: Vec<OsString> = vec![plan.program.clone().into()];
-    words.extend(["-n".into(), folder.into(), "-f".into(), file.into(), "-a".into(), at.into()]);
-    words.extend(split(&format!(
-        "-F -j none -T none -s malloc,{room_mib}m -p thread_pools=1 \
-         -p thread_pool_min={threads} -p timeout_idle={IDLE_S}"
-    )));
-    Ok(words)
-}
-
 fn split(words: &str) -> impl Iterator<Item = OsString> {
     words.split(' ').map(OsString::from)
 }
@@ -142,13 +112,12 @@ fn split(words: &str) -> impl Iterator<Item = OsString> {
 pub fn version(plan: &Plan) -> String {
     let option = match plan.app {
         App::Nginx => "-v",
-        App::Varnish => "-V",
         _ => "--version",
     };
     let Ok(said) = Command::new(&plan.program).arg(option).output() else {
         return String::new();
     };
-    // nginx and varnish say it among errors.
+    // nginx says it among errors.
     let text = [said.stdout, said.stderr].concat();
     String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned()
 }

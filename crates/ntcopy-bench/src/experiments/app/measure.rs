@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::ask::{App, AppCell, AppMode, Plan};
+use super::ask::{AppCell, AppMode, Plan};
 use super::capacity::{Found, Grid, highest};
 use super::client::Client;
 use super::command;
@@ -355,9 +355,6 @@ impl Bench<'_> {
 
 /// The folder of the measurement, with room for files if the program serves them.
 fn scratch(plan: &Plan) -> Result<Scratch, Failure> {
-    if plan.app == App::Varnish {
-        return Scratch::executable(plan.written_bytes());
-    }
     if !plan.app.serves_files() {
         return Scratch::new(0);
     }

@@ -7,10 +7,9 @@ use super::ask::{App, AppMode, Plan};
 use super::command;
 use super::connection::{Connection, room};
 use super::files;
-use super::origin::{self, Origin};
 use super::wire::Value;
 use crate::experiments::turns::program::{Output, Program};
-use crate::run::{CpuClock, Failure, Stop, family, place};
+use crate::run::{CpuClock, Failure, Stop, place};
 
 /// The servers of one mode.
 pub struct Server {
@@ -43,9 +42,6 @@ impl Server {
         let mut places = vec![&small];
         places.extend(Some(&large).filter(|large| **large != small));
         let is_chunked = mode == AppMode::Chunked;
-        // Only as long as the values are compared: what is measured comes from the cache.
-        let origin = || Origin::start(&origin::socket(&small), plan.data.all(is_chunked));
-        let _origin = (plan.app == App::Varnish).then(origin).transpose()?;
         let mut server = Server {
             app: plan.app,
             programs: Vec::new(),
@@ -88,10 +84,7 @@ impl Server {
         place(Some(client_cpu))?;
         let mut program = started?;
         program.accepts(at, patience, stop)?;
-        // A child of varnish answers.
-        for pid in family(program.pid())? {
-            self.clocks.push(CpuClock::of(pid)?);
-        }
+        self.clocks.push(CpuClock::of(program.pid())?);
         self.programs.push(program);
         Ok(())
     }

@@ -59,7 +59,7 @@ impl App {
         match self {
             App::Memcached => &memcached::Memcached,
             App::Redis => &redis::Redis,
-            App::Storaged | App::Nginx | App::Varnish => &http::Http,
+            App::Storaged | App::Nginx => &http::Http,
         }
     }
 }

@@ -162,8 +162,7 @@ impl Program {
         self.wait_until(is_there, &what, patience, stop)
     }
 
-    /// Waits until there it takes a connection. A socket that listens may be another one: varnish
-    /// tries out what the system can do.
+    /// Waits until it takes a connection there. A socket that listens may be another one.
     pub fn accepts(&mut self, at: &Path, patience: Duration, stop: &Stop) -> Result<(), Failure> {
         let (shown, seconds) = (at.display(), patience.as_secs());
         let what = format!("{shown} took no connection in {seconds} s: --patience allows more");

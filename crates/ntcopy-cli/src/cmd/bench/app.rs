@@ -26,7 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
   ntcopy bench app --kernel um --quick --modes adaptive
-  ntcopy bench app --kernel um --app redis           Redis instead; or nginx, storaged, varnish
+  ntcopy bench app --kernel um --app redis           Redis instead; or nginx, storaged
   ntcopy bench app --kernel um --capacity 2ms        how many multigets a second at p99 <= 2 ms
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
@@ -36,11 +36,10 @@ Examples:
 One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
 have been answered; a latency counts from the moment when its request was due. Beside that, \
 connections fetch large values and drop them in the socket, unread, at an offered rate or without \
-a pause. The program comes from the distribution's package, answers with one thread, varnish with \
-one a connection, and listens on a unix socket. Redis writes nothing to a disk. nginx and storaged \
-have a file for each value, in memory; nginx runs with sendfile off. varnish has every value in its \
-cache: it gets each once, from ntcopy, before the clock runs. A multiget over HTTP is its keys' \
-GETs, pipelined on one connection.
+a pause. The program comes from the distribution's package, answers with one thread, \
+and listens on a unix socket. Redis writes nothing to a disk. nginx and storaged \
+have a file for each value, in memory; nginx runs with sendfile off. A multiget over HTTP is \
+its keys' GETs, pipelined on one connection.
 
 Modes: copy (the program as it is, the baseline), idle (the same without large requests), adaptive \
 (under `ntcopy run`, storaged by its own --mode; the kernel's rule decides), nt (every hint is obeyed), second-instance (as it \
@@ -74,7 +73,7 @@ Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was 
 pub struct AppArgs {
     #[command(flatten)]
     pub common: Common,
-    /// The program: memcached, redis, nginx, varnish, or storaged, which is ntcopy's own
+    /// The program: memcached, redis, nginx, or storaged, which is ntcopy's own
     #[arg(long, value_name = "PROGRAM", default_value = "memcached")]
     app: App,
     /// Boot two CPUs, for program and client, each on one of the host's with an L2 of its own

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ntcopy_record::units::Bytes;
-use rustix::fs::{FlockOperation, StatVfsMountFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 
 use crate::run::Failure;
 
@@ -37,21 +37,7 @@ impl Scratch {
     ///
     /// [`Failure::Limit`]: there is no room.
     pub fn new(data_bytes: u64) -> Result<Scratch, Failure> {
-        Scratch::at(&places(), data_bytes)
-    }
-
-    /// The same for a program that loads code from there, which a container's memory may refuse.
-    ///
-    /// # Errors
-    ///
-    /// See [`Scratch::new`].
-    pub fn executable(data_bytes: u64) -> Result<Scratch, Failure> {
-        let memory = rustix::fs::statvfs(MEMORY);
-        let refuses = memory.is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::NOEXEC));
-        Scratch::at(&places()[usize::from(refuses)..], data_bytes)
-    }
-
-    fn at(places: &[PathBuf], data_bytes: u64) -> Result<Scratch, Failure> {
+        let places = places();
         remove_abandoned(Path::new(MEMORY));
         let wanted = data_bytes.saturating_add(SLACK_BYTES);
         for place in places.iter().filter(|place| free_bytes(place) >= wanted) {
