@@ -41,6 +41,8 @@ pub struct Request {
     pub needs: Needs,
     /// The record's directory, an absolute path.
     pub place: PathBuf,
+    /// What the inside may write beside the record.
+    pub writable: Vec<PathBuf>,
     /// This program's arguments. It runs again inside with them, and with
     /// `--kernel host --out PLACE --measure-only` after them.
     pub args: Vec<OsString>,
@@ -134,7 +136,19 @@ fn boot(
     if let Some(limit) = request.needs.longest {
         boot = boot.timeout(limit);
     }
-    let outcome = boot.run()?;
+    for folder in &request.writable {
+        boot = boot.writable(folder);
+    }
+    let place = &request.place;
+    std::fs::create_dir_all(place).map_err(|source| Error::Io {
+        doing: "creating",
+        path: place.clone(),
+        source,
+    })?;
+    let outcome = boot.writable(place).run();
+    // Where nothing was measured there is no record.
+    let _ = std::fs::remove_dir(place);
+    let outcome = outcome?;
     Ok(Inside { code: outcome.code, complaints: outcome.complaints })
 }
 
@@ -219,6 +233,7 @@ mod tests {
             host_cpus: HostCpus::Any,
             needs: plan(&rounds()).needs(),
             place: "/records/a b".into(),
+            writable: vec![],
             args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),
             command: vec![],
         };

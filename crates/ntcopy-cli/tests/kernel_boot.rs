@@ -5,6 +5,7 @@ mod signal;
 use signal::Signal;
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -127,8 +128,8 @@ fn what_a_command_wrote_last_is_not_lost() {
 
 #[test]
 fn the_guest_has_the_host_s_directory_environment_and_files() {
-    let guest = Guest::new(&[]);
     let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let guest = Guest::new(&["--write", folder.path().to_str().unwrap()]);
     let mut command =
         guest.command(&["sh", "-c", "pwd; echo \"$MARK\"; id -u; cat > made; cat in >> made"]);
     command.current_dir(folder.path()).env("MARK", "a b\tc");
@@ -137,6 +138,75 @@ fn the_guest_has_the_host_s_directory_environment_and_files() {
     let expected = format!("{}\na b\tc\n0\n", folder.path().canonicalize().unwrap().display());
     assert_eq!(text(&output.stdout), expected);
     assert_eq!(fs::read_to_string(folder.path().join("made")).unwrap(), "from the host\n");
+}
+
+/// Tries to change what lies beside the folder that may be written, and says what it could do. A
+/// guest's root may mount what it likes, so that is tried first.
+const BREAKS_OUT: &str = r#"
+    ours=$1 theirs=$2
+    mount -o remount,rw / 2>/dev/null
+    mkdir /run/again && mount -t hostfs none /run/again -o / 2>/dev/null && theirs_again=/run/again$2
+    umount -l /proc
+    can() { "$@" 2>/dev/null && echo "can: $*"; }
+    for it in "$theirs" $theirs_again "$ours/out"; do
+        can sh -c "echo x >>'$it/file'"
+        can truncate -s 0 "$it/file"
+        can chmod 777 "$it/file"
+        can chown 12 "$it/file"
+        can touch -d @0 "$it/file"
+        can rm -f "$it/file"
+        can rmdir "$it/folder"
+        can mv "$it/file" "$ours/taken"
+        can mv "$ours/mine" "$it/given"
+        can ln "$it/file" "$it/second"
+        can ln -s x "$it/link"
+        can mkdir "$it/made"
+        can mkfifo "$it/pipe"
+        can mknod "$it/device" c 1 3
+        can python3 -c 'import socket, sys
+socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$it/socket"
+    done
+    for setting in /proc/sys/kernel/domainname /run/again/proc/sys/kernel/domainname; do
+        can sh -c "cat $setting >$setting"
+    done
+    echo mine >"$ours/mine" && mkdir "$ours/sub" && mv "$ours/mine" "$ours/sub/" && echo ours
+"#;
+
+#[test]
+fn the_host_s_files_stay_as_they_are_but_for_a_folder_that_was_named() {
+    let folders = [(); 2].map(|()| tempfile::tempdir_in("/tmp").unwrap());
+    let [ours, theirs] = folders.each_ref().map(tempfile::TempDir::path);
+    let file = theirs.join("file");
+    fs::write(&file, "theirs").unwrap();
+    fs::create_dir(theirs.join("folder")).unwrap();
+    fs::write(ours.join("mine"), "").unwrap();
+    std::os::unix::fs::symlink(theirs, ours.join("out")).unwrap();
+    let before = fs::metadata(&file).unwrap();
+    let guest = Guest::new(&["--write", ours.to_str().unwrap()]);
+    let words = [ours, theirs].map(|path| path.to_str().unwrap());
+    let output = guest.run(&["sh", "-c", BREAKS_OUT, "it", words[0], words[1]]);
+    assert_eq!(text(&output.stdout), "ours\n", "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(ours.join("sub/mine")).unwrap(), "mine\n");
+    let after = fs::metadata(&file).unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+    assert_eq!(
+        (after.permissions(), after.uid(), after.modified().unwrap()),
+        (before.permissions(), before.uid(), before.modified().unwrap())
+    );
+    let mut left: Vec<_> =
+        fs::read_dir(theirs).unwrap().map(|it| it.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["file", "folder"]);
+    guest.assert_nothing_left();
+}
+
+#[test]
+fn a_folder_that_the_guest_cannot_write_is_refused() {
+    for (folder, why) in [("/dev/shm", "file systems of its own"), ("/no/such", "finding")] {
+        let output = Guest::new(&["--write", folder]).run(&["true"]);
+        assert_ne!(output.status.code(), Some(0));
+        assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
+    }
 }
 
 #[test]
@@ -324,8 +394,8 @@ fn wait_for(path: &Path, child: &mut Child) {
 #[test]
 fn signals_end_the_guest_and_leave_nothing() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let guest = Guest::new(&[]);
         let begun = tempfile::tempdir_in("/tmp").unwrap();
+        let guest = Guest::new(&["--write", begun.path().to_str().unwrap()]);
         let mark = begun.path().join("mark");
         let script = "touch \"$0\"; sync; sleep 600";
         let mut command = guest.command(&["sh", "-c", script, mark.to_str().unwrap()]);

@@ -77,9 +77,10 @@ fn a_command_is_at_home(kernel: &'static str, cpus: &str) {
     fs::write(folder.path().join("err"), &bytes[1..]).unwrap();
     let script = "{ pwd; echo \"$MARK\"; id -u; nproc; uname -m; cat /sys/class/net/lo/flags; \
                   cat /proc/sys/net/core/somaxconn; cat - | wc -c; test -w /dev/shm && echo dev; } \
-                  > made; cat out & cat err >&2; wait; exit 77";
-    let mut command =
-        guest.command(&["--cpus", cpus, "--sysctl", "net.core.somaxconn=1234"], script);
+                  > made; touch ../other 2>/dev/null && exit 1; cat out & cat err >&2; wait; exit 77";
+    let write = folder.path().to_str().unwrap();
+    let options = ["--cpus", cpus, "--write", write, "--sysctl", "net.core.somaxconn=1234"];
+    let mut command = guest.command(&options, script);
     let output = command.current_dir(folder.path()).env("MARK", "a b\tc").output().unwrap();
     assert_eq!(output.status.code(), Some(77), "{}", text(&output.stderr));
     assert!(output.stdout == bytes, "standard output differs: {} bytes", output.stdout.len());
@@ -178,7 +179,8 @@ fn a_signal_ends_the_guest_and_leaves_nothing() {
         let begun = tempfile::tempdir_in("/tmp").unwrap();
         let mark = begun.path().join("mark");
         let script = format!("touch {}; sync; sleep 600", mark.display());
-        let mut child = guest.command(&[], &script).spawn().unwrap();
+        let write = begun.path().to_str().unwrap();
+        let mut child = guest.command(&["--write", write], &script).spawn().unwrap();
         wait_for(&mark, &mut child);
         signal::send(&child, Signal::INT);
         assert_eq!(child.wait().unwrap().code(), Some(130));

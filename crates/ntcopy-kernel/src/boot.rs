@@ -9,6 +9,7 @@ mod qemu;
 mod run_dir;
 pub(crate) mod spec;
 mod splat;
+mod wall;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
@@ -56,8 +57,8 @@ pub enum Output {
 
 /// A command to run in a booted kernel: a builder.
 ///
-/// The guest sees the host's file tree, with its own /proc, /sys, /dev, /dev/shm and /run; its
-/// root is this user. A um kernel runs as a process of the host; the others in QEMU, emulated.
+/// The guest sees the host's file tree, and may not write to it except where [`Boot::writable`]
+/// says so. It has its own /proc, /sys, /dev, /dev/shm and /run; its root is this user. A um kernel runs as a process of the host; the others in QEMU, emulated.
 #[derive(Clone, Debug)]
 pub struct Boot {
     kernel: PathBuf,
@@ -67,6 +68,7 @@ pub struct Boot {
     command: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     directory: Option<PathBuf>,
+    writable: Vec<PathBuf>,
     cpus: Cpus,
     mem_bytes: u64,
     sysctls: Vec<(String, String)>,
@@ -106,6 +108,7 @@ impl Boot {
             command: command.into_iter().map(|word| word.as_ref().to_owned()).collect(),
             environment: std::env::vars_os().collect(),
             directory: None,
+            writable: Vec::new(),
             cpus: Cpus::default(),
             mem_bytes: DEFAULT_MEM_BYTES,
             sysctls: Vec::new(),
@@ -157,6 +160,12 @@ impl Boot {
     /// Where the command starts.
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
+        self
+    }
+
+    /// A folder of the host that the guest may write.
+    pub fn writable(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.writable.push(folder.into());
         self
     }
 
@@ -223,6 +232,13 @@ impl Boot {
         if memory.as_ref().is_some_and(|memory| memory.huge.is_some()) {
             self = self.env(HUGE_PAGES_VARIABLE, "1");
         }
+        for folder in &mut self.writable {
+            *folder = wall::writable(folder)?;
+        }
+        let temporary = std::env::temp_dir();
+        if !self.writable.iter().any(|folder| temporary.starts_with(folder)) {
+            self = self.env("TMPDIR", "/run");
+        }
         let spec = self.spec()?;
         let launched = launch::launch(&self, spec, memory.as_ref())?;
         let watch = watch::Watch::new(&self, launched, begun);
@@ -273,6 +289,7 @@ impl Boot {
             command: self.command.clone(),
             environment: self.environment.clone(),
             directory: directory.into_os_string(),
+            writable: self.writable.iter().map(|folder| folder.into()).collect(),
             sysctls: self.sysctls.clone(),
             open_files: (limit.current, limit.maximum),
             lines: match self.kind.machine() {

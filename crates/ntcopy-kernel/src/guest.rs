@@ -40,7 +40,8 @@ fn run(spec: &Path) -> Result<()> {
     // What is needed of the host's tree is opened before /dev and /run are mounted over it.
     let text = std::fs::read(spec).map_err(|error| format!("{}: {error}", spec.display()))?;
     let spec: Spec = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-    let directory = setup::enter(Path::new(&spec.directory));
+    let kept = setup::keep_host(&spec.writable);
+    let directory = kept.and_then(|()| setup::enter(Path::new(&spec.directory)));
     setup::mount_all()?;
     let control = setup::raw_line(spec.lines, CONTROL_LINE)?;
     let obeyed =

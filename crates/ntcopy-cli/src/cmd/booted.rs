@@ -2,7 +2,7 @@
 //! program, which runs itself inside.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -38,6 +38,8 @@ pub struct Asked<'a> {
     pub pin: Option<Pin>,
     /// What the kernel needs.
     pub needs: Needs,
+    /// What the program may write.
+    pub write: &'a [PathBuf],
     /// The program and its arguments, if there is one.
     pub command: &'a [OsString],
 }
@@ -54,6 +56,7 @@ pub fn run(
         host_cpus: bench::pinned(asked.pin, true)?,
         needs: asked.needs,
         place: place.clone(),
+        writable: asked.write.to_vec(),
         args: inside(asked.command)?,
         command: guest::command_line(),
     };

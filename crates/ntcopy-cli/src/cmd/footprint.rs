@@ -75,6 +75,9 @@ pub struct Args {
     /// CPU of the host that all of a booted kernel is put on [default: the first]
     #[arg(long, value_name = "CPU")]
     pin: Option<Pin>,
+    /// A folder that the program may write in a booted kernel; may be repeated
+    #[arg(long, value_name = "DIR")]
+    write: Vec<PathBuf>,
     /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -162,6 +165,7 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
         out: args.out.as_deref(),
         pin: args.pin,
         needs: Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None },
+        write: &args.write,
         command: &args.command,
     };
     booted::run(asked, |place, stopped| conclude(args, place, stopped))

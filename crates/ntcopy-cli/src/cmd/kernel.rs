@@ -72,6 +72,9 @@ fn guest(
 ) -> Boot {
     let mut boot = Boot::new(kernel, command).cpus(guest.cpus).mem_bytes(guest.mem);
     boot = boot.host_cpus(host_cpus);
+    for folder in guest.write {
+        boot = boot.writable(folder);
+    }
     for (key, value) in guest.sysctl {
         boot = boot.sysctl(key, value);
     }

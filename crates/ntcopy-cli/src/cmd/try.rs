@@ -99,6 +99,9 @@ pub struct Args {
     /// Memory of a booted kernel
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     mem: Bytes,
+    /// A folder that the program may write in a booted kernel; may be repeated
+    #[arg(long, value_name = "DIR")]
+    write: Vec<std::path::PathBuf>,
     /// Take turns also where the hint reaches no socket: then only loading the library differs
     #[arg(long)]
     anyway: bool,
@@ -230,6 +233,7 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
             sysctls: Vec::new(),
             longest: None,
         },
+        write: &args.write,
         command: &args.command,
     };
     booted::run(asked, |place, stopped| conclude(args, place, stopped))

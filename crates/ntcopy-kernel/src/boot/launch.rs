@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::{Resource, Rlimit, Signal};
@@ -16,6 +16,7 @@ use super::memory::Directory;
 use super::qemu::{self, Share};
 use super::run_dir::RunDir;
 use super::spec::{Modules, Spec};
+use super::wall::Wall;
 use super::{Boot, CONSOLE, HostCpus, SHARE_SOCKET};
 use crate::error::{Context, Error, Result};
 use crate::kind::Machine;
@@ -71,7 +72,7 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
         Machine::Qemu => {
             let share = Share::of(boot.kind);
             if share == Share::VirtioFs {
-                helper = Some(serve(path)?);
+                helper = Some(serve(boot, path)?);
             }
             let mut command = Command::new(qemu::PROGRAM);
             let cpus = placement.guest_cpus;
@@ -83,7 +84,9 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
     at_rest(&mut command, path, memory.map_or(path, |memory| &memory.path))?;
     let huge = memory.and_then(|memory| memory.huge.as_ref()).map(AsRawFd::as_raw_fd);
     let fds: Vec<RawFd> = lines.into_iter().chain(huge).collect();
-    prepare_child(&mut command, &fds, &placement.host_cpus)?;
+    let own = memory.filter(|memory| memory.huge.is_none()).map(|memory| memory.path.clone());
+    let wall = wall(boot, path, own)?;
+    prepare_child(&mut command, &fds, &placement.host_cpus, wall)?;
     let child = command.spawn().doing("starting", &boot.kernel)?;
     let group = Group::new(child, "the kernel");
     Ok(Launched { group, helper, out, err, control, run_dir })
@@ -116,7 +119,7 @@ fn at_rest(command: &mut Command, run_dir: &Path, temporary: &Path) -> Result<()
 }
 
 /// Starts the daemon that serves the host's tree to a stock kernel, and waits for its socket.
-fn serve(run_dir: &Path) -> Result<Group> {
+fn serve(boot: &Boot, run_dir: &Path) -> Result<Group> {
     let daemon =
         virtiofsd().ok_or_else(|| Error::NotHere("there is no virtiofsd on this host".into()))?;
     if !rustix::process::geteuid().is_root() {
@@ -128,7 +131,7 @@ fn serve(run_dir: &Path) -> Result<Group> {
     let mut command = Command::new(&daemon.path);
     command.args(qemu::daemon_arguments(&daemon, &socket));
     at_rest(&mut command, run_dir, run_dir)?;
-    prepare_child(&mut command, &[], &HostCpus::Any)?;
+    prepare_child(&mut command, &[], &HostCpus::Any, wall(boot, run_dir, None)?)?;
     let child = command.spawn().doing("starting", &daemon.path)?;
     let mut group = Group::new(child, "virtiofsd");
     let begun = std::time::Instant::now();
@@ -142,8 +145,22 @@ fn serve(run_dir: &Path) -> Result<Group> {
     Ok(group)
 }
 
+/// The wall around a guest; none for one that may write everywhere.
+fn wall(boot: &Boot, run_dir: &Path, memory: Option<PathBuf>) -> Result<Option<Wall>> {
+    if boot.writable.iter().any(|folder| folder == Path::new("/")) {
+        return Ok(None);
+    }
+    let own = [run_dir.to_path_buf()].into_iter().chain(memory);
+    Wall::new(&boot.writable.iter().cloned().chain(own).collect::<Vec<_>>()).map(Some)
+}
+
 /// What happens in the child between fork and exec.
-fn prepare_child(command: &mut Command, fds: &[RawFd], host_cpus: &HostCpus) -> Result<()> {
+fn prepare_child(
+    command: &mut Command,
+    fds: &[RawFd],
+    host_cpus: &HostCpus,
+    mut wall: Option<Wall>,
+) -> Result<()> {
     let mut cpu_set = None;
     if let HostCpus::One(cpu) = *host_cpus {
         if cpu >= CpuSet::MAX_CPU {
@@ -158,6 +175,8 @@ fn prepare_child(command: &mut Command, fds: &[RawFd], host_cpus: &HostCpus) -> 
     let prepare = move || -> io::Result<()> {
         // A session of its own: a terminal's Ctrl-C reaches us only, and one kill ends it all.
         rustix::process::setsid()?;
+        // The wish to die with the parent, below, would not survive a new user namespace.
+        wall.as_mut().map_or(Ok(()), Wall::close)?;
         for fd in &fds {
             // SAFETY: fcntl on a descriptor number touches no memory; the parent keeps the
             // descriptors open until the child has been started.

@@ -37,15 +37,18 @@ pub(super) struct Directory {
     pub(super) path: PathBuf,
     /// A file system of huge pages that is mounted nowhere; gone with the last that has it open.
     pub(super) huge: Option<OwnedFd>,
-}
-
-impl From<PathBuf> for Directory {
-    fn from(path: PathBuf) -> Self {
-        Self { path, huge: None }
-    }
+    /// Set where `path` is a folder of its own.
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl Directory {
+    /// A folder of the guest's own, which is all of `parent` that the guest may write.
+    fn below(parent: &Path) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("ntcopy-memory-").tempdir_in(parent);
+        let folder = folder.doing("creating a directory in", parent)?;
+        Ok(Self { path: folder.path().to_path_buf(), huge: None, _folder: Some(folder) })
+    }
+
     /// Finds one with room for the guest's memory: a tmpfs of huge pages, which only root can make,
     /// else /dev/shm, else TMPDIR where that is a tmpfs. On a disk the host would write the guest's
     /// memory back, and the timings with it.
@@ -54,7 +57,7 @@ impl Directory {
         if let Some(directory) = set(MEMORY_VARIABLE) {
             let directory = PathBuf::from(directory);
             check(&directory, mem_bytes)?;
-            return Ok(directory.into());
+            return Self::below(&directory);
         }
         if available_bytes()? >= mem_bytes
             && let Ok(huge) = huge_tmpfs(mem_bytes + BESIDE_BYTES)
@@ -62,19 +65,19 @@ impl Directory {
             let path = PathBuf::from(format!("/proc/self/fd/{}", huge.as_raw_fd()));
             // The kernel opens its file the same way.
             if open(&path, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RWXU).is_ok() {
-                return Ok(Self { path, huge: Some(huge) });
+                return Ok(Self { path, huge: Some(huge), _folder: None });
             }
         }
         let shm = Path::new("/dev/shm");
         let first = match check(shm, mem_bytes) {
-            Ok(()) => return Ok(shm.to_path_buf().into()),
+            Ok(()) => return Self::below(shm),
             Err(error) => error,
         };
         if let Some(directory) = set("TMPDIR").map(PathBuf::from)
             && is_tmpfs(&directory)
             && check(&directory, mem_bytes).is_ok()
         {
-            return Ok(directory.into());
+            return Self::below(&directory);
         }
         Err(first)
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::wall::OWN;
 use crate::cache::children;
 use crate::error::{Context, Result};
 
@@ -43,7 +44,7 @@ impl RunDir {
 /// whose path holds 107 bytes, and reads it from its command line. And it must not be where the
 /// guest mounts something of its own.
 fn parent(wished: &Path) -> PathBuf {
-    let hidden = ["/run", "/dev", "/proc", "/sys"].iter().any(|over| wished.starts_with(over));
+    let hidden = OWN.iter().any(|own| wished.starts_with(own));
     let plain = wished.to_str().is_some_and(|name| {
         name.len() < 60 && !name.contains(|c: char| c.is_whitespace() || c == '"' || c == ',')
     });

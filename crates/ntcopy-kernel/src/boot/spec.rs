@@ -34,6 +34,8 @@ pub(crate) struct Spec {
     pub(crate) command: Vec<OsString>,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) directory: OsString,
+    /// The folders that it may write.
+    pub(crate) writable: Vec<OsString>,
     pub(crate) sysctls: Vec<(String, String)>,
     /// Soft and hard limit of open files.
     pub(crate) open_files: (Option<u64>, Option<u64>),

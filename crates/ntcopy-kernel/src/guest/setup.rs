@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::io::{Errno, retry_on_intr};
-use rustix::mount::{MountFlags, mount, mount_bind};
+use rustix::mount::{MountFlags, mount, mount_bind, mount_remount};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::termios::{ControlModes, OptionalActions, tcdrain, tcgetattr, tcsetattr};
 
@@ -22,6 +22,19 @@ use crate::boot::spec::{LineKind, PORT_NAMES, Spec};
 pub(super) fn enter(directory: &Path) -> Result<()> {
     std::env::set_current_dir(directory)
         .map_err(|error| format!("the directory {}: {error}", directory.display()))
+}
+
+/// Lets nobody write to the host's tree but where the host says so.
+pub(super) fn keep_host(writable: &[OsString]) -> Result<()> {
+    for folder in writable {
+        let kept = mount_bind(folder, folder);
+        kept.map_err(|error| format!("mounting {}: {error}", folder.display()))?;
+    }
+    if writable.iter().any(|folder| folder == "/") {
+        return Ok(());
+    }
+    let flags = MountFlags::BIND | MountFlags::RDONLY;
+    mount_remount("/", flags, "").map_err(|error| format!("making / read-only: {error}"))
 }
 
 /// Mounts what belongs to a kernel and not to a disk.

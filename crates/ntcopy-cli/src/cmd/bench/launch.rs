@@ -137,6 +137,7 @@ impl<P: Bootable> Launch<'_, P> {
             host_cpus,
             needs: plan.needs(),
             place: place.clone(),
+            writable: Vec::new(),
             args: std::env::args_os().skip(1).collect(),
             command: guest::command_line(),
         };

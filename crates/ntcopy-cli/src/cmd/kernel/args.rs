@@ -41,9 +41,9 @@ Examples:
   ntcopy kernel boot --kernel x86 --cpus 2 --append slub_debug=FZP -- ./my-test
   ntcopy kernel boot --kernel stock -- uname -r
 
-The command sees the host's files, directory and environment; /proc, /sys, /dev, /dev/shm and /run
-are the guest's own, its standard input is /dev/null, and it runs as the guest's root with the
-rights of this user. Its output and exit code are passed through: 128 + n when signal n ended it.
+The command sees the host's files, directory and environment, and can write to nothing of the host
+but below the folders of --write. /proc, /sys, /dev, /dev/shm and /run are the guest's own, TMPDIR is
+/run, its standard input is /dev/null, and it runs as the guest's root with the rights of this user. Its output and exit code are passed through: 128 + n when signal n ended it.
 
 A guest whose kernel reports a fault of its own (BUG, WARNING, KASAN, KCSAN, UBSAN, lockdep, a
 leak) has failed whatever the command says: with --splats fail, which is the default for kernels
@@ -144,6 +144,9 @@ pub struct GuestArgs {
     /// Memory of the guest; K, M, G or KiB, MiB, GiB
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = parse_size)]
     pub mem: u64,
+    /// A folder that the command may write; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub write: Vec<PathBuf>,
     /// A sysctl to set before the command starts; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_sysctl)]
     pub sysctl: Vec<(String, String)>,

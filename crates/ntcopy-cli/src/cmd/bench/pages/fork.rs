@@ -66,6 +66,7 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
         host_cpus: pinned(args.common.pin, true)?,
         needs: plan.needs(),
         place: place.clone(),
+        writable: Vec::new(),
         args: std::env::args_os().skip(1).collect(),
         command: guest::command_line(),
     };

@@ -1,0 +1,149 @@
+//! What keeps a guest from the host's files: its kernel, or QEMU, runs in a mount namespace in which
+//! everything is read-only, except what the guest may write.
+//!
+//! The guest's root mounts what it likes; it cannot mount more than its own kernel's process may
+//! open. Where the host lets this user make no such namespace, as in a container, init's read-only
+//! mount in the guest is what is left.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::mount::{MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
+use rustix::mount::{mount_change, move_mount, open_tree};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use crate::error::{Context, Error, Result};
+
+/// Where the guest has file systems of its own.
+pub(super) const OWN: [&str; 4] = ["/run", "/dev", "/proc", "/sys"];
+
+/// A folder that the guest may write, as the guest finds it.
+pub(super) fn writable(folder: &Path) -> Result<PathBuf> {
+    let path = std::fs::canonicalize(folder).doing("finding", folder)?;
+    let refused = |why: &str| Error::NotHere(format!("{}: {why}", path.display()));
+    if !path.is_dir() {
+        return Err(refused("a guest writes to folders, and this is none"));
+    }
+    if OWN.iter().any(|own| path.starts_with(own)) {
+        return Err(refused("the guest has file systems of its own there, and cannot write to it"));
+    }
+    Ok(path)
+}
+
+/// What is done in the child before it becomes the guest. Nothing there may allocate.
+pub(super) struct Wall {
+    writable: Vec<CString>,
+    trees: Vec<OwnedFd>,
+    /// For a user who is not root: files of the process, and what makes it the same user in a user
+    /// namespace.
+    same_user: Option<[(&'static CStr, String); 3]>,
+}
+
+/// `struct mount_attr` of linux/mount.h.
+#[repr(C)]
+struct Attributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+const MOUNT_ATTR_RDONLY: u64 = 1;
+const AT_RECURSIVE: libc::c_uint = 0x8000;
+
+impl Wall {
+    pub(super) fn new(writable: &[PathBuf]) -> Result<Self> {
+        let path = |path: &PathBuf| CString::new(path.as_os_str().as_bytes());
+        let writable = writable.iter().map(path).collect::<Result<Vec<_>, _>>();
+        let writable = writable.map_err(io::Error::from).doing("naming", "a folder")?;
+        let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+        let map = |id: u32| format!("{id} {id} 1\n");
+        let same_user = (!user.is_root()).then(|| {
+            [
+                (c"/proc/self/setgroups", "deny".to_owned()),
+                (c"/proc/self/uid_map", map(user.as_raw())),
+                (c"/proc/self/gid_map", map(group.as_raw())),
+            ]
+        });
+        Ok(Self { trees: Vec::with_capacity(writable.len()), writable, same_user })
+    }
+
+    /// Closes this process in.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        let mut flags = UnshareFlags::NEWNS;
+        flags.set(UnshareFlags::NEWUSER, self.same_user.is_some());
+        // SAFETY: descriptors stay shared with nobody: this is a child of one thread, before exec.
+        if unsafe { unshare_unsafe(flags) }.is_err() {
+            return Ok(());
+        }
+        for (file, text) in self.same_user.iter().flatten() {
+            let file = open(*file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+            rustix::io::write(file, text.as_bytes())?;
+        }
+        mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE;
+        for folder in &self.writable {
+            self.trees.push(open_tree(CWD, folder.as_c_str(), flags)?);
+        }
+        match read_only() {
+            Ok(()) => {}
+            // Before Linux 5.12, or forbidden to a container.
+            Err(Errno::NOSYS | Errno::PERM) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        }
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        for (tree, folder) in self.trees.iter().zip(&self.writable) {
+            move_mount(tree, c"", CWD, folder.as_c_str(), flags)?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes all mounts of this namespace read-only.
+fn read_only() -> rustix::io::Result<()> {
+    let attributes =
+        Attributes { set: MOUNT_ATTR_RDONLY, clear: 0, propagation: 0, user_namespace: 0 };
+    // SAFETY: mount_setattr(2) reads a path that ends with NUL and as many bytes of a mount_attr as
+    // it is told; both live through the call.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            c"/".as_ptr(),
+            AT_RECURSIVE,
+            &raw const attributes,
+            size_of::<Attributes>(),
+        )
+    };
+    if done == 0 {
+        return Ok(());
+    }
+    Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_guest_cannot_write_is_not_promised() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(writable(folder.path()).unwrap(), folder.path().canonicalize().unwrap());
+        for (path, why) in [
+            (Path::new("/dev/shm"), "file systems of its own"),
+            (&file, "to folders"),
+            (&folder.path().join("none"), "finding"),
+        ] {
+            let error = writable(path).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}
