@@ -85,7 +85,7 @@ test-kernels: build ## the suite in x86 kernels with KASAN, lockdep, KCSAN, fail
 	@scripts/check-kernels.sh $(NTCOPY) $(KERNELS)
 	@$(CARGO) test --locked -p ntcopy-cli --test kernel_qemu --test kernel_package -- --ignored --test-threads 1
 
-upstream-tests: build ## Linux's own network tests, hints ignored and every send hinted: make upstream-tests KERNELS=x86,plain; tables in out/upstream-tests
+upstream-tests: build ## Linux's own network tests, hints ignored and every send hinted: make upstream-tests KERNELS=x86+plain; tables in out/upstream-tests
 	@scripts/setup.sh upstream
 	@scripts/upstream-tests.sh $(NTCOPY) $(KERNELS)
 

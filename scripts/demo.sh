@@ -35,7 +35,7 @@ kernel_beside() {
 	# With the features that `make build` gives, so that nothing is compiled twice.
 	"$cargo" build --release --locked --no-default-features \
 		-p ntcopy-cli -p ntcopy-preload -p ntcopy-kernel --example kernel_build
-	"$(dirname "$ntcopy")/examples/kernel_build" um um+small >"$out/kernel" 2>"$out/kernel.log" &
+	"$(dirname "$ntcopy")/examples/kernel_build" um 2>"$out/kernel.log" &
 	builder=$!
 }
 
@@ -48,7 +48,6 @@ kernel_awaited() {
 	builder=
 	wait "$words" || true
 	[ "$status" = 0 ] || exit "$status"
-	kernel=$(cat "$out/kernel")
 }
 
 # By rounds, for the crossover; a victim beside the sends; free-running, as published.
@@ -61,14 +60,14 @@ kernel_beside
 kernel_awaited
 
 say "2/5 how much is in flight decides: 1 to 128 sockets of 1 MiB"
-"$ntcopy" bench unix --kernel "$kernel" --sockets "$sockets" --object 1MiB --dataset "$datasets" \
+"$ntcopy" bench unix --kernel um --sockets "$sockets" --object 1MiB --dataset "$datasets" \
 	--modes nt,adaptive --pairs 7 --out "$out/rounds"
 
 say "3/5 who keeps the cache?"
-"$ntcopy" bench retention --kernel "$kernel" --quick --out "$out/retention"
+"$ntcopy" bench retention --kernel um --quick --out "$out/retention"
 
 say "4/5 the three published configurations"
-"$ntcopy" bench unix --kernel "$kernel" --published --quick --modes nt,adaptive --out "$out/published"
+"$ntcopy" bench unix --kernel um --published --quick --modes nt,adaptive --out "$out/published"
 
 say "5/5 the page, and what follows for this machine"
 "$ntcopy" advise --records "$out/rounds" "$out/retention" "$out/published"

@@ -72,7 +72,7 @@ prepare_source() {
 	[ -z "$source" ] || return 0
 	own_cache "$work/build"
 	export CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
-	NTCOPY_CACHE="$work/build" "$ntcopy" kernel build --kernel um --keep-source >/dev/null
+	NTCOPY_KEEP_SOURCE=1 NTCOPY_CACHE="$work/build" "$ntcopy" kernel build --kernel um >/dev/null
 	source=$(find "$work/build/sources" -mindepth 1 -maxdepth 1)
 	[ -d "$source" ] || die "the build has left no source"
 	find "$cache/mutants" -mindepth 1 -maxdepth 1 ! -path "$mutants" -exec rm -rf {} + 2>/dev/null || true

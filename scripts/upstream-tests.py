@@ -345,7 +345,7 @@ def where(kernels):
     text = "Run in " + ", ".join(f"`{kernel}`" for kernel in kernels) + "."
     if not any(is_emulated(kernel) for kernel in kernels):
         text += (" All of that is user-mode Linux. **On x86 the list has not been run**, neither in"
-                 " QEMU nor on a machine; `scripts/upstream-tests.sh NTCOPY x86,plain` would.")
+                 " QEMU nor on a machine; `scripts/upstream-tests.sh NTCOPY x86+plain` would.")
     return text + "\n"
 
 

@@ -10,8 +10,7 @@
 #
 #   --quick   the short list, for `make test`; no tables
 #   --only    this test, whatever came of it before
-#   KERNEL    as of `ntcopy kernel boot --kernel`, with a --flavour behind a comma if it has
-#             several (x86,plain); default: um
+#   KERNEL    as of `ntcopy kernel boot --kernel`, um or x86+plain; default: um
 #
 # Goes on where an interrupted run ended; results of another kernel or list are
 # not taken. They are kept in out/upstream-tests, with tables.md. Ends with 1 where a test
@@ -130,35 +129,26 @@ build_programs() {
 	chmod +x "$tree/bin/modprobe"
 }
 
-# The options that choose a kernel. $1: the kernel
-of_kernel() {
-	echo "--kernel ${1%,*}"
-	case $1 in
-	*,*) echo "--flavour ${1#*,}" ;;
-	esac
-}
-
 # One boot in one mode. $1: the kernel, $2: the mode, $3: seconds
 boot() {
 	cpus=2
 	[ "$1" != um:6.12 ] || cpus=1
-	# shellcheck disable=SC2046,SC2086 # options
-	PATH=$tree/bin:$PATH LC_ALL=C TERM=dumb "$ntcopy" kernel boot $(of_kernel "$1") --cpus "$cpus" \
-		--sysctl "net.core.ntcopy=$2" --timeout "$3" --console "$console" -- \
+	# shellcheck disable=SC2086 # options
+	PATH=$tree/bin:$PATH LC_ALL=C TERM=dumb "$ntcopy" kernel boot --kernel "$1" --cpus "$cpus" \
+		--sysctl "net.core.ntcopy=$2" --timeout "$3" --console "$console" --write "$results" --write "$tree" -- \
 		python3 "$root/scripts/upstream-tests.py" run --list "$list" --tree "$net" \
 		--results "$file" --mode "$2" --factor "$factor" --kernel "$1" $quick $only
 }
 
 # $1: the kernel. Sets $tree and $file for the table.
 run_kernel() {
-	# shellcheck disable=SC2046 # options
-	kernel_path=$("$ntcopy" kernel build $(of_kernel "$1"))
+	kernel_path=$("$ntcopy" kernel build --kernel "$1")
 	prepare_tree "$1"
 	build_programs
-	name=$(echo "$1" | tr :, --)
+	name=$(echo "$1" | tr :+ --)
 	# An emulated CPU is slow, and under KASAN slower.
 	case $1 in
-	x86*,plain) factor=3 ;;
+	x86*+plain) factor=3 ;;
 	x86*) factor=8 ;;
 	*) factor=1 ;;
 	esac
@@ -170,8 +160,7 @@ run_kernel() {
 		rm -f "$file"
 		echo "$key" >"$file.key"
 	fi
-	# shellcheck disable=SC2046 # options
-	"$ntcopy" kernel boot $(of_kernel "$1") -- uname -r >"${file%.jsonl}.release"
+	"$ntcopy" kernel boot --kernel "$1" -- uname -r >"${file%.jsonl}.release"
 	say "$1: $(cat "${file%.jsonl}.release")"
 	boots=0
 	while :; do

@@ -18,7 +18,7 @@ fn main() {
         }
         writeln!(code, "];").expect("memory");
     }
-    for name in ["um", "um-6.12", "x86", "kasan", "kcsan", "module", "small", "6.12"] {
+    for name in ["um", "um-6.12", "x86", "kasan", "kcsan", "module", "6.12"] {
         let config = kernel.join("config").join(format!("{name}.config"));
         println!("cargo::rerun-if-changed={}", config.display());
         let constant = name.to_uppercase().replace(['-', '.'], "_");

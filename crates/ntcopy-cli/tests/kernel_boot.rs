@@ -263,7 +263,7 @@ fn each_cpu_of_the_guest_and_what_it_runs_is_on_one_of_the_hosts() {
 
     let (program, guest) = (program.display(), Guest::new(&["--cpus", "2", "--own-caches"]));
     // One that moves, then two at once.
-    let script = format!("{program} 0 1 0; {program} 0 0 > zero & {program} 1 1; wait; cat zero");
+    let script = format!("{program} 0 1 0; {program} 0 0 > /run/zero & {program} 1 1; wait; cat /run/zero");
     let mut command = guest.command(&["sh", "-c", &script]);
     let output = command.current_dir(folder.path()).output().unwrap();
     let said = text(&output.stderr);
@@ -350,7 +350,7 @@ fn a_guest_that_hangs_is_killed_with_its_last_lines() {
 #[test]
 fn a_kernel_that_never_reaches_init_is_killed() {
     // A kernel that waits a minute for its root file system.
-    let guest = Guest::new(&["--boot-timeout", "1", "--um-arg", "rootdelay=60"]);
+    let guest = Guest::new(&["--boot-timeout", "1", "--append", "rootdelay=60"]);
     let output = guest.run(&["true"]);
     assert_eq!(output.status.code(), Some(1));
     let stderr = text(&output.stderr);

@@ -33,7 +33,7 @@ fn a_kernel_is_built_once_and_again_when_an_input_changes() {
 #[test]
 fn the_user_s_tree_is_copied_and_patched_and_never_changed() {
     let house = House::new();
-    let output = house.run(&["build", "--keep-source"]);
+    let output = house.ntcopy(&["build"]).env("NTCOPY_KEEP_SOURCE", "1").output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     house.assert_nothing_half_done();
     let source = fs::read_to_string(house.path("linux/kernel/one.c")).unwrap();

@@ -14,12 +14,12 @@ fn an_x86_kernel_is_built_in_each_configuration_and_none_is_taken_for_another() 
     let house = House::new();
     let mut paths = vec![house.build()];
     for arguments in [
-        ["--kernel", "x86", "--flavour", "kasan"],
-        ["--kernel", "x86:7.3", "--flavour", "kcsan"],
-        ["--kernel", "x86", "--flavour", "plain"],
-        ["--kernel", "um:6.12", "--jobs", "1"],
+        &["--kernel", "x86"][..],
+        &["--kernel", "x86:7.3+kcsan"],
+        &["--kernel", "x86+plain"],
+        &["--kernel", "um:6.12", "--jobs", "1"],
     ] {
-        let output = house.run(&[&["build"], &arguments[..]].concat());
+        let output = house.run(&[&["build"], arguments].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         paths.push(PathBuf::from(text(&output.stdout).trim()));
     }
@@ -137,8 +137,8 @@ fn a_kernel_that_there_is_not_is_a_usage_error_that_lists_those_that_there_are()
     for arguments in [
         &["--kernel", "vms"][..],
         &["--kernel", "um:5.4"],
-        &["--kernel", "um", "--flavour", "kasan"],
-        &["--kernel", "x86", "--flavour", "kmsan"],
+        &["--kernel", "um+kasan"],
+        &["--kernel", "x86+kmsan"],
     ] {
         let output = house.run(&[&["build"], arguments].concat());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -1,40 +1,22 @@
 //! Builds a kernel before the program `ntcopy` is there: `scripts/demo.sh` has it compiled while
 //! the crates are.
 //!
-//! usage: `kernel_build KERNEL...`. The first of them that the cache has is taken; where it has
-//! none, the last one is built. Prints its name.
+//! usage: `kernel_build KERNEL`
 
 use std::process::ExitCode;
 
-use ntcopy_kernel::{BuildOptions, Cache, Error, Kind, State, build, list, progress};
+use ntcopy_kernel::{BuildOptions, Error, Kind, build, progress};
 
 fn main() -> ExitCode {
-    let names: Vec<String> = std::env::args().skip(1).collect();
-    match taken(&names) {
-        Ok(kind) => {
-            println!("{kind}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("kernel_build: {error}");
-            ExitCode::from(error.exit_code())
-        }
+    let name = std::env::args().nth(1).unwrap_or_default();
+    if let Err(error) = built(&name) {
+        eprintln!("kernel_build: {error}");
+        return ExitCode::from(error.exit_code());
     }
+    ExitCode::SUCCESS
 }
 
-fn taken(names: &[String]) -> Result<Kind, Error> {
-    let kinds = names.iter().map(|name| Kind::parse(name)).collect::<Result<Vec<Kind>, Error>>()?;
-    let Some(last) = kinds.last().copied() else { return Kind::parse("") };
-    // A tree of the user's own may have changed since: only a build looks at it.
-    if std::env::var_os("NTCOPY_LINUX").is_none_or(|tree| tree.is_empty()) {
-        let kept = list(&Cache::locate()?)?;
-        let has = |kind: &Kind| {
-            kept.iter().any(|one| one.state == State::Current && one.meta.kind == kind.name())
-        };
-        if let Some(kind) = kinds.into_iter().find(has) {
-            return Ok(kind);
-        }
-    }
-    build(&BuildOptions::from_env(last)?, progress::for_stderr().as_mut())?;
-    Ok(last)
+fn built(name: &str) -> Result<(), Error> {
+    let options = BuildOptions::from_env(Kind::parse(name)?)?;
+    build(&options, progress::for_stderr().as_mut()).map(drop)
 }

@@ -257,7 +257,7 @@ impl Boot {
     fn check_cpus(&self) -> Result<()> {
         let most = match self.kind {
             Kind::Um612 => 1,
-            Kind::Um | Kind::UmSmall | Kind::UmModule => 2,
+            Kind::Um | Kind::UmModule => 2,
             Kind::X86(..) | Kind::Stock(_) => 4,
         };
         if let HostCpus::Each(cpus) = &self.host_cpus {

@@ -105,7 +105,7 @@ pub fn build(options: &BuildOptions, progress: &mut dyn Progress) -> Result<Buil
 /// What `um` is where no new source is to be had; nothing where exactly this one was asked for.
 fn older(options: &BuildOptions) -> Option<BuildOptions> {
     let kind = Kind::Um612;
-    let is_ours = matches!(options.kind, Kind::Um | Kind::UmSmall)
+    let is_ours = options.kind == Kind::Um
         && options.tree.is_none()
         && options.series == Series::embedded(Kind::Um.release());
     let series = Series::embedded(kind.release());

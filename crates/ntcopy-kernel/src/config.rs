@@ -2,18 +2,16 @@
 
 use crate::kind::{Flavour, Kind, Machine, Release};
 use crate::series::{
-    CONFIG_6_12, CONFIG_KASAN, CONFIG_KCSAN, CONFIG_MODULE, CONFIG_SMALL, CONFIG_UM,
-    CONFIG_UM_6_12, CONFIG_X86,
+    CONFIG_6_12, CONFIG_KASAN, CONFIG_KCSAN, CONFIG_MODULE, CONFIG_UM, CONFIG_UM_6_12, CONFIG_X86,
 };
 
 /// What a kernel is made of. Nothing for a stock kernel, which brings its own.
 pub(crate) fn fragment(kind: Kind) -> String {
     let mut parts = match kind {
         Kind::Um => vec![CONFIG_UM],
-        Kind::UmSmall => vec![CONFIG_UM, CONFIG_SMALL],
         Kind::Um612 => vec![CONFIG_UM, CONFIG_UM_6_12],
         Kind::UmModule => vec![CONFIG_UM, CONFIG_MODULE],
-        Kind::X86(_, Flavour::Plain | Flavour::Small) => vec![CONFIG_X86],
+        Kind::X86(_, Flavour::Plain) => vec![CONFIG_X86],
         Kind::X86(_, Flavour::Kasan) => vec![CONFIG_X86, CONFIG_KASAN],
         Kind::X86(_, Flavour::Kcsan) => vec![CONFIG_X86, CONFIG_KCSAN],
         Kind::X86(_, Flavour::Module) => vec![CONFIG_X86, CONFIG_KASAN, CONFIG_MODULE],

@@ -15,12 +15,6 @@ pub enum Error {
         /// Those that there are.
         known: String,
     },
-    /// A configuration of a kernel that has only the one.
-    #[error(
-        "kernel '{0}' does not come in that configuration; the x86 kernels have several, and um has \
-         module"
-    )]
-    NoFlavours(&'static str),
     /// A host that this crate cannot work on.
     #[error("{0}")]
     NotHere(String),
@@ -180,7 +174,7 @@ impl Error {
     /// for signal n, 1 for the rest.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::UnknownKind { .. } | Self::NoFlavours(_) => 2,
+            Self::UnknownKind { .. } => 2,
             Self::NotHere(_)
             | Self::MissingTools(_)
             | Self::NoSource { .. }

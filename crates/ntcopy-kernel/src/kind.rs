@@ -25,8 +25,6 @@ pub enum Flavour {
     Kcsan,
     /// What KASAN's has, and modules, but not the series: what `ntcopy.ko` is tried in.
     Module,
-    /// It is of `um` alone: what sends over unix sockets and TCP are measured in, and nothing else.
-    Small,
 }
 
 /// A kernel that this version can build, or fetch, and boot.
@@ -34,8 +32,6 @@ pub enum Flavour {
 pub enum Kind {
     /// Linux 7.3 as a process of the host (user-mode Linux).
     Um,
-    /// The same without what only tests and other experiments need: it is built in half the time.
-    UmSmall,
     /// Linux 6.12 as a process of the host. It has no seccomp mode: slower, and one CPU only.
     Um612,
     /// Linux 7.3 as a process of the host that takes modules, without the series.
@@ -55,13 +51,12 @@ pub enum Machine {
     Qemu,
 }
 
-use Flavour::{Kasan, Kcsan, Module, Plain, Small};
+use Flavour::{Kasan, Kcsan, Module, Plain};
 use Release::{Newest, V6_12};
 
 /// Every kernel, and its short name.
 const NAMES: &[(Kind, &str)] = &[
     (Kind::Um, "um"),
-    (Kind::UmSmall, "um+small"),
     (Kind::Um612, "um:6.12"),
     (Kind::UmModule, "um+module"),
     (Kind::X86(Newest, Kasan), "x86"),
@@ -79,7 +74,7 @@ const NAMES: &[(Kind, &str)] = &[
 impl Kind {
     /// Whether it is a user-mode kernel with seccomp mode, and so with several CPUs.
     pub(crate) fn is_um_with_smp(self) -> bool {
-        matches!(self, Self::Um | Self::UmSmall | Self::UmModule)
+        matches!(self, Self::Um | Self::UmModule)
     }
 
     /// Reads a name as `--kernel` takes it: a machine, then maybe `:` and a release, then maybe
@@ -105,8 +100,7 @@ impl Kind {
             ("um", None) if release == Some(V6_12) => Ok(Self::Um612),
             ("um", None) => Ok(Self::Um),
             ("um", Some(Module)) if release != Some(V6_12) => Ok(Self::UmModule),
-            ("um", Some(Small)) if release != Some(V6_12) => Ok(Self::UmSmall),
-            ("x86", flavour) if flavour != Some(Small) => {
+            ("x86", flavour) => {
                 Ok(Self::X86(release.unwrap_or(Newest), flavour.unwrap_or_default()))
             }
             ("stock", None) => Ok(Self::Stock(release.unwrap_or(V6_12))),
@@ -114,17 +108,12 @@ impl Kind {
         }
     }
 
-    /// The same kernel in another configuration.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoFlavours`] for a kernel that has only one.
-    pub fn with_flavour(self, flavour: Flavour) -> Result<Self> {
+    /// The same kernel as it is for the module, if there is one.
+    pub fn for_module(self) -> Option<Self> {
         match self {
-            Self::X86(release, _) if flavour != Small => Ok(Self::X86(release, flavour)),
-            Self::Um | Self::UmModule if flavour == Module => Ok(Self::UmModule),
-            Self::Um | Self::UmSmall if flavour == Small => Ok(Self::UmSmall),
-            other => Err(Error::NoFlavours(other.name())),
+            Self::X86(release, _) => Some(Self::X86(release, Module)),
+            Self::Um | Self::UmModule => Some(Self::UmModule),
+            _ => None,
         }
     }
 
@@ -151,7 +140,7 @@ impl Kind {
     /// Its line of versions.
     pub fn release(self) -> Release {
         match self {
-            Self::Um | Self::UmSmall | Self::UmModule => Newest,
+            Self::Um | Self::UmModule => Newest,
             Self::Um612 => V6_12,
             Self::X86(release, _) | Self::Stock(release) => release,
         }
@@ -160,7 +149,7 @@ impl Kind {
     /// How it runs.
     pub fn machine(self) -> Machine {
         match self {
-            Self::Um | Self::UmSmall | Self::Um612 | Self::UmModule => Machine::Um,
+            Self::Um | Self::Um612 | Self::UmModule => Machine::Um,
             Self::X86(..) | Self::Stock(_) => Machine::Qemu,
         }
     }
@@ -182,29 +171,19 @@ impl Kind {
 }
 
 impl Flavour {
-    /// Reads `plain`, `kasan`, `kcsan`, `module` or `small`.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Plain, Kasan, Kcsan, Module, Small].into_iter().find(|flavour| flavour.name() == name)
+    /// Reads `plain`, `kasan`, `kcsan` or `module`.
+    fn parse(name: &str) -> Option<Self> {
+        [Plain, Kasan, Kcsan, Module].into_iter().find(|flavour| flavour.name() == name)
     }
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Plain => "plain",
             Kasan => "kasan",
             Kcsan => "kcsan",
             Module => "module",
-            Small => "small",
         }
-    }
-}
-
-impl std::str::FromStr for Flavour {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::parse(name)
-            .ok_or_else(|| format!("'{name}' is none of plain, kasan, kcsan, module, small"))
     }
 }
 
@@ -248,7 +227,6 @@ mod tests {
             ("x86:7.3+kcsan", "x86+kcsan"),
             ("stock:6.12", "stock"),
             ("um:7.3+module", "um+module"),
-            ("um:7.3+small", "um+small"),
         ] {
             assert_eq!(Kind::parse(long).unwrap().name(), short, "{long}");
         }
@@ -261,8 +239,7 @@ mod tests {
             "um:5.4",
             "um+kasan",
             "um:6.12+module",
-            "um:6.12+small",
-            "x86+small",
+            "um+small",
             "stock+module",
             "stock+plain",
             "generic",
@@ -276,12 +253,10 @@ mod tests {
             let text = error.to_string();
             assert!(text.contains(&format!("'{name}'")) && text.contains("x86:6.12"), "{text}");
         }
-        let error = Kind::Um.with_flavour(Kcsan).unwrap_err();
-        assert_eq!(error.exit_code(), 2);
-        let kcsan = Kind::X86(V6_12, Kasan).with_flavour(Kcsan).unwrap();
-        assert_eq!(kcsan.name(), "x86:6.12+kcsan");
+        let kcsan = Kind::X86(V6_12, Kcsan);
+        assert_eq!(Kind::Um612.for_module(), None);
         for (kind, name) in [(Kind::Um, "um+module"), (kcsan, "x86:6.12+module")] {
-            let kind = kind.with_flavour(Module).unwrap();
+            let kind = kind.for_module().unwrap();
             assert_eq!((kind.name(), kind.is_for_module()), (name, true));
             assert!(!kind.has_series() && kcsan.has_series());
         }

@@ -55,9 +55,7 @@ impl PackageOptions {
     /// Packages of this release's newest source, with what the environment says of cache, source
     /// and series.
     pub fn from_env(release: Release) -> Result<Self> {
-        let mut base = BuildOptions::from_env(Kind::X86(release, Flavour::Plain))?;
-        // A configuration of a distribution wants every driver there is.
-        base.keep_source = true;
+        let base = BuildOptions::from_env(Kind::X86(release, Flavour::Plain))?;
         Ok(Self { config: None, debug_info: true, out: ".".into(), base })
     }
 }

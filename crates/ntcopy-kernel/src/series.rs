@@ -137,22 +137,6 @@ impl Series {
         }
         hex(&hasher.finalize())
     }
-
-    /// The files that the patches change or make, relative to the source tree.
-    pub fn touched(&self) -> Vec<String> {
-        let mut files = Vec::new();
-        for patch in &self.patches {
-            for line in String::from_utf8_lossy(&patch.content).lines() {
-                let name = line.strip_prefix("--- a/").or_else(|| line.strip_prefix("+++ b/"));
-                if let Some(name) = name {
-                    files.push(name.split('\t').next().unwrap_or(name).to_owned());
-                }
-            }
-        }
-        files.sort();
-        files.dedup();
-        files
-    }
 }
 
 /// The patches of one folder, sorted.
@@ -240,15 +224,6 @@ mod tests {
         assert_eq!(base, hash(&[("2.patch", "c"), ("1.patch", "ab")]));
         assert_ne!(base, hash(&[("1.patch", "a"), ("2.patch", "bc")]));
         assert_ne!(base, hash(&[("1.patch", "ab"), ("3.patch", "c")]));
-    }
-
-    #[test]
-    fn touched_files_are_read_from_the_headers() {
-        let content = "--- a/net/socket.c\n+++ b/net/socket.c\n@@ -1 +1 @@\n-a\n+b\n\
-                       --- /dev/null\n+++ b/net/core/new.c\n";
-        let patch = Patch { name: "x".into(), content: content.into() };
-        let series = Series { patches: vec![patch] };
-        assert_eq!(series.touched(), ["net/core/new.c", "net/socket.c"]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Where a kernel's source comes from.
 
 mod apt_sources;
-pub(crate) mod image;
 pub(crate) mod package;
 pub(crate) mod tree;
 pub(crate) mod unpack;

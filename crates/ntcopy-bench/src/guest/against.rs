@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ntcopy_kernel::{BuildOptions, Built, Error, Flavour, progress};
+use ntcopy_kernel::{BuildOptions, Built, Error, progress};
 use ntcopy_record::{End, ExperimentKind, Header, Line, ReadError, Record, Sample};
 use ntcopy_record::{add_series, is_counting_mark};
 
@@ -221,7 +221,9 @@ fn sides<'a>(
             [side(baseline, unpatched, None), patched]
         }
         Against::Module => {
-            let kind = request.kernel.with_flavour(Flavour::Module)?;
+            let kind = request.kernel.for_module().ok_or_else(|| {
+                Error::NotHere(format!("there is no '{}' for the module", request.kernel))
+            })?;
             let (kernel, module) = super::with_module(&BuildOptions::from_env(kind)?)?;
             [side(baseline, build(&options)?, None), side(other, kernel, Some(module))]
         }

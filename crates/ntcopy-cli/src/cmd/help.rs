@@ -42,14 +42,12 @@ fn list(command: &Command) -> String {
 }
 
 /// The words that lead to a command, the option's old name, and its name.
-const OLD: [(&[&str], &str, &str); 8] = [
+const OLD: [(&[&str], &str, &str); 6] = [
     (&["bench", "http"], "--data-set", "--dataset"),
     (&["bench", "memcpy"], "--peers", "--modes"),
     (&["bench", "memset"], "--peers", "--modes"),
     (&["bench", "order"], "--peers", "--modes"),
     (&["bench", "pages"], "--peers", "--modes"),
-    (&["kernel", "build"], "--config", "--flavour"),
-    (&["kernel", "boot"], "--config", "--flavour"),
     (&["survey", "run"], "--apply", "--submit"),
 ];
 

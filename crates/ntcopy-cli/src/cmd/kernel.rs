@@ -41,7 +41,6 @@ fn options(kernel: &KernelArgs) -> Result<BuildOptions, Error> {
 
 fn build(args: &BuildArgs) -> Result<ExitCode, Error> {
     let mut options = options(&args.kernel)?;
-    options.keep_source |= args.keep_source;
     options.refresh = args.refresh;
     options.rebuild = args.force;
     if let Some(jobs) = args.jobs {

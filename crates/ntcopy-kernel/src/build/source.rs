@@ -7,7 +7,7 @@ use crate::cache::SourceId;
 use crate::error::{Error, Result};
 use crate::source::package::{self, Apt};
 use crate::source::tree::Tree;
-use crate::source::unpack::{self, Wanted};
+use crate::source::unpack;
 use crate::source::version;
 use crate::source::wanted::{self, Package};
 use crate::{collision, room};
@@ -37,11 +37,7 @@ impl Work<'_> {
     /// Takes the newest package to which the series applies: of the cache, else of the mirror.
     pub(super) fn take_package(&mut self, partial: &Path) -> Result<Prepared> {
         patch::check_form(&self.options.series)?;
-        let needed = match self.options.keep_source {
-            true => unpack::NEEDED_WHOLE_BYTES,
-            false => unpack::NEEDED_BYTES,
-        };
-        room::check_disk(partial, "the unpacked source and its build", needed)?;
+        room::check_disk(partial, "the unpacked source and its build", unpack::NEEDED_BYTES)?;
         let wanted = wanted::Wanted::source(self.options.kind.release());
         let cached = package::cached(&self.options.cache, wanted)?;
         let mut refusals = Vec::new();
@@ -84,11 +80,7 @@ impl Work<'_> {
         self.progress.begin(&format!("unpacking {}", package.name), None);
         let target = partial.join("package");
         let file = package.file(&self.options.cache);
-        let wanted = match self.options.keep_source {
-            true => Wanted::Whole,
-            false => Wanted::trimmed(self.options.kind, &self.options.series),
-        };
-        let source = unpack::unpack(&file, &target, &wanted, self.interrupts);
+        let source = unpack::source(&file, &target, self.interrupts);
         self.progress.end();
         let prepared = source.and_then(|source| self.prepare(source, package.id()));
         match &prepared {

@@ -8,8 +8,8 @@ use super::Work;
 use crate::cache::{Built, Inputs, Meta};
 use crate::error::{Context, Result};
 use crate::room;
-use crate::source::image;
 use crate::source::package::{self, Apt};
+use crate::source::unpack;
 use crate::source::wanted::{Package, Wanted};
 
 /// Room for the unpacked packages: measured 60 MB, and a reserve.
@@ -35,7 +35,7 @@ impl Work<'_> {
         fs::create_dir_all(&out).doing("creating", &out)?;
         self.progress.begin(&format!("unpacking {}", package.name), None);
         let files: Vec<PathBuf> = packages.iter().map(|package| package.file(cache)).collect();
-        let release = image::unpack(&files, &out, self.interrupts);
+        let release = unpack::image(&files, &out, self.interrupts);
         self.progress.end();
         let meta = stock_meta(package, inputs, version, release?);
         self.install(partial, None::<&Path>, &key, meta)

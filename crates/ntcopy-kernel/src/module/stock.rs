@@ -14,8 +14,9 @@ use crate::interrupt::Interrupts;
 use crate::kind::Release;
 use crate::progress::Progress;
 use crate::source::package::Apt;
+use crate::source::unpack;
 use crate::source::wanted::{Package, Wanted};
-use crate::{process, room, tools};
+use crate::{room, tools};
 
 /// What a module for a stock kernel is built against.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,15 +165,9 @@ impl Work<'_> {
     ) -> Result<()> {
         let file = package.file(self.cache);
         progress.begin(&format!("unpacking {}", package.name), None);
-        let mut dpkg = Command::new("dpkg-deb");
-        let unpacked = process::output(dpkg.arg("-x").arg(&file).arg(out), self.interrupts);
+        let unpacked = unpack::files(&file, out, self.interrupts);
         progress.end();
-        match unpacked {
-            Err(Error::Io { source, .. }) => {
-                Err(Error::Damaged { path: file, reason: source.to_string() })
-            }
-            other => other.map(drop),
-        }
+        unpacked
     }
 
     /// Writes the place where it is going to be into what refers to /usr/src.

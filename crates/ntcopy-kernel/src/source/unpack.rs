@@ -1,337 +1,147 @@
-//! Unpacking a source package, without what our kernels never look at.
+//! Taking packages apart, which are never installed.
 
-use std::collections::HashSet;
 use std::fs;
-use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
-use std::thread;
+use std::process::Command;
 
-use crate::cache::children;
+use crate::cache::{MODULES, children};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
-use crate::kind::Kind;
-use crate::process::Group;
-use crate::series::Series;
+use crate::{process, tools};
 
-/// Two thirds of the tree are drivers and architectures that none of our kernels compiles. Left
-/// out is only what is compiled, never a Kconfig, a Makefile or a header that configuring could need.
-const SOURCES_LEFT_OUT: &[&str] = &[
-    "sound",
-    "drivers/accel",
-    "drivers/clk",
-    "drivers/comedi",
-    "drivers/crypto",
-    "drivers/gpu",
-    "drivers/hid",
-    "drivers/hwmon",
-    "drivers/iio",
-    "drivers/infiniband",
-    "drivers/input",
-    "drivers/media",
-    "drivers/mfd",
-    "drivers/mmc",
-    "drivers/mtd",
-    "drivers/net/ethernet",
-    "drivers/net/wireless",
-    "drivers/phy",
-    "drivers/pinctrl",
-    "drivers/platform",
-    "drivers/regulator",
-    "drivers/scsi",
-    "drivers/soc",
-    "drivers/spi",
-    "drivers/staging",
-    "drivers/usb",
-    "drivers/video",
-];
-/// Architectures of which only the headers matter, for the collision check.
-const ARCHS_LEFT_OUT: &[&str] = &[
-    "alpha",
-    "arc",
-    "arm",
-    "arm64",
-    "csky",
-    "hexagon",
-    "loongarch",
-    "m68k",
-    "microblaze",
-    "mips",
-    "nios2",
-    "openrisc",
-    "parisc",
-    "powerpc",
-    "riscv",
-    "s390",
-    "sh",
-    "sparc",
-    "xtensa",
-];
-/// Whole folders that no build of a kernel reads.
-const FOLDERS_LEFT_OUT: &[&str] = &[
-    "Documentation/devicetree/bindings",
-    "Documentation/translations",
-    "tools/perf",
-    "tools/testing",
-];
+/// Room for an unpacked source and its build, in bytes: measured 1.8 GB and 0.5 GB, and a reserve.
+pub(crate) const NEEDED_BYTES: u64 = 2_800_000_000;
 
-/// Folders of which um+small compiles only what lies in them and below the folders named with each;
-/// of all others it reads what describes them, and of architectures the interface's headers.
-const COMPILED_SMALL: &[(&str, &[&str])] = &[
-    ("arch", &["um", "x86"]),
-    ("drivers", &["base", "char", "net", "tty"]),
-    ("fs", &["devpts", "exportfs", "hostfs", "kernfs", "notify", "proc", "ramfs", "sysfs"]),
-    ("net", &["bpf", "core", "ethernet", "ethtool", "ipv4", "ipv6", "netlink", "sched", "unix"]),
-    ("security", &[]),
-    ("Documentation", &[]),
-    ("rust", &[]),
-    ("samples", &[]),
-    ("sound", &[]),
-];
-
-/// Room for the unpacked tree and its build, in bytes: measured 0.7 GB for um, 1.1 GB for x86 with
-/// KASAN, and a reserve.
-pub(crate) const NEEDED_BYTES: u64 = 1_800_000_000;
-/// The same for a whole tree, which `--keep-source` leaves behind: measured 2.0 GB.
-pub(crate) const NEEDED_WHOLE_BYTES: u64 = 2_500_000_000;
-
-/// Which files of a source are unpacked.
-pub(crate) enum Wanted {
-    /// All of them.
-    Whole,
-    /// What one of our kernels with these touched files needs.
-    Trimmed(HashSet<String>),
-    /// What um+small with these touched files needs.
-    Small(HashSet<String>),
+fn damaged(package: &Path, reason: &str) -> Error {
+    Error::Damaged { path: package.to_path_buf(), reason: reason.into() }
 }
 
-impl Wanted {
-    /// What one of our kernels with this series needs.
-    pub(crate) fn trimmed(kind: Kind, series: &Series) -> Self {
-        let touched = series.touched().into_iter().collect();
-        if kind == Kind::UmSmall { Self::Small(touched) } else { Self::Trimmed(touched) }
-    }
-
-    /// Whether a file is wanted, by its path below the tree's top.
-    fn has(&self, path: &str) -> bool {
-        let touched = match self {
-            Self::Whole => return true,
-            Self::Trimmed(touched) => touched,
-            Self::Small(touched) => {
-                if is_left_out_of_small(path) {
-                    return touched.contains(path);
-                }
-                touched
-            }
-        };
-        let below =
-            |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
-        let extension = Path::new(path).extension().and_then(|end| end.to_str()).unwrap_or("");
-        let compiled = matches!(extension, "c" | "S" | "dts" | "dtsi");
-        let arch = path.strip_prefix("arch/").and_then(|rest| rest.split('/').next());
-        let unwanted = FOLDERS_LEFT_OUT.iter().any(below)
-            || ((compiled || extension == "h") && SOURCES_LEFT_OUT.iter().any(below))
-            || (compiled && arch.is_some_and(|arch| ARCHS_LEFT_OUT.contains(&arch)));
-        !unwanted || touched.contains(path)
+/// Runs what takes a package apart.
+fn run(command: &mut Command, package: &Path, interrupts: &Interrupts) -> Result<()> {
+    match process::output(command, interrupts) {
+        Err(Error::Io { source, .. }) => Err(damaged(package, &source.to_string())),
+        other => other.map(drop),
     }
 }
 
-/// Whether um+small neither compiles a file nor needs it to be configured.
-fn is_left_out_of_small(path: &str) -> bool {
-    let Some((top, rest)) = path.split_once('/') else { return false };
-    let Some((_, compiled)) = COMPILED_SMALL.iter().find(|(folder, _)| *folder == top) else {
-        return false;
-    };
-    let Some((below, _)) = rest.split_once('/') else { return false };
-    let is_interface = top == "arch" && path.contains("/include/uapi/");
-    !compiled.contains(&below) && !describes(path) && !is_interface
+/// Unpacks a package's files below `target`.
+pub(crate) fn files(package: &Path, target: &Path, interrupts: &Interrupts) -> Result<()> {
+    run(Command::new("dpkg-deb").arg("-x").arg(package).arg(target), package, interrupts)
 }
 
-/// Whether a file says what can be built, by its name.
-fn describes(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    ["Makefile", "Kbuild", "Kconfig"].iter().any(|start| name.starts_with(start))
-}
-
-/// Unpacks the kernel that a package holds into `target`, and gives the tree's directory.
-///
-/// Nothing lies on the disk in between: dpkg-deb gives the package's files, the one of them that
-/// is the compressed tree goes through xz, and what comes out is unpacked here.
-pub(crate) fn unpack(
-    package: &Path,
-    target: &Path,
-    wanted: &Wanted,
-    interrupts: &Interrupts,
-) -> Result<PathBuf> {
-    fs::create_dir_all(target).doing("creating", target)?;
-    let mut dpkg = Command::new("dpkg-deb");
-    let (mut dpkg, files) = start(dpkg.arg("--fsys-tarfile").arg(package).stdin(Stdio::null()))?;
-    let mut xz = Command::new("xz");
-    let xz = xz.args(["--decompress", "--stdout", "--threads=0"]).stdin(Stdio::piped());
-    let child = xz.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn();
-    let mut child = child.doing("starting", "xz")?;
-    let ends = (child.stdin.take(), child.stdout.take());
-    let mut xz = Group::new(child, "xz");
-    let (Some(input), Some(tree)) = ends else { unreachable!("both ends were asked for") };
-    let feeder = thread::spawn(move || feed(files, input));
-    let unpacked = entries(tree, target, wanted, interrupts);
-    if unpacked.is_err() {
-        // Ends the feeder too.
-        dpkg.kill();
-        xz.kill();
-    }
-    let fed = feeder.join().unwrap_or_else(|_| Err(io::Error::other("panicked")));
-    unpacked?;
-    let is_source = fed.doing("reading", package)?;
-    let ended_well = dpkg.wait()?.success() && xz.wait()?.success();
+/// Unpacks the kernel's source that a package holds into `target`, and gives the tree's folder.
+pub(crate) fn source(package: &Path, target: &Path, interrupts: &Interrupts) -> Result<PathBuf> {
+    files(package, target, interrupts)?;
+    let found = children(&target.join("usr/src"))?;
+    let is_tree = |path: &&PathBuf| path.to_string_lossy().ends_with(".tar.xz");
+    let missing = || damaged(package, "it holds no usr/src/linux-source-*.tar.xz");
+    let archive = found.iter().find(is_tree).ok_or_else(missing)?;
+    let mut tar = Command::new("tar");
+    tar.args(["--use-compress-program=xz --threads=0", "--extract", "--touch", "--file"]);
+    run(tar.arg(archive).arg("-C").arg(target), package, interrupts)?;
+    fs::remove_file(archive).doing("removing", archive)?;
     let tree = children(target)?.into_iter().find(|path| path.join("Makefile").is_file());
-    tree.filter(|_| is_source && ended_well).ok_or_else(|| Error::NotATree {
-        path: package.to_path_buf(),
-        reason: "the package is damaged, or holds no usr/src/linux-source-*.tar.xz; ntcopy kernel \
-                 clean --all lets it be downloaded again"
-            .into(),
-    })
+    tree.ok_or_else(|| damaged(package, "there is no Makefile in its source"))
 }
 
-/// Starts a program whose output is read here.
-pub(super) fn start(command: &mut Command) -> Result<(Group, ChildStdout)> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let child = command.stdout(Stdio::piped()).process_group(0).spawn();
-    let mut child = child.doing("starting", &name)?;
-    let stdout = child.stdout.take();
-    let group = Group::new(child, &name);
-    let Some(stdout) = stdout else { unreachable!("its output was asked for") };
-    Ok((group, stdout))
-}
-
-/// Finds the compressed tree among the package's files and hands it to xz. False when there is
-/// none.
-fn feed(files: ChildStdout, mut xz: ChildStdin) -> io::Result<bool> {
-    let mut archive = tar::Archive::new(files);
-    let mut found = false;
-    for entry in archive.entries()? {
-        let mut entry = entry?;
-        let path = entry.path()?.to_string_lossy().into_owned();
-        if !found && path.contains("usr/src/linux-source-") && path.ends_with(".tar.xz") {
-            io::copy(&mut entry, &mut xz)?;
-            found = true;
-        }
+/// Unpacks a kernel of the distribution as `linux`, `config` and `lib/modules/RELEASE` into `target`,
+/// and gives the release. All may be in one package, or in several.
+pub(crate) fn image(
+    packages: &[PathBuf],
+    target: &Path,
+    interrupts: &Interrupts,
+) -> Result<String> {
+    let whole = tempfile::tempdir_in(target).doing("creating", target)?;
+    for package in packages {
+        files(package, whole.path(), interrupts)?;
     }
-    // What is left is padding; dpkg-deb is to end by itself.
-    io::copy(&mut archive.into_inner(), &mut io::sink())?;
-    Ok(found)
-}
-
-/// Unpacks the wanted files of a tree.
-fn entries(tree: impl Read, target: &Path, wanted: &Wanted, interrupts: &Interrupts) -> Result<()> {
-    let mut archive = tar::Archive::new(tree);
-    archive.set_preserve_mtime(false);
-    let entries = archive.entries().doing("unpacking to", target)?;
-    for (count, entry) in entries.enumerate() {
-        if count % 256 == 0 {
-            interrupts.check()?;
-        }
-        let mut entry = entry.doing("unpacking to", target)?;
-        let path = entry.path().doing("unpacking to", target)?.to_string_lossy().into_owned();
-        let below_top = path.split_once('/').map_or("", |(_, rest)| rest);
-        if wanted.has(below_top) {
-            entry.unpack_in(target).doing("unpacking to", target)?;
-        }
+    let first = packages.first().map_or(target, PathBuf::as_path);
+    // Newer packages know that /lib is a link.
+    let folders = ["lib/modules", "usr/lib/modules"].map(|folder| whole.path().join(folder));
+    let modules = folders.iter().find_map(|folder| children(folder).ok()?.pop());
+    let modules = modules.ok_or_else(|| damaged(first, "there are no modules in it"))?;
+    let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    // The kernel is in boot/, or beside its modules.
+    for (names, to) in
+        [(["vmlinuz", "vmlinuz.unsigned"], "linux"), (["config", "config"], "config")]
+    {
+        let beside = names.iter().map(|name| modules.join(name));
+        let in_boot = whole.path().join(format!("boot/{}-{release}", names[0]));
+        let found = beside.chain([in_boot]).find(|path| path.is_file());
+        let found = found.ok_or_else(|| damaged(first, "there is no kernel in it"))?;
+        fs::rename(&found, target.join(to)).doing("moving", &found)?;
     }
-    // What is left is padding. Whoever writes it must not find its reader gone, and die of that.
-    io::copy(&mut archive.into_inner(), &mut io::sink()).doing("unpacking to", target)?;
-    Ok(())
+    let place = target.join(MODULES);
+    fs::create_dir_all(&place).doing("creating", &place)?;
+    fs::rename(&modules, place.join(&release)).doing("moving", &modules)?;
+    // Which module needs which is worked out where a kernel is installed, and not in the package.
+    if tools::find("depmod").is_some() {
+        let mut depmod = Command::new("depmod");
+        process::output(depmod.arg("-b").arg(target).arg(&release), interrupts)?;
+    }
+    Ok(release)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn trimmed(touched: &[&str]) -> Wanted {
-        Wanted::Trimmed(touched.iter().map(|file| (*file).to_owned()).collect())
+    /// A package with these files, each of which holds its name.
+    fn package(folder: &Path, files: &[&str]) -> PathBuf {
+        let put = |name: &str, text: &str| {
+            let path = folder.join("p").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        put(
+            "DEBIAN/control",
+            "Package: p\nVersion: 1\nArchitecture: all\nMaintainer: t\nDescription: t\n",
+        );
+        files.iter().for_each(|name| put(name, name));
+        let file = folder.join("p.deb");
+        let mut dpkg = Command::new("dpkg-deb");
+        dpkg.args(["--root-owner-group", "--build"]).arg(folder.join("p")).arg(&file);
+        assert!(dpkg.output().unwrap().status.success());
+        file
     }
 
     #[test]
-    fn drivers_and_other_architectures_are_left_out_but_not_what_describes_them() {
-        let wanted = trimmed(&[]);
-        for left_out in ["drivers/gpu/drm/a.c", "sound/core/a.h", "arch/arm/kernel/a.S"] {
-            assert!(!wanted.has(left_out), "{left_out}");
-        }
-        for kept in [
-            "drivers/gpu/Kconfig",
-            "drivers/net/loopback.c",
-            "drivers/gpuish/a.c",
-            "arch/sparc/include/uapi/asm/socket.h",
-            "arch/um/kernel/process.c",
-            "arch/x86/lib/copy_user_64.S",
-            "Makefile",
-            "",
+    fn kernel_configuration_and_modules_are_taken_wherever_a_package_has_them() {
+        const MODULE: &str = "lib/modules/7.3.4-x/kernel/a.ko.xz";
+        for names in [
+            ["boot/vmlinuz-7.3.4-x", "boot/config-7.3.4-x", MODULE, "usr/share/doc/copyright"],
+            [
+                "usr/lib/modules/7.3.4-x/vmlinuz.unsigned",
+                "usr/lib/modules/7.3.4-x/config",
+                "usr/lib/modules/7.3.4-x/kernel/a.ko.xz",
+                "usr/lib/modules/7.3.4-x/modules.builtin",
+            ],
         ] {
-            assert!(wanted.has(kept), "{kept}");
+            let folder = tempfile::tempdir().unwrap();
+            let package = package(folder.path(), &names);
+            let target = folder.path().join("target");
+            fs::create_dir(&target).unwrap();
+            let interrupts = Interrupts::arm().unwrap();
+            assert_eq!(image(&[package], &target, &interrupts).unwrap(), "7.3.4-x");
+            assert_eq!(fs::read_to_string(target.join("linux")).unwrap(), names[0]);
+            assert!(target.join("config").is_file() && target.join(MODULE).is_file());
+            assert_eq!(children(&target).unwrap().len(), 3);
         }
     }
 
     #[test]
-    fn of_a_small_kernel_only_what_it_compiles_is_unpacked() {
-        let wanted = Wanted::Small(["net/tls/tls_sw.c".to_owned()].into());
-        for left_out in ["fs/xfs/xfs_super.c", "drivers/acpi/a.h", "net/sctp/a.c", "samples/a/b.c"]
-        {
-            assert!(!wanted.has(left_out), "{left_out}");
-        }
-        for kept in [
-            "fs/xfs/Kconfig",
-            "fs/namei.c",
-            "fs/proc/base.c",
-            "net/tls/tls_sw.c",
-            "arch/mips/include/uapi/asm/socket.h",
-            "arch/um/kernel/process.c",
-            "lib/iov_iter.c",
+    fn a_package_that_is_none_or_holds_no_kernel_is_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let interrupts = Interrupts::arm().unwrap();
+        let (target, file) = (folder.path().join("target"), folder.path().join("x.deb"));
+        fs::create_dir(&target).unwrap();
+        fs::write(&file, "not a package").unwrap();
+        for error in [
+            source(&file, &target, &interrupts).unwrap_err(),
+            image(&[file], &target, &interrupts).unwrap_err(),
+            source(&package(folder.path(), &["etc/x"]), &target, &interrupts).unwrap_err(),
         ] {
-            assert!(wanted.has(kept), "{kept}");
+            assert!(error.to_string().contains(".deb is damaged"), "{error}");
         }
-    }
-
-    #[test]
-    fn what_the_series_touches_is_never_left_out() {
-        let wanted = trimmed(&["tools/testing/selftests/net/Makefile"]);
-        assert!(wanted.has("tools/testing/selftests/net/Makefile"));
-        assert!(!wanted.has("tools/testing/selftests/net/a.c"));
-        assert!(Wanted::Whole.has("drivers/gpu/drm/a.c"));
-    }
-
-    #[test]
-    fn a_tree_is_read_to_the_last_byte_of_its_padding() {
-        struct Counted<'a>(&'a [u8], &'a std::cell::Cell<usize>);
-        impl Read for Counted<'_> {
-            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                let read = self.0.read(buffer)?;
-                self.1.set(self.1.get() + read);
-                Ok(read)
-            }
-        }
-        let mut builder = tar::Builder::new(Vec::new());
-        let mut header = tar::Header::new_gnu();
-        header.set_size(1);
-        header.set_cksum();
-        builder.append_data(&mut header, "linux/Makefile", &b"x"[..]).unwrap();
-        let mut bytes = builder.into_inner().unwrap();
-        bytes.resize(bytes.len() + 200_000, 0);
-        let folder = tempfile::tempdir().unwrap();
-        let read = std::cell::Cell::new(0);
-        let interrupts = Interrupts::arm().unwrap();
-        entries(Counted(&bytes, &read), folder.path(), &trimmed(&[]), &interrupts).unwrap();
-        assert_eq!(read.get(), bytes.len());
-        assert!(folder.path().join("linux/Makefile").is_file());
-    }
-
-    #[test]
-    fn a_file_that_is_no_package_is_refused_and_leaves_no_process() {
-        let folder = tempfile::tempdir().unwrap();
-        let package = folder.path().join("x.deb");
-        fs::write(&package, "not a package").unwrap();
-        let interrupts = Interrupts::arm().unwrap();
-        let target = folder.path().join("target");
-        unpack(&package, &target, &trimmed(&[]), &interrupts).unwrap_err();
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use ntcopy_kernel::boot::Cpus;
-use ntcopy_kernel::{Error, Flavour, Kind};
+use ntcopy_kernel::{Error, Kind};
 
 use super::package::{self, PackageArgs};
 
@@ -13,12 +13,12 @@ const BUILD_HELP: &str = "\
 Examples:
   ntcopy kernel build                       from the distribution's linux-source package
   NTCOPY_LINUX=~/linux ntcopy kernel build  from a tree of your own, which is copied, not changed
-  ntcopy kernel build --kernel x86:6.12 --flavour kcsan
+  ntcopy kernel build --kernel x86:6.12+kcsan
 
 Kernels:
   um, um:6.12     as a process of the host: the bench
-  x86, x86:6.12   in QEMU, every instruction emulated, with checkers: the proof. --flavour says
-                  which; x86+kcsan is short for --kernel x86 --flavour kcsan
+  x86, x86:6.12   in QEMU, every instruction emulated, with kasan, lockdep, kmemleak, ubsan
+                  and fault injection: the proof. Others are x86+kcsan, x86+plain and their like
   stock, stock:7.3
                   the distribution's own kernel for clouds (6.12 unless 7.3 is said), in QEMU;
                   its package is unpacked into the cache and never installed
@@ -30,7 +30,7 @@ Environment:
   NTCOPY_LINUX        a Linux source tree, instead of the package
   NTCOPY_CACHE        where kernels are kept; else $XDG_CACHE_HOME/ntcopy, else ~/.cache/ntcopy
   NTCOPY_SERIES       a directory with other patches: *.patch, then um/*.patch
-  NTCOPY_KEEP_SOURCE  keep the patched source, as --keep-source does";
+  NTCOPY_KEEP_SOURCE  set to anything, keeps the patched source";
 
 const BOOT_HELP: &str = "\
 Examples:
@@ -46,9 +46,8 @@ but below the folders of --write. /proc, /sys, /dev, /dev/shm and /run are the g
 /run, its standard input is /dev/null, and it runs as the guest's root with the rights of this user. Its output and exit code are passed through: 128 + n when signal n ended it.
 
 A guest whose kernel reports a fault of its own (BUG, WARNING, KASAN, KCSAN, UBSAN, lockdep, a
-leak) has failed whatever the command says: with --splats fail, which is the default for kernels
-in QEMU, the report is printed and the exit code is 1 at least. On kernels with kmemleak the end
-of the command is followed by a scan of some ten seconds.
+leak) has failed in QEMU whatever the command says: the report is printed and the exit code is 1 at
+least. On kernels with kmemleak the end of the command is followed by a scan of some ten seconds.
 
 Environment:
   NTCOPY_UM_SPIN      iterations that a hand-over spins before it sleeps; 0 is off
@@ -88,20 +87,15 @@ pub enum Args {
 /// Which kernel.
 #[derive(ClapArgs)]
 pub struct KernelArgs {
-    /// The kernel: um, um:6.12, x86, x86:6.12, stock, stock:7.3, or one for the module
+    /// The kernel: um, um:6.12, x86, x86:6.12, stock, stock:7.3, and others below
     #[arg(long, value_name = "KERNEL", default_value = "um")]
     pub kernel: String,
-    /// What is switched on in an x86 kernel: kasan (and lockdep, kmemleak, UBSAN, fault
-    /// injection), kcsan, plain, or module (kasan without the series) [default: kasan]
-    #[arg(long, alias = "config", value_name = "FLAVOUR")]
-    pub flavour: Option<Flavour>,
 }
 
 impl KernelArgs {
     /// The kernel that they name.
     pub fn kind(&self) -> Result<Kind, Error> {
-        let kind = Kind::parse(&self.kernel)?;
-        self.flavour.map_or(Ok(kind), |flavour| kind.with_flavour(flavour))
+        Kind::parse(&self.kernel)
     }
 }
 
@@ -119,9 +113,6 @@ pub enum Splats {
 pub struct BuildArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// Keep the patched source
-    #[arg(long)]
-    pub keep_source: bool,
     /// Ask the mirror for a newer source package
     #[arg(long, conflicts_with = "force")]
     pub refresh: bool,
@@ -157,13 +148,13 @@ pub struct GuestArgs {
     #[arg(long, conflicts_with = "pin")]
     pub own_caches: bool,
     /// Keep what the kernel says in a file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide = true)]
     pub console: Option<PathBuf>,
     /// Another argument for the kernel's command line; may be repeated
-    #[arg(long, value_name = "ARG", alias = "um-arg", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub append: Vec<String>,
     /// What becomes of a fault that the guest's kernel reports [default: fail in QEMU, else print]
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", hide = true)]
     pub splats: Option<Splats>,
 }
 
