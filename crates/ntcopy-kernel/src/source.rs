@@ -1,6 +1,5 @@
 //! Where a kernel's source comes from.
 
-mod apt_sources;
 pub(crate) mod package;
 pub(crate) mod tree;
 pub(crate) mod unpack;

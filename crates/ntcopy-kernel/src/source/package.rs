@@ -7,7 +7,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::apt_sources::{self, Archive, Entry};
 use super::wanted::{Package, Part, Wanted};
 use crate::cache::{Cache, children, size_bytes, version_key};
 use crate::error::{Context, Error, Result};
@@ -16,10 +15,8 @@ use crate::kind::Release;
 use crate::process::{self, Event};
 use crate::progress::Progress;
 
-/// The suite that carries new kernels for Debian 12 and 13.
-const BACKPORTS: &str = "trixie-backports";
-/// The suite that they are for.
-const BACKPORTED: &str = "trixie";
+/// The suite that carries new kernels for Debian 12 and 13, and the suite that they are for.
+const NEWEST: [&str; 2] = ["trixie-backports", "trixie"];
 
 /// The packages that the cache holds, newest first.
 pub(crate) fn cached(cache: &Cache, wanted: Wanted) -> Result<Vec<Package>> {
@@ -53,9 +50,9 @@ impl Apt {
         progress: &mut dyn Progress,
     ) -> Result<Self> {
         let mut failures = Vec::new();
-        for (asked, sources) in candidates(etc_apt, wanted) {
+        for list in candidates(places(etc_apt, interrupts)?, wanted) {
             progress.begin("asking the mirror", None);
-            let apt = Self::new(asked, &sources, wanted, interrupts)?;
+            let apt = Self::new(&list, wanted, interrupts)?;
             let updated = apt.run("apt-get", &["update", "-q"], interrupts, &mut |_| Ok(()));
             progress.end();
             match updated {
@@ -66,8 +63,7 @@ impl Apt {
         }
         let looked_for = match failures.is_empty() {
             true => format!(
-                "looked for a Debian archive in {0}/sources.list and {0}/sources.list.d, and \
-                 found none",
+                "apt-get update --print-uris names no Debian archive of {}",
                 etc_apt.display()
             ),
             false => format!("apt-get update failed for {}", failures.join("; ")),
@@ -75,15 +71,18 @@ impl Apt {
         Err(Error::NoSource { looked_for, fix: wanted.fix() })
     }
 
-    fn new(asked: String, sources: &str, wanted: Wanted, interrupts: &Interrupts) -> Result<Self> {
+    fn new(list: &[Place], wanted: Wanted, interrupts: &Interrupts) -> Result<Self> {
+        let asked: Vec<String> =
+            list.iter().map(|(mirror, suite)| format!("{mirror} {suite}")).collect();
+        let asked = asked.join(", ");
         let folder = tempfile::Builder::new().prefix("ntcopy-apt-").tempdir();
         let folder = folder.doing("creating", std::env::temp_dir())?;
         let path = folder.path();
         for part in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(path.join(part)).doing("creating", path)?;
         }
-        let list = path.join("ntcopy.sources");
-        fs::write(&list, sources).doing("writing", &list)?;
+        let file = path.join("ntcopy.list");
+        fs::write(&file, sources(list)).doing("writing", &file)?;
         // How to reach the mirror (proxies, certificates) is the system's business; its hooks
         // and its lists are not ours.
         let dump = process::output(Command::new("apt-config").arg("dump"), interrupts)?;
@@ -208,51 +207,73 @@ impl Apt {
     }
 }
 
-/// Sources as one list, and what they are called in a message.
-fn together(entries: &[Entry]) -> (String, String) {
-    let (mut asked, mut text) = (Vec::new(), String::new());
-    for entry in entries {
-        let (uris, suites) = (entry.uris.join(" "), entry.suites.join(" "));
-        text.push_str(&stanza(&uris, &suites, entry.signed_by.as_deref()));
-        asked.push(format!("{uris} {suites}"));
-    }
-    (asked.join(", "), text)
+/// A mirror, and a suite of Debian's that it has.
+type Place = (String, String);
+
+/// Suites that are Debian itself, without what hangs on them.
+const DEBIAN: [&str; 9] =
+    ["bookworm", "trixie", "forky", "duke", "sid", "oldstable", "stable", "testing", "unstable"];
+/// The keys that Debian's archives are signed with, where the system does not trust them anyway.
+const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// The places of Debian's main component that the system's apt would ask, in its order.
+fn places(etc_apt: &Path, interrupts: &Interrupts) -> Result<Vec<Place>> {
+    let mut apt = Command::new("apt-get");
+    apt.args(["update", "--print-uris", "-o"]).arg(format!("Dir::Etc={}", etc_apt.display()));
+    Ok(parse_uris(&process::output(apt.env("LC_ALL", "C"), interrupts)?))
 }
 
-/// The lists to ask, each with what it is called in a message.
-fn candidates(etc_apt: &Path, wanted: Wanted) -> Vec<(String, String)> {
-    // Headers come with a compiler, which is older than the backports.
-    let newest = match wanted.part {
-        Part::Headers => format!("{BACKPORTS} {BACKPORTED}"),
-        Part::Source | Part::Image => BACKPORTS.to_owned(),
+/// Reads `'URI/dists/SUITE/main/binary-amd64/Packages.xz' FILE 0`, a line for each list.
+fn parse_uris(text: &str) -> Vec<Place> {
+    let place = |line: &str| {
+        let (mirror, rest) = line.strip_prefix('\'')?.split_once("/dists/")?;
+        let (suite, _) = rest.split_once("/main/binary-amd64/Packages")?;
+        let is_debian = DEBIAN.contains(&suite.split('-').next()?) && !mirror.starts_with("cdrom:");
+        is_debian.then(|| (mirror.to_owned(), suite.to_owned()))
     };
-    match wanted.release {
-        Release::Newest => apt_sources::system(etc_apt)
-            .iter()
-            .map(|Archive { uri, signed_by }| {
-                let text = stanza(uri, &newest, signed_by.as_deref());
-                (format!("{uri} {newest}"), text)
-            })
-            .collect(),
-        Release::V6_12 => {
-            let own = apt_sources::debian(etc_apt);
-            let more = apt_sources::missing_security(&own);
-            let with_security = more.map(|more| [own.as_slice(), &[more]].concat());
-            let lists = with_security.into_iter().chain([own]).filter(|list| !list.is_empty());
-            lists.map(|list| together(&list)).collect()
+    text.lines().filter_map(place).collect()
+}
+
+/// Where the security updates are, if none of these places has them: beside the mirror itself. A
+/// Linux of a release that is old enough comes as one.
+fn missing_security(places: &[Place]) -> Option<Place> {
+    if places.iter().any(|(_, suite)| suite.ends_with("-security")) {
+        return None;
+    }
+    let has_none = ["sid", "unstable"];
+    let (mirror, suite) = places.iter().find(|(_, suite)| {
+        DEBIAN.contains(&suite.as_str()) && !has_none.contains(&suite.as_str())
+    })?;
+    Some((format!("{mirror}-security"), format!("{suite}-security")))
+}
+
+/// The lists of places to ask, one after the other.
+fn candidates(places: Vec<Place>, wanted: Wanted) -> Vec<Vec<Place>> {
+    if wanted.release == Release::V6_12 {
+        let more = missing_security(&places);
+        let with_security = more.map(|more| [places.as_slice(), &[more]].concat());
+        let lists = with_security.into_iter().chain([places]);
+        return lists.filter(|list| !list.is_empty()).collect();
+    }
+    // Headers come with a compiler, which is older than the backports.
+    let suites = if wanted.part == Part::Headers { &NEWEST[..] } else { &NEWEST[..1] };
+    let mut mirrors: Vec<String> = Vec::new();
+    for (mirror, suite) in places {
+        if !suite.ends_with("-security") && !mirrors.contains(&mirror) {
+            mirrors.push(mirror);
         }
     }
+    let of_mirror = |mirror: String| {
+        suites.iter().map(move |suite| (mirror.clone(), (*suite).to_owned())).collect()
+    };
+    mirrors.into_iter().map(of_mirror).collect()
 }
 
-/// A source of packages as apt reads it: a mirror of the system's, and suites.
-fn stanza(uris: &str, suites: &str, signed_by: Option<&str>) -> String {
-    let mut text = format!("Types: deb\nURIs: {uris}\nSuites: {suites}\nComponents: main\n");
-    if let Some(keys) = signed_by {
-        let gap = if keys.starts_with('\n') { "" } else { " " };
-        text.push_str(&format!("Signed-By:{gap}{keys}\n"));
-    }
-    text.push('\n');
-    text
+/// Places as apt reads them.
+fn sources(places: &[Place]) -> String {
+    let signed =
+        if Path::new(KEYS).exists() { format!("[signed-by={KEYS}] ") } else { String::new() };
+    places.iter().map(|(mirror, suite)| format!("deb {signed}{mirror} {suite} main\n")).collect()
 }
 
 /// Our configuration: the system's way to reach a mirror, and our own folders.
@@ -266,7 +287,7 @@ fn conf_text(folder: &Path, dump: &str) -> String {
     text.push_str(&format!(
         "Dir::Etc::main \"/dev/null\";\n\
          Dir::Etc::parts \"/dev/null\";\n\
-         Dir::Etc::sourcelist \"{folder}/ntcopy.sources\";\n\
+         Dir::Etc::sourcelist \"{folder}/ntcopy.list\";\n\
          Dir::Etc::sourceparts \"/dev/null\";\n\
          Dir::State::lists \"{folder}/lists\";\n\
          Dir::Cache \"{folder}/cache\";\n\
@@ -344,40 +365,54 @@ mod tests {
         assert_eq!(cached(&cache, Wanted::source(Release::V6_12)).unwrap(), []);
     }
 
+    fn place(mirror: &str, suite: &str) -> Place {
+        (mirror.to_owned(), suite.to_owned())
+    }
+
     #[test]
-    fn an_older_kernel_is_looked_for_where_the_system_s_own_packages_come_from() {
+    fn what_apt_would_ask_gives_debian_s_main_component_and_no_stranger() {
+        let text = "'http://m/debian/dists/bookworm/InRelease' m_InRelease 0 \n\
+            'http://m/debian/dists/bookworm/main/binary-amd64/Packages.xz' m_Packages 0 \n\
+            'http://m/debian/dists/bookworm/contrib/binary-amd64/Packages.xz' c_Packages 0 \n\
+            'http://m/s/dists/bookworm-security/main/binary-amd64/Packages.xz' s_Packages 0 \n\
+            'cdrom://Debian/dists/trixie/main/binary-amd64/Packages.xz' d_Packages 0 \n\
+            'http://n/node/dists/nodistro/main/binary-amd64/Packages.xz' n_Packages 0 \n";
+        let expected =
+            [place("http://m/debian", "bookworm"), place("http://m/s", "bookworm-security")];
+        assert_eq!(parse_uris(text), expected);
+        assert!(parse_uris("E: something\n").is_empty());
+    }
+
+    #[test]
+    fn the_system_s_own_apt_reads_its_sources() {
         let etc = tempfile::tempdir().unwrap();
-        let list = "deb http://m/debian bookworm main\n\
-                    deb [signed-by=/k.gpg] http://m/debian-security bookworm-security main\n";
+        let list =
+            "# deb http://x/debian sid main\ndeb [trusted=yes] http://m/debian trixie main\n";
         fs::write(etc.path().join("sources.list"), list).unwrap();
-        let older = candidates(etc.path(), Wanted::source(Release::V6_12));
-        assert_eq!(older.len(), 1);
-        assert!(
-            older[0].1.contains("Suites: bookworm-security\nComponents: main\nSigned-By: /k.gpg")
-        );
-        let newest = candidates(etc.path(), source());
-        assert_eq!(newest.len(), 1);
-        assert!(newest[0].1.contains("Suites: trixie-backports\n"), "{}", newest[0].1);
-        let headers =
-            &candidates(etc.path(), Wanted::headers(crate::kind::Kind::Stock(Release::Newest)))[0]
-                .1;
-        assert!(headers.contains("Suites: trixie-backports trixie\n"), "{headers}");
+        let found = places(etc.path(), &Interrupts::arm().unwrap()).unwrap();
+        assert_eq!(found, [place("http://m/debian", "trixie")]);
+    }
+
+    #[test]
+    fn a_new_kernel_is_looked_for_in_the_backports_of_each_mirror() {
+        let own = vec![place("m", "bookworm"), place("m", "bookworm-updates"), place("n", "sid")];
+        let lists = candidates(own.clone(), source());
+        assert_eq!(lists, [[place("m", "trixie-backports")], [place("n", "trixie-backports")]]);
+        let headers = Wanted::headers(crate::kind::Kind::Stock(Release::Newest));
+        let both = [place("m", "trixie-backports"), place("m", "trixie")];
+        assert_eq!(candidates(own, headers)[0], both);
     }
 
     #[test]
     fn security_updates_that_the_system_leaves_out_are_asked_first_and_done_without_then() {
-        let etc = tempfile::tempdir().unwrap();
-        let lists = |text: &str| {
-            fs::write(etc.path().join("sources.list"), text).unwrap();
-            candidates(etc.path(), Wanted::source(Release::V6_12))
-        };
-        let both = lists("deb http://m/debian/ bookworm main\n");
-        let [first, second] = &both[..] else { panic!("{both:?}") };
-        assert!(first.1.contains("URIs: http://m/debian-security\nSuites: bookworm-security\n"));
-        assert!(first.1.contains("URIs: http://m/debian/\nSuites: bookworm\n"), "{}", first.1);
-        assert!(!second.1.contains("security"), "{}", second.1);
-        assert_eq!(lists("deb http://m/debian sid main\n").len(), 1);
-        assert!(lists("").is_empty());
+        let lists = |own: &[Place]| candidates(own.to_vec(), Wanted::source(Release::V6_12));
+        let own = place("m", "bookworm");
+        let security = place("m-security", "bookworm-security");
+        let without = std::slice::from_ref(&own);
+        assert_eq!(lists(without), [vec![own.clone(), security.clone()], without.to_vec()]);
+        assert_eq!(lists(&[own.clone(), security.clone()]), [vec![own, security]]);
+        assert_eq!(lists(&[place("m", "sid")]).len(), 1);
+        assert!(lists(&[]).is_empty());
     }
 
     #[test]
@@ -388,12 +423,5 @@ mod tests {
         assert!(text.contains("Acquire::http::Proxy \"http://p:1\";"));
         assert!(!text.contains("Post-Invoke"));
         assert!(text.contains("Dir::State::lists \"/t/lists\";"));
-    }
-
-    #[test]
-    fn our_list_keeps_the_key() {
-        let key = |keys: &str| stanza("http://m/debian", BACKPORTS, Some(keys));
-        assert!(key("/k.gpg").contains("Signed-By: /k.gpg\n"));
-        assert!(key("\n -----BEGIN").contains("Signed-By:\n -----BEGIN\n"));
     }
 }
