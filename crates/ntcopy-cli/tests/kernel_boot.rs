@@ -263,7 +263,8 @@ fn each_cpu_of_the_guest_and_what_it_runs_is_on_one_of_the_hosts() {
 
     let (program, guest) = (program.display(), Guest::new(&["--cpus", "2", "--own-caches"]));
     // One that moves, then two at once.
-    let script = format!("{program} 0 1 0; {program} 0 0 > /run/zero & {program} 1 1; wait; cat /run/zero");
+    let script =
+        format!("{program} 0 1 0; {program} 0 0 > /run/zero & {program} 1 1; wait; cat /run/zero");
     let mut command = guest.command(&["sh", "-c", &script]);
     let output = command.current_dir(folder.path()).output().unwrap();
     let said = text(&output.stderr);

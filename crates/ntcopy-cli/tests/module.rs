@@ -34,8 +34,6 @@ impl Machine {
         let house = House::new();
         house.put("root/proc/sys/kernel/osrelease", &format!("{RELEASE}\n"));
         house.put("root/proc/modules", "");
-        house.put("root/proc/sys/kernel/tainted", "0\n");
-        house.put("root/etc/os-release", "ID=debian\n");
         Self(house)
     }
 
@@ -109,7 +107,7 @@ fn a_module_is_built_kept_and_built_again_when_something_changes() {
 }
 
 #[test]
-fn a_copy_goes_where_it_is_asked_to_and_a_folder_without_room_for_it_is_refused_first() {
+fn a_copy_goes_where_it_is_asked_to() {
     let machine = Machine::with_headers();
     let out = machine.0.path("out");
     let built = machine.run(&["build", "--out", out.to_str().unwrap()]);
@@ -118,15 +116,15 @@ fn a_copy_goes_where_it_is_asked_to_and_a_folder_without_room_for_it_is_refused_
     assert!(out.join("ntcopy.ko").is_file());
     fs::write(machine.0.path("file"), "").unwrap();
     let bad = machine.0.path("file/out");
-    let said = machine.fail(1, &["build", "--force", "--out", bad.to_str().unwrap()]);
-    assert!(said.contains("takes no files") && said.contains("--out DIR"), "{said}");
+    let said = machine.fail(1, &["build", "--out", bad.to_str().unwrap()]);
+    assert!(said.contains("file/out"), "{said}");
 }
 
 #[test]
-fn headers_that_are_missing_come_with_the_command_that_installs_them() {
+fn headers_that_are_missing_come_with_the_package_that_brings_them() {
     let machine = Machine::new();
     let said = machine.fail(3, &["build"]);
-    assert!(said.contains(&format!("apt-get install linux-headers-{RELEASE}")), "{said}");
+    assert!(said.contains(&format!("linux-headers-{RELEASE}")), "{said}");
     let folder = machine.0.path("linux");
     let said = machine.fail(3, &["build", "--headers", folder.to_str().unwrap()]);
     assert!(said.contains("modules_prepare"), "{said}");
@@ -161,7 +159,7 @@ fn a_compiler_that_is_not_the_kernel_s_is_named_and_may_be_overruled() {
     let makefile = makefile.replace("$(OPTION)", "-fno-such-option-of-any-compiler");
     fs::write(machine.build_file("Makefile"), makefile).unwrap();
     let said = machine.fail(1, &["build", "--cc", "gcc", "--force"]);
-    assert!(said.contains("doesn't know its options") && said.contains("--cc"), "{said}");
+    assert!(said.contains("-fno-such-option"), "{said}");
     let log = said.rsplit("the whole log: ").next().unwrap().trim();
     assert!(fs::read_to_string(log).unwrap().contains("-fno-such-option"), "{log}");
 }
@@ -194,54 +192,33 @@ fn a_signal_ends_the_build_and_leaves_nothing() {
 }
 
 #[test]
-fn kernels_that_come_from_no_package_are_a_usage_error_that_says_what_to_do() {
+fn a_kernel_that_takes_no_modules_is_refused_before_it_is_built() {
     let machine = Machine::new();
-    for name in ["um", "x86", "vms"] {
-        let said = machine.fail(2, &["build", "--kernel", name]);
-        assert!(said.contains(name), "{said}");
+    assert!(machine.fail(2, &["build", "--kernel", "vms"]).contains("vms"));
+    for name in ["um", "x86"] {
+        let said = machine.fail(3, &["build", "--kernel", name]);
+        for part in [name, "stock:7.3", "um+module", "--headers"] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
     }
-    let said = machine.fail(2, &["build", "--kernel", "um"]);
-    assert!(said.contains("stock:7.3") && said.contains("--headers"), "{said}");
-    assert_eq!(
-        machine.run(&["build", "--kernel", "stock", "--headers", "/"]).status.code(),
-        Some(2)
-    );
+    let both = machine.run(&["build", "--kernel", "stock", "--headers", "/"]);
+    assert_eq!(both.status.code(), Some(2));
 }
 
 #[test]
-fn status_tells_of_a_locked_machine_with_the_module_of_dkms() {
+fn status_tells_of_a_module_that_is_loaded() {
     let machine = Machine::with_headers();
     let put = |name: &str, text: &str| machine.0.put(&format!("root/{name}"), text);
     put("proc/modules", "ntcopy 49152 2 - Live 0xffffffffc09f0000 (OE)\n");
     put("sys/module/ntcopy/version", "0.1.0\n");
     put("proc/sys/net/core/ntcopy", "1\n");
-    put("proc/sys/kernel/tainted", "12288\n");
-    put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
-    put("sys/firmware/efi/efivars/x", "");
-    let secure = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
-    fs::write(machine.0.path(&format!("root/{secure}")), [6, 0, 0, 0, 1]).unwrap();
     put(&format!("lib/modules/{RELEASE}/updates/dkms/ntcopy.ko.xz"), "");
     let shown = text(&machine.run(&["status"]).stdout);
-    for part in [
-        "The module is loaded.",
-        "version 0.1.0",
-        "on: the firmware starts signed kernels only",
-        "integrity: root may not change the running kernel",
-        "signed with a key it knows",
-        "O  a module that is no part of the kernel's source was loaded",
-        "E  an unsigned module was loaded",
-        "updates/dkms/ntcopy.ko.xz",
-    ] {
+    for part in ["The module is loaded.", "version 0.1.0", "updates/dkms/ntcopy.ko.xz"] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     let object = machine.status();
-    let kernel = &object["kernel"];
-    assert_eq!(kernel["release"], RELEASE);
-    assert_eq!(kernel["secure_boot"], "on");
-    assert_eq!(kernel["lockdown"], "integrity");
-    assert_eq!(kernel["takes_unsigned_modules"], false);
-    assert_eq!(kernel["taint"]["value"], 12288);
-    assert_eq!(kernel["taint"]["taints"][0]["letter"], "O");
+    assert_eq!(object["kernel"]["release"], RELEASE);
     assert_eq!(
         (&object["module"]["version"], &object["module"]["references"]),
         (&Value::from("0.1.0"), &Value::from(2))
@@ -252,7 +229,7 @@ fn status_tells_of_a_locked_machine_with_the_module_of_dkms() {
 fn status_says_what_to_do_next() {
     let machine = Machine::new();
     let first = || text(&machine.run(&["status"]).stdout).lines().next().unwrap().to_owned();
-    assert!(first().contains("how to get the kernel's headers"), "{}", first());
+    assert!(first().contains("install the kernel's headers"), "{}", first());
     assert!(machine.status()["module"].is_null());
     machine.0.put(&format!("root/lib/modules/{RELEASE}/build/Makefile"), "");
     assert!(first().ends_with("Next: ntcopy module build"), "{}", first());

@@ -273,7 +273,7 @@ impl Work<'_> {
 }
 
 /// Saves the log of a failed build from the work area, and lets the error say where it is.
-fn keep_log(cache: &Cache, key: &str, log: &Path, error: Error) -> Error {
+pub(crate) fn keep_log(cache: &Cache, key: &str, log: &Path, error: Error) -> Error {
     let Error::Build { step, errors, .. } = error else { return error };
     let kept = cache.logs().join(format!("{key}.log"));
     let moved = fs::create_dir_all(cache.logs()).and_then(|()| fs::copy(log, &kept));

@@ -1,8 +1,8 @@
 //! What can go wrong, and what to do about it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fmt, io};
 
 /// A failure to get, build or boot a kernel.
 #[derive(Debug, thiserror::Error)]
@@ -151,9 +151,9 @@ pub enum Error {
         /// What arrived, in bytes.
         came_bytes: u64,
     },
-    /// A failure that one part of this crate knows: about the module, or about packages.
-    #[error(transparent)]
-    Part(PartError),
+    /// The running kernel refused the module, or keeps it.
+    #[error("{0}")]
+    Refused(String),
     /// A system call on the host failed.
     #[error("{doing} {path}: {source}")]
     Io {
@@ -179,38 +179,9 @@ impl Error {
             | Self::MissingTools(_)
             | Self::NoSource { .. }
             | Self::NoRoom { .. } => 3,
-            Self::Part(error) => error.exit_code,
             Self::Interrupted(signal) => 128u8.wrapping_add(*signal as u8),
             _ => 1,
         }
-    }
-}
-
-/// The failure of a part, with its exit code.
-#[derive(Debug)]
-pub struct PartError {
-    cause: Box<dyn std::error::Error + Send + Sync>,
-    exit_code: u8,
-}
-
-impl PartError {
-    pub(crate) fn new(
-        cause: impl std::error::Error + Send + Sync + 'static,
-        exit_code: u8,
-    ) -> PartError {
-        PartError { cause: Box::new(cause), exit_code }
-    }
-}
-
-impl fmt::Display for PartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cause.fmt(f)
-    }
-}
-
-impl std::error::Error for PartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.cause.source()
     }
 }
 

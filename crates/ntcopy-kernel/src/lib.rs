@@ -33,7 +33,7 @@ mod tools;
 pub use boot::{Boot, Outcome, Output};
 pub use build::{BuildOptions, KEEP_SOURCE_VARIABLE, build};
 pub use cache::{Built, CACHE_VARIABLE, Cache, Meta, SourceId};
-pub use error::{Error, PartError, Result};
+pub use error::{Error, Result};
 pub use kind::{Flavour, Kind, Machine, Release};
 pub use manage::{Cleaned, Entry, State, What, clean, list};
 pub use progress::Progress;

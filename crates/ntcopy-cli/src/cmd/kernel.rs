@@ -172,7 +172,7 @@ fn line(entry: &Entry) -> String {
     )
 }
 
-pub(super) fn age(seconds: u64) -> String {
+fn age(seconds: u64) -> String {
     match seconds {
         0..=119 => format!("{seconds} s ago"),
         120..=7199 => format!("{} min ago", seconds / 60),

@@ -3,13 +3,11 @@
 mod args;
 mod text;
 
-use std::path::Path;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use ntcopy::socket;
 use ntcopy::uapi::ModuleInfo;
-use ntcopy_kernel::module::{self, ModuleBuild, ModuleError, Status, Sysroot};
+use ntcopy_kernel::module::{self, ModuleBuild, Status, Sysroot};
 use ntcopy_kernel::{BuildOptions, Cache, Error, Kind, progress};
 
 pub use args::Args;
@@ -64,9 +62,7 @@ fn build(args: BuildArgs) -> Result<ExitCode, Error> {
 /// The running kernel's release, if it takes modules at all.
 fn this_kernel(sysroot: &Sysroot) -> Result<String, Error> {
     let status = Status::gather(sysroot, None)?;
-    if status.has_series {
-        return Err(ModuleError::HasSeries.into());
-    }
+    status.check_series()?;
     if !status.takes_modules {
         return Err(Error::NotHere(format!(
             "the running kernel, {}, takes no modules (CONFIG_MODULES is off). For another one: \
@@ -82,8 +78,7 @@ fn cpus() -> usize {
 }
 
 fn load(args: &LoadArgs) -> Result<ExitCode, Error> {
-    let loaded = module::load(args.file.as_deref(), &Cache::locate()?)?;
-    match loaded.path {
+    match module::load(args.file.as_deref(), &Cache::locate()?)? {
         Some(path) => println!("loaded {}", path.display()),
         None => println!("the module is loaded already; ntcopy module status tells which"),
     }
@@ -125,15 +120,4 @@ pub struct Found {
     pub info: Result<Option<ModuleInfo>, socket::Errno>,
     /// The processes that have its device open, as far as this user may see.
     pub holders: Vec<(u32, String)>,
-}
-
-/// "3 h ago".
-fn age(unix_s: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    super::kernel::age(now.saturating_sub(unix_s))
-}
-
-/// A path for people.
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

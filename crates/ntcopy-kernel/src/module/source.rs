@@ -5,38 +5,13 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::series::{MODULE, hex};
 
-/// The sources of the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sources {
+pub(super) struct Sources {
     /// Path below the sources' folder, and the file.
     files: Vec<(String, Vec<u8>)>,
-}
-
-/// The kernels that the sources are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// The first: major, minor.
-    pub from: (u64, u64),
-    /// The first that is too new.
-    pub below: (u64, u64),
-}
-
-impl Range {
-    /// Whether a release, "6.12.117+deb12-amd64", lies in it. What can't be read does: the
-    /// sources themselves refuse what they are not for.
-    pub fn has(&self, release: &str) -> bool {
-        number(release).is_none_or(|version| self.from <= version && version < self.below)
-    }
-}
-
-impl std::fmt::Display for Range {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ((a, b), (c, d)) = (self.from, self.below);
-        write!(f, "from Linux {a}.{b} on, before {c}.{d}")
-    }
 }
 
 /// Major and minor number of a release.
@@ -47,32 +22,38 @@ fn number(release: &str) -> Option<(u64, u64)> {
 
 impl Sources {
     /// Those that this program was built with.
-    pub fn embedded() -> Self {
+    pub(super) fn embedded() -> Self {
         let own = |&(name, content): &(&str, &[u8])| (name.to_owned(), content.to_vec());
         Self { files: MODULE.iter().map(own).collect() }
     }
 
-    /// The names of the files.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(|(name, _)| name.as_str())
+    /// Whether they are for a kernel. What can't be read passes: the sources themselves refuse what
+    /// they are not for.
+    pub(super) fn check(&self, release: &str) -> Result<()> {
+        let (Some((from, below)), Some(version)) = (self.range(), number(release)) else {
+            return Ok(());
+        };
+        if from <= version && version < below {
+            return Ok(());
+        }
+        Err(Error::NotHere(format!(
+            "the module is for kernels from Linux {}.{} on, before {}.{}, and this is {release}; {}",
+            from.0,
+            from.1,
+            below.0,
+            below.1,
+            if version >= below {
+                "look for a newer version of ntcopy"
+            } else {
+                "older ones lack MSG_SPLICE_PAGES"
+            }
+        )))
     }
 
-    /// How many files the compiler is called for.
-    pub(super) fn units(&self) -> u64 {
-        self.names().filter(|name| name.ends_with(".c") || name.ends_with(".S")).count() as u64
-    }
-
-    /// The module's version, `MODULE_VERSION`.
-    pub fn version(&self) -> Option<String> {
-        let text = self.text("module.h")?;
-        let line = text.lines().find(|line| line.starts_with("#define NTCOPY_VERSION\t"))?;
-        line.split('"').nth(1).map(str::to_owned)
-    }
-
-    /// The kernels that they are for: what compat.h refuses to be compiled for is stated there
-    /// and read from there.
-    pub fn range(&self) -> Option<Range> {
-        let text = self.text("compat.h")?;
+    /// The first kernel that compat.h takes, and the first that it refuses again.
+    fn range(&self) -> Option<((u64, u64), (u64, u64))> {
+        let (_, text) = self.files.iter().find(|(file, _)| file == "compat.h")?;
+        let text = std::str::from_utf8(text).ok()?;
         let bound = |comparison: &str| {
             let mark = format!("#if LINUX_VERSION_CODE {comparison} KERNEL_VERSION(");
             // The range comes first; later comparisons are of single calls.
@@ -80,12 +61,7 @@ impl Sources {
             let (numbers, rest) = rest.split_once(')')?;
             rest.trim_start().starts_with("#error").then(|| number(&numbers.replace(", ", ".")))?
         };
-        Some(Range { from: bound("<")?, below: bound(">=")? })
-    }
-
-    fn text(&self, name: &str) -> Option<&str> {
-        let (_, content) = self.files.iter().find(|(file, _)| file == name)?;
-        std::str::from_utf8(content).ok()
+        Some((bound("<")?, bound(">=")?))
     }
 
     /// Hash over names and contents, hexadecimal.
@@ -100,12 +76,7 @@ impl Sources {
         hex(&hasher.finalize())
     }
 
-    /// Writes them into a folder.
-    ///
-    /// # Errors
-    ///
-    /// When a file cannot be written.
-    pub fn write_to(&self, folder: &Path) -> Result<()> {
+    pub(super) fn write_to(&self, folder: &Path) -> Result<()> {
         for (name, content) in &self.files {
             let path = folder.join(name);
             let parent = path.parent().unwrap_or(folder);
@@ -120,9 +91,8 @@ impl Sources {
 mod tests {
     use super::*;
 
-    fn sources(files: &[(&str, &str)]) -> Sources {
-        let own = |&(name, text): &(&str, &str)| (name.to_owned(), text.as_bytes().to_vec());
-        Sources { files: files.iter().map(own).collect() }
+    fn sources(compat: &str) -> Sources {
+        Sources { files: vec![("compat.h".into(), compat.as_bytes().to_vec())] }
     }
 
     const COMPAT: &str = "#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)\n#error \"old\"\n#endif\n\
@@ -131,44 +101,31 @@ mod tests {
 
     #[test]
     fn the_range_is_what_compat_h_refuses() {
-        let range = sources(&[("compat.h", COMPAT)]).range().unwrap();
-        assert_eq!(range, Range { from: (6, 5), below: (7, 4) });
+        let own = sources(COMPAT);
         for release in ["6.5.0", "6.12.117+deb12-cloud-amd64", "7.3.4-ntcopy", "7.3", "odd"] {
-            assert!(range.has(release), "{release}");
+            own.check(release).unwrap();
         }
         for release in ["6.4.16-amd64", "5.10.0-8-amd64", "7.4.0-rc1", "7.10.1", "8.0.0"] {
-            assert!(!range.has(release), "{release}");
+            let text = own.check(release).unwrap_err().to_string();
+            assert!(text.contains("from Linux 6.5 on, before 7.4") && text.contains(release));
         }
-        assert_eq!(range.to_string(), "from Linux 6.5 on, before 7.4");
-    }
-
-    #[test]
-    fn a_comparison_that_refuses_nothing_is_no_bound() {
-        let text = COMPAT.replace("#error \"old\"", "#define OLD");
-        assert_eq!(sources(&[("compat.h", &text)]).range(), None);
-        assert_eq!(sources(&[]).range(), None);
+        let unbound = sources(&COMPAT.replace("#error \"old\"", "#define OLD"));
+        assert_eq!(unbound.range(), None);
     }
 
     #[test]
     fn the_program_carries_the_module_s_sources_its_recipe_and_the_header() {
-        let embedded = Sources::embedded();
-        let names: Vec<&str> = embedded.names().collect();
-        for name in ["Kbuild", "Makefile", "dkms.conf", "compat.h", "main.c", "ntcopy.h"] {
-            assert!(names.contains(&name), "{name} is missing in {names:?}");
-        }
-        assert!(names.iter().all(|name| !name.ends_with(".mod.c") && !name.ends_with(".o")));
-        assert!(embedded.range().is_some() && embedded.version().is_some());
-        assert!(embedded.units() > 1);
-    }
-
-    #[test]
-    fn what_is_written_is_what_is_carried_and_the_hash_knows_every_byte() {
         let folder = tempfile::tempdir().unwrap();
-        let own = sources(&[("a.c", "int a;\n"), ("include/linux/b.h", "int b;\n")]);
-        own.write_to(folder.path()).unwrap();
-        let text = fs::read_to_string(folder.path().join("include/linux/b.h")).unwrap();
-        assert_eq!(text, "int b;\n");
-        let other = sources(&[("a.c", "int a;\n"), ("include/linux/b.h", "int c;\n")]);
-        assert_ne!(own.hash(), other.hash());
+        let embedded = Sources::embedded();
+        embedded.write_to(folder.path()).unwrap();
+        for name in ["Kbuild", "Makefile", "dkms.conf", "compat.h", "main.c", "ntcopy.h"] {
+            assert!(folder.path().join(name).is_file(), "{name}");
+        }
+        let is_left = |name: &String| name.ends_with(".mod.c") || name.ends_with(".o");
+        assert!(!embedded.files.iter().any(|(name, _)| is_left(name)));
+        assert!(embedded.range().is_some());
+        let mut other = embedded.clone();
+        other.files[0].1.push(b'\n');
+        assert_ne!(embedded.hash(), other.hash());
     }
 }

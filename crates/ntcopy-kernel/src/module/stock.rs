@@ -19,12 +19,10 @@ use crate::source::wanted::{Package, Wanted};
 use crate::{room, tools};
 
 /// What a module for a stock kernel is built against.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StockHeaders {
-    /// The headers.
-    pub dir: PathBuf,
-    /// The compiler, where this system has none that would do.
-    pub compiler: Option<String>,
+pub(super) struct StockHeaders {
+    pub(super) dir: PathBuf,
+    /// Where this system has none that would do.
+    pub(super) compiler: Option<String>,
 }
 
 /// Room for what is unpacked: measured 90 MB, and 120 MB for a compiler.
@@ -43,11 +41,7 @@ const KBUILD_PROGRAMS: [&str; 2] =
 
 /// The headers of a stock kernel that `ntcopy kernel build` has fetched: of the cache, else of the
 /// mirror.
-///
-/// # Errors
-///
-/// When the packages are not to be had, or there is no room for them.
-pub fn stock_headers(
+pub(super) fn headers(
     kernel: &Built,
     cache: &Cache,
     etc_apt: &Path,

@@ -34,7 +34,7 @@ One that is loaded already is left alone. Programs may attach their sockets from
 (ntcopy_socket_enable() of libntcopy); other programs do not notice.
 
 Ends with 3 where there is nothing to load, or the kernel knows MSG_NTCOPY itself; with 1 where the
-kernel refuses it, and says why and what to do (signatures, Secure Boot, another kernel).";
+kernel refuses it, with what insmod and the kernel's log say.";
 
 const UNLOAD_HELP: &str = "\
 Example:
