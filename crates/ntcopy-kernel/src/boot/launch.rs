@@ -131,7 +131,12 @@ fn serve(boot: &Boot, run_dir: &Path) -> Result<Group> {
     let mut command = Command::new(&daemon.path);
     command.args(qemu::daemon_arguments(&daemon, &socket));
     at_rest(&mut command, run_dir, run_dir)?;
-    prepare_child(&mut command, &[], &HostCpus::Any, wall(boot, run_dir, None)?)?;
+    // Debian 12's keeps a lock there.
+    let locks = (!daemon.takes_long_options).then(|| PathBuf::from("/run/virtiofsd"));
+    if let Some(locks) = &locks {
+        fs::create_dir_all(locks).doing("creating", locks)?;
+    }
+    prepare_child(&mut command, &[], &HostCpus::Any, wall(boot, run_dir, locks)?)?;
     let child = command.spawn().doing("starting", &daemon.path)?;
     let mut group = Group::new(child, "virtiofsd");
     let begun = std::time::Instant::now();
@@ -145,12 +150,13 @@ fn serve(boot: &Boot, run_dir: &Path) -> Result<Group> {
     Ok(group)
 }
 
-/// The wall around a guest; none for one that may write everywhere.
-fn wall(boot: &Boot, run_dir: &Path, memory: Option<PathBuf>) -> Result<Option<Wall>> {
+/// The wall around a guest whose process itself writes to `run_dir` and to `more`; none for one that
+/// may write everywhere.
+fn wall(boot: &Boot, run_dir: &Path, more: Option<PathBuf>) -> Result<Option<Wall>> {
     if boot.writable.iter().any(|folder| folder == Path::new("/")) {
         return Ok(None);
     }
-    let own = [run_dir.to_path_buf()].into_iter().chain(memory);
+    let own = [run_dir.to_path_buf()].into_iter().chain(more);
     Wall::new(&boot.writable.iter().cloned().chain(own).collect::<Vec<_>>()).map(Some)
 }
 
