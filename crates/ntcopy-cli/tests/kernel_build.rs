@@ -48,7 +48,7 @@ fn a_patch_that_does_not_apply_names_patch_file_and_hunk() {
     let house = House::new();
     house.patch("0002-gone.patch", "\treturn 9;", "\treturn 8;");
     let said = house.fail(1);
-    for part in ["0002-gone.patch", "Linux 7.3.99", "kernel/one.c", "hunk #1 FAILED"] {
+    for part in ["0002-gone.patch", "Linux 7.3.99", "kernel/one.c", "Hunk #1 FAILED"] {
         assert!(said.contains(part), "{part} in {said}");
     }
 }

@@ -87,9 +87,7 @@ pub struct Outcome {
     pub code: u8,
     /// The time from the start of the kernel to its end.
     pub wall: Duration,
-    /// Standard output, when captured.
     pub stdout: Vec<u8>,
-    /// Standard error, when captured.
     pub stderr: Vec<u8>,
     /// Lines in which the guest's kernel reported a fault of its own: a warning, a BUG, a leak.
     pub complaints: Vec<String>,
@@ -131,13 +129,11 @@ impl Boot {
         self
     }
 
-    /// CPUs of the guest.
     pub fn cpus(mut self, cpus: Cpus) -> Self {
         self.cpus = cpus;
         self
     }
 
-    /// Memory of the guest, in bytes.
     pub fn mem_bytes(mut self, bytes: u64) -> Self {
         self.mem_bytes = bytes;
         self
@@ -157,7 +153,6 @@ impl Boot {
         self
     }
 
-    /// Where the command starts.
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
         self
@@ -182,19 +177,16 @@ impl Boot {
         self
     }
 
-    /// Where the guest's CPUs run.
     pub fn host_cpus(mut self, host_cpus: HostCpus) -> Self {
         self.host_cpus = host_cpus;
         self
     }
 
-    /// Another argument for the kernel's command line.
     pub fn argument(mut self, argument: impl Into<String>) -> Self {
         self.arguments.push(argument.into());
         self
     }
 
-    /// What becomes of the output.
     pub fn output(mut self, output: Output) -> Self {
         self.output = output;
         self
@@ -208,11 +200,6 @@ impl Boot {
 
     /// Boots, runs the command with /dev/null as its standard input, and comes back when all of
     /// the guest is gone.
-    ///
-    /// # Errors
-    ///
-    /// When the guest could not be started, or ended without its command's exit code: see
-    /// [`Error`]. Whatever happens, no process and no file of the guest is left.
     pub fn run(mut self) -> Result<Outcome> {
         if self.command.is_empty() {
             return Err(Error::Guest("there is no command to run".into()));

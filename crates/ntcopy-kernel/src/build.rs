@@ -26,23 +26,17 @@ pub const KEEP_SOURCE_VARIABLE: &str = "NTCOPY_KEEP_SOURCE";
 /// What to build, and from what.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Which kernel.
     pub kind: Kind,
-    /// Where it is to be kept.
     pub cache: Cache,
     /// A source tree of the user's own, instead of a package.
     pub tree: Option<PathBuf>,
-    /// The patches.
     pub series: Series,
     /// The configuration, as a fragment on top of `allnoconfig`; empty for a stock kernel.
     pub fragment: String,
-    /// Keep the patched source beside the kernels.
     pub keep_source: bool,
     /// Ask the mirror for a newer source, though the cache has one.
     pub refresh: bool,
-    /// Build again, though the cache has the kernel.
     pub rebuild: bool,
-    /// Compilers at work at once.
     pub jobs: usize,
     /// Where the system's apt sources are, `/etc/apt`.
     pub etc_apt: PathBuf,
@@ -51,10 +45,6 @@ pub struct BuildOptions {
 impl BuildOptions {
     /// The kernel of this program, with what the environment says: `NTCOPY_CACHE`,
     /// `NTCOPY_LINUX`, `NTCOPY_SERIES`, `NTCOPY_KEEP_SOURCE`.
-    ///
-    /// # Errors
-    ///
-    /// When there is no place for the cache, or the series cannot be read.
     pub fn from_env(kind: Kind) -> Result<Self> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let tree = set(crate::source::SOURCE_VARIABLE).map(PathBuf::from);
@@ -82,10 +72,6 @@ impl BuildOptions {
 /// Where no source of Linux 7.3 is to be had, `um` is Linux 6.12, and a note says so.
 ///
 /// SIGINT, SIGTERM and SIGHUP end the build and leave nothing half-done.
-///
-/// # Errors
-///
-/// One of [`Error`]'s cases; the cache is as it was before.
 pub fn build(options: &BuildOptions, progress: &mut dyn Progress) -> Result<Built> {
     match build_exactly(options, progress) {
         Err(error @ Error::NoSource { .. }) => match older(options) {

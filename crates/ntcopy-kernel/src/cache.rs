@@ -49,7 +49,6 @@ pub(crate) const MODULES: &str = "lib/modules";
 /// What begins the name of everything unfinished.
 const PARTIAL: &str = ".partial-";
 
-/// The cache directory.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
@@ -64,7 +63,6 @@ pub struct Built {
     pub dir: PathBuf,
     /// The directory's name: kind, version and the first 12 digits of the key.
     pub key: String,
-    /// Which kernel it is.
     pub kind: Kind,
     /// What it was made of.
     pub meta: Meta,
@@ -85,10 +83,6 @@ impl Built {
 
 impl Cache {
     /// The cache of this user.
-    ///
-    /// # Errors
-    ///
-    /// When none of the environment variables that say where it is are set.
     pub fn locate() -> Result<Self> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let root = set(CACHE_VARIABLE)
@@ -108,22 +102,18 @@ impl Cache {
         Self { root: root.into() }
     }
 
-    /// The directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where kernels are.
     pub(crate) fn kernels(&self) -> PathBuf {
         self.root.join("kernels")
     }
 
-    /// Where source packages are.
     pub(crate) fn packages(&self) -> PathBuf {
         self.root.join("packages")
     }
 
-    /// Where modules are.
     pub(crate) fn modules(&self) -> PathBuf {
         self.root.join("modules")
     }
@@ -138,11 +128,6 @@ impl Cache {
         self.root.join("builds")
     }
 
-    /// The folders in which something may be under way.
-    pub(crate) fn workplaces(&self) -> [PathBuf; 5] {
-        [self.kernels(), self.packages(), self.headers(), self.modules(), self.builds()]
-    }
-
     /// What ccache keeps for us, where there is ccache.
     pub(crate) fn compiled(&self) -> PathBuf {
         self.root.join("ccache")
@@ -154,10 +139,6 @@ impl Cache {
     }
 
     /// The kernels that are whole, newest version first, then the one built last.
-    ///
-    /// # Errors
-    ///
-    /// When the directory cannot be read. A directory whose `meta.json` does not fit is left out.
     pub fn built(&self) -> Result<Vec<Built>> {
         let folder = self.kernels();
         let entries = match fs::read_dir(&folder) {
@@ -372,7 +353,7 @@ mod tests {
         let whole = cache.packages().join("linux-source-7.3_1_all.deb");
         fs::create_dir_all(cache.packages()).unwrap();
         fs::write(&whole, "deb").unwrap();
-        cache.sweep(&cache.workplaces()).unwrap();
+        cache.sweep(&[cache.kernels(), cache.packages()]).unwrap();
         assert!(!left.exists());
         assert!(whole.exists());
     }

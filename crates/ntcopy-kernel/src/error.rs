@@ -9,12 +9,7 @@ use std::time::Duration;
 pub enum Error {
     /// The name of a kernel that is not known.
     #[error("no kernel is called '{name}'; there are: {known}")]
-    UnknownKind {
-        /// The name.
-        name: String,
-        /// Those that there are.
-        known: String,
-    },
+    UnknownKind { name: String, known: String },
     /// A host that this crate cannot work on.
     #[error("{0}")]
     NotHere(String),
@@ -23,120 +18,53 @@ pub enum Error {
     MissingTools(String),
     /// No kernel source could be found.
     #[error("no kernel source: {looked_for}. {fix}")]
-    NoSource {
-        /// What was looked for, where, and what happened.
-        looked_for: String,
-        /// What the user can do.
-        fix: String,
-    },
+    NoSource { looked_for: String, fix: String },
     /// A directory that is not a kernel source.
     #[error("{path} is not a Linux source tree: {reason}")]
-    NotATree {
-        /// The directory.
-        path: PathBuf,
-        /// What is missing or wrong in it.
-        reason: String,
-    },
+    NotATree { path: PathBuf, reason: String },
     /// A package that does not hold what it should.
     #[error(
         "the package {path} is damaged: {reason}; ntcopy kernel clean --all lets it be downloaded \
          again"
     )]
-    Damaged {
-        /// The package.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Damaged { path: PathBuf, reason: String },
     /// One of our numbers means something else in this source.
     #[error(
         "{ours} ({value:#x}) collides with {theirs} at {file}:{line} of Linux {version}: this \
          kernel gave the number away; uapi/ntcopy.h needs another one"
     )]
     Collision {
-        /// Our name.
         ours: String,
-        /// The number that both names claim.
         value: u64,
-        /// The other name.
         theirs: String,
-        /// Where the other name is defined, relative to the source.
         file: String,
-        /// Line in that file.
         line: usize,
-        /// Version of the source.
         version: String,
     },
     /// A patch does not apply.
-    #[error("patch {patch} does not apply to Linux {version}: {file}, {hunk}\n{output}")]
-    Patch {
-        /// File name of the patch.
-        patch: String,
-        /// Version of the source.
-        version: String,
-        /// The file that did not take it.
-        file: String,
-        /// Which hunk, as patch(1) says it.
-        hunk: String,
-        /// What patch(1) printed.
-        output: String,
-    },
+    #[error("patch {patch} does not apply to Linux {version}:\n{output}")]
+    Patch { patch: String, version: String, output: String },
     /// Configuration symbols that did not come out as asked for.
     #[error("Linux {version} did not accept these settings of the configuration: {}", lost.join("; "))]
-    ConfigLost {
-        /// Version of the source.
-        version: String,
-        /// "asked, got" for each symbol.
-        lost: Vec<String>,
-    },
+    ConfigLost { version: String, lost: Vec<String> },
     /// The compiler, or another step of the build, failed.
     #[error("{step} failed:\n{}\nthe whole log: {}", errors.join("\n"), log.display())]
-    Build {
-        /// The step.
-        step: String,
-        /// The first lines that look like errors.
-        errors: Vec<String>,
-        /// The log, kept after the failure.
-        log: PathBuf,
-    },
+    Build { step: String, errors: Vec<String>, log: PathBuf },
     /// Too little room on a file system.
     #[error(
         "too little room on {path} for {purpose}: {} MiB needed, {} MiB free, {} MiB missing; {fix}",
         mib(*needed_bytes), mib(*free_bytes), mib(needed_bytes - free_bytes)
     )]
-    NoRoom {
-        /// The directory.
-        path: PathBuf,
-        /// What it was to hold.
-        purpose: String,
-        /// What is needed, in bytes.
-        needed_bytes: u64,
-        /// What is free, in bytes; less than what is needed.
-        free_bytes: u64,
-        /// What to do.
-        fix: String,
-    },
+    NoRoom { path: PathBuf, purpose: String, needed_bytes: u64, free_bytes: u64, fix: String },
     /// SIGINT, SIGTERM or SIGHUP came; everything was ended and cleared away.
     #[error("interrupted by signal {0}")]
     Interrupted(i32),
     /// The guest did not come up, or did not finish in time. It was killed.
     #[error("the guest {what} within {} s, and was killed; its last lines:\n{}", limit.as_secs_f32(), indent(last_lines))]
-    TimedOut {
-        /// What it did not do.
-        what: &'static str,
-        /// The limit that it ran past.
-        limit: Duration,
-        /// The end of the kernel's console.
-        last_lines: Vec<String>,
-    },
+    TimedOut { what: &'static str, limit: Duration, last_lines: Vec<String> },
     /// The guest's kernel ended without having said how the command ended.
     #[error("the guest's kernel died ({how}); its last lines:\n{}", indent(last_lines))]
-    Died {
-        /// Exit status of the kernel's process.
-        how: String,
-        /// The end of the kernel's console.
-        last_lines: Vec<String>,
-    },
+    Died { how: String, last_lines: Vec<String> },
     /// The guest refused its orders: a sysctl, a mount, a directory.
     #[error("in the guest: {0}")]
     Guest(String),
@@ -145,25 +73,13 @@ pub enum Error {
         "the command's output is not whole: the guest sent {sent_bytes} bytes of it, and \
          {came_bytes} arrived"
     )]
-    OutputLost {
-        /// What the guest says that it sent, in bytes.
-        sent_bytes: u64,
-        /// What arrived, in bytes.
-        came_bytes: u64,
-    },
+    OutputLost { sent_bytes: u64, came_bytes: u64 },
     /// The running kernel refused the module, or keeps it.
     #[error("{0}")]
     Refused(String),
     /// A system call on the host failed.
     #[error("{doing} {path}: {source}")]
-    Io {
-        /// What was being done: "creating", "reading".
-        doing: &'static str,
-        /// To which file or program.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
 }
 
 /// Result with this crate's error.

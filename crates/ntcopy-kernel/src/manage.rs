@@ -20,28 +20,19 @@ pub enum State {
     Stale,
 }
 
-/// A kernel in the cache.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
     /// Name of its directory: kind, version and key.
     pub name: String,
-    /// The executable.
     pub path: PathBuf,
-    /// What it takes on disk, in bytes.
     pub size_bytes: u64,
-    /// Current or stale.
     pub state: State,
-    /// What it was made of.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
 /// What the cache holds, newest first. What current means for a kind, its environment says, as in
 /// `BuildOptions::from_env`.
-///
-/// # Errors
-///
-/// When the cache or a series cannot be read.
 pub fn list(cache: &Cache) -> Result<Vec<Entry>> {
     let is_package = |meta: &Meta| matches!(meta.source, SourceId::Package { .. });
     let mut newest_seen = HashSet::new();
@@ -81,32 +72,23 @@ pub enum What {
     All,
 }
 
-/// Something that was removed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cleaned {
-    /// Its path.
     pub path: PathBuf,
-    /// What it took on disk, in bytes.
     pub size_bytes: u64,
 }
 
 /// Removes kernels and what belongs to them, and says what was removed. Waits for a build that is
 /// under way.
-///
-/// # Errors
-///
-/// When something cannot be removed, or a signal came.
 pub fn clean(cache: &Cache, what: What, progress: &mut dyn Progress) -> Result<Vec<Cleaned>> {
     if !cache.root().exists() {
         return Ok(Vec::new());
     }
     let interrupts = Interrupts::arm().doing("taking over signals for", "clean")?;
-    let mut cleaned: Vec<Cleaned> = leftovers(cache)?.into_iter().map(measured).collect();
     let _locks = (cache.lock(&interrupts, progress)?, cache.lock_modules(&interrupts, progress)?);
     // Packages take hours: whoever only clears away what is stale is not to wait for them.
     let takes_builds = what != What::Stale;
     let _builds = takes_builds.then(|| cache.lock_builds(&interrupts, progress)).transpose()?;
-    cleaned.retain(|left| !left.path.exists());
     let mut doomed = Vec::new();
     // Not only what `list` knows: a directory without a readable meta.json is of no use either.
     let entries = list(cache)?;
@@ -128,27 +110,12 @@ pub fn clean(cache: &Cache, what: What, progress: &mut dyn Progress) -> Result<V
         doomed.extend(cache::children(&cache.packages())?);
         doomed.extend(Some(cache.compiled()).filter(|folder| folder.exists()));
     }
+    let mut cleaned = Vec::new();
     for path in doomed {
         interrupts.check()?;
-        let removed = measured(path);
-        cache::remove(&removed.path)?;
-        cleaned.push(removed);
+        let size_bytes = cache::size_bytes(&path);
+        cache::remove(&path)?;
+        cleaned.push(Cleaned { path, size_bytes });
     }
     Ok(cleaned)
-}
-
-fn measured(path: PathBuf) -> Cleaned {
-    Cleaned { size_bytes: cache::size_bytes(&path), path }
-}
-
-/// What builds that died left: taking the lock sweeps it away.
-fn leftovers(cache: &Cache) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for folder in cache.workplaces() {
-        let is_partial = |path: &PathBuf| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".partial-"))
-        };
-        found.extend(cache::children(&folder)?.into_iter().filter(is_partial));
-    }
-    Ok(found)
 }

@@ -74,10 +74,6 @@ pub(crate) enum Event<'a> {
 }
 
 /// Runs a command to its end, its two outputs read as one stream of lines.
-///
-/// # Errors
-///
-/// When it cannot be started, and when a signal came: then its whole group has been killed.
 pub(crate) fn run(
     command: &mut Command,
     interrupts: &Interrupts,

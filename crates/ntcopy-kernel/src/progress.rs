@@ -1,9 +1,7 @@
 //! Telling how far a long step has come.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Hears how a build goes on.
 pub trait Progress {
@@ -26,63 +24,13 @@ impl Progress for Silent {
     fn end(&mut self) {}
 }
 
-/// The progress that fits standard error: a bar on a terminal, else a line every ten seconds.
 pub fn for_stderr() -> Box<dyn Progress> {
-    if io::stderr().is_terminal() { Box::new(Bar::default()) } else { Box::new(Lines::default()) }
+    Box::new(Lines::default())
 }
 
-#[derive(Default)]
-struct Bar {
-    bar: Option<ProgressBar>,
-}
-
-impl Progress for Bar {
-    fn note(&mut self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
-        }
-    }
-
-    fn begin(&mut self, step: &str, total: Option<u64>) {
-        self.end();
-        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-        let template = if total.is_some() {
-            "{msg:<22} [{bar:32}] {percent:>3} %  {elapsed} gone"
-        } else {
-            "{msg:<22} {spinner} {pos} done, {elapsed} gone"
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_message(step.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(200));
-        self.bar = Some(bar);
-    }
-
-    fn advance(&mut self, done: u64) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
-        }
-    }
-
-    fn end(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-/// How often [`Lines`] speaks.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A line now and then, for logs.
+/// A line for each step, and one every ten seconds.
 #[derive(Default)]
 struct Lines {
     step: String,

@@ -66,10 +66,6 @@ impl Series {
     /// What a kernel gets: of the series that this program was built with, or of the one that
     /// [`SERIES_VARIABLE`] names. A stock kernel gets nothing, and one for the module none of the
     /// series.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be read.
     pub fn current(kind: Kind) -> Result<Self> {
         let is_bare = kind.is_for_module() && kind.machine() == Machine::Qemu;
         if kind.is_stock() || is_bare {
@@ -111,10 +107,6 @@ impl Series {
 
     /// A series in a folder: `*.patch` sorted by name, then those of each of `PARTS`, sorted by
     /// name. Those with `-selftests-` in their names are left out: they change no kernel.
-    ///
-    /// # Errors
-    ///
-    /// When the folder or a patch cannot be read. A missing part is no error.
     pub fn from_folder(folder: &Path) -> Result<Self> {
         let mut patches = read_folder(folder, "")?;
         for part in PARTS {

@@ -63,10 +63,6 @@ pub enum HostCpus {
 impl HostCpus {
     /// A CPU of the host for each of a kernel's, no two of which share an L2, among those that
     /// this process may use.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotHere`] where there are too few of them, or the kernel cannot be put on them.
     pub fn with_own_caches(cpus: Cpus, kernel: Kind) -> Result<Self> {
         check_own(kernel)?;
         let set = rustix::thread::sched_getaffinity(None);

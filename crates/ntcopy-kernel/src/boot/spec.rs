@@ -39,7 +39,6 @@ pub(crate) struct Spec {
     pub(crate) sysctls: Vec<(String, String)>,
     /// Soft and hard limit of open files.
     pub(crate) open_files: (Option<u64>, Option<u64>),
-    /// What the lines are.
     pub(crate) lines: LineKind,
     /// The kernel's modules, where it has some.
     pub(crate) modules: Option<Modules>,
@@ -54,14 +53,12 @@ pub(crate) struct Modules {
     pub(crate) modprobe: OsString,
 }
 
-/// What the guest answers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// init is at work, and the command is about to start.
     Ready,
     /// The command ended.
     Exit {
-        /// Its exit code.
         code: u8,
         /// What its standard output and its standard error have, in bytes.
         sent_bytes: [u64; 2],

@@ -4,20 +4,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a kernel's source came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceId {
-    /// A package of the distribution.
     Package {
-        /// `linux-source-7.3`.
         name: String,
-        /// `7.3.4-1~bpo13+1`.
         version: String,
     },
-    /// A tree of the user's.
     Tree {
-        /// Where it was.
         path: String,
         /// Hash over the names, sizes and times of its files.
         digest: String,
@@ -40,23 +34,19 @@ impl fmt::Display for SourceId {
 pub struct Meta {
     /// Number of the recipe; another number makes the kernel stale.
     pub recipe: u32,
-    /// `um`.
     pub kind: String,
     /// Version of the source, `7.3.4`.
     pub version: String,
     /// What `uname -r` says in it.
     pub release: String,
-    /// Where the source came from.
     pub source: SourceId,
     /// Hash of the series, hexadecimal.
     pub series: String,
-    /// Names of the patches, in order.
     pub patches: Vec<String>,
     /// Hash of the configuration fragment, hexadecimal.
     pub config: String,
     /// First line of `gcc --version`.
     pub compiler: String,
-    /// What the compilation took, in seconds.
     pub seconds: u64,
     /// When it was built, in seconds since 1970.
     pub built_unix_s: u64,

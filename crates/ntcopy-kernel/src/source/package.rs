@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::wanted::{Package, Part, Wanted};
+use super::wanted::{FIX, Package, Part, Wanted};
 use crate::cache::{Cache, children, size_bytes, version_key};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
@@ -53,10 +53,11 @@ impl Apt {
         for list in candidates(places(etc_apt, interrupts)?, wanted) {
             progress.begin("asking the mirror", None);
             let apt = Self::new(&list, wanted, interrupts)?;
-            let updated = apt.run("apt-get", &["update", "-q"], interrupts, &mut |_| Ok(()));
+            let updated =
+                process::output(apt.command("apt-get").args(["update", "-q"]), interrupts);
             progress.end();
             match updated {
-                Ok(()) => return Ok(apt),
+                Ok(_) => return Ok(apt),
                 Err(Error::Interrupted(signal)) => return Err(Error::Interrupted(signal)),
                 Err(error) => failures.push(format!("{}: {error}", apt.asked)),
             }
@@ -68,7 +69,7 @@ impl Apt {
             ),
             false => format!("apt-get update failed for {}", failures.join("; ")),
         };
-        Err(Error::NoSource { looked_for, fix: wanted.fix() })
+        Err(Error::NoSource { looked_for, fix: FIX.into() })
     }
 
     fn new(list: &[Place], wanted: Wanted, interrupts: &Interrupts) -> Result<Self> {
@@ -91,53 +92,26 @@ impl Apt {
         Ok(Self { folder, asked, wanted })
     }
 
-    /// Runs a tool of apt with our configuration.
-    fn run(
-        &self,
-        program: &str,
-        args: &[&str],
-        interrupts: &Interrupts,
-        on_event: &mut dyn FnMut(Event<'_>) -> Result<()>,
-    ) -> Result<()> {
+    /// A tool of apt with our configuration.
+    fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.args(args).current_dir(self.folder.path());
+        command.current_dir(self.folder.path());
         command.env("APT_CONFIG", self.folder.path().join("apt.conf")).env("LC_ALL", "C");
-        let mut said = Vec::new();
-        let status = process::run(&mut command, interrupts, &mut |event| {
-            if let Event::Line(line) = &event
-                && (line.starts_with("E:") || line.starts_with("Err:"))
-            {
-                said.push((*line).to_owned());
-            }
-            on_event(event)
-        })?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(Error::Io {
-            doing: "running",
-            path: format!("{program} {}", args.join(" ")).into(),
-            source: std::io::Error::other(format!("{status}; {}", said.join("; "))),
-        })
+        command
     }
 
     /// The packages that the mirror has, newest first.
     pub(crate) fn packages(&self, interrupts: &Interrupts) -> Result<Vec<Package>> {
-        let mut names = Vec::new();
         let prefix = self.wanted.prefix();
-        self.run("apt-cache", &["pkgnames", prefix], interrupts, &mut |event| {
-            if let Event::Line(line) = event
-                && self.wanted.has(line)
-            {
-                names.push(line.to_owned());
-            }
-            Ok(())
-        })?;
+        let names =
+            process::output(self.command("apt-cache").args(["pkgnames", prefix]), interrupts)?;
+        let names = names.lines().filter(|name| self.wanted.has(name)).map(str::to_owned);
+        let names: Vec<String> = names.collect();
         let packages = sorted(self.show(&names, interrupts)?);
         if packages.is_empty() {
             return Err(Error::NoSource {
                 looked_for: format!("{} has no package {prefix}*", self.asked),
-                fix: self.wanted.fix(),
+                fix: FIX.into(),
             });
         }
         Ok(packages)
@@ -148,7 +122,7 @@ impl Apt {
         let (name, version) = (&package.name, &package.version);
         Error::NoSource {
             looked_for: format!("{} has no package {name} of version {version}", self.asked),
-            fix: self.wanted.fix(),
+            fix: FIX.into(),
         }
     }
 
@@ -156,13 +130,7 @@ impl Apt {
     pub(crate) fn show(&self, names: &[String], interrupts: &Interrupts) -> Result<Vec<Package>> {
         let mut text = String::new();
         for name in names {
-            self.run("apt-cache", &["show", name], interrupts, &mut |event| {
-                if let Event::Line(line) = event {
-                    text.push_str(line);
-                    text.push('\n');
-                }
-                Ok(())
-            })?;
+            text += &process::output(self.command("apt-cache").args(["show", name]), interrupts)?;
             text.push('\n');
         }
         Ok(parse_show(&text, self.wanted.architecture()))
@@ -177,19 +145,16 @@ impl Apt {
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let partial = cache.partial(&cache.packages())?;
-        crate::room::check_disk(partial.path(), "the package", package.size_bytes)?;
-        let step = format!("downloading {}", package.name);
-        progress.begin(&step, Some(package.size_bytes));
+        progress.begin(&format!("downloading {}", package.name), None);
         let wanted = format!("{}={}", package.name, package.version);
         // apt-get download writes into the directory that it is started in.
         let directory = format!("Dir::Cache::archives={}", partial.path().display());
-        let mut command = Command::new("apt-get");
+        let mut command = self.command("apt-get");
         command.args(["download", "-q", "-o", &directory, &wanted]).current_dir(partial.path());
-        command.env("APT_CONFIG", self.folder.path().join("apt.conf")).env("LC_ALL", "C");
         let mut said = Vec::new();
         let status = process::run(&mut command, interrupts, &mut |event| {
             match event {
-                Event::Tick => progress.advance(size_bytes(partial.path())),
+                Event::Tick => progress.advance(size_bytes(partial.path()) >> 20),
                 Event::Line(line) => said.push(line.to_owned()),
             }
             Ok(())
@@ -199,7 +164,7 @@ impl Apt {
         if !status.success() || !file.is_file() {
             return Err(Error::NoSource {
                 looked_for: format!("apt-get download {wanted} failed: {}", said.join("; ")),
-                fix: self.wanted.fix(),
+                fix: FIX.into(),
             });
         }
         let target = package.file(cache);
@@ -308,15 +273,12 @@ fn parse_show(text: &str, architecture: &'static str) -> Vec<Package> {
             stanza.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned())
         };
         let (Some(name), Some(version)) = (field("Package:"), field("Version:")) else { continue };
-        let size_bytes = field("Size:").and_then(|size| size.parse().ok());
         let architecture = match field("Architecture:").as_deref() {
             Some("all") => "all",
             Some(_) => "amd64",
             None => architecture,
         };
-        if let Some(size_bytes) = size_bytes {
-            packages.push(Package { name, version, architecture, size_bytes });
-        }
+        packages.push(Package { name, version, architecture });
     }
     packages
 }
@@ -331,9 +293,9 @@ mod tests {
 
     #[test]
     fn packages_are_sorted_newest_first() {
-        let text = "Package: linux-source-7.3\nVersion: 7.3.4-1~bpo13+1\nSize: 10\n\n\
-            Package: linux-source-7.10\nVersion: 7.10.1-1~bpo13+1\nSize: 12\nDepends: xz-utils\n\n\
-            Package: linux-source-7.3\nVersion: 7.3.11-1~bpo13+1\nSize: 11\n\n";
+        let text = "Package: linux-source-7.3\nVersion: 7.3.4-1~bpo13+1\n\n\
+            Package: linux-source-7.10\nVersion: 7.10.1-1~bpo13+1\nDepends: xz-utils\n\n\
+            Package: linux-source-7.3\nVersion: 7.3.11-1~bpo13+1\n\n";
         let names: Vec<String> = sorted(parse_show(text, "all"))
             .iter()
             .map(|p| format!("{} {}", p.name, p.version))
@@ -356,7 +318,6 @@ mod tests {
             name: "linux-source-7.3".into(),
             version: "1:7.3.4-1~bpo13+1".into(),
             architecture: "all",
-            size_bytes: 3,
         };
         fs::create_dir_all(cache.packages()).unwrap();
         fs::write(package.file(&cache), "deb").unwrap();

@@ -1,6 +1,5 @@
 //! Which packages are looked for, and how their files are named.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cache::{Cache, SourceId};
@@ -83,25 +82,12 @@ impl Wanted {
     pub(super) fn architecture(self) -> &'static str {
         if self.part == Part::Source { "all" } else { "amd64" }
     }
-
-    /// What the user can do when none is to be had.
-    pub(super) fn fix(self) -> String {
-        let number = match self.release {
-            Release::Newest => "7.3",
-            Release::V6_12 => "6.12",
-        };
-        match self.part {
-            Part::Image => "Check the network and the sources of apt".into(),
-            Part::Headers => "Check the network and the sources of apt; for headers that the \
-                              mirror no longer has, take its newest kernel: ntcopy kernel build \
-                              --refresh, with the same --kernel"
-                .into(),
-            Part::Source => {
-                format!("Check the network, or set NTCOPY_LINUX to a Linux {number} source tree")
-            }
-        }
-    }
 }
+
+/// What the user can do when a package is not to be had.
+pub(super) const FIX: &str = "Check the network and the sources of apt. NTCOPY_LINUX may name a \
+    source tree; for headers that the mirror no longer has, take its newest kernel: ntcopy kernel \
+    build --refresh, with the same --kernel";
 
 /// How the name of a kernel ends that has the drivers of a virtual machine built in.
 const CLOUDS: &str = "-cloud-amd64";
@@ -115,19 +101,17 @@ pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(super) architecture: &'static str,
-    /// Size of the file in bytes.
-    pub(crate) size_bytes: u64,
 }
 
 impl Package {
     /// A package of which the name and the version are known.
     pub(crate) fn named(name: String, version: String, architecture: &'static str) -> Self {
-        Self { name, version, architecture, size_bytes: 0 }
+        Self { name, version, architecture }
     }
 
     /// Another package of the same version, by its name.
     pub(crate) fn sibling(&self, name: String) -> Self {
-        Self { name, size_bytes: 0, ..self.clone() }
+        Self { name, ..self.clone() }
     }
 
     pub(crate) fn id(&self) -> SourceId {
@@ -149,9 +133,8 @@ impl Package {
         let architecture = wanted.architecture();
         let name = path.file_name()?.to_str()?.strip_suffix(&format!("_{architecture}.deb"))?;
         let (name, version) = name.split_once('_')?;
-        let size_bytes = fs::metadata(path).ok()?.len();
         let version = version.replace("%3a", ":");
-        wanted.has(name).then(|| Self { name: name.into(), version, architecture, size_bytes })
+        wanted.has(name).then(|| Self { name: name.into(), version, architecture })
     }
 }
 
