@@ -7,7 +7,7 @@ use ntcopy_record::{Cell, ExperimentKind, Params, Record};
 use serde_json::{Value, json};
 
 use crate::net;
-use crate::text::{self, ascii, wrapped};
+use crate::text::{self, cell, cells, wrapped};
 use crate::versus::{Grid, number, word};
 
 /// Bytes of a cache line: what hardware events of copies and fills are counted by.
@@ -214,7 +214,8 @@ fn print(record: &Record, grids: Vec<Grid>, style: TableStyle, is_for_terminal: 
     let mut out = String::new();
     for grid in grids {
         let mut table = Table::new();
-        table.load_style(style).set_width(u16::MAX).set_header(grid.header);
+        table.load_style(style).set_width(u16::MAX);
+        table.set_header(cells(&grid.header, is_for_terminal));
         for column in table.column_iter_mut().skip(if is_memcpy { 1 } else { 2 }) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -223,10 +224,10 @@ fn print(record: &Record, grids: Vec<Grid>, style: TableStyle, is_for_terminal: 
                 column.set_padding((0, 1));
             });
         }
-        table.add_rows(grid.rows);
+        table.add_rows(grid.rows.iter().map(|row| cells(row, is_for_terminal)));
         let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-        let heading = format!("{}:", grid.heading);
-        let heading = if is_for_terminal { wrapped(&ascii(&heading)) } else { heading + "\n\n" };
+        let heading = cell(&format!("{}:", grid.heading), is_for_terminal);
+        let heading = if is_for_terminal { wrapped(&heading) } else { heading + "\n\n" };
         out.push_str(&format!("{heading}{}\n\n", lines.join("\n")));
     }
     out

@@ -6,7 +6,7 @@ use ntcopy_record::stats;
 use ntcopy_record::{Cell, HardwareCounter, Params, Record, Sample};
 
 use crate::net;
-use crate::text::{self, ascii, wrapped};
+use crate::text::{self, cell, cells, wrapped};
 use crate::versus::{Grid, number, word};
 
 /// Bytes of a cache line: what core events are counted by.
@@ -95,7 +95,8 @@ fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -> String {
         }
         let mut table = Table::new();
         table.load_style(style).set_width(if is_for_terminal { WIDTH } else { u16::MAX });
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_header(grid.header);
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(cells(&grid.header, is_for_terminal));
         for column in table.column_iter_mut().skip(2) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -104,16 +105,17 @@ fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -> String {
                 column.set_padding((0, 1));
             });
         }
-        table.add_rows(grid.rows);
+        table.add_rows(grid.rows.iter().map(|row| cells(row, is_for_terminal)));
         let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-        let heading = format!("{}:", grid.heading);
-        let heading = if is_for_terminal { wrapped(&ascii(&heading)) } else { heading + "\n\n" };
+        let heading = cell(&format!("{}:", grid.heading), is_for_terminal);
+        let heading = if is_for_terminal { wrapped(&heading) } else { heading + "\n\n" };
         out.push_str(&format!("{heading}{}\n\n", lines.join("\n")));
     }
     let missing = missing(record);
     if !missing.is_empty() && !record.cells.is_empty() {
         let sentence = format!("Hardware counters: {}.", missing.join("; "));
-        out.push_str(&if is_for_terminal { wrapped(&ascii(&sentence)) } else { sentence + "\n" });
+        let sentence = cell(&sentence, is_for_terminal);
+        out.push_str(&if is_for_terminal { wrapped(&sentence) } else { sentence + "\n" });
         out.push('\n');
     }
     out

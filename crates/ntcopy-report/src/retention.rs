@@ -77,12 +77,12 @@ fn versus(versus: Option<&Versus>) -> String {
 
 /// For a terminal.
 pub(crate) fn terminal(record: &Record) -> String {
-    print(record, presets::NOTHING, "\n")
+    print(record, presets::NOTHING, true)
 }
 
 /// For a document.
 pub(crate) fn markdown(record: &Record) -> String {
-    print(record, presets::ASCII_MARKDOWN, "\n\n")
+    print(record, presets::ASCII_MARKDOWN, false)
 }
 
 /// What `--json` adds: what the victim felt of copies.
@@ -95,10 +95,11 @@ pub(crate) fn is_of_copies(record: &Record) -> bool {
     record.cells.iter().any(ntcopy_record::stats::retention::copies::is_one)
 }
 
-fn print(record: &Record, style: TableStyle, between: &str) -> String {
+fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -> String {
     if is_of_copies(record) {
-        return copies::print(record, style, between);
+        return copies::print(record, style, is_for_terminal);
     }
+    let between = if is_for_terminal { "\n" } else { "\n\n" };
     let mut out = String::new();
     for (heading, rows) in tables(record) {
         let mut table = Table::new();
@@ -106,7 +107,7 @@ fn print(record: &Record, style: TableStyle, between: &str) -> String {
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        table.add_rows(rows);
+        table.add_rows(rows.iter().map(|row| text::cells(row, is_for_terminal)));
         let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
         out.push_str(&format!("{heading}:{between}{}\n\n", lines.join("\n")));
     }

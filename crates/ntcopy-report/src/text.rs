@@ -1,5 +1,6 @@
 //! Quantities as text, and lines of text.
 
+use ntcopy_record::foreign;
 use ntcopy_record::units::Bytes;
 use time::OffsetDateTime;
 
@@ -147,6 +148,19 @@ pub(crate) fn ascii(text: &str) -> String {
             }
         })
         .collect()
+}
+
+/// A cell of a table, or a line beside one: nothing of a record's text leaves it.
+pub(crate) fn cell(text: &str, is_for_terminal: bool) -> String {
+    if is_for_terminal { ascii(text) } else { foreign::markdown(text) }
+}
+
+/// The cells of a row.
+pub(crate) fn cells<'a>(
+    row: impl IntoIterator<Item = &'a String>,
+    is_for_terminal: bool,
+) -> Vec<String> {
+    row.into_iter().map(|text| cell(text, is_for_terminal)).collect()
 }
 
 /// The same of lines: what is not printable ASCII is written as an escape.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::foreign;
+
 use super::{
     Cell, FILE_NAME, FORMAT, Header, Line, Machine, Params, RunError, Sample, Unavailable, word,
 };
@@ -32,7 +34,7 @@ pub struct Record {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file could not be opened or read.
-    #[error("cannot read the record {file}: {source}", file = .file.display())]
+    #[error("cannot read the record {file}: {source}", file = foreign::visible(&.file.to_string_lossy()))]
     Io {
         /// The file.
         file: PathBuf,
@@ -43,7 +45,7 @@ pub enum ReadError {
     #[error(
         "{file} is a record of format {found}, and this ntcopy reads formats up to {FORMAT}: read \
          it with a newer ntcopy",
-        file = .file.display()
+        file = foreign::visible(&.file.to_string_lossy())
     )]
     TooNew {
         /// The file.
@@ -52,7 +54,7 @@ pub enum ReadError {
         found: u64,
     },
     /// A line is not what the format says.
-    #[error("{file}:{line}: {what}", file = .file.display())]
+    #[error("{file}:{line}: {what}", file = foreign::visible(&.file.to_string_lossy()))]
     Bad {
         /// The file.
         file: PathBuf,
@@ -150,7 +152,7 @@ impl Reader {
         if self.header.is_none() {
             check_format(bytes)?;
         }
-        let line: Line = serde_json::from_slice(bytes)
+        let line = parsed(bytes)
             .map_err(|error| Wrong::What(format!("not a line of a record: {error}")))?;
         match (line, self.header.is_some(), self.machine.is_some()) {
             (Line::Header(header), false, _) => self.header = Some(header),
@@ -222,6 +224,15 @@ impl Reader {
             errors: self.errors,
             complete: self.ended && whole,
         })
+    }
+}
+
+/// A line whose strings are all safe to print, whatever a stranger wrote into them.
+fn parsed(bytes: &[u8]) -> serde_json::Result<Line> {
+    if foreign::may_hide(bytes) {
+        serde_json::from_value(foreign::visible_value(serde_json::from_slice(bytes)?))
+    } else {
+        serde_json::from_slice(bytes)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The form with copies, as text and as data.
 
-use comfy_table::{CellAlignment, ColumnConstraint, Table, TableStyle, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, Table, TableStyle};
 use ntcopy_record::stats::Versus;
 use ntcopy_record::stats::retention::copies::{
     Felt, Ratio, always_behind, felt, number, part_of_slow_down,
@@ -175,12 +175,13 @@ pub(crate) fn legend(record: &Record) -> String {
     legend
 }
 
-/// For a terminal, as wide as `table` has it, or for a document.
-pub(super) fn print(record: &Record, style: TableStyle, between: &str) -> String {
-    let words = |words: &str| match style == presets::NOTHING {
+/// For a terminal, or for a document.
+pub(super) fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -> String {
+    let words = |words: &str| match is_for_terminal {
         true => text::wrapped(words),
         false => format!("{words}\n"),
     };
+    let between = if is_for_terminal { "\n" } else { "\n\n" };
     let mut out = String::new();
     for group in groups(record) {
         let mut table = Table::new();
@@ -188,11 +189,12 @@ pub(super) fn print(record: &Record, style: TableStyle, between: &str) -> String
         for column in table.column_iter_mut().skip(2) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        table.add_rows(rows(&group));
+        table.add_rows(rows(&group).iter().map(|row| text::cells(row, is_for_terminal)));
         hide(&mut table, if group.is_same_core { TRAFFIC } else { WHOLE });
         let note = group.note.as_ref().map_or(String::new(), |note| format!(" ({note})"));
         let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-        out.push_str(words(&format!("{}{note}:", group.heading)).trim_end());
+        let heading = text::cell(&format!("{}{note}:", group.heading), is_for_terminal);
+        out.push_str(words(&heading).trim_end());
         out.push_str(&format!("{between}{}\n\n", lines.join("\n")));
     }
     format!("{out}{}\n", words(&legend(record)))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use ntcopy_bench::sample;
 use ntcopy_record::advice::{self, Source};
-use ntcopy_record::{Machine, Record};
+use ntcopy_record::{Machine, Record, foreign};
 
 use crate::cmd::records;
 
@@ -80,7 +80,7 @@ pub fn counted(found: &mut Vec<Found>, machine: &Machine) -> (Vec<Record>, Vec<S
     let mut ids = BTreeSet::new();
     for one in found.drain(..) {
         let mut source = Source {
-            place: one.place.display().to_string(),
+            place: foreign::visible(&one.place.to_string_lossy()).into_owned(),
             id: None,
             not_counted: None,
             cpu_signature: None,

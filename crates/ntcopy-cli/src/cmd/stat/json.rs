@@ -1,6 +1,7 @@
 //! Lines for programs: one JSON object each, whole numbers of bytes.
 
 use ntcopy::socket::Counters;
+use ntcopy_record::foreign;
 use serde_json::{Value, json};
 
 use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
@@ -37,7 +38,7 @@ fn share(counters: &Counters) -> Value {
 }
 
 fn line(object: &Value) -> String {
-    format!("{object}\n")
+    format!("{}\n", foreign::visible_value(object.clone()))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy::socket::Counters;
+use ntcopy_record::foreign;
 
 use super::{Args, INTERVAL, Source, Ticker, emit};
 
@@ -118,7 +119,7 @@ fn family(out: &mut String, name: &str, kind: &str, help: &str) {
 
 /// A label's value; a kernel of another day may count under any name.
 fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"")
+    foreign::visible(value).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ntcopy::socket::Counters;
 use ntcopy::uapi;
+use ntcopy_record::foreign;
 
 use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
 
@@ -132,7 +133,7 @@ pub fn totals(reading: &Reading) -> String {
         let is_known =
             name == uapi::STAT_NONTEMPORAL || REASONS.iter().any(|(known, ..)| known == name);
         if !is_known {
-            row(name, *bytes, "counted, and unknown to this program");
+            row(&foreign::visible(name), *bytes, "counted, and unknown to this program");
         }
     }
     out

@@ -1,0 +1,206 @@
+//! What a record of a stranger says is printed, and obeyed by nothing that prints it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A title, a colour, both again as C1 controls, a deletion, another direction of writing, a line
+/// separator; and lines, a row and a script for those that take a line as it is.
+const PUT: &str = "\x1b]0;title\x07\x1b[31m\u{9b}31m\x7f\u{202e}\u{2028}\r\n| forged | 9.99x |\n\
+                   forged: row\n<script>alert(1)</script> `code` [a](b)";
+
+/// Names that say which record it is, and without which it is read by no rule.
+const KEPT: [&str; 3] = ["type", "experiment", "counts"];
+/// Without these in their own words a record has hardly a result.
+const MODES: [&str; 2] = ["mode", "baseline"];
+
+/// Records of every experiment that there is one of.
+fn records() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/record");
+    let mut all = Vec::new();
+    for folder in fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()) {
+        let below = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+        all.extend(below.filter(|place| place.join("record.jsonl").exists()));
+    }
+    all.sort();
+    let experiment = |place: &PathBuf| {
+        let text = fs::read_to_string(place.join("record.jsonl")).unwrap();
+        let head: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        head["experiment"].as_str().unwrap().to_owned()
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    all.retain(|place| seen.insert(experiment(place)));
+    assert!(seen.len() > 7, "{seen:?}");
+    all
+}
+
+/// Adds [`PUT`] to every string, and to every name of a parameter or counter.
+fn put(value: &mut Value, name: &str, kept: &[&str]) {
+    match value {
+        Value::String(text) if !kept.contains(&name) => text.push_str(PUT),
+        Value::Array(list) => list.iter_mut().for_each(|value| put(value, name, kept)),
+        Value::Object(map) => {
+            for (name, value) in map.iter_mut() {
+                // Lists of CPUs and packed histograms have a form; what breaks it is refused.
+                if !["topology", "histograms"].contains(&name.as_str()) {
+                    put(value, name, kept);
+                }
+            }
+            if ["params", "counters"].contains(&name) {
+                map.insert(format!("x{PUT}"), 7.into());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn forged(folder: &Path, from: &Path, kept: &[&str]) -> PathBuf {
+    let text = fs::read_to_string(from.join("record.jsonl")).unwrap();
+    let mut lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let why = serde_json::json!({"type": "unavailable", "mode": "zz", "why": "not here"});
+    let error = serde_json::json!(
+        {"type": "error", "cell": 0, "mode": "nt", "what": "failed", "wrong_byte": false});
+    let first = lines.iter().position(|line| line["type"] == "sample").unwrap();
+    lines.splice(first..first, [why, error]);
+    lines.iter_mut().for_each(|line| put(line, "", kept));
+    let place = folder.join(from.file_name().unwrap());
+    fs::create_dir_all(&place).unwrap();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(place.join("record.jsonl"), text).unwrap();
+    place
+}
+
+fn ntcopy(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.current_dir(folder).env("HOME", folder).env("XDG_DATA_HOME", folder.join("data"));
+    command.args(words).output().expect("the program starts")
+}
+
+/// Holds of what any of the program's outputs says.
+fn assert_harmless(what: &str, text: &str) {
+    let is_obeyed =
+        |c: char| (c.is_control() && c != '\n') || ('\u{2028}'..='\u{202e}').contains(&c);
+    if let Some(at) = text.find(is_obeyed) {
+        let around: String = text[..at].chars().rev().take(80).collect();
+        panic!("{what}: {:?} after {:?}", text[at..].chars().next(), around.chars().rev());
+    }
+    let forged = |line: &&str| line.starts_with("| forged") || line.starts_with("forged: row");
+    assert_eq!(text.lines().find(forged), None, "{what}");
+}
+
+fn assert_outputs_are_harmless(kept: &[&str]) {
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    fs::write(at.join("doc.md"), "<!-- table:begin -->\n<!-- table:end -->\n").unwrap();
+    for from in records() {
+        let place = forged(at, &from, kept);
+        let place = place.to_str().unwrap();
+        for form in [
+            &[][..],
+            &["--markdown"],
+            &["--json"],
+            &["--splice", "doc.md"],
+            &["--out", "page.html"],
+        ] {
+            let words = [&["report", place][..], form].concat();
+            let output = ntcopy(at, &words);
+            assert!(output.status.success(), "{words:?}: {output:?}");
+            for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+                let text = String::from_utf8(bytes.clone()).unwrap();
+                assert_harmless(&format!("{words:?}, {stream}"), &text);
+                if form == ["--markdown"] {
+                    assert!(!text.contains("<script"), "{words:?}: {text}");
+                    assert!(!text.contains(" `code"), "{words:?}: {text}");
+                    assert!(!text.contains(" [a]("), "{words:?}: {text}");
+                }
+            }
+        }
+        let page = fs::read_to_string(at.join("page.html")).unwrap();
+        assert_harmless(&format!("page of {place}"), &page);
+        assert!(!page.contains("<script>alert"), "page of {place}");
+        let document = fs::read_to_string(at.join("doc.md")).unwrap();
+        assert_harmless(&format!("{place} in a document"), &document);
+        let csv = ntcopy(at, &["report", place, "--csv"]);
+        assert_harmless(&format!("{place} as CSV"), &String::from_utf8(csv.stdout).unwrap());
+        assert_others_are_harmless(at, place);
+    }
+}
+
+/// What else reads records.
+fn assert_others_are_harmless(at: &Path, place: &str) {
+    let signature = {
+        let json = ntcopy(at, &["report", place, "--json"]);
+        let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+        json["machine"]["cpu_signature"].as_str().unwrap().to_owned()
+    };
+    let store = at.join("store.sqlite");
+    let store = store.to_str().unwrap();
+    for words in [
+        &["compare", place, place][..],
+        &["compare", place, place, "--json"],
+        &["report", "--compare", place, place, "--out", "/dev/stdout"],
+        &["advise", "--records", place],
+        &["advise", "--records", place, "--for", &signature],
+        &[
+            "advise",
+            "--records",
+            place,
+            "--for",
+            &signature,
+            "--apply",
+            "advice",
+            "--min-bytes",
+            "64KiB",
+            "--unit",
+            "/dev/null",
+        ],
+        &["survey", "add", place, "--store", store],
+        &["survey", "list", "--store", store],
+        &["survey", "report", "--store", store],
+    ] {
+        let output = ntcopy(at, words);
+        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stdout).unwrap());
+        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stderr).unwrap());
+    }
+}
+
+#[test]
+fn no_word_of_a_strangers_record_is_obeyed() {
+    assert_outputs_are_harmless(&[&KEPT[..], &MODES].concat());
+}
+
+#[test]
+fn no_mode_of_a_strangers_record_is_obeyed() {
+    assert_outputs_are_harmless(&KEPT);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_named_and_its_words_are_not_obeyed() {
+    let folder = TempDir::new().unwrap();
+    let place = folder.path().join(format!("x{}", PUT.replace('/', "")));
+    fs::create_dir_all(&place).unwrap();
+    let line = serde_json::json!({"type": format!("header{PUT}")});
+    fs::write(place.join("record.jsonl"), format!("{line}\n")).unwrap();
+    for words in [&["report", "."][..], &["advise", "--records", "."], &["compare", ".", "."]] {
+        let output = ntcopy(folder.path(), words);
+        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stdout).unwrap());
+        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stderr).unwrap());
+    }
+}
+
+#[test]
+fn counters_of_a_stranger_are_not_obeyed() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("stat"), "nontemporal_bytes 7\nnew\x1b[31m\u{202e}x_bytes 5\n")
+        .unwrap();
+    for form in [&["--once"][..], &["--once", "--json"], &["--prometheus"]] {
+        let words = [&["stat", "--file", "stat"][..], form].concat();
+        let output = ntcopy(folder.path(), &words);
+        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stdout).unwrap());
+        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stderr).unwrap());
+    }
+}
