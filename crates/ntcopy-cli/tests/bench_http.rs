@@ -176,18 +176,6 @@ fn over_tls_and_tcp_the_bytes_are_the_same() {
 }
 
 #[test]
-fn over_http_3_the_bytes_are_the_same() {
-    let place = tempfile::tempdir().unwrap();
-    let args = ["--scheme", "h3", "--modes", "copy", "--rate", "200"];
-    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(place.path().join("record")).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
-    assert!(record.cells.iter().all(|cell| cell.params["scheme"] == "h3"));
-    assert_eq!(record.samples.len(), 8 * 5);
-}
-
-#[test]
 fn by_the_kernel_s_tls_the_bytes_are_the_same_or_it_says_that_there_is_none() {
     let args = ["--scheme", "ktls", "--modes", "copy", "--rate", "off"];
     let args = [&TINY[..], &args].concat();

@@ -185,7 +185,6 @@ fn common(params: &Params) -> String {
         "plain" => "HTTP".to_owned(),
         "tls" => "HTTPS".to_owned(),
         "ktls" => "HTTPS by the kernel's TLS".to_owned(),
-        "h3" => "HTTP/3".to_owned(),
         other => other.to_owned(),
     }));
     words.extend(word(params, "transport").map(|how| match number(params, "mtu_bytes") {

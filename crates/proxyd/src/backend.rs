@@ -1,5 +1,5 @@
 //! Backends, what their recent connections say about them, and when a request may be given to
-//! another connection, in HTTP/1 and HTTP/3 alike.
+//! another connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
+use clap::error::ContextKind;
 use ntcopy::socket::{Support, kernel_support};
 
 use crate::config::{Config, ConfigError, TlsBy};
@@ -47,11 +48,7 @@ pub struct Cli {
     #[arg(long, value_name = "BY")]
     pub tls: Option<TlsBy>,
 
-    /// Accept HTTP/3 here, a UDP address: HOST:PORT
-    #[arg(long, value_name = "ADDRESS")]
-    pub quic: Option<std::net::SocketAddr>,
-
-    /// The certificate chain for TLS and HTTP/3, PEM
+    /// The certificate chain for TLS, PEM
     #[arg(long, value_name = "FILE")]
     pub cert: Option<PathBuf>,
 
@@ -80,7 +77,23 @@ pub struct Cli {
     pub json: bool,
 }
 
+/// Options of earlier versions, and what to do instead.
+const GONE: [(&str, &str); 1] =
+    [("--quic", "offer TLS by --tls-listen, and let the edge before proxyd speak HTTP/3")];
+
 impl Cli {
+    /// What the program was called with; ends it with a word on a mistake.
+    pub fn of_process() -> Cli {
+        Cli::try_parse().unwrap_or_else(|error| {
+            let named = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+            let gone = GONE.iter().find(|(option, _)| named.as_deref() == Some(*option));
+            if let Some((option, instead)) = gone {
+                eprintln!("proxyd: {option} went: {instead}");
+            }
+            error.exit()
+        })
+    }
+
     /// The file's settings, and over them the command line's.
     ///
     /// # Errors
@@ -103,7 +116,6 @@ impl Cli {
         config.workers = self.workers.unwrap_or(config.workers);
         config.splice &= !self.no_splice;
         config.tls.by = self.tls.unwrap_or(config.tls.by);
-        config.quic_listen = self.quic.or(config.quic_listen);
         config.tls.certificate = self.cert.clone().or(config.tls.certificate);
         config.tls.key = self.key.clone().or(config.tls.key);
         config.metrics = self.metrics.clone().or(config.metrics);
@@ -121,7 +133,6 @@ pub fn capabilities() -> Vec<&'static str> {
         ("nt-module", support == Support::Module),
         ("tls", true),
         ("ktls", crate::tls::kernel_is_available()),
-        ("quic", cfg!(feature = "quic")),
     ]
     .into_iter()
     .filter_map(|(word, had)| had.then_some(word))

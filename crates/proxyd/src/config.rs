@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-pub use self::live::{Live, TlsPair};
+pub use self::live::Live;
 use crate::http;
 use crate::net::{Address, Mode};
 use crate::policy::{Edge, Edges};
@@ -32,6 +32,14 @@ pub enum ConfigError {
         /// Where and why: it names line, column and key.
         cause: Box<toml::de::Error>,
     },
+    /// The file has a setting that there is no more.
+    #[error("{path}: {cause}\n{name} went: {instead}")]
+    Gone {
+        path: PathBuf,
+        cause: Box<toml::de::Error>,
+        name: &'static str,
+        instead: &'static str,
+    },
     /// A value makes no sense, or one is missing.
     #[error("{0}")]
     Value(String),
@@ -39,6 +47,12 @@ pub enum ConfigError {
     #[error(transparent)]
     Tls(#[from] crate::tls::TlsError),
 }
+
+/// Settings of earlier versions, and what to do instead.
+const GONE: [(&str, &str); 2] = [
+    ("quic_listen", "name a tls_listen address, and let the edge before proxyd speak HTTP/3"),
+    ("quic_bytes", "leave it out, it was a limit of HTTP/3"),
+];
 
 /// Everything that can be set. What is marked *restart* is read at the start only; the rest also
 /// when the file is read again.
@@ -49,8 +63,6 @@ pub struct Config {
     pub listen: Vec<Address>,
     /// Where HTTP over TLS is accepted; restart.
     pub tls_listen: Vec<Address>,
-    /// Where HTTP/3 is accepted, a UDP address; restart.
-    pub quic_listen: Option<std::net::SocketAddr>,
     /// Where requests go.
     pub backends: Vec<Address>,
     /// Threads; 0 stands for one a CPU that this process may use; restart.
@@ -66,7 +78,7 @@ pub struct Config {
     pub access_log: Option<PathBuf>,
     /// What listeners let in.
     pub edge: Edge,
-    /// What one of them does, by its address or `quic`.
+    /// What one of them does, by its address.
     pub listener: BTreeMap<String, Edge>,
     /// TLS.
     pub tls: Tls,
@@ -83,7 +95,6 @@ impl Default for Config {
         Config {
             listen: Vec::new(),
             tls_listen: Vec::new(),
-            quic_listen: None,
             backends: Vec::new(),
             workers: 0,
             mode: Mode::default(),
@@ -111,7 +122,7 @@ pub enum TlsBy {
     Ktls,
 }
 
-/// Files for TLS and QUIC, in PEM form. They are read again on SIGHUP.
+/// Files for TLS, in PEM form. They are read again on SIGHUP.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tls {
@@ -181,8 +192,6 @@ settings! {
         connections_per_client: usize = 1024,
         /// Connections to one backend a worker; what comes beyond waits. 0: no limit.
         backend_connections: usize = 1024,
-        /// Bytes that all connections of HTTP/3 together may make this process hold.
-        quic_bytes: u64 = 1 << 30,
         /// Idle connections to backends a worker.
         backend_idle: usize = 256,
         /// Connections an exchange is tried on.
@@ -235,8 +244,15 @@ impl Config {
     pub fn from_file(path: &Path) -> Result<Config, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|cause| ConfigError::Read { path: path.to_owned(), cause })?;
-        toml::from_str(&text)
-            .map_err(|cause| ConfigError::Parse { path: path.to_owned(), cause: Box::new(cause) })
+        toml::from_str(&text).map_err(|cause| {
+            let (path, cause) = (path.to_owned(), Box::new(cause));
+            let is_meant =
+                |name: &str| cause.message().starts_with(&format!("unknown field `{name}`"));
+            match GONE.iter().find(|(name, _)| is_meant(name)) {
+                Some((name, instead)) => ConfigError::Gone { path, cause, name, instead },
+                None => ConfigError::Parse { path, cause },
+            }
+        })
     }
 
     /// Whether the values make sense together.
@@ -246,18 +262,15 @@ impl Config {
     /// The first that does not.
     pub fn check(&self) -> Result<(), ConfigError> {
         let wrong = |text: &str| Err(ConfigError::Value(text.to_owned()));
-        if self.listen.is_empty() && self.tls_listen.is_empty() && self.quic_listen.is_none() {
-            return wrong("nothing to listen on: give --listen, --tls-listen or --quic");
+        if self.listen.is_empty() && self.tls_listen.is_empty() {
+            return wrong("nothing to listen on: give --listen or --tls-listen");
         }
         if self.backends.is_empty() {
             return wrong("no backend: give --backend");
         }
-        let encrypted = !self.tls_listen.is_empty() || self.quic_listen.is_some();
+        let encrypted = !self.tls_listen.is_empty();
         if encrypted && (self.tls.certificate.is_none() || self.tls.key.is_none()) {
-            return wrong("TLS and QUIC need a certificate and its key: give --cert and --key");
-        }
-        if self.quic_listen.is_some() && cfg!(not(feature = "quic")) {
-            return wrong("this proxyd was built without the feature \"quic\"");
+            return wrong("TLS needs a certificate and its key: give --cert and --key");
         }
         let limits = &self.limits;
         if limits.headers == 0 || limits.headers > http::MAX_HEADERS {
@@ -309,7 +322,6 @@ impl Config {
         [
             ("listen", self.listen != new.listen),
             ("tls_listen", self.tls_listen != new.tls_listen),
-            ("quic_listen", self.quic_listen != new.quic_listen),
             ("workers", self.workers != new.workers),
             ("mode", self.mode != new.mode),
             ("splice", self.splice != new.splice),
@@ -360,6 +372,25 @@ mod tests {
             assert!(error.contains("proxyd.toml: ") && error.contains("line "), "{error}");
             assert!(error.contains(named), "{error}");
         }
+    }
+
+    #[test]
+    fn a_setting_that_went_is_named_with_what_to_do_instead() {
+        for (text, instead) in [
+            ("quic_listen = \"0.0.0.0:8443\"\n", "quic_listen went: name a tls_listen"),
+            ("[limits]\nquic_bytes = 1\n", "quic_bytes went: leave it out"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("line ") && error.contains(instead), "{error}");
+        }
+        let config = Config {
+            listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
+            backends: vec!["unix:/b".parse().unwrap()],
+            listener: [("quic".to_owned(), Edge::default())].into(),
+            ..Config::default()
+        };
+        let error = config.check().unwrap_err().to_string();
+        assert!(error.contains("listener \"quic\" went: leave the table out"), "{error}");
     }
 
     #[test]

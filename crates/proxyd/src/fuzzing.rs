@@ -63,14 +63,6 @@ pub fn chunked(bytes: &[u8]) {
     in_steps(body);
 }
 
-/// Takes the bytes for what a client sends on a stream of HTTP/3, and its lines for the fields of
-/// a request. Panics if the lines that become of them are another request.
-#[cfg(feature = "quic")]
-pub fn fields(bytes: &[u8]) {
-    crate::quic::fuzzing::frames(bytes);
-    crate::quic::fuzzing::lines(bytes);
-}
-
 /// What the backend gets of a request is the request that was understood.
 fn passed_on(head: &[u8]) {
     let Ok(request) = parse_request(head, &LIMITS) else { return };

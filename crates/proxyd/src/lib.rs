@@ -10,7 +10,6 @@
 //! | [`http`] | heads, framing, what is passed on; bytes alone |
 //! | [`splice`], [`pipe`] | socket to pipe to socket |
 //! | [`net`], [`tls`], [`conn`] | addresses, listeners, connections |
-//! | `quic` | HTTP/3, if built with the feature |
 //! | [`worker`] | the loop, sessions, exchanges |
 //! | [`server`] | all of it, started, reloaded, stopped |
 
@@ -28,8 +27,6 @@ pub mod metrics;
 pub mod net;
 pub mod pipe;
 pub mod policy;
-#[cfg(feature = "quic")]
-pub mod quic;
 pub mod server;
 pub mod splice;
 pub mod tls;

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use proxyd::cli::Cli;
 use proxyd::net::ListenError;
 use proxyd::server::{Server, StartError};
@@ -17,7 +16,7 @@ const USAGE: u8 = 2;
 const NOT_AVAILABLE: u8 = 3;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::of_process();
     let filter = EnvFilter::try_from_env("PROXYD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     if cli.capabilities {
@@ -63,9 +62,6 @@ fn run(cli: &Cli) -> Result<(), StartError> {
     let addresses = server.addresses();
     for address in addresses.plain.iter().chain(&addresses.tls) {
         tracing::info!(%address, "listening");
-    }
-    if let Some(address) = &addresses.quic {
-        tracing::info!(%address, "listening for HTTP/3");
     }
     if let Some(address) = &addresses.metrics {
         tracing::info!(%address, "metrics");

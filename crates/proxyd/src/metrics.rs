@@ -46,8 +46,6 @@ counters! {
     backend_retries, "counter", "Exchanges that were given to another backend connection.";
     backend_idle, "gauge", "Idle connections to backends.";
     pipes_open, "gauge", "Pipes open, idle ones included.";
-    quic_batches, "counter", "Sends of QUIC; with GSO each has many datagrams.";
-    quic_bytes, "counter", "Bytes of QUIC's datagrams sent.";
 }
 
 /// Upper bounds of the duration buckets.
@@ -87,8 +85,7 @@ impl Counters {
     }
 }
 
-/// The text of all workers' counters, HTTP/3's thread last if there is one, and of the kernel's
-/// where it counts.
+/// The text of all workers' counters, and of the kernel's where it counts.
 pub fn render(workers: &[Arc<Counters>], mode: &crate::net::Applied) -> String {
     let mut text = String::new();
     for (name, kind, help, pick) in PLAIN {

@@ -62,20 +62,10 @@ impl Edge {
     }
 }
 
-/// A listener that can be set: `quic`, or an address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place<'a> {
-    /// The UDP socket of HTTP/3.
-    Quic,
-    /// A TCP port or a unix socket, as it was asked for.
-    At(&'a Address),
-}
-
 /// The settings of all listeners.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Edges {
     all: Edge,
-    quic: Edge,
     at: Vec<(Address, Edge)>,
 }
 
@@ -91,11 +81,10 @@ impl Edges {
         for (name, edge) in tables {
             edge.bits().map_err(|error| format!("listener {name:?}: {error}"))?;
             if name == "quic" {
-                edges.quic = edge.clone();
-            } else {
-                let at = name.parse().map_err(|error: BadAddress| error.to_string())?;
-                edges.at.push((at, edge.clone()));
+                return Err("listener \"quic\" went: leave the table out, it was HTTP/3's".into());
             }
+            let at = name.parse().map_err(|error: BadAddress| error.to_string())?;
+            edges.at.push((at, edge.clone()));
         }
         Ok(edges)
     }
@@ -105,17 +94,14 @@ impl Edges {
         self.at.iter().map(|(at, _)| at)
     }
 
-    fn of(&self, place: &Place<'_>) -> Edge {
-        let own = match place {
-            Place::Quic => Some(&self.quic),
-            Place::At(at) => self.at.iter().find(|(other, _)| other == *at).map(|(_, edge)| edge),
-        };
+    fn of(&self, at: &Address) -> Edge {
+        let own = self.at.iter().find(|(other, _)| other == at).map(|(_, edge)| edge);
         own.unwrap_or(&Edge::default()).over(&self.all)
     }
 
     /// What that listener lets in.
-    pub fn policy(&self, place: &Place<'_>) -> Policy {
-        let edge = self.of(place);
+    pub fn policy(&self, at: &Address) -> Policy {
+        let edge = self.of(at);
         Policy {
             methods: edge.methods.unwrap_or_else(|| METHODS.map(str::to_owned).to_vec()),
             paths: edge.paths.unwrap_or_else(|| vec!["/".to_owned()]),
@@ -127,7 +113,7 @@ impl Edges {
 
     /// Mode and group of a unix socket.
     pub fn socket(&self, at: &Address) -> (Option<u32>, Option<String>) {
-        let edge = self.of(&Place::At(at));
+        let edge = self.of(at);
         (edge.bits().unwrap_or(None), edge.group)
     }
 }
@@ -244,7 +230,7 @@ mod tests {
 
     fn policy(text: &str) -> Policy {
         let edge: Edge = toml::from_str(text).unwrap();
-        Edges::new(&edge, &BTreeMap::new()).unwrap().policy(&Place::Quic)
+        Edges::new(&edge, &BTreeMap::new()).unwrap().policy(&Address::Unix("/p".into()))
     }
 
     #[test]
@@ -295,15 +281,15 @@ mod tests {
     #[test]
     fn a_table_of_a_listener_wins_over_that_of_all() {
         let tables: BTreeMap<String, Edge> = toml::from_str(
-            "[quic]\nlists = false\n[\"/run/p\"]\nmode = \"660\"\nmethods = [\"GET\"]\n",
+            "[\"/run/q\"]\nlists = false\n[\"/run/p\"]\nmode = \"660\"\nmethods = [\"GET\"]\n",
         )
         .unwrap();
         let all: Edge = toml::from_str("lists = true\ntrust_forwarded = true\n").unwrap();
         let edges = Edges::new(&all, &tables).unwrap();
         let unix = "unix:/run/p".parse().unwrap();
-        let policy = edges.policy(&Place::At(&unix));
+        let policy = edges.policy(&unix);
         assert!(policy.lists && policy.trust_forwarded && policy.allow() == "GET");
-        assert!(!edges.policy(&Place::Quic).lists);
+        assert!(!edges.policy(&"/run/q".parse().unwrap()).lists);
         assert_eq!(edges.socket(&unix), (Some(0o660), None));
         for bad in ["[x]\n", "[\"/p\"]\nmode = \"9\"\n", "[\"/p\"]\nmode = \"1777\"\n"] {
             let tables = toml::from_str(bad).unwrap();

@@ -48,8 +48,6 @@ pub struct Server {
     threads: Vec<JoinHandle<()>>,
     counters: Vec<Arc<Counters>>,
     addresses: Addresses,
-    #[cfg(feature = "quic")]
-    quic: Option<crate::quic::QuicServer>,
     _files: Vec<SocketFile>,
     _metrics: Option<metrics_listener::MetricsListener>,
 }
@@ -61,8 +59,6 @@ pub struct Addresses {
     pub plain: Vec<Address>,
     /// HTTP over TLS.
     pub tls: Vec<Address>,
-    /// HTTP/3, a UDP address.
-    pub quic: Option<std::net::SocketAddr>,
     /// Metrics.
     pub metrics: Option<Address>,
 }
@@ -97,9 +93,7 @@ impl Server {
                 known.push(open_door(address, scheme, &edges, &mut doors, &mut files)?);
             }
         }
-        // One each, and one for HTTP/3.
-        let threads = workers + usize::from(config.quic_listen.is_some());
-        let counters: Vec<_> = (0..threads).map(|_| Arc::new(Counters::default())).collect();
+        let counters: Vec<_> = (0..workers).map(|_| Arc::new(Counters::default())).collect();
         let metrics = match &config.metrics {
             Some(Address::Tcp(at)) => {
                 let started = metrics_listener::MetricsListener::start(*at, counters.clone(), mode);
@@ -115,33 +109,11 @@ impl Server {
             threads: Vec::new(),
             counters,
             addresses,
-            #[cfg(feature = "quic")]
-            quic: None,
             _files: files,
             _metrics: metrics,
         };
         server.start_workers(doors)?;
-        server.start_quic()?;
         Ok(server)
-    }
-
-    #[cfg(feature = "quic")]
-    fn start_quic(&mut self) -> Result<(), StartError> {
-        if let (Some(at), Some(counters)) = (self.config.quic_listen, self.counters.last()) {
-            let (shared, counters) = (Arc::clone(&self.shared), Arc::clone(counters));
-            let (started, thread) = crate::quic::QuicServer::start(at, shared, counters)
-                .map_err(system(format!("serve HTTP/3 on {at}")))?;
-            self.threads.push(thread);
-            self.addresses.quic = Some(started.address());
-            self.quic = Some(started);
-        }
-        Ok(())
-    }
-
-    /// The settings were refused if they ask for it.
-    #[cfg(not(feature = "quic"))]
-    fn start_quic(&mut self) -> Result<(), StartError> {
-        Ok(())
     }
 
     fn start_workers(&mut self, doors: Vec<Vec<Door>>) -> Result<(), StartError> {
@@ -227,10 +199,6 @@ impl Server {
     fn wake(&self) {
         for wake in &self.wakes {
             let _ = rustix::io::write(wake, &1_u64.to_ne_bytes());
-        }
-        #[cfg(feature = "quic")]
-        if let Some(quic) = &self.quic {
-            quic.wake();
         }
     }
 }

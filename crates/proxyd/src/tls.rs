@@ -39,16 +39,12 @@ pub enum TlsError {
     },
 }
 
-/// What clients are offered: the certificate chain, and one protocol by ALPN.
+/// What clients are offered: the certificate chain, and HTTP/1.1 by ALPN.
 ///
 /// # Errors
 ///
 /// A file can't be read, or the two don't go together.
-pub fn server_config(
-    certificate: &Path,
-    key: &Path,
-    protocol: &[u8],
-) -> Result<ServerConfig, TlsError> {
+pub fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
     let file = |path: &Path, what: &'static str| {
         let path = path.to_owned();
         move |cause: String| TlsError::File { path, what, cause }
@@ -70,7 +66,7 @@ pub fn server_config(
         .with_no_client_auth()
         .with_single_cert(chain, private)
         .map_err(pair)?;
-    config.alpn_protocols = vec![protocol.to_vec()];
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
@@ -89,14 +85,14 @@ mod tests {
             (cert, key)
         };
         let ((cert, key), (_, other)) = (pair("one"), pair("two"));
-        assert_eq!(server_config(&cert, &key, b"http/1.1").unwrap().alpn_protocols.len(), 1);
-        let error = server_config(&cert, &other, b"h3").unwrap_err();
+        assert_eq!(server_config(&cert, &key).unwrap().alpn_protocols, [b"http/1.1"]);
+        let error = server_config(&cert, &other).unwrap_err();
         assert!(matches!(error, TlsError::Pair { .. }), "{error}");
         for (cert, key, named) in [(&key, &key, &key), (&cert, &cert, &cert)] {
-            let error = server_config(cert, key, b"h3").unwrap_err().to_string();
+            let error = server_config(cert, key).unwrap_err().to_string();
             assert!(error.starts_with(named.to_str().unwrap()), "{error}");
         }
-        let error = server_config(Path::new("/nonexistent"), &key, b"h3").unwrap_err();
+        let error = server_config(Path::new("/nonexistent"), &key).unwrap_err();
         assert!(error.to_string().starts_with("/nonexistent: no certificate"), "{error}");
     }
 }

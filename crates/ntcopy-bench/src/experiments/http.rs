@@ -55,7 +55,7 @@ impl Stack {
     pub fn speaks(self, scheme: Scheme) -> bool {
         match scheme {
             Scheme::Plain | Scheme::Tls => true,
-            Scheme::Ktls | Scheme::H3 => self == Stack::StoragedProxyd,
+            Scheme::Ktls => self == Stack::StoragedProxyd,
         }
     }
 }
@@ -111,7 +111,7 @@ pub enum Transport {
 
 words!(Transport, Unix = "unix", Tcp = "tcp", Veth = "veth");
 
-/// What is between client and proxy, over TCP or UDP of the loopback.
+/// What is between client and proxy, over TCP of the loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// HTTP/1.1.
@@ -120,11 +120,9 @@ pub enum Scheme {
     Tls,
     /// The same, encrypted by the kernel.
     Ktls,
-    /// HTTP/3.
-    H3,
 }
 
-words!(Scheme, Plain = "plain", Tls = "tls", Ktls = "ktls", H3 = "h3");
+words!(Scheme, Plain = "plain", Tls = "tls", Ktls = "ktls");
 
 /// One of the ways that are compared: a stack, and how it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -272,7 +272,7 @@ fn has_tcp(params: &Params) -> bool {
     let is = |name: &str, of_tcp: fn(&str) -> bool| word(params, name).is_some_and(of_tcp);
     is("family", |family| family.starts_with("tcp"))
         // Between client and proxy, or between proxy and backend.
-        || is("scheme", |scheme| scheme != "h3")
+        || params.contains_key("scheme")
         || is("transport", |transport| transport != "unix")
 }
 

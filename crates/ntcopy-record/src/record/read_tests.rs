@@ -160,14 +160,11 @@ fn congestion_control_is_told_of_cells_with_tcp_and_their_own_goes_first() {
         record.tcp_congestion_controls().join(" ")
     };
     let http = [("scheme", "plain"), ("transport", "unix")];
-    let h3 = [("scheme", "h3"), ("transport", "unix")];
-    let h3_tcp = [("scheme", "h3"), ("transport", "tcp")];
     let chosen = [("scheme", "tls"), ("transport", "unix"), ("congestion", "reno")];
     assert_eq!(of(Some("bbr"), [&http, &http]), "bbr");
     assert_eq!(of(None, [&http, &http]), "", "an old record does not say");
-    assert_eq!(of(Some("bbr"), [&h3, &h3]), "", "QUIC has its own");
-    assert_eq!(of(Some("bbr"), [&h3_tcp, &chosen]), "bbr reno");
-    assert_eq!(of(Some("bbr"), [&chosen, &h3]), "reno");
+    assert_eq!(of(Some("bbr"), [&http, &chosen]), "bbr reno");
+    assert_eq!(of(Some("bbr"), [&chosen, &chosen]), "reno");
     assert_eq!(of(Some("bbr"), [&[("family", "unix")], &[("family", "udp6")]]), "");
     assert_eq!(of(Some("bbr"), [&[("family", "unix")], &[("family", "tcp6")]]), "bbr");
 }

@@ -8,17 +8,8 @@ use rustls::ServerConfig;
 use super::{Config, ConfigError, Limits, Timeouts, TlsBy};
 use crate::backend::{Backend, HealthRule};
 use crate::http;
-use crate::policy::{Edges, Place, Policy};
+use crate::policy::Edges;
 use crate::tls::server_config;
-
-/// What TLS and QUIC clients are offered.
-#[derive(Debug, Clone)]
-pub struct TlsPair {
-    /// For HTTP/1.1 over TLS.
-    pub tcp: Arc<ServerConfig>,
-    /// For HTTP/3.
-    pub quic: Arc<ServerConfig>,
-}
 
 /// What can change while the proxy runs.
 #[derive(Debug)]
@@ -35,10 +26,8 @@ pub struct Live {
     pub http: http::Limits,
     /// What listeners let in.
     pub edges: Edges,
-    /// What that of HTTP/3 does.
-    pub quic: Policy,
-    /// Present if TLS or QUIC is offered.
-    pub tls: Option<TlsPair>,
+    /// Present if TLS is offered.
+    pub tls: Option<Arc<ServerConfig>>,
 }
 
 impl Live {
@@ -50,15 +39,13 @@ impl Live {
     pub fn new(config: &Config) -> Result<Live, ConfigError> {
         config.check()?;
         let tls = match (&config.tls.certificate, &config.tls.key) {
-            (Some(certificate), Some(key)) => Some(TlsPair {
-                tcp: Arc::new(tcp_config(config, server_config(certificate, key, b"http/1.1")?)),
-                quic: Arc::new(server_config(certificate, key, b"h3")?),
-            }),
+            (Some(certificate), Some(key)) => {
+                Some(Arc::new(tcp_config(config, server_config(certificate, key)?)))
+            }
             _ => None,
         };
         let edges = config.edges()?;
         Ok(Live {
-            quic: edges.policy(&Place::Quic),
             edges,
             backends: config
                 .backends

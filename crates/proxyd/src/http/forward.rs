@@ -31,7 +31,7 @@ impl Reader {
 pub enum Scheme {
     /// In the clear.
     Http,
-    /// Through TLS or QUIC.
+    /// Through TLS.
     Https,
 }
 

@@ -13,7 +13,7 @@ use crate::config::Live;
 use crate::metrics::Counters;
 use crate::net::{Address, Applied};
 use crate::pipe::Pool;
-use crate::policy::{Place, Policy};
+use crate::policy::Policy;
 
 /// What is asked of the workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Context {
     /// Takes up what the present settings let in at each door.
     pub(super) fn take_policies(&mut self, doors: &[Address]) {
         let edges = &self.live.edges;
-        self.policies = doors.iter().map(|at| edges.policy(&Place::At(at))).collect();
+        self.policies = doors.iter().map(|at| edges.policy(at)).collect();
     }
 
     /// The backend for the next try.

@@ -342,7 +342,7 @@ impl Worker {
             (Scheme::Http, _) => Layer::Plain,
             (Scheme::Https, Some(tls)) => {
                 let kernel = self.context.shared.kernel_tls;
-                Layer::Tls(Box::new(Tls::new(Arc::clone(&tls.tcp), kernel)?))
+                Layer::Tls(Box::new(Tls::new(Arc::clone(tls), kernel)?))
             }
             (Scheme::Https, None) => return Err("no certificate".into()),
         };

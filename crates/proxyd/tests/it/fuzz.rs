@@ -103,15 +103,3 @@ fn no_mutated_answer_or_chunked_body_is_understood_in_two_ways() {
     ];
     hold(proxyd::fuzzing::chunked, &owned(&bodies));
 }
-
-#[cfg(feature = "quic")]
-#[test]
-fn no_mutated_field_of_http_3_becomes_another_request() {
-    let seeds: [&[u8]; 3] = [
-        b"GET https://h:8443/p?q\ncookie:a=1\ncookie:b=2\nx:y",
-        b"PUT https://h/\ncontent-length:5\nhost:h\nte:trailers",
-        // A HEADERS frame: GET, https, :authority h, :path twice.
-        b"\x01\x0a\x00\x00\xd1\xd7\x50\x01h\xc1\x51\x00",
-    ];
-    hold(proxyd::fuzzing::fields, &owned(&seeds));
-}

@@ -235,6 +235,7 @@ fn the_programs_exit_status_tells_what_was_wrong() {
     let (live, bad) = (live.to_str().unwrap(), bad.to_str().unwrap());
     for (arguments, status, word) in [
         (vec!["--speed"], 2, "--speed"),
+        (vec!["--quic", "127.0.0.1:1"], 2, "--quic went: offer TLS by --tls-listen"),
         (vec!["--listen", "tcp:127.0.0.1:0"], 2, "--backend"),
         (vec!["--config", bad], 2, "line 2"),
         (vec!["--config", "/nonexistent"], 2, "/nonexistent"),

@@ -10,7 +10,5 @@ mod framing;
 mod fuzz;
 mod lifecycle;
 mod limits;
-#[cfg(feature = "quic")]
-mod quic;
 mod smuggling;
 mod tls;

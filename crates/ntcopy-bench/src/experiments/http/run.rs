@@ -10,23 +10,17 @@ mod client;
 mod conn;
 mod daemon;
 mod data;
-mod either;
 mod limits;
 mod links;
 mod load;
 mod ours;
 mod programs;
 mod proof;
-#[cfg(feature = "tls")]
-mod quic;
 mod scratch;
 mod setup;
 mod stack;
 mod theirs;
 #[cfg(feature = "tls")]
-mod tls;
-#[cfg(not(feature = "tls"))]
-#[path = "run/no_tls.rs"]
 mod tls;
 mod victim;
 mod wire;
@@ -36,9 +30,9 @@ pub use crate::run::meter::Events;
 pub use crate::run::schedule::Answers;
 pub use crate::run::schedule::Schedule;
 pub use body_reader::BodyReader;
+pub use client::Client;
 pub use data::Data;
 pub(crate) use data::link_tree;
-pub use either::Client;
 pub(crate) use limits::allow;
 pub use limits::{allow_files, place_client};
 pub use links::{Link, Links};
@@ -46,13 +40,7 @@ pub use load::{Meter, Window};
 pub(crate) use programs::{Program, find as find_program};
 pub use proof::Proof;
 pub use scratch::Scratch;
-pub use setup::Setup;
+pub use setup::{Certificate, Setup};
 pub use stack::{CpuNs, Running, unavailable};
 pub(crate) use theirs::nginx_settings;
-pub use tls::Certificate;
 pub use victim::{Victim, Walking};
-
-#[cfg(feature = "tls")]
-use quic::QuicClient;
-#[cfg(not(feature = "tls"))]
-use tls::QuicClient;

@@ -81,7 +81,7 @@ pub struct HttpArgs {
     /// between two network namespaces [default: unix]
     #[arg(long, value_name = "HOW")]
     transport: Option<Transport>,
-    /// Between client and proxy: plain, tls, ktls, h3 [default: plain]
+    /// Between client and proxy: plain, tls, ktls [default: plain]
     #[arg(long, value_name = "HOW")]
     scheme: Option<Scheme>,
     /// TCP's congestion control, in a network namespace of its own: reno, cubic [default: the

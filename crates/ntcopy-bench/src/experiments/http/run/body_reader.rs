@@ -58,25 +58,7 @@ impl BodyReader {
         }
     }
 
-    /// The same of bytes that lie elsewhere.
-    #[cfg(feature = "tls")]
-    pub(super) fn compare_piece(
-        &mut self,
-        number: u32,
-        object: u64,
-        at: u64,
-        piece: &[u8],
-    ) -> Result<(), Failure> {
-        if self.spoil && !piece.is_empty() {
-            self.spoil = false;
-            let mut spoilt = piece.to_vec();
-            spoilt[0] ^= 1;
-            return self.compare(number, object, at, &spoilt);
-        }
-        self.compare(number, object, at, piece)
-    }
-
-    /// The same for the first `bytes` of the room.
+    /// Compares the first `bytes` of the room.
     pub(super) fn compare_room(
         &mut self,
         number: u32,

@@ -21,7 +21,7 @@ const EVENTS: usize = 256;
 /// A signal and a hang are looked for this often at least.
 const TURN: Duration = Duration::from_millis(100);
 /// Connections to one proxy, and what is asked over them.
-pub struct SocketClient {
+pub struct Client {
     target: Target,
     epoll: OwnedFd,
     pub(super) conns: Vec<Conn>,
@@ -36,7 +36,7 @@ pub struct SocketClient {
     pub(super) stop: Stop,
 }
 
-impl SocketClient {
+impl Client {
     /// Connects as often as the cell says.
     ///
     /// # Errors
@@ -46,9 +46,9 @@ impl SocketClient {
         running: &Running,
         cell: &HttpCell,
         stop: &Stop,
-    ) -> Result<SocketClient, Failure> {
+    ) -> Result<Client, Failure> {
         let data = (cell.objects(), cell.object_bytes);
-        SocketClient::to(running.target(), cell.connections, data, stop)
+        Client::to(running.target(), cell.connections, data, stop)
     }
 
     pub(super) fn to(
@@ -56,11 +56,11 @@ impl SocketClient {
         connections: u32,
         (objects, object_bytes): (u64, u64),
         stop: &Stop,
-    ) -> Result<SocketClient, Failure> {
+    ) -> Result<Client, Failure> {
         let epoll =
             epoll::create(CreateFlags::CLOEXEC).map_err(Failure::os("cannot make an epoll"))?;
         let requests = (0..objects).map(|object| request(&data::path(object))).collect();
-        let mut client = SocketClient {
+        let mut client = Client {
             target,
             epoll,
             conns: Vec::new(),
@@ -91,7 +91,7 @@ impl SocketClient {
     ///
     /// # Errors
     ///
-    /// The same as [`SocketClient::connect`].
+    /// The same as [`Client::connect`].
     pub fn revive(&mut self) -> Result<(), Failure> {
         for number in 0..self.conns.len() {
             if !self.conns[number].is_idle() || !self.conns[number].wire.is_quiet() {
@@ -116,7 +116,7 @@ impl SocketClient {
     }
 
     /// Waits until an answer may be read, or `at_most` is over, and gives how many connections
-    /// [`SocketClient::ready`] has.
+    /// [`Client::ready`] has.
     pub(super) fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
         self.stop.check()?;
         let timeout = Timespec::try_from(at_most.min(TURN)).ok();
@@ -157,7 +157,7 @@ impl SocketClient {
     /// # Errors
     ///
     /// The byte that was wrong, or what else went wrong.
-    pub(super) fn check(&mut self, objects: u64, mut look: BodyReader) -> Result<u64, Failure> {
+    pub fn check(&mut self, objects: u64, mut look: BodyReader) -> Result<u64, Failure> {
         self.revive()?;
         let (mut asked, mut answered, mut bytes) = (0, 0, 0);
         for number in 0..self.conns.len() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::body_reader::BodyReader;
-use super::client::SocketClient;
+use super::client::Client;
 use super::stack::CpuNs;
 use crate::run::load::{self, Asks, Step};
 use crate::run::schedule::Schedule;
@@ -17,7 +17,7 @@ pub type Window = load::Window<CpuNs>;
 
 /// A client that throws bodies away.
 struct Discarding<'a> {
-    client: &'a mut SocketClient,
+    client: &'a mut Client,
     reader: BodyReader,
 }
 
@@ -55,7 +55,7 @@ impl Asks for Discarding<'_> {
     }
 }
 
-impl SocketClient {
+impl Client {
     /// The same as [`load::closed`].
     ///
     /// # Errors

@@ -49,15 +49,9 @@ fn proxy_mode(mode: HttpMode) -> &'static str {
 pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
     let idle_ms = IDLE_S * 1000;
     let listen = at.ours();
-    let (place, quic) = match (setup.plan.scheme, at) {
-        (Scheme::Plain, _) => (format!("listen = [{listen:?}]\n"), String::new()),
-        (Scheme::Tls | Scheme::Ktls, _) => (format!("tls_listen = [{listen:?}]\n"), String::new()),
-        (Scheme::H3, Endpoint::Tcp(address)) => {
-            (String::new(), format!("quic_listen = \"{address}\"\n"))
-        }
-        (Scheme::H3, Endpoint::Unix(_)) => {
-            return Err(Failure::Limit("HTTP/3 goes by UDP".to_owned()));
-        }
+    let place = match setup.plan.scheme {
+        Scheme::Plain => "listen",
+        Scheme::Tls | Scheme::Ktls => "tls_listen",
     };
     let by = if setup.plan.scheme == Scheme::Ktls { "ktls" } else { "user" };
     let tls = setup.certificate.map_or_else(String::new, |made| {
@@ -65,7 +59,7 @@ pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Co
         format!("\n[tls]\nby = \"{by}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n")
     });
     let text = format!(
-        "{place}{quic}backends = [{:?}]\nworkers = {}\nmode = \"{}\"\n\n\
+        "{place} = [{listen:?}]\nbackends = [{:?}]\nworkers = {}\nmode = \"{}\"\n\n\
          [timeouts]\nkeep_alive_ms = {idle_ms}\nbackend_idle_ms = {idle_ms}\n\n\
          [limits]\nbackend_idle = 4096\n{tls}",
         backend.ours(),

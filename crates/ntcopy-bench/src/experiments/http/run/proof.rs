@@ -63,14 +63,7 @@ fn fits(added: &BTreeMap<String, u64>, way: Way, scheme: Scheme, bytes: u64) -> 
         // Ours chooses, and may choose the hint.
         HttpMode::Auto => (true, String::new()),
         HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice | HttpMode::Nocache => {
-            match scheme {
-                // The other ways' QUIC connections stay open, and are not silent: acknowledgements
-                // and probes of the path leave their hinted sockets whenever a timer says so.
-                Scheme::H3 => {
-                    (all == count(uapi::STAT_TOO_SMALL), "none but small packets".to_owned())
-                }
-                _ => (all == 0, "no byte at all".to_owned()),
-            }
+            (all == 0, "no byte at all".to_owned())
         }
         HttpMode::Adaptive => (copied >= least, format!("at least {least} as copied in some way")),
         // Heads of buffers are too small: of 32 KiB less than a page, and of small bodies more.
@@ -114,16 +107,6 @@ mod tests {
             let error = fits(&one, way(mode), Scheme::Plain, 1000).unwrap_err();
             assert!(error.contains("no byte at all") && error.contains("rose by 1"), "{error}");
         }
-    }
-
-    #[test]
-    fn packets_of_other_ways_connections_are_no_sends_of_a_plain_one() {
-        let packets = added(&[(uapi::STAT_TOO_SMALL, 245)]);
-        assert_eq!(fits(&packets, way(HttpMode::Copy), Scheme::H3, 1000), Ok(()));
-        assert!(fits(&packets, way(HttpMode::Copy), Scheme::Tls, 1000).is_err());
-        let body = added(&[(uapi::STAT_TOO_SMALL, 245), (uapi::STAT_FITS_CACHE, 64000)]);
-        let error = fits(&body, way(HttpMode::Copy), Scheme::H3, 1000).unwrap_err();
-        assert!(error.contains("none but small packets"), "{error}");
     }
 
     #[test]

@@ -1,16 +1,49 @@
 //! What a proxy and its backend are started for, and where the backend belongs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::daemon::{Daemon, Endpoint};
 use super::data::{LOOPBACK, free_address};
 use super::links::Link;
-use super::tls::Certificate;
+use super::wire::Handshake;
 use crate::experiments::http::plan::{HttpCell, HttpPlan};
 use crate::experiments::http::{Transport, Way};
 use crate::run::Failure;
+
+/// Why TLS is not to be had in this program, if so.
+pub(super) const NO_TLS: Option<&str> = match cfg!(feature = "tls") {
+    true => None,
+    false => Some("this ntcopy was built without TLS; `make program` builds one with it"),
+};
+
+/// A certificate that signs itself, its key, and clients that believe it.
+#[derive(Debug, Clone)]
+pub struct Certificate {
+    /// The certificate's file, PEM.
+    pub certificate: PathBuf,
+    /// Its key's file, PEM.
+    pub key: PathBuf,
+    /// Both in one file, as HAProxy wants them.
+    pub both: PathBuf,
+    pub client: Arc<dyn Handshake>,
+}
+
+impl Certificate {
+    /// Makes one, with its files in the folder.
+    ///
+    /// # Errors
+    ///
+    /// The files could not be written, or this program is built without TLS.
+    pub fn make(folder: &Path) -> Result<Certificate, Failure> {
+        #[cfg(feature = "tls")]
+        return super::tls::make(folder);
+        #[cfg(not(feature = "tls"))]
+        Err(Failure::Limit(format!("{}: {}", folder.display(), NO_TLS.unwrap_or_default())))
+    }
+}
 
 /// What a way is started for.
 pub struct Setup<'a> {

@@ -7,8 +7,7 @@ use std::process::Command;
 use super::daemon::{Daemon, Endpoint};
 use super::data::{Data, LOOPBACK, free_address};
 use super::programs::Program;
-use super::setup::Setup;
-use super::tls::{self, QuicConfig};
+use super::setup::{self, Setup};
 use super::wire::Target;
 use super::{ours, theirs};
 use crate::experiment::Mode;
@@ -44,7 +43,7 @@ impl CpuTimes for CpuNs {
 ///
 /// The question could not be put.
 pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> {
-    if let Some(why) = tls::MISSING.filter(|_| scheme != Scheme::Plain) {
+    if let Some(why) = setup::NO_TLS.filter(|_| scheme != Scheme::Plain) {
         return Ok(Some(why.to_owned()));
     }
     for program in Program::of(way.stack) {
@@ -121,9 +120,6 @@ fn start_proxy(
         };
         let cpu = setup.plan.places.proxy;
         let mut proxy = Daemon::start(proxy_name(program), command, setup.folder, cpu)?;
-        if setup.plan.scheme == Scheme::H3 {
-            return Ok((proxy, address));
-        }
         match proxy.wait_for(&front, setup.patience, stop) {
             Ok(()) => return Ok((proxy, address)),
             Err(failure) if left == 0 || !is_taken(&failure) => return Err(failure),
@@ -145,7 +141,6 @@ pub struct Running {
     proxy: Daemon,
     backend: Daemon,
     target: Target,
-    quic: Option<QuicConfig>,
     ourselves: CpuClock,
 }
 
@@ -155,8 +150,6 @@ impl Running {
     /// # Errors
     ///
     /// One of them did not come up.
-    // Without TLS there never is a certificate.
-    #[cfg_attr(not(feature = "tls"), allow(unreachable_code))]
     pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
         let between = setup.between()?;
         let [_, backend] = Program::of(setup.way.stack);
@@ -174,17 +167,12 @@ impl Running {
         // Not before: the backend's address could be the same.
         let (proxy, address) = start_proxy(setup, &between, stop)?;
         let tls = setup.certificate.map(|made| made.client.clone());
-        let quic = match (setup.plan.scheme, setup.certificate) {
-            (Scheme::H3, Some(made)) => Some(made.quic.clone()),
-            _ => None,
-        };
         Ok(Running {
             way: setup.way,
             is_apart: setup.link.is_some(),
             proxy,
             backend,
             target: Target { address, tls, patience: setup.patience },
-            quic,
             ourselves: CpuClock::of(rustix::process::getpid())?,
         })
     }
@@ -198,11 +186,6 @@ impl Running {
     /// Where clients go.
     pub(super) fn target(&self) -> Target {
         self.target.clone()
-    }
-
-    /// What its clients need for HTTP/3, if that is what they speak.
-    pub(super) fn quic(&self) -> Option<QuicConfig> {
-        self.quic.clone()
     }
 
     /// Finds the processes whose CPU time counts; to be called once they have all been started.

@@ -7,78 +7,39 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::crypto::rustls::QuicClientConfig;
 use rustix::io::Errno;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use super::body_reader::{Received, errno};
+use super::setup::Certificate;
+use super::wire::{Handshake, Session};
 use crate::run::Failure;
 
-/// Why TLS and HTTP/3 are not to be had in this program, if so.
-pub const MISSING: Option<&str> = None;
-
-/// How a client speaks TLS.
-pub type TlsConfig = Arc<ClientConfig>;
-/// How a client speaks HTTP/3.
-pub type QuicConfig = quinn::ClientConfig;
-
-/// Plaintext goes over the same few pages again and again.
-pub const TLS_PIECE_BYTES: usize = 64 << 10;
 /// The name that the certificate is for.
-pub const NAME: &str = "localhost";
-/// Other modes are measured for this long at most while a connection is silent.
-const IDLE: Duration = Duration::from_secs(3600);
+const NAME: &str = "localhost";
 
-/// A certificate that signs itself, its key, and what a client needs.
-#[derive(Debug, Clone)]
-pub struct Certificate {
-    /// The certificate's file, PEM.
-    pub certificate: PathBuf,
-    /// Its key's file, PEM.
-    pub key: PathBuf,
-    /// Both in one file, as HAProxy wants them.
-    pub both: PathBuf,
-    /// For clients that speak HTTP/1.1.
-    pub client: TlsConfig,
-    /// For clients that speak HTTP/3.
-    pub quic: QuicConfig,
+/// Makes a certificate, with its files in the folder.
+pub fn make(folder: &Path) -> Result<Certificate, Failure> {
+    let failed = |what: String| Failure::Answer(format!("no certificate: {what}"));
+    let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
+        .map_err(|error| failed(error.to_string()))?;
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(Failure::io(format!("cannot write {}", path.display())))?;
+        Ok::<PathBuf, Failure>(path)
+    };
+    let client = client(made.cert.der()).map_err(|error| failed(error.to_string()))?;
+    Ok(Certificate {
+        certificate: write("certificate.pem", &certificate)?,
+        key: write("key.pem", &key)?,
+        both: write("both.pem", &format!("{certificate}{key}"))?,
+        client: Arc::new(TlsClient(Arc::new(client))),
+    })
 }
 
-impl Certificate {
-    /// Makes one, with its files in the folder.
-    ///
-    /// # Errors
-    ///
-    /// The files could not be written.
-    pub fn make(folder: &Path) -> Result<Certificate, Failure> {
-        let failed = |what: String| Failure::Answer(format!("no certificate: {what}"));
-        let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
-            .map_err(|error| failed(error.to_string()))?;
-        let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
-        let write = |name: &str, text: &str| {
-            let path = folder.join(name);
-            fs::write(&path, text)
-                .map_err(Failure::io(format!("cannot write {}", path.display())))?;
-            Ok::<PathBuf, Failure>(path)
-        };
-        let client =
-            |protocol| client(made.cert.der(), protocol).map_err(|error| failed(error.to_string()));
-        let quic = quic(client(b"h3")?).map_err(failed)?;
-        Ok(Certificate {
-            certificate: write("certificate.pem", &certificate)?,
-            key: write("key.pem", &key)?,
-            both: write("both.pem", &format!("{certificate}{key}"))?,
-            client: Arc::new(client(b"http/1.1")?),
-            quic,
-        })
-    }
-}
-
-fn client(
-    certificate: &CertificateDer<'static>,
-    protocol: &[u8],
-) -> Result<ClientConfig, rustls::Error> {
+fn client(certificate: &CertificateDer<'static>) -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone())?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -87,53 +48,44 @@ fn client(
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = vec![protocol.to_vec()];
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
-fn quic(config: ClientConfig) -> Result<quinn::ClientConfig, String> {
-    let crypto = QuicClientConfig::try_from(config).map_err(|error| error.to_string())?;
-    let mut transport = quinn::TransportConfig::default();
-    let idle = IDLE.try_into().map_err(|error: quinn::VarIntBoundsExceeded| error.to_string())?;
-    transport.max_idle_timeout(Some(idle));
-    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-    config.transport_config(Arc::new(transport));
-    Ok(config)
-}
+#[derive(Debug)]
+struct TlsClient(Arc<ClientConfig>);
 
-/// A TLS session and its socket.
-pub struct TlsWire {
-    socket: TcpStream,
-    session: ClientConnection,
-}
-
-impl TlsWire {
-    /// Shakes hands.
-    pub fn open(
+impl Handshake for TlsClient {
+    fn shake(
+        &self,
         mut socket: TcpStream,
-        config: &TlsConfig,
         patience: Duration,
-    ) -> Result<TlsWire, Failure> {
+    ) -> Result<Box<dyn Session>, Failure> {
         let failed = |what: String| Failure::Answer(format!("the TLS handshake failed: {what}"));
         let name = server_name().map_err(failed)?;
         let mut session =
-            ClientConnection::new(Arc::clone(config), name).map_err(|e| failed(e.to_string()))?;
+            ClientConnection::new(Arc::clone(&self.0), name).map_err(|e| failed(e.to_string()))?;
         for set in [TcpStream::set_read_timeout, TcpStream::set_write_timeout] {
             set(&socket, Some(patience)).map_err(Failure::io("cannot set a time-out"))?;
         }
         while session.is_handshaking() {
             session.complete_io(&mut socket).map_err(|e| failed(e.to_string()))?;
         }
-        Ok(TlsWire { socket, session })
+        Ok(Box::new(TlsSession { socket, session }))
     }
+}
 
-    /// Below the session.
-    pub fn socket(&self) -> &TcpStream {
+struct TlsSession {
+    socket: TcpStream,
+    session: ClientConnection,
+}
+
+impl Session for TlsSession {
+    fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
-    /// Sends a request.
-    pub fn send(&mut self, request: &[u8]) -> std::io::Result<usize> {
+    fn send(&mut self, request: &[u8]) -> std::io::Result<usize> {
         self.session.writer().write_all(request)?;
         while self.session.wants_write() {
             self.session.write_tls(&mut self.socket)?;
@@ -141,8 +93,7 @@ impl TlsWire {
         Ok(request.len())
     }
 
-    /// Reads what is there, deciphered.
-    pub fn read(&mut self, into: &mut [u8]) -> Result<Received, Errno> {
+    fn read(&mut self, into: &mut [u8]) -> Result<Received, Errno> {
         loop {
             match self.session.reader().read(into) {
                 Ok(0) => return Ok(Received::End),
@@ -177,11 +128,10 @@ mod tests {
     #[test]
     fn a_certificate_lies_in_files_and_its_key_with_it() {
         let folder = tempfile::tempdir().unwrap();
-        let made = Certificate::make(folder.path()).unwrap();
+        let made = make(folder.path()).unwrap();
         let read = |path: &Path| fs::read_to_string(path).unwrap();
         assert!(read(&made.certificate).contains("BEGIN CERTIFICATE"));
         assert!(read(&made.key).contains("PRIVATE KEY"));
         assert_eq!(read(&made.both), read(&made.certificate) + &read(&made.key));
-        assert_eq!(made.client.alpn_protocols, [b"http/1.1"]);
     }
 }

@@ -2,14 +2,30 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::body_reader::{Received, errno};
-use super::tls::{TLS_PIECE_BYTES, TlsConfig, TlsWire};
 use crate::run::Failure;
+
+/// Plaintext goes over the same few pages again and again.
+const TLS_PIECE_BYTES: usize = 64 << 10;
+
+/// What a client shakes hands by.
+pub trait Handshake: std::fmt::Debug {
+    fn shake(&self, socket: TcpStream, patience: Duration) -> Result<Box<dyn Session>, Failure>;
+}
+
+/// A session that enciphers, and its socket.
+pub trait Session {
+    fn socket(&self) -> &TcpStream;
+    fn send(&mut self, request: &[u8]) -> std::io::Result<usize>;
+    /// Reads what is there, deciphered.
+    fn read(&mut self, into: &mut [u8]) -> Result<Received, Errno>;
+}
 
 /// Where clients go.
 #[derive(Debug, Clone)]
@@ -17,7 +33,7 @@ pub struct Target {
     /// The proxy's address.
     pub address: SocketAddr,
     /// How TLS is spoken, if it is.
-    pub tls: Option<TlsConfig>,
+    pub tls: Option<Arc<dyn Handshake>>,
     /// How long a connection, and its handshake, may take.
     pub patience: Duration,
 }
@@ -26,8 +42,7 @@ pub struct Target {
 pub enum Wire {
     /// The bytes as they are.
     Plain(TcpStream),
-    /// Behind a session of rustls.
-    Tls(Box<TlsWire>),
+    Tls(Box<dyn Session>),
 }
 
 impl Wire {
@@ -39,7 +54,7 @@ impl Wire {
         socket.set_nodelay(true).map_err(Failure::io("cannot set TCP_NODELAY"))?;
         let wire = match &target.tls {
             None => Wire::Plain(socket),
-            Some(config) => Wire::Tls(Box::new(TlsWire::open(socket, config, target.patience)?)),
+            Some(client) => Wire::Tls(client.shake(socket, target.patience)?),
         };
         let socket = wire.socket();
         socket.set_nonblocking(true).map_err(Failure::io("cannot set O_NONBLOCK"))?;
