@@ -49,9 +49,15 @@ pub enum ConfigError {
 }
 
 /// Settings of earlier versions, and what to do instead.
-const GONE: [(&str, &str); 2] = [
+const GONE: [(&str, &str); 3] = [
     ("quic_listen", "name a tls_listen address, and let the edge before proxyd speak HTTP/3"),
     ("quic_bytes", "leave it out, it was a limit of HTTP/3"),
+    (
+        "trust_forwarded",
+        "leave it out: proxyd names its own client, and drops what that says about others; an edge \
+         before it may name its client in a line of another name, and for its sake \
+         limits.connections_per_client is set to 0",
+    ),
 ];
 
 /// Everything that can be set. What is marked *restart* is read at the start only; the rest also
@@ -188,7 +194,7 @@ settings! {
         body_bytes: u64 = 0,
         /// Client connections a worker.
         connections: usize = 8192,
-        /// And of one address, or of one /64; 0: no limit. Listeners that are trusted don't count.
+        /// And of one address, or of one /64; 0: no limit.
         connections_per_client: usize = 1024,
         /// Connections to one backend a worker; what comes beyond waits. 0: no limit.
         backend_connections: usize = 1024,
@@ -379,6 +385,7 @@ mod tests {
         for (text, instead) in [
             ("quic_listen = \"0.0.0.0:8443\"\n", "quic_listen went: name a tls_listen"),
             ("[limits]\nquic_bytes = 1\n", "quic_bytes went: leave it out"),
+            ("[edge]\ntrust_forwarded = true\n", "trust_forwarded went: leave it out"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains("line ") && error.contains(instead), "{error}");

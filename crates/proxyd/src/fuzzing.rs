@@ -20,7 +20,6 @@ const WIDE: Limits =
 const FACTS: Facts = Facts {
     client: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
     scheme: Scheme::Http,
-    trust_forwarded: false,
     reader: Reader::Splice,
 };
 

@@ -1,4 +1,4 @@
-//! What a listener lets in: methods, paths, and whom it believes.
+//! What a listener lets in: methods and paths.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,6 @@ pub struct Edge {
     pub hidden: Option<Vec<String>>,
     /// Whether `/` is passed on: storaged answers it with the list of its keys.
     pub lists: Option<bool>,
-    /// Whether clients are believed what they say about who they are, and who is before them.
-    pub trust_forwarded: Option<bool>,
     /// Mode of a unix socket, in octal; restart.
     pub mode: Option<String>,
     /// Group of a unix socket, by name or number; restart.
@@ -45,7 +43,6 @@ impl Edge {
             paths: or(&self.paths, &other.paths),
             hidden: or(&self.hidden, &other.hidden),
             lists: self.lists.or(other.lists),
-            trust_forwarded: self.trust_forwarded.or(other.trust_forwarded),
             mode: self.mode.as_ref().or(other.mode.as_ref()).cloned(),
             group: self.group.as_ref().or(other.group.as_ref()).cloned(),
         }
@@ -107,7 +104,6 @@ impl Edges {
             paths: edge.paths.unwrap_or_else(|| vec!["/".to_owned()]),
             hidden: edge.hidden.unwrap_or_else(|| vec![HIDDEN.to_owned()]),
             lists: edge.lists.unwrap_or(false),
-            trust_forwarded: edge.trust_forwarded.unwrap_or(false),
         }
     }
 
@@ -125,8 +121,6 @@ pub struct Policy {
     paths: Vec<String>,
     hidden: Vec<String>,
     lists: bool,
-    /// Whether clients are believed what they say about who they are, and who is before them.
-    pub trust_forwarded: bool,
 }
 
 impl Policy {
@@ -284,11 +278,11 @@ mod tests {
             "[\"/run/q\"]\nlists = false\n[\"/run/p\"]\nmode = \"660\"\nmethods = [\"GET\"]\n",
         )
         .unwrap();
-        let all: Edge = toml::from_str("lists = true\ntrust_forwarded = true\n").unwrap();
+        let all: Edge = toml::from_str("lists = true\n").unwrap();
         let edges = Edges::new(&all, &tables).unwrap();
         let unix = "unix:/run/p".parse().unwrap();
         let policy = edges.policy(&unix);
-        assert!(policy.lists && policy.trust_forwarded && policy.allow() == "GET");
+        assert!(policy.lists && policy.allow() == "GET");
         assert!(!edges.policy(&"/run/q".parse().unwrap()).lists);
         assert_eq!(edges.socket(&unix), (Some(0o660), None));
         for bad in ["[x]\n", "[\"/p\"]\nmode = \"9\"\n", "[\"/p\"]\nmode = \"1777\"\n"] {

@@ -333,7 +333,7 @@ impl Worker {
         self.context.shared.mode.mark(&fd)?;
         let peer = peer.map(|peer| peer.ip().to_canonical());
         let most = self.context.live.limits.connections_per_client;
-        let origin = peer.filter(|_| !self.context.policies[door].trust_forwarded).map(origin);
+        let origin = peer.map(origin);
         let held = origin.and_then(|origin| self.origins.get(&origin)).copied().unwrap_or(0);
         if most > 0 && held >= most {
             return Err("its client has as many as it may".into());

@@ -234,7 +234,6 @@ impl Session {
         let facts = Facts {
             client: self.peer,
             scheme: self.scheme,
-            trust_forwarded: policy.trust_forwarded,
             // What is spliced to the kernel's TLS is read by it at once.
             reader: if splice && !self.conn.is_encrypted() { Reader::Splice } else { Reader::Cpu },
         };
