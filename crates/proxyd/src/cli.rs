@@ -13,8 +13,7 @@ use crate::net::{Address, Mode};
 #[derive(Debug, Parser)]
 #[command(name = "proxyd", version)]
 #[command(after_help = "Signals: TERM, INT: finish what is in flight, then end; a second one: \
-    end at once. HUP: read the configuration, the certificate and its key again, open the access \
-    log again.\n\nExit status: 0 done; 1 failed; 2 usage; 3 not available here.")]
+    end at once. HUP: read the certificate and its key again, open the access log again.\n\nExit status: 0 done; 1 failed; 2 usage; 3 not available here.")]
 pub struct Cli {
     /// TOML file; what is given here wins over it
     #[arg(long, value_name = "FILE")]

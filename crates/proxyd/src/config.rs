@@ -1,6 +1,6 @@
 //! The proxy's settings: a TOML file, the command line over it.
 
-mod live;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-pub use self::live::Live;
+pub use self::settings::Settings;
 use crate::http;
 use crate::net::{Address, Mode};
 use crate::policy::{Edge, Edges};
@@ -34,12 +34,7 @@ pub enum ConfigError {
     },
     /// The file has a setting that there is no more.
     #[error("{path}: {cause}\n{name} went: {instead}")]
-    Gone {
-        path: PathBuf,
-        cause: Box<toml::de::Error>,
-        name: &'static str,
-        instead: &'static str,
-    },
+    Gone { path: PathBuf, cause: Box<toml::de::Error>, name: &'static str, instead: &'static str },
     /// A value makes no sense, or one is missing.
     #[error("{0}")]
     Value(String),
@@ -60,27 +55,25 @@ const GONE: [(&str, &str); 3] = [
     ),
 ];
 
-/// Everything that can be set. What is marked *restart* is read at the start only; the rest also
-/// when the file is read again.
+/// Everything that can be set.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where plain HTTP is accepted; restart.
+    /// Where plain HTTP is accepted.
     pub listen: Vec<Address>,
-    /// Where HTTP over TLS is accepted; restart.
+    /// Where HTTP over TLS is accepted.
     pub tls_listen: Vec<Address>,
     /// Where requests go.
     pub backends: Vec<Address>,
-    /// Threads; 0 stands for one a CPU that this process may use; restart.
+    /// Threads; 0 stands for one a CPU that this process may use.
     pub workers: usize,
-    /// How clients are sent to; restart.
+    /// How clients are sent to.
     pub mode: Mode,
-    /// Whether bodies may be spliced; restart.
+    /// Whether bodies may be spliced.
     pub splice: bool,
-    /// Where `/metrics` is served, a TCP address; restart.
+    /// Where `/metrics` is served, a TCP address.
     pub metrics: Option<Address>,
-    /// Where exchanges are logged: a file, or `-` for standard output. It is opened again on
-    /// SIGHUP.
+    /// Where exchanges are logged: a file, or `-` for standard output.
     pub access_log: Option<PathBuf>,
     /// What listeners let in.
     pub edge: Edge,
@@ -128,11 +121,11 @@ pub enum TlsBy {
     Ktls,
 }
 
-/// Files for TLS, in PEM form. They are read again on SIGHUP.
+/// Files for TLS, in PEM form.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tls {
-    /// Who encrypts after the handshake; restart.
+    /// Who encrypts after the handshake.
     pub by: TlsBy,
     /// The certificate chain, the server's own first.
     pub certificate: Option<PathBuf>,
@@ -182,7 +175,7 @@ settings! {
 }
 
 settings! {
-    /// How much of everything there may be. Those of a worker and its pipes need a restart.
+    /// How much of everything there may be.
     Limits {
         /// Bytes of a head, the empty line included.
         head_bytes: usize = 16 << 10,
@@ -301,12 +294,6 @@ impl Config {
         Ok(())
     }
 
-    /// Mode and group of every socket that has a path.
-    fn sockets(&self) -> Vec<(Option<u32>, Option<String>)> {
-        let edges = self.edges().unwrap_or_default();
-        self.listen.iter().chain(&self.tls_listen).map(|at| edges.socket(at)).collect()
-    }
-
     /// What each listener lets in.
     ///
     /// # Errors
@@ -320,25 +307,6 @@ impl Config {
             return Err(ConfigError::Value(text));
         }
         Ok(edges)
-    }
-
-    /// Names of the settings that differ and need a restart.
-    pub fn restart_needed(&self, new: &Config) -> Vec<&'static str> {
-        let pipes = |limits: &Limits| (limits.connections, limits.pipes, limits.pipe_bytes);
-        [
-            ("listen", self.listen != new.listen),
-            ("tls_listen", self.tls_listen != new.tls_listen),
-            ("workers", self.workers != new.workers),
-            ("mode", self.mode != new.mode),
-            ("splice", self.splice != new.splice),
-            ("metrics", self.metrics != new.metrics),
-            ("tls.by", self.tls.by != new.tls.by),
-            ("mode and group of sockets", self.sockets() != new.sockets()),
-            ("limits of a worker", pipes(&self.limits) != pipes(&new.limits)),
-        ]
-        .into_iter()
-        .filter_map(|(name, differs)| differs.then_some(name))
-        .collect()
     }
 }
 
@@ -420,9 +388,5 @@ mod tests {
         assert!(bad(|config| config.limits.line_bytes = 1 << 20).contains("line_bytes"));
         assert!(bad(|config| config.health.failures = 0).contains("failures"));
         assert!(bad(|config| config.metrics = Some("/m".parse().unwrap())).contains("metrics"));
-        let mut other = good.clone();
-        other.mode = Mode::Copy;
-        other.timeouts.header_ms = 1;
-        assert_eq!(good.restart_needed(&other), ["mode"]);
     }
 }

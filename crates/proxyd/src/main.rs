@@ -51,13 +51,15 @@ fn print_capabilities(json: bool) {
 fn run(cli: &Cli) -> Result<(), StartError> {
     let config = cli.settings()?;
     if cli.check {
-        proxyd::config::Live::new(&config)?;
+        proxyd::config::Settings::new(&config)?;
+        config.offered()?;
         return Ok(());
     }
     raise_descriptor_limit();
     // Before the workers: a signal that comes while they start is not lost.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
         .map_err(|cause| StartError::System { what: "catch signals".to_owned(), cause })?;
+    let certificate = config.tls.certificate.clone();
     let mut server = Server::start(config)?;
     let addresses = server.addresses();
     for address in addresses.plain.iter().chain(&addresses.tls) {
@@ -73,7 +75,7 @@ fn run(cli: &Cli) -> Result<(), StartError> {
     let mut stopping = false;
     for signal in &mut signals {
         match signal {
-            SIGHUP => reload(cli, &mut server),
+            SIGHUP => reload(certificate.as_deref(), &server),
             _ if stopping => server.stop(Stop::Now),
             _ => {
                 tracing::info!("stopping; a second signal stops at once");
@@ -100,13 +102,14 @@ fn say_if_copied(certificate: Option<&std::path::Path>) {
     }
 }
 
-fn reload(cli: &Cli, server: &mut Server) {
-    let settings =
-        cli.settings().inspect(|config| say_if_copied(config.tls.certificate.as_deref()));
-    match settings.and_then(|config| server.reload(config)) {
-        Ok(unchanged) if unchanged.is_empty() => tracing::info!("reloaded"),
-        Ok(unchanged) => tracing::warn!(?unchanged, "reloaded; these need a restart"),
-        Err(error) => tracing::error!(%error, "not reloaded: the old settings stay"),
+fn reload(certificate: Option<&std::path::Path>, server: &Server) {
+    say_if_copied(certificate);
+    match server.reload() {
+        Ok(()) => tracing::info!(
+            "certificate and key are read again, the access log is opened again; \
+             other settings take a restart"
+        ),
+        Err(error) => tracing::error!(%error, "the old certificate stays"),
     }
 }
 

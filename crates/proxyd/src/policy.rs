@@ -26,9 +26,9 @@ pub struct Edge {
     pub hidden: Option<Vec<String>>,
     /// Whether `/` is passed on: storaged answers it with the list of its keys.
     pub lists: Option<bool>,
-    /// Mode of a unix socket, in octal; restart.
+    /// Mode of a unix socket, in octal.
     pub mode: Option<String>,
-    /// Group of a unix socket, by name or number; restart.
+    /// Group of a unix socket, by name or number.
     pub group: Option<String>,
 }
 

@@ -1,13 +1,12 @@
-//! The whole: listeners, workers, metrics, and the asking of them to reload and to stop.
+//! The whole: listeners, workers, metrics, and the asking of them to reopen files and to stop.
 
 mod metrics_listener;
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crate::config::{Config, ConfigError, Live, TlsBy};
+use crate::config::{Config, ConfigError, Settings, TlsBy};
 use crate::http::Scheme;
 use crate::metrics::Counters;
 use crate::net::{Address, ListenError, SocketFile, bind_tcp, bind_unix};
@@ -70,7 +69,8 @@ impl Server {
     ///
     /// The settings are no good, an address is taken, or the system refuses.
     pub fn start(config: Config) -> Result<Server, StartError> {
-        let live = Arc::new(Live::new(&config)?);
+        let settings = Settings::new(&config)?;
+        let tls = config.offered()?;
         let workers = match config.workers {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
@@ -80,7 +80,7 @@ impl Server {
         let kernel_tls = config.tls.by == TlsBy::Ktls && crate::tls::kernel_is_available();
         announce(&config, &mode, splice, kernel_tls);
         let log = config.access_log.clone();
-        let shared = Arc::new(Shared::new(live, log, mode, splice, kernel_tls));
+        let shared = Arc::new(Shared::new(settings, (tls, log), mode, splice, kernel_tls));
         let mut addresses = Addresses::default();
         let mut doors = vec![Vec::new(); workers];
         let edges = config.edges()?;
@@ -141,20 +141,19 @@ impl Server {
         &self.counters
     }
 
-    /// Takes up other settings, and opens the access log again. Exchanges in flight finish with
-    /// what they began with. Returns the names of settings that differ but need a restart.
+    /// Reads certificate and key again, and opens the access log again; connections go on.
     ///
     /// # Errors
     ///
-    /// The new settings are no good; the old ones stay.
-    pub fn reload(&mut self, config: Config) -> Result<Vec<&'static str>, ConfigError> {
-        let live = Arc::new(Live::new(&config)?);
-        let unchanged = self.config.restart_needed(&config);
-        let log: Option<PathBuf> = config.access_log.clone();
-        self.config = config;
-        self.shared.reload(live, log);
+    /// The certificate is no good: the old one stays. The log is opened again all the same.
+    pub fn reload(&self) -> Result<(), ConfigError> {
+        let (tls, result) = match self.config.offered() {
+            Ok(tls) => (tls, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        self.shared.reload(tls);
         self.wake();
-        Ok(unchanged)
+        result
     }
 
     /// Asks the workers to stop.

@@ -16,7 +16,6 @@ mod upstreams;
 use rustix::event::epoll::{EventData, EventFlags};
 
 pub use self::context::{Shared, Stop};
-pub(crate) use self::exchange::{LEAST_BYTES, SPARE_TIMES};
 pub use self::run::{Door, Worker};
 
 /// What every connection is registered for, once.

@@ -45,7 +45,7 @@ impl Session {
             exchange.up = Some(upstream);
             return self.connected(context);
         }
-        let limit = (context.live.limits.backend_connections, again);
+        let limit = (context.shared.settings.limits.backend_connections, again);
         match context.upstreams.open(&context.poll, &backend, self.key, limit, context.now) {
             Ok(Opened::Ready(upstream)) => {
                 exchange.up = Some(upstream);
@@ -90,7 +90,7 @@ impl Session {
     fn connected(&mut self, context: &mut Context) -> Step {
         let splice = context.shared.splice && self.conn.can_splice_from();
         let Some(exchange) = self.exchange.as_mut() else { return Step::Close };
-        exchange.rewind(context.live.http.body_bytes, splice);
+        exchange.rewind(context.shared.settings.http.body_bytes, splice);
         exchange.last = context.now;
         self.enter(Phase::Exchange, context.now);
         Step::Again

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use rustls::ServerConfig;
+
 use super::upstreams::Upstreams;
 use crate::access::AccessLog;
 use crate::backend::{Backend, pick};
-use crate::config::Live;
+use crate::config::Settings;
 use crate::metrics::Counters;
-use crate::net::{Address, Applied};
+use crate::net::Applied;
 use crate::pipe::Pool;
 use crate::policy::Policy;
 
@@ -29,8 +31,12 @@ pub enum Stop {
 /// What the workers and those who steer them share.
 #[derive(Debug)]
 pub struct Shared {
-    live: Mutex<(Arc<Live>, Option<PathBuf>)>,
-    /// Rises with every reload.
+    pub settings: Settings,
+    /// Where exchanges are logged.
+    pub log: Option<PathBuf>,
+    /// What clients of TLS are offered.
+    tls: Mutex<Option<Arc<ServerConfig>>>,
+    /// Rises when the certificate and the log are to be taken up anew.
     generation: AtomicU64,
     stop: AtomicU8,
     /// How clients are sent to.
@@ -42,30 +48,31 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Shared by workers that start with these settings and that access log.
     pub fn new(
-        live: Arc<Live>,
-        log: Option<PathBuf>,
+        settings: Settings,
+        (tls, log): (Option<Arc<ServerConfig>>, Option<PathBuf>),
         mode: Applied,
         splice: bool,
         kernel_tls: bool,
     ) -> Shared {
         let (generation, stop) = (AtomicU64::new(1), AtomicU8::new(0));
-        Shared { live: Mutex::new((live, log)), generation, stop, mode, splice, kernel_tls }
+        Shared { settings, log, tls: Mutex::new(tls), generation, stop, mode, splice, kernel_tls }
     }
 
-    /// The present settings, and the path of the access log.
-    pub fn live(&self) -> (Arc<Live>, Option<PathBuf>) {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What clients of TLS are offered now.
+    pub fn tls(&self) -> Option<Arc<ServerConfig>> {
+        self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the settings; each worker takes them up when it is woken.
-    pub fn reload(&self, live: Arc<Live>, log: Option<PathBuf>) {
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = (live, log);
+    /// Has each worker open the log anew when it is woken, and offer this, if it is given.
+    pub fn reload(&self, tls: Option<Arc<ServerConfig>>) {
+        if let Some(tls) = tls {
+            *self.tls.lock().unwrap_or_else(PoisonError::into_inner) = Some(tls);
+        }
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// How often the settings were replaced.
+    /// How often that was asked.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -89,7 +96,7 @@ impl Shared {
 pub(super) struct Context {
     pub(super) poll: OwnedFd,
     pub(super) shared: Arc<Shared>,
-    pub(super) live: Arc<Live>,
+    pub(super) tls: Option<Arc<ServerConfig>>,
     pub(super) upstreams: Upstreams,
     pub(super) pipes: Pool,
     pub(super) counters: Arc<Counters>,
@@ -103,14 +110,8 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Takes up what the present settings let in at each door.
-    pub(super) fn take_policies(&mut self, doors: &[Address]) {
-        let edges = &self.live.edges;
-        self.policies = doors.iter().map(|at| edges.policy(at)).collect();
-    }
-
     /// The backend for the next try.
     pub(super) fn pick(&mut self, tried: Option<&Arc<Backend>>) -> Arc<Backend> {
-        Arc::clone(pick(&self.live.backends, &mut self.turn, tried, self.now))
+        Arc::clone(pick(&self.shared.settings.backends, &mut self.turn, tried, self.now))
     }
 }

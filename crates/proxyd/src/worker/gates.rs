@@ -120,13 +120,4 @@ impl Gates {
         let due = (!self.called.is_empty()).then_some(now);
         due.into_iter().chain(self.gates.iter().filter_map(|gate| gate.ask.map(|(at, _)| at))).min()
     }
-
-    /// Forgets backends to which there is nothing any more.
-    pub(super) fn retain(&mut self, backends: &[Arc<Backend>]) {
-        self.gates.retain(|gate| {
-            gate.open > 0
-                || !gate.waiting.is_empty()
-                || backends.iter().any(|backend| Arc::ptr_eq(backend, &gate.backend))
-        });
-    }
 }

@@ -21,11 +21,8 @@ impl Session {
         if let Some(upstream) = exchange.up.take() {
             let clean = upstream.input.is_empty() && !upstream.conn.is_half_closed();
             if exchange.keep_backend && sent && clean && !context.draining {
-                let limit = context.live.limits.backend_idle;
-                let listed = context.live.backends.iter();
-                let listed =
-                    listed.into_iter().any(|b| std::sync::Arc::ptr_eq(b, &upstream.backend));
-                context.upstreams.keep(upstream, if listed { limit } else { 0 }, context.now);
+                let limit = context.shared.settings.limits.backend_idle;
+                context.upstreams.keep(upstream, limit, context.now);
             } else {
                 context.upstreams.close(upstream);
             }
@@ -82,8 +79,8 @@ impl Session {
         let Some(exchange) = self.exchange.as_mut() else { return Step::Close };
         // A connection that had served and is found closed says nothing about its backend, so it
         // takes no try away; there is at most one such in an exchange.
-        let left =
-            exchange.tries < context.live.limits.tries || (exchange.reused && exchange.tries == 1);
+        let left = exchange.tries < context.shared.settings.limits.tries
+            || (exchange.reused && exchange.tries == 1);
         if error.retryable && left && exchange.attempt().may_repeat() {
             if let Some(upstream) = exchange.up.take() {
                 context.upstreams.close(upstream);
@@ -128,7 +125,7 @@ impl Session {
         }
         add(&context.counters.backend_failures, 1);
         let Some(backend) = exchange.tried.as_ref() else { return };
-        if backend.failed(context.now, &context.live.health) {
+        if backend.failed(context.now, &context.shared.settings.health) {
             tracing::warn!(backend = %backend.address, %error, "passed over from now on");
         }
     }

@@ -66,7 +66,7 @@ impl Session {
                 return Ok(Pump::Blocked);
             }
         }
-        let splice_min = context.live.limits.splice_min_bytes;
+        let splice_min = context.shared.settings.limits.splice_min_bytes;
         let mut tools = Tools { pipes: &mut context.pipes, splice_min, budget };
         match exchange.request.pump(&mut self.conn, &mut self.input, &mut upstream.conn, &mut tools)
         {
@@ -104,7 +104,7 @@ impl Session {
                 return self.pass_body(context, budget);
             }
             let Some(upstream) = exchange.up.as_mut() else { return Err(Step::Close) };
-            match exchange.scanner.find_end(upstream.input.bytes(), &context.live.http) {
+            match exchange.scanner.find_end(upstream.input.bytes(), &context.shared.settings.http) {
                 Ok(Some(end)) => self.response_head(end, context)?,
                 Ok(None) => {
                     if !self.read_head(context)? {
@@ -133,7 +133,7 @@ impl Session {
         let Some(upstream) = exchange.up.as_mut() else { return Err(Step::Close) };
         let limit = match upstream.input.len() {
             0 if splice => HEAD_READ_BYTES,
-            _ => context.live.http.head_bytes,
+            _ => context.shared.settings.http.head_bytes,
         };
         match upstream.conn.recv(upstream.input.room(limit.max(upstream.input.len() + 1))) {
             Ok(Io::Done(bytes)) => {
@@ -153,7 +153,7 @@ impl Session {
         let Some(exchange) = self.exchange.as_mut() else { return Err(Step::Close) };
         let Some(mut upstream) = exchange.up.take() else { return Err(Step::Close) };
         let head = &upstream.input.bytes()[..end];
-        let accepted = match parse_response(head, exchange.method, &context.live.http) {
+        let accepted = match parse_response(head, exchange.method, &context.shared.settings.http) {
             Ok(response) if response.is_interim() => exchange.pass_interim(&response),
             Ok(response) => {
                 exchange.keep_client &= !context.draining;
@@ -174,7 +174,7 @@ impl Session {
     fn pass_body(&mut self, context: &mut Context, budget: &mut u64) -> Result<Pump, Step> {
         let Some(exchange) = self.exchange.as_mut() else { return Err(Step::Close) };
         let Some(upstream) = exchange.up.as_mut() else { return Err(Step::Close) };
-        let splice_min = context.live.limits.splice_min_bytes;
+        let splice_min = context.shared.settings.limits.splice_min_bytes;
         let mut tools = Tools { pipes: &mut context.pipes, splice_min, budget };
         let (source, input) = (&mut upstream.conn, &mut upstream.input);
         match exchange.response.pump(source, input, &mut self.conn, &mut tools) {

@@ -60,8 +60,6 @@ pub struct Worker {
     timers: Timers,
     later: Vec<Key>,
     doors: Vec<Door>,
-    /// Where each was asked to listen; they stay when the doors are closed for good.
-    asked: Vec<Address>,
     /// Whether the doors are watched, and when they will be again if not.
     doors_open: bool,
     reopen_at: Option<Instant>,
@@ -69,7 +67,7 @@ pub struct Worker {
     generation: u32,
     /// Connections by client.
     origins: HashMap<IpAddr, usize>,
-    live_generation: u64,
+    reloaded: u64,
     ticked: Instant,
     /// When a graceful stop becomes a hard one.
     stop_at: Option<Instant>,
@@ -89,23 +87,21 @@ impl Worker {
         let poll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         epoll::add(&poll, &wake, Token::Wake.data(), EventFlags::IN)?;
-        let live_generation = shared.generation();
-        let (live, log) = shared.live();
-        let mut context = Context {
+        let reloaded = shared.generation();
+        let settings = &shared.settings;
+        let context = Context {
             poll,
             upstreams: Upstreams::new(Arc::clone(&counters)),
-            pipes: Pool::new(live.limits.pipes, live.limits.pipe_bytes),
-            log: AccessLog::open(log.as_deref())?,
+            pipes: Pool::new(settings.limits.pipes, settings.limits.pipe_bytes),
+            log: AccessLog::open(shared.log.as_deref())?,
+            policies: doors.iter().map(|door| settings.edges.policy(&door.asked)).collect(),
+            tls: shared.tls(),
             shared,
-            live,
             counters,
             now: Instant::now(),
             draining: false,
             turn: 0,
-            policies: Vec::new(),
         };
-        let asked: Vec<Address> = doors.iter().map(|door| door.asked.clone()).collect();
-        context.take_policies(&asked);
         let mut worker = Worker {
             ticked: context.now,
             context,
@@ -113,13 +109,12 @@ impl Worker {
             timers: Timers::default(),
             later: Vec::new(),
             doors,
-            asked,
             doors_open: false,
             reopen_at: None,
             wake,
             generation: 0,
             origins: HashMap::new(),
-            live_generation,
+            reloaded,
             stop_at: None,
         };
         worker.open_doors()?;
@@ -248,7 +243,7 @@ impl Worker {
                     session.queued = true;
                     self.later.push(key);
                 }
-                let deadline = session.deadline(&self.context.live.timeouts);
+                let deadline = session.deadline(&self.context.shared.settings.timeouts);
                 if session.timer.is_none_or(|timer| deadline < timer) {
                     session.timer = Some(deadline);
                     self.timers.push(deadline, key);
@@ -286,7 +281,7 @@ impl Worker {
 
     fn accept(&mut self, index: usize, at_most: usize) {
         for _ in 0..at_most {
-            let limit = self.context.live.limits.connections;
+            let limit = self.context.shared.settings.limits.connections;
             if self.sessions.len() >= limit {
                 // No session is closed for a connection that isn't there.
                 if !self.doors.get(index).is_some_and(|door| is_waited_at(&door.listener)) {
@@ -332,13 +327,13 @@ impl Worker {
         }
         self.context.shared.mode.mark(&fd)?;
         let peer = peer.map(|peer| peer.ip().to_canonical());
-        let most = self.context.live.limits.connections_per_client;
+        let most = self.context.shared.settings.limits.connections_per_client;
         let origin = peer.map(origin);
         let held = origin.and_then(|origin| self.origins.get(&origin)).copied().unwrap_or(0);
         if most > 0 && held >= most {
             return Err("its client has as many as it may".into());
         }
-        let layer = match (scheme, &self.context.live.tls) {
+        let layer = match (scheme, &self.context.tls) {
             (Scheme::Http, _) => Layer::Plain,
             (Scheme::Https, Some(tls)) => {
                 let kernel = self.context.shared.kernel_tls;
@@ -389,7 +384,7 @@ impl Worker {
     }
 
     fn open_doors_if_room(&mut self) {
-        let room = self.sessions.len() < self.context.live.limits.connections;
+        let room = self.sessions.len() < self.context.shared.settings.limits.connections;
         if room && !self.doors_open && self.reopen_at.is_none() {
             let _ = self.open_doors();
         }
@@ -398,13 +393,10 @@ impl Worker {
     /// Something was asked of the workers.
     fn woken(&mut self) {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
-        if self.live_generation != self.context.shared.generation() {
-            self.live_generation = self.context.shared.generation();
-            let (live, log) = self.context.shared.live();
-            self.context.upstreams.retain(&live.backends);
-            self.context.live = live;
-            self.context.take_policies(&self.asked);
-            match AccessLog::open(log.as_deref()) {
+        if self.reloaded != self.context.shared.generation() {
+            self.reloaded = self.context.shared.generation();
+            self.context.tls = self.context.shared.tls();
+            match AccessLog::open(self.context.shared.log.as_deref()) {
                 Ok(log) => self.context.log = log,
                 Err(error) => tracing::error!(%error, "access log: the old one stays"),
             }
@@ -424,7 +416,7 @@ impl Worker {
         self.close_doors(None);
         self.doors.clear();
         self.context.draining = true;
-        let within = Duration::from_millis(self.context.live.timeouts.shutdown_ms);
+        let within = Duration::from_millis(self.context.shared.settings.timeouts.shutdown_ms);
         self.stop_at = Some(self.context.now + within);
         let idle: Vec<Key> = self
             .sessions
@@ -458,7 +450,7 @@ impl Worker {
         }
         self.ticked = now;
         self.context.log.flush();
-        let idle = Duration::from_millis(self.context.live.timeouts.backend_idle_ms);
+        let idle = Duration::from_millis(self.context.shared.settings.timeouts.backend_idle_ms);
         self.context.upstreams.expire(now, idle);
     }
 }

@@ -180,15 +180,15 @@ impl Session {
             self.enter(Phase::Head, context.now);
         }
         if self.phase == Phase::Head {
-            match self.scanner.find_end(self.input.bytes(), &context.live.http) {
+            match self.scanner.find_end(self.input.bytes(), &context.shared.settings.http) {
                 Ok(Some(end)) => return self.begin(end, context),
                 Ok(None) => {}
                 Err(error) => return self.refuse(error.into(), context),
             }
         }
-        let room = self.input.room(context.live.http.head_bytes);
+        let room = self.input.room(context.shared.settings.http.head_bytes);
         if room.is_empty() {
-            // The scanner refuses before that; only a reload to smaller limits comes here.
+            // Exactly as long as may be, and not at its end.
             return self.refuse(crate::http::HeadError::TooLarge.into(), context);
         }
         match self.conn.recv(room) {
@@ -221,7 +221,7 @@ impl Session {
         self.awaited = false;
         add(&context.counters.requests, 1);
         let head = &self.input.bytes()[..end];
-        let request = match parse_request(head, &context.live.http) {
+        let request = match parse_request(head, &context.shared.settings.http) {
             Ok(request) => request,
             Err(refusal) => return self.refuse(refusal, context),
         };
@@ -368,14 +368,14 @@ impl Session {
 
     /// The timer came. It may be early: the deadline moves while bytes do.
     pub(super) fn on_timer(&mut self, context: &mut Context) -> Next {
-        if self.deadline(&context.live.timeouts) > context.now {
+        if self.deadline(&context.shared.settings.timeouts) > context.now {
             return Next::Wait;
         }
         if self.is_dripping(context.now) {
             self.conn.try_writing();
             return self.drive(context);
         }
-        let body_idle = Duration::from_millis(context.live.timeouts.body_idle_ms);
+        let body_idle = Duration::from_millis(context.shared.settings.timeouts.body_idle_ms);
         if self.phase == Phase::Goodbye && self.since + body_idle > context.now {
             return self.drive(context);
         }

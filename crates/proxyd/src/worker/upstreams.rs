@@ -206,14 +206,6 @@ impl Upstreams {
         self.drop_idle(|_, upstream| now.saturating_duration_since(upstream.idle_since) >= idle);
     }
 
-    /// Closes idle connections to backends that are not in the list.
-    pub(super) fn retain(&mut self, backends: &[Arc<Backend>]) {
-        self.drop_idle(|_, upstream| {
-            !backends.iter().any(|backend| Arc::ptr_eq(backend, &upstream.backend))
-        });
-        self.gates.retain(backends);
-    }
-
     pub(super) fn has_idle(&self) -> bool {
         !self.idle.is_empty()
     }

@@ -77,20 +77,6 @@ fn a_table_for_an_address_that_is_not_listened_on_is_a_mistake() {
 }
 
 #[test]
-fn a_reload_changes_what_is_let_in() {
-    let backend = Backend::standard();
-    let mut server = proxy(&backend, |_| {});
-    let mut client = connect(&server);
-    assert_eq!(client.get("/").status, 200);
-    let mut config = crate::common::config(&backend);
-    shut(&mut config);
-    assert!(server.reload(config).unwrap().is_empty());
-    crate::common::eventually("it is not public", || connect(&server).get("/").status == 403);
-    // That connection as well.
-    assert_eq!(client.get("/").status, 403);
-}
-
-#[test]
 fn nobody_is_believed_who_somebody_says_to_be() {
     let backend = Backend::standard();
     let claims = "X-Real-IP: 6.6.6.6\r\nTrue-Client-IP: 6.6.6.6\r\nX-Forwarded-Host: h\r\n\

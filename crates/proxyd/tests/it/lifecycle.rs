@@ -1,4 +1,4 @@
-//! Start, reload, stop; logs and metrics; the program itself.
+//! Start, files read anew, stop; logs and metrics; the program itself.
 
 use std::io::Read;
 use std::os::unix::net::UnixListener;
@@ -66,41 +66,15 @@ fn answers_in_flight_at_a_stop_say_that_the_connection_ends() {
 }
 
 #[test]
-fn a_reload_changes_backends_and_limits_and_a_bad_one_changes_nothing() {
-    let (old, new) = (Backend::standard(), Backend::standard());
-    let mut server = proxy(&old, |_| {});
-    let mut client = connect(&server);
-    client.get("/length/1");
-    let bad = Config { backends: vec![], ..config(&old) };
-    assert!(server.reload(bad).unwrap_err().to_string().contains("--backend"));
-    client.get("/length/2");
-    let mut changed = config(&new);
-    changed.limits.headers = 2;
-    changed.workers = 7;
-    changed.listen.clone_from(&config(&old).listen);
-    assert_eq!(server.reload(changed).unwrap(), ["workers"]);
-    eventually("the new one serves", || {
-        connect(&server).get("/length/3");
-        !new.heads().is_empty()
-    });
-    client.get("/length/4");
-    assert!(new.heads().last().unwrap().starts_with("GET /length/4 "));
-    client.send("GET / HTTP/1.1\r\nHost: t\r\na: b\r\nc: d\r\n\r\n");
-    assert_eq!(client.answer().unwrap().status, 431);
-}
-
-#[test]
 fn exchanges_are_logged_and_the_log_is_opened_again() {
     let backend = Backend::standard();
     let folder = tempfile::tempdir().unwrap();
     let (log, moved) = (folder.path().join("log"), folder.path().join("log.1"));
     let settings = |config: &mut Config| config.access_log = Some(log.clone());
-    let mut server = proxy(&backend, settings);
+    let server = proxy(&backend, settings);
     connect(&server).get("/length/100000/?q=\"");
     std::fs::rename(&log, &moved).unwrap();
-    let mut again = config(&backend);
-    settings(&mut again);
-    server.reload(again).unwrap();
+    server.reload().unwrap();
     eventually("the new file is there", || log.exists());
     connect(&server).send("BAD\r\n\r\n");
     eventually("two requests", || counters(&server)["proxyd_responses_total"] == 2);
@@ -166,13 +140,14 @@ fn program(arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn the_program_serves_reloads_and_stops_by_signals() {
+fn the_program_serves_opens_its_log_again_and_stops_by_signals() {
     let (backend, other) = (Backend::standard(), Backend::standard());
     let folder = tempfile::tempdir().unwrap();
-    let (socket, file) = (folder.path().join("p.sock"), folder.path().join("p.toml"));
+    let [socket, file, log, moved] =
+        ["p.sock", "p.toml", "log", "log.1"].map(|name| folder.path().join(name));
     let write = |backend: &Backend| {
         let text = format!(
-            "listen = [\"unix:{}\"]\nbackends = [\"{}\"]\n",
+            "listen = [\"unix:{}\"]\nbackends = [\"{}\"]\naccess_log = {log:?}\n",
             socket.display(),
             backend.address
         );
@@ -183,13 +158,15 @@ fn the_program_serves_reloads_and_stops_by_signals() {
     let mut program = Program(child);
     let connect = || std::os::unix::net::UnixStream::connect(&socket).map(Peer::new);
     eventually("it listens", || connect().is_ok());
-    assert_eq!(connect().unwrap().get("/length/5").body, pattern(5));
+    let mut kept = connect().unwrap();
+    assert_eq!(kept.get("/length/5").body, pattern(5));
     write(&other);
+    std::fs::rename(&log, moved).unwrap();
     program.signal(Signal::HUP);
-    eventually("it has reloaded", || {
-        connect().unwrap().get("/length/6");
-        !other.heads().is_empty()
-    });
+    eventually("the log is there again", || log.exists());
+    assert_eq!(kept.get("/length/6").body, pattern(6));
+    assert_eq!(connect().unwrap().get("/length/7").body, pattern(7));
+    assert!(other.heads().is_empty(), "other settings take a restart");
     program.signal(Signal::TERM);
     assert!(program.0.wait().unwrap().success());
     assert!(!socket.exists(), "the socket is removed");

@@ -224,17 +224,19 @@ fn a_handshake_that_stops_is_cut_off() {
 #[test]
 fn a_reload_brings_the_new_certificate() {
     let (backend, pair) = (Backend::standard(), Pair::new());
-    let mut server = Server::start(settings(&backend, &pair)).unwrap();
+    let server = Server::start(settings(&backend, &pair)).unwrap();
     let mut before = tls_client(&server, &pair);
     let old = pair.folder.path().join("old");
     std::fs::copy(&pair.cert, &old).unwrap();
     pair.renew();
-    server.reload(settings(&backend, &pair)).unwrap();
+    server.reload().unwrap();
     let address = &server.addresses().tls[0];
     eventually("the new one is shown", || {
         tls_stream(address, &pair.cert, rustls::ALL_VERSIONS).is_ok()
     });
     assert!(tls_stream(address, &old, rustls::ALL_VERSIONS).is_err());
+    std::fs::write(&pair.cert, "no certificate").unwrap();
+    assert!(server.reload().unwrap_err().to_string().contains("no certificate"));
     assert_eq!(before.get("/length/5").body, pattern(5), "connections go on");
 }
 

@@ -239,7 +239,7 @@ fn tail(log: &Path) -> String {
 pub struct Proxyd {
     process: Process,
     folder: PathBuf,
-    backends: [String; 2],
+    certificate: String,
     pub target: Target,
     pub metrics: SocketAddr,
 }
@@ -256,11 +256,12 @@ impl Proxyd {
         let write = |name: &str, text: String| {
             fs::write(folder.join(name), text).map_err(|error| error.to_string())
         };
-        write("cert.pem", made.cert.pem())?;
+        let certificate = made.cert.pem();
+        write("cert.pem", certificate.clone())?;
         write("key.pem", made.signing_key.serialize_pem())?;
         let backends =
             [format!("unix:{}", folder.join("b.sock").display()), format!("tcp:{}", backend.tcp)];
-        write("proxyd.toml", settings(folder, &backends, 16_384, 3))?;
+        write("proxyd.toml", settings(folder, &backends))?;
         let log = folder.join("proxyd.log");
         let mut command = Command::new(env!("CARGO_BIN_EXE_proxyd"));
         command.env_remove("PROXYD_LOG").arg("--config").arg(folder.join("proxyd.toml"));
@@ -268,36 +269,23 @@ impl Proxyd {
         let (tcp, tls, metrics) = addresses(&log)?;
         let unix = Some(folder.join("p.sock"));
         let target = Target { tcp: Some(tcp), unix, tls: Some((tls, tls_client(folder)?)) };
-        Ok(Proxyd { process, folder: folder.to_owned(), backends, target, metrics })
+        Ok(Proxyd { process, folder: folder.to_owned(), certificate, target, metrics })
     }
 
     pub fn pid(&self) -> u32 {
         self.process.0.id()
     }
 
-    /// Other settings, at times bad ones, and a log that was moved away.
+    /// Has it read its files again; at times the certificate is none, or the log was moved away.
     pub fn reload(&self, random: &mut Random) {
-        let [unix, tcp] = &self.backends;
-        let backends: &[String] = match random.below(4) {
-            0 => std::slice::from_ref(unix),
-            1 => std::slice::from_ref(tcp),
-            2 => &[tcp.clone(), unix.clone()],
-            _ => &self.backends,
-        };
-        let splice_min = *random.pick(&[1, 4_096, 16_384, 200_000]);
-        let mut text = settings(&self.folder, backends, splice_min, random.between(2, 4));
-        if random.once_in(6) {
-            text.push_str("\n[limits2]\n");
-        }
         if random.once_in(3) {
             let (log, moved) = (self.folder.join("access.log"), self.folder.join("access.log.1"));
             let _ = fs::rename(log, moved);
         }
+        let text = if random.once_in(6) { "none" } else { &self.certificate };
         // Never half a file.
-        let new = self.folder.join("proxyd.toml.new");
-        if fs::write(&new, text).is_ok()
-            && fs::rename(&new, self.folder.join("proxyd.toml")).is_ok()
-        {
+        let new = self.folder.join("cert.pem.new");
+        if fs::write(&new, text).is_ok() && fs::rename(&new, self.folder.join("cert.pem")).is_ok() {
             self.process.signal(Signal::HUP);
         }
     }
@@ -325,7 +313,7 @@ impl Proxyd {
 /// Short time-outs, so that what misbehaves is done with within the soak; long enough for who
 /// behaves on a machine that has no time. All together, over all tries, they stay below
 /// [`FORGOTTEN`](crate::model::FORGOTTEN).
-fn settings(folder: &Path, backends: &[String], splice_min: u64, tries: usize) -> String {
+fn settings(folder: &Path, backends: &[String]) -> String {
     let folder = folder.display();
     format!(
         "listen = [\"tcp:127.0.0.1:0\", \"unix:{folder}/p.sock\"]\n\
@@ -337,8 +325,8 @@ fn settings(folder: &Path, backends: &[String], splice_min: u64, tries: usize) -
          [tls]\ncertificate = \"{folder}/cert.pem\"\nkey = \"{folder}/key.pem\"\n\
          [timeouts]\nheader_ms = 2000\nbody_idle_ms = 5000\nconnect_ms = 1000\n\
          backend_header_ms = 5000\nbackend_idle_ms = 500\nlinger_ms = 300\n\
-         [limits]\npipes = {PIPES}\npipe_bytes = 262144\nsplice_min_bytes = {splice_min}\n\
-         tries = {tries}\n\
+         [limits]\npipes = {PIPES}\npipe_bytes = 262144\nsplice_min_bytes = 16384\n\
+         tries = 3\n\
          [edge]\nlists = true\n\
          [health]\ndown_ms = 100\n"
     )

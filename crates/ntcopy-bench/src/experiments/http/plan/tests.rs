@@ -133,7 +133,10 @@ fn what_cannot_be_is_refused_with_what_to_change() {
         (with(&|s| s.cpus = vec![0, 1]), "client, proxy and backend"),
         (with(&|s| s.cpus = vec![9]), "--cpus 9"),
         (with(&|s| s.hot_set_bytes = Some(100)), "at least two cache lines"),
-        (with(&|s| (s.stacks, s.scheme) = (vec![HaproxyNginx], Some(Scheme::Ktls))), "haproxy+nginx"),
+        (
+            with(&|s| (s.stacks, s.scheme) = (vec![HaproxyNginx], Some(Scheme::Ktls))),
+            "haproxy+nginx",
+        ),
         (with(&|s| (s.stacks, s.modes) = (vec![HaproxyNginx], vec![Vmsplice])), "vmsplice"),
     ] {
         assert!(error.contains(words), "{error}");

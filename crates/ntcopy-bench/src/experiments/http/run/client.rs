@@ -42,11 +42,7 @@ impl Client {
     /// # Errors
     ///
     /// The proxy is not there, or the system refuses.
-    pub fn connect(
-        running: &Running,
-        cell: &HttpCell,
-        stop: &Stop,
-    ) -> Result<Client, Failure> {
+    pub fn connect(running: &Running, cell: &HttpCell, stop: &Stop) -> Result<Client, Failure> {
         let data = (cell.objects(), cell.object_bytes);
         Client::to(running.target(), cell.connections, data, stop)
     }

@@ -1,4 +1,4 @@
-//! The settings that workers use, and that a reload replaces as a whole.
+//! The settings as workers use them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,8 @@ use crate::http;
 use crate::policy::Edges;
 use crate::tls::server_config;
 
-/// What can change while the proxy runs.
 #[derive(Debug)]
-pub struct Live {
+pub struct Settings {
     /// Where requests go; never empty.
     pub backends: Vec<Arc<Backend>>,
     /// When one is passed over.
@@ -26,27 +25,14 @@ pub struct Live {
     pub http: http::Limits,
     /// What listeners let in.
     pub edges: Edges,
-    /// Present if TLS is offered.
-    pub tls: Option<Arc<ServerConfig>>,
 }
 
-impl Live {
-    /// Checks the values, and reads the files that they name.
-    ///
-    /// # Errors
-    ///
-    /// A value makes no sense, or a file can't be used.
-    pub fn new(config: &Config) -> Result<Live, ConfigError> {
+impl Settings {
+    /// Checks the values.
+    pub fn new(config: &Config) -> Result<Settings, ConfigError> {
         config.check()?;
-        let tls = match (&config.tls.certificate, &config.tls.key) {
-            (Some(certificate), Some(key)) => {
-                Some(Arc::new(tcp_config(config, server_config(certificate, key)?)))
-            }
-            _ => None,
-        };
-        let edges = config.edges()?;
-        Ok(Live {
-            edges,
+        Ok(Settings {
+            edges: config.edges()?,
             backends: config
                 .backends
                 .iter()
@@ -60,13 +46,19 @@ impl Live {
             timeouts: config.timeouts,
             limits: config.limits,
             http: config.limits.http(),
-            tls,
         })
     }
 }
 
-/// The kernel is given secrets only where it was asked for.
-fn tcp_config(config: &Config, mut tls: ServerConfig) -> ServerConfig {
-    tls.enable_secret_extraction = config.tls.by == TlsBy::Ktls;
-    tls
+impl Config {
+    /// What clients of TLS are offered, from the files that are named; `None` if none are.
+    pub fn offered(&self) -> Result<Option<Arc<ServerConfig>>, ConfigError> {
+        let (Some(certificate), Some(key)) = (&self.tls.certificate, &self.tls.key) else {
+            return Ok(None);
+        };
+        let mut offered = server_config(certificate, key)?;
+        // The kernel is given secrets only where it was asked for.
+        offered.enable_secret_extraction = self.tls.by == TlsBy::Ktls;
+        Ok(Some(Arc::new(offered)))
+    }
 }
