@@ -159,6 +159,10 @@ check-copy: build ## that hinted copies bypass the cache and are fenced: by the 
 	@scripts/check-fences.py "$$($(NTCOPY) kernel build)"
 	@scripts/check-cache.py $(NTCOPY)
 
+series: ## the kernel patches, whole, as git am takes them: make series DIR=out/series
+	@scripts/series.sh $(or $(DIR),out/series)
+	@echo "series: in $(or $(DIR),out/series); git am takes x86, net and mm, in this order"
+
 free-when-unused: ## the send path before and after the series, instruction by instruction
 	@scripts/setup.sh build kernels
 	@scripts/free-when-unused.sh

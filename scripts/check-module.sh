@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# ntcopy.ko: its sources, and the suite through it. The sources: whether what is the
-# series' own is so byte for byte, the range of versions in the two files that state
+# ntcopy.ko: its sources, and the suite through it. The sources: whether the header that
+# the series makes is so byte for byte, the range of versions in the two files that state
 # it, checkpatch, and for each kernel W=1 and sparse. Then the module is loaded into
 # the kernel, in QEMU, and the selftests run: on kernels that were not built here, and
 # on ours with KASAN, lockdep and kmemleak; on these also while allocations and user
@@ -39,29 +39,16 @@ die() {
 	exit 1
 }
 
-# The files that the series make, and nothing else of them.
-make_copies() {
-	mkdir "$work/copies"
-	for patch in "$root"/kernel/series/7.3/x86/*.patch "$root"/kernel/series/7.3/net/*.patch \
-		"$root"/kernel/series/7.3/um/0001-*.patch; do
-		(cd "$work/copies" && git apply --include="*nontemporal.[ch]" \
-			--include=arch/x86/um/cacheinfo.c "$patch") || die "$patch does not apply"
+# include/linux/nontemporal.h is what two patches make of it.
+check_header() {
+	"$root/scripts/series.sh" "$work/series" "$root/kernel/series/7.3"
+	mkdir "$work/header"
+	for patch in "$work"/series/7.3/net/*.patch; do
+		(cd "$work/header" && git apply --include=include/linux/nontemporal.h "$patch") ||
+			die "$patch does not apply"
 	done
-}
-
-# is_copy FILE OURS: byte for byte.
-is_copy() {
-	[ -s "$work/copies/$1" ] || die "the series has no $1"
-	cmp "$work/copies/$1" "$module/$2" || die "$2 is not the series' $1"
-}
-
-check_copies() {
-	make_copies
-	is_copy arch/x86/lib/copy_nontemporal.c copy_nontemporal.c
-	is_copy arch/x86/include/asm/nontemporal.h include/asm/nontemporal.h
-	is_copy lib/nontemporal.c nontemporal.c
-	is_copy include/linux/nontemporal.h include/linux/nontemporal.h
-	is_copy arch/x86/um/cacheinfo.c cacheinfo.c
+	cmp "$work/header/include/linux/nontemporal.h" "$module/include/linux/nontemporal.h" ||
+		die "include/linux/nontemporal.h is not the series'"
 }
 
 # dkms.conf has to take what compat.h takes, and nothing else.
@@ -192,7 +179,7 @@ faults() {
 	grep -q '^# nontemporal_bytes [1-9]' "$log" || die "$1: faults: nothing was hinted"
 }
 
-check_copies
+check_header
 check_range
 check_style
 # shellcheck disable=SC2086 # a list

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Holds the kernel patches against the source that they are for: git am takes each,
-# in the order of the folders x86, net, mm, zen4, test, um; checkpatch --strict has nothing
-# to say; those with the selftests have them as they are here; and what is posted of
-# x86 and net adds no more lines than $most that are neither test nor documentation.
+# in the order of the folders x86, net, mm, test, um; checkpatch --strict has nothing to
+# say; the cover letters count the tests that there are; and what is posted of x86 and
+# net adds no more lines than $most that are neither test nor documentation.
 # With --build each compiles by itself for x86-64, with W=1 and sparse, without a
 # word about a file that the series touches. Before those of the bench, what single
 # objects do not show: a kernel links, with modules of protocols that copy through
@@ -16,8 +16,8 @@
 #
 # usage: scripts/check-series.sh [--build] [SERIES...]
 #
-# A SERIES is the name of a folder in kernel/series/, or a folder; without one
-# it is 7.3. The source is NTCOPY_LINUX, or the package that `ntcopy kernel
+# A SERIES is the name of a folder in kernel/series/, which scripts/series.sh exports
+# first, or a folder that it has exported; without one it is 7.3. The source is NTCOPY_LINUX, or the package that `ntcopy kernel
 # build` keeps: of 6.12 for a folder with that name, else the newest 7.x.
 set -eu
 
@@ -39,6 +39,10 @@ fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 series=${1:-7.3}
 [ -d "$series" ] || series=$root/kernel/series/$series
+[ -d "$series" ] || {
+	echo "check-series: no folder $series" >&2
+	exit 1
+}
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
 CHECK=${CHECK:-$root/scripts/sparse.sh}
 
@@ -56,10 +60,33 @@ die() {
 	exit 1
 }
 
-[ -d "$series" ] || die "no folder $series"
+# Cover letters count the tests that crates/ntcopy-cli/tests/suite/mod.rs demands.
+check_count() {
+	mod=$root/crates/ntcopy-cli/tests/suite/mod.rs
+	sed -n '/^pub const PROGRAMS/,/^\]/s/^ *("\([a-z_]*\)", \([0-9]*\)),$/\1 \2/p' "$mod" >"$work/counts"
+	pages=$(sed -n 's/^ntcopy_pages //p' "$work/counts")
+	net=$(awk '$1 != "ntcopy_pages" { sum += $2 } END { print sum }' "$work/counts")
+	for letter in "$series"/net/0000-*; do
+		grep -q "\b$net tests\b" "$letter" ||
+			die "${letter#"$root"/} does not say that the suite has $net tests"
+	done
+	for letter in "$series"/mm/0000-*; do
+		[ ! -e "$letter" ] || grep -q "\b$pages tests\b" "$letter" ||
+			die "${letter#"$root"/} does not say that there are $pages tests"
+	done
+}
+
+case $series in
+"$root"/kernel/series/*)
+	check_count
+	"$root/scripts/series.sh" "$work/whole" "$series"
+	series=$work/whole/$(basename "$series")
+	;;
+esac
 # In the order in which they apply, as crates/ntcopy-kernel/src/series.rs has it.
-parts="x86 net mm zen4 test um"
+parts="x86 net mm test um"
 patches=$(for part in $parts; do
+	[ -d "$series/$part" ] || continue
 	find "$series/$part" -name '*.patch' | LC_ALL=C sort
 done)
 [ -n "$patches" ] || die "no patches in $series"
@@ -305,9 +332,6 @@ complain_about_new_warnings() {
 	die "$1: warnings from W=1 or sparse, above"
 }
 
-case $series in
-"$root"/kernel/series/*) "$root/scripts/series-selftests.sh" --check ;;
-esac
 count_lines
 fetch_source
 in_tree init -q

@@ -14,6 +14,7 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 series=$(realpath "${1:-$root/kernel/series/7.3}")
+release=$(basename "$series")
 cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
 
 # What a send runs through, from the system call to the copy.
@@ -40,7 +41,6 @@ fetch_source() {
 		(cd "$NTCOPY_LINUX" && git ls-files -z | tar c --null -T -) | tar x -C "$work/linux"
 		return
 	fi
-	release=$(basename "$series")
 	package=$(find "$cache/packages/" -name "linux-source-${release}_*.deb" 2>/dev/null |
 		sort -V | tail -n 1)
 	[ -n "$package" ] ||
@@ -98,13 +98,20 @@ apply() {
 	done
 }
 
+case $series in
+"$root"/kernel/series/*)
+	"$root/scripts/series.sh" "$work/whole" "$series"
+	series=$work/whole/$release
+	;;
+esac
 fetch_source
 # The layout is for everyone, by intention: kernel/README.md.
 apply "$series"/net/000[12]-*.patch
 echo "free-when-unused: building with the layout alone"
 compile without
 echo "free-when-unused: building with the series"
-apply "$series"/x86/*.patch "$series"/net/000[3-9]-*.patch "$series"/mm/*.patch
+apply "$series"/x86/*.patch "$series"/net/000[3-9]-*.patch
+[ ! -d "$series/mm" ] || apply "$series"/mm/*.patch
 compile with
 
 pairs=

@@ -65,8 +65,8 @@ booted() {
 }
 
 series() {
-	inputs=$(find kernel/series/7.3 kernel/selftests scripts/check-series.sh \
-		scripts/series-selftests.sh -type f | LC_ALL=C sort)
+	inputs=$(find kernel/series/7.3 kernel/selftests kernel/module kernel/kunit \
+		kernel/asm scripts/check-series.sh scripts/series.sh uapi -type f | LC_ALL=C sort)
 	source=$(find "$cache/packages/" -name 'linux-source-7.*.deb' | sort -V | tail -n 1)
 	# shellcheck disable=SC2086 # lists of files
 	clean=$cache/outputs/series-$(scripts/inputs.sh "=$(git --version; perl -v)" $inputs $source)

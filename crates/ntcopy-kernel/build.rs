@@ -4,16 +4,19 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let kernel = root.join("../../kernel").canonicalize().expect("the repository has kernel/");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
+    let series = export(&kernel, &out);
     let mut code = String::new();
     for (constant, release) in [("SERIES_7_3", "7.3"), ("SERIES_6_12", "6.12")] {
-        let folder = kernel.join("series").join(release);
+        let folder = series.join(release);
         writeln!(code, "pub(crate) const {constant}: &[Part] = &[").expect("memory");
         // The order in which they apply, as in `series.rs`.
-        for part in ["x86", "net", "mm", "zen4", "test", "um"] {
+        for part in ["x86", "net", "mm", "test", "um"] {
             embed(&mut code, part, &folder.join(part));
         }
         writeln!(code, "];").expect("memory");
@@ -26,14 +29,25 @@ fn main() {
             .expect("memory");
     }
     embed_module(&mut code, &kernel);
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
     fs::write(out.join("embedded.rs"), code).expect("writing embedded.rs");
+}
+
+/// The series with the files that its patches take from elsewhere in `kernel/`.
+fn export(kernel: &Path, out: &Path) -> PathBuf {
+    let script = kernel.join("../scripts/series.sh");
+    for source in [&script, &kernel.join("series"), &kernel.join("kunit"), &kernel.join("asm")] {
+        println!("cargo::rerun-if-changed={}", source.display());
+    }
+    let series = out.join("series");
+    let _ = fs::remove_dir_all(&series);
+    let status = Command::new("sh").arg(&script).arg(&series).status();
+    assert!(status.is_ok_and(|status| status.success()), "{} failed", script.display());
+    series
 }
 
 /// A folder's name, and the name and the bytes of each of its patches, in the order of the names;
 /// less those that `series.rs` leaves out.
 fn embed(code: &mut String, part: &str, folder: &Path) {
-    println!("cargo::rerun-if-changed={}", folder.display());
     let mut patches: Vec<PathBuf> = fs::read_dir(folder)
         .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
         .unwrap_or_default();
@@ -44,7 +58,6 @@ fn embed(code: &mut String, part: &str, folder: &Path) {
     patches.sort();
     writeln!(code, "    ({part:?}, &[").expect("memory");
     for path in &patches {
-        println!("cargo::rerun-if-changed={}", path.display());
         let name = path.file_name().expect("a file").to_string_lossy();
         writeln!(code, "        ({name:?}, include_bytes!({path:?})),").expect("memory");
     }

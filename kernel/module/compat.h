@@ -85,8 +85,7 @@ static __always_inline void nontemporal_fence(void)
 }
 
 unsigned long __must_check
-raw_copy_from_user_nontemporal(void *to, const void __user *from, unsigned long n,
-			       bool drop);
+raw_copy_from_user_nontemporal(void *to, const void __user *from, unsigned long n);
 void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n);
 #define memcpy_nontemporal_unfenced memcpy_nontemporal_unfenced
 #endif
@@ -96,7 +95,7 @@ void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n);
 #else
 /* Not reached, as no send is hinted there. */
 #define NTCOPY_CAN_COPY	false
-#define raw_copy_from_user_nontemporal(to, from, n, drop)	raw_copy_from_user(to, from, n)
+#define raw_copy_from_user_nontemporal(to, from, n)	raw_copy_from_user(to, from, n)
 #define nontemporal_fence()		do { } while (0)
 #endif
 

@@ -14,7 +14,7 @@
 #include "copy_nontemporal.c"
 #endif
 
-static bool copy_nontemporal(void *to, size_t bytes, struct iov_iter *from, bool drop)
+static bool copy_nontemporal(void *to, size_t bytes, struct iov_iter *from)
 {
 	const void __user *addr = iter_iov_addr(from);
 	unsigned long left;
@@ -25,7 +25,7 @@ static bool copy_nontemporal(void *to, size_t bytes, struct iov_iter *from, bool
 	/* See copy_from_user_iter(). */
 	barrier_nospec();
 	instrument_copy_from_user_before(to, addr, bytes);
-	left = raw_copy_from_user_nontemporal(to, addr, bytes, drop);
+	left = raw_copy_from_user_nontemporal(to, addr, bytes);
 	instrument_copy_from_user_after(to, addr, bytes, left);
 	iov_iter_advance(from, bytes);
 	return !left;
@@ -61,7 +61,7 @@ bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, struct ntcopy_pa
 			if (!copy_from_iter_full(to, part, from))
 				return false;
 		} else {
-			if (!copy_nontemporal(to, part, from, pages->drop_source))
+			if (!copy_nontemporal(to, part, from))
 				return false;
 			pages->nontemporal += part;
 		}

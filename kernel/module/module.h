@@ -101,7 +101,6 @@ int ntcopy_send_udp(struct ntcopy_send *send, size_t len);
 struct ntcopy_pages {
 	unsigned int			count;
 	size_t				nontemporal;	/* bytes */
-	bool				drop_source;	/* once they were read */
 	struct bio_vec			bv[NTCOPY_PAGES_MAX];
 };
 

@@ -7,31 +7,23 @@
  * of the distances between two touches of the same granule, on a clock of copied
  * bytes: what is in flight, in whatever order pages come back.  The source does not
  * count.  It is read in either case.
- *
- * A source that did not come round may be dropped once it was read: no cache has it,
- * unless the sources around it do come round, and it was forgotten.
  */
 
-#include <linux/bvec.h>
 #include <linux/cacheinfo.h>
 #include <linux/cpu.h>
 #include <linux/hash.h>
 #include <linux/math64.h>
-#include <linux/mm.h>
 #include <linux/nontemporal.h>
 #include <linux/once.h>
 #include <linux/percpu.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/uio.h>
 
 #define GRANULE_SHIFT	15	/* an order-3 page, of which streams are made */
 #define GRANULE		BIT(GRANULE_SHIFT)
 #define GRANULES	4080	/* 127 MiB, and 16 KiB with the rest */
 #define PACE		32	/* flights that the mean is over, about */
 #define MEAN_MIN	((u64)SZ_64K)	/* lest it get stuck */
-#define NEAR_BYTES	SZ_16M	/* half of a Zen 4's last-level cache */
-#define NEAR		256	/* where each source comes round within them */
 
 struct granule {
 	u16 tag;
@@ -44,10 +36,6 @@ struct nontemporal_cpu {
 	u64 whole;		/* the clock, when a whole granule was filled last */
 	u64 mean;
 	unsigned long cache_bytes;	/* what may be in flight */
-	u64 source_sampled;	/* the clock, when a source was looked up last */
-	unsigned long source_last;	/* its granule */
-	int near;		/* the share of sources that come round, of NEAR */
-	bool drop;		/* the last source */
 	bool bypass;		/* the last copy */
 	struct granule granules[GRANULES];
 };
@@ -92,23 +80,6 @@ static void fill(struct nontemporal_cpu *s, unsigned long granule, size_t bytes)
 	s->mean += div64_s64((distance - (s64)s->mean) * weight, s->mean);
 }
 
-static void look_up_source(struct nontemporal_cpu *s, unsigned long granule)
-{
-	bool near;
-
-	/* The rest of a granule is no return to it, nor another source. */
-	if (s->clock - s->source_sampled < (granule == s->source_last ?
-					    GRANULE : GRANULE * 3 / 4)) {
-		s->drop &= granule - s->source_last <= 1;
-		return;
-	}
-	near = touch(s, granule, U64_MAX) <= NEAR_BYTES;
-	s->near += ((near ? NEAR : 0) - s->near) / 16;
-	s->drop = !near && s->near < NEAR / 4;
-	s->source_sampled = s->clock;
-	s->source_last = granule;
-}
-
 static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
 			       unsigned long to, size_t bytes)
 {
@@ -121,24 +92,8 @@ static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
 	return !s->bypass;
 }
 
-/* Where it lies, for the table only.  Processes may have theirs at the same address. */
-static unsigned long source_addr(const struct iov_iter *from)
-{
-	if (user_backed_iter(from))
-		return (unsigned long)iter_iov_addr(from) +
-		       ((unsigned long)current->mm << GRANULE_SHIFT);
-	if (iov_iter_is_bvec(from))
-		return (page_to_pfn(from->bvec->bv_page) << PAGE_SHIFT) +
-		       from->bvec->bv_offset + from->iov_offset;
-	return 0;
-}
-
-/*
- * Whether a hinted copy, of a page at least, is to bypass the caches; and whether,
- * if it does, its source is to be dropped from them.
- */
-bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes,
-		      bool *drop_source)
+/* Whether a hinted copy, of a page at least, is to bypass the caches. */
+bool nontemporal_pays(const void *to, size_t bytes)
 {
 	u64 cache_bytes = READ_ONCE(nontemporal_cache_bytes);
 	struct nontemporal_cpu *s;
@@ -149,12 +104,9 @@ bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes,
 
 	preempt_disable();
 	s = this_cpu_read(nontemporal_cpu);
-	if (s) {
-		look_up_source(s, source_addr(from) >> GRANULE_SHIFT);
-		*drop_source = s->drop;
+	if (s)
 		pays = !comes_round_within(s, cache_bytes ?: s->cache_bytes,
 					   (unsigned long)to, bytes);
-	}
 	preempt_enable();
 	return pays;
 }
@@ -178,7 +130,6 @@ static int nontemporal_online(unsigned int cpu)
 	/* What is read goes through the cache, too, and the program wants some of it. */
 	s->cache_bytes = max(nontemporal_private_bytes(cpu) / 3, MEAN_MIN);
 	s->mean = MEAN_MIN;
-	s->near = NEAR;
 	/* Its CPU may be in a send, and divides by the mean. */
 	smp_store_release(per_cpu_ptr(&nontemporal_cpu, cpu), s);
 	return 0;

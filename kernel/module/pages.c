@@ -79,21 +79,15 @@ static void drop_pages(struct ntcopy_pages *pages)
 static bool pays(struct ntcopy_pages *pages, const struct ntcopy_send *send,
 		 size_t bytes)
 {
-	struct iov_iter from = send->msg->msg_iter;
 	size_t at = 0, asked = 0, step;
 	bool pays = !send->by_rule;
 	unsigned int i;
 
-	pages->drop_source = true;
 	for (i = 0; i < pages->count; at += pages->bv[i++].bv_len) {
-		bool drop = false;
-
 		if (at < asked)
 			continue;
 		step = min(bytes - asked, PAGE_SIZE << NTCOPY_PAGE_ORDER);
-		pays |= nontemporal_pays(page_address(pages->bv[i].bv_page), &from, step, &drop);
-		pages->drop_source &= drop;
-		iov_iter_advance(&from, step);
+		pays |= nontemporal_pays(page_address(pages->bv[i].bv_page), step);
 		asked += step;
 	}
 	return pays;

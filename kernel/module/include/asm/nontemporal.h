@@ -10,8 +10,7 @@
  * - ahead: each line that is copied prefetches the line one page later.  A Zen 5 is
  *   best so; four pages in turn halve its speed.
  *
- * A Zen 4 wants neither.  There it is the source, too, that displaces what the
- * private cache holds, so lines that are in no cache before may leave it at once.
+ * A Zen 4 wants neither.
  */
 #ifndef _ASM_X86_NONTEMPORAL_H
 #define _ASM_X86_NONTEMPORAL_H
@@ -53,18 +52,9 @@ static __always_inline bool nt_line(void *to, const void *from)
 	return nt_half(to, from) && nt_half(to + NT_LINE / 2, from + NT_LINE / 2);
 }
 
-/* Out of all caches.  Faults like a load; a line that cannot be had is left alone. */
-static __always_inline void nt_drop(const void *line)
-{
-	asm volatile("1: clflushopt (%[line])\n\t"
-		     "2:\n\t"
-		     _ASM_EXTABLE_UA(1b, 2b)
-		     : : [line] "r" (line) : "memory");
-}
-
 /* Return: how many bytes were copied, up to the first line that faulted. */
 static __always_inline size_t nt_lines(void *to, const void *from, size_t bytes,
-				       const void *ahead, size_t ahead_bytes, bool drop)
+				       const void *ahead, size_t ahead_bytes)
 {
 	size_t done;
 
@@ -74,8 +64,6 @@ static __always_inline size_t nt_lines(void *to, const void *from, size_t bytes,
 			asm volatile("prefetcht0 %0" : : "m" (*(const char *)(ahead + done)));
 		if (!nt_line(to + done, from + done))
 			break;
-		if (drop)
-			nt_drop(from + done);
 	}
 	return done;
 }
@@ -83,7 +71,7 @@ static __always_inline size_t nt_lines(void *to, const void *from, size_t bytes,
 static __always_inline size_t nt_ahead(void *to, const void *from, size_t bytes, size_t distance)
 {
 	return nt_lines(to, from, bytes, from + distance,
-			bytes > distance ? bytes - distance : 0, false);
+			bytes > distance ? bytes - distance : 0);
 }
 
 static __always_inline size_t nt_in_turn(void *to, const void *from, size_t bytes)
@@ -96,7 +84,7 @@ static __always_inline size_t nt_in_turn(void *to, const void *from, size_t byte
 					    0 : (NT_PAGES - 1) * PAGE_SIZE);
 			for (page = run; page < run + NT_PAGES * PAGE_SIZE; page += PAGE_SIZE)
 				if (nt_lines(to + page, from + page, NT_RUN, from + page + ahead,
-					     NT_RUN, false) < NT_RUN)
+					     NT_RUN) < NT_RUN)
 					return done;
 		}
 	return done + nt_ahead(to + done, from + done, bytes - done, NT_AHEAD);

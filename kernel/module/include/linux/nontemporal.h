@@ -4,8 +4,6 @@
 
 #include <linux/types.h>
 
-struct iov_iter;
-
 /**
  * struct nontemporal_copies - what became of a task's hinted copies
  * @outer: What current->nontemporal was before this operation
@@ -13,7 +11,6 @@ struct iov_iter;
  * @too_small: Bytes that were copied normally, in pieces below a page
  * @fits_cache: The same, as the destination comes round within the cache
  * @by_rule: Have nontemporal_pays() decide which those are
- * @drop_source: The source is expected in no cache, and need not come into one
  *
  * A source iterator whose .nontemporal is set asks for such stores, because the
  * copy is not looked at soon.  That changes no byte that is copied, no count and no
@@ -28,14 +25,12 @@ struct nontemporal_copies {
 	size_t too_small;
 	size_t fits_cache;
 	bool by_rule;
-	bool drop_source;
 };
 
 extern unsigned long nontemporal_cache_bytes;
 
 void nontemporal_init(void);
-bool nontemporal_pays(const void *to, const struct iov_iter *from, size_t bytes,
-		      bool *drop_source);
+bool nontemporal_pays(const void *to, size_t bytes);
 unsigned long nontemporal_private_bytes(int cpu);
 
 #endif /* _LINUX_NONTEMPORAL_H */
