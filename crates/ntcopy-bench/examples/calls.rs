@@ -21,7 +21,6 @@ use ntcopy_bench::run::script::{self, Kind, Script};
 use ntcopy_bench::sample::{Experiment as _, MeasureError, Options, Outcome, Progress};
 use ntcopy_record::Machine;
 
-/// Groups of each cell.
 const PAIRS: Option<u32> = Some(5);
 /// Some calls go wrong of a driver with more calls than this.
 const MOST_CALLS: u64 = 60;

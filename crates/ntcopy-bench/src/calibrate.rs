@@ -24,14 +24,12 @@ use self::meter::Meter;
 /// Regions below this say nothing about memory.
 const LEAST_REGION_BYTES: u64 = 64 << 20;
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
     /// For the library to go by.
     pub profile: Profile,
     /// What it would have gone by otherwise: CPUID's.
     pub before: Policy,
-    /// How long it took.
     pub took: Duration,
     /// What could not be done as it should be, in sentences.
     pub notes: Vec<String>,
@@ -39,10 +37,6 @@ pub struct Calibration {
 
 /// Measures. `region_bytes` is the memory of either side, if it is not to be twice the last-level
 /// cache.
-///
-/// # Errors
-///
-/// When there is too little memory ([`Failure::Limit`]), a byte was wrong, or a signal came.
 pub fn calibrate(
     room: &Room,
     region_bytes: Option<u64>,

@@ -27,7 +27,6 @@ pub(crate) use reads_defaults;
 macro_rules! words {
     ($kind:ty, $($value:ident = $word:literal),+) => {
         impl $kind {
-            /// Every value.
             pub const ALL: &'static [$kind] = &[$(<$kind>::$value),+];
 
             /// Its word, as on the command line and in records.
@@ -64,7 +63,6 @@ mod family;
 mod load;
 mod mode;
 
-/// Bytes of a cache line.
 pub const LINE_BYTES: u64 = 64;
 
 pub use family::{DATAGRAM_BYTES, Family, LARGEST_DATAGRAM_BYTES, UnknownFamily};

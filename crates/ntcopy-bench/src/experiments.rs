@@ -26,13 +26,11 @@ use ntcopy_record::ExperimentKind;
 /// An experiment's definition as it ships, for `--list`.
 #[derive(Debug, Clone)]
 pub struct Listed {
-    /// Which it is.
     pub experiment: ExperimentKind,
     /// The file with its defaults, comments included.
     pub defaults: &'static str,
 }
 
-/// Every experiment of this version.
 pub const EXPERIMENTS: &[Listed] = &[
     Listed { experiment: ExperimentKind::Unix, defaults: unix::DEFAULTS_TOML },
     Listed { experiment: ExperimentKind::Retention, defaults: retention::DEFAULTS_TOML },

@@ -31,7 +31,6 @@ const COMMAND_VARIABLE: &str = "NTCOPY_COMMAND";
 /// What to measure inside which kernel.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The kernel.
     pub kernel: Kind,
     /// CPUs of the kernel, 1 or 2.
     pub kernel_cpus: u32,
@@ -53,7 +52,6 @@ pub struct Request {
 /// How the inside ended. The figures are in the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inside {
-    /// The exit code.
     pub code: u8,
     /// Lines in which the kernel under test reported a fault of its own.
     pub complaints: Vec<String>,
@@ -72,11 +70,6 @@ pub fn command_line() -> Vec<String> {
 
 /// Builds the kernel if it is not in the cache, and the module if the kernel is for that, boots it,
 /// and measures inside.
-///
-/// # Errors
-///
-/// When the kernel cannot be built or booted, or died, or a signal came. What
-/// had been measured until then is in the record.
 pub fn measure(request: &Request) -> Result<Inside, Error> {
     let options = BuildOptions::from_env(request.kernel)?;
     let (built, module) = match request.kernel.is_for_module() {
@@ -206,7 +199,6 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Memory for the kernel.
 fn mem_bytes(needs: &Needs) -> u64 {
     (needs.memory_bytes + SLACK_BYTES).next_multiple_of(STEP_BYTES)
 }

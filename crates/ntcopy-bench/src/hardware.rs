@@ -75,7 +75,6 @@ impl Hardware {
         Hardware { sums: catalogue.open_dram(), bandwidth: catalogue.monitor(), before: None }
     }
 
-    /// Begins to count.
     pub fn start(&mut self) {
         self.before = self.bandwidth.as_ref().and_then(resctrl::Monitor::read);
         for opened in self.sums.iter_mut().flat_map(|(_, list)| list) {

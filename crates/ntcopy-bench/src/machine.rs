@@ -30,9 +30,7 @@ pub const FACTS_VARIABLE: &str = "NTCOPY_HOST_FACTS";
 /// What only the host can tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
-    /// Logical CPUs online.
     pub cpus: u32,
-    /// Bytes of memory.
     pub memory_bytes: u64,
     /// Frequency governor of CPU 0, if the kernel tells.
     pub governor: Option<String>,

@@ -18,10 +18,8 @@ pub use cell::{
 pub use error::{Cpus, PlanError};
 pub use sysctl::{Sysctl, sysctls};
 
-/// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The experiment.
     pub experiment: ExperimentKind,
     /// The combinations of parameters, in order.
     pub cells: Vec<CellPlan>,

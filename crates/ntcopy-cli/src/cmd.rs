@@ -30,7 +30,6 @@ use ntcopy_record::foreign;
 
 /// Done, but something could not be done here; the reason was printed.
 pub const NOT_AVAILABLE: u8 = 3;
-/// A byte was wrong.
 pub const WRONG_BYTE: u8 = 4;
 /// Some of several was done, and some failed; which, was printed.
 #[cfg(feature = "survey")]
@@ -62,7 +61,6 @@ pub mod survey {
         words: Vec<String>,
     }
 
-    /// Says how to get it.
     pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let words = [vec!["survey".to_owned()], args.words].concat().join(" ");
         Ok(not_available(&format!(

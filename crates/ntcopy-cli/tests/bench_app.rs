@@ -58,7 +58,6 @@ const APPS: [[&str; 4]; 4] = [
     ["storaged", "storaged", "", "storaged "],
 ];
 
-/// Whether memcached is there.
 fn is_installed() -> bool {
     is_there("memcached")
 }
@@ -227,7 +226,6 @@ fn what_cannot_be_asked_is_a_usage_error() {
     assert!(String::from_utf8_lossy(&list.stdout).contains("name = \"app\""), "{list:?}");
 }
 
-/// The processes below one.
 fn below(id: u32) -> Vec<u32> {
     let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
     let children = text.split_whitespace().filter_map(|child| child.parse().ok());

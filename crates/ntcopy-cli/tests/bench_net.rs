@@ -104,7 +104,6 @@ fn between_namespaces_the_devices_own_way_is_switched_and_nothing_is_left() {
     assert_eq!(record.unavailable.len(), 1);
 }
 
-/// The devices of this namespace.
 fn devices() -> Vec<String> {
     let text = fs::read_to_string("/proc/net/dev").unwrap();
     text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()

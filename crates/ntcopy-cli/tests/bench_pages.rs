@@ -20,7 +20,6 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// How many samples a mode has in a cell.
 fn samples(record: &Record, cell: u32, mode: &str) -> usize {
     record.samples.iter().filter(|s| s.cell == cell && s.mode == mode).count()
 }

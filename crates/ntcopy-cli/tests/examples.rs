@@ -12,7 +12,6 @@ use std::sync::OnceLock;
 
 use preload::{PYTHON, built, good};
 
-/// What each of them sends.
 const SENT_BYTES: u64 = 16 << 20;
 
 /// An example that can be run here.
@@ -27,7 +26,6 @@ fn root() -> PathBuf {
     fs::canonicalize(root).expect("the repository")
 }
 
-/// Whether there is such a program.
 fn is_there(program: &str) -> bool {
     let found = Command::new(program).arg("version").output();
     found.is_ok_and(|output| output.status.success())

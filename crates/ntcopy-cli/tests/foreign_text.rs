@@ -17,7 +17,6 @@ const KEPT: [&str; 3] = ["type", "experiment", "counts"];
 /// Without these in their own words a record has hardly a result.
 const MODES: [&str; 2] = ["mode", "baseline"];
 
-/// Records of every experiment that there is one of.
 fn records() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/record");
     let mut all = Vec::new();

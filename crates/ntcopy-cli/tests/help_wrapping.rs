@@ -20,7 +20,6 @@ fn help(words: &[String]) -> String {
 const LISTS: [&str; 4] =
     ["Commands:", "What most people need:", "Measuring:", "Kernels, fleets and the rest:"];
 
-/// The names below these.
 fn below(help: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_list = false;
@@ -36,7 +35,6 @@ fn below(help: &str) -> Vec<String> {
     names
 }
 
-/// What is wrong with the lines of a help text.
 fn badly_wrapped(help: &str) -> Vec<String> {
     let lines: Vec<&str> = help.lines().collect();
     let mut bad = Vec::new();

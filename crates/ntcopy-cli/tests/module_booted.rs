@@ -133,7 +133,6 @@ fn starts(sender: &Path) -> String {
     )
 }
 
-/// The program that is started.
 fn sender() -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(SENDER.as_bytes()).expect("our file");

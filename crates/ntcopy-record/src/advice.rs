@@ -43,9 +43,7 @@ pub enum Topic {
     Copies,
     /// The library's copies into a buffer that is used again and again.
     CopiesInUse,
-    /// The library's fills.
     Fills,
-    /// Sends that are hinted and obeyed.
     SendsObeyed,
     /// Sends that are hinted, the rule deciding.
     Sends,
@@ -58,7 +56,6 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// A word for programs.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -79,7 +76,6 @@ impl Topic {
         }
     }
 
-    /// The same for people.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -109,7 +105,6 @@ impl Topic {
     }
 }
 
-/// What is advised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Set it: it pays.
@@ -120,7 +115,6 @@ pub enum Decision {
     AsItIs,
     /// Nothing was measured that would tell.
     NoEvidence,
-    /// There is no such thing here.
     NotHere,
 }
 
@@ -147,18 +141,14 @@ pub enum Value {
     Tunable(String, u64),
 }
 
-/// One piece of advice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
-    /// What it is about.
     pub topic: Topic,
     /// What of it, where there are several: `tcp sockets`.
     pub about: Option<String>,
-    /// What is advised.
     pub decision: Decision,
     /// What to type or write, if something is to be set; of [`Decision::Leave`] what to leave off.
     pub setting: Option<String>,
-    /// The same for drop-in files.
     pub value: Option<Value>,
     /// What it holds now, if known.
     pub current: Option<String>,
@@ -170,12 +160,10 @@ pub struct Advice {
     pub records: Vec<String>,
     /// The command that would give evidence, or more of it.
     pub run: Option<Vec<String>>,
-    /// How to measure it again.
     pub check: Option<Check>,
 }
 
 impl Advice {
-    /// Advice without figures.
     fn bare(topic: Topic, decision: Decision, why: impl Into<String>) -> Advice {
         Advice {
             topic,
@@ -202,20 +190,16 @@ impl Advice {
 /// What a profile of `ntcopy calibrate` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFacts {
-    /// The file.
     pub place: String,
-    /// The day that it was measured.
     pub date: String,
     /// Bytes from which copies are non-temporal; none: never.
     pub copy_from_bytes: Option<u64>,
-    /// Bytes from which fills are.
     pub fill_from_bytes: Option<u64>,
 }
 
 /// The machine that advice is for, and what is set on it now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// The machine.
     pub machine: Machine,
     /// The names of its C library's thresholds.
     pub tunables: Tunables,
@@ -261,7 +245,6 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
     all
 }
 
-/// A record that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// Its directory or file.
@@ -275,10 +258,6 @@ pub struct Source {
 }
 
 /// Why a record does not count for a machine, if it does not.
-///
-/// # Errors
-///
-/// The reason, in words.
 pub fn counts(record: &Record, machine: &Machine) -> Result<(), String> {
     if let Some(why) = &record.header.not_a_timing {
         return Err(format!("it is not a timing ({why})"));

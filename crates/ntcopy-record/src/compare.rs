@@ -76,7 +76,6 @@ pub fn identity(params: &Params) -> String {
 /// One side's result in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
-    /// The record's id.
     pub record: String,
     /// The mode against its baseline.
     pub versus: Versus,
@@ -85,19 +84,15 @@ pub struct Figures {
 /// The same cell, mode and metric on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
-    /// The experiment.
     pub experiment: ExperimentKind,
     /// The cell's parameters on the first side.
     pub params: Params,
-    /// The mode.
     pub mode: String,
     /// The mode that it is compared with on either side.
     pub baseline: String,
     /// The metric, as [`crate::stats::CellResult`] has it.
     pub metric: &'static str,
-    /// The first side.
     pub a: Figures,
-    /// The second side.
     pub b: Figures,
     /// The second side's ratio by the first one's.
     pub ratio: f64,

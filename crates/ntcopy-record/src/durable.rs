@@ -5,10 +5,6 @@ use std::{fs, io};
 
 /// Makes a folder, and those above it that are missing, each synced into the one above it: who
 /// syncs a file in a folder that was just made has not synced the folder's own name.
-///
-/// # Errors
-///
-/// When one can't be made or synced.
 pub fn create_dir_all(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
@@ -25,10 +21,6 @@ pub fn create_dir_all(folder: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in a folder durable: what was made, renamed or removed there.
-///
-/// # Errors
-///
-/// When it can't be opened, or the disk failed.
 pub fn sync_dir(folder: &Path) -> io::Result<()> {
     match fs::File::open(folder)?.sync_all() {
         // Not every file system can.

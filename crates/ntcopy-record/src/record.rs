@@ -42,7 +42,6 @@ pub fn is_counting_mark(name: &str) -> bool {
 /// Parameters of a cell, by name: sizes in bytes, counts, names.
 pub type Params = BTreeMap<String, Value>;
 
-/// One line of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Line {
@@ -62,7 +61,6 @@ pub enum Line {
     End(End),
 }
 
-/// What was run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The format's version, [`FORMAT`].
@@ -73,7 +71,6 @@ pub struct Header {
     pub experiment: ExperimentKind,
     /// The command line that made the record, and makes another like it.
     pub command: Vec<String>,
-    /// Version of ntcopy.
     pub ntcopy: String,
     /// When it began: nanoseconds since 1970-01-01 UTC.
     pub started_unix_ns: u64,
@@ -91,7 +88,6 @@ pub struct Cache {
     pub level: u8,
     /// `data`, `instruction` or `unified`.
     pub kind: String,
-    /// Size in bytes.
     pub size_bytes: u64,
     /// Logical CPUs that share it, if known.
     pub shared_by_cpus: Option<u32>,
@@ -109,7 +105,6 @@ pub struct HardwareCounter {
     pub missing: Option<String>,
 }
 
-/// The machine that ran the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The CPU's own name for itself.
@@ -126,7 +121,6 @@ pub struct Machine {
     pub topology: Option<Box<Topology>>,
     /// Size in bytes of the last-level cache that one CPU sees.
     pub llc_bytes: u64,
-    /// Bytes of memory.
     pub memory_bytes: u64,
     /// `host` or the kernel's name in `ntcopy kernel` (`um`, `um:6.12`).
     pub kernel_kind: String,
@@ -189,25 +183,21 @@ pub fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
     params.get(name).and_then(serde_json::Value::as_str)
 }
 
-/// A combination of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Number of the cell in this record, from 0.
     pub cell: u32,
-    /// The parameters.
     pub params: Params,
 }
 
 /// One timed run of one mode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The cell it belongs to.
     pub cell: u32,
     /// Which interleaved pair (or larger group, with more modes) it belongs to, from 0.
     pub pair: u32,
     /// Place in its group, from 0: the order alternates.
     pub position: u32,
-    /// The mode.
     pub mode: String,
     /// Payload bytes moved while the clock ran.
     pub bytes: u64,
@@ -228,7 +218,6 @@ pub struct Sample {
 /// A mode that is not to be had.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unavailable {
-    /// The mode.
     pub mode: String,
     /// Why, in a sentence that a user can act on.
     pub why: String,
@@ -237,20 +226,15 @@ pub struct Unavailable {
     pub cell: Option<u32>,
 }
 
-/// A run that gave no number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunError {
-    /// The cell.
     pub cell: u32,
-    /// The mode.
     pub mode: String,
-    /// What went wrong.
     pub what: String,
     /// Whether it was a wrong byte, the one failure that no rerun excuses.
     pub wrong_byte: bool,
 }
 
-/// The end of a whole record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct End {
     /// Lines of type `sample` before this one.

@@ -53,10 +53,8 @@ pub const P99: &str = "p99_rate";
 /// Multigets a second of a program at which 99 in 100 took no longer than the cell's limit.
 pub const CAPACITY: &str = "multigets_per_s_within_p99";
 
-/// Every metric.
 const METRICS: [&str; 7] = [THROUGHPUT, SEND_THROUGHPUT, WALKS, PER_CPU, P50, P99, CAPACITY];
 
-/// Which side won.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The whole interval lies above 1.
@@ -71,7 +69,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict that an interval gives.
     #[must_use]
     pub fn of(ci: (f64, f64)) -> Verdict {
         match ci {
@@ -95,11 +92,9 @@ impl Verdict {
 /// One mode against the baseline, in one cell, by one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellResult {
-    /// The cell's number.
     pub cell: u32,
     /// The cell's parameters.
     pub params: Params,
-    /// The mode.
     pub mode: String,
     /// The mode that it is compared with.
     pub baseline: String,
@@ -114,7 +109,6 @@ pub struct CellResult {
     pub ratio: f64,
     /// 95 % interval of that median: low, high.
     pub ci: (f64, f64),
-    /// What the interval says.
     pub verdict: Verdict,
     /// Groups that had both sides.
     pub pairs: usize,
@@ -189,7 +183,6 @@ pub fn rate(sample: &Sample, metric: &str) -> Option<f64> {
 pub struct Versus {
     /// The ratio in each group that had both sides.
     pub ratios: Vec<f64>,
-    /// Their median.
     pub ratio: f64,
     /// 95 % interval of that median: low, high.
     pub ci: (f64, f64),

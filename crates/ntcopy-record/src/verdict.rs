@@ -241,7 +241,6 @@ fn turns_sentences(record: &Record) -> Vec<String> {
     }
 }
 
-/// What is said although the turns are no timings.
 fn turns_without_verdict(record: &Record) -> Vec<String> {
     turns_sentences(record).into_iter().skip(1).collect()
 }

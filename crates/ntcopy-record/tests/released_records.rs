@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use ntcopy_record::{FORMAT, Line, Record};
 use serde_json::Value;
 
-/// The format of the newest release.
 const FORMAT_RELEASED: u32 = 1;
 
 /// A record of each release, with every line and field that it had.

@@ -8,7 +8,6 @@ use serde_json::{Value as Json, json};
 
 use crate::text::{self, hanging};
 
-/// Columns of the text.
 const WIDTH: usize = 96;
 /// How far the labels of a piece of advice stand in, and what is beside them.
 const LABEL: usize = 4;
@@ -183,7 +182,6 @@ pub fn checked(advice: &Advice, judged: &Judged) -> String {
     )
 }
 
-/// One piece of advice as JSON.
 pub fn json_of(advice: &Advice) -> Json {
     let mut object = json!({
         "topic": advice.topic.slug(),
@@ -213,7 +211,6 @@ pub fn json_of(advice: &Advice) -> Json {
     object
 }
 
-/// A gain as JSON.
 pub fn gain_json(gain: &Gain) -> Json {
     let end = |(ratio, ci): (f64, (f64, f64))| json!({"ratio": ratio, "ci": [ci.0, ci.1]});
     json!({
@@ -226,7 +223,6 @@ pub fn gain_json(gain: &Gain) -> Json {
     })
 }
 
-/// All of it as one object.
 pub fn object(all: &[Advice], target: &Target, sources: &[Source]) -> Json {
     let list = |counted: bool| -> Vec<Json> {
         sources

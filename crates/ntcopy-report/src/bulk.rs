@@ -182,7 +182,6 @@ fn label(params: &Params) -> String {
     }
 }
 
-/// For a terminal.
 pub(crate) fn terminal(record: &Record, grids: Vec<Grid>) -> String {
     let is_pingpong = record.header.experiment == ExperimentKind::Pingpong;
     let mut out = if is_pingpong { net::pingpong::blocks(record) } else { String::new() };
@@ -191,7 +190,6 @@ pub(crate) fn terminal(record: &Record, grids: Vec<Grid>) -> String {
     out
 }
 
-/// For a document.
 pub(crate) fn markdown(record: &Record, grids: Vec<Grid>) -> String {
     let mut out = print(record, grids, presets::ASCII_MARKDOWN, false);
     out.push_str(&remark(record).replace('*', "\\*"));
@@ -268,13 +266,10 @@ fn pages_heading(params: &Params) -> Option<String> {
 
 /// What a table's figures are of.
 struct Unit {
-    /// The column with the medians.
     rate: &'static str,
-    /// What counters are given for.
     each: &'static str,
 }
 
-/// The units of a record's tables.
 fn unit(record: &Record) -> Unit {
     if record.cells.first().is_some_and(|cell| is_fork(&cell.params)) {
         Unit { rate: "us a fork", each: "a fork" }

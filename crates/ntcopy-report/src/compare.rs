@@ -145,7 +145,6 @@ fn ratio(ratio: f64, ci: (f64, f64)) -> String {
     format!("{} ({})", text::ratio(ratio), text::interval(ci))
 }
 
-/// The metric in words.
 fn name(metric: &str) -> &str {
     match metric {
         THROUGHPUT => "throughput",
@@ -196,7 +195,6 @@ fn place(params: &Params) -> String {
     if words.is_empty() { "the only cell".to_owned() } else { words.join(" ") }
 }
 
-/// All of it as one object.
 pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {
     let side = |side: &Side<'_>| {
         let ids: Vec<&str> = side.records.iter().map(|record| record.header.id.as_str()).collect();

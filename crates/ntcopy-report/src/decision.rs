@@ -16,7 +16,6 @@ const ADAPTIVE: &str = "adaptive";
 /// What to set on one machine, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The machine's CPU.
     pub cpu: String,
     /// What to set and what it brings, then what it costs. One sentence at least.
     pub sentences: Vec<String>,

@@ -7,13 +7,10 @@ use crate::plot::curves::{self, Built};
 use crate::versus::Grid;
 use crate::{app, bulk, footprint, http, net, retention, turns};
 
-/// What a record has to show.
 pub(crate) struct Shown {
     /// The question that it answers; none where this version does not know the experiment.
     pub question: Option<&'static str>,
-    /// How its figures are laid out.
     pub figures: Figures,
-    /// What it has for programs.
     pub json: Json,
     /// The modes whose best win and worst loss are printed; none where throughput was not asked.
     pub is_told: Option<fn(&str) -> bool>,
@@ -21,17 +18,17 @@ pub(crate) struct Shown {
     pub caveat: Option<&'static str>,
 }
 
-/// How figures are laid out.
 pub(crate) enum Figures {
     /// By bytes in flight; many cells as a sweep.
     Sends,
-    /// What a victim felt.
     HotSets,
     /// Tables of ways, and charts.
-    Ways { grids: fn(&Record) -> Vec<Grid>, charts: fn(&Record) -> Vec<Built> },
+    Ways {
+        grids: fn(&Record) -> Vec<Grid>,
+        charts: fn(&Record) -> Vec<Built>,
+    },
 }
 
-/// What there is for programs.
 pub(crate) enum Json {
     /// The results, and something under a name of its own where the record has it.
     Also(&'static str, fn(&Record) -> Option<Value>),

@@ -15,7 +15,6 @@ const LINE_BYTES: f64 = 64.0;
 /// More rows than that bury what a terminal shows above them.
 const MOST_ROWS: usize = 40;
 
-/// Columns of a terminal.
 const WIDTH: u16 = 100;
 
 /// Core events, and memory traffic: a table each where something of it was counted.
@@ -79,7 +78,6 @@ pub(crate) fn terminal(record: &Record) -> String {
     print(record, presets::NOTHING, true)
 }
 
-/// For a document.
 pub(crate) fn markdown(record: &Record) -> String {
     print(record, presets::ASCII_MARKDOWN, false)
 }
@@ -161,7 +159,6 @@ fn figure(counter: &HardwareCounter, samples: &[&Sample]) -> String {
     format!("{}{:.2}", if scaled { "~" } else { "" }, stats::median(&figures))
 }
 
-/// A cell in a few words.
 fn label(cell: &Cell) -> String {
     let params = &cell.params;
     let size = |name: &str| number(params, name).map(text::size);

@@ -15,16 +15,13 @@ const VARYING: [&str; 2] = ["in_flight_bytes", "sockets"];
 pub(crate) struct Group<'a> {
     /// What they have in common, in a few words.
     pub heading: String,
-    /// And in full.
     pub details: String,
     /// By bytes in flight, where they have that; otherwise as the record has them.
     pub cells: Vec<CellView<'a>>,
 }
 
-/// One cell and its modes.
 #[derive(Debug)]
 pub(crate) struct CellView<'a> {
-    /// The cell.
     pub cell: &'a Cell,
     /// Bytes in flight, in the round form.
     pub in_flight_bytes: Option<u64>,
@@ -34,10 +31,8 @@ pub(crate) struct CellView<'a> {
     pub modes: Vec<ModeView<'a>>,
 }
 
-/// One mode in one cell.
 #[derive(Debug)]
 pub(crate) struct ModeView<'a> {
-    /// The mode.
     pub mode: &'a str,
     /// Whether it is what the others are compared with.
     pub is_baseline: bool,
@@ -49,7 +44,6 @@ pub(crate) struct ModeView<'a> {
     pub send_share: Option<f64>,
     /// The comparison by throughput.
     pub result: Option<CellResult>,
-    /// Runs that gave no number.
     pub errors: Vec<&'a RunError>,
     /// Why the mode is not to be had.
     pub unavailable: Option<&'a str>,

@@ -41,7 +41,6 @@ const WAITED: [&str; 10] = [
 enum Subject {
     /// How much went through without a pause.
     Through,
-    /// How long that took.
     RoundTrips,
     /// How long it took at an offered rate.
     OnSchedule,

@@ -13,11 +13,8 @@ const TOML: &str = include_str!("../../../bench/published.toml");
 /// that this version does not have.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Published {
-    /// The experiment that it belongs to.
     pub experiment: ExperimentKind,
-    /// The CPU that it was measured on.
     pub cpu: String,
-    /// What was special about it.
     pub label: String,
     /// Normal copies, megabits (10^6) per second.
     pub copy_mbit_per_s: f64,
@@ -52,7 +49,6 @@ pub(crate) fn of(experiment: &ExperimentKind) -> Vec<&'static Published> {
 /// Published fills: `rep stos` against a loop of MOVNTI.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct PublishedFills {
-    /// The CPU that they were measured on.
     pub cpu: String,
     /// The function with normal stores.
     pub temporal: String,
@@ -64,7 +60,6 @@ pub(crate) struct PublishedFills {
 /// A published pair of walks through a matrix.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct PublishedWalks {
-    /// The CPU that they were measured on.
     pub cpu: String,
     /// Row by row, milliseconds.
     pub row_major_ms: f64,
@@ -77,7 +72,6 @@ pub(crate) fn fills() -> Vec<PublishedFills> {
     rows_of(ExperimentKind::Memset)
 }
 
-/// The published walks.
 pub(crate) fn walks() -> Vec<PublishedWalks> {
     rows_of(ExperimentKind::Order)
 }
@@ -86,7 +80,6 @@ pub(crate) fn walks() -> Vec<PublishedWalks> {
 /// another.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct PublishedPages {
-    /// The CPU that they were measured on.
     pub cpu: String,
     /// `zero` or `copy`.
     pub operation: String,
@@ -120,9 +113,7 @@ pub(crate) fn pages() -> Vec<PublishedPages> {
 /// Published requests and responses, with and without `tx-nocache-copy`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct PublishedNet {
-    /// The CPU that they were measured on.
     pub cpu: String,
-    /// What was measured.
     pub label: String,
     /// Transactions a second with normal copies.
     pub copy_tps: f64,
@@ -130,11 +121,8 @@ pub(crate) struct PublishedNet {
     pub copy_cpu_percent: f64,
     /// Microseconds: 50, 90 and 95 %.
     pub copy_latency_p50_p90_p95_us: [f64; 3],
-    /// The same with non-temporal copies.
     pub nt_tps: f64,
-    /// The same.
     pub nt_cpu_percent: f64,
-    /// The same.
     pub nt_latency_p50_p90_p95_us: [f64; 3],
 }
 
@@ -184,20 +172,15 @@ impl PublishedNet {
 pub(crate) struct PublishedPingPong {
     /// The CPU and the network card that they were measured on.
     pub cpu: String,
-    /// Size of the message in bytes.
     pub message_bytes: u64,
-    /// Without DDIO.
     pub ddio_off: PublishedHalf,
-    /// With it.
     pub ddio_on: PublishedHalf,
 }
 
-/// The published requests and responses.
 pub(crate) fn net() -> Vec<PublishedNet> {
     rows_of(ExperimentKind::Net)
 }
 
-/// The published messages there and back.
 pub(crate) fn pingpong() -> Vec<PublishedPingPong> {
     rows_of(ExperimentKind::Pingpong)
 }

@@ -75,12 +75,10 @@ fn versus(versus: Option<&Versus>) -> String {
     })
 }
 
-/// For a terminal.
 pub(crate) fn terminal(record: &Record) -> String {
     print(record, presets::NOTHING, true)
 }
 
-/// For a document.
 pub(crate) fn markdown(record: &Record) -> String {
     print(record, presets::ASCII_MARKDOWN, false)
 }

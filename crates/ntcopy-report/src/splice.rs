@@ -8,7 +8,6 @@ pub const END: &str = "<!-- table:end -->";
 /// Why a table could not be put into a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpliceError {
-    /// A marker is missing.
     #[error("there is no line `{0}`: put `{BEGIN}` and `{END}` where the table belongs")]
     Missing(&'static str),
     /// A marker is there more than once.
@@ -20,10 +19,6 @@ pub enum SpliceError {
 }
 
 /// The document with what lies between its markers replaced; the markers stay.
-///
-/// # Errors
-///
-/// When the document does not have each marker once, in order.
 pub fn splice(document: &str, table: &str) -> Result<String, SpliceError> {
     let begin = only(document, BEGIN)? + BEGIN.len();
     let end = only(document, END)?;

@@ -10,15 +10,12 @@ use crate::text;
 /// Cells that differ in sockets and data set only.
 #[derive(Debug)]
 pub(crate) struct Grid<'a> {
-    /// The address family.
     pub family: &'a str,
-    /// Size of the object in bytes.
     pub object_bytes: u64,
     /// Sizes of the data set in bytes, across.
     pub datasets: Vec<u64>,
     /// Numbers of sockets, down.
     pub sockets: Vec<u64>,
-    /// The cells.
     pub cells: Vec<&'a SweepCell<'a>>,
 }
 
@@ -57,7 +54,6 @@ impl<'a> Grid<'a> {
         self.cells.iter().find(here).copied()
     }
 
-    /// What its cells have in common.
     pub fn heading(&self) -> String {
         let family = match self.family {
             "unix" => "unix sockets".to_owned(),

@@ -16,7 +16,6 @@ use crate::{bulk, hardware, retention, sweep, text};
 const HEADER: [&str; 8] =
     ["in flight", "mode", "Mbit/s", "sends GB/s", "in sends", "ratio", "95 % interval", "verdict"];
 
-/// Which columns hold numbers.
 const NUMBERS: [usize; 5] = [2, 3, 4, 5, 6];
 
 /// The results for a terminal: ASCII, at most 100 columns, a table a group of cells that differ

@@ -155,7 +155,6 @@ pub(crate) fn cell(text: &str, is_for_terminal: bool) -> String {
     if is_for_terminal { ascii(text) } else { foreign::markdown(text) }
 }
 
-/// The cells of a row.
 pub(crate) fn cells<'a>(
     row: impl IntoIterator<Item = &'a String>,
     is_for_terminal: bool,

@@ -49,7 +49,6 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     vec![Grid { heading, header: HEADER.map(str::to_owned).into(), rows }]
 }
 
-/// Four digits.
 fn figure(value: f64) -> String {
     let digits = 3_i32.saturating_sub(value.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
     format!("{value:.*}", usize::try_from(digits).unwrap_or(0))

@@ -43,12 +43,10 @@ pub(crate) fn compared(versus: &Option<Versus>) -> Value {
     }
 }
 
-/// A parameter that is a number.
 pub(crate) fn number(params: &Params, name: &str) -> Option<u64> {
     params.get(name).and_then(Value::as_u64)
 }
 
-/// A parameter that is a word.
 pub(crate) fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
     params.get(name).and_then(Value::as_str)
 }

@@ -13,7 +13,6 @@ use crate::run::Failure;
 use crate::run::bulk::{Setup, Timing, Worker};
 use crate::sample::Progress;
 
-/// Interleaved rounds of every comparison.
 const ROUNDS: u32 = MIN_PAIRS as u32;
 /// What goes before a sample of a cold cell: more than any level 2, so that what the way before
 /// left there is gone.

@@ -189,7 +189,6 @@ fn mean_gain(cold: &[Vec<f64>], used: &[Vec<f64>]) -> f64 {
     interval(&both).0
 }
 
-/// The same of fills.
 fn fill_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Result<(), Failure> {
     let task = |destination| Task::Fill { value: 0, destination };
     let tasks = [task(Heat::Hot), task(Heat::Cold)];

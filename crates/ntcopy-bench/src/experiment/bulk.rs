@@ -11,17 +11,14 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a piece in way [`Way::Stream`].
 pub const PIECE_BYTES: u64 = 64 << 10;
 
-/// Bytes of an element of a matrix.
 pub const ELEMENT_BYTES: u64 = 8;
 
 /// Bytes of a page, on every machine that this program runs on.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// What is done to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// It is filled with zeros.
     Clear,
     /// Another page is copied to it.
     Copy,
@@ -29,15 +26,12 @@ pub enum Action {
 
 words!(Action, Clear = "clear", Copy = "copy");
 
-/// What is read of the pages afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadBack {
-    /// Nothing.
     None,
     /// 100 bytes of each, in five places.
     Some,
-    /// Every byte.
     All,
 }
 
@@ -97,7 +91,6 @@ impl PageWay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Heat {
-    /// The same buffer in every call.
     Hot,
     /// The next one in a region that is far larger than the last-level cache.
     Cold,
@@ -125,13 +118,11 @@ impl FromStr for Heat {
     }
 }
 
-/// What is done with a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MatrixTask {
     /// Its elements are summed up.
     Sum,
-    /// They are written.
     Write,
     /// They are copied to the same places of another one.
     Copy,
@@ -160,20 +151,16 @@ impl FromStr for MatrixTask {
     }
 }
 
-/// What one call does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Task {
-    /// Copies a buffer.
     Copy {
         /// Where the bytes were that are read.
         source: Heat,
         /// Where those were that are written.
         destination: Heat,
     },
-    /// Fills a buffer with a value.
     Fill {
-        /// The value.
         value: u8,
         /// Where the bytes were that are written.
         destination: Heat,
@@ -182,7 +169,6 @@ pub enum Task {
     Matrix(MatrixTask),
     /// Clears or copies a buffer page by page, and reads it back.
     Pages {
-        /// What is done to each page.
         action: Action,
         /// What is read, once the whole buffer is done.
         read_back: ReadBack,
@@ -212,7 +198,6 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Every one.
     pub const ALL: [Peer; 4] = [Peer::Libpmem2, Peer::LlvmLibc, Peer::RteMemcpy, Peer::Ucx];
 
     /// `libpmem2`, `llvm-libc`, `rte-memcpy` or `ucx`.
@@ -227,7 +212,6 @@ impl Peer {
     }
 }
 
-/// A way to do a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
     /// The C library's `memcpy` or `memset`, as it is.
@@ -242,11 +226,8 @@ pub enum Way {
     Stream,
     /// One of this library's paths, chosen by hand.
     Copy(Path),
-    /// One of its methods to fill.
     Fill(Method),
-    /// A walk through a matrix.
     Walk(Walk),
-    /// A routine for one page.
     Page(PageWay),
 }
 
@@ -286,11 +267,6 @@ impl Task {
         }
     }
 
-    /// The way of a name.
-    ///
-    /// # Errors
-    ///
-    /// When a task of this kind has none such; names those that it has.
     pub fn way(self, name: &str) -> Result<Way, UnknownWay> {
         let ways = self.ways();
         ways.iter().copied().find(|way| way.to_string() == name).ok_or_else(|| {

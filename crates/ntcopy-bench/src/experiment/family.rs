@@ -10,7 +10,6 @@ pub const DATAGRAM_BYTES: u64 = 32 << 10;
 /// The largest payload of a datagram over IPv4 in bytes: 65,535 less both headers.
 pub const LARGEST_DATAGRAM_BYTES: u64 = 65_507;
 
-/// An address family with its protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// Unix stream sockets.
@@ -28,7 +27,6 @@ pub enum Family {
 }
 
 impl Family {
-    /// Every family.
     pub const ALL: [Family; 6] =
         [Family::Unix, Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6, Family::Udplite];
 

@@ -5,21 +5,17 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// The defaults of the closed form.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Closed {
     /// How long a sample's clock runs, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
     /// How long the clients ask before the clock runs.
     pub warm_up_ms: u64,
-    /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
 }
 
-/// The defaults of the open form.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
@@ -27,11 +23,9 @@ pub struct Open {
     pub rate_percent: u32,
     /// How long the part of the schedule is that counts, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
     /// How long the part before it is.
     pub warm_up_ms: u64,
-    /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
 }
 
@@ -40,7 +34,6 @@ pub struct Open {
 pub enum Rate {
     /// This number in 10,000 of what the baseline was answered when asked without a pause.
     OfBaseline(u32),
-    /// This number a second.
     PerSecond(u32),
     /// None: latencies are not measured.
     Off,
@@ -73,7 +66,6 @@ impl FromStr for Rate {
     }
 }
 
-/// How the client asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadForm {
     /// Each connection asks anew as soon as it is answered.
@@ -83,7 +75,6 @@ pub enum LoadForm {
 }
 
 impl LoadForm {
-    /// The word that the record has.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

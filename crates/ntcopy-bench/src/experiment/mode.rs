@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A way to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// A plain `send()`: the baseline.
@@ -92,7 +91,6 @@ pub enum NetMode {
 words!(NetMode, Copy = "copy", Nt = "nt", Adaptive = "adaptive", Nocache = "nocache");
 
 impl NetMode {
-    /// How its sends are made.
     #[must_use]
     pub fn sends(self) -> Mode {
         match self {

@@ -39,9 +39,7 @@ pub fn settled_per_s(first: &Record) -> Option<u64> {
 
 /// Names of a cell's parameters.
 mod param {
-    /// The program.
     pub const APP: &str = "app";
-    /// What it says of its version.
     pub const VERSION: &str = "app_version";
     /// `open`: large values come at an offered rate; `closed`: without a pause.
     pub const FORM: &str = "form";
@@ -51,17 +49,12 @@ mod param {
     pub const LARGE_RATE: &str = "large_rate";
     /// The same in bytes a second, in form `open`.
     pub const OFFERED_BYTES: &str = "offered_bytes_per_s";
-    /// Bytes of a large value.
     pub const LARGE_BYTES: &str = "large_bytes";
-    /// Bytes of all of them.
     pub const DATASET_BYTES: &str = "dataset_bytes";
     /// Bytes of a piece of one in mode `chunked`.
     pub const CHUNK_BYTES: &str = "chunk_bytes";
-    /// Bytes of a hot value.
     pub const SMALL_BYTES: &str = "small_bytes";
-    /// Hot keys.
     pub const SMALL_KEYS: &str = "small_keys";
-    /// Keys that a multiget asks for.
     pub const MULTIGET: &str = "multiget_keys";
     /// The multigets offered in 1000 s.
     pub const OFFERED_REQUESTS: &str = "offered_requests_per_1000_s";
@@ -71,8 +64,6 @@ mod param {
     pub const P99_LIMIT_NS: &str = "p99_limit_ns";
     /// The multigets of such a search's lowest rate in 1000 s.
     pub const LOWEST_REQUESTS: &str = "lowest_requests_per_1000_s";
-    /// The server's CPU.
     pub const SERVER_CPU: &str = "server_cpu";
-    /// The client's CPU.
     pub const CLIENT_CPU: &str = "client_cpu";
 }

@@ -17,20 +17,15 @@ pub use self::call::{Call, TABLE, UnknownCall};
 pub use self::measure::measure;
 pub use ntcopy_record::stats::footprint::NOTHING;
 
-/// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// A level of the caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// The CPU's own.
     L2,
-    /// The last.
     Llc,
 }
 
 impl Level {
-    /// Both.
     pub const ALL: [Level; 2] = [Level::L2, Level::Llc];
 
     /// `L2` or `LLC`.
@@ -55,15 +50,11 @@ impl std::str::FromStr for Level {
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The calls.
     pub calls: Vec<Call>,
     /// The program and its arguments, instead of calls.
     pub program: Vec<std::ffi::OsString>,
-    /// The levels.
     pub levels: Vec<Level>,
-    /// Repetitions.
     pub rounds: u32,
-    /// The CPU to stay on.
     pub cpu: u32,
     /// Bytes of the L2 and of the last-level cache.
     pub cache_bytes: [u64; 2],

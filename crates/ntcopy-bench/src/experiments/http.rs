@@ -19,7 +19,6 @@ use crate::experiment::{Closed, Open, reads_defaults, words};
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/http.toml");
 
-/// A proxy and a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stack {
     /// This project's two daemons, which know the hint.
@@ -98,10 +97,8 @@ impl HttpMode {
     }
 }
 
-/// What is between proxy and backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
-    /// A unix stream socket.
     Unix,
     /// TCP over the loopback.
     Tcp,
@@ -127,9 +124,7 @@ words!(Scheme, Plain = "plain", Tls = "tls", Ktls = "ktls");
 /// One of the ways that are compared: a stack, and how it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Way {
-    /// The stack.
     pub stack: Stack,
-    /// How it sends.
     pub mode: HttpMode,
 }
 
@@ -139,11 +134,9 @@ impl fmt::Display for Way {
     }
 }
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
@@ -161,21 +154,15 @@ pub struct Defaults {
     pub transport: String,
     /// Between client and proxy.
     pub scheme: String,
-    /// Sizes of the objects in bytes.
     pub object_bytes: Vec<u64>,
-    /// The same with `--quick`.
     pub quick_object_bytes: Vec<u64>,
-    /// Connections of the client.
     pub connections: Vec<u32>,
-    /// The same with `--quick`.
     pub quick_connections: Vec<u32>,
     /// Sizes of the data set in bytes.
     pub dataset_bytes: Vec<u64>,
     /// Threads of the proxy, and of the backend.
     pub workers: u32,
-    /// Interleaved groups.
     pub pairs: u32,
-    /// The same with `--quick`.
     pub quick_pairs: u32,
     /// The defaults of the form that asks without a pause.
     pub closed: Closed,
@@ -210,15 +197,12 @@ pub struct Settings {
     pub scheme: Option<Scheme>,
     /// TCP's congestion control; none: the system's.
     pub congestion: Option<String>,
-    /// Sizes of the objects in bytes.
     pub object_bytes: Vec<u64>,
-    /// Connections of the client.
     pub connections: Vec<u32>,
     /// Sizes of the data set in bytes.
     pub dataset_bytes: Vec<u64>,
     /// Threads of the proxy, and of the backend.
     pub workers: Option<u32>,
-    /// At which rate latencies are measured.
     pub rate: Option<Rate>,
     /// CPUs of client, proxy and backend, or one for all.
     pub cpus: Vec<u32>,
@@ -228,7 +212,6 @@ pub struct Settings {
     pub nginx_buffer_bytes: Option<u64>,
     /// Size in bytes of a hot set on the backend's CPU; none: there is no victim.
     pub hot_set_bytes: Option<u64>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// How often proxies and backends are started anew in a cell; none: for each group, or once if
     /// it is to be quick.

@@ -16,25 +16,19 @@ use crate::plan::or;
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memcpy.toml");
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The way that the others are compared with.
     pub baseline: String,
-    /// The others.
     pub peers: Vec<String>,
-    /// Bytes of one call.
     pub size_bytes: Vec<u64>,
-    /// The same with `--quick`.
     pub quick_size_bytes: Vec<u64>,
     /// Threads that copy at once, each on its CPU.
     pub threads: Vec<u32>,
-    /// The same with `--quick`.
     pub quick_threads: Vec<u32>,
     /// Times the last-level cache that a cold side's region is large.
     pub region_llcs: u64,
@@ -46,11 +40,8 @@ pub struct Defaults {
     pub warm_up_ms: u64,
     /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
-    /// Interleaved groups.
     pub pairs: u32,
-    /// The same with `--quick`.
     pub quick_pairs: u32,
 }
 
@@ -79,7 +70,6 @@ pub struct Settings {
     pub small_pages: bool,
     /// The CPUs, one a thread. Empty: the first ones.
     pub cpus: Vec<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer sizes and groups, shorter samples.
     pub quick: bool,
@@ -87,10 +77,6 @@ pub struct Settings {
 
 /// Makes the plan. `tuned_threshold_bytes` is the C library's corrected threshold, where there is
 /// one.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(
     settings: &Settings,
     room: &Room,

@@ -16,35 +16,26 @@ use crate::plan::or;
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memset.toml");
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The way that the others are compared with.
     pub baseline: String,
-    /// The others.
     pub peers: Vec<String>,
-    /// Bytes of one call.
     pub size_bytes: Vec<u64>,
-    /// The same with `--quick`.
     pub quick_size_bytes: Vec<u64>,
     /// Threads that fill at once, each on its CPU.
     pub threads: Vec<u32>,
-    /// The byte that is stored.
     pub value: u8,
     /// How long a way runs before each sample without being clocked, in milliseconds.
     pub warm_up_ms: u64,
     /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
-    /// Interleaved groups.
     pub pairs: u32,
-    /// The same with `--quick`.
     pub quick_pairs: u32,
 }
 
@@ -59,7 +50,6 @@ pub struct Settings {
     pub size_bytes: Vec<u64>,
     /// Numbers of threads. Empty: the default ones.
     pub threads: Vec<u32>,
-    /// The byte that is stored.
     pub value: Option<u8>,
     /// The C library's other threshold, in way `libc-tuned`.
     pub tuned_threshold_bytes: Option<u64>,
@@ -67,7 +57,6 @@ pub struct Settings {
     pub small_pages: bool,
     /// The CPUs, one a thread. Empty: the first ones.
     pub cpus: Vec<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer sizes and groups, shorter samples.
     pub quick: bool,
@@ -75,10 +64,6 @@ pub struct Settings {
 
 /// Makes the plan. `tuned_threshold_bytes` is the C library's other threshold, where it has one for
 /// memset.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(
     settings: &Settings,
     room: &Room,

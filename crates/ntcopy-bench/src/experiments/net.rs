@@ -16,11 +16,9 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.
 /// The families that requests and responses can go through.
 pub const FAMILIES: [Family; 4] = [Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6];
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
@@ -28,25 +26,17 @@ pub struct Defaults {
     pub baseline: String,
     /// Modes that are measured when none are asked for, over the loopback.
     pub modes: Vec<String>,
-    /// The same through a pair of devices.
     pub veth_modes: Vec<String>,
     /// Families that are measured when none are asked for.
     pub families: Vec<String>,
-    /// The same with `--quick`.
     pub quick_families: Vec<String>,
-    /// Sizes of requests in bytes.
     pub request_bytes: Vec<u64>,
-    /// Sizes of responses in bytes.
     pub response_bytes: Vec<u64>,
-    /// Connections of the client.
     pub connections: Vec<u32>,
-    /// The same with `--quick`.
     pub quick_connections: Vec<u32>,
     /// The largest packet of the devices in bytes.
     pub mtu_bytes: u32,
-    /// Interleaved groups.
     pub pairs: u32,
-    /// The same with `--quick`.
     pub quick_pairs: u32,
     /// The defaults of the form that asks without a pause.
     pub closed: Closed,
@@ -61,15 +51,10 @@ reads_defaults!("net");
 pub struct Settings {
     /// The modes; the baseline is always among them.
     pub modes: Vec<NetMode>,
-    /// The families.
     pub families: Vec<Family>,
-    /// Sizes of requests in bytes.
     pub request_bytes: Vec<u64>,
-    /// Sizes of responses in bytes.
     pub response_bytes: Vec<u64>,
-    /// Connections of the client.
     pub connections: Vec<u32>,
-    /// At which rate latencies are measured.
     pub rate: Option<Rate>,
     /// Two network namespaces and a pair of devices between them, instead of the loopback.
     pub veth: bool,
@@ -77,7 +62,6 @@ pub struct Settings {
     pub mtu_bytes: Option<u32>,
     /// CPUs of client and server, or one for both.
     pub cpus: Vec<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer groups, shorter samples.
     pub quick: bool,

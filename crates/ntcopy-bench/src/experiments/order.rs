@@ -15,31 +15,23 @@ use crate::plan::or;
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/order.toml");
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
     /// The walk that the others are compared with.
     pub baseline: String,
-    /// The others.
     pub peers: Vec<String>,
     /// Rows, and columns, of the matrix.
     pub side: Vec<u64>,
-    /// The same with `--quick`.
     pub quick_side: Vec<u64>,
-    /// What is done with it.
     pub tasks: Vec<MatrixTask>,
     /// How long a sample lasts about, in milliseconds; at least one walk.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
-    /// Interleaved groups.
     pub pairs: u32,
-    /// The same with `--quick`.
     pub quick_pairs: u32,
 }
 
@@ -58,17 +50,11 @@ pub struct Settings {
     pub small_pages: bool,
     /// The CPU. Empty: the first.
     pub cpus: Vec<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Smaller matrices, fewer groups, shorter samples.
     pub quick: bool,
 }
 
-/// Makes the plan.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError> {
     let defaults = defaults();
     let (pairs, sample_ms, sides) = if settings.quick {

@@ -17,17 +17,13 @@ use crate::experiment::reads_defaults;
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pages.toml");
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
-    /// Interleaved groups.
     pub pairs: u32,
-    /// The same with `--quick`.
     pub quick_pairs: u32,
     /// Those of `--form pages`.
     pub pages: PagesDefaults,
@@ -41,15 +37,10 @@ pub struct Defaults {
 pub struct PagesDefaults {
     /// The way that the others are compared with.
     pub baseline: String,
-    /// The others.
     pub peers: Vec<String>,
-    /// What is done.
     pub actions: Vec<Action>,
-    /// What is read afterwards.
     pub read_back: Vec<ReadBack>,
-    /// Sizes of the buffer.
     pub buffer_bytes: Vec<u64>,
-    /// The same with `--quick`.
     pub quick_buffer_bytes: Vec<u64>,
     /// Times the last-level cache that one more buffer is large.
     pub beyond_llcs: u64,
@@ -59,7 +50,6 @@ pub struct PagesDefaults {
     pub warm_up_ms: u64,
     /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
 }
 
@@ -78,7 +68,6 @@ pub struct Settings {
     pub buffer_bytes: Vec<u64>,
     /// The CPU. Empty: the first.
     pub cpus: Vec<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer sizes and groups, shorter samples.
     pub quick: bool,

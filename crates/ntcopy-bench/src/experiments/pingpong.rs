@@ -20,11 +20,9 @@ pub const FAMILIES: [Family; 5] =
 /// The fewest bytes of a message, which begins with its number.
 pub const SMALLEST_MESSAGE_BYTES: u64 = 8;
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
@@ -34,21 +32,15 @@ pub struct Defaults {
     pub modes: Vec<String>,
     /// Families that are measured when none are asked for.
     pub families: Vec<String>,
-    /// Sizes of the message in bytes.
     pub message_bytes: Vec<u64>,
-    /// The same with `--quick`.
     pub quick_message_bytes: Vec<u64>,
     /// How long a mode runs in a cell, all its samples together, in milliseconds.
     pub duration_ms: u64,
-    /// The same with `--quick`.
     pub quick_duration_ms: u64,
     /// How long it runs before each sample.
     pub warm_up_ms: u64,
-    /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
-    /// Interleaved groups.
     pub pairs: u32,
-    /// The same with `--quick`.
     pub quick_pairs: u32,
 }
 
@@ -59,15 +51,12 @@ reads_defaults!("pingpong");
 pub struct Settings {
     /// The modes; the baseline is always among them.
     pub modes: Vec<NetMode>,
-    /// The families.
     pub families: Vec<Family>,
-    /// Sizes of the message in bytes.
     pub message_bytes: Vec<u64>,
     /// How long a mode runs in a cell, all its samples together, in seconds.
     pub duration_s: Option<f64>,
     /// CPUs of client and server, or one for both.
     pub cpus: Vec<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer groups, shorter samples.
     pub quick: bool,

@@ -16,15 +16,12 @@ use crate::experiment::{Family, Mode, reads_defaults, with_baseline};
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
-    /// The defaults of the form with copies.
     pub copies: copies::Defaults,
     /// The defaults of the form with sends.
     pub sends: Sends,
@@ -44,13 +41,11 @@ pub struct Sends {
     pub cells: Vec<(u32, u64)>,
     /// Size of the data set in bytes.
     pub dataset_bytes: u64,
-    /// Interleaved groups.
     pub pairs: u32,
     /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
 }
 
@@ -65,15 +60,11 @@ pub struct Settings {
     pub hot_set_bytes: Vec<u64>,
     /// Numbers of sockets. Empty, with no objects named: the default cells.
     pub sockets: Vec<u32>,
-    /// Sizes of the object in bytes.
     pub object_bytes: Vec<u64>,
     /// Size of the data set in bytes.
     pub dataset_bytes: Option<u64>,
-    /// The address family.
     pub family: Option<Family>,
-    /// The CPU of all.
     pub cpu: Option<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer groups, shorter samples.
     pub quick: bool,
@@ -97,7 +88,6 @@ impl Settings {
         modes
     }
 
-    /// Sockets and object of each cell.
     #[must_use]
     pub fn cells(&self) -> Vec<(u32, u64)> {
         if self.sockets.is_empty() && self.object_bytes.is_empty() {

@@ -21,9 +21,7 @@ pub use ntcopy_record::stats::turns::{HINTED, PLAIN};
 pub enum Metric {
     /// The time from the program's start to its end.
     Time,
-    /// A number among what was printed.
     Printed {
-        /// Finds it.
         expression: Expression,
         /// Whether a smaller number is the better one.
         less_is_better: bool,
@@ -32,10 +30,8 @@ pub enum Metric {
     Requests,
 }
 
-/// How many turns there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// This number of pairs.
     Pairs(u32),
     /// Until the interval is narrow, or this time is over. There are five pairs in any case.
     Limit(Duration),
@@ -44,7 +40,6 @@ pub enum Extent {
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The program and its arguments.
     pub program: Vec<OsString>,
     /// What the program has in its environment when it is hinted.
     pub hinting: Vec<(OsString, OsString)>,
@@ -53,9 +48,7 @@ pub struct Plan {
     /// A command for the shell that succeeds once the server can be asked; without one, a server
     /// is ready when a socket of its listens.
     pub ready: Option<String>,
-    /// What is compared.
     pub metric: Metric,
-    /// How many turns.
     pub extent: Extent,
     /// How long one turn may take.
     pub patience: Duration,

@@ -14,11 +14,9 @@ use crate::experiment::{Family, Mode, reads_defaults, with_baseline};
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
@@ -26,21 +24,15 @@ pub struct Defaults {
     pub baseline: String,
     /// Modes that are measured when none are asked for.
     pub modes: Vec<String>,
-    /// Size of the object in bytes.
     pub object_bytes: u64,
-    /// Interleaved groups.
     pub pairs: u32,
     /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
-    /// The defaults of the round form.
     pub rounds: RoundDefaults,
-    /// The defaults of the sweep.
     pub sweep: SweepDefaults,
-    /// The defaults of the free-running form.
     pub free_running: FreeDefaults,
 }
 
-/// Defaults of the round form.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundDefaults {
@@ -48,11 +40,9 @@ pub struct RoundDefaults {
     pub dataset_bytes: u64,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
     /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
     pub warm_up_ms: u64,
-    /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
 }
 
@@ -62,29 +52,24 @@ pub struct RoundDefaults {
 pub struct SweepDefaults {
     /// Modes that are measured when none are asked for.
     pub modes: Vec<String>,
-    /// Numbers of sockets in flight.
     pub sockets: Vec<u32>,
     /// Sizes of the data set, in bytes.
     pub dataset_bytes: Vec<u64>,
     /// Sizes of the object, in bytes.
     pub object_bytes: Vec<u64>,
-    /// Interleaved groups.
     pub pairs: u32,
     /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
     /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
     pub warm_up_ms: u64,
-    /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
     /// The sockets of a cell on which every byte is compared before timing.
     pub verified_sockets: u32,
 }
 
-/// Defaults of the free-running form.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FreeDefaults {
@@ -96,7 +81,6 @@ pub struct FreeDefaults {
     pub iterations: u64,
     /// How long a sample lasts about, in milliseconds, when the user names no iterations.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
 }
 
@@ -132,7 +116,6 @@ pub struct Settings {
     pub iterations: Option<u64>,
     /// CPUs of sender and reader; one CPU means both on it.
     pub cpus: Vec<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer groups, shorter samples.
     pub quick: bool,

@@ -38,7 +38,6 @@ pub struct Buffer(u64);
 const RUN_BYTES: u64 = 4096;
 const RUN_NS: u64 = 1_000_000;
 
-/// A rig without sockets.
 pub struct Rig {
     cell: CellPlan,
     memory: u64,

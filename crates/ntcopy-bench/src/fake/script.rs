@@ -14,11 +14,9 @@ const SIGINT: usize = 2;
 /// How a call goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It fails.
     Fails,
     /// It fails, and so does every later call of the same words.
     FailsAlways,
-    /// It finds a wrong byte.
     WrongByte,
     /// A signal comes, and the call says so.
     Stopped,
@@ -31,7 +29,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Kind; 7] = [
         Kind::Fails,
         Kind::FailsAlways,
@@ -48,7 +45,6 @@ impl Kind {
 pub struct Script {
     /// The call's number, from 1.
     pub at: u64,
-    /// How.
     pub kind: Kind,
 }
 
@@ -138,7 +134,6 @@ pub fn copying(what: Arguments<'_>) -> Result<(), Failure> {
     }
 }
 
-/// A schedule in a few words.
 pub fn due(schedule: &super::schedule::Schedule) -> String {
     let sum: u128 = schedule.due_ns.iter().map(|ns| u128::from(*ns)).sum();
     format!("{} due, {sum} in all", schedule.due_ns.len())

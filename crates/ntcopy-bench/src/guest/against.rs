@@ -95,7 +95,6 @@ const IDLE: &str = app::AppMode::Idle.as_str();
 /// The modes that count of a boot, each with its name in the common record.
 type Names<'a> = Vec<(&'a str, &'a str)>;
 
-/// One of the two.
 struct Side<'a> {
     names: Names<'a>,
     kernel: Built,
@@ -129,9 +128,7 @@ pub enum AgainstError {
     Failed {
         /// Number of the pair, from 0.
         boot: u32,
-        /// Which kernel.
         kernel: String,
-        /// What went wrong.
         why: String,
     },
     /// A boot's program ended before it measured anything, and has said why.
@@ -148,11 +145,6 @@ pub enum AgainstError {
 /// inside measure `modes`, as far as its kernel has them. `settled` gives arguments for
 /// all boots after the first, by the first one's record: what it found out, and the
 /// others have to keep to.
-///
-/// # Errors
-///
-/// When a kernel cannot be built or booted, or a boot's measurement failed.
-/// Pairs that were whole until then are in the record.
 pub fn measure(
     request: &Request,
     against: Against,

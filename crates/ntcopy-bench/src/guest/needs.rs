@@ -23,7 +23,6 @@ pub struct Needs {
     pub samples: u64,
     /// Bytes of memory beside the kernel and the programs.
     pub memory_bytes: u64,
-    /// Limits to set.
     pub sysctls: Vec<Sysctl>,
     /// How long the kernel may run before it counts as hung; none when the user has set how much
     /// is done, which may take as long as it likes.
@@ -32,7 +31,6 @@ pub struct Needs {
 
 /// An experiment that can be measured in a booted kernel.
 pub trait Bootable: Experiment {
-    /// What the kernel has to have.
     fn needs(&self) -> Needs;
 }
 

@@ -15,7 +15,6 @@ use super::open::{Opened, Request, Scope};
 use super::pmu::{self, Config};
 use super::resctrl::{self, Monitor};
 
-/// What was found.
 pub struct Catalogue {
     /// Events that count, and whether those of the kernel do as well.
     core: Vec<(Event, bool)>,
@@ -39,7 +38,6 @@ pub struct Machine<'a> {
 }
 
 impl Catalogue {
-    /// This machine's.
     pub fn get() -> &'static Catalogue {
         static FOUND: OnceLock<Catalogue> = OnceLock::new();
         FOUND.get_or_init(|| {
@@ -56,7 +54,6 @@ impl Catalogue {
         })
     }
 
-    /// A machine's.
     pub fn find(machine: &Machine<'_>) -> Catalogue {
         let mut found = Catalogue {
             core: Vec::new(),

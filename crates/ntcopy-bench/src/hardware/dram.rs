@@ -4,9 +4,7 @@ use std::path::Path;
 
 use super::pmu::{self, Config, Pmu};
 
-/// Bytes read from DRAM.
 pub const READ: &str = "dram-read-bytes";
-/// Bytes written to DRAM.
 pub const WRITE: &str = "dram-write-bytes";
 /// Both, where a CPU does not count them apart.
 pub const TOTAL: &str = "dram-bytes";
@@ -34,7 +32,6 @@ pub struct Part {
     pub kind: u32,
     pub cpu: u32,
     pub config: Config,
-    /// What one count stands for.
     pub bytes: f64,
 }
 

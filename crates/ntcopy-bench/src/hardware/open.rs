@@ -11,18 +11,14 @@ use rustix::io::Errno;
 use super::pmu::Config;
 use super::scale::{Counted, Raw};
 
-/// Whose events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The calling thread's.
     Thread,
-    /// And those of all that it starts from now on.
     ThreadAndStarted,
     /// Everybody's on that CPU: what a PMU outside the cores has.
     Cpu(u32),
 }
 
-/// What to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// `perf_event_attr.type`.
@@ -78,7 +74,6 @@ fn refused(error: &io::Error) -> Outcome {
     Outcome::Refused(Errno::from_io_error(error).unwrap_or(Errno::IO))
 }
 
-/// A counter that is open.
 pub struct Opened {
     counter: Counter,
     /// What one count stands for; 1 of events.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 /// Where they are.
 const DEVICES: &str = "sys/bus/event_source/devices";
 
-/// One PMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pmu {
     pub name: String,

@@ -58,7 +58,6 @@ pub fn find(root: &Path) -> Result<Monitor, String> {
 }
 
 impl Monitor {
-    /// Whether it has files for that.
     pub fn has(&self, name: &str) -> bool {
         self.files.iter().any(|(of, _)| *of == name)
     }

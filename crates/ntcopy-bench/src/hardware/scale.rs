@@ -14,7 +14,6 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// What was added since an earlier reading.
     pub fn since(&self, before: &Raw) -> Raw {
         Raw {
             count: self.count.saturating_sub(before.count),
@@ -40,7 +39,6 @@ impl Raw {
     }
 }
 
-/// A count for the whole time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
     pub count: u64,
@@ -49,7 +47,6 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// In another unit.
     pub fn times(self, factor: f64) -> Counted {
         Counted { count: (self.count as f64 * factor).round() as u64, ..self }
     }

@@ -11,7 +11,6 @@ pub(super) fn detect() -> Option<Topology> {
     read(Path::new("/"))
 }
 
-/// The same below another root.
 fn read(root: &Path) -> Option<Topology> {
     let folder = root.join("sys/devices/system");
     let online: CpuList = text(&folder.join("cpu/online"))?.parse().ok()?;

@@ -23,10 +23,8 @@ pub struct Room {
     pub llc_bytes: u64,
 }
 
-/// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkPlan {
-    /// The experiment.
     pub experiment: ExperimentKind,
     /// The combinations of parameters, in order.
     pub cells: Vec<BulkCell>,
@@ -40,9 +38,7 @@ pub struct BulkPlan {
     pub warm_up: Duration,
     /// And how many bytes it moves in a cold cell, at least.
     pub cold_warm_up_bytes: u64,
-    /// Bytes of memory that is read.
     pub source_bytes: u64,
-    /// Bytes of memory that is written.
     pub destination_bytes: u64,
     /// Bytes before the first source: how far into a page it begins.
     pub source_offset_bytes: u64,
@@ -54,14 +50,11 @@ pub struct BulkPlan {
     pub tuned_threshold_bytes: Option<u64>,
 }
 
-/// One combination of parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkCell {
-    /// What is done.
     pub task: Task,
     /// Bytes that one call of one thread writes, or reads where nothing is written.
     pub size_bytes: u64,
-    /// Threads that do it at once.
     pub threads: u32,
     /// Why the cell is not measured, if it is not.
     pub left_out: Option<String>,
@@ -163,7 +156,6 @@ pub enum BulkPlanError {
     /// A way that does not exist.
     #[error(transparent)]
     Way(#[from] UnknownWay),
-    /// Too few groups for an interval.
     #[error("--pairs {0}: a 95 % interval needs at least 5 pairs")]
     TooFewPairs(u32),
     /// A size or count of nothing.
@@ -177,12 +169,10 @@ pub enum BulkPlanError {
         /// The CPUs that it may use.
         allowed: String,
     },
-    /// More threads than CPUs.
     #[error("--threads {threads}: there are {cpus} CPUs to run on (--cpus names others)")]
     TooManyThreads {
         /// Threads asked for.
         threads: u32,
-        /// CPUs to put them on.
         cpus: usize,
     },
     /// A buffer that is no number of pages.
@@ -211,7 +201,6 @@ pub(crate) fn check_sizes(sizes: &[u64]) -> Result<(), BulkPlanError> {
     }
 }
 
-/// Sizes of buffers of whole pages.
 pub(crate) fn check_pages(sizes: &[u64]) -> Result<(), BulkPlanError> {
     if sizes.contains(&0) {
         return Err(BulkPlanError::Zero("buffer"));

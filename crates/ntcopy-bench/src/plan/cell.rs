@@ -9,7 +9,6 @@ use crate::experiment::{DATAGRAM_BYTES, Family};
 /// A piece of a send below a page is copied normally, hint or not.
 pub const SMALLEST_HINTED_BYTES: u64 = 4096;
 
-/// CPUs of the two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuPair {
     /// Where the parent sends.
@@ -38,7 +37,6 @@ pub enum Form {
     Victim {
         /// Sockets filled before one is drained.
         sockets: u32,
-        /// Size of the hot set in bytes.
         hot_set_bytes: u64,
     },
 }
@@ -61,14 +59,12 @@ impl Form {
     }
 }
 
-/// One combination of parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellPlan {
     /// What the bytes go through.
     pub family: Family,
     /// How bytes are put in flight.
     pub form: Form,
-    /// Size of an object in bytes.
     pub object_bytes: u64,
     /// Pieces of memory that one send gathers an object from.
     pub pieces: u32,
@@ -78,18 +74,15 @@ pub struct CellPlan {
     pub pipe_bytes: Option<u64>,
     /// The send buffer asked for in bytes; none: so that a whole object fits.
     pub sndbuf_bytes: Option<u64>,
-    /// CPUs of the two processes.
     pub cpus: CpuPair,
     /// Those of further senders, each with a reader of its own, that run at the same time.
     pub others: Vec<CpuPair>,
     /// The published configuration that this cell repeats.
     pub published: Option<String>,
-    /// What is different here from that configuration.
     pub note: Option<String>,
 }
 
 impl CellPlan {
-    /// Sockets in use.
     #[must_use]
     pub fn sockets(&self) -> u32 {
         match self.form {
@@ -179,7 +172,6 @@ pub fn piece_sizes(pieces: u32) -> impl Iterator<Item = u64> {
     OF_A_VALUE.into_iter().cycle().take(pieces as usize)
 }
 
-/// What they come to.
 #[must_use]
 pub fn gathered_bytes(pieces: u32) -> u64 {
     piece_sizes(pieces).sum()

@@ -17,7 +17,6 @@ pub struct Cpus {
 /// Why a plan could not be made. Each says what to change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Too few groups for an interval.
     #[error("--pairs {0}: a 95 % interval needs at least 5 pairs")]
     TooFewPairs(u32),
     /// What no congestion control can be called.
@@ -44,16 +43,10 @@ pub enum PlanError {
     TooManySockets(u32),
     /// A data set with no room for an object.
     #[error("--dataset {dataset}: smaller than one object of {object}")]
-    DatasetTooSmall {
-        /// The data set.
-        dataset: Bytes,
-        /// The object.
-        object: Bytes,
-    },
+    DatasetTooSmall { dataset: Bytes, object: Bytes },
     /// A family that does not do what was asked for.
     #[error("--family {family}: {what}")]
     Family {
-        /// The family.
         family: Family,
         /// What it does not do, and what to write instead.
         what: &'static str,
@@ -61,7 +54,6 @@ pub enum PlanError {
     /// Pieces that cannot be sent like that.
     #[error("--pieces {pieces}: {what}")]
     Pieces {
-        /// How many.
         pieces: u32,
         /// What is wrong with them, and what to write instead.
         what: &'static str,
@@ -69,78 +61,52 @@ pub enum PlanError {
     /// Senders that cannot run at the same time like that.
     #[error("--senders {senders}: {what}")]
     Senders {
-        /// How many.
         senders: u32,
         /// What is wrong with them, and what to write instead.
         what: String,
     },
-    /// Neither one CPU nor three.
     #[error("--cpus takes one CPU for all, or those of client, proxy and backend; got {0}")]
     NotThreeCpus(usize),
-    /// Neither one CPU nor two.
     #[error("--cpus takes one CPU for both, or those of client and server; got {0}")]
     NotTwoCpus(usize),
     /// A datagram of more than a packet of IP holds.
     #[error(
         "--family {family}: a message of {bytes} is more than a datagram holds, at most {most}"
     )]
-    TooLargeForDatagram {
-        /// The family.
-        family: Family,
-        /// The message.
-        bytes: Bytes,
-        /// What it holds.
-        most: Bytes,
-    },
+    TooLargeForDatagram { family: Family, bytes: Bytes, most: Bytes },
     /// A message with no room for its number.
     #[error("--message {0}: a message begins with its number, which takes 8 bytes")]
     MessageTooSmall(Bytes),
     /// A packet size that no pair of devices has.
     #[error("--mtu {0}: from 1280 to 65535")]
     Mtu(u32),
-    /// No length of time.
     #[error("--duration {0}: seconds, from 0.05 to 86400")]
     Duration(String),
-    /// A mode that needs devices.
     #[error(
         "--modes nocache: tx-nocache-copy is a feature of a device, which the loopback has \
              not: {say}"
     )]
-    NoDevice {
-        /// What to say instead.
-        say: &'static str,
-    },
+    NoDevice { say: &'static str },
     /// More connections than a client should have.
     #[error("--connections {asked}: at most {most}")]
     TooManyConnections {
         /// Those asked for.
         asked: u32,
-        /// How many there may be.
         most: u32,
     },
     /// A stack that clients cannot talk to like that.
     #[error("--scheme {scheme}: {stack} does not speak it; storaged+proxyd does")]
     NotSpoken {
-        /// The stack.
         stack: &'static str,
         /// What it does not speak.
         scheme: &'static str,
     },
     /// A mode that none of the stacks has.
     #[error("--modes {mode}: none of the stacks asked for sends like that; storaged+proxyd does")]
-    NoSuchMode {
-        /// The mode.
-        mode: &'static str,
-    },
+    NoSuchMode { mode: &'static str },
     /// A baseline that the first stack has not.
     #[error("--baseline {mode}: {stack}, the first stack, does not send like that")]
-    NoSuchBaseline {
-        /// The mode.
-        mode: &'static str,
-        /// The stack.
-        stack: &'static str,
-    },
-    /// A hot set that is no set.
+    NoSuchBaseline { mode: &'static str, stack: &'static str },
     #[error("--hot-set: at least two cache lines, 128 bytes")]
     HotSetTooSmall,
     /// An object that one send cannot take.
@@ -153,7 +119,6 @@ const MOST_SOCKETS: u32 = 8192;
 /// One send takes at most 2 GiB less a page; stay well below.
 const MOST_OBJECT_BYTES: u64 = 1 << 30;
 
-/// Bounds that every experiment has.
 pub(crate) fn check_sizes(sockets: &[u32], objects: &[u64]) -> Result<(), PlanError> {
     if let Some(sockets) = sockets.iter().find(|sockets| **sockets > MOST_SOCKETS) {
         return Err(PlanError::TooManySockets(*sockets));

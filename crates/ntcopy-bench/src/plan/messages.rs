@@ -6,7 +6,6 @@ use ntcopy_record::units::Bytes;
 use super::{Cpus, PlanError};
 use crate::experiment::{Family, LARGEST_DATAGRAM_BYTES, NetMode};
 
-/// What is between client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Between {
     /// The loopback of the network namespace that this program was started in.
@@ -19,7 +18,6 @@ pub enum Between {
 }
 
 impl Between {
-    /// The word that the record has.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +32,6 @@ impl Between {
 pub struct TwoPlaces {
     /// The client's CPU: this program's.
     pub client: u32,
-    /// The server's.
     pub server: u32,
 }
 

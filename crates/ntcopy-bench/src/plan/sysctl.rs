@@ -13,7 +13,6 @@ const SLACK_BYTES: u64 = 64 << 20;
 pub struct Sysctl {
     /// Its name, with dots.
     pub name: &'static str,
-    /// The pages that the plan needs.
     pub pages: u64,
 }
 

@@ -97,7 +97,6 @@ impl Beside {
         }
     }
 
-    /// The same of its next object.
     pub fn spot_check(&mut self, mode: Mode) -> Result<(), Failure> {
         self.compare(mode, (self.next, self.object_bytes), false)
     }

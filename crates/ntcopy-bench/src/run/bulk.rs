@@ -60,10 +60,6 @@ pub fn available_bytes() -> u64 {
 }
 
 /// What a plan has to know of this machine.
-///
-/// # Errors
-///
-/// When the kernel does not tell which CPUs there are.
 pub fn room() -> Result<Room, Failure> {
     Ok(Room {
         cpus: cpus()?.allowed,

@@ -12,7 +12,6 @@ use crate::experiment::Mode;
 /// The counters before a run; none on a kernel that does not count.
 pub struct Before(Option<Counters>);
 
-/// Reads the counters.
 pub fn before() -> Result<Before, Failure> {
     read().map(Before)
 }
@@ -20,9 +19,7 @@ pub fn before() -> Result<Before, Failure> {
 /// What a run must have added to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
-    /// The mode.
     pub mode: Mode,
-    /// Payload bytes that it sent.
     pub sent: u64,
     /// How many of these were in pieces below a page, at least. The kernel counts the heads of
     /// socket buffers with them, where it has such.

@@ -18,11 +18,6 @@ pub struct CpuClock {
 }
 
 impl CpuClock {
-    /// The clock of a process that is there.
-    ///
-    /// # Errors
-    ///
-    /// It is not there.
     pub fn of(pid: Pid) -> Result<CpuClock, Failure> {
         let mut clock = 0;
         // SAFETY: the pointer is to a local, which the call writes.
@@ -31,10 +26,6 @@ impl CpuClock {
     }
 
     /// Nanoseconds so far.
-    ///
-    /// # Errors
-    ///
-    /// The process is gone.
     pub fn ns(&self) -> Result<u64, Failure> {
         read(self.clock).map_err(|error| gone(self.pid, error))
     }
@@ -65,10 +56,6 @@ fn gone(pid: Pid, error: i32) -> Failure {
 }
 
 /// A process and those that it started, and so on.
-///
-/// # Errors
-///
-/// `/proc` can't be read.
 pub fn family(pid: Pid) -> Result<Vec<Pid>, Failure> {
     let mut parents: Vec<(Pid, Pid)> = Vec::new();
     for entry in fs::read_dir("/proc").map_err(Failure::io("cannot read /proc"))? {

@@ -7,10 +7,6 @@ use super::Failure;
 use crate::plan::{CpuPair, Cpus};
 
 /// The CPUs that this process may run on.
-///
-/// # Errors
-///
-/// When the kernel does not tell.
 pub fn cpus() -> Result<Cpus, Failure> {
     let set = sched_getaffinity(None).map_err(Failure::os("cannot ask for the CPUs to run on"))?;
     let most = u32::try_from(CpuSet::MAX_CPU).unwrap_or(u32::MAX);
@@ -31,10 +27,6 @@ pub fn pin(cpu: u32) -> Result<(), Failure> {
 }
 
 /// Keeps the calling thread on a CPU, if one is named.
-///
-/// # Errors
-///
-/// The system refuses.
 pub fn place(cpu: Option<u32>) -> Result<(), Failure> {
     cpu.map_or(Ok(()), pin)
 }

@@ -12,7 +12,6 @@ pub enum Failure {
     Silent {
         /// What did not happen.
         what: &'static str,
-        /// For how long.
         waited: Duration,
     },
     /// The reading process says that it could not do its part.
@@ -31,9 +30,7 @@ pub enum Failure {
         socket: u32,
         /// Position in what was sent on it, from 0.
         position: u64,
-        /// The byte that was sent.
         expected: u8,
-        /// The byte that arrived.
         got: u8,
     },
     /// The process that copies and fills could not do its part.
@@ -49,15 +46,12 @@ pub enum Failure {
     WrongCopy {
         /// Position in the destination of one call, from 0.
         position: u64,
-        /// What should be there.
         expected: u8,
-        /// What is there.
         got: u8,
     },
     /// A daemon did not come up, or is gone.
     #[error("{name}: {what}")]
     Daemon {
-        /// The program.
         name: &'static str,
         /// What became of it, with the end of what it said.
         what: String,
@@ -76,7 +70,6 @@ pub enum Failure {
     /// Not as many bytes came out as went in.
     #[error("{sent} bytes were sent, {drained} came out")]
     Lost {
-        /// Bytes that the sender sent.
         sent: u64,
         /// Bytes that the reader took.
         drained: u64,
@@ -87,7 +80,6 @@ pub enum Failure {
     /// A call of the system failed.
     #[error("{doing}: {errno}")]
     Os {
-        /// What was being done.
         doing: String,
         /// The system's answer.
         errno: Errno,
@@ -112,7 +104,6 @@ impl Failure {
         move |errno| Failure::Os { doing: doing.into(), errno }
     }
 
-    /// The same for errors of the standard library.
     pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Failure {
         move |error| match Errno::from_io_error(&error) {
             Some(errno) => Failure::Os { doing: doing.into(), errno },

@@ -13,7 +13,6 @@ struct Line {
     next: u32,
 }
 
-/// A hot set.
 pub struct HotSet {
     lines: Vec<Line>,
     ticks: Ticks,

@@ -137,10 +137,6 @@ fn anywhere(family: Family) -> SocketAddr {
 }
 
 /// Why this kernel does not do the family; none if it does.
-///
-/// # Errors
-///
-/// When the question could not be put.
 pub fn unavailable(family: Family) -> Result<Option<String>, Failure> {
     if family == Family::Unix {
         return Ok(None);

@@ -15,7 +15,6 @@ use serde::de::DeserializeOwned;
 
 /// The most sockets that one message carries; the kernel takes 253.
 pub const SOCKETS_A_MESSAGE: usize = 64;
-/// Larger than any message.
 const MESSAGE_BYTES: usize = 4096;
 
 /// Two ends of a new line.
@@ -23,11 +22,9 @@ pub fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
-/// What a receive gave.
 pub enum Received<T> {
     /// A message, and the file descriptors that came with it.
     Message(T, Vec<OwnedFd>),
-    /// The other end is closed.
     Closed,
     /// Nothing came in time, or a signal did.
     Nothing(Errno),
@@ -44,7 +41,6 @@ pub fn encode(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_default()
 }
 
-/// Sends an encoded message.
 pub fn send_encoded(fd: BorrowedFd<'_>, message: &[u8]) -> rustix::io::Result<()> {
     send(fd, message, SendFlags::NOSIGNAL).map(drop)
 }
@@ -64,7 +60,6 @@ pub fn send_with(
     sendmsg(fd, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Waits for a message.
 pub fn receive<T: DeserializeOwned>(fd: BorrowedFd<'_>) -> rustix::io::Result<Received<T>> {
     let mut bytes = [0; MESSAGE_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS_A_MESSAGE))];

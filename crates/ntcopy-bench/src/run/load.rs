@@ -11,23 +11,17 @@ use super::schedule::{Answers, Schedule, gives_up_ns, histogram, precise_timers,
 
 /// CPU time of the processes that take part, so far.
 pub trait CpuTimes: Copy {
-    /// What was added since an earlier reading.
     #[must_use]
     fn since(self, before: Self) -> Self;
 }
 
-/// What went through while the clock ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window<C> {
-    /// Bytes that count.
     pub bytes: u64,
-    /// Nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU time meanwhile.
     pub cpu: C,
     /// What the hardware counted meanwhile.
     pub events: BTreeMap<String, u64>,
-    /// Answers meanwhile.
     pub answered: u64,
     /// Bytes of the whole run, before and after the clock ran included: what the kernel's
     /// counters are held against.
@@ -43,7 +37,6 @@ pub struct Mark<C> {
     bytes: u64,
     answered: u64,
     cpu: C,
-    /// Since it began.
     events: BTreeMap<String, u64>,
 }
 
@@ -65,7 +58,6 @@ impl Tally {
         Ok(Mark { at_ns: clock_ns(), bytes: self.bytes, answered: self.answered, cpu, events })
     }
 
-    /// It has ended.
     pub fn end<C>(&self, at_ns: u64, meter: Meter<'_, C>) -> Result<Mark<C>, Failure> {
         let (cpu, events) = meter.stop()?;
         Ok(Mark { at_ns, bytes: self.bytes, answered: self.answered, cpu, events })
@@ -92,15 +84,12 @@ impl Tally {
 /// What reading from a connection came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Bytes that count.
     pub bytes: u64,
-    /// An answer is complete.
     pub answered: bool,
 }
 
 /// Connections over which something can be asked, one thing at a time over each.
 pub trait Asks {
-    /// How many there are.
     fn connections(&self) -> usize;
     /// Nanoseconds on the clock of those that ask.
     fn ns(&self) -> u64;
@@ -110,7 +99,6 @@ pub trait Asks {
     fn wait(&mut self, at_most: Duration) -> Result<usize, Failure>;
     /// Goes on with one of those that are ready, and gives its number.
     fn ready(&mut self, event: usize) -> Result<(usize, Step), Failure>;
-    /// Something came.
     fn heard(&mut self, at_ns: u64);
     /// When the request under way was due.
     fn due_ns(&self, number: usize) -> u64;

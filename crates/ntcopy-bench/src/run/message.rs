@@ -5,14 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::process::{Part, TakesSockets};
 use super::{Failure, link};
 
-/// What the sender says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// Before anything else.
     SetUp {
-        /// The CPU to run on.
         cpu: u32,
-        /// Size of the pipe in bytes.
         pipe_bytes: u64,
         /// Whether a smaller pipe will not do.
         pipe_exact: bool,
@@ -22,31 +19,21 @@ pub enum Order {
         patience_ms: u64,
     },
     /// This message carries this many more sockets.
-    Sockets {
-        /// How many.
-        count: u32,
-    },
+    Sockets { count: u32 },
     /// Splice this many bytes of each socket to `/dev/null`, or discard as many in datagrams.
     Drain {
         /// How many of the sockets, from the first.
         sockets: u32,
-        /// Bytes of each socket.
         bytes: u64,
     },
     /// Before `Send`: this much memory, with the data set's pattern, an object after the other.
-    Data {
-        /// Bytes of the data set.
-        dataset_bytes: u64,
-        /// Bytes of an object.
-        object_bytes: u64,
-    },
+    Data { dataset_bytes: u64, object_bytes: u64 },
     /// Send bytes of the data set on the first socket, object by object, round and round.
     Send {
         /// The mode, by its name.
         mode: String,
         /// Where to begin: at an object.
         start: u64,
-        /// How many bytes.
         bytes: u64,
         /// Whether the last of them is to be another one than the pattern's: for tests.
         spoil: bool,
@@ -55,7 +42,6 @@ pub enum Order {
     Compare {
         /// How many of the sockets, from the first.
         sockets: u32,
-        /// Bytes of each.
         bytes: u64,
         /// Socket n carries the pattern of seed + n.
         seed: u64,
@@ -72,33 +58,23 @@ pub enum Reply {
         /// The pipe's size in bytes, as the kernel has it.
         pipe_bytes: u64,
     },
-    /// The sockets have arrived.
     Received,
-    /// Drained.
     Drained {
         /// Bytes taken from all sockets together.
         bytes: u64,
     },
-    /// The data set is there.
     Filled,
-    /// All bytes were sent.
     Sent,
-    /// Every byte was right.
     Compared,
     /// One was not.
     WrongByte {
-        /// Number of the socket.
         socket: u32,
-        /// Position in what was sent on it.
         position: u64,
-        /// The byte that was sent.
         expected: u8,
-        /// The byte that arrived.
         got: u8,
     },
     /// The order could not be carried out.
     Failed {
-        /// Why.
         what: String,
     },
 }

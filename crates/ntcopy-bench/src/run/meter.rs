@@ -56,7 +56,6 @@ impl<'a, C> Meter<'a, C> {
         Meter { cpu, events: None }
     }
 
-    /// And of these counters.
     #[must_use]
     pub fn counting(self, events: &'a Events) -> Meter<'a, C> {
         Meter { events: Some(events), ..self }

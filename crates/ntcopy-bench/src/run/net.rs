@@ -35,10 +35,6 @@ const OTHER_FILES: u64 = 128;
 
 /// Raises this process's limit of open files, which the servers inherit, where it is too low for
 /// `connections` connections in each of `modes` modes.
-///
-/// # Errors
-///
-/// [`Failure::Limit`]: it may not be what is needed.
 pub fn allow_files(connections: u32, modes: usize) -> Result<(), Failure> {
     // While they are made, both ends of a mode's connections are here.
     let needed = u64::from(connections) * (modes as u64 + 1) + OTHER_FILES;

@@ -35,7 +35,6 @@ struct Place {
 }
 
 impl Place {
-    /// That of this thread.
     fn here() -> Result<Place, Failure> {
         let path = "/proc/thread-self/ns/net";
         let namespace = File::open(path).map_err(Failure::io(format!("cannot open {path}")))?;
@@ -63,11 +62,6 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes them.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Limit`]: this process may not, or the kernel has none.
     pub fn make() -> Result<Namespaces, Failure> {
         leave()?;
         let server = Place::here()?;
@@ -80,20 +74,12 @@ impl Namespaces {
     }
 
     /// [`set_congestion`] in both.
-    ///
-    /// # Errors
-    ///
-    /// The same.
     pub fn set_congestion(&self, name: &str) -> Result<(), Failure> {
         set_congestion(name)?;
         self.at_server(|| set_congestion(name))?
     }
 
     /// Joins them by a pair of devices with addresses; `number` tells pairs apart.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Limit`]: the kernel has no such devices, or no IPv6 where that is wanted.
     pub fn join(&self, number: u8, mtu_bytes: u32, wants_ipv6: bool) -> Result<(), Failure> {
         let name = device(number);
         let made = self.client.route.add_pair(&name, mtu_bytes, self.server.namespace.as_fd());
@@ -124,10 +110,6 @@ impl Namespaces {
 
     /// Does something while this thread is in the server's namespace: a socket that is made, or a
     /// process that is started meanwhile stays there.
-    ///
-    /// # Errors
-    ///
-    /// The kernel does not let this thread go, or come back.
     pub fn at_server<T>(&self, what: impl FnOnce() -> T) -> Result<T, Failure> {
         self.server.enter()?;
         let done = what();
@@ -136,10 +118,6 @@ impl Namespaces {
     }
 
     /// Switches [`NOCACHE`] of both ends of a pair.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Limit`]: the devices have no such feature, or keep it as it is.
     pub fn set_nocache(&self, number: u8, on: bool) -> Result<(), Failure> {
         let name = device(number);
         for place in [&self.client, &self.server] {
@@ -153,10 +131,6 @@ impl Namespaces {
     }
 
     /// An error if [`NOCACHE`] of a pair is not as a mode wants it.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Counters`], or the question could not be put.
     pub fn check_nocache(
         &self,
         number: u8,
@@ -172,10 +146,6 @@ impl Namespaces {
     }
 
     /// Whether [`NOCACHE`] of both ends of a pair is on.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Namespaces::set_nocache`].
     pub fn nocache(&self, number: u8) -> Result<bool, Failure> {
         let name = device(number);
         let is_on = |place: &Place| ethtool::is_on(place.socket.as_fd(), &name, NOCACHE);
@@ -185,10 +155,6 @@ impl Namespaces {
 
 /// Takes this thread, and what it starts from now on, to a network namespace of its own, which has
 /// nothing but a loopback.
-///
-/// # Errors
-///
-/// [`Failure::Limit`]: this process may not, or the kernel has none.
 pub fn go_alone() -> Result<(), Failure> {
     leave()?;
     let place = Place::here()?;
@@ -197,10 +163,6 @@ pub fn go_alone() -> Result<(), Failure> {
 
 /// Sets TCP's congestion control of this thread's network namespace, which has to be one of the
 /// program's own.
-///
-/// # Errors
-///
-/// [`Failure::Limit`]: this kernel does not have it, or not for a namespace.
 pub fn set_congestion(name: &str) -> Result<(), Failure> {
     let set = fs::write(CONGESTION_CONTROL, name);
     let is = fs::read_to_string(CONGESTION_CONTROL).unwrap_or_default();

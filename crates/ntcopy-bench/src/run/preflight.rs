@@ -17,10 +17,6 @@ use crate::experiment::{Family, Mode};
 use crate::plan::{CellPlan, Form, Plan, Sysctl, sysctls};
 
 /// Why a mode is not to be had on this kernel; none if it is.
-///
-/// # Errors
-///
-/// When the question could not be put.
 pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
     match mode {
         Mode::Copy | Mode::Idle => Ok(None),
@@ -58,10 +54,6 @@ fn not_adaptive() -> Option<String> {
 /// Makes sure that there may be as many sockets as the plan wants, and that
 /// every cell of rounds can put a whole object into one, so that a limit of the
 /// system is reported before the first sample.
-///
-/// # Errors
-///
-/// [`Failure::Limit`], which names the limit and what to do.
 pub fn preflight(plan: &Plan) -> Result<(), Failure> {
     let sockets = plan.cells.iter().map(CellPlan::sockets).max().unwrap_or(0);
     sockets::allow_files(sockets)?;

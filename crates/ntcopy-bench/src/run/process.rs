@@ -23,23 +23,16 @@ const MOMENT: Duration = Duration::from_millis(5);
 
 /// What tells one kind of process from another: the words on its line, and whose failures its are.
 pub trait Part {
-    /// What it is ordered to do.
     type Order: Serialize;
-    /// What it answers.
     type Reply: DeserializeOwned + Debug;
     /// What errors of its line call it.
     const NAME: &'static str;
     /// Said after how it ended, where that mostly has one cause.
     const LIKELY: &'static str = "";
 
-    /// Something is wrong with it.
     fn wrong(what: String) -> Failure;
 
     /// The failure that an answer tells of, or the answer.
-    ///
-    /// # Errors
-    ///
-    /// That failure.
     fn judge(reply: Self::Reply) -> Result<Self::Reply, Failure>;
 
     /// An answer to another question.
@@ -48,7 +41,6 @@ pub trait Part {
     }
 }
 
-/// One that gets sockets.
 pub trait TakesSockets: Part {
     /// The order that says how many come with it.
     fn sockets(count: u32) -> Self::Order;
@@ -67,10 +59,6 @@ pub struct Process<P: Part> {
 impl<P: Part> Process<P> {
     /// Starts this program anew with the arguments that lead to the part's own `main`. `spawn` may
     /// say more about the command, and where it is started.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be started.
     pub fn start(
         args: &[String],
         patience: Duration,
@@ -93,7 +81,6 @@ impl<P: Part> Process<P> {
         Ok(Process { child, line, patience, stop: stop.clone(), part: PhantomData })
     }
 
-    /// Its number.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -104,19 +91,11 @@ impl<P: Part> Process<P> {
     }
 
     /// Gives an order; [`Process::reply`] takes the answer.
-    ///
-    /// # Errors
-    ///
-    /// It is gone.
     pub fn order(&mut self, encoded: &[u8]) -> Result<(), Failure> {
         link::send_encoded(self.line.as_fd(), encoded).map_err(|errno| self.lost(errno))
     }
 
     /// Waits for the answer to the last order.
-    ///
-    /// # Errors
-    ///
-    /// It is gone, hangs, or could not carry out the order.
     pub fn reply(&mut self) -> Result<P::Reply, Failure> {
         loop {
             match link::receive::<P::Reply>(self.line.as_fd()) {
@@ -134,10 +113,6 @@ impl<P: Part> Process<P> {
     }
 
     /// Gives an order and waits for the answer.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Process::reply`].
     pub fn ask(&mut self, order: &P::Order) -> Result<P::Reply, Failure> {
         self.order(&link::encode(order))?;
         self.reply()
@@ -172,10 +147,6 @@ impl<P: Part> Process<P> {
 
 impl<P: TakesSockets> Process<P> {
     /// Hands over the other's ends of sockets.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Process::reply`].
     pub fn give(&mut self, sockets: &[OwnedFd]) -> Result<(), Failure> {
         for some in sockets.chunks(SOCKETS_A_MESSAGE) {
             let fds: Vec<BorrowedFd<'_>> = some.iter().map(AsFd::as_fd).collect();

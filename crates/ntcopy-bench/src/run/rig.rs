@@ -35,7 +35,6 @@ pub struct Rig {
     hot_set: Option<HotSet>,
     /// Counts this thread and, since it was opened before it, the reader.
     hardware: Hardware,
-    /// What the sockets' SO_NTCOPY is.
     setting: Setting,
     pipe_bytes: u64,
     fault: Option<Fault>,
@@ -47,10 +46,6 @@ impl Rig {
     /// the size.
     ///
     /// The calling thread stays on the sender's CPU from here on.
-    ///
-    /// # Errors
-    ///
-    /// When a limit or the system does not allow it.
     pub(crate) fn open(
         cell: &CellPlan,
         options: &RigOptions,
@@ -98,10 +93,6 @@ impl Rig {
     }
 
     /// Opens a rig on memory of its own.
-    ///
-    /// # Errors
-    ///
-    /// When a limit or the system does not allow it.
     pub fn alone(cell: &CellPlan, options: &RigOptions, stop: &Stop) -> Result<Rig, Failure> {
         Rig::open(cell, options, None, stop)
     }
@@ -124,10 +115,6 @@ impl Rig {
 
     /// Sends patterned data the way the mode sends, on at most this number of the
     /// sockets, and lets the reader compare every byte.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::WrongByte`], or whatever kept the bytes from arriving.
     pub fn verify(&mut self, mode: Mode, most_sockets: u32) -> Result<(), Failure> {
         if mode == Mode::Idle {
             return Ok(());
@@ -206,10 +193,6 @@ impl Rig {
     }
 
     /// Sends one object of the data set and lets the reader compare it.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Rig::verify`].
     pub fn spot_check(&mut self, mode: Mode) -> Result<(), Failure> {
         if mode == Mode::Idle {
             return Ok(());
@@ -252,10 +235,6 @@ impl Rig {
 
     /// Runs `count` rounds, walks, or sends of the free-running form, and holds the reader's byte
     /// count and the kernel's counters against what was sent.
-    ///
-    /// # Errors
-    ///
-    /// Whatever kept the bytes from arriving, or did not add up.
     pub fn run(&mut self, mode: Mode, count: u64) -> Result<Clocked, Failure> {
         self.prepare(mode)?;
         let before = counters::before()?;

@@ -16,7 +16,6 @@ use super::Failure;
 pub struct Schedule {
     /// Nanoseconds from the beginning, ascending.
     pub due_ns: Vec<u64>,
-    /// Those that are due from here on count.
     pub counted_from_ns: u64,
     /// Where the schedule ends.
     pub end_ns: u64,
@@ -40,7 +39,6 @@ impl Schedule {
     }
 }
 
-/// An exponential gap.
 fn gap(random: &mut SplitMix64, mean: f64) -> f64 {
     // 53 bits make every double between 0 and 1 that is as far from its neighbours; 1 is left out,
     // whose logarithm there is none of.
@@ -54,7 +52,6 @@ const DIGITS: u8 = 3;
 const GRACE: u64 = 2;
 const GRACE_NS: u64 = 1_000_000_000;
 
-/// How long answers took.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
     /// Nanoseconds from when a request was due to the last byte of its answer (to three digits),
@@ -84,12 +81,10 @@ pub fn gives_up_ns(schedule: &Schedule) -> u64 {
     schedule.end_ns * GRACE + GRACE_NS
 }
 
-/// An empty histogram.
 pub fn histogram() -> Result<Histogram<u64>, Failure> {
     Histogram::new(DIGITS).map_err(|error| Failure::Answer(format!("no histogram: {error}")))
 }
 
-/// What a histogram holds.
 pub fn take_answers(latencies: &Histogram<u64>, unanswered: u64) -> Answers {
     let recorded = latencies.iter_recorded();
     let steps = recorded.map(|step| (step.value_iterated_to(), step.count_at_value()));

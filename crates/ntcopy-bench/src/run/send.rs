@@ -15,7 +15,6 @@ use crate::experiment::{Family, Mode};
 use crate::plan::CellPlan;
 use crate::plan::piece_sizes;
 
-/// Sends objects.
 pub struct Sender {
     family: Family,
     /// Pieces of memory that one call gathers an object from.

@@ -10,18 +10,15 @@ pub enum Fault {
     WrongByte,
 }
 
-/// How a rig is set up.
 #[derive(Debug, Clone)]
 pub struct RigOptions {
     /// The arguments of this program that lead to [`super::reader::main`].
     pub reader_args: Vec<String>,
     /// How long neither process may make no progress.
     pub patience: Duration,
-    /// A fault to cause.
     pub fault: Option<Fault>,
 }
 
-/// What a clocked run gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clocked {
     /// Payload bytes: sent, taken, and both the same number.

@@ -32,7 +32,6 @@ pub fn make(cell: &CellPlan, patience: Duration) -> Result<Vec<(OwnedFd, OwnedFd
     (0..cell.sockets()).map(|_| make_one(cell, patience)).collect()
 }
 
-/// One of them.
 pub fn make_one(cell: &CellPlan, patience: Duration) -> Result<(OwnedFd, OwnedFd), Failure> {
     let (ours, theirs) = match cell.family {
         Family::Unix => {

@@ -13,10 +13,6 @@ pub struct Stop(Arc<AtomicUsize>);
 
 impl Stop {
     /// SIGINT, SIGTERM and SIGHUP set the flag from now on instead of ending the process.
-    ///
-    /// # Errors
-    ///
-    /// When the handlers cannot be installed.
     pub fn on_signals() -> std::io::Result<Stop> {
         let stop = Stop::default();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -42,10 +38,6 @@ impl Stop {
     }
 
     /// An error once a signal came.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Stopped`].
     pub fn check(&self) -> Result<(), Failure> {
         self.signal().map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
     }

@@ -13,7 +13,6 @@ use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place, 
 use crate::plan::group_order;
 use crate::run::{Failure, Stop, unix_now_ns};
 
-/// How a plan is measured.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The record's directory; none: [`default_place`].
@@ -32,7 +31,6 @@ pub struct Options {
 
 /// A plan that can be measured.
 pub trait Experiment {
-    /// Which experiment it is.
     fn experiment(&self) -> ExperimentKind;
 
     /// The mode that the others are compared with.
@@ -47,10 +45,6 @@ pub trait Experiment {
     ///
     /// What goes wrong in a cell becomes an error row and the rest is measured. A signal ends the
     /// measurement early; what was measured stays. Processes that were started end in either case.
-    ///
-    /// # Errors
-    ///
-    /// When nothing could be begun, or the record could not be written.
     fn measure(
         &self,
         machine: Machine,
@@ -89,14 +83,10 @@ impl From<Failure> for Halt {
 /// The modes that this machine has, and those that it lacks by name, each with the reason.
 pub type Available<Mode, Name = Mode> = (Vec<Mode>, Vec<(Name, String)>);
 
-/// Which sample of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At {
-    /// The cell's number.
     pub cell: u32,
-    /// The group in the cell.
     pub pair: u32,
-    /// The place in the group.
     pub position: u32,
 }
 
@@ -104,7 +94,6 @@ pub struct At {
 pub trait Lanes {
     /// Tells the lanes apart.
     type Mode: Copy + PartialEq;
-    /// Why there is no sample.
     type Trouble;
 
     /// Before a group of a cell, both by number, whose samples come in this order.
@@ -134,7 +123,6 @@ pub trait Lanes {
     ) -> Result<(), Halt>;
 }
 
-/// A record in the making.
 pub struct Recording<'a> {
     place: PathBuf,
     writer: Writer,
@@ -172,7 +160,6 @@ impl<'a> Recording<'a> {
         Ok(Recording { place, writer, stop, progress })
     }
 
-    /// Whether to stop.
     pub fn stop(&self) -> &'a Stop {
         self.stop
     }
@@ -187,7 +174,6 @@ impl<'a> Recording<'a> {
         self.progress.at(what, samples);
     }
 
-    /// Writes a cell's line.
     pub fn cell(&mut self, cell: u32, params: Params) -> Result<(), WriteError> {
         self.writer.line(&Line::Cell(Cell { cell, params }))
     }
@@ -203,7 +189,6 @@ impl<'a> Recording<'a> {
         self.writer.line(&Line::Unavailable(Unavailable { mode, why, cell }))
     }
 
-    /// Writes an error row.
     pub fn error(
         &mut self,
         cell: u32,
@@ -227,12 +212,10 @@ impl<'a> Recording<'a> {
         Ok(self.error(cell, mode, failure)?)
     }
 
-    /// Writes an error row that is there already.
     pub fn error_row(&mut self, error: RunError) -> Result<(), WriteError> {
         self.writer.line(&Line::Error(error))
     }
 
-    /// Writes a sample.
     pub fn sample(&mut self, sample: Sample) -> Result<(), WriteError> {
         self.writer.line(&Line::Sample(sample))
     }
@@ -294,7 +277,6 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// A run that gave no number.
 pub fn error_row(cell: u32, mode: impl Display, failure: &Failure) -> RunError {
     RunError {
         cell,

@@ -7,7 +7,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Shorter measurements show no bar.
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// How far the measurement is.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,

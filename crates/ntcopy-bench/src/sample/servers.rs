@@ -28,7 +28,6 @@ pub struct Connected<'a, C> {
 }
 
 impl<'a, C> Connected<'a, C> {
-    /// Nothing is connected yet.
     pub fn new(lane: Lane<'a>) -> Connected<'a, C> {
         Connected { lane, client: None }
     }
@@ -51,7 +50,6 @@ pub fn servers<'a, C>(
 
 /// What client and server do in a cell.
 pub trait Exchange {
-    /// The client's connections.
     type Client;
 
     /// Connects, and compares bytes.
@@ -68,19 +66,14 @@ pub trait Exchange {
 
 /// A sample, and what is left of the connections.
 pub struct Taken {
-    /// The sample.
     pub sample: Sample,
     /// Requests are under way that are no longer waited for: the next sample wants new connections.
     pub wants_new_connections: bool,
 }
 
-/// The servers in one cell.
 pub struct Servers<'c, 'a, X: Exchange> {
-    /// What they and the client do.
     pub exchange: X,
-    /// All servers.
     pub servers: &'c mut [Connected<'a, X::Client>],
-    /// Whether to stop.
     pub stop: &'c Stop,
 }
 

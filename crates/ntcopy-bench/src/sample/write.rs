@@ -15,10 +15,8 @@ pub enum WriteError {
     /// No place was named and none can be derived.
     #[error("neither XDG_DATA_HOME nor HOME names a directory: say with --out where to write")]
     NoHome,
-    /// The system refused.
     #[error("cannot write the record {}: {cause}", file.display())]
     Io {
-        /// The file.
         file: PathBuf,
         /// The system's answer.
         cause: std::io::Error,
@@ -35,10 +33,6 @@ pub struct Writer {
 
 impl Writer {
     /// Creates the directory, if need be, and a new record in it.
-    ///
-    /// # Errors
-    ///
-    /// When a record is there already, or the system refuses.
     pub fn create(place: &Path) -> Result<Writer, WriteError> {
         let path = place.join(FILE_NAME);
         let failed = |cause| WriteError::Io { file: path.clone(), cause };
@@ -54,10 +48,6 @@ impl Writer {
 
     /// Writes one line through to the disk: neither a crash of the program nor
     /// one of a kernel under test takes it back.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses.
     pub fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         let mut bytes = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
         #[cfg(feature = "fake-lanes")]

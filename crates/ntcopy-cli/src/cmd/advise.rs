@@ -79,7 +79,6 @@ pub struct Args {
     out: Option<PathBuf>,
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Before anything is read: what can't be written to needs no advice.
     let folder = match args.apply.as_deref().map(apply::Folder::check).transpose() {

@@ -75,7 +75,6 @@ fn server_args() -> Vec<String> {
     ["bench", "server"].map(str::to_owned).into()
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args {
         Args::Unix(args) => unix::run(&args),

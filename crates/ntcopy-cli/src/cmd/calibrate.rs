@@ -74,7 +74,6 @@ pub struct Args {
     patience: u64,
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(kernel) = &args.kernel {
         return rule_alone(&args, kernel);
@@ -130,7 +129,6 @@ fn how<'a>(args: &'a Args, kernel: &'a str) -> rule::How<'a> {
     }
 }
 
-/// The rule's number alone.
 fn rule_alone(args: &Args, kernel: &str) -> anyhow::Result<ExitCode> {
     if kernel == "host" && socket::kernel_support() == Support::None {
         return Ok(bench::not_available(NO_MSG_NTCOPY));

@@ -38,7 +38,6 @@ pub struct Args {
     json: bool,
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (in_a, in_b) = (records::read(&args.a)?, records::read(&args.b)?);
     let comparison = compare::compare(&in_a, &in_b);

@@ -98,7 +98,6 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs it.
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if args.list {
         for kind in TABLE {

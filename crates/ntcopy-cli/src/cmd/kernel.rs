@@ -19,7 +19,6 @@ use args::{BootArgs, BuildArgs, CleanArgs, GuestArgs, KernelArgs, ListArgs, Spla
 /// How many reports of the guest's kernel are printed at length.
 const SHOWN_SPLATS: usize = 5;
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = match args {
         Args::Build(args) => build(&args),

@@ -13,7 +13,6 @@ use ntcopy_kernel::{BuildOptions, Cache, Error, Kind, progress};
 pub use args::Args;
 use args::{BuildArgs, LoadArgs, StatusArgs};
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = match args {
         Args::Build(args) => build(args),

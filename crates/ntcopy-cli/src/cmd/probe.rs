@@ -29,7 +29,6 @@ pub struct Args {
     json: bool,
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let findings = Findings::gather();
     let text = if args.json {
@@ -153,7 +152,6 @@ pub struct Warning {
 }
 
 impl Findings {
-    /// Looks at everything.
     pub fn gather() -> Findings {
         let cpu = Cpu::detect();
         let libc = Libc::detect();

@@ -196,7 +196,6 @@ fn remark() -> Option<&'static str> {
         .then_some("net.core.ntcopy is 0: hints are ignored, and nothing is counted")
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let program = match Program::find(&args.command[0]) {
         Ok(program) => program,

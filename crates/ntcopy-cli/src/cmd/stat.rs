@@ -158,7 +158,6 @@ impl Source {
     }
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let source = Source::new(&args);
     if args.prometheus {

@@ -128,7 +128,6 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs it.
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if let Some(words) = &args.words {
         args.command = booted::command_of(words)?;

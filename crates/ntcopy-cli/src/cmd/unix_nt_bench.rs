@@ -44,7 +44,6 @@ pub struct Args {
     sndbuf_bytes: u64,
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mode = if args.nt == 1 { Mode::Nt } else { Mode::Copy };
     if let Some(why) = run::unavailable(mode)? {

@@ -15,10 +15,8 @@ pub const SENDER: &str = "import socket, threading\n\
                           here.close()\n\
                           reader.join()\n";
 
-/// What it sends.
 pub const SENT_BYTES: u64 = 8 << 20;
 
-/// What starts it.
 pub const PYTHON: &str = "/usr/bin/python3";
 
 /// Has cargo build something as this test was built, and gives the folder.

@@ -34,7 +34,6 @@ impl Kept {
         Self(folder().join(format!("{name}-{}", super::text(&output.stdout).trim())))
     }
 
-    /// What was said when all was the same.
     pub fn read(&self) -> Option<Said> {
         if std::env::var_os("NTCOPY_ANEW").is_some() {
             return None;

@@ -160,7 +160,6 @@ fn kept(programs: &[&str], kernel: &Kernel, module: Option<&Path>) -> Kept {
     Kept::of("suite", &files, &words)
 }
 
-/// The lines of a program's output.
 fn section<'a>(output: &'a str, program: &str) -> Vec<&'a str> {
     let begin = format!("# program {program}");
     let lines = output.lines().skip_while(|line| *line != begin).skip(1);

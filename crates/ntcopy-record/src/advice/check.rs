@@ -49,7 +49,6 @@ impl Check {
         }
     }
 
-    /// How many cells there are to measure.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.cells.len()

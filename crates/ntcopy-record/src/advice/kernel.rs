@@ -14,7 +14,6 @@ const CACHE_BYTES: &str = "net.core.ntcopy_cache_bytes";
 /// What measures the rule's number alone.
 const CALIBRATE: [&str; 4] = ["ntcopy", "calibrate", "--kernel", "um"];
 
-/// What the running kernel has.
 fn current(name: &str, value: Option<u64>) -> Option<String> {
     Some(match value {
         Some(value) => format!("{name} = {value}"),
@@ -126,7 +125,6 @@ pub struct CacheBytes {
     pub bytes: u64,
     /// Where obeyed hints gain, of what was measured.
     pub gains: Gains,
-    /// What they gain there.
     pub gain: Option<Gain>,
 }
 

@@ -30,15 +30,12 @@ impl Point<'_> {
     }
 }
 
-/// Which results are wanted.
 pub struct Question<'q> {
     pub experiment: ExperimentKind,
     pub mode: &'q str,
     pub other: &'q str,
     pub metric: &'static str,
-    /// The parameter that holds the size.
     pub size: &'q str,
-    /// Which cells.
     pub is_about: &'q dyn Fn(&Record, &Cell) -> bool,
 }
 
@@ -82,7 +79,6 @@ pub struct Gain {
     pub ratio: f64,
     /// Its 95 % interval: low, high.
     pub ci: (f64, f64),
-    /// How many cells.
     pub cells: usize,
     /// The cell that gains least.
     pub least: (f64, (f64, f64)),
@@ -112,7 +108,6 @@ impl Gain {
         Some(Gain { ratio, ci, cells: all.len(), least: end(least), most: end(most) })
     }
 
-    /// What its interval says.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         Verdict::of(self.ci)
@@ -155,7 +150,6 @@ pub fn sizes(points: &[&Point<'_>], name: &str) -> String {
     sizes.into_iter().map(argument).collect::<Vec<String>>().join(",")
 }
 
-/// The same of counts and words.
 pub fn words(points: &[&Point<'_>], name: &str) -> String {
     let values = points.iter().filter_map(|point| point.cell.params.get(name));
     let words: BTreeSet<String> = values

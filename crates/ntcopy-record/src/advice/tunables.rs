@@ -1,8 +1,6 @@
 //! The thresholds of a C library that can be set from outside, and their names.
 
-/// The tunable that holds memcpy's threshold.
 const MEMCPY_TUNABLE: &str = "glibc.cpu.x86_non_temporal_threshold";
-/// The tunable that holds memset's threshold.
 const MEMSET_TUNABLE: &str = "glibc.cpu.x86_memset_non_temporal_threshold";
 /// memcpy's tunable before glibc 2.29 renamed the namespace.
 const OLD_MEMCPY_TUNABLE: &str = "glibc.tune.x86_non_temporal_threshold";
@@ -14,7 +12,6 @@ const RENAMED: (u32, u32) = (2, 29);
 /// The first release whose memset has non-temporal stores, and a tunable for them (2.40).
 const WITH_MEMSET: (u32, u32) = (2, 40);
 
-/// A tunable that holds a threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tunable {
     /// Its name in `GLIBC_TUNABLES`.
@@ -32,7 +29,6 @@ pub struct Tunables {
     pub memcpy: Option<Tunable>,
     /// memset's, if it has one.
     pub memset: Option<Tunable>,
-    /// How the names are known.
     pub source: &'static str,
 }
 

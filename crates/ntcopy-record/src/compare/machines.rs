@@ -6,11 +6,8 @@ use crate::units::Bytes;
 /// One difference, both sides in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What differs.
     pub what: &'static str,
-    /// On the first side.
     pub a: String,
-    /// On the second.
     pub b: String,
 }
 
@@ -73,10 +70,6 @@ fn hardware(a: &Machine, b: &Machine) -> Vec<Difference> {
 
 /// Whether both are the same machine, or of the same kind in all that matters; else in what they
 /// differ, in words.
-///
-/// # Errors
-///
-/// The differences: `CPU: A, here B; …`.
 pub fn is_same_machine(theirs: &Machine, here: &Machine) -> Result<(), String> {
     let found = hardware(theirs, here);
     if found.is_empty() {

@@ -33,10 +33,8 @@ struct Written {
     histograms: BTreeMap<String, Packed>,
 }
 
-/// One histogram.
 #[derive(Serialize, Deserialize)]
 struct Packed {
-    /// The name of the counts.
     counts: String,
     /// HdrHistogram V2, deflated, in base64.
     hdr: String,

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize, Serializer};
 /// The experiments that this version knows, each with its name.
 macro_rules! experiments {
     ($($(#[$doc:meta])* $kind:ident = $name:literal,)+) => {
-        /// Which experiment a record is of.
         #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
         #[serde(from = "String")]
         pub enum ExperimentKind {
@@ -43,17 +42,14 @@ experiments! {
     Try = "try",
     /// How much of a cache calls displace.
     Footprint = "footprint",
-    /// Clients of a proxy.
     Http = "http",
     /// Requests and responses over a network.
     Net = "net",
-    /// Messages there and back.
     Pingpong = "pingpong",
     /// Copies in user space.
     Memcpy = "memcpy",
     /// Fills in user space.
     Memset = "memset",
-    /// Pages that are cleared and copied.
     Pages = "pages",
     /// Walks through a matrix.
     Order = "order",

@@ -13,17 +13,13 @@ use super::{
 /// A record, read from its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// What was run.
     pub header: Header,
     /// Where it ran.
     pub machine: Machine,
-    /// The combinations of parameters.
     pub cells: Vec<Cell>,
-    /// The timed runs.
     pub samples: Vec<Sample>,
     /// Modes that were not to be had.
     pub unavailable: Vec<Unavailable>,
-    /// Runs that gave no number.
     pub errors: Vec<RunError>,
     /// Whether the record has its last line. A record that was cut short (a
     /// crash, Ctrl-C) lacks it; what it holds is good all the same.
@@ -35,12 +31,7 @@ pub struct Record {
 pub enum ReadError {
     /// The file could not be opened or read.
     #[error("cannot read the record {file}: {source}", file = foreign::visible(&.file.to_string_lossy()))]
-    Io {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    Io { file: PathBuf, source: std::io::Error },
     /// The record is of a newer format than this program knows.
     #[error(
         "{file} is a record of format {found}, and this ntcopy reads formats up to {FORMAT}: read \
@@ -48,7 +39,6 @@ pub enum ReadError {
         file = foreign::visible(&.file.to_string_lossy())
     )]
     TooNew {
-        /// The file.
         file: PathBuf,
         /// The format's number that the record names.
         found: u64,
@@ -56,11 +46,9 @@ pub enum ReadError {
     /// A line is not what the format says.
     #[error("{file}:{line}: {what}", file = foreign::visible(&.file.to_string_lossy()))]
     Bad {
-        /// The file.
         file: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong with it.
         what: String,
     },
 }
@@ -86,10 +74,6 @@ impl Record {
     }
 
     /// Reads a record from the bytes of its file; `file` only names it in errors.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Record::read`].
     pub fn parse(file: &Path, bytes: &[u8]) -> Result<Record, ReadError> {
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let mut reader = Reader::default();
@@ -100,7 +84,6 @@ impl Record {
         reader.finish(whole == bytes.len()).map_err(|wrong| wrong.at(file, lines + 1))
     }
 
-    /// The cell of this number.
     #[must_use]
     pub fn cell(&self, number: u32) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.cell == number)

@@ -5,7 +5,6 @@ use super::{Cell, FORMAT, Header, Machine, Params, Record, RunError, Sample, Una
 /// Payload of every sample here: large, so that rates come out to many digits.
 const BYTES: u64 = 1 << 40;
 
-/// A record in the making.
 pub struct Sketch {
     modes: Vec<String>,
     record: Record,
@@ -43,7 +42,6 @@ impl Sketch {
         }
     }
 
-    /// The record.
     pub fn record(&self) -> Record {
         self.record.clone()
     }
@@ -120,7 +118,6 @@ pub fn unavailable(mode: &str, why: &str) -> Unavailable {
     Unavailable { mode: mode.into(), why: why.into(), cell: None }
 }
 
-/// A run that failed.
 pub fn error(mode: &str, wrong_byte: bool) -> RunError {
     RunError { cell: 0, mode: mode.into(), what: "it failed".into(), wrong_byte }
 }

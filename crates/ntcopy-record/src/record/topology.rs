@@ -13,7 +13,6 @@ const MOST_CPUS: u32 = 1 << 14;
 #[serde(try_from = "String", into = "String")]
 pub struct CpuList(Vec<u32>);
 
-/// A text that is no list of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no list of CPUs such as 0-3,8")]
 pub struct NoCpuList(String);
@@ -89,14 +88,11 @@ impl From<CpuList> for String {
     }
 }
 
-/// One NUMA node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NumaNode {
-    /// Its number.
     pub node: u32,
     /// Its CPUs; none of a node that is memory only.
     pub cpus: CpuList,
-    /// Its memory in bytes.
     pub memory_bytes: u64,
 }
 
@@ -107,9 +103,7 @@ pub struct SharedCaches {
     pub level: u8,
     /// `data`, `instruction` or `unified`.
     pub kind: String,
-    /// Size in bytes of each.
     pub size_bytes: u64,
-    /// The CPUs that share each of them.
     pub cpus: Vec<CpuList>,
 }
 

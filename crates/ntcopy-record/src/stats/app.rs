@@ -19,12 +19,10 @@ pub fn server_cpu_ns(sample: &Sample) -> Option<u64> {
 /// What one mode did in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Served {
-    /// The mode.
     pub mode: String,
     /// How long small requests took, from when they were due: [`QUANTILES`] over all samples,
     /// nanoseconds; none where too few took longer.
     pub quantiles_ns: [Option<f64>; 4],
-    /// Answers that make these figures.
     pub answers: u64,
     /// Those of them that had not come when no more was waited for.
     pub unanswered: u64,
@@ -112,9 +110,7 @@ pub fn limit_words(limit_ns: u64) -> String {
 /// What the searches of one mode found in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacity {
-    /// The mode.
     pub mode: String,
-    /// Searches.
     pub searches: usize,
     /// Those that found a rate at which p99 keeps to the limit.
     pub held: usize,
@@ -132,7 +128,6 @@ pub struct Capacity {
 /// The lowest rate of a search, which does not keep to the limit either.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lowest {
-    /// Multigets a second.
     pub per_s: f64,
     /// What p99 was, nanoseconds.
     pub p99_ns: f64,

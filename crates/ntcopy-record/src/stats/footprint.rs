@@ -16,9 +16,7 @@ pub mod param {
     pub const LEVEL: &str = "level";
     /// The call, as one would ask for it.
     pub const CALL: &str = "call";
-    /// Bytes of one call.
     pub const BYTES: &str = "bytes";
-    /// Lines that are primed.
     pub const PRIMED: &str = "primed_lines";
     /// A load that takes more cycles of the time-stamp counter comes from beyond the level.
     pub const THRESHOLD: &str = "threshold_cycles";
@@ -36,12 +34,10 @@ const FULL: f64 = 0.97;
 /// A known displacer that is found within this part of what it is agrees.
 const AGREES: f64 = 0.05;
 
-/// What was found at one level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelFigures {
     /// `L2` or `LLC`.
     pub level: String,
-    /// Lines that were primed.
     pub primed_lines: u64,
     /// A load that took more cycles came from beyond the level.
     pub threshold_cycles: u64,
@@ -53,7 +49,6 @@ pub struct LevelFigures {
     pub curve: Vec<(f64, f64)>,
     /// Known displacers, and as what they are found.
     pub checks: Vec<Check>,
-    /// The calls.
     pub calls: Vec<CallFigures>,
     /// The program, if there is one.
     pub program: Option<ProgramFigures>,
@@ -74,12 +69,10 @@ pub struct Check {
     pub off: f64,
 }
 
-/// One call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallFigures {
     /// The call as one would ask for it.
     pub call: String,
-    /// Bytes of a call.
     pub bytes: u64,
     /// Median of its time.
     pub call_ns: f64,
@@ -89,7 +82,6 @@ pub struct CallFigures {
     pub lines: f64,
     /// Low and high.
     pub ci: (f64, f64),
-    /// Each repetition's.
     pub each_lines: Vec<f64>,
     /// Equivalent lines read for each KiB of the call; none of a call without bytes.
     pub per_kib: Option<f64>,
@@ -100,7 +92,6 @@ pub struct CallFigures {
 /// A program, a slice at a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgramFigures {
-    /// Slices in which it ran.
     pub slices: usize,
     /// Median CPU time of a slice.
     pub cpu_ns: f64,
@@ -189,7 +180,6 @@ pub fn levels(record: &Record) -> Vec<LevelFigures> {
     levels
 }
 
-/// Bytes of a line.
 const LINE_BYTES: f64 = 64.0;
 
 /// Bytes that a call moves for a byte of the cache that it displaces, more being better: the lines

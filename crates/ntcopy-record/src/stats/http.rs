@@ -53,7 +53,6 @@ pub fn is_open(cell: &Cell) -> bool {
 /// What one mode did without a pause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Through {
-    /// The mode.
     pub mode: String,
     /// Median of the samples.
     pub bytes_per_s: f64,
@@ -87,11 +86,9 @@ pub fn through(record: &Record, cell: &Cell) -> Vec<Through> {
 /// How long answers took in one mode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waited {
-    /// The mode.
     pub mode: String,
     /// [`QUANTILES`] over all samples, nanoseconds; none where too few answers took longer.
     pub quantiles_ns: [Option<f64>; 4],
-    /// Answers that make these figures.
     pub answers: u64,
     /// Those among them that had not come when the wait ended.
     pub unanswered: u64,
@@ -127,7 +124,6 @@ pub fn waited(record: &Record, cell: &Cell) -> Vec<Waited> {
 pub(super) struct Pooled {
     /// Nanoseconds, and how many answers took them.
     pub latencies: Vec<(u64, u64)>,
-    /// How many there are.
     pub answers: u64,
     /// Those among them that had not come when the wait ended.
     pub unanswered: u64,

@@ -16,7 +16,6 @@ pub fn cpu_ns(sample: &Sample) -> Option<u64> {
 /// What one mode did in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchanged {
-    /// The mode.
     pub mode: String,
     /// Transactions a second: median of the samples.
     pub per_s: f64,
@@ -26,7 +25,6 @@ pub struct Exchanged {
     pub nontemporal_part: Option<f64>,
     /// [`QUANTILES`] over all samples, nanoseconds; none where too few took longer.
     pub quantiles_ns: [Option<f64>; 5],
-    /// Responses that make these.
     pub answers: u64,
     /// Those among them that had not come when the wait ended.
     pub unanswered: u64,

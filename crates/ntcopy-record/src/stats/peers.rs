@@ -5,17 +5,13 @@ use crate::record::Record;
 
 /// The library's own choice.
 pub const OURS: &str = "ours";
-/// The same in pieces.
 pub const STREAM: &str = "stream";
 
-/// One cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgainstBest {
-    /// The cell's number.
     pub cell: u32,
     /// The peer with the best median there.
     pub peer: String,
-    /// Ours against it.
     pub versus: Versus,
 }
 

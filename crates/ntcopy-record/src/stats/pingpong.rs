@@ -14,7 +14,6 @@ const Z_99: f64 = 2.576;
 /// What one mode did in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Played {
-    /// The mode.
     pub mode: String,
     /// Messages that came back, of all samples.
     pub messages: u64,
@@ -22,12 +21,10 @@ pub struct Played {
     pub elapsed_ns: u64,
     /// The mean of half a round trip, nanoseconds.
     pub mean_ns: f64,
-    /// Its standard deviation.
     pub deviation_ns: f64,
     /// Half the width of the mean's 99 % confidence interval, as if messages knew nothing of each
     /// other.
     pub ci99_ns: f64,
-    /// The shortest.
     pub min_ns: f64,
     /// The longest.
     pub max_ns: f64,

@@ -15,7 +15,6 @@ const IDLE: &str = "idle";
 /// What the victim felt in one mode, in one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Felt {
-    /// The mode.
     pub mode: String,
     /// Median over the samples of their walks' median, nanoseconds a line.
     pub p50_ns: f64,
@@ -23,7 +22,6 @@ pub struct Felt {
     pub ci: Option<(f64, f64)>,
     /// The time that 99 in 100 walks did not exceed: nanoseconds a line.
     pub p99_ns: f64,
-    /// Walks that make these figures.
     pub walks: usize,
     /// The slow-down of the median walk, by groups: a walk by one of a victim that was left alone.
     /// None of `idle` itself, and with too few groups.

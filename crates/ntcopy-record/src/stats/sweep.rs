@@ -15,10 +15,8 @@ const NONTEMPORAL: &str = "nontemporal_bytes";
 /// What every cell is expected to reach of the better mode.
 pub const AIM: f64 = 0.97;
 
-/// One cell of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepCell<'a> {
-    /// The cell.
     pub cell: &'a Cell,
     /// `nt` against `copy`.
     pub nt: Versus,
@@ -42,7 +40,6 @@ impl SweepCell<'_> {
         self.cell.params.get(name).and_then(Value::as_u64)
     }
 
-    /// The address family.
     #[must_use]
     pub fn family(&self) -> &str {
         self.cell.params.get("family").and_then(Value::as_str).unwrap_or("unix")

@@ -45,21 +45,17 @@ pub struct Outcome {
     pub plain: f64,
     /// Median of the hinted turns.
     pub hinted: f64,
-    /// Each pair's ratio.
     pub ratios: Vec<f64>,
     /// Median of the pairs' ratios; above 1 the hinted turn was the better one.
     pub ratio: f64,
     /// Its 95 % interval.
     pub ci: (f64, f64),
-    /// What the interval says.
     pub verdict: Verdict,
-    /// Pairs.
     pub pairs: usize,
     /// Bytes of the hinted turns by what the kernel did with them, all turns together.
     pub counted: BTreeMap<String, u64>,
     /// Bytes that were counted in the plain turns, where the program hints by itself.
     pub counted_plain: u64,
-    /// The parameters.
     pub params: Params,
 }
 
@@ -163,14 +159,12 @@ impl Outcome {
         self.params.contains_key(LOAD)
     }
 
-    /// The program and its arguments.
     #[must_use]
     pub fn program(&self) -> Vec<&str> {
         let words = self.params.get(PROGRAM).and_then(Value::as_array);
         words.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// The verdict in one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let figures = format!(
@@ -214,7 +208,6 @@ impl Outcome {
         }
     }
 
-    /// What to do about it.
     #[must_use]
     pub fn advice(&self) -> String {
         let nothing_hinted = self.hinted_bytes() == 0;

@@ -91,7 +91,6 @@ fn single(name: &str, point: &Point<'_>) -> String {
     format!("{name} {says} with {} in flight ({})", point.in_flight, super::figure(point.result))
 }
 
-/// The same verdict everywhere.
 fn uniform(
     name: &str,
     points: &[Point<'_>],

@@ -64,7 +64,6 @@ fn says(versus: &Versus) -> &'static str {
     }
 }
 
-/// The same of one.
 fn one(versus: &Versus) -> &'static str {
     match says(versus) {
         "win" => "wins",

@@ -35,7 +35,6 @@ pub(super) fn sentence(
     ))
 }
 
-/// The cell with the smallest ratio.
 pub(super) fn worst<'a, 'b>(cells: &'b [(&'a Cell, Versus)]) -> Option<&'b (&'a Cell, Versus)> {
     cells.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))
 }

@@ -13,22 +13,16 @@ pub const MARK: &str = "# Written by ntcopy advise.";
 /// The folder of the example for a service: nothing is called so, so that it does nothing by
 /// itself.
 pub const EXAMPLE: &str = "systemd/system/EXAMPLE.service.d/60-ntcopy.conf";
-/// The settings of the kernel.
 pub const SYSCTL: &str = "sysctl.d/60-ntcopy.conf";
-/// The environment of users' sessions.
 pub const ENVIRONMENT: &str = "environment.d/60-ntcopy.conf";
 
-/// Every file that there may be.
 pub const ALL: [&str; 3] = [SYSCTL, ENVIRONMENT, EXAMPLE];
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropIn {
     /// Where it belongs, below the folder that was named.
     pub path: Cow<'static, str>,
-    /// What is in it.
     pub text: String,
-    /// What to do with it.
     pub then: Cow<'static, str>,
 }
 
@@ -230,7 +224,6 @@ fn head(what: &str) -> String {
     text
 }
 
-/// What a line rests on.
 fn comment(advice: &Advice) -> String {
     let gain = advice.gain.map_or(String::new(), |gain| {
         format!("{} ({}), ", text::ratio(gain.ratio), text::interval(gain.ci))
@@ -243,7 +236,6 @@ fn comment(advice: &Advice) -> String {
     ))
 }
 
-/// Lines of a comment.
 fn hashed(words: &str) -> String {
     let mut out = String::from("#");
     let mut column = 1;

@@ -15,11 +15,8 @@ use crate::text;
 
 /// Before the name of a figure.
 const OPEN: &str = "<!--=";
-/// Behind it.
 const SHUT: &str = "-->";
-/// Behind the figure.
 const CLOSE: &str = "<!--=-->";
-/// README's picture.
 const PICTURE: &str = "picture";
 
 /// Every figure and block, by its name.
@@ -41,7 +38,6 @@ fn wrong(what: impl Into<String>) -> Error {
     Error::Index(what.into())
 }
 
-/// A figure as text.
 fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
     if let Some(told) = of_sweep(record, &figure.is) {
         return told;

@@ -7,33 +7,25 @@ use serde::Deserialize;
 
 use super::Error;
 
-/// The whole of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Index {
-    /// Short names of machines.
     pub machine: Vec<Named>,
     /// Records by a short name, for `figure` and `page`.
     pub record: BTreeMap<String, String>,
-    /// README's picture.
     pub picture: Picture,
     /// Figures for documents, by their name.
     pub figure: BTreeMap<String, Figure>,
-    /// Pages of results.
     pub page: Vec<Page>,
     /// Records that hand-written pages rest on, and that have no page.
     pub kept: Vec<Kept>,
 }
 
-/// A machine.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Named {
-    /// Its CPU's signature.
     pub signature: String,
-    /// How documents call it.
     pub name: String,
-    /// What it is.
     pub about: String,
 }
 
@@ -45,16 +37,13 @@ pub(super) struct Picture {
     pub file: String,
     /// What it shows, for those who don't see it.
     pub alt: String,
-    /// The charts.
     pub chart: Vec<ChartOf>,
 }
 
 /// A chart and its record's short name.
 #[derive(Debug, Deserialize)]
 pub(super) struct ChartOf {
-    /// The record.
     pub record: String,
-    /// The chart.
     #[serde(flatten)]
     pub chart: ChartSpec,
 }
@@ -62,13 +51,11 @@ pub(super) struct ChartOf {
 /// What a chart shows of its record.
 #[derive(Debug, Deserialize)]
 pub(super) struct ChartSpec {
-    /// Above it.
     pub title: String,
     /// The parameter along the axis. Without it: bars, a group a cell, of nanoseconds a line.
     pub along: Option<String>,
     /// What that parameter is, in words.
     pub name: Option<String>,
-    /// Which cells.
     #[serde(default, rename = "where")]
     pub cells: Select,
     /// Which metric; throughput unless it is said.
@@ -76,7 +63,6 @@ pub(super) struct ChartSpec {
     pub metric: String,
     /// Ratios to this mode, in place of rates.
     pub by: Option<String>,
-    /// Modes and what they are called.
     pub lines: Vec<(String, String)>,
 }
 
@@ -84,7 +70,6 @@ fn throughput() -> String {
     ntcopy_record::stats::THROUGHPUT.to_owned()
 }
 
-/// A figure in a document.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Figure {
@@ -92,13 +77,10 @@ pub(super) struct Figure {
     pub record: String,
     /// What is printed; see `figures`.
     pub is: String,
-    /// Which cells.
     #[serde(default, rename = "where")]
     pub cells: Select,
-    /// The mode.
     #[serde(default)]
     pub mode: String,
-    /// Relative to which.
     #[serde(default)]
     pub by: String,
     /// By which metric.
@@ -106,33 +88,27 @@ pub(super) struct Figure {
     pub metric: String,
 }
 
-/// A page of results.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Page {
     /// The file's name without `.md`.
     pub name: String,
-    /// Its title.
     pub title: String,
     /// What is asked.
     pub question: String,
     /// How to read it, and what it can't tell.
     pub read: String,
-    /// What it is made from.
     pub part: Vec<Part>,
 }
 
-/// A record on a page.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Part {
     /// The record's short name.
     pub record: String,
-    /// The heading.
     pub title: String,
     /// What has changed since, if it was taken with an earlier version of what it measures.
     pub note: Option<String>,
-    /// Its charts.
     #[serde(default)]
     pub chart: Vec<ChartSpec>,
 }
@@ -143,7 +119,6 @@ pub(super) struct Part {
 pub(super) struct Kept {
     /// Its place below `bench/record`.
     pub record: String,
-    /// Who rests on it.
     pub why: String,
 }
 
@@ -151,7 +126,6 @@ pub(super) struct Kept {
 pub(super) type Select = BTreeMap<String, serde_json::Value>;
 
 impl Index {
-    /// Reads it.
     pub fn parse(text: &str) -> Result<Index, Error> {
         let index: Index = toml::from_str(text).map_err(|error| Error::Index(error.to_string()))?;
         let short = |name: &String| !index.record.contains_key(name);

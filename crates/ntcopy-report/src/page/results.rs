@@ -57,7 +57,6 @@ fn figures(mode: &ModeView<'_>) -> Markup {
     }
 }
 
-/// The ratio with its interval.
 pub(super) fn ratio(mode: &ModeView<'_>) -> Markup {
     html! {
         @if let Some(result) = &mode.result {

@@ -33,7 +33,6 @@ pub(super) fn section(records: &[Record]) -> Markup {
     }
 }
 
-/// The machines with the records that count for each.
 fn machines(records: &[Record]) -> Vec<(&Machine, Vec<&Record>)> {
     let mut machines: Vec<(&Machine, Vec<&Record>)> = Vec::new();
     for record in records {

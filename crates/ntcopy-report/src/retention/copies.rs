@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::text;
 
-/// What stands above the columns.
 const HEADER: [&str; COLUMNS] = [
     "hot set",
     "mode",
@@ -35,7 +34,6 @@ const VARYING: [&str; 5] =
 
 /// Cells that differ in their hot sets alone, with what the victim felt in each.
 pub(crate) struct Group<'a> {
-    /// What they have in common.
     pub heading: String,
     /// Whether victim and streamer take turns on one core.
     pub is_same_core: bool,
@@ -98,7 +96,6 @@ fn heading(cell: &Cell, asked: Option<u64>) -> String {
     )
 }
 
-/// The rows of a group.
 fn rows(group: &Group<'_>) -> Vec<[String; COLUMNS]> {
     let mut rows = Vec::new();
     for (cell, felt, behind) in &group.cells {
@@ -200,7 +197,6 @@ pub(super) fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -
     format!("{out}{}\n", words(&legend(record)))
 }
 
-/// Leaves a column out.
 fn hide(table: &mut Table, column: usize) {
     if let Some(column) = table.column_mut(column) {
         column.set_constraint(ColumnConstraint::Hidden);

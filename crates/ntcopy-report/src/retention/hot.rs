@@ -15,7 +15,6 @@ const MODES: [&str; 5] = [IDLE, COPY, "adaptive", "nt", "nt-both"];
 /// A hot set, and the nanoseconds that a line of it takes in each mode.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Hot {
-    /// Its bytes.
     pub bytes: u64,
     /// What ran beside it.
     pub beside: String,
@@ -25,7 +24,6 @@ pub(crate) struct Hot {
     pub lines: Vec<(String, f64)>,
 }
 
-/// Every hot set of a record.
 pub(crate) fn all(record: &Record) -> Vec<Hot> {
     record.cells.iter().filter_map(|cell| one(record, cell)).collect()
 }
@@ -73,7 +71,6 @@ impl Hot {
         text::size(self.bytes)
     }
 
-    /// Nanoseconds a line in a mode.
     fn line(&self, mode: &str) -> Option<f64> {
         self.lines.iter().find(|(known, _)| known == mode).map(|(_, ns)| *ns)
     }

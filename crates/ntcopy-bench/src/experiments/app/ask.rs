@@ -31,7 +31,6 @@ const SERVER_PERCENT: u64 = 130;
 /// What it takes beside that; the client takes as much.
 const SERVER_BYTES: u64 = 24 << 20;
 
-/// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum App {
     /// memcached, as the distribution has it.
@@ -47,17 +46,11 @@ pub enum App {
 words!(App, Memcached = "memcached", Redis = "redis", Storaged = "storaged", Nginx = "nginx");
 
 impl App {
-    /// Whether each value is a file.
     #[must_use]
     pub fn serves_files(self) -> bool {
         matches!(self, App::Storaged | App::Nginx)
     }
 
-    /// Its file.
-    ///
-    /// # Errors
-    ///
-    /// A sentence: it is nowhere, and what has it.
     pub fn find(self) -> Result<PathBuf, String> {
         let (file, package) = match self {
             App::Memcached => ("memcached", "memcached"),
@@ -102,7 +95,6 @@ words!(
 );
 
 impl AppMode {
-    /// Whether its sends are hinted.
     #[must_use]
     pub fn is_hinted(self) -> bool {
         matches!(self, AppMode::Adaptive | AppMode::Nt)
@@ -115,11 +107,9 @@ impl AppMode {
     }
 }
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The experiment's name.
     pub name: ExperimentKind,
     /// What it does, in a line.
     pub about: String,
@@ -127,43 +117,31 @@ pub struct Defaults {
     pub baseline: String,
     /// Modes that are measured when none are asked for, beside `idle`.
     pub modes: Vec<String>,
-    /// The same with `--quick`.
     pub quick_modes: Vec<String>,
-    /// Bytes of a large value.
     pub large_bytes: u64,
     /// Bytes of all large values together.
     pub dataset_bytes: u64,
-    /// The same with `--quick`.
     pub quick_dataset_bytes: u64,
     /// Bytes of a piece of a large value in mode `chunked`.
     pub chunk_bytes: u64,
-    /// Bytes of a hot value.
     pub small_bytes: u64,
-    /// Hot keys.
     pub small_keys: u64,
-    /// Keys that a multiget asks for.
     pub multiget: u64,
     /// Connections that multigets go over.
     pub small_connections: u32,
     /// Connections that fetch large values.
     pub connections: Vec<u32>,
-    /// The same with `--quick`.
     pub quick_connections: Vec<u32>,
-    /// What they are offered.
     pub large_rates: Vec<String>,
-    /// What multigets are offered.
     pub small_rate: String,
-    /// Interleaved groups.
     pub pairs: u32,
     /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
     /// How long the clocked part of a sample lasts, milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
     /// How long it goes before that.
     pub warm_up_ms: u64,
-    /// The same with `--quick`.
     pub quick_warm_up_ms: u64,
 }
 
@@ -174,11 +152,9 @@ reads_defaults!("app");
 pub struct Settings {
     /// The modes; the baseline and `idle` are always among them. Empty: the default ones.
     pub modes: Vec<AppMode>,
-    /// Bytes of a large value.
     pub large_bytes: Option<u64>,
     /// Bytes of all large values together.
     pub dataset_bytes: Option<u64>,
-    /// Bytes of a hot value.
     pub small_bytes: Option<u64>,
     /// Connections that fetch large values. Empty: the default ones.
     pub connections: Vec<u32>,
@@ -192,7 +168,6 @@ pub struct Settings {
     pub sample: Option<Time>,
     /// CPUs of server and client, or one for both. Empty: the first two.
     pub cpus: Vec<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Whether this is one boot of several: the interval is drawn from boots, not from groups.
     pub one_boot: bool,
@@ -210,17 +185,12 @@ impl Settings {
 /// What is stored, and what is asked of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data {
-    /// Bytes of a large value.
     pub large_bytes: u64,
-    /// Large values.
     pub large_values: u64,
     /// Bytes of a piece of one in mode `chunked`.
     pub chunk_bytes: u64,
-    /// Bytes of a hot value.
     pub small_bytes: u64,
-    /// Hot keys.
     pub small_keys: u64,
-    /// Keys that a multiget asks for.
     pub multiget: u64,
 }
 
@@ -235,23 +205,18 @@ impl Data {
 /// What a program has in its environment when it is hinted, or why the hint would reach no socket.
 pub type Hinting = Result<Vec<(OsString, OsString)>, String>;
 
-/// One combination of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppCell {
     /// Connections that fetch large values.
     pub connections: u32,
-    /// What they are offered.
     pub rate: LargeRate,
 }
 
-/// What will be measured.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The program's name.
     pub app: App,
-    /// Its file.
     pub program: PathBuf,
-    /// How it is hinted in each mode that hints.
     pub hinting: BTreeMap<AppMode, Hinting>,
     /// The modes, the baseline first.
     pub modes: Vec<AppMode>,
@@ -259,19 +224,15 @@ pub struct Plan {
     pub data: Data,
     /// Connections that multigets go over.
     pub small_connections: u32,
-    /// What they are offered.
     pub small_rate: Rate,
     /// What p99 may be, where the most multigets are searched for.
     pub capacity: Option<Time>,
-    /// The combinations of parameters.
     pub cells: Vec<AppCell>,
-    /// Interleaved groups.
     pub pairs: u32,
     /// How long the clocked part of a sample lasts.
     pub sample: Duration,
     /// How long it goes before that.
     pub warm_up: Duration,
-    /// CPUs of server and client.
     pub cpus: [u32; 2],
 }
 
@@ -333,10 +294,6 @@ impl Plan {
 }
 
 /// Makes the plan for a program that is there.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be.
 ///
 /// # Panics
 ///

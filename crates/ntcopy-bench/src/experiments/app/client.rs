@@ -17,7 +17,6 @@ use super::server::Server;
 use super::wire::{Came, Head, MOST_HEAD_BYTES, Multiget, Value, unexpected};
 use crate::run::{Failure, Pipe};
 
-/// Events taken at a time.
 const EVENTS: usize = 64;
 /// What tells connections for large values from the others, among events.
 const LARGE: u64 = 1 << 32;
@@ -27,9 +26,7 @@ const MOST_TAIL_BYTES: usize = 16;
 /// Which connection has something to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ready {
-    /// One for multigets.
     Small(usize),
-    /// One for large values.
     Large(usize),
 }
 
@@ -48,7 +45,6 @@ pub struct Client {
     sink: Sink,
 }
 
-/// A connection for multigets.
 struct Small {
     stream: UnixStream,
     room: Vec<u8>,
@@ -57,7 +53,6 @@ struct Small {
     under_way: Option<(u64, u64)>,
 }
 
-/// A connection for large values.
 struct Large {
     stream: UnixStream,
     under_way: Option<Fetch>,
@@ -69,12 +64,10 @@ struct Fetch {
     piece: u64,
     value: Value,
     head: Head,
-    /// What came of the head.
     head_came: Vec<u8>,
     has_head: bool,
     /// Bytes of the value that came.
     got: u64,
-    /// Bytes of the tail that came.
     tail_got: usize,
 }
 
@@ -144,7 +137,6 @@ impl Client {
         }
     }
 
-    /// Which connection an event is of.
     pub fn ready(&self, event: usize) -> Ready {
         let token = self.events[event].data.u64();
         match token & LARGE {
@@ -194,7 +186,6 @@ impl Client {
         self.larges.iter().any(|large| large.under_way.is_some())
     }
 
-    /// Asks for the next large value.
     pub fn ask_large(&mut self, number: usize) -> Result<(), Failure> {
         let value = self.asked[1] % self.data.large_values;
         self.asked[1] += 1;

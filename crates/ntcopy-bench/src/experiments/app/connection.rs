@@ -33,7 +33,6 @@ pub fn fill(
     Ok(())
 }
 
-/// The connection.
 pub struct Connection {
     app: App,
     stream: BufReader<UnixStream>,
@@ -46,7 +45,6 @@ fn failed(app: App, what: &'static str) -> impl Fn(Error) -> Failure {
 }
 
 impl Connection {
-    /// Connects.
     pub fn open(app: App, at: &Path, patience: Duration) -> Result<Connection, Failure> {
         let failed = failed(app, "cannot connect to");
         let stream = UnixStream::connect(at).map_err(&failed)?;
@@ -69,7 +67,6 @@ impl Connection {
         self.expect(value, &protocol.stored())
     }
 
-    /// Compares the values of one multiget.
     pub fn compare_all(&mut self, values: &[Value], room: &mut [u8]) -> Result<(), Failure> {
         let protocol = self.app.protocol();
         self.write(&protocol.multiget(values))?;
@@ -83,7 +80,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Compares one value.
     pub fn compare(&mut self, value: &Value, room: &mut [u8]) -> Result<(), Failure> {
         self.write(&self.app.protocol().get(value))?;
         self.compare_next(value, true, room)

@@ -19,10 +19,6 @@ const OTHER_FILES: u64 = 512;
 const MOST_MAPPED: u64 = 60_000;
 
 /// Lets a program have every value open: it inherits what this process may have.
-///
-/// # Errors
-///
-/// [`Failure::Limit`]: fewer are allowed.
 pub fn allow_open(plan: &Plan) -> Result<(), Failure> {
     let files = plan.most_values();
     if plan.app == App::Storaged && files > MOST_MAPPED {

@@ -26,7 +26,6 @@ use ntcopy_record::{ExperimentKind, Machine, Sample};
 /// Sets schedules of large values apart from those of multigets.
 const LARGE_SEED: u64 = 1 << 63;
 
-/// What is offered to a mode once.
 struct Step<'a> {
     mode: AppMode,
     /// The cell's number, and the pair's.
@@ -52,9 +51,7 @@ struct Bench<'a> {
     own: CpuClock,
     /// Modes that have not failed.
     alive: Vec<AppMode>,
-    /// Samples that were checked.
     checked: u64,
-    /// Samples that are in the record.
     samples: u64,
 }
 
@@ -220,7 +217,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// One sample of every mode.
     fn cell(
         &mut self,
         (number, pair): (u32, u32),

@@ -18,7 +18,6 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Reads them.
     pub fn begin(mode: AppMode) -> Result<Proof, Failure> {
         Ok(Proof { before: counters::read_all(None)?, mode })
     }

@@ -10,7 +10,6 @@ pub enum LargeRate {
     Max,
     /// A rate, in parts of 10,000 of what the baseline does when it has nothing else to do.
     OfBaseline(u32),
-    /// A rate in bytes a second.
     BytesPerSecond(u64),
 }
 

@@ -9,7 +9,6 @@ use super::capacity::Grid;
 use super::param;
 use super::traffic::Window;
 
-/// What is offered in one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offered {
     /// Multigets in 1000 s.
@@ -23,7 +22,6 @@ pub fn what(cell: &AppCell) -> String {
     format!("{} connections, {} of large values", cell.connections, cell.rate.asked())
 }
 
-/// The parameters of a cell.
 pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> Params {
     let data = &plan.data;
     let form = if offered.large_per_1000_s.is_some() { "open" } else { "closed" };

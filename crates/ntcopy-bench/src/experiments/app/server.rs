@@ -11,7 +11,6 @@ use super::wire::Value;
 use crate::experiments::turns::program::{Output, Program};
 use crate::run::{CpuClock, Failure, Stop, place};
 
-/// The servers of one mode.
 pub struct Server {
     app: App,
     /// One, or that of the small values and that of the large ones.

@@ -26,13 +26,10 @@ pub enum Pace<'a> {
 
 /// What is asked, and for how long.
 pub struct Asked<'a> {
-    /// Multigets.
     pub small: Pace<'a>,
-    /// Large values.
     pub large: Pace<'a>,
     /// What counts is what is due from here on.
     pub from_ns: u64,
-    /// To here.
     pub to_ns: u64,
     /// It has failed after this long without an answer.
     pub patience: Duration,
@@ -49,16 +46,12 @@ impl<'a> Asked<'a> {
 /// CPU time of client and server, nanoseconds.
 pub type CpuNs = [u64; 2];
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     /// Bytes of large values that came while the clock ran.
     pub bytes: u64,
-    /// Nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU time meanwhile.
     pub cpu: CpuNs,
-    /// Multigets that were answered meanwhile.
     pub answered: u64,
     /// How long multigets took from when they were due.
     pub answers: Answers,

@@ -21,7 +21,6 @@ const TOLD: usize = 120;
 
 /// How a program is asked, and what it answers.
 pub trait Protocol: Sync {
-    /// Asks for one value.
     fn get(&self, value: &Value) -> Vec<u8> {
         self.multiget(&[*value])
     }
@@ -46,7 +45,6 @@ pub trait Protocol: Sync {
     /// What goes before a value that is to be stored, and what after it.
     fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]);
 
-    /// The answer when it was stored.
     fn stored(&self) -> Head;
 
     /// The program's own words where an answer refuses what was asked.
@@ -54,7 +52,6 @@ pub trait Protocol: Sync {
 }
 
 impl App {
-    /// The protocol that it speaks.
     pub fn protocol(self) -> &'static dyn Protocol {
         match self {
             App::Memcached => &memcached::Memcached,
@@ -67,11 +64,8 @@ impl App {
 /// A value: which one, and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {
-    /// Whether it is a hot one.
     pub is_small: bool,
-    /// Its number among its kind.
     pub number: u64,
-    /// Its bytes.
     pub bytes: u64,
 }
 
@@ -81,7 +75,6 @@ impl Value {
         format!("{}{:08}", if self.is_small { 's' } else { 'L' }, self.number)
     }
 
-    /// Its pattern's seed.
     pub fn seed(&self) -> u64 {
         self.number + if self.is_small { SMALL_SEED } else { LARGE_SEED }
     }
@@ -118,7 +111,6 @@ impl Data {
         })
     }
 
-    /// A hot value.
     pub fn small(&self, number: u64) -> Value {
         Value { is_small: true, number, bytes: self.small_bytes }
     }

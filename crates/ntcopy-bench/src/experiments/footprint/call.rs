@@ -5,12 +5,9 @@ use std::str::FromStr;
 
 use ntcopy_record::units::{Bytes, SizeError};
 
-/// A call and its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// What is called.
     pub kind: Kind,
-    /// The bytes of one call.
     pub bytes: u64,
 }
 
@@ -22,7 +19,6 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Why a call could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCall {
-    /// No such call.
     #[error("`{0}` is no call: one of {1}")]
     Name(String, String),
     /// Its size could not be read.
@@ -35,17 +31,14 @@ pub enum UnknownCall {
 
 macro_rules! kinds {
     ($($kind:ident = $word:literal, $what:literal;)+) => {
-        /// What is called.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind {
             $(#[doc = $what] $kind),+
         }
 
         impl Kind {
-            /// Every one.
             pub const ALL: &'static [Kind] = &[$(Kind::$kind),+];
 
-            /// Its word.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {

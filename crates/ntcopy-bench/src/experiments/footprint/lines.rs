@@ -14,7 +14,6 @@ use ntcopy_record::units::Bytes;
 
 /// Large pages, so that a set of lines lies evenly over the sets of a cache.
 const LARGE_PAGE: usize = 2 << 20;
-/// A small page.
 pub const PAGE: usize = 4096;
 /// A line that a probe takes longer for than this was met by an interrupt, or by the host.
 const LONGEST_CYCLES: u64 = 1 << 12;
@@ -41,7 +40,6 @@ impl Memory {
         Ok(Memory { map, from, bytes })
     }
 
-    /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.map[self.from..self.from + self.bytes]
     }
@@ -93,12 +91,10 @@ struct Line {
     before: *const Line,
 }
 
-/// A cycle of lines.
 pub struct Cycle {
     memory: Memory,
     first: *const Line,
     count: usize,
-    /// In the cycle's order.
     order: Vec<u32>,
 }
 
@@ -130,7 +126,6 @@ impl Cycle {
         Ok(Cycle { memory, first, count, order })
     }
 
-    /// Lines of the cycle.
     pub fn len(&self) -> usize {
         self.count
     }

@@ -26,7 +26,6 @@ const MOST_PRIMED_BYTES: f64 = 48e6;
 /// At the last level, where one takes as long as dozens at the L2, there are this many times fewer
 /// repetitions, but five.
 const FEWER: u32 = 9;
-/// Walks that prime.
 const WALKS: u32 = 4;
 /// Times that each kind of load is clocked.
 const CLOCKED: u32 = 5;
@@ -35,7 +34,6 @@ const CLOCKED: u32 = 5;
 const APART: f64 = 1.25;
 /// Lines that known displacers read, as parts of the primed lines: the curve.
 const CURVE: [f64; 11] = [0.0625, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.125, 1.5, 2.0, 3.0];
-/// The same of those that the curve is held against.
 const READ_CHECKS: [f64; 2] = [0.6, 1.25];
 /// Lines that are flushed, and that are written past the caches, as parts of the primed ones.
 const OTHER_CHECK: f64 = 0.25;
@@ -47,7 +45,6 @@ struct Here {
     threshold: u64,
 }
 
-/// One trigger and what was found.
 struct Row {
     cell: u32,
     mode: String,
@@ -58,10 +55,6 @@ struct Row {
 }
 
 /// Measures the plan and writes the record.
-///
-/// # Errors
-///
-/// When nothing could be begun, or the record could not be written.
 pub fn measure(
     plan: &Plan,
     machine: Machine,

@@ -19,9 +19,7 @@ const WALKS: u32 = 4;
 /// What was found, a slice each.
 #[derive(Debug, Default)]
 pub struct Slices {
-    /// Lines displaced.
     pub displaced: Vec<u64>,
-    /// Nanoseconds that the slice took.
     pub took_ns: Vec<u64>,
     /// Nanoseconds of CPU time that the program had of them.
     pub cpu_ns: Vec<u64>,

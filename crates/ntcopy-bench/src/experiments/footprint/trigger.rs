@@ -22,7 +22,6 @@ const AROUND_BYTES: usize = 64 << 20;
 /// What happens between priming and probing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// Nothing.
     Nothing,
     /// This number of lines of other memory is read.
     Read(usize),
@@ -30,7 +29,6 @@ pub enum Trigger {
     Flushed(usize),
     /// This number of lines of other memory is written past the caches.
     Written(usize),
-    /// A call is made.
     Call(Call),
 }
 
@@ -40,14 +38,12 @@ struct Link {
     theirs: OwnedFd,
 }
 
-/// Who takes what arrives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taker {
     Splice,
     Recv,
 }
 
-/// All that triggers need.
 pub struct Triggers {
     source: Memory,
     destination: Memory,
@@ -88,7 +84,6 @@ impl Triggers {
         Ok(triggers)
     }
 
-    /// The link of a call that has one.
     fn link(&mut self, kind: Kind) -> Result<(), Failure> {
         let is_known = self.links.iter().any(|(known, _)| *known == kind);
         let is_tcp = match kind {

@@ -21,32 +21,24 @@ const MOST_CONNECTIONS: u32 = 4096;
 const TCP_BUFFERS_BYTES: u64 = 10 << 20;
 /// What the daemons take beside their data: code, stacks, pipes, tables.
 const PROGRAMS_BYTES: u64 = 192 << 20;
-/// And all the daemons of one way.
 const WAY_BYTES: u64 = 32 << 20;
 /// Buffers that nginx has for a file that it sends, where their size was asked for: its default.
 pub const OUTPUT_BUFFERS: u64 = 2;
 /// Those for a body that it passes on: half its default, since they are larger.
 pub const PROXY_BUFFERS: u64 = 4;
-/// The way to a device.
 const WITH_VETH: &str = "say --transport veth too";
 /// TCP_CA_NAME_MAX, without the byte that ends it.
 const LONGEST_CONGESTION_NAME: usize = 15;
 
-/// One combination of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpCell {
-    /// Bytes of a body.
     pub object_bytes: u64,
-    /// Bytes of all objects together.
     pub dataset_bytes: u64,
-    /// Connections of the client.
     pub connections: u32,
-    /// How they ask.
     pub form: HttpForm,
 }
 
 impl HttpCell {
-    /// Objects of the data set.
     #[must_use]
     pub fn objects(&self) -> u64 {
         self.dataset_bytes / self.object_bytes
@@ -65,7 +57,6 @@ impl HttpCell {
     }
 }
 
-/// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpPlan {
     /// The combinations of parameters; those with the same data follow each other.
@@ -82,7 +73,6 @@ pub struct HttpPlan {
     pub congestion: Option<String>,
     /// Threads of the proxy, and of the backend.
     pub workers: u32,
-    /// At which rate latencies are measured.
     pub rate: Rate,
     /// Where the processes run.
     pub places: Places,
@@ -96,9 +86,7 @@ pub struct HttpPlan {
     pub pairs: u32,
     /// How often proxies and backends are started anew in each cell, at most once a group.
     pub starts: u32,
-    /// The times of closed samples.
     pub closed: Times,
-    /// Those of open ones.
     pub open: Times,
 }
 
@@ -141,7 +129,6 @@ impl HttpPlan {
         self.ways.first().map_or_else(String::new, |way| self.name(*way))
     }
 
-    /// A form's times.
     #[must_use]
     pub fn times(&self, form: HttpForm) -> Times {
         match form {
@@ -243,11 +230,6 @@ impl HttpPlan {
     }
 }
 
-/// Makes the plan.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     let defaults = defaults();
     let ms =
@@ -297,7 +279,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     })
 }
 
-/// A name that can be one.
 fn congestion(name: &str) -> Result<String, PlanError> {
     let is_of_one = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if (1..=LONGEST_CONGESTION_NAME).contains(&name.len()) && name.chars().all(is_of_one) {

@@ -26,14 +26,12 @@ struct Lane {
 
 /// What daemons are started with, for as long as cells ask for the same data.
 struct Served<'a> {
-    /// The ways that can be had here.
     ways: &'a [Way],
     scratch: &'a Scratch,
     data: &'a Data,
     certificate: Option<Certificate>,
 }
 
-/// What all cells share.
 struct Bench<'a> {
     plan: &'a HttpPlan,
     options: &'a Options,
@@ -102,7 +100,6 @@ impl Experiment for HttpPlan {
 }
 
 impl HttpPlan {
-    /// Samples of a cell with these ways.
     fn samples_of_a_cell(&self, ways: &[Way]) -> u64 {
         u64::from(self.pairs) * self.width(ways.len())
     }

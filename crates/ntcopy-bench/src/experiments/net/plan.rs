@@ -20,25 +20,19 @@ const MOST_CONNECTIONS: u32 = 2048;
 const MODE_BYTES: u64 = 16 << 20;
 /// What one connection's sockets hold beside the messages, at most.
 const SOCKETS_BYTES: u64 = 512 << 10;
-/// The way to a device.
 const WITH_VETH: &str = "say --veth too";
 /// IPv6 wants no less.
 const LEAST_MTU_BYTES: u32 = 1280;
 /// A pair of devices takes no more.
 const MOST_MTU_BYTES: u32 = 65_535;
 
-/// One combination of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetCell {
     /// What the messages go through.
     pub family: Family,
-    /// Bytes of a request.
     pub request_bytes: u64,
-    /// Bytes of a response.
     pub response_bytes: u64,
-    /// Connections of the client.
     pub connections: u32,
-    /// How they ask.
     pub form: LoadForm,
 }
 
@@ -50,24 +44,18 @@ impl NetCell {
     }
 }
 
-/// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetPlan {
-    /// The combinations of parameters.
     pub cells: Vec<NetCell>,
     /// The modes, the baseline first.
     pub modes: Vec<NetMode>,
-    /// What is between client and server.
     pub between: Between,
-    /// At which rate latencies are measured.
     pub rate: Rate,
     /// Where the processes run; none: wherever the system likes.
     pub places: Option<TwoPlaces>,
     /// Interleaved groups in each cell.
     pub pairs: u32,
-    /// The times of closed samples.
     pub closed: Times,
-    /// Those of open ones.
     pub open: Times,
 }
 
@@ -99,7 +87,6 @@ impl NetPlan {
         self.modes.first().copied().unwrap_or(NetMode::Copy)
     }
 
-    /// A form's times.
     #[must_use]
     pub fn times(&self, form: LoadForm) -> Times {
         match form {
@@ -152,11 +139,6 @@ impl NetPlan {
     }
 }
 
-/// Makes the plan.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
     let defaults = defaults();
     let ms =

@@ -98,7 +98,6 @@ fn measure_cell(
 /// Messages of each connection that are compared before anything is timed.
 const CHECKED_ROUNDS: u32 = 3;
 
-/// Requests and responses in one cell.
 struct Requests<'a> {
     plan: &'a NetPlan,
     cell: &'a NetCell,

@@ -34,7 +34,6 @@ words!(User, Parent = "parent", Child = "child");
 pub enum Use {
     /// One byte a page: the least that makes the kernel copy it.
     Byte,
-    /// Every byte.
     All,
 }
 
@@ -44,7 +43,6 @@ words!(Use, Byte = "byte", All = "all");
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForkMode {
-    /// With normal stores.
     Temporal,
     /// With non-temporal stores.
     Nt,
@@ -72,21 +70,15 @@ impl ForkMode {
 pub struct ForkDefaults {
     /// The mode that the others are compared with.
     pub baseline: ForkMode,
-    /// The others.
     pub modes: Vec<ForkMode>,
-    /// Sizes of the buffer.
     pub buffer_bytes: Vec<u64>,
-    /// The same with `--quick`.
     pub quick_buffer_bytes: Vec<u64>,
-    /// Who uses it.
     pub users: Vec<User>,
-    /// And how.
     pub uses: Vec<Use>,
     /// How long a mode runs before each sample without being clocked, in milliseconds.
     pub warm_up_ms: u64,
     /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
 }
 
@@ -104,7 +96,6 @@ pub struct ForkSettings {
     pub uses: Vec<Use>,
     /// The CPU. Empty: the first.
     pub cpus: Vec<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer sizes and groups, shorter samples.
     pub quick: bool,

@@ -11,11 +11,6 @@ use crate::plan::bulk::{
 };
 use crate::plan::or;
 
-/// Makes the plan.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError> {
     let all = defaults();
     let defaults = &all.pages;

@@ -15,22 +15,17 @@ use crate::plan::{Cpus, PlanError};
 const MODE_BYTES: u64 = 16 << 20;
 /// Shorter, and a mode's figure is of a handful of messages.
 const SHORTEST_S: f64 = 0.05;
-/// A day.
 const LONGEST_S: f64 = 86_400.0;
 
-/// One combination of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PingPongCell {
     /// What the message goes through.
     pub family: Family,
-    /// Its bytes.
     pub message_bytes: u64,
 }
 
-/// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PingPongPlan {
-    /// The combinations of parameters.
     pub cells: Vec<PingPongCell>,
     /// The modes, the baseline first.
     pub modes: Vec<NetMode>,
@@ -79,11 +74,6 @@ impl PingPongPlan {
     }
 }
 
-/// Makes the plan.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError> {
     let defaults = defaults();
     let pick = |long: u64, quick: u64| if settings.quick { quick } else { long };

@@ -15,7 +15,6 @@ use serde::Deserialize;
 
 use super::defaults;
 
-/// A way to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CopyMode {
     /// No copy at all: what the victim does when left alone. Always measured; the baseline.
@@ -78,7 +77,6 @@ pub enum Victim {
 }
 
 impl Victim {
-    /// Both places.
     pub const ALL: [Victim; 2] = [Victim::SameCore, Victim::Neighbour];
 
     /// The name in commands and records.
@@ -111,7 +109,6 @@ impl FromStr for Victim {
     }
 }
 
-/// The defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
@@ -119,21 +116,17 @@ pub struct Defaults {
     pub modes: Vec<String>,
     /// Where the victim is, each in cells of its own.
     pub victims: Vec<Victim>,
-    /// Bytes of one copy.
     pub object_bytes: u64,
     /// Bytes per second that the neighbour's streamer is offered.
     pub rate_bytes_per_s: u64,
     /// Source and destination each are this many times the last-level cache.
     pub dataset_by_llc: u64,
-    /// And no more bytes than this.
     pub most_dataset_bytes: u64,
-    /// Interleaved groups.
     pub pairs: u32,
     /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    /// The same with `--quick`.
     pub quick_sample_ms: u64,
     /// How long the mode runs before a sample, at least, in milliseconds.
     pub warm_up_ms: u64,
@@ -154,11 +147,9 @@ pub struct Settings {
     pub rates_bytes_per_s: Vec<u64>,
     /// Bytes of the source, and of the destination.
     pub dataset_bytes: Option<u64>,
-    /// The victim's CPU.
     pub cpu: Option<u32>,
     /// The CPU of the streamer beside a neighbour.
     pub streamer_cpu: Option<u32>,
-    /// Interleaved groups.
     pub pairs: Option<u32>,
     /// Fewer groups, shorter samples, fewer hot sets.
     pub quick: bool,

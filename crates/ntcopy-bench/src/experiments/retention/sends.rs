@@ -9,10 +9,6 @@ use crate::plan::error::{check_pairs, check_sizes, pin};
 use crate::plan::{CellPlan, Cpus, Form, Plan, PlanError};
 
 /// Makes the plan: victim, sender and reader all on one CPU.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     let defaults = &defaults().sends;
     let (sample_ms, pairs) = if settings.quick {

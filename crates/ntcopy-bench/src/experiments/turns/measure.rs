@@ -20,7 +20,6 @@ use ntcopy_record::{Cell, End, ExperimentKind, Line, Machine, Params, RunError, 
 
 /// The most pairs where there is a limit of time: a narrower interval tells no more.
 const MOST_PAIRS: u32 = 60;
-/// One in a million.
 const MILLION: f64 = 1e6;
 
 /// The time and number of one turn, and what the kernel counted.
@@ -34,10 +33,6 @@ struct Turn {
 ///
 /// Before the first pair each way has a turn that does not count. A turn that fails ends the
 /// measurement, with an error row: the next one would fail as well.
-///
-/// # Errors
-///
-/// When nothing could be begun, or the record could not be written.
 pub fn measure(
     plan: &Plan,
     machine: Machine,
@@ -140,7 +135,6 @@ fn likely_pairs(extent: Extent, pair: Duration) -> u32 {
     }
 }
 
-/// One turn.
 fn turn(plan: &Plan, mode: &str, stop: &Stop) -> Result<Turn, Failure> {
     let before = counters()?;
     let environment = if mode == HINTED { &plan.hinting[..] } else { &[] };

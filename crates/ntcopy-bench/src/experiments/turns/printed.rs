@@ -52,11 +52,6 @@ impl Expression {
         &self.0
     }
 
-    /// The number that it finds.
-    ///
-    /// # Errors
-    ///
-    /// A sentence: no line matches, or what it makes of the last one is no number.
     pub fn number(&self, output: &[u8]) -> Result<f64, String> {
         let found = self.apply(output)?;
         let last = found.lines().last().ok_or_else(|| format!("no line matches {}", self.0))?;

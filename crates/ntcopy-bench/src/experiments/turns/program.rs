@@ -111,7 +111,6 @@ impl Program {
         Pid::from_child(&self.child)
     }
 
-    /// Whether it runs.
     pub fn runs(&mut self) -> Result<bool, Failure> {
         Ok(self.child.try_wait().map_err(Failure::io("cannot wait"))?.is_none())
     }
@@ -244,7 +243,6 @@ impl Program {
         Failure::Program { name: self.name.clone(), what }
     }
 
-    /// What it printed last.
     fn tail(&mut self) -> String {
         let length = self.said.metadata().map_or(0, |data| data.len());
         let mut bytes = Vec::new();

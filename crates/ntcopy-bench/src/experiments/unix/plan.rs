@@ -10,11 +10,6 @@ use crate::experiment::{Family, Mode};
 use crate::plan::error::{check_pairs, check_sizes, pin};
 use crate::plan::{CellPlan, CpuPair, Cpus, Form, MOST_PIECES, Plan, PlanError, gathered_bytes};
 
-/// Makes the plan.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     check(settings)?;
     let (pair, others) = pin_all(settings, cpus)?;
@@ -82,7 +77,6 @@ fn check_family(settings: &Settings) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What cannot be gathered.
 fn check_pieces(settings: &Settings) -> Result<(), PlanError> {
     let pieces = settings.pieces();
     let what = if pieces == 1 {

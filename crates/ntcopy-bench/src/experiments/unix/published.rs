@@ -11,9 +11,7 @@ const PUBLISHED_TOML: &str = include_str!("../../../../../bench/published.toml")
 pub struct Published {
     /// What was special about it: which CPUs, which buffers.
     pub label: String,
-    /// Size of the object in bytes.
     pub object_bytes: u64,
-    /// How often it was sent.
     pub iterations: u64,
     /// Size of the reader's pipe in bytes.
     pub pipe_bytes: u64,

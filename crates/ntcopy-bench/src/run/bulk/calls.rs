@@ -14,17 +14,16 @@ use crate::run::Failure;
 /// A way, with all that was to be looked up.
 #[derive(Clone, Copy)]
 pub enum Call {
-    /// The C library.
     Libc,
-    /// Another library.
     Peer(Memcpy),
     /// The library's own choice of one call, or of a part.
-    Ours { whole_bytes: Option<u64> },
-    /// The same in pieces.
-    Pieces { whole_bytes: u64 },
-    /// A path.
+    Ours {
+        whole_bytes: Option<u64>,
+    },
+    Pieces {
+        whole_bytes: u64,
+    },
     Copy(&'static CopyBackend, Path),
-    /// A method.
     Fill(&'static FillBackend),
 }
 

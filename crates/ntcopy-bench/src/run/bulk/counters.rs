@@ -16,7 +16,6 @@ pub struct Counting<'a> {
 }
 
 impl<'a> Counting<'a> {
-    /// Opens those of the calling thread.
     pub fn open(machine: Option<&'a mut Hardware>) -> Counting<'a> {
         Counting { thread: Hardware::of_thread(), machine }
     }

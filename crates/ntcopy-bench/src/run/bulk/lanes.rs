@@ -46,7 +46,6 @@ impl Places {
         (self.at + steps as usize) % self.count * self.stride
     }
 
-    /// How many there are.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.count

@@ -78,7 +78,6 @@ fn stream(to: &mut u64, value: u64) {
     }
 }
 
-/// The lane's memory as numbers.
 fn numbers<'a>(lane: &'a mut Lane<'_>, side: usize) -> (&'a [u64], &'a mut [u64]) {
     let bytes = side * side * ELEMENT_BYTES as usize;
     // SAFETY: any bytes are numbers.

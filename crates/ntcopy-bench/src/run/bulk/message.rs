@@ -8,41 +8,27 @@ use crate::experiment::bulk::Task;
 use crate::run::Failure;
 use crate::run::process::Part;
 
-/// To the worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// Before anything else: map the memory.
     SetUp {
-        /// Bytes to read from.
         source_bytes: u64,
-        /// Bytes to write to.
         destination_bytes: u64,
         /// Bytes before the first source.
         source_offset_bytes: u64,
-        /// Transparent huge pages.
         huge_pages: bool,
         /// The CPUs, one a thread.
         cpus: Vec<u32>,
     },
     /// What the orders after this are about.
-    Cell {
-        /// What is done.
-        task: Task,
-        /// Bytes of one call.
-        size_bytes: u64,
-        /// Threads that do it.
-        threads: u32,
-    },
+    Cell { task: Task, size_bytes: u64, threads: u32 },
     /// Do it once, and look at every byte.
     Verify {
-        /// The way's name.
         way: String,
         /// Turn a byte into a wrong one first: for tests.
         spoil: bool,
     },
-    /// Do it for a while.
     Sample {
-        /// The way's name.
         way: String,
         /// How long, before the clock runs, in nanoseconds.
         warm_up_ns: u64,
@@ -53,14 +39,11 @@ pub enum Order {
     },
 }
 
-/// What the worker answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// The memory is there.
     Ready {
         /// The threshold of the worker's own C library, if it tells.
         libc_threshold_bytes: Option<u64>,
-        /// The same of its memset.
         memset_threshold_bytes: Option<u64>,
         /// Why other libraries cannot be used, those that cannot, by their ways' names.
         missing_peers: BTreeMap<String, String>,
@@ -69,30 +52,22 @@ pub enum Reply {
     },
     /// The order was carried out.
     Done,
-    /// Every byte was right.
     Verified {
         /// The path that the library chose, where it chose one.
         path: Option<String>,
     },
-    /// What was clocked.
     Sample(Traffic),
-    /// A byte was wrong.
     WrongByte {
-        /// Its position in the destination.
         position: u64,
-        /// What should be there.
         expected: u8,
-        /// What is there.
         got: u8,
     },
     /// It could not be done.
     Failed {
-        /// Why.
         what: String,
     },
 }
 
-/// What was clocked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Traffic {
     /// Bytes, of all threads together.

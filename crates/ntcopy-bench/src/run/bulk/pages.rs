@@ -16,7 +16,6 @@ use crate::run::Failure;
 /// of the 64, with others between them.
 const PLACES: usize = 5;
 const STEP_BYTES: usize = 13 * 64;
-/// Bytes that are read at each.
 const PLACE_BYTES: usize = 20;
 
 /// Why a way is not to be had on this machine, if so.

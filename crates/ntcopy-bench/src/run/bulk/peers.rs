@@ -12,14 +12,11 @@ use libloading::Library;
 use super::pmem2::{self, Memcpy};
 use crate::experiment::bulk::Peer;
 
-/// What those libraries call it.
 const SYMBOL: &str = "ntcopy_peer_memcpy";
 
-/// What came of looking for them.
 pub struct Peers(Vec<(Peer, Result<Memcpy, String>)>);
 
 impl Peers {
-    /// Looks for all of them.
     pub fn load() -> Peers {
         Peers(Peer::ALL.map(|peer| (peer, load(peer))).into())
     }

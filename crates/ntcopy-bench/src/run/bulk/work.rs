@@ -227,7 +227,6 @@ impl Work {
         })
     }
 
-    /// A lane for each thread.
     fn lanes(&mut self) -> Vec<Lane<'_>> {
         let threads = self.stands.len();
         let (source, size) = (&self.source[self.source_offset..], self.size);

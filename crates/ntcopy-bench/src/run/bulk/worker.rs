@@ -11,7 +11,6 @@ use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::run::process::{Part as _, Process};
 use crate::run::{Failure, Stop};
 
-/// How a worker is started.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// The arguments of this program that lead to [`super::worker_main`].
@@ -20,7 +19,6 @@ pub struct Setup {
     pub patience: Duration,
     /// The C library's threshold, if it is to have another than its own.
     pub tuned_threshold_bytes: Option<u64>,
-    /// Whether to stop.
     pub stop: Stop,
 }
 
@@ -46,11 +44,6 @@ pub struct Worker {
 
 impl Worker {
     /// Starts it, and has it map the plan's memory.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started or has no memory, or when its C library doesn't take the
-    /// threshold.
     pub fn start(setup: &Setup, plan: &BulkPlan) -> Result<Worker, Failure> {
         let process = Process::start(&setup.args, setup.patience, &setup.stop, |command| {
             if let Some(bytes) = setup.tuned_threshold_bytes {
@@ -105,11 +98,6 @@ impl Worker {
         &self.counters
     }
 
-    /// Turns to a cell.
-    ///
-    /// # Errors
-    ///
-    /// When the worker is gone or lacks the memory.
     pub fn cell(&mut self, cell: &BulkCell) -> Result<(), Failure> {
         let order =
             Order::Cell { task: cell.task, size_bytes: cell.size_bytes, threads: cell.threads };
@@ -117,10 +105,6 @@ impl Worker {
     }
 
     /// Does the cell's task once and compares every byte; gives the path that the library chose.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::WrongCopy`], or when it could not be done. `spoil` makes a byte wrong.
     pub fn verify(&mut self, way: Way, spoil: bool) -> Result<Option<String>, Failure> {
         match self.ask(&Order::Verify { way: way.to_string(), spoil })? {
             Reply::Verified { path } => Ok(path),
@@ -129,10 +113,6 @@ impl Worker {
     }
 
     /// Does the cell's task for a while under the clock.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Worker::verify`].
     pub fn sample(&mut self, way: Way, timing: Timing) -> Result<Traffic, Failure> {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let order = Order::Sample {
@@ -153,7 +133,6 @@ impl Worker {
     }
 }
 
-/// The tunable of what the plan does.
 fn tunable(plan: &BulkPlan) -> &'static str {
     let fills = plan.cells.iter().any(|cell| matches!(cell.task, Task::Fill { .. }));
     if fills { MEMSET_TUNABLE } else { MEMCPY_TUNABLE }

@@ -24,7 +24,6 @@ const TURN: Duration = Duration::from_millis(100);
 pub struct CpuNs {
     /// CPU time of this process.
     pub client: u64,
-    /// CPU time of the server.
     pub server: u64,
 }
 
@@ -65,10 +64,6 @@ pub struct NetClient {
 
 impl NetClient {
     /// Over these ends; the server's line can be read when something is wrong there.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
     pub fn new(
         sockets: Vec<OwnedFd>,
         line: impl AsFd,
@@ -107,10 +102,6 @@ impl NetClient {
 
     /// Asks `rounds` times over each connection, and compares every byte of the responses; gives
     /// how many there were.
-    ///
-    /// # Errors
-    ///
-    /// The byte that was wrong, or what else went wrong.
     pub fn check(&mut self, rounds: u32, spoil: bool) -> Result<u64, Failure> {
         (self.compares, self.spoil) = (true, spoil);
         let result = (0..rounds).try_for_each(|_| self.round());
@@ -140,7 +131,6 @@ impl NetClient {
             .map_err(Failure::os("cannot watch a connection"))
     }
 
-    /// The response is whole.
     fn answered(&mut self, number: usize) -> Result<Step, Failure> {
         let conn = &mut self.conns[number];
         conn.is_idle = true;

@@ -12,13 +12,10 @@ use crate::run::{Failure, pattern};
 /// Whose end it is: says which message it sends, and which it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Sends requests.
     Client,
-    /// Sends responses.
     Server,
 }
 
-/// The flags of a send.
 pub fn flags(shape: &Shape) -> SendFlags {
     let hint =
         if shape.hint { SendFlags::from_bits_retain(uapi::MSG_NTCOPY) } else { SendFlags::empty() };
@@ -30,12 +27,9 @@ fn seed(number: u32) -> u64 {
     2 * u64::from(number) + 1
 }
 
-/// What receiving came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Got {
-    /// The message is whole.
     Whole,
-    /// More of it is to come.
     Part,
 }
 
@@ -84,7 +78,6 @@ impl End {
         self.go_on()
     }
 
-    /// Sends on.
     pub fn go_on(&mut self) -> Result<bool, Errno> {
         let flags = self.flags | SendFlags::DONTWAIT;
         while self.sent < self.message.len() {
@@ -136,7 +129,6 @@ impl End {
         }
     }
 
-    /// The socket.
     pub fn into_socket(self) -> OwnedFd {
         self.socket
     }

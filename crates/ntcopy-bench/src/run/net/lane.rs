@@ -19,19 +19,13 @@ use crate::run::schedule::Schedule;
 use crate::run::{self, Failure, Stop, send};
 
 /// Why a mode can't be had here, if so.
-///
-/// # Errors
-///
-/// The question could not be put.
 pub fn unavailable(mode: NetMode) -> Result<Option<String>, Failure> {
     run::unavailable(mode.sends())
 }
 
-/// What servers are started with.
 pub struct Setup<'a> {
     /// The arguments of this program that lead to [`super::server_main`].
     pub server_args: &'a [String],
-    /// What is between.
     pub network: &'a Network,
     /// The server's CPU, if it has one.
     pub server_cpu: Option<u32>,
@@ -39,24 +33,17 @@ pub struct Setup<'a> {
     pub events: &'a Events,
     /// How long anything may take.
     pub patience: Duration,
-    /// Whether to stop.
     pub stop: &'a Stop,
 }
 
-/// What is sent over the connections of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traffic {
-    /// Through which.
     pub family: Family,
-    /// How many connections.
     pub connections: u32,
-    /// Bytes of a request.
     pub request_bytes: u64,
-    /// Bytes of a response.
     pub response_bytes: u64,
 }
 
-/// A mode.
 pub struct Lane<'a> {
     setup: &'a Setup<'a>,
     mode: NetMode,
@@ -68,17 +55,12 @@ pub struct Lane<'a> {
 
 impl<'a> Lane<'a> {
     /// The lane of a mode; `number` is that of its devices.
-    ///
-    /// # Errors
-    ///
-    /// This process's clock can't be read.
     pub fn new(setup: &'a Setup<'a>, mode: NetMode, number: u8) -> Result<Lane<'a>, Failure> {
         let ourselves = CpuClock::of(getpid())?;
         let shape = Shape { datagrams: false, request_bytes: 0, response_bytes: 0, hint: false };
         Ok(Lane { setup, mode, number, ourselves, server: None, shape })
     }
 
-    /// Its mode.
     #[must_use]
     pub fn mode(&self) -> NetMode {
         self.mode
@@ -130,10 +112,6 @@ impl<'a> Lane<'a> {
     }
 
     /// New connections for requests and responses.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses, or the server is not there.
     pub fn connect_client(&mut self, traffic: &Traffic) -> Result<NetClient, Failure> {
         let sockets = self.connect(traffic)?;
         let (shape, patience) = (self.shape, (self.setup.patience, self.setup.stop));
@@ -141,10 +119,6 @@ impl<'a> Lane<'a> {
     }
 
     /// A new connection for messages there and back.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Lane::connect_client`].
     pub fn connect_pingpong(&mut self, traffic: &Traffic) -> Result<PingPong, Failure> {
         let socket = self.connect(&Traffic { connections: 1, ..*traffic })?.pop();
         let socket = socket.ok_or_else(|| Failure::Answer("no connection was made".to_owned()))?;
@@ -189,10 +163,6 @@ impl<'a> Lane<'a> {
     }
 
     /// Compares every byte of some requests and responses of each connection.
-    ///
-    /// # Errors
-    ///
-    /// The byte that was wrong, or what else went wrong.
     pub fn check(
         &mut self,
         client: &mut NetClient,
@@ -203,10 +173,6 @@ impl<'a> Lane<'a> {
     }
 
     /// A run without a pause; how long each exchange took is kept.
-    ///
-    /// # Errors
-    ///
-    /// What went wrong.
     pub fn closed(
         &mut self,
         client: &mut NetClient,
@@ -223,11 +189,6 @@ impl<'a> Lane<'a> {
         })
     }
 
-    /// A run on a schedule.
-    ///
-    /// # Errors
-    ///
-    /// What went wrong.
     pub fn open(&mut self, client: &mut NetClient, schedule: &Schedule) -> Result<Window, Failure> {
         self.serving(false, |lane| {
             client.begin();
@@ -245,10 +206,6 @@ impl<'a> Lane<'a> {
     }
 
     /// Compares every byte of the messages that came back.
-    ///
-    /// # Errors
-    ///
-    /// The byte that was wrong, or what else went wrong.
     pub fn check_pingpong(
         &mut self,
         client: &mut PingPong,
@@ -259,10 +216,6 @@ impl<'a> Lane<'a> {
     }
 
     /// Messages there and back for a while.
-    ///
-    /// # Errors
-    ///
-    /// What went wrong.
     pub fn pingpong(
         &mut self,
         client: &mut PingPong,
@@ -292,10 +245,6 @@ impl<'a> Lane<'a> {
     }
 
     /// Reads the kernel's counters, and makes sure that the devices are as the mode says.
-    ///
-    /// # Errors
-    ///
-    /// They can't be read, or are not.
     pub fn begin_proof(&mut self) -> Result<Proof, Failure> {
         self.setup.network.is_as(self.number, self.mode)?;
         let pid = self.server()?.id();
@@ -303,10 +252,6 @@ impl<'a> Lane<'a> {
     }
 
     /// Holds what the kernel counted against the messages of each side.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Counters`].
     pub fn check_proof(
         &self,
         proof: &Proof,

@@ -26,10 +26,6 @@ pub enum Network {
 impl Network {
     /// Makes what is between, for messages of these families in each of these modes. This thread
     /// may be in another network namespace afterwards.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Limit`]: it is not to be had here.
     pub fn make(
         between: Between,
         families: &[Family],
@@ -48,10 +44,6 @@ impl Network {
     }
 
     /// Does something on the server's side: what is made or started meanwhile is there.
-    ///
-    /// # Errors
-    ///
-    /// The kernel does not let this thread go there, or come back.
     pub fn at_server<T>(&self, what: impl FnOnce() -> T) -> Result<T, Failure> {
         match self {
             Network::Loopback => Ok(what()),
@@ -60,29 +52,17 @@ impl Network {
     }
 
     /// An error if the devices of a mode are not as the mode says.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Counters`], or the question could not be put.
     pub fn is_as(&self, number: u8, mode: NetMode) -> Result<(), Failure> {
         let Network::Veth(namespaces) = self else { return Ok(()) };
         namespaces.check_nocache(number, mode == NetMode::Nocache, mode)
     }
 
     /// The kernel's counters of every namespace that takes part, by the server's process.
-    ///
-    /// # Errors
-    ///
-    /// They can't be read.
     pub(super) fn counters(&self, server: u32) -> Result<counters::All, Failure> {
         counters::read_all(matches!(self, Network::Veth(_)).then_some(server))
     }
 
     /// A new connection over the devices of that number: the client's end and the server's.
-    ///
-    /// # Errors
-    ///
-    /// The kernel refuses.
     pub fn pair(&self, number: u8, family: Family) -> Result<(OwnedFd, OwnedFd), Failure> {
         if family == Family::Unix {
             let (ours, theirs) = UnixStream::pair().map_err(failed(family))?;

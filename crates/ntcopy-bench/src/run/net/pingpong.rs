@@ -91,7 +91,6 @@ fn receive(socket: BorrowedFd<'_>, room: &mut [u8], datagrams: bool) -> Result<(
     Ok(())
 }
 
-/// What came of a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pings {
     /// Half of each round trip's time, as sockperf has it.
@@ -104,7 +103,6 @@ pub struct Pings {
     pub cpu: CpuNs,
     /// What the hardware counted meanwhile.
     pub events: BTreeMap<String, u64>,
-    /// Messages of the whole run.
     pub all_messages: u64,
 }
 
@@ -120,10 +118,6 @@ pub struct PingPong {
 
 impl PingPong {
     /// Over that socket.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
     pub fn new(
         socket: OwnedFd,
         shape: &Shape,
@@ -136,7 +130,6 @@ impl PingPong {
         Ok(PingPong { socket, ball, room, next: 0, patience, stop: stop.clone() })
     }
 
-    /// One message there and back.
     fn exchange(&mut self, with: u64) -> Result<(), Failure> {
         self.ball.bytes[..NUMBER_BYTES].copy_from_slice(&with.to_le_bytes());
         self.ball.send(self.socket.as_fd()).map_err(Failure::os("cannot send a message"))?;
@@ -169,10 +162,6 @@ impl PingPong {
 
     /// Plays messages, every byte of which is compared when they come back; `spoil` makes one
     /// wrong. Ends the server's part.
-    ///
-    /// # Errors
-    ///
-    /// The byte that was wrong, or what else went wrong.
     pub fn check(&mut self, messages: u32, spoil: bool) -> Result<u64, Failure> {
         for count in 0..messages {
             self.go()?;
@@ -193,10 +182,6 @@ impl PingPong {
     ///
     /// One reading of the clock ends a round trip and begins the next: what lies between is this
     /// loop, some nanoseconds, and a reading is a system call in a booted kernel.
-    ///
-    /// # Errors
-    ///
-    /// What went wrong.
     pub fn sample(
         &mut self,
         warm_up: Duration,

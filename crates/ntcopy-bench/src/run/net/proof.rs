@@ -9,14 +9,10 @@ use crate::experiment::Mode;
 use crate::plan::SMALLEST_HINTED_BYTES;
 use crate::run::{Failure, counters};
 
-/// What both sides sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
-    /// How many messages of each side.
     pub messages: u64,
-    /// Bytes of a request.
     pub request_bytes: u64,
-    /// Bytes of a response.
     pub response_bytes: u64,
 }
 
@@ -40,20 +36,12 @@ pub struct Proof {
 
 impl Proof {
     /// Reads them; `server` is the process's number.
-    ///
-    /// # Errors
-    ///
-    /// They can't be read.
     pub fn begin(network: &Network, server: u32) -> Result<Proof, Failure> {
         Ok(Proof { before: network.counters(server)?, server })
     }
 
     /// Reads them again, when every response has come, and checks what was added. Gives the
     /// counters that rose.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Counters`]: the bytes did not go the way that the mode says.
     pub fn check(
         &self,
         network: &Network,

@@ -17,7 +17,6 @@ use crate::run::{Failure, cpus};
 
 /// Events that are taken at a time.
 const EVENTS: usize = 256;
-/// Which event is that of the line.
 const LINE: u64 = u64::MAX;
 /// A wait ends after this long for nothing.
 const TURN: Duration = Duration::from_secs(1);
@@ -93,7 +92,6 @@ fn say(line: BorrowedFd<'_>, reply: &Reply) -> Result<(), Failure> {
     link::send_encoded(line, &link::encode(reply)).map_err(Failure::os("cannot answer"))
 }
 
-/// A failure as the reply to the client.
 fn told(failure: Failure) -> Reply {
     match failure {
         Failure::WrongByte { socket, position, expected, got } => {
@@ -103,7 +101,6 @@ fn told(failure: Failure) -> Reply {
     }
 }
 
-/// Connections that are answered.
 struct Serving<'a> {
     line: BorrowedFd<'a>,
     epoll: OwnedFd,

@@ -26,7 +26,6 @@ const ACTIVE: usize = 2;
 /// Words of a block that is written: which count, and their values.
 const WRITTEN_WORDS: usize = 2;
 
-/// Whether a feature is on.
 pub fn is_on(socket: BorrowedFd<'_>, device: &str, feature: &str) -> Result<bool, Failure> {
     let (index, blocks) = find(socket, device, feature)?;
     let mut command = vec![0; 2 + blocks * READ_WORDS];

@@ -25,7 +25,6 @@ const ANSWER_BYTES: usize = 8192;
 pub struct Route(OwnedFd);
 
 impl Route {
-    /// In the namespace of this thread.
     pub fn open() -> Result<Route, Failure> {
         // NETLINK_ROUTE is the protocol of that number zero, which is none.
         socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)
@@ -48,7 +47,6 @@ impl Route {
         self.ask(RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Sets a device up.
     pub fn up(&self, index: u32) -> Result<(), Errno> {
         let mut link = LinkMessage::default();
         link.header.index = index;

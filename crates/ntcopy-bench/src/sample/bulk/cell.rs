@@ -10,7 +10,6 @@ use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::run::bulk::{Timing, Traffic, Worker};
 use crate::run::{Failure, Stop};
 
-/// The ways of one cell.
 struct WayLanes<'a> {
     plan: &'a BulkPlan,
     cell: &'a BulkCell,
@@ -152,7 +151,6 @@ impl WayLanes<'_> {
     }
 }
 
-/// The cell in a few words.
 fn what(cell: &BulkCell) -> String {
     let size = Bytes(cell.size_bytes);
     let threads = if cell.threads == 1 { String::new() } else { format!(" x {}", cell.threads) };

@@ -42,7 +42,6 @@ enum Outcome {
     Stopped(i32),
 }
 
-/// Runs it.
 pub fn run(all: &[Advice], target: &Target, how: &How) -> anyhow::Result<ExitCode> {
     if let Some(why) = machine::not_a_timing() {
         return Ok(super::not_available(&format!("what is measured here is not a timing ({why})")));

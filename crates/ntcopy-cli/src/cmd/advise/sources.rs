@@ -53,10 +53,6 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
 }
 
 /// The machine of the newest record with this signature.
-///
-/// # Errors
-///
-/// There is none; the signatures that there are.
 pub fn machine_of(found: &[Found], signature: &str) -> Result<Machine, String> {
     let records = || found.iter().filter_map(|one| one.record.as_ref().ok());
     let ours = records().filter(|record| record.machine.cpu_signature == signature);

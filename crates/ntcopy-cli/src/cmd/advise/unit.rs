@@ -22,10 +22,6 @@ const PROGRAMS: [&str; 6] =
 const PREFIXES: [char; 5] = ['-', ':', '+', '!', '|'];
 
 /// The service of this name, or in this unit file, whose program can be hinted.
-///
-/// # Errors
-///
-/// Why it can't be, and what to do.
 pub fn find(name: &str) -> Result<Service, String> {
     let (name, texts) = read(name)?;
     let command = start(&name, &texts)?;
@@ -115,7 +111,6 @@ fn drop_ins(name: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The one command that starts it.
 fn start(name: &str, texts: &[String]) -> Result<String, String> {
     let mut commands: Vec<String> = Vec::new();
     for text in texts {
@@ -217,7 +212,6 @@ fn reachable(name: &str, command: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Units as Debian has them.
     const NGINX: &str = "[Unit]\nDescription=A web server\n\n[Service]\nType=forking\n\
         PIDFile=/run/nginx.pid\n# ExecStart=/not/this\n\
         ExecStartPre=/usr/sbin/nginx -t -q -g 'daemon on; master_process on;'\n\

@@ -60,7 +60,6 @@ impl KernelPair<'_> {
         Some(ExitCode::from(2))
     }
 
-    /// The same of a kernel that there is nothing to compare with.
     pub fn refused_kernel(kernel: Kind) -> Option<ExitCode> {
         if kernel.has_series() {
             return None;

@@ -244,7 +244,6 @@ impl AppArgs {
     }
 }
 
-/// Runs it.
 pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
     let program = match args.app.find() {
         Ok(program) => program,

@@ -199,7 +199,6 @@ fn one_boot(mut settings: Settings) -> Settings {
     settings
 }
 
-/// Runs it.
 pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
     // A stack that was named and is not installed, or a mode that was named.
     let is_asked = |line: &Unavailable| {

@@ -78,7 +78,6 @@ pub struct Launch<'a, P> {
 }
 
 impl<P: Bootable> Launch<'_, P> {
-    /// Runs it.
     pub fn run(&self) -> anyhow::Result<ExitCode> {
         if self.common.list {
             super::list(&self.experiment);
@@ -287,7 +286,6 @@ fn table(record: &Record) -> String {
     format!("{table}\n{bars}{sentences}\n")
 }
 
-/// The exit code that a record comes to.
 pub fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCode {
     if let Some(signal) = stopped {
         return signalled(signal);

@@ -90,7 +90,6 @@ impl NetArgs {
     }
 }
 
-/// Runs it.
 pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
     // A mode that says nothing of one family may well be had in another.
     let is_asked = |line: &Unavailable| {

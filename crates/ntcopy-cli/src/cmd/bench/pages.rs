@@ -85,7 +85,6 @@ impl PagesArgs {
         self.buffer.iter().map(|size| size.0).collect()
     }
 
-    /// What is compared in form fork.
     fn fork_modes(&self) -> Result<Vec<ForkMode>, String> {
         let one = |mode: &String| mode.parse().map_err(|error| format!("--modes {error}"));
         self.modes.iter().map(one).collect()
@@ -133,7 +132,6 @@ impl PagesArgs {
     }
 }
 
-/// Runs it.
 pub fn run(args: &PagesArgs) -> anyhow::Result<ExitCode> {
     if let Some(option) = args.of_the_other_form() {
         eprintln!("ntcopy: {option}");

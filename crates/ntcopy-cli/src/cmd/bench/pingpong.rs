@@ -66,7 +66,6 @@ impl PingPongArgs {
     }
 }
 
-/// Runs it.
 pub fn run(args: &PingPongArgs) -> anyhow::Result<ExitCode> {
     let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {

@@ -79,7 +79,6 @@ pub struct RetentionArgs {
     streamer_cpu: Option<u32>,
 }
 
-/// Runs it.
 pub fn run(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     if args.is_of_sends() { sends(args) } else { of_copies(args) }
 }

@@ -194,7 +194,6 @@ fn one_boot(mut settings: unix::Settings, against: Against) -> unix::Settings {
     settings
 }
 
-/// Runs it.
 pub fn run(args: &UnixArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
     let launch = Launch {

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use crate::cmd::advise::check::until_ended;
 use crate::cmd::bench;
 
-/// The setting.
 const SYSCTL: &str = "net.core.ntcopy_cache_bytes";
 /// One object is sent again and again, with a quarter of a MiB in flight to beyond most caches.
 const SOCKETS: &str = "1,2,3,4,6,8,12,16,24,32,48,64,96,128,192,256,384";
@@ -111,7 +110,6 @@ impl Measured {
         )
     }
 
-    /// The same for programs.
     pub fn json(&self) -> Value {
         let CacheBytes { bytes, gains, gain } = &self.number;
         let wins = match gains {

@@ -93,7 +93,6 @@ pub struct KernelArgs {
 }
 
 impl KernelArgs {
-    /// The kernel that they name.
     pub fn kind(&self) -> Result<Kind, Error> {
         Kind::parse(&self.kernel)
     }

@@ -12,7 +12,6 @@ fn row(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "  {name:<18}{value}");
 }
 
-/// For people.
 pub fn render(found: &Found) -> String {
     let status = &found.status;
     let mut out = format!("{}\n\n", verdict(found));
@@ -77,7 +76,6 @@ fn verdict(found: &Found) -> String {
     format!("The module is not loaded. Next: {next}")
 }
 
-/// For programs.
 pub fn json(found: &Found) -> String {
     let status = &found.status;
     let info = found.info.as_ref().ok().and_then(Option::as_ref);

@@ -30,10 +30,6 @@ pub enum Elf {
 }
 
 /// Reads a file that begins with [`MAGIC`].
-///
-/// # Errors
-///
-/// It cannot be read, or is shorter than it says.
 pub fn read(file: &File) -> io::Result<Elf> {
     let head = bytes(file, 0, 64)?;
     if head[4] != CLASS_64 || head[5] != LITTLE_ENDIAN || u16_at(&head, 18) != MACHINE_X86_64 {

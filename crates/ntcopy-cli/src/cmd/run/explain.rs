@@ -9,7 +9,6 @@ use super::elf::Elf;
 use super::program::{Program, Step, What};
 use super::{Mode, Settings};
 
-/// Prints it.
 pub fn print(
     program: &Program,
     settings: &Settings,

@@ -16,7 +16,6 @@ const NO_DESCRIPTOR: c_int = -1;
 /// A system call's name, and making it: whether it was answered as by the kernel itself.
 type Call = (&'static str, fn() -> bool);
 
-/// What the library does.
 const CALLS: [Call; 8] = [
     ("sendto", sendto),
     ("sendmsg", sendmsg),
@@ -29,10 +28,6 @@ const CALLS: [Call; 8] = [
 ];
 
 /// How many are in force, all of which allow what the library does.
-///
-/// # Errors
-///
-/// A sentence: they don't, or nothing can be known of them.
 pub fn allowing() -> Result<u32, String> {
     let count = in_force()?;
     let refused = if count == 0 { Vec::new() } else { refused() };

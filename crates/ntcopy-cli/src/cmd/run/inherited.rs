@@ -19,7 +19,6 @@ extern "C" fn look() {
     IGNORES_SIGPIPE.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
 }
 
-/// Whether this process ignores a signal.
 pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: zeros are a valid value of this structure of integers.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };

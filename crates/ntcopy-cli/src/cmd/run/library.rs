@@ -8,10 +8,6 @@ const NAME: &str = "libntcopy-preload.so";
 const PLACES: [&str; 3] = ["", "../lib/ntcopy", "../lib"];
 
 /// The library, as a path that `LD_PRELOAD` can hold.
-///
-/// # Errors
-///
-/// A sentence: it is nowhere, or `LD_PRELOAD` cannot hold its path.
 pub fn find(given: Option<&Path>) -> Result<PathBuf, String> {
     let path = match given {
         Some(path) => fs::canonicalize(path)

@@ -63,7 +63,6 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// What shells give.
     pub fn exit_code(&self) -> u8 {
         match self {
             Missing::NotFound(_) => 127,
@@ -74,10 +73,6 @@ impl Missing {
 
 impl Program {
     /// By its path, or by its name in `PATH`.
-    ///
-    /// # Errors
-    ///
-    /// There is none, or it cannot be executed.
     pub fn find(name: &OsStr) -> Result<Self, Missing> {
         let mut path = find_file(name, std::env::var_os("PATH"))?;
         let mut steps = Vec::new();

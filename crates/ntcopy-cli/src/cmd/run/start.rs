@@ -52,7 +52,6 @@ pub fn preloads(others: Option<OsString>, library: &Path) -> OsString {
     all
 }
 
-/// Becomes the program.
 pub fn instead(mut command: Command) -> anyhow::Result<ExitCode> {
     let error = command.exec();
     Ok(not_started(&command, &error))

@@ -24,11 +24,6 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Takes an earlier and a later reading.
-    ///
-    /// # Errors
-    ///
-    /// A counter fell: the readings are not of one namespace.
     pub fn between(earlier: &Reading, later: &Reading) -> Result<Self, CountersError> {
         let added = later.counters.since(&earlier.counters)?;
         Ok(Interval { length: later.at.saturating_duration_since(earlier.at), added })

@@ -45,7 +45,6 @@ fn percent(share: Option<f64>) -> String {
     }
 }
 
-/// The head of the table.
 pub fn head() -> String {
     let mut out = format!("{:>9}{:>9}{:>10}", "hinted/s", "NT", "of it NT");
     for (_, title, _) in REASONS {

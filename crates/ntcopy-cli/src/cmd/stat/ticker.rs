@@ -18,10 +18,6 @@ pub struct Ticker {
 
 impl Ticker {
     /// Starts the clock, and takes SIGINT and SIGTERM over for the rest of the process's life.
-    ///
-    /// # Errors
-    ///
-    /// No descriptors or no handler to be had.
     pub fn start(every: Duration) -> io::Result<Self> {
         let (stop, wake) = UnixStream::pair()?;
         pipe::register(SIGINT, wake.try_clone()?)?;
@@ -30,10 +26,6 @@ impl Ticker {
     }
 
     /// Sleeps until the next tick. False if a signal came instead.
-    ///
-    /// # Errors
-    ///
-    /// Those of poll(2), `EINTR` excepted.
     pub fn wait(&mut self) -> io::Result<bool> {
         loop {
             let left = self.next.saturating_duration_since(Instant::now());

@@ -61,7 +61,6 @@ pub fn quantile_ns(passes: &[(u64, u64)], part: f64) -> Option<f64> {
     found.map(|(ns, _)| *ns as f64)
 }
 
-/// A ratio with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// The median over the groups.
@@ -73,7 +72,6 @@ pub struct Ratio {
 /// What the victim felt in one mode, in one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Felt {
-    /// The mode.
     pub mode: String,
     /// Nanoseconds a line that 50, 99 and 99.9 in 100 passes did not exceed, over all samples.
     pub line_ns: [f64; 3],
@@ -89,9 +87,7 @@ pub struct Felt {
     pub traffic_bytes_per_s: f64,
     /// Bytes per second of the copies themselves; none of `idle`.
     pub copy_bytes_per_s: Option<f64>,
-    /// Passes that make these figures.
     pub passes: u64,
-    /// Samples that count.
     pub samples: usize,
     /// Samples that do not, since the streamer fell behind.
     pub short: usize,

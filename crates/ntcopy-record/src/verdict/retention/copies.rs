@@ -12,7 +12,6 @@ const PART_AIM: f64 = 0.25;
 /// The part of its idle speed that a victim on the same core is to keep.
 const SPEED_AIM: f64 = 0.85;
 
-/// The sentences.
 pub fn sentences(record: &Record) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(neighbour(record));
@@ -172,7 +171,6 @@ fn rates(record: &Record) -> Option<String> {
     ))
 }
 
-/// Each reason once.
 fn missing(record: &Record) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in record.unavailable.iter().filter(|line| line.mode != IDLE) {

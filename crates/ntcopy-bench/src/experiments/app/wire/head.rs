@@ -8,13 +8,10 @@ const MOST_LINES: usize = 32;
 /// What has to come before a value's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Head {
-    /// These very bytes.
     Exact(Vec<u8>),
     /// The head of an HTTP response with this status, and with a body of this number of bytes.
     Response {
-        /// The status.
         status: u16,
-        /// The body's bytes.
         bytes: u64,
     },
 }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::{Head, Protocol, Value, first_line, words};
 
-/// The protocol.
 pub struct Http;
 
 /// A value's path in a URL, and below nginx's root.

@@ -2,7 +2,6 @@
 
 use super::{Head, Protocol, Value, first_line, words};
 
-/// The protocol.
 pub struct Memcached;
 
 impl Protocol for Memcached {

@@ -9,7 +9,6 @@ const MULTIGETS: u64 = 8;
 
 /// A multiget of values that are all of the same size.
 pub struct Multiget {
-    /// The request.
     pub request: Vec<u8>,
     /// What is asked for, in this order.
     pub values: Vec<Value>,
@@ -34,10 +33,8 @@ enum Shape {
     Unknown,
 }
 
-/// What has come of an answer.
 #[derive(Debug, Default)]
 pub struct Came {
-    /// Bytes.
     pub bytes: usize,
     /// Whether the beginning was compared.
     has_begun: bool,
@@ -69,7 +66,6 @@ impl Multiget {
             .collect()
     }
 
-    /// A multiget of these values.
     pub fn of(app: App, values: Vec<Value>) -> Multiget {
         let protocol = app.protocol();
         let request = protocol.multiget(&values);

@@ -2,10 +2,8 @@
 
 use super::{Head, Protocol, Value, first_line, words};
 
-/// The protocol.
 pub struct Redis;
 
-/// A command as the array of its words.
 fn command(words: &[&str]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {

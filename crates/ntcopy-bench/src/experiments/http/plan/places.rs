@@ -11,9 +11,7 @@ use crate::plan::{Cpus, PlanError};
 pub struct Places {
     /// The client's: this program's.
     pub client: Option<u32>,
-    /// The proxy's.
     pub proxy: Option<u32>,
-    /// The backend's.
     pub backend: Option<u32>,
 }
 
@@ -24,7 +22,6 @@ pub struct HotSetPlan {
     pub bytes: u64,
     /// How long it is from one walk's beginning to the next one's.
     pub every: Duration,
-    /// The CPU of backend and victim.
     pub cpu: u32,
 }
 

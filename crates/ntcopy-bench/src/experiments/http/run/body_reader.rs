@@ -30,7 +30,6 @@ impl BodyReader {
         BodyReader { room: vec![0; COMPARED_BYTES], compares: true, spoil }
     }
 
-    /// Whether bytes are compared.
     pub(super) fn compares(&self) -> bool {
         self.compares
     }
@@ -77,14 +76,12 @@ impl BodyReader {
     }
 }
 
-/// What a read gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
     /// This many bytes, at least 1.
     Bytes(usize),
     /// None are there now.
     Blocked,
-    /// The peer has finished.
     End,
 }
 
@@ -93,7 +90,6 @@ pub fn errno(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// The seed of an object's pattern.
 pub fn seed(object: u64) -> u64 {
     object + 1
 }

@@ -25,7 +25,6 @@ pub struct Client {
     target: Target,
     epoll: OwnedFd,
     pub(super) conns: Vec<Conn>,
-    /// A request for each object.
     requests: Vec<Vec<u8>>,
     next: usize,
     object_bytes: u64,
@@ -38,10 +37,6 @@ pub struct Client {
 
 impl Client {
     /// Connects as often as the cell says.
-    ///
-    /// # Errors
-    ///
-    /// The proxy is not there, or the system refuses.
     pub fn connect(running: &Running, cell: &HttpCell, stop: &Stop) -> Result<Client, Failure> {
         let data = (cell.objects(), cell.object_bytes);
         Client::to(running.target(), cell.connections, data, stop)
@@ -84,10 +79,6 @@ impl Client {
     }
 
     /// Connects anew where a connection was closed, or was left with an answer under way.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Client::connect`].
     pub fn revive(&mut self) -> Result<(), Failure> {
         for number in 0..self.conns.len() {
             if !self.conns[number].is_idle() || !self.conns[number].wire.is_quiet() {
@@ -142,17 +133,12 @@ impl Client {
         Ok((number, step))
     }
 
-    /// Something came.
     pub(super) fn heard(&mut self, at_ns: u64) {
         self.heard_ns = at_ns;
     }
 
     /// Asks for the next `objects` in turn, over all connections, and compares every byte of them.
     /// All of them are asked for where `objects` is their number.
-    ///
-    /// # Errors
-    ///
-    /// The byte that was wrong, or what else went wrong.
     pub fn check(&mut self, objects: u64, mut look: BodyReader) -> Result<u64, Failure> {
         self.revive()?;
         let (mut asked, mut answered, mut bytes) = (0, 0, 0);

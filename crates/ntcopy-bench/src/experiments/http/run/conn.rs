@@ -12,7 +12,6 @@ const HEAD_BYTES: usize = 4096;
 /// Bytes of an answer that are read at first: most heads fit, and what comes of the body
 /// with them is copied, in every mode alike.
 const FIRST_READ_BYTES: usize = 512;
-/// Lines of a head.
 const MOST_LINES: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +21,7 @@ enum Phase {
     Body,
 }
 
-/// A connection.
 pub struct Conn {
-    /// Its socket.
     pub wire: Wire,
     /// When the request under way was due, nanoseconds on the client's clock.
     pub due_ns: u64,
@@ -33,7 +30,6 @@ pub struct Conn {
     head: [u8; HEAD_BYTES],
     head_len: usize,
     object: u64,
-    /// Position in the body.
     at: u64,
     length: u64,
 }
@@ -59,7 +55,6 @@ impl Conn {
         self.phase == Phase::Idle
     }
 
-    /// Asks for an object.
     pub fn ask(&mut self, request: &[u8], object: u64, due_ns: u64) -> Result<(), Failure> {
         debug_assert!(self.is_idle());
         self.wire.send(request).map_err(Failure::os("cannot send a request"))?;

@@ -134,7 +134,6 @@ impl Daemon {
         self.clocks.iter().map(CpuClock::ns).sum()
     }
 
-    /// Its number.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()

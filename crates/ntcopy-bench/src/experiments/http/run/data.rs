@@ -28,16 +28,11 @@ pub fn path(object: u64) -> String {
 pub struct Data {
     /// A folder of storaged's. Each storaged gets one of its own whose files are these.
     ours: Option<PathBuf>,
-    /// Plain files.
     theirs: Option<PathBuf>,
 }
 
 impl Data {
     /// Makes every object of a cell. `stacks` are those that can be had here.
-    ///
-    /// # Errors
-    ///
-    /// There is no room, or a program failed.
     pub fn make(
         cell: &HttpCell,
         scratch: &Scratch,
@@ -147,7 +142,6 @@ pub fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// An address of the loopback that is free.
 pub fn free_address(ip: IpAddr) -> Result<SocketAddr, Failure> {
     let failed = || Failure::io(format!("cannot find a free port of {ip}"));
     let listener = std::net::TcpListener::bind((ip, 0)).map_err(failed())?;

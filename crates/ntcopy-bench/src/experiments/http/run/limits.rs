@@ -15,10 +15,6 @@ const MOST_OBJECTS: u64 = 60_000;
 
 /// Raises this process's limit of open files to what it may be, since the daemons inherit it, and
 /// gives it.
-///
-/// # Errors
-///
-/// [`Failure::Limit`]: it may not be what is needed.
 pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
     let needed = plan.cells.iter().map(|cell| {
         let connections = u64::from(cell.connections);
@@ -38,10 +34,6 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
 }
 
 /// Raises the limit of open files to what it may be, and gives it.
-///
-/// # Errors
-///
-/// [`Failure::Limit`]: it may not be as many as are needed.
 pub fn allow(needed: u64) -> Result<u64, Failure> {
     let limit = getrlimit(Resource::Nofile);
     if limit.maximum.is_some_and(|most| most < needed) {
@@ -59,10 +51,6 @@ pub fn allow(needed: u64) -> Result<u64, Failure> {
 }
 
 /// Keeps this process, the client, where the plan has it.
-///
-/// # Errors
-///
-/// The system refuses.
 pub fn place_client(plan: &HttpPlan) -> Result<(), Failure> {
     cpus::place(plan.places.client)
 }

@@ -17,10 +17,6 @@ impl Links {
     /// Makes what the plan wants, if it wants any. This thread, and what it starts, is then in
     /// another network namespace than before: the clients' and proxies'. The same holds where the
     /// plan names a congestion control, which belongs to a namespace.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Limit`]: it is not to be had here.
     pub fn make(plan: &HttpPlan, ways: &[Way]) -> Result<Option<Links>, Failure> {
         if plan.transport != Transport::Veth {
             if let Some(name) = &plan.congestion {
@@ -49,7 +45,6 @@ impl Links {
     }
 }
 
-/// The devices of one way.
 #[derive(Clone, Copy)]
 pub struct Link<'a> {
     namespaces: &'a Namespaces,
@@ -58,29 +53,17 @@ pub struct Link<'a> {
 
 impl Link<'_> {
     /// Does something on the backend's side: what is made or started meanwhile stays there.
-    ///
-    /// # Errors
-    ///
-    /// The kernel does not let this thread go there, or come back.
     pub fn at_backend<T>(self, what: impl FnOnce() -> T) -> Result<T, Failure> {
         self.namespaces.at_server(what)
     }
 
     /// An address of the backend's end that is free.
-    ///
-    /// # Errors
-    ///
-    /// The kernel has none.
     pub fn free_address(self) -> Result<SocketAddr, Failure> {
         let [_, backend] = self.namespaces.addresses(self.number, false);
         self.at_backend(|| free_address(backend))?
     }
 
     /// An error if the devices are not as a mode says.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Counters`], or the question could not be put.
     pub fn is_as(self, mode: HttpMode) -> Result<(), Failure> {
         self.namespaces.check_nocache(self.number, mode == HttpMode::Nocache, mode)
     }

@@ -57,10 +57,6 @@ impl Asks for Discarding<'_> {
 
 impl Client {
     /// The same as [`load::closed`].
-    ///
-    /// # Errors
-    ///
-    /// What went wrong.
     pub fn closed(
         &mut self,
         warm_up: Duration,
@@ -73,10 +69,6 @@ impl Client {
     }
 
     /// The same as [`load::open`].
-    ///
-    /// # Errors
-    ///
-    /// What went wrong.
     pub fn open(&mut self, schedule: &Schedule, meter: Meter<'_>) -> Result<Window, Failure> {
         self.revive()?;
         let mut asks = Discarding { client: self, reader: BodyReader::discarding() };

@@ -12,7 +12,6 @@ use crate::run::Failure;
 /// Seconds that a kept connection may be silent: longer than other modes are measured meanwhile.
 const IDLE_S: u64 = 3600;
 
-/// The backend of a way.
 pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command, Failure> {
     let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
     command.args(["--log-level", "warn", "--mode", backend_mode(setup.way.mode)]);
@@ -27,7 +26,6 @@ pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command
     Ok(command)
 }
 
-/// The mode that storaged gets.
 fn backend_mode(mode: HttpMode) -> &'static str {
     match mode {
         // The devices do it.

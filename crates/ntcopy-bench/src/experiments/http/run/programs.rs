@@ -8,7 +8,6 @@ use crate::experiments::http::Stack;
 /// Folders in which daemons lie that PATH may leave out.
 const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 
-/// A program of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     /// This project's object store.
@@ -17,12 +16,10 @@ pub enum Program {
     Proxyd,
     /// nginx, as either.
     Nginx,
-    /// HAProxy.
     Haproxy,
 }
 
 impl Program {
-    /// Proxy and backend of a stack.
     pub fn of(stack: Stack) -> [Program; 2] {
         match stack {
             Stack::StoragedProxyd => [Program::Proxyd, Program::Storaged],
@@ -31,7 +28,6 @@ impl Program {
         }
     }
 
-    /// Its file's name.
     pub fn name(self) -> &'static str {
         match self {
             Program::Storaged => "storaged",
@@ -42,10 +38,6 @@ impl Program {
     }
 
     /// Its path: one of ours lies beside this program, or in PATH; others in PATH.
-    ///
-    /// # Errors
-    ///
-    /// A sentence: it is nowhere, and what has it.
     pub fn find(self) -> Result<PathBuf, String> {
         let beside = match self {
             Program::Storaged | Program::Proxyd => beside_this_program(),

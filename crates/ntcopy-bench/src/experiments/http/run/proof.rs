@@ -16,21 +16,12 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Reads them.
-    ///
-    /// # Errors
-    ///
-    /// They can't be read.
     pub fn begin(running: &Running, scheme: Scheme) -> Result<Proof, Failure> {
         Ok(Proof { before: running.counters()?, way: running.way(), scheme })
     }
 
     /// Reads them again, when every answer of the run has come, and checks what was added against
     /// `bytes` of bodies. Gives the counters that rose.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Counters`]: the bytes did not go the way that the mode says.
     pub fn check(&self, running: &Running, bytes: u64) -> Result<BTreeMap<String, u64>, Failure> {
         let mut added = counters::rose(&self.before, &running.counters()?)?;
         fits(&added, self.way, self.scheme, bytes).map_err(Failure::Counters)?;

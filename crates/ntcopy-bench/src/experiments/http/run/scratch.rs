@@ -32,10 +32,6 @@ pub struct Scratch {
 impl Scratch {
     /// Makes it, with room for the data: in memory if possible, otherwise where temporary files
     /// go. What a process that was killed has left in memory is removed first.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Limit`]: there is no room.
     pub fn new(data_bytes: u64) -> Result<Scratch, Failure> {
         let places = places();
         remove_abandoned(Path::new(MEMORY));
@@ -62,7 +58,6 @@ impl Scratch {
         )))
     }
 
-    /// The folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()

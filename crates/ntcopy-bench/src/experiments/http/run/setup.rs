@@ -33,10 +33,6 @@ pub struct Certificate {
 
 impl Certificate {
     /// Makes one, with its files in the folder.
-    ///
-    /// # Errors
-    ///
-    /// The files could not be written, or this program is built without TLS.
     pub fn make(folder: &Path) -> Result<Certificate, Failure> {
         #[cfg(feature = "tls")]
         return super::tls::make(folder);
@@ -45,17 +41,12 @@ impl Certificate {
     }
 }
 
-/// What a way is started for.
 pub struct Setup<'a> {
-    /// The plan.
     pub plan: &'a HttpPlan,
     /// The cell, of those with the same data.
     pub cell: &'a HttpCell,
-    /// The way.
     pub way: Way,
-    /// A folder of its own.
     pub folder: &'a Path,
-    /// For TLS.
     pub certificate: Option<&'a Certificate>,
     /// Descriptors that a process may have.
     pub open_files: u64,

@@ -38,10 +38,6 @@ impl CpuTimes for CpuNs {
 }
 
 /// Why a way can't be had here, if so: a program is missing, or the kernel has no flag.
-///
-/// # Errors
-///
-/// The question could not be put.
 pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> {
     if let Some(why) = setup::NO_TLS.filter(|_| scheme != Scheme::Plain) {
         return Ok(Some(why.to_owned()));
@@ -146,10 +142,6 @@ pub struct Running {
 
 impl Running {
     /// Starts both, and waits until they listen.
-    ///
-    /// # Errors
-    ///
-    /// One of them did not come up.
     pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
         let between = setup.between()?;
         let [_, backend] = Program::of(setup.way.stack);
@@ -177,7 +169,6 @@ impl Running {
         })
     }
 
-    /// Its way.
     #[must_use]
     pub fn way(&self) -> Way {
         self.way
@@ -189,20 +180,12 @@ impl Running {
     }
 
     /// Finds the processes whose CPU time counts; to be called once they have all been started.
-    ///
-    /// # Errors
-    ///
-    /// They can't be found.
     pub fn find_clocks(&mut self) -> Result<(), Failure> {
         self.proxy.find_clocks()?;
         self.backend.find_clocks()
     }
 
     /// CPU time so far.
-    ///
-    /// # Errors
-    ///
-    /// A process is gone.
     pub fn cpu(&self) -> Result<CpuNs, Failure> {
         Ok(CpuNs {
             client: self.ourselves.ns()?,

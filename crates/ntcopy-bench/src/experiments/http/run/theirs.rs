@@ -59,7 +59,6 @@ pub(crate) fn nginx_settings(folder: &Path, (workers, files): (u32, u64), http: 
     text
 }
 
-/// nginx as either.
 fn nginx(setup: &Setup<'_>, name: &str, http: &str) -> Result<Command, Failure> {
     let folder = setup.folder.join(name);
     fs::create_dir_all(&folder)
@@ -91,7 +90,6 @@ pub fn nginx_backend(setup: &Setup<'_>, root: &Path, at: &Endpoint) -> Result<Co
     nginx(setup, "nginx-backend", &http)
 }
 
-/// nginx as the proxy.
 pub fn nginx_proxy(
     setup: &Setup<'_>,
     at: &Endpoint,

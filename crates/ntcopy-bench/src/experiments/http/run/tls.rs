@@ -16,7 +16,6 @@ use super::setup::Certificate;
 use super::wire::{Handshake, Session};
 use crate::run::Failure;
 
-/// The name that the certificate is for.
 const NAME: &str = "localhost";
 
 /// Makes a certificate, with its files in the folder.

@@ -37,7 +37,6 @@ struct Shared {
     cpu_ns: AtomicU64,
 }
 
-/// A victim that walks meanwhile.
 pub struct Walking<'a> {
     shared: &'a Shared,
     /// When the clocks were read: at the window's beginning and at its end.
@@ -60,11 +59,6 @@ impl Walking<'_> {
 }
 
 impl Victim {
-    /// Lays out the hot set.
-    ///
-    /// # Errors
-    ///
-    /// It is too large.
     pub fn new(plan: &HotSetPlan) -> Result<Victim, Failure> {
         let HotSetPlan { bytes, every, cpu } = *plan;
         Ok(Victim { hot_set: HotSet::new(bytes)?, every, cpu })
@@ -72,10 +66,6 @@ impl Victim {
 
     /// Walks while something else is done, which marks one window. Gives what came of that, and
     /// the nanoseconds of each walk that lay in the window.
-    ///
-    /// # Errors
-    ///
-    /// What went wrong there, or the system did not let the victim go where it belongs.
     pub fn beside<T>(
         &self,
         what: impl FnOnce(&Walking<'_>) -> Result<T, Failure>,
@@ -96,10 +86,6 @@ impl Victim {
     }
 
     /// Walks with no other process at work: gives the window's nanoseconds and those of each walk.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`Victim::beside`], or a signal came.
     pub fn alone(
         &self,
         warm_up: Duration,

@@ -30,7 +30,6 @@ pub trait Session {
 /// Where clients go.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The proxy's address.
     pub address: SocketAddr,
     /// How TLS is spoken, if it is.
     pub tls: Option<Arc<dyn Handshake>>,
@@ -40,7 +39,6 @@ pub struct Target {
 
 /// A connection that never waits.
 pub enum Wire {
-    /// The bytes as they are.
     Plain(TcpStream),
     Tls(Box<dyn Session>),
 }
@@ -77,7 +75,6 @@ impl Wire {
         if sent == request.len() { Ok(()) } else { Err(Errno::AGAIN) }
     }
 
-    /// Reads what is there.
     pub fn read(&mut self, into: &mut [u8]) -> Result<Received, Errno> {
         match self {
             Wire::Plain(socket) => got(recv(&*socket, into, RecvFlags::empty()).map(|(n, _)| n)),

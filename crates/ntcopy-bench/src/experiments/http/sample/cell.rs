@@ -15,7 +15,6 @@ use crate::experiments::http::run::{
 use crate::run::Failure;
 use crate::sample::driver::{At, Halt, Lanes, Recording};
 
-/// The ways of one cell.
 pub struct WayLanes<'a> {
     bench: &'a Bench<'a>,
     served: &'a Served<'a>,

@@ -23,10 +23,6 @@ pub struct Knob {
 
 impl Knob {
     /// Takes hold of the settings of a kernel of this kind, as records name it.
-    ///
-    /// # Errors
-    ///
-    /// Why there is nothing to switch.
     pub fn of(kernel_kind: &str) -> Result<Knob, String> {
         if !kernel_kind.starts_with("um") {
             return Err("there is nothing to switch: only the user-mode kernel has a setting to \
@@ -43,10 +39,6 @@ impl Knob {
     }
 
     /// Switches: 1, and every page goes the non-temporal way; 0, and none does.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses.
     pub fn set(&self, mode: ForkMode) -> Result<(), Failure> {
         let (clear, copy) = mode.nontemporal();
         for ((path, _), nontemporal) in self.before.iter().zip([clear, copy]) {
@@ -76,10 +68,6 @@ pub struct Counts {
 
 impl Counts {
     /// Reads them; none where the kernel does not count.
-    ///
-    /// # Errors
-    ///
-    /// When `/proc/vmstat` cannot be read.
     pub fn read() -> Result<Option<Counts>, Failure> {
         let text =
             fs::read_to_string(VMSTAT).map_err(Failure::io(format!("cannot read {VMSTAT}")))?;
@@ -97,10 +85,6 @@ impl Counts {
 
 /// Holds what was counted against what a mode must have done to the forked pages; gives the
 /// counters that rose.
-///
-/// # Errors
-///
-/// [`Failure::Counters`], if the kernel did something else.
 pub fn check(
     mode: ForkMode,
     forked_pages: u64,

@@ -10,7 +10,6 @@ use crate::experiment::bulk::PAGE_BYTES;
 use crate::plan::bulk::{BulkPlanError, Room, check_pages, check_pairs, cpus};
 use crate::plan::or;
 
-/// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkPlan {
     /// The combinations of parameters, in order.
@@ -23,23 +22,19 @@ pub struct ForkPlan {
     pub sample: Duration,
     /// How long a mode runs before each sample without being clocked.
     pub warm_up: Duration,
-    /// The CPU for parent and child.
     pub cpu: u32,
 }
 
-/// One combination of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForkCell {
     /// Bytes of the buffer, whole pages.
     pub buffer_bytes: u64,
     /// Who uses it after the fork.
     pub user: User,
-    /// And how.
     pub usage: Use,
 }
 
 impl ForkCell {
-    /// Pages of the buffer.
     #[must_use]
     pub fn pages(&self) -> u64 {
         self.buffer_bytes / PAGE_BYTES
@@ -80,11 +75,6 @@ impl ForkPlan {
     }
 }
 
-/// Makes the plan.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &ForkSettings, room: &Room) -> Result<ForkPlan, BulkPlanError> {
     let all = defaults();
     let defaults = &all.fork;

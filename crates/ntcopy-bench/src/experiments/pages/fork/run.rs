@@ -38,7 +38,6 @@ pub struct ForkLoop {
     /// It goes from the parent to a waiting child; a child that found a wrong byte answers in it.
     read_end: OwnedFd,
     write_end: OwnedFd,
-    /// What was last written to the buffer as this process sees it.
     last: Option<u8>,
     next: u8,
     /// DRAM traffic only: events of a process would be inherited by every fork, and be part of
@@ -49,10 +48,6 @@ pub struct ForkLoop {
 
 impl ForkLoop {
     /// Maps the buffer in small pages, fills it, and stays on the CPU.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses.
     pub fn new(cell: ForkCell, cpu: u32, stop: &Stop) -> Result<ForkLoop, Failure> {
         cpus::pin(cpu)?;
         let doing = || format!("cannot map {}", Bytes(cell.buffer_bytes));
@@ -68,10 +63,6 @@ impl ForkLoop {
     }
 
     /// Forks until the time has passed; gives how many forks such a time takes.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses, or a signal came.
     pub fn warm_up(&mut self, at_least: Duration, sample: Duration) -> Result<u64, Failure> {
         let begin = Instant::now();
         let mut forks = 0_u64;
@@ -84,10 +75,6 @@ impl ForkLoop {
     }
 
     /// Forks `forks` times under the clock; gives the time, and what the hardware counted.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`ForkLoop::warm_up`].
     pub fn run(&mut self, forks: u64) -> Result<(Duration, BTreeMap<String, u64>), Failure> {
         self.hardware.start();
         let begin = Instant::now();
@@ -100,10 +87,6 @@ impl ForkLoop {
 
     /// Looks at every byte that the last fork left here; then forks once more, and both processes
     /// look at every byte that they see. `spoil` makes one wrong.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::WrongCopy`], and as [`ForkLoop::warm_up`].
     pub fn check(&mut self, spoil: bool) -> Result<(), Failure> {
         self.buffer[0] ^= u8::from(spoil);
         look(&self.buffer, self.cell.usage, self.last)?;
@@ -200,7 +183,6 @@ impl ForkLoop {
     }
 }
 
-/// Uses the buffer.
 fn write(buffer: &mut [u8], usage: Use, value: u8) {
     match usage {
         Use::Byte => {

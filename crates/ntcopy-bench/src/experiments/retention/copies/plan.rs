@@ -21,7 +21,6 @@ const LEAST_RATE_BYTES_PER_S: u64 = 1_000_000;
 pub struct Here {
     /// CPUs that this process may run on, in order.
     pub allowed: Vec<u32>,
-    /// The victim's CPU.
     pub victim_cpu: u32,
     /// CPUs with the victim's last-level cache, itself among them, if the kernel tells.
     pub sharing_llc: Option<Vec<u32>>,
@@ -36,10 +35,8 @@ pub struct Here {
 /// Why a plan could not be made. Each says what to change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CopiesError {
-    /// Too few groups for an interval.
     #[error("--pairs {0}: a 95 % interval needs at least 5 pairs")]
     TooFewPairs(u32),
-    /// A hot set that is no set.
     #[error("--hot-set: at least two cache lines, 128 bytes")]
     HotSetTooSmall,
     /// A hot set that 32 bits cannot number.
@@ -53,23 +50,19 @@ pub enum CopiesError {
     Dataset {
         /// The source's and the destination's size.
         dataset: Bytes,
-        /// The object.
         object: Bytes,
     },
-    /// Hardly a rate.
     #[error("--rate: at least 1000000 bytes a second")]
     Rate,
     /// A CPU that is not there, or that the process may not use.
     #[error("--{option} {cpu}: this process may run on CPU {}", list(allowed))]
     NoSuchCpu {
-        /// The option.
         option: &'static str,
         /// The CPU asked for.
         cpu: u32,
         /// The CPUs that it may use.
         allowed: Vec<u32>,
     },
-    /// The victim's own CPU.
     #[error("--streamer-cpu {0}: that is the victim's own CPU; a neighbour needs another")]
     SameCpu(u32),
 }
@@ -81,18 +74,15 @@ fn list(cpus: &[u32]) -> String {
 /// Where the streamer runs beside a neighbour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbour {
-    /// The streamer's CPU.
     pub cpu: u32,
     /// What a reader has to know of the pair.
     pub note: Option<&'static str>,
 }
 
-/// One combination of parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiesCell {
     /// Where the victim is.
     pub victim: Victim,
-    /// The victim's CPU.
     pub victim_cpu: u32,
     /// The streamer's CPU, or why there is none.
     pub streamer: Result<Neighbour, String>,
@@ -100,13 +90,11 @@ pub struct CopiesCell {
     pub hot_set_bytes: u64,
     /// Bytes of it that one pass walks through, whole lines.
     pub pass_bytes: u64,
-    /// Bytes of one copy.
     pub object_bytes: u64,
     /// Bytes per second that are offered; none on the same core, where an object follows a pass.
     pub rate_bytes_per_s: Option<u64>,
 }
 
-/// What will be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiesPlan {
     /// The combinations of parameters, in order.
@@ -178,11 +166,6 @@ impl CopiesCell {
     }
 }
 
-/// Makes the plan.
-///
-/// # Errors
-///
-/// When the settings ask for something that cannot be; nothing has been measured then.
 pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, CopiesError> {
     let defaults = &defaults().copies;
     let (sample_ms, pairs) = if settings.quick {
@@ -257,7 +240,6 @@ fn or_default(asked: &[u64], default: u64) -> Vec<u64> {
     if asked.is_empty() { vec![default] } else { asked.to_vec() }
 }
 
-/// The largest of the objects.
 fn check_objects(objects: &[u64]) -> Result<u64, CopiesError> {
     match objects.iter().find(|object| !(LINE_BYTES..=MOST_OBJECT_BYTES).contains(*object)) {
         Some(object) => Err(CopiesError::Object(Bytes(*object))),

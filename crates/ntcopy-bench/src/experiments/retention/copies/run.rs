@@ -27,7 +27,6 @@ const HEAD_START: Duration = Duration::from_millis(1);
 /// Significant digits that the histogram keeps of a pass.
 const DIGITS: u8 = 3;
 
-/// What one run gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Felt {
     /// Bytes that were copied while the clock ran.
@@ -58,7 +57,6 @@ impl Felt {
     }
 }
 
-/// How one run goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     /// Streamer and victim at the same time: warm-up, then so long, at this rate (none: as fast
@@ -66,9 +64,7 @@ pub enum Length {
     Time {
         /// How long before the clock runs.
         warm_up: Duration,
-        /// How long the clock runs.
         clocked: Duration,
-        /// Bytes per second offered.
         rate_bytes_per_s: Option<u64>,
     },
     /// In turns: this number of passes, each with an object before it.
@@ -93,10 +89,6 @@ pub struct Bench {
 impl Bench {
     /// Maps and touches everything, or takes over the memory of the cell before. The calling
     /// thread stays on the victim's CPU from here on.
-    ///
-    /// # Errors
-    ///
-    /// When the system does not allow it.
     pub fn open(
         plan: &CopiesPlan,
         cell: &CopiesCell,
@@ -130,28 +122,15 @@ impl Bench {
     }
 
     /// Copies odd sizes off every boundary the way the mode copies, and compares every byte.
-    ///
-    /// # Errors
-    ///
-    /// The byte that was wrong.
     pub fn verify(&mut self, mode: CopyMode, spoil: bool) -> Result<(), Wrong> {
         self.stream.verify(mode, spoil)
     }
 
     /// Compares what the last run copied: evenly spaced objects, the last one among them.
-    ///
-    /// # Errors
-    ///
-    /// The byte that was wrong.
     pub fn check(&mut self) -> Result<(), Wrong> {
         self.stream.check()
     }
 
-    /// Runs the mode.
-    ///
-    /// # Errors
-    ///
-    /// When a thread cannot be where it belongs, or a signal came.
     pub fn run(&mut self, mode: CopyMode, length: Length) -> Result<Felt, Failure> {
         self.stream.begin();
         match length {
@@ -261,7 +240,6 @@ fn watch(
     }
 }
 
-/// Passes as they come.
 struct Passes {
     histogram: Histogram<u64>,
     walk_ns: u64,

@@ -16,14 +16,12 @@ use crate::sample::{MeasureError, Outcome, Progress};
 /// Runs of a mode that look how fast it can copy; the best counts, since a disturbance only ever
 /// makes a run slower.
 const TRIES: u32 = 3;
-/// How long each of them lasts.
 const TRY: Duration = Duration::from_millis(50);
 /// The part of the slowest mode's rate that is offered when that is less than was asked for:
 /// a schedule with no slack would be missed all the time.
 const SLACK_PERCENT: u64 = 90;
 /// A lowered rate is a round number.
 const RATE_STEP_BYTES_PER_S: u64 = 100_000_000;
-/// The fewest passes of a sample.
 const LEAST_PASSES: u64 = 20;
 /// A sample walks the whole hot set once, with a quarter to spare.
 const WALKS_PERCENT: u64 = 125;
@@ -101,7 +99,6 @@ struct CopyLanes<'a> {
     alive: Vec<CopyMode>,
 }
 
-/// Why there is no sample.
 enum Trouble {
     Failure(Failure),
     Wrong(Wrong),
@@ -313,7 +310,6 @@ impl Lanes for CopyLanes<'_> {
     }
 }
 
-/// The error row of a wrong byte.
 fn wrong_byte(cell: u32, mode: CopyMode, wrong: &Wrong) -> RunError {
     RunError { cell, mode: mode.to_string(), what: wrong.to_string(), wrong_byte: true }
 }

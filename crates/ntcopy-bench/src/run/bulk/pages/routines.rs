@@ -14,9 +14,7 @@ use crate::experiment::bulk::PageWay;
 
 /// How far ahead of a copy the source is prefetched: as far as the kernel series does.
 const AHEAD_BYTES: usize = 1024;
-/// Bytes of an SSE register.
 const VECTOR_BYTES: usize = size_of::<__m128i>();
-/// Bytes that one prefetch brings.
 const LINE_BYTES: usize = 64;
 
 /// Why this CPU lacks a way, if it does.

@@ -58,7 +58,6 @@ pub struct Common {
 }
 
 impl Common {
-    /// How the results are printed.
     pub fn print(&self) -> Print {
         Print::by_options(self.json, self.csv)
     }

@@ -14,7 +14,6 @@ use super::super::launch::{self, InThisKernel};
 use super::super::{not_available, pinned};
 use super::PagesArgs;
 
-/// Runs it.
 pub fn run(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
     if args.common.list {
         super::super::list(&ExperimentKind::Pages);

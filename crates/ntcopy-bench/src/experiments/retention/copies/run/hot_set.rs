@@ -29,7 +29,6 @@ impl HotSet {
         Ok(HotSet { map, at: 0 })
     }
 
-    /// Lines in it.
     pub fn lines(&self) -> u64 {
         self.map.len() as u64 / LINE_BYTES
     }

@@ -7,11 +7,9 @@ const NS_PER_S: u128 = 1_000_000_000;
 /// The time of one run: a schedule from `start` on, and the part of it that counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// When the schedule begins.
     pub start: Instant,
     /// Since then: when the clocked part begins.
     pub from: Duration,
-    /// And when it ends.
     pub to: Duration,
     /// Bytes per second; none: as fast as it goes.
     pub rate_bytes_per_s: Option<u64>,

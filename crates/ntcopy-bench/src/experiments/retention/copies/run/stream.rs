@@ -24,13 +24,10 @@ const GUARD: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("wrong byte at {position} of the {what}: expected {expected:#04x}, got {got:#04x}")]
 pub struct Wrong {
-    /// What was compared.
     pub what: &'static str,
     /// Its position there, from 0.
     pub position: u64,
-    /// The byte that should be there.
     pub expected: u8,
-    /// The byte that is.
     pub got: u8,
 }
 
@@ -41,7 +38,6 @@ pub struct Streamed {
     pub bytes: u64,
     /// Bytes that were due while the clock ran.
     pub offered_bytes: u64,
-    /// Nanoseconds of these copies.
     pub copy_ns: u64,
 }
 
@@ -77,10 +73,6 @@ fn hints(mode: CopyMode) -> Hints {
 }
 
 /// The way that the mode's bytes go in copies of `object_bytes`, or why the mode is not to be had.
-///
-/// # Errors
-///
-/// Why not, in words.
 pub fn path(mode: CopyMode, object_bytes: u64) -> Result<Path, String> {
     let policy = &ntcopy::Settings::current().policy;
     let len = usize::try_from(object_bytes).unwrap_or(usize::MAX);
@@ -111,7 +103,6 @@ impl Stream {
         Ok(Stream { source, destination, object: object_bytes as usize, copies: 0, began: 0 })
     }
 
-    /// The same memory for objects of another size.
     pub fn cut_into(self, object_bytes: u64) -> Stream {
         Stream { object: object_bytes as usize, copies: 0, began: 0, ..self }
     }
@@ -125,7 +116,6 @@ impl Stream {
         self.began = self.copies;
     }
 
-    /// Places for an object.
     fn places(&self) -> u64 {
         (self.source.len() / self.object) as u64
     }
@@ -138,7 +128,6 @@ impl Stream {
         (to as usize * self.object, from as usize * self.object)
     }
 
-    /// Copies the next object.
     pub fn copy_next(&mut self, mode: CopyMode) {
         let (to, from) = self.ends(self.copies);
         let destination = &mut self.destination[to..to + self.object];
