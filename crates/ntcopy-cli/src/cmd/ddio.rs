@@ -1,190 +1,159 @@
-//! `ntcopy ddio`: where devices' writes go on Intel servers, and how much of the cache they get.
-//!
-//! Everything is read below one root, so that recorded machines are handled by the code that
-//! handles the real one. Nothing is written without `--yes`. `docs/reference/hardware.md` says where each
-//! register's layout comes from.
+//! `ntcopy ddio`: how much of the cache devices' writes get on Intel servers, and the switch of a
+//! root port. `docs/reference/hardware.md` has the sources of the registers' layouts.
 
-mod change;
-mod cpu;
-mod json;
-mod msr;
-mod pci;
-mod ports;
-mod register;
-mod root;
-mod saved;
-mod survey;
-mod text;
+mod machine;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-
-use self::register::Change;
-use self::root::Root;
-use self::survey::Survey;
+use self::machine::{ALLOCATE, Machine, Refusal, Register};
 
 const HELP: &str = "\
 Examples:
   sudo ntcopy ddio status
-  sudo ntcopy ddio ways 4                          what would be written
-  sudo ntcopy ddio ways 4 --yes                    writes it
-  sudo ntcopy ddio off --port 0000:17:00.0 --yes   for the devices behind that root port
-  sudo ntcopy ddio restore --yes                   as it was before the first change
+  sudo ntcopy ddio ways 4                     what would be written
+  sudo ntcopy ddio ways 4 --yes               writes it
+  sudo ntcopy ddio off 0000:17:00.0 --yes     for the devices behind that root port
 
-Without --yes nothing is written. What is written lasts until the next boot. In a guest, and on a \
-CPU whose registers are not known, nothing is written at all, and the exit code is 3.";
+Known are Skylake-SP, Cascade Lake-SP and, of Ice Lake-SP, the ways only. Without --yes nothing is \
+written. What is written is read back, and lasts until the next boot; the old values are printed. \
+It has run on no real machine yet, only on ones laid out as published.
 
-/// Arguments.
+Exit codes: 0 done; 1 a register could not be read or written; 2 usage; 3 not available here: a \
+guest, or a CPU whose registers are not known.";
+
 #[derive(clap::Args)]
 #[command(
     about = "Show and set how Intel servers put devices' writes into the cache",
-    long_about = "Show and set how Intel servers put devices' writes into the last-level cache \
-                  (Data Direct I/O): the ways that they may allocate in, and the switch of each \
-                  root port. AMD and Arm get a word about what they do instead.",
     after_help = HELP
 )]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
-    /// Print one JSON object
+    /// Write; without it, say what would be written
     #[arg(long, global = true)]
-    json: bool,
-    /// Read and write below DIR instead of /: a recorded machine
-    #[arg(long, value_name = "DIR", default_value = "/", hide_default_value = true, global = true)]
+    yes: bool,
+    /// Read and write below DIR instead of /
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true, global = true)]
     sysroot: PathBuf,
 }
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Show CPU, cache ways and root ports
+    /// Show cache ways and root ports
     Status,
     /// Let devices' writes allocate in the N highest ways of the last-level cache
     Ways {
-        /// How many ways: 2 or more
-        #[arg(value_name = "N", value_parser = parse_ways)]
+        /// How many ways: 2 or more, as the hardware wants it
+        #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
         ways: u32,
-        #[command(flatten)]
-        go: Go,
     },
-    /// Let devices' writes allocate in the last-level cache
-    On(Ports),
-    /// Send devices' writes to memory
-    Off(Ports),
-    /// Write back what was there before the first change since the machine was started
-    Restore {
-        #[command(flatten)]
-        go: Go,
+    /// Let writes from behind a root port allocate in the last-level cache
+    On {
+        /// Its address, as `status` has it
+        port: String,
+    },
+    /// Send writes from behind a root port to memory
+    Off {
+        /// Its address, as `status` has it
+        port: String,
     },
 }
 
-#[derive(clap::Args)]
-struct Ports {
-    /// Only this root port, as `status` names it; may be given more than once [default: every
-    /// root port of the CPU]
-    #[arg(long = "port", value_name = "ADDRESS")]
-    ports: Vec<String>,
-    #[command(flatten)]
-    go: Go,
-}
+/// A register, what it holds, and what it is to hold.
+type Change = (Register, u64, u64);
 
-#[derive(clap::Args)]
-struct Go {
-    /// Write; without it, say what would be written
-    #[arg(long)]
-    yes: bool,
-}
-
-fn parse_ways(text: &str) -> Result<u32, String> {
-    let ways: u32 = text.parse().map_err(|_| format!("`{text}` is not a number of ways"))?;
-    if ways < msr::LEAST_WAYS {
-        return Err(format!(
-            "{ways} is fewer than {}, the least that the hardware takes; `ntcopy ddio off` sends \
-             writes past the cache",
-            msr::LEAST_WAYS
-        ));
-    }
-    Ok(ways)
-}
-
-/// Why nothing was done.
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    /// The command line does not fit this machine.
-    #[error("{0}")]
-    Usage(String),
-    /// It is not to be had here.
-    #[error("{0}")]
-    Unavailable(String),
-    /// It was tried, and failed.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let root = Root::new(&args.sysroot);
-    match act(&args, &root) {
-        Ok(code) => Ok(code),
-        Err(Refusal::Usage(why)) => {
-            clap::Error::raw(ErrorKind::ValueValidation, format!("{why}\n")).exit()
-        }
-        Err(Refusal::Unavailable(why)) => {
+    let done = Machine::find(&args.sysroot).and_then(|machine| {
+        let changes = match &args.verb {
+            Verb::Status => {
+                status(&machine);
+                return Ok(());
+            }
+            Verb::Ways { ways } => to_ways(&machine, *ways)?,
+            Verb::On { port } => vec![switched(&machine, port, true)?],
+            Verb::Off { port } => vec![switched(&machine, port, false)?],
+        };
+        apply(&machine, &changes, args.yes)
+    });
+    Ok(done.map_or_else(
+        |Refusal { code, why }| {
             eprintln!("ntcopy: {why}");
-            Ok(ExitCode::from(super::NOT_AVAILABLE))
+            ExitCode::from(code)
+        },
+        |()| ExitCode::SUCCESS,
+    ))
+}
+
+fn status(machine: &Machine) {
+    println!("{}\n\nWays that devices' writes allocate in (MSR 0xC8B)", machine.generation.name);
+    for register in &machine.ways {
+        let (name, of) = (&register.name, machine.llc_ways);
+        match machine.read(register) {
+            Ok(value) => println!("  {name}  {value:#x}  {} of {of} ways", value.count_ones()),
+            Err(Refusal { why, .. }) => println!("  {why}"),
         }
-        Err(Refusal::Failed(why)) => Err(anyhow::anyhow!(why)),
+    }
+    println!("\nRoot ports of the CPU (perfctrlsts_0, configuration space 0x180)");
+    for port in &machine.ports {
+        match &port.registers {
+            Ok([first, second]) => println!(
+                "  {}  {} Use_Allocating_Flow_Wr={} NoSnoopOpWrEn={} TPHDIS={}",
+                port.address,
+                if first & ALLOCATE != 0 { "on " } else { "off" },
+                first >> 7 & 1,
+                first >> 3 & 1,
+                second >> 9 & 1
+            ),
+            Err(Refusal { why, .. }) => println!("  {}  {why}", port.address),
+        }
+        port.behind.iter().for_each(|device| println!("    {device}"));
     }
 }
 
-fn act(args: &Args, root: &Root) -> Result<ExitCode, Refusal> {
-    let survey = Survey::take(root)?;
-    let (changes, go) = match &args.verb {
-        Verb::Status => return status(args, root, &survey),
-        Verb::Ways { ways, go } => (change::ways(&survey, *ways)?, go),
-        Verb::On(ports) => (change::switch(&survey, &ports.ports, true)?, &ports.go),
-        Verb::Off(ports) => (change::switch(&survey, &ports.ports, false)?, &ports.go),
-        Verb::Restore { go } => return restore(args, root, &survey, go),
+fn to_ways(machine: &Machine, wanted: u32) -> Result<Vec<Change>, Refusal> {
+    let of = machine.llc_ways;
+    if wanted > of {
+        let why = format!("{wanted} ways: the last-level cache has {of} ways");
+        return Err(Refusal { code: 2, why });
+    }
+    let all = u64::MAX >> (64 - of);
+    let change = |register: &Register| {
+        let old = machine.read(register)?;
+        if old & all == 0 || old & !all != 0 {
+            return Err(Refusal::unavailable(format!(
+                "{} holds {old:#x}, which is no set of the cache's {of} ways: it is not the \
+                 register that it is taken for",
+                register.name
+            )));
+        }
+        Ok((register.clone(), old, all & !(all >> wanted)))
     };
-    if go.yes {
-        saved::remember(root, &changes)?;
-        change::write(root, &changes)?;
+    machine.ways.iter().map(change).collect()
+}
+
+fn switched(machine: &Machine, address: &str, on: bool) -> Result<Change, Refusal> {
+    let port = machine.ports.iter().find(|port| port.address == address).ok_or_else(|| {
+        let why = format!("{address} is no root port of the CPU; `ntcopy ddio status` names them");
+        Refusal { code: 2, why }
+    })?;
+    let [old, _] = port.registers.clone()?;
+    let new = if on { old | ALLOCATE } else { old & !ALLOCATE };
+    Ok((Register::switch(address), old.into(), new.into()))
+}
+
+fn apply(machine: &Machine, changes: &[Change], yes: bool) -> Result<(), Refusal> {
+    for (register, old, new) in changes {
+        println!("{}: {old:#x} -> {new:#x}", register.name);
+        if yes && old != new {
+            machine.write(register, *new)?;
+        }
     }
-    say(args, &survey, &changes, go.yes)
-}
-
-fn status(args: &Args, root: &Root, survey: &Survey) -> Result<ExitCode, Refusal> {
-    let saved = saved::read(root)?.is_some();
-    let text = if args.json { json::status(survey, saved) } else { text::status(survey, saved) };
-    print(&text)?;
-    let told = survey.tells_something();
-    Ok(if told { ExitCode::SUCCESS } else { ExitCode::from(super::NOT_AVAILABLE) })
-}
-
-fn restore(args: &Args, root: &Root, survey: &Survey, go: &Go) -> Result<ExitCode, Refusal> {
-    let Some(saved) = saved::read(root)? else {
-        return Err(Refusal::Failed(
-            "nothing was changed since this machine was started, so there is nothing to restore"
-                .to_owned(),
-        ));
+    let closing = match (changes.iter().any(|(_, old, new)| old != new), yes) {
+        (false, _) => "It is so already: nothing to write.",
+        (true, false) => "Nothing was written. With --yes it is.",
+        (true, true) => "Written, and read back. The next boot brings the old values back.",
     };
-    survey.writable()?;
-    let changes = change::back(root, survey, &saved)?;
-    if go.yes {
-        change::write(root, &changes)?;
-        saved::forget(root)?;
-    }
-    say(args, survey, &changes, go.yes)
-}
-
-fn say(args: &Args, survey: &Survey, changes: &[Change], yes: bool) -> Result<ExitCode, Refusal> {
-    let text =
-        if args.json { json::changes(changes, yes) } else { text::changes(survey, changes, yes) };
-    print(&text)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn print(text: &str) -> Result<(), Refusal> {
-    super::report::print(text).map_err(|error| Refusal::Failed(error.to_string()))
+    println!("{closing}");
+    Ok(())
 }
