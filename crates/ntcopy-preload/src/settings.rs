@@ -79,10 +79,6 @@ pub struct Bad<'a> {
 }
 
 /// Settings from values of variables; what is not set is as by default.
-///
-/// # Errors
-///
-/// The first value that is not understood.
 pub fn parse<'a>(value: impl Fn(&CStr) -> Option<&'a [u8]>) -> Result<Settings, Bad<'a>> {
     let mut settings = Settings::DEFAULT;
     if let Some(value) = value(MIN_BYTES) {

@@ -7,17 +7,14 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Address {
-    /// A socket in the file system.
     Unix(PathBuf),
     /// A TCP port; 0: any that is free.
     Tcp(SocketAddr),
 }
 
-/// A text that is no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no address: expected unix:/PATH or tcp:ADDRESS:PORT")]
 pub struct BadAddress(String);

@@ -12,7 +12,6 @@ use crate::http::Reader;
 use crate::send::ModeSetting;
 use crate::store::Verify;
 
-/// The most an object may have by default.
 const OBJECT_MAX: Size = Size(4 << 30);
 /// Settings that went, and what to do.
 pub const GONE: [(&str, &str); 2] = [
@@ -169,13 +168,9 @@ pub struct Options {
 /// What can change while the daemon runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tunables {
-    /// How bodies are sent.
     pub mode: ModeSetting,
-    /// Who reads them, where it isn't said.
     pub reader: Reader,
-    /// When checksums are compared.
     pub verify: Verify,
-    /// Largest object, in bytes.
     pub object_max: u64,
     /// For a head.
     pub head_timeout: Duration,
@@ -192,62 +187,33 @@ pub struct Tunables {
 pub struct Config {
     /// Where to listen; at least one.
     pub listen: Vec<Address>,
-    /// Folder of the objects.
     pub data: PathBuf,
-    /// Threads that serve connections.
     pub workers: usize,
-    /// Threads that wait for the disk.
     pub disk_threads: usize,
-    /// Objects that stay open.
     pub open_objects: usize,
-    /// Connections at one time.
     pub connections_max: usize,
-    /// Send buffer of connections, in bytes.
     pub sndbuf: Option<usize>,
-    /// Mode bits of unix sockets.
     pub socket_mode: Option<u32>,
     /// For what is in flight at the end.
     pub drain_timeout: Duration,
-    /// Log of requests.
     pub access_log: Option<PathBuf>,
-    /// Where Prometheus asks.
     pub metrics: Option<Address>,
-    /// What is logged.
     pub log_level: LogLevel,
-    /// What can change.
     pub tunables: Tunables,
 }
 
-/// Why the daemon can't start, or reload, with its settings.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file can't be read.
     #[error("cannot read {path}: {cause}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// The file has something that is not understood; the text names line and key.
+    Read { path: PathBuf, cause: std::io::Error },
     #[error("{path}: {what}")]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// What, and where.
-        what: String,
-    },
-    /// Something is missing, or out of bounds.
+    Parse { path: PathBuf, what: String },
     #[error("{0}")]
     Value(String),
 }
 
 impl Options {
     /// Adds what the file says to what is not given here.
-    ///
-    /// # Errors
-    ///
-    /// The file can't be read, or not understood.
     pub fn with_file(self, path: &Path) -> Result<Options, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|cause| ConfigError::Read { path: path.to_owned(), cause })?;
@@ -287,10 +253,6 @@ impl Options {
     }
 
     /// Fills in the defaults.
-    ///
-    /// # Errors
-    ///
-    /// An address or the folder is missing, or a number is out of bounds.
     pub fn resolve(self) -> Result<Config, ConfigError> {
         let missing = |what: &str| ConfigError::Value(format!("{what} is missing"));
         if self.listen.is_empty() {

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
-/// The variable's name.
 pub const VARIABLE: &str = "STORAGED_FAULT";
 
 /// Whether this build obeys [`VARIABLE`].
@@ -35,7 +34,6 @@ macro_rules! steps {
         pub enum Step { $($(#[$doc])* $step,)* }
 
         impl Step {
-            /// Every step.
             pub const ALL: &[Step] = &[$(Step::$step,)*];
 
             /// Its name in [`VARIABLE`].
@@ -145,11 +143,6 @@ impl Fault {
 static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
 static REACHED: AtomicU64 = AtomicU64::new(0);
 
-/// Reads [`VARIABLE`], once.
-///
-/// # Errors
-///
-/// It is set but not understood, or this build doesn't obey it.
 pub fn init() -> Result<(), String> {
     let fault = match std::env::var(VARIABLE) {
         Err(std::env::VarError::NotPresent) => None,
@@ -167,10 +160,6 @@ pub fn init() -> Result<(), String> {
 }
 
 /// Called right before the step is taken.
-///
-/// # Errors
-///
-/// The errno that a test asked for.
 #[inline]
 pub fn point(step: Step) -> Result<(), Errno> {
     if !OBEYED {

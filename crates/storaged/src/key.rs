@@ -23,37 +23,26 @@ const DIRECTORY: &str = "d-";
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(String);
 
-/// Why a text is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
-    /// No bytes.
     #[error("the key is empty")]
     Empty,
-    /// More than [`KEY_BYTES_MAX`].
     #[error("the key is longer than {KEY_BYTES_MAX} bytes")]
     TooLong,
-    /// A segment of more than [`SEGMENT_BYTES_MAX`].
     #[error("a segment of the key is longer than {SEGMENT_BYTES_MAX} bytes")]
     SegmentTooLong,
-    /// More than [`SEGMENTS_MAX`] segments.
     #[error("the key has more than {SEGMENTS_MAX} segments")]
     TooDeep,
-    /// Two slashes in a row, or one at either end.
     #[error("a segment of the key is empty")]
     EmptySegment,
-    /// `.` or `..`.
     #[error("a segment of the key is '.' or '..'")]
     DotSegment,
-    /// A NUL, another control character, or a slash in percent-encoding.
     #[error("the key has a control character, or an encoded slash")]
     Forbidden,
-    /// Percent-decoded, the key is not UTF-8.
     #[error("the key is not UTF-8")]
     NotUtf8,
-    /// A percent sign without two hexadecimal digits.
     #[error("a percent sign is not followed by two hexadecimal digits")]
     BadPercent,
-    /// The first segment is [`RESERVED`].
     #[error("keys under '{RESERVED}/' belong to the daemon")]
     Reserved,
 }
@@ -74,7 +63,6 @@ impl Key {
         percent_decode(path)?.parse()
     }
 
-    /// The key.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -168,10 +156,6 @@ fn is_encoded_slash(digits: &str) -> bool {
 }
 
 /// Decodes `%XX`; everything else stands for itself, `+` included.
-///
-/// # Errors
-///
-/// [`BadKey::BadPercent`] or [`BadKey::NotUtf8`].
 pub fn percent_decode(text: &str) -> Result<String, BadKey> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

@@ -27,10 +27,6 @@ unsafe impl Sync for Region {}
 
 impl Region {
     /// Maps the first `bytes` of a file, at least 1.
-    ///
-    /// # Errors
-    ///
-    /// Those of `mmap(2)`.
     pub fn of_file(file: BorrowedFd<'_>, bytes: usize) -> Result<Region, Errno> {
         // SAFETY: a new mapping, at an address of the kernel's choice.
         let start =

@@ -25,11 +25,9 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Every mode.
     pub const ALL: [Mode; 5] =
         [Mode::Copy, Mode::Nt, Mode::Adaptive, Mode::Sendfile, Mode::Vmsplice];
 
-    /// The word that is written.
     pub const fn name(self) -> &'static str {
         match self {
             Mode::Copy => "copy",
@@ -60,18 +58,14 @@ pub enum ModeSetting {
     Vmsplice,
 }
 
-/// What is known about a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
-    /// Bytes of the body.
     pub bytes: u64,
-    /// Who reads them next.
     pub reader: Reader,
     /// The hint is taken on this socket.
     pub hints: bool,
 }
 
-/// Why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// `--mode` says so.
@@ -87,7 +81,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Every reason.
     pub const ALL: [Reason; 5] =
         [Reason::Asked, Reason::Small, Reason::NoCopy, Reason::CpuReads, Reason::NoHints];
 
@@ -103,12 +96,9 @@ impl Reason {
     }
 }
 
-/// A way, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// The way.
     pub mode: Mode,
-    /// Why.
     pub reason: Reason,
 }
 

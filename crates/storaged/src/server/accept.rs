@@ -13,35 +13,28 @@ use crate::store::Store;
 #[derive(Debug)]
 pub struct Door {
     socket: OwnedFd,
-    /// It is a TCP port.
     tcp: bool,
     /// Only what is measured is to be had there.
     pub admin: bool,
 }
 
-/// What came of it.
 #[derive(Debug)]
 pub enum Accepted {
     /// A connection, and its peer's address if it has one.
     Connection(OwnedFd, Option<SocketAddr>),
-    /// There is no descriptor for whoever waits.
     NoDescriptor,
-    /// No connection waits any more.
     Nobody,
 }
 
 impl Door {
-    /// A listening socket.
     pub fn new(socket: OwnedFd, tcp: bool, admin: bool) -> Door {
         Door { socket, tcp, admin }
     }
 
-    /// What to wait for.
     pub fn socket(&self) -> &OwnedFd {
         &self.socket
     }
 
-    /// Accepts one connection.
     pub fn accept(&self, store: &Store, sndbuf: Option<usize>) -> Accepted {
         let result = match self.take() {
             Err(Errno::MFILE | Errno::NFILE) => {

@@ -27,38 +27,25 @@ const LINGER: Duration = Duration::from_secs(2);
 
 /// What a worker lends to a connection.
 pub struct Context<'a> {
-    /// What all workers share.
     pub shared: &'a Shared,
-    /// The worker's number.
     pub worker: usize,
-    /// The connection's.
     pub id: Id,
-    /// The time, as of this turn.
     pub now: Instant,
-    /// What can change.
     pub tunables: &'a Tunables,
-    /// The worker's counters.
     pub counters: &'a Counters,
     /// Room for what is read.
     pub scratch: &'a mut [u8],
-    /// The date.
     pub clock: &'a mut Clock,
-    /// Pipes.
     pub sender: &'a mut Sender,
-    /// Lines for the access log.
     pub lines: &'a mut Lines,
-    /// The daemon is about to end.
     pub draining: bool,
 }
 
 /// What becomes of a connection after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It waits for an event.
     Wait,
-    /// It has more to do.
     Again,
-    /// It has ended.
     Close,
 }
 
@@ -66,18 +53,15 @@ pub enum Fate {
 pub(super) enum Phase {
     /// Waiting for a request, or reading its head.
     Head,
-    /// Waiting for a job.
     Job,
     /// Reading the body of a PUT.
     Upload(Box<Incoming>),
-    /// Sending a response.
     Send(Box<Sending>),
     /// Waiting for the client to hang up. Closed at once, a socket with unread bytes in it would
     /// take back what the client has not read yet.
     Linger,
 }
 
-/// The request that is being answered.
 pub(super) struct InFlight {
     pub(super) method: Option<Method>,
     pub(super) path: String,
@@ -111,7 +95,6 @@ impl Sending {
     }
 }
 
-/// One connection.
 pub struct Connection {
     pub(super) socket: OwnedFd,
     pub(super) peer: Option<SocketAddr>,
@@ -131,7 +114,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection that was just accepted.
     pub fn new(
         socket: OwnedFd,
         peer: Option<SocketAddr>,
@@ -191,7 +173,6 @@ impl Connection {
         }
     }
 
-    /// Its time is up.
     pub fn expire(&mut self, ctx: &mut Context<'_>) -> Fate {
         if let Phase::Send(sending) = &mut self.phase
             && sending.drips(&self.socket, PROGRESS_BYTES)
@@ -334,7 +315,6 @@ impl Connection {
         }
     }
 
-    /// Sends an answer.
     pub(super) fn answer(&mut self, answer: Answer, ctx: &mut Context<'_>) {
         let reader = self.in_flight.as_ref().map_or(Reader::Unknown, |request| request.reader);
         let facts = Facts {
@@ -366,7 +346,6 @@ impl Connection {
         self.moved = 0;
     }
 
-    /// Sends the next piece.
     fn send(&mut self, ctx: &mut Context<'_>) -> Result<u64, Stop> {
         let Phase::Send(sending) = &mut self.phase else { return Ok(0) };
         if !self.writable {
@@ -475,7 +454,6 @@ impl Connection {
         matches!(recv(&self.socket, &mut [0; 1], flags), Err(Errno::AGAIN))
     }
 
-    /// Waits for a job.
     pub(super) fn wait_for_job(&mut self) {
         self.phase = Phase::Job;
         self.deadline = None;

@@ -18,34 +18,25 @@ pub struct Mailbox<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// An empty one.
-    ///
-    /// # Errors
-    ///
-    /// Those of `eventfd(2)`.
     pub fn new() -> Result<Mailbox<T>, Errno> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Mailbox { letters: Mutex::default(), bell })
     }
 
-    /// What to wait for.
     pub fn bell(&self) -> &OwnedFd {
         &self.bell
     }
 
-    /// Leaves a result.
     pub fn post(&self, id: Id, letter: T) {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner).push((id, letter));
         self.ring();
     }
 
-    /// Wakes the worker.
     pub fn ring(&self) {
         // Full (EAGAIN) is as good as rung.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    /// Takes what there is.
     pub fn take(&self) -> Vec<(Id, T)> {
         let _ = rustix::io::read(&self.bell, &mut [0_u8; 8]);
         std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner))
@@ -68,11 +59,6 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Starts the threads.
-    ///
-    /// # Errors
-    ///
-    /// A thread could not be started.
     pub fn start(name: &str, threads: usize) -> std::io::Result<Jobs> {
         let queue = Arc::new((Mutex::new(Queue::default()), Condvar::new()));
         let threads = (0..threads.max(1))
@@ -84,7 +70,6 @@ impl Jobs {
         Ok(Jobs { queue, threads })
     }
 
-    /// Queues a job.
     pub fn submit(&self, job: impl FnOnce() + Send + 'static) {
         let (queue, more) = &*self.queue;
         queue.lock().unwrap_or_else(PoisonError::into_inner).jobs.push_back(Box::new(job));

@@ -14,29 +14,14 @@ use crate::address::Address;
 /// Connections that wait to be accepted.
 pub(super) const BACKLOG: i32 = 1024;
 
-/// Why it can't be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Another process answers there.
     #[error("unix:{path} is in use: a process listens there; stop it, or choose another path")]
-    InUse {
-        /// The socket.
-        path: PathBuf,
-    },
-    /// There is a file of another kind.
+    InUse { path: PathBuf },
     #[error("{path} is there and is no socket: choose another path")]
-    NotASocket {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A call failed.
+    NotASocket { path: PathBuf },
     #[error("cannot listen on {address}: {cause}")]
-    Io {
-        /// Where.
-        address: Address,
-        /// Why not.
-        cause: io::Error,
-    },
+    Io { address: Address, cause: io::Error },
 }
 
 /// A socket in the file system, that is removed with this.
@@ -63,15 +48,10 @@ pub struct Listening {
     pub address: Address,
     /// One, or one a worker.
     pub sockets: Vec<OwnedFd>,
-    /// The name of a unix socket.
     pub file: Option<SocketFile>,
 }
 
 /// Listens on an address, for all workers.
-///
-/// # Errors
-///
-/// The address is taken, or a call failed.
 pub fn listen(
     address: &Address,
     workers: usize,

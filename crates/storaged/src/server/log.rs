@@ -16,11 +16,6 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
-    /// Opens it, to append.
-    ///
-    /// # Errors
-    ///
-    /// Those of opening a file.
     pub fn open(path: &Path) -> io::Result<AccessLog> {
         Ok(AccessLog { path: path.to_owned(), file: Mutex::new(append(path)?) })
     }
@@ -36,7 +31,6 @@ impl AccessLog {
         Ok(())
     }
 
-    /// Writes whole lines.
     fn write(&self, lines: &[u8]) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = file.write_all(lines) {
@@ -54,7 +48,6 @@ fn append(path: &Path) -> io::Result<File> {
 pub struct Lines(Vec<u8>);
 
 impl Lines {
-    /// One more line.
     pub fn push(&mut self, line: &serde_json::Value, log: &AccessLog) {
         // Writing to memory does not fail.
         let _ = serde_json::to_writer(&mut self.0, line);
@@ -64,7 +57,6 @@ impl Lines {
         }
     }
 
-    /// Writes what there is.
     pub fn flush(&mut self, log: &AccessLog) {
         if !self.0.is_empty() {
             log.write(&self.0);

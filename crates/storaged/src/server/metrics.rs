@@ -36,12 +36,10 @@ const BUCKETS_US: [u64; 16] = [
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
     pub fn up(&self) {
         self.add(1);
     }
 
-    /// Adds a number.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
@@ -51,7 +49,6 @@ impl Counter {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Its value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -59,18 +56,14 @@ impl Counter {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident $kind:literal $name:literal $help:literal,)*) => {
-        /// The counters of one worker.
         #[derive(Debug, Default)]
         pub struct Counters {
             /// By place in `STATUSES`.
             statuses: [Counter; STATUSES.len()],
-            /// Body bytes by mode.
             sent: [Counter; Mode::ALL.len()],
-            /// Responses by reason.
             reasons: [Counter; Reason::ALL.len()],
             /// Requests by the upper bound of their duration.
             durations: [Counter; BUCKETS_US.len()],
-            /// Sum of the durations.
             duration_us: Counter,
             $($(#[$doc])* pub $field: Counter,)*
         }
@@ -85,34 +78,21 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections that are open.
     open "gauge" "connections" "Open connections.",
-    /// Connections that were accepted.
     accepted "counter" "accepted_total" "Accepted connections.",
-    /// Times that a worker stopped accepting for want of descriptors.
     shut "counter" "accept_paused_total" "Times that accepting paused for want of descriptors.",
-    /// Connections that were closed while idle, for others.
     evicted "counter" "evicted_total" "Idle connections closed to make room for others.",
-    /// Connections that were turned away.
     turned_away "counter" "turned_away_total" "Connections answered 503 for want of room.",
-    /// Body bytes that came in.
     received "counter" "received_body_bytes_total" "Body bytes of PUTs.",
-    /// Responses that ended before their body did.
     aborted "counter" "aborted_responses_total" "Responses cut off: peer gone, time out, bad disk.",
-    /// Heads, bodies or reads that took too long.
     timeouts "counter" "timeouts_total" "Connections ended by a time-out while busy.",
-    /// Damaged objects that were asked for.
     corrupt "counter" "checksum_errors_total" "Requests answered 500 because a checksum was wrong.",
-    /// Mappings that failed under a send.
     rescued "counter" "rescued_mappings_total" "Sends whose mapping failed, and which were read.",
-    /// Objects that were open and verified.
     hits "counter" "open_hits_total" "GETs that found the object open and verified.",
-    /// Objects that were not.
     misses "counter" "open_misses_total" "GETs that had to open or verify the object.",
 }
 
 impl Counters {
-    /// A request was answered.
     pub fn answered(&self, status: u16, took: Duration) {
         let at = STATUSES.iter().position(|known| *known == status);
         self.statuses[at.unwrap_or(STATUSES.len() - 1)].up();
@@ -122,22 +102,18 @@ impl Counters {
         self.duration_us.add(us);
     }
 
-    /// A body is about to go some way.
     pub fn chose(&self, reason: Reason) {
         self.reasons[reason as usize].up();
     }
 
-    /// Bytes of a body went some way.
     pub fn sent(&self, mode: Mode, bytes: u64) {
         self.sent[mode as usize].add(bytes);
     }
 
-    /// Requests that were answered.
     pub fn requests(&self) -> u64 {
         self.statuses.iter().map(Counter::get).sum()
     }
 
-    /// Body bytes by mode.
     pub fn sent_by_mode(&self) -> impl Iterator<Item = (Mode, u64)> + '_ {
         Mode::ALL.into_iter().map(|mode| (mode, self.sent[mode as usize].get()))
     }

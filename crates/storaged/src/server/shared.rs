@@ -20,15 +20,10 @@ use crate::store::{Object, Store, StoreError, Stored};
 /// Threads that make folders: a client that wants many of them waits for itself.
 const FOLDER_THREADS: usize = 2;
 
-/// What a job found out for a connection.
 pub enum Outcome {
-    /// The object, ready to be sent.
     Ready(Box<Request>, Result<Arc<Object>, StoreError>),
-    /// A PUT may begin.
     Begun(Result<Box<Incoming>, StoreError>),
-    /// A PUT is done.
     Stored(Result<Stored, StoreError>),
-    /// A DELETE is done.
     Deleted(Result<(), StoreError>),
     /// A list of objects, as JSON.
     Listed(Result<Vec<u8>, StoreError>),
@@ -47,23 +42,16 @@ pub enum Work {
     Folders,
 }
 
-/// What all workers share.
 pub struct Shared {
-    /// The configuration that it began with.
     pub config: Config,
-    /// The objects.
     pub store: Arc<Store>,
-    /// Threads that wait for the disk.
     jobs: [Jobs; 3],
-    /// Log of requests.
     pub access_log: Option<AccessLog>,
     /// One a worker.
     pub counters: Vec<Counters>,
     /// One a worker.
     pub mailboxes: Vec<Arc<Mailbox<Outcome>>>,
-    /// Open connections of all workers.
     pub connections: AtomicUsize,
-    /// Who takes hints.
     pub hints: Support,
     tunables: RwLock<Tunables>,
     tuned: AtomicU64,
@@ -73,11 +61,6 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Puts it together.
-    ///
-    /// # Errors
-    ///
-    /// A mailbox, a thread or the access log can't be had.
     pub fn new(config: Config, store: Store) -> std::io::Result<Shared> {
         let mailboxes: Result<_, Errno> =
             (0..config.workers).map(|_| Mailbox::new().map(Arc::new)).collect();
@@ -107,7 +90,6 @@ impl Shared {
         (tuned, *self.tunables.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How often it changed.
     pub fn tuned(&self) -> u64 {
         self.tuned.load(Ordering::Acquire)
     }
@@ -126,12 +108,10 @@ impl Shared {
         self.wake();
     }
 
-    /// Whether that is so.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
     }
 
-    /// Whether what is in flight has had its time.
     pub fn is_drained(&self, now: Instant) -> bool {
         self.drain_until.get().is_some_and(|until| now >= *until)
     }

@@ -8,18 +8,15 @@ pub struct Id {
 }
 
 impl Id {
-    /// The number that epoll carries.
     pub fn to_u64(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
     }
 
-    /// Out of what epoll carried.
     pub fn from_u64(value: u64) -> Id {
         Id { slot: value as u32, generation: (value >> 32) as u32 }
     }
 }
 
-/// A set of things.
 #[derive(Debug)]
 pub struct Slab<T> {
     slots: Vec<(u32, Option<T>)>,
@@ -28,7 +25,6 @@ pub struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// An empty set.
     pub fn new() -> Slab<T> {
         Slab { slots: Vec::new(), free: Vec::new(), len: 0 }
     }
@@ -68,12 +64,10 @@ impl<T> Slab<T> {
         Some(thing)
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The numbers of all of them.
     pub fn ids(&self) -> Vec<Id> {
         let there = |(slot, (generation, place)): (usize, &(u32, Option<T>))| {
             place.as_ref().map(|_| Id { slot: slot as u32, generation: *generation })

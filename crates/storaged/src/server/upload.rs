@@ -4,7 +4,6 @@ use crate::http::{BadChunk, Framing};
 use crate::store::condition::Conditions;
 use crate::store::{StoreError, Upload};
 
-/// A body that is coming in.
 pub struct Incoming {
     framing: Framing,
     upload: Upload,
@@ -12,14 +11,10 @@ pub struct Incoming {
     limit_bytes: u64,
 }
 
-/// Why a body is not taken to its end.
 #[derive(Debug)]
 pub enum BodyError {
-    /// The chunks are malformed.
     Malformed,
-    /// It is larger than an object may be.
     TooLarge,
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -30,7 +25,6 @@ impl From<BadChunk> for BodyError {
 }
 
 impl Incoming {
-    /// A body at its start.
     pub fn new(
         framing: Framing,
         upload: Upload,
@@ -41,10 +35,6 @@ impl Incoming {
     }
 
     /// Takes what belongs to the body; returns how many bytes did.
-    ///
-    /// # Errors
-    ///
-    /// The body is refused, or can't be stored.
     pub fn push(&mut self, input: &[u8]) -> Result<usize, BodyError> {
         let mut at = 0;
         while at < input.len() && !self.framing.is_done() {
@@ -58,7 +48,6 @@ impl Incoming {
         Ok(at)
     }
 
-    /// Whether folders are to be made for it.
     pub fn makes_folders(&self) -> bool {
         self.upload.makes_folders()
     }
@@ -73,12 +62,10 @@ impl Incoming {
         self.upload.bytes()
     }
 
-    /// The body is here.
     pub fn is_done(&self) -> bool {
         self.framing.is_done()
     }
 
-    /// What to commit, and on which conditions.
     pub fn into_parts(self) -> (Upload, Conditions) {
         (self.upload, self.conditions)
     }

@@ -18,11 +18,8 @@ use crate::config::Tunables;
 use crate::http::Clock;
 use crate::send::Sender;
 
-/// How often time-outs are looked at.
 const TICK: Duration = Duration::from_millis(250);
-/// What is read at once.
 const SCRATCH_BYTES: usize = 256 << 10;
-/// Events that are taken at once.
 const EVENTS: usize = 256;
 /// The mailbox, among the numbers of connections.
 const MAILBOX: u64 = u64::MAX;
@@ -49,11 +46,6 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker for these doors.
-    ///
-    /// # Errors
-    ///
-    /// Those of epoll.
     pub fn new(number: usize, shared: Arc<Shared>, doors: Vec<Door>) -> Result<Worker, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = shared.mailboxes[number].bell();
@@ -217,7 +209,6 @@ impl Worker {
         true
     }
 
-    /// Gives a connection its turn.
     fn turn(
         &mut self,
         id: Id,

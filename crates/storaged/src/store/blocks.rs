@@ -2,7 +2,6 @@
 
 use super::format::{BLOCK_BYTES, Hash, digest};
 
-/// The blocks of what was pushed so far.
 #[derive(Debug, Default)]
 pub struct Blocks {
     /// The start of a block that is not whole yet.
@@ -44,10 +43,6 @@ impl Blocks {
     }
 
     /// Ends the stream; `last` gets what is left, if anything is.
-    ///
-    /// # Errors
-    ///
-    /// Those of `last`.
     pub fn end<E>(&mut self, last: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
         if self.pending.is_empty() {
             return Ok(());
@@ -58,7 +53,6 @@ impl Blocks {
         Ok(())
     }
 
-    /// Bytes pushed.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -44,7 +44,6 @@ impl Cache {
         slot.object.clone()
     }
 
-    /// Keeps an open object.
     pub fn put(&self, key: &Key, object: Arc<Object>) {
         let mut inner = self.lock();
         if let Some(slot) = inner.slots.get_mut(key) {
@@ -73,7 +72,6 @@ impl Cache {
         }
     }
 
-    /// Open objects.
     pub fn open(&self) -> usize {
         self.lock().slots.values().filter(|slot| slot.object.is_some()).count()
     }

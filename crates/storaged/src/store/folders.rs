@@ -52,7 +52,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Folders {
-    /// The tree below `root`.
     pub fn new(root: OwnedFd) -> Folders {
         Folders { root, durable: Mutex::default(), wanted: Mutex::default() }
     }
@@ -63,10 +62,6 @@ impl Folders {
     }
 
     /// Opens a file or a folder below the root. No component may be a link, or lead out.
-    ///
-    /// # Errors
-    ///
-    /// Those of `openat2(2)`.
     pub fn open(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         loop {
@@ -79,19 +74,11 @@ impl Folders {
     }
 
     /// Opens a folder; empty is the root.
-    ///
-    /// # Errors
-    ///
-    /// Those of `openat2(2)`.
     pub fn open_folder(&self, path: &str) -> Result<OwnedFd, Errno> {
         self.open(if path.is_empty() { "." } else { path }, FOLDER)
     }
 
     /// Opens a folder, after making it and those above it where they are missing, all durably.
-    ///
-    /// # Errors
-    ///
-    /// Which call failed, and for what.
     pub fn ensure(&self, path: &str) -> Result<OwnedFd, StoreError> {
         let open = |path: &str| {
             self.open_folder(path).map_err(|errno| StoreError::os("open folder", path, errno))

@@ -11,7 +11,6 @@ use super::open::{Format, OBJECTS, OpenError, check_format};
 use super::{ErrorKind, StoreError};
 use crate::key::{Entry, Key};
 
-/// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
     /// Objects that are as they were stored.
@@ -28,21 +27,14 @@ pub struct Summary {
     pub foreign: u64,
 }
 
-/// Something that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
-    /// Where.
     pub path: PathBuf,
-    /// What.
     pub problem: String,
 }
 
 /// Verifies every object, and calls `report` for everything that is wrong. Nothing is changed,
 /// and a daemon may be at work in the folder meanwhile.
-///
-/// # Errors
-///
-/// The folder is not storaged's, or can't be read.
 pub fn fsck(dir: &Path, report: &mut dyn FnMut(Finding)) -> Result<Summary, OpenError> {
     match check_format(dir)? {
         Format::Missing => return Err(OpenError::Foreign { dir: dir.to_owned() }),

@@ -12,13 +12,10 @@ use crate::key::{Entry, Key};
 pub struct Query {
     /// Keys that begin so.
     pub prefix: String,
-    /// Keys after this one.
     pub after: String,
-    /// The most names in a page.
     pub limit: usize,
 }
 
-/// One page of names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
     /// In order of their bytes.
@@ -30,10 +27,6 @@ pub struct Page {
 impl Store {
     /// Names of objects in order of their bytes. An object that comes or goes meanwhile may or
     /// may not be among them; every other one is.
-    ///
-    /// # Errors
-    ///
-    /// A folder can't be read.
     pub fn list(&self, query: &Query) -> Result<Page, StoreError> {
         let mut page = Page::default();
         self.list_folder("", "", query, &mut page)?;

@@ -74,10 +74,6 @@ pub struct Object {
 
 impl Object {
     /// Reads what follows the object's bytes; they themselves are not looked at.
-    ///
-    /// # Errors
-    ///
-    /// The file can't be read, or is not this object.
     pub fn open(key: &Key, file: OwnedFd) -> Result<Object, StoreError> {
         let os = |errno| StoreError::os("read", key.as_str(), errno);
         let corrupt = |why| StoreError::Corrupt { key: key.to_string(), why };
@@ -102,12 +98,10 @@ impl Object {
         Ok(Object { file, version, meta, blocks, verified, region: OnceLock::new() })
     }
 
-    /// What is known of it.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// Which file it is.
     pub fn version(&self) -> &FileVersion {
         &self.version
     }
@@ -141,10 +135,6 @@ impl Object {
     }
 
     /// Compares the blocks of a range with their checksums.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Corrupt`], or the file can't be read.
     pub fn verify(&self, range: &Range<u64>, verify: Verify) -> Result<(), StoreError> {
         if self.is_verified(range, verify) {
             return Ok(());

@@ -24,64 +24,27 @@ const LOCK_FILE: &str = "lock";
 const TEMPORARIES: &str = "temporary";
 pub(super) const OBJECTS: &str = "objects";
 
-/// Why a folder can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process holds it.
     #[error("{dir} is in use by process {holder}: stop it, or choose another folder")]
-    InUse {
-        /// The folder.
-        dir: PathBuf,
-        /// Its process id, if the lock file has it.
-        holder: String,
-    },
-    /// It has other things in it.
+    InUse { dir: PathBuf, holder: String },
     #[error("{dir} is neither empty nor a folder of storaged's: choose another")]
-    Foreign {
-        /// The folder.
-        dir: PathBuf,
-    },
-    /// It is of another version.
+    Foreign { dir: PathBuf },
     #[error("{dir} has the format {found:?}; this version reads \"storaged 2\"")]
-    Format {
-        /// The folder.
-        dir: PathBuf,
-        /// What its format file says.
-        found: String,
-    },
-    /// storaged 0.2 compressed objects in it.
+    Format { dir: PathBuf, found: String },
     #[error(
         "storaged 0.2 compressed objects in {dir} ({count}, the first is {key}), and this version \
          has no zstd: run 0.2 on it without --zstd, GET each of them and PUT it again; or choose \
          another folder"
     )]
-    Compressed {
-        /// The folder.
-        dir: PathBuf,
-        /// How many.
-        count: u64,
-        /// The first of them.
-        key: String,
-    },
-    /// A call failed.
+    Compressed { dir: PathBuf, count: u64, key: String },
     #[error("cannot {doing} {path}: {cause}")]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        /// To what.
-        path: PathBuf,
-        /// Why not.
-        cause: io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, cause: io::Error },
 }
 
 impl Store {
     /// Takes hold of a folder, made if it isn't there, and removes what a dead process was
     /// writing.
-    ///
-    /// # Errors
-    ///
-    /// Another process holds it, it is something else, or a call failed.
     pub fn open(dir: &Path, open_objects: usize) -> Result<Store, OpenError> {
         let io = |doing, path: &Path| {
             let path = path.to_owned();
@@ -122,7 +85,6 @@ impl Store {
 /// What a folder's format file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// There is none.
     Missing,
     Old,
     Current,

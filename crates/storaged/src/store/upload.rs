@@ -25,12 +25,10 @@ const AHEAD_BYTES_MAX: u64 = 8 << 20;
 /// How often an object's folder may be taken away under it, by deletes of the last in it.
 const PLACE_TRIES: u32 = 16;
 
-/// What a PUT did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stored {
     /// There was no object of this name before.
     pub created: bool,
-    /// Digest of the content.
     pub digest: Hash,
 }
 
