@@ -2,8 +2,10 @@
 //! `condition`.
 
 pub mod body;
+pub(crate) mod date;
 pub mod request;
 pub mod response;
+mod target;
 
 use std::ops::Range;
 
@@ -11,12 +13,10 @@ pub use self::body::{BadChunk, Framing, Piece};
 pub use self::request::{HEAD_BYTES_MAX, Method, Parsed, Reader, Refusal, Request, parse};
 pub use self::response::{Clock, Head, error_body, reason};
 
-/// What of an object to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// All of it: there was no range, or none that is understood, or several.
     Whole,
-    /// This much of it.
     Of(Range<u64>),
     /// The range lies behind its end.
     Unsatisfiable,

@@ -42,7 +42,7 @@ use crate::fault::{Step, point};
 use crate::key::Key;
 
 use self::cache::Cache;
-use self::condition::{Conditions, Current};
+use self::condition::{Conditions, Current, Verdict};
 use self::folders::Folders;
 
 /// Locks that PUTs and DELETEs of a key take while they look at what is there and change it.
@@ -71,10 +71,6 @@ impl Store {
     }
 
     /// The object of this name, opened if it isn't.
-    ///
-    /// # Errors
-    ///
-    /// It isn't there, or can't be opened, or isn't whole.
     pub fn get(&self, key: &Key) -> Result<Arc<Object>, StoreError> {
         if let Some(object) = self.cached(key) {
             return Ok(object);
@@ -86,10 +82,6 @@ impl Store {
     }
 
     /// [`get`](Store::get) that leaves the set of open objects as it is.
-    ///
-    /// # Errors
-    ///
-    /// The same as [`get`](Store::get).
     pub fn peek(&self, key: &Key) -> Result<Arc<Object>, StoreError> {
         match self.cached(key) {
             Some(object) => Ok(object),
@@ -110,10 +102,6 @@ impl Store {
     }
 
     /// Begins an object. `length` is that of its content, if it is known: room is reserved then.
-    ///
-    /// # Errors
-    ///
-    /// There is no room, or no descriptor, or the disk failed.
     pub fn put(
         self: &Arc<Store>,
         key: &Key,
@@ -124,10 +112,6 @@ impl Store {
     }
 
     /// Takes an object's name away, durably. Who is reading it reads on.
-    ///
-    /// # Errors
-    ///
-    /// There is no such object, or a condition does not hold, or the disk failed.
     pub fn delete(&self, key: &Key, conditions: &Conditions) -> Result<(), StoreError> {
         let os = |doing, errno| StoreError::os(doing, key.as_str(), errno);
         let (path, name) = key.place();
@@ -154,30 +138,25 @@ impl Store {
     }
 
     /// What has a name now, if the conditions hold for it.
-    ///
-    /// # Errors
-    ///
-    /// They don't, or it can't be found out.
     pub fn check(&self, key: &Key, conditions: &Conditions) -> Result<Current, StoreError> {
         let current = match statat(self.folders.root(), key.path(), AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Current::Absent,
             Err(errno) => return Err(StoreError::os("look up", key.as_str(), errno)),
-            Ok(_) if conditions.is_empty() => Current::Something,
-            Ok(_) => match self.peek(key) {
-                Ok(object) => Current::Object(object.meta().digest),
+            Ok(_) if conditions.is_empty() => Current::Something(None),
+            Ok(stat) => match self.peek(key) {
+                Ok(object) => object.meta().current(),
                 Err(StoreError::NotFound { .. }) => Current::Absent,
                 // A damaged object has no tag, but may be replaced and deleted.
-                Err(StoreError::Corrupt { .. }) => Current::Something,
+                Err(StoreError::Corrupt { .. }) => Current::Something(Some(stat.st_mtime)),
                 Err(error) => return Err(error),
             },
         };
-        match conditions.hold(&current) {
-            true => Ok(current),
-            false => Err(StoreError::Condition { key: key.to_string() }),
+        match conditions.judge(&current) {
+            Verdict::Hold => Ok(current),
+            Verdict::Fail | Verdict::Known => Err(StoreError::Condition { key: key.to_string() }),
         }
     }
 
-    /// Objects that are open.
     pub fn open_objects(&self) -> usize {
         self.cache.open()
     }

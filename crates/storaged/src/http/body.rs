@@ -12,7 +12,6 @@ const SIZE_DIGITS_MAX: usize = 15;
 pub enum Framing {
     /// This number of bytes is left.
     Length(u64),
-    /// In chunks.
     Chunked(Chunks),
 }
 
@@ -21,14 +20,11 @@ pub enum Framing {
 pub enum Chunks {
     /// In the size of a chunk.
     Size {
-        /// What the digits say so far.
         value: u64,
-        /// How many there were.
         digits: usize,
     },
     /// In the extension after the size.
     Extension {
-        /// The chunk's size.
         value: u64,
         /// Bytes of extension so far.
         bytes: usize,
@@ -52,7 +48,6 @@ pub enum Chunks {
         /// The last byte was a carriage return.
         returned: bool,
     },
-    /// Past the end.
     Done,
 }
 
@@ -60,9 +55,7 @@ pub enum Chunks {
 /// another reader look for its end behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quote {
-    /// Outside.
     None,
-    /// Inside.
     Open,
     /// Inside, behind a backslash.
     Escaped,
@@ -116,10 +109,6 @@ impl Framing {
 
     /// Takes bytes of the body: some content, or some of what is around it. With input left and
     /// the body not done, it always takes at least a byte.
-    ///
-    /// # Errors
-    ///
-    /// The chunks are malformed.
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<Piece<'a>, BadChunk> {
         match self {
             Framing::Length(left) => Ok(take(left, input)),

@@ -3,11 +3,10 @@
 use httparse::{Header, Status};
 
 use super::body::Framing;
+use super::{date, target};
 use crate::store::condition::{Conditions, Tags};
 
-/// Longest head, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 << 10;
-/// Most header lines.
 const HEADERS_MAX: usize = 64;
 /// Longest request target: a key with every byte encoded, and a query.
 const TARGET_BYTES_MAX: usize = 4 << 10;
@@ -15,21 +14,15 @@ const TARGET_BYTES_MAX: usize = 4 << 10;
 /// Says who reads the body of the response next (docs/reference/daemons.md).
 pub const READER_HEADER: &str = "Ntcopy-Reader";
 
-/// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// The object.
     Get,
-    /// What GET would answer, without the body.
     Head,
-    /// Store it.
     Put,
-    /// Remove it.
     Delete,
 }
 
 impl Method {
-    /// The word that is written.
     pub fn name(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -56,31 +49,22 @@ pub enum Reader {
 /// A request, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What is wanted.
     pub method: Method,
     /// The target's path, as it was sent.
     pub path: String,
-    /// What follows its question mark.
     pub query: Option<String>,
-    /// The body, if there is one.
     pub framing: Framing,
-    /// The connection may be used again.
     pub keep_alive: bool,
     /// The client waits for a 100 before it sends the body.
     pub expects_continue: bool,
-    /// `If-Match` and `If-None-Match`.
     pub conditions: Conditions,
-    /// `Range`, if it is there once.
     pub range: Option<String>,
-    /// `If-Range`.
     pub if_range: Option<String>,
     /// `Content-Type`; empty if there is none.
     pub content_type: String,
-    /// Who reads the body next.
     pub reader: Reader,
 }
 
-/// What a buffer holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parsed {
     /// The start of a head.
@@ -93,7 +77,6 @@ pub enum Parsed {
 /// known, and the connection with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status.
     pub status: u16,
     /// What was wrong, for people.
     pub why: &'static str,
@@ -104,10 +87,6 @@ fn refuse<T>(status: u16, why: &'static str) -> Result<T, Refusal> {
 }
 
 /// Reads the head at the start of `input`.
-///
-/// # Errors
-///
-/// It is malformed, too long, or leaves room for two opinions about where its body ends.
 pub fn parse(input: &[u8]) -> Result<Parsed, Refusal> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut head = httparse::Request::new(&mut headers);
@@ -145,21 +124,23 @@ pub fn parse(input: &[u8]) -> Result<Parsed, Refusal> {
     let Some(framing) = framing.or((method != Method::Put).then_some(Framing::Length(0))) else {
         return refuse(411, "a PUT needs Content-Length or Transfer-Encoding: chunked");
     };
-    let target = origin_form(target)?;
-    let (path, query) = match target.split_once('?') {
-        Some((path, query)) => (path, Some(query.to_owned())),
-        None => (target, None),
+    let Some((path, query)) = target::split(target) else {
+        return refuse(400, "the target is neither a path nor an http URL (RFC 9112, 3.2)");
     };
+    let reads = matches!(method, Method::Get | Method::Head);
+    fields.check_meaning(reads)?;
     let request = Request {
         method,
         path: path.to_owned(),
-        query,
+        query: query.map(str::to_owned),
         framing,
         keep_alive: http_11 && !fields.has_token("connection", "close")?,
         expects_continue: fields.expects_continue(http_11)?,
         conditions: Conditions {
             if_match: fields.tags("if-match")?,
             if_none_match: fields.tags("if-none-match")?,
+            if_unmodified_since: fields.date("if-unmodified-since")?,
+            if_modified_since: fields.date("if-modified-since")?.filter(|_| reads),
         },
         range: fields.list("range")?,
         if_range: fields.list("if-range")?,
@@ -173,18 +154,6 @@ pub fn parse(input: &[u8]) -> Result<Parsed, Refusal> {
 /// on the way may not.
 fn has_bare_line_feed(head: &[u8]) -> bool {
     head.iter().enumerate().any(|(at, byte)| *byte == b'\n' && (at == 0 || head[at - 1] != b'\r'))
-}
-
-/// `/path?query`, also out of `http://host/path?query`.
-fn origin_form(target: &str) -> Result<&str, Refusal> {
-    if target.starts_with('/') {
-        return Ok(target);
-    }
-    let scheme = target.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
-    match scheme.and_then(|_| target[7..].find('/')) {
-        Some(at) => Ok(&target[7 + at..]),
-        None => refuse(400, "the target is neither a path nor an http URL with one"),
-    }
 }
 
 struct Fields<'a, 'b> {
@@ -220,9 +189,11 @@ impl Fields<'_, '_> {
     }
 
     fn check_host(&self, http_11: bool) -> Result<(), Refusal> {
-        match self.values("host").count() {
-            1 => Ok(()),
-            0 if !http_11 => Ok(()),
+        let mut hosts = self.values("host");
+        match (hosts.next(), hosts.next()) {
+            (Some(host), None) if str::from_utf8(host).is_ok_and(target::is_host) => Ok(()),
+            (Some(_), None) => refuse(400, "the Host header is no host with a port"),
+            (None, None) if !http_11 => Ok(()),
             _ => refuse(400, "a request has one Host header"),
         }
     }
@@ -261,6 +232,27 @@ impl Fields<'_, '_> {
         }
     }
 
+    /// Refuses what would make another request of this one; docs/reference/daemons.md has the list.
+    fn check_meaning(&self, reads: bool) -> Result<(), Refusal> {
+        let has = |name| self.values(name).next().is_some();
+        if has("content-range") {
+            return refuse(400, "a part of an object can't be stored: there is a Content-Range");
+        }
+        if has("range") && !reads {
+            return refuse(400, "only a GET has a Range");
+        }
+        let coding = self.list("content-encoding")?.unwrap_or_default();
+        if !matches!(&*coding.trim().to_ascii_lowercase(), "" | "identity") {
+            return refuse(415, "an object is stored without Content-Encoding");
+        }
+        Ok(())
+    }
+
+    /// A date that is none, or several, says nothing (RFC 9110, 13.1.3 and 13.1.4).
+    fn date(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        Ok(self.list(name)?.and_then(|value| date::parse(value.trim())))
+    }
+
     fn tags(&self, name: &str) -> Result<Option<Tags>, Refusal> {
         match self.list(name)?.map(|value| Tags::parse(&value)) {
             None => Ok(None),
@@ -273,11 +265,14 @@ impl Fields<'_, '_> {
         if method != Method::Put {
             return Ok(String::new());
         }
-        let coding = self.list("content-encoding")?.unwrap_or_default();
-        if !matches!(coding.trim(), "" | "identity") {
-            return refuse(415, "an object is stored without Content-Encoding");
-        }
         let kind = self.list("content-type")?.unwrap_or_default();
+        let essence = kind.split(';').next().unwrap_or_default().trim();
+        if essence.eq_ignore_ascii_case("multipart/byteranges") {
+            return refuse(
+                400,
+                "parts of an object can't be stored: they are multipart/byteranges",
+            );
+        }
         // Visible ASCII: it is sent back as it is.
         if !kind.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
             return refuse(400, "the Content-Type is not ASCII");

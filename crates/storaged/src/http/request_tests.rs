@@ -68,6 +68,12 @@ fn the_end_of_a_body_is_never_a_matter_of_opinion() {
         ("Content-Length: 1\r\nContent-Encoding: gzip\r\n", 415),
         ("Content-Length: 1\r\nIf-Match: x\r\n", 400),
         ("Content-Length: 1\r\nHost: other\r\n", 400),
+        ("Content-Length: 1\r\nContent-Range: bytes 6-9/10\r\n", 400),
+        ("Transfer-Encoding: chunked\r\nContent-Range: bytes 6-9/*\r\n", 400),
+        ("Content-Length: 1\r\nContent-Range: \r\n", 400),
+        ("Content-Length: 1\r\nContent-Type: Multipart/ByteRanges; boundary=x\r\n", 400),
+        ("Content-Length: 1\r\nRange: bytes=0-1\r\n", 400),
+        ("Content-Length: 1\r\nContent-Encoding: identity\r\nContent-Encoding: br\r\n", 415),
     ] {
         assert_eq!(status(&put(headers)), expected, "{headers:?}");
     }
@@ -105,6 +111,43 @@ fn what_is_not_spoken_here() {
     assert_eq!(status(&format!("GET / HTTP/1.1\r\nA: {}", long.repeat(4))), 431);
     let many = "A: b\r\n".repeat(HEADERS_MAX + 1);
     assert_eq!(status(&format!("GET / HTTP/1.1\r\n{many}\r\n")), 431);
+}
+
+#[test]
+fn a_header_that_changes_the_meaning_is_obeyed_or_refused() {
+    let get = |headers: &str| format!("GET /a HTTP/1.1\r\nHost: h\r\n{headers}\r\n");
+    for (text, expected) in [
+        (get("Content-Range: bytes 0-1/2\r\n"), 400),
+        (get("Content-Encoding: gzip\r\n"), 415),
+        (get("Expect: 200-ok\r\n"), 417),
+        ("DELETE /a HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\n\r\n".to_owned(), 400),
+    ] {
+        assert_eq!(status(&text), expected, "{text:?}");
+    }
+    let dates = "If-Modified-Since: Thu, 01 Jan 1970 00:00:09 GMT\r\n\
+                 If-Unmodified-Since: Thu, 01 Jan 1970 00:00:07 GMT\r\n";
+    let conditions = whole(&get(dates)).conditions;
+    assert_eq!(conditions.if_modified_since, Some(9));
+    assert_eq!(conditions.if_unmodified_since, Some(7));
+    // RFC 9110, 13.1.3: elsewhere it means nothing, and neither does what is no date.
+    let put = "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n";
+    let conditions = whole(&format!("{put}{dates}\r\n")).conditions;
+    assert_eq!((conditions.if_modified_since, conditions.if_unmodified_since), (None, Some(7)));
+    assert!(whole(&get("If-Unmodified-Since: 7\r\n")).conditions.is_empty());
+}
+
+#[test]
+fn hosts() {
+    for host in ["a", "a:80", "[::1]:80", "a:"] {
+        whole(&format!("GET /a HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    }
+    for host in ["", "[::1", "a:b", "a b", "a/b", "a@b", "<x>", "a, b"] {
+        for version in ["1.0", "1.1"] {
+            let text = format!("GET /a HTTP/{version}\r\nHost: {host}\r\n\r\n");
+            assert_eq!(status(&text), 400, "{host:?}");
+        }
+    }
+    assert_eq!(status("GET /a HTTP/1.0\r\nHost: h\r\nHost: h\r\n\r\n"), 400);
 }
 
 #[test]

@@ -11,7 +11,6 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that has not been looked at.
     pub fn new() -> Clock {
         Clock { second: 0, text: String::new() }
     }
@@ -56,7 +55,6 @@ impl Head {
         head
     }
 
-    /// One more line.
     pub fn field(&mut self, name: &str, value: impl std::fmt::Display) {
         self.text(format_args!("{name}: {value}\r\n"));
     }

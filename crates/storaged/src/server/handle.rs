@@ -10,14 +10,13 @@ use super::shared::{Outcome, Work};
 use super::upload::Incoming;
 use crate::http::{Framing, Method, Request, response::http_date};
 use crate::key::{Key, percent_decode};
-use crate::store::condition::etag;
+use crate::store::condition::{Current, Verdict, etag};
 use crate::store::{ErrorKind, Object, Query, Store, StoreError, Verify};
 
 /// Most objects of one page of a list.
 const LIST_MAX: usize = 1000;
 
 impl Connection {
-    /// Begins to answer a request.
     pub(super) fn start(&mut self, request: Box<Request>, ctx: &mut Context<'_>) {
         self.in_flight = Some(InFlight {
             method: Some(request.method),
@@ -32,6 +31,11 @@ impl Connection {
             return self.refuse(400, "only a PUT has a body here", ctx);
         }
         let read = matches!(request.method, Method::Get | Method::Head);
+        let is_page = matches!(&*request.path, "/_/stat" | "/metrics" | "/");
+        if read && is_page && !request.conditions.is_empty() && !self.conditions_hold(&request, ctx)
+        {
+            return;
+        }
         match &*request.path {
             "/_/stat" if read => return self.page(admin::stat(ctx.shared), ctx),
             "/metrics" if read && self.admin => return self.page(admin::metrics(ctx.shared), ctx),
@@ -53,7 +57,22 @@ impl Connection {
         }
     }
 
-    /// What a job found out.
+    /// Answers for a page whose conditions do not hold: it has neither a tag nor a date.
+    fn conditions_hold(&mut self, request: &Request, ctx: &mut Context<'_>) -> bool {
+        match request.conditions.judge(&Current::Something(None)) {
+            Verdict::Hold => return true,
+            Verdict::Fail => {
+                let error = StoreError::Condition { key: request.path.clone() };
+                self.fail(&error, self.keep_alive(), ctx);
+            }
+            Verdict::Known => {
+                let answer = respond::known(self.keep_alive(), ctx.clock);
+                self.answer(answer, ctx);
+            }
+        }
+        false
+    }
+
     pub fn deliver(&mut self, outcome: Outcome, ctx: &mut Context<'_>) -> bool {
         if !self.is_waiting_for_job() {
             return true;
@@ -232,7 +251,7 @@ fn list_page(store: &Store, query: &Query) -> Result<Vec<u8>, StoreError> {
         match store.peek(key) {
             Ok(object) => {
                 let meta = object.meta();
-                let stored_at = std::time::Duration::from_nanos(meta.stored_at_ns);
+                let stored_at = meta.stored_at();
                 objects.push(serde_json::json!({
                     "key": meta.key,
                     "bytes": meta.bytes,

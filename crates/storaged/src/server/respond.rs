@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::plan::Plan;
 use crate::http::{Clock, Head, Method, error_body, response::http_date};
@@ -11,18 +10,14 @@ use crate::store::condition::etag;
 use crate::store::format::Meta;
 use crate::store::{ErrorKind, Object, StoreError, Stored};
 
-/// An answer that is ready to go.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
     pub status: u16,
     /// Head, and with it bodies that are only made for it.
     pub head: Vec<u8>,
     /// Body bytes in `head`.
     pub in_head: usize,
-    /// The body of an object.
     pub body: Body,
-    /// The connection may be used again.
     pub keep_alive: bool,
 }
 
@@ -32,7 +27,6 @@ impl Answer {
     }
 }
 
-/// An error, as JSON.
 pub fn error(
     status: u16,
     why: &str,
@@ -57,12 +51,14 @@ pub fn error(
     Answer::of(status, head.end(&body), in_head, keep_alive)
 }
 
+const CONDITION: &str = "the object is not the one that the condition names";
+
 /// The status for an error of the store, and the text that a client gets: it says nothing about
 /// the machine's paths.
 pub fn store_error(error: &StoreError) -> (u16, &'static str) {
     match error.kind() {
         ErrorKind::NotFound => (404, "no such object"),
-        ErrorKind::Condition => (412, "the object is not the one that the condition names"),
+        ErrorKind::Condition => (412, CONDITION),
         ErrorKind::Corrupt => (500, "the object is damaged, and was not sent"),
         ErrorKind::Full => (507, "there is no room for the object"),
         ErrorKind::Busy => (503, "out of descriptors or memory; try again"),
@@ -70,7 +66,6 @@ pub fn store_error(error: &StoreError) -> (u16, &'static str) {
     }
 }
 
-/// A page made of text.
 pub fn page(
     kind: &str,
     mut body: Vec<u8>,
@@ -89,7 +84,11 @@ pub fn page(
     Answer::of(200, head.end(&body), in_head, keep)
 }
 
-/// A PUT is done.
+/// The client has the page.
+pub fn known(keep_alive: bool, clock: &mut Clock) -> Answer {
+    Answer::of(304, Head::new(304, keep_alive, clock).end(&[]), 0, keep_alive)
+}
+
 pub fn stored(stored: &Stored, keep_alive: bool, clock: &mut Clock) -> Answer {
     let status = if stored.created { 201 } else { 204 };
     let mut head = Head::new(status, keep_alive, clock);
@@ -100,7 +99,6 @@ pub fn stored(stored: &Stored, keep_alive: bool, clock: &mut Clock) -> Answer {
     Answer::of(status, head.end(&[]), 0, keep_alive)
 }
 
-/// A DELETE is done.
 pub fn deleted(keep_alive: bool, clock: &mut Clock) -> Answer {
     Answer::of(204, Head::new(204, keep_alive, clock).end(&[]), 0, keep_alive)
 }
@@ -114,18 +112,12 @@ pub fn object(
     clock: &mut Clock,
 ) -> Answer {
     if plan.status == 412 {
-        return error(
-            412,
-            "the object is none of those in If-Match",
-            Some(method),
-            keep_alive,
-            clock,
-        );
+        return error(412, CONDITION, Some(method), keep_alive, clock);
     }
     let meta = object.meta();
     let mut head = Head::new(plan.status, keep_alive, clock);
     head.field("ETag", &plan.etag);
-    head.field("Last-Modified", http_date(Duration::from_nanos(meta.stored_at_ns)));
+    head.field("Last-Modified", http_date(meta.stored_at()));
     if plan.status == 416 {
         head.field("Content-Range", format_args!("bytes */{}", meta.bytes));
         head.field("Content-Length", 0);

@@ -69,38 +69,75 @@ impl Tags {
 /// What has a name now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Current {
-    /// Nothing.
     Absent,
-    /// An object with this content.
-    Object(Hash),
-    /// Something whose digest was not asked for, or can't be read.
-    Something,
+    /// An object, and the second in which it was stored, since 1970.
+    Object(Hash, i64),
+    /// Something whose digest was not asked for, or can't be read; when it was changed, if it has
+    /// such a time.
+    Something(Option<i64>),
 }
 
-/// `If-Match` and `If-None-Match` of a PUT or a DELETE.
+impl Current {
+    fn modified(&self) -> Option<i64> {
+        match self {
+            Current::Absent => None,
+            Current::Object(_, modified) => Some(*modified),
+            Current::Something(modified) => *modified,
+        }
+    }
+
+    fn is_one_of(&self, tags: &Tags, matches: fn(&Tags, &str) -> bool) -> bool {
+        match self {
+            Current::Absent => false,
+            Current::Object(digest, _) => matches(tags, &etag(digest)),
+            Current::Something(_) => *tags == Tags::Any,
+        }
+    }
+}
+
+/// What a request says of the object that it is about. Dates are seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Conditions {
-    /// The object must be one of these.
     pub if_match: Option<Tags>,
-    /// The object must be none of these.
     pub if_none_match: Option<Tags>,
+    pub if_unmodified_since: Option<i64>,
+    /// Of a GET or a HEAD: it means nothing elsewhere (RFC 9110, 13.1.3).
+    pub if_modified_since: Option<i64>,
+}
+
+/// What becomes of a request with conditions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Hold,
+    /// 412.
+    Fail,
+    /// The client has it: 304 for what reads, 412 for what changes.
+    Known,
 }
 
 impl Conditions {
-    /// There are none.
     pub fn is_empty(&self) -> bool {
         *self == Conditions::default()
     }
 
-    /// Whether they hold.
-    pub fn hold(&self, current: &Current) -> bool {
-        let matches = |tags: &Tags, one: fn(&Tags, &str) -> bool| match current {
-            Current::Absent => false,
-            Current::Something => *tags == Tags::Any,
-            Current::Object(digest) => one(tags, &etag(digest)),
+    /// In the order of RFC 9110, 13.2.2: a tag goes before a date, and a date says nothing of what
+    /// has none.
+    pub fn judge(&self, current: &Current) -> Verdict {
+        let must = match (&self.if_match, self.if_unmodified_since) {
+            (Some(tags), _) => current.is_one_of(tags, Tags::match_strongly),
+            (None, Some(date)) => current.modified().is_none_or(|modified| modified <= date),
+            (None, None) => true,
         };
-        self.if_match.as_ref().is_none_or(|tags| matches(tags, Tags::match_strongly))
-            && !self.if_none_match.as_ref().is_some_and(|tags| matches(tags, Tags::match_weakly))
+        let known = match (&self.if_none_match, self.if_modified_since) {
+            (Some(tags), _) => current.is_one_of(tags, Tags::match_weakly),
+            (None, Some(date)) => current.modified().is_some_and(|modified| modified <= date),
+            (None, None) => false,
+        };
+        match (must, known) {
+            (false, _) => Verdict::Fail,
+            (true, true) => Verdict::Known,
+            (true, false) => Verdict::Hold,
+        }
     }
 }
 
@@ -132,28 +169,44 @@ mod tests {
 
     #[test]
     fn conditions_and_what_is_there() {
+        use Verdict::{Fail, Hold, Known};
         let (mine, other) = ([1; 32], [2; 32]);
         let tag = etag(&mine);
-        let list = |tag: &str| Tags::parse(tag).unwrap();
-        // If-Match, If-None-Match, and whether they hold for: absent, mine, other, something.
-        for (if_match, if_none_match, expected) in [
-            (None, None, [true, true, true, true]),
-            (Some(Tags::Any), None, [false, true, true, true]),
-            (Some(list(&tag)), None, [false, true, false, false]),
-            (Some(list(&format!("W/{tag}"))), None, [false, false, false, false]),
-            (None, Some(Tags::Any), [true, false, false, false]),
-            (None, Some(list(&tag)), [true, false, true, true]),
-            (None, Some(list(&format!("W/{tag}"))), [true, false, true, true]),
+        let list = |tag: &str| Tags::parse(tag);
+        let states = [
+            Current::Absent,
+            Current::Object(mine, 100),
+            Current::Object(other, 100),
+            Current::Something(None),
+            Current::Something(Some(100)),
+        ];
+        // If-Match, If-Unmodified-Since, If-None-Match, If-Modified-Since; what becomes of each.
+        for (if_match, unmodified, if_none_match, modified, expected) in [
+            (None, None, None, None, [Hold, Hold, Hold, Hold, Hold]),
+            (Some(Tags::Any), None, None, None, [Fail, Hold, Hold, Hold, Hold]),
+            (list(&tag), None, None, None, [Fail, Hold, Fail, Fail, Fail]),
+            (list(&format!("W/{tag}")), None, None, None, [Fail, Fail, Fail, Fail, Fail]),
+            (None, None, Some(Tags::Any), None, [Hold, Known, Known, Known, Known]),
+            (None, None, list(&tag), None, [Hold, Known, Hold, Hold, Hold]),
+            (None, None, list(&format!("W/{tag}")), None, [Hold, Known, Hold, Hold, Hold]),
+            (None, Some(99), None, None, [Hold, Fail, Fail, Hold, Fail]),
+            (None, Some(100), None, None, [Hold, Hold, Hold, Hold, Hold]),
+            (None, None, None, Some(99), [Hold, Hold, Hold, Hold, Hold]),
+            (None, None, None, Some(100), [Hold, Known, Known, Hold, Known]),
+            // A tag goes before a date, in both pairs, and the first pair before the second.
+            (list(&tag), Some(99), None, None, [Fail, Hold, Fail, Fail, Fail]),
+            (None, None, list("\"x\""), Some(100), [Hold, Hold, Hold, Hold, Hold]),
+            (None, Some(99), list(&tag), None, [Hold, Fail, Fail, Hold, Fail]),
+            (list(&tag), None, list(&tag), None, [Fail, Known, Fail, Fail, Fail]),
         ] {
-            let conditions = Conditions { if_match, if_none_match };
-            let states = [
-                Current::Absent,
-                Current::Object(mine),
-                Current::Object(other),
-                Current::Something,
-            ];
-            let held = states.map(|current| conditions.hold(&current));
-            assert_eq!(held, expected, "{conditions:?}");
+            let conditions = Conditions {
+                if_match,
+                if_none_match,
+                if_unmodified_since: unmodified,
+                if_modified_since: modified,
+            };
+            let found = states.map(|current| conditions.judge(&current));
+            assert_eq!(found, expected, "{conditions:?}");
         }
     }
 }

@@ -25,12 +25,13 @@
 //! of its blocks, so it costs nothing beyond them; it makes the ETag.
 
 use std::fmt;
+use std::time::Duration;
+
+use super::condition::Current;
 
 /// Bytes that share a checksum, and so the least that is read to verify a range.
 pub const BLOCK_BYTES: usize = 64 << 10;
-/// Bytes of the tail.
 pub const TAIL_BYTES: usize = 112;
-/// Bytes of a checksum.
 pub const HASH_BYTES: usize = 32;
 /// Longest content type that is kept, in bytes.
 pub const TYPE_BYTES_MAX: usize = 255;
@@ -38,44 +39,42 @@ pub const TYPE_BYTES_MAX: usize = 255;
 const MAGIC: [u8; 8] = *b"ntstore\x01";
 const SEALED: usize = TAIL_BYTES - HASH_BYTES;
 
-/// A checksum.
 pub type Hash = [u8; HASH_BYTES];
 
 /// What is known of an object besides its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
-    /// The object's name.
     pub key: String,
     /// What the PUT said; empty if it didn't.
     pub content_type: String,
-    /// Bytes of the content.
     pub bytes: u64,
     /// When it was stored, in nanoseconds since 1970.
     pub stored_at_ns: u64,
-    /// Digest of the content.
     pub digest: Hash,
+}
+
+impl Meta {
+    pub fn stored_at(&self) -> Duration {
+        Duration::from_nanos(self.stored_at_ns)
+    }
+
+    /// As conditions see it.
+    pub fn current(&self) -> Current {
+        Current::Object(self.digest, self.stored_at().as_secs() as i64)
+    }
 }
 
 /// What does not fit about a file, or about bytes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Corrupt {
-    /// Fewer bytes than the tail has.
     Short,
-    /// It does not end in a tail of a known version.
     Magic,
-    /// The lengths in the tail don't add up to the file's.
     Length,
-    /// The checksum of what follows the content is wrong.
     Trailer,
-    /// A field has a value that was never written.
     Field(&'static str),
-    /// The file has another object's name in it.
     Key,
-    /// This block's checksum is wrong.
     Block(u64),
-    /// The digest is not that of the blocks.
     Digest,
-    /// storaged 0.2 compressed it.
     Compressed,
 }
 
@@ -98,7 +97,6 @@ impl fmt::Display for Corrupt {
     }
 }
 
-/// The number of blocks that these bytes have.
 pub fn block_count(bytes: u64) -> u64 {
     bytes.div_ceil(BLOCK_BYTES as u64)
 }
@@ -140,10 +138,6 @@ pub fn encode(meta: &Meta, blocks: &[Hash]) -> Vec<u8> {
 ///
 /// `end` is the last piece of a file of `file_bytes`, at least [`TAIL_BYTES`] of it if the file
 /// has them. The tail is not to be trusted further than this before [`decode`] has seen it all.
-///
-/// # Errors
-///
-/// There is no such tail, or it doesn't fit the file.
 pub fn trailer_bytes(end: &[u8], file_bytes: u64) -> Result<usize, Corrupt> {
     let tail = end.len().checked_sub(TAIL_BYTES).map(|at| &end[at..]).ok_or(Corrupt::Short)?;
     if tail[..8] != MAGIC {
@@ -162,10 +156,6 @@ pub fn trailer_bytes(end: &[u8], file_bytes: u64) -> Result<usize, Corrupt> {
 }
 
 /// Reads what [`encode`] wrote; `trailer` has exactly [`trailer_bytes`].
-///
-/// # Errors
-///
-/// It is not what was written.
 pub fn decode(trailer: &[u8], file_bytes: u64) -> Result<(Meta, Vec<Hash>), Corrupt> {
     if trailer_bytes(trailer, file_bytes)? != trailer.len() {
         return Err(Corrupt::Length);

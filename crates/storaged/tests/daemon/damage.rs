@@ -56,6 +56,8 @@ fn a_damaged_object_is_listed_replaced_and_deleted() {
         assert_eq!(list["objects"][0]["damaged"], true);
         let matching = client.request("DELETE", "/a/o", "If-Match: \"x\"\r\n", b"");
         assert_eq!(matching.status, 412);
+        let dated = "If-Unmodified-Since: Sat, 29 Oct 1994 19:43:31 GMT\r\n";
+        assert_eq!(client.request("DELETE", "/a/o", dated, b"").status, 412);
         if again == 0 {
             assert_eq!(client.put("/a/o", b"second").status, 204);
             assert_eq!(client.get("/a/o").body, b"second");

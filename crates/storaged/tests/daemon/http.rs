@@ -86,6 +86,103 @@ fn ranges_and_conditions() {
 }
 
 #[test]
+fn a_part_of_an_object_does_not_replace_it() {
+    let (_dir, daemon) = daemon(&[]);
+    assert_eq!(daemon.client().put("/o", b"0123456789").status, 201);
+    for headers in [
+        "Content-Range: bytes 6-9/10\r\n",
+        "Content-Type: multipart/byteranges; boundary=x\r\n",
+        "Range: bytes=6-9\r\n",
+        "Content-Encoding: gzip\r\n",
+    ] {
+        let refused = daemon.client().request("PUT", "/o", headers, b"6789");
+        assert!(matches!(refused.status, 400 | 415), "{headers}: {}", refused.status);
+        assert_eq!(daemon.client().get("/o").body, b"0123456789", "{headers}");
+    }
+    let mut client = daemon.client();
+    client.write(
+        b"PUT /o HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\
+          Content-Range: bytes 6-9/*\r\n\r\n4\r\n6789\r\n0\r\n\r\n",
+    );
+    assert_eq!(client.response("PUT").unwrap().status, 400);
+    let ranged = daemon.client().request("DELETE", "/o", "Range: bytes=0-1\r\n", b"");
+    assert_eq!(ranged.status, 400);
+    assert_eq!(daemon.client().get("/o").body, b"0123456789");
+    // What a HEAD would be told of the whole (RFC 9110, 14.2).
+    assert_eq!(daemon.client().request("HEAD", "/o", "Range: bytes=0-1\r\n", b"").status, 200);
+}
+
+#[test]
+fn conditions_by_date() {
+    const OLD: &str = "Sat, 29 Oct 1994 19:43:31 GMT";
+    const LATER: &str = "Fri, 01 Jan 2100 00:00:00 GMT";
+    let (_dir, daemon) = daemon(&[]);
+    let ask = |method, headers: String, body: &[u8]| {
+        daemon.client().request(method, "/o", &headers, body).status
+    };
+    assert_eq!(ask("PUT", format!("If-Unmodified-Since: {OLD}\r\n"), b"one"), 201, "new");
+    let stored = daemon.client().get("/o").header("last-modified").unwrap().to_owned();
+    let tag = daemon.client().get("/o").etag().to_owned();
+    for old in [OLD, "Saturday, 29-Oct-94 19:43:31 GMT", "Sat Oct 29 19:43:31 1994"] {
+        let unmodified = || format!("If-Unmodified-Since: {old}\r\n");
+        assert_eq!(ask("PUT", unmodified(), b"two"), 412, "{old}");
+        assert_eq!(ask("DELETE", unmodified(), b""), 412, "{old}");
+        assert_eq!(ask("GET", unmodified(), b""), 412, "{old}");
+        assert_eq!(ask("HEAD", unmodified(), b""), 412, "{old}");
+        assert_eq!(ask("GET", format!("If-Modified-Since: {old}\r\n"), b""), 200, "{old}");
+    }
+    assert_eq!(daemon.client().get("/o").body, b"one");
+    for method in ["GET", "HEAD"] {
+        assert_eq!(ask(method, format!("If-Modified-Since: {stored}\r\n"), b""), 304);
+        let both = format!("If-None-Match: \"x\"\r\nIf-Modified-Since: {stored}\r\n");
+        assert_eq!(ask(method, both, b""), 200, "a tag goes before a date");
+    }
+    let earlier = format!("Range: bytes=0-0\r\nIf-Range: {OLD}\r\n");
+    assert_eq!(ask("GET", earlier, b""), 200, "another version");
+    // What is not read is changed, whenever it was stored; what is no date says nothing.
+    assert_eq!(ask("PUT", format!("If-Modified-Since: {LATER}\r\n"), b"one"), 204);
+    assert_eq!(ask("PUT", "If-Unmodified-Since: yesterday\r\n".to_owned(), b"one"), 204);
+    let both = format!("If-Match: {tag}\r\nIf-Unmodified-Since: {OLD}\r\n");
+    assert_eq!(ask("PUT", both, b"one"), 204, "a tag goes before a date");
+    assert_eq!(ask("DELETE", format!("If-Unmodified-Since: {LATER}\r\n"), b""), 204);
+    // A page has a place, and neither tag nor date.
+    for page in ["/", "/_/stat"] {
+        let ask = |headers: &str| daemon.client().request("GET", page, headers, b"").status;
+        assert_eq!(ask("If-Match: \"x\"\r\n"), 412);
+        assert_eq!(ask("If-None-Match: *\r\n"), 304);
+        assert_eq!(ask(&format!("If-Modified-Since: {LATER}\r\n")), 200);
+    }
+}
+
+/// The first slash behind a host may stand in the query.
+#[test]
+fn an_absolute_target_is_split_where_its_parts_end() {
+    let (_dir, daemon) = daemon(&[]);
+    let put = daemon.client().put("/secret", b"sec");
+    assert_eq!(put.status, 201);
+    let ask = |method, target, body| daemon.client().request(method, target, "", body);
+    for (method, target, status) in [
+        ("PUT", "http://h?uploads=/secret", 400),
+        ("PUT", "http://h/secret#x", 400),
+        ("DELETE", "http://h?x=/secret", 400),
+        ("DELETE", "http://u@h/secret", 400),
+        ("DELETE", "http:///secret", 400),
+        ("DELETE", "http://[::1/secret", 400),
+        ("DELETE", "http://a:b/secret", 400),
+        ("GET", "http://h/none", 404),
+        ("GET", "http://[::1]:80/secret", 200),
+    ] {
+        let body: &[u8] = if method == "PUT" { b"xxx" } else { b"" };
+        assert_eq!(ask(method, target, body).status, status, "{method} {target}");
+        assert_eq!(daemon.client().get("/secret").etag(), put.etag(), "{method} {target}");
+    }
+    for root in ["http://h", "http://h?prefix=/secret", "http://h/?prefix=/secret"] {
+        let list = ask("GET", root, b"");
+        assert!(list.status == 200 && list.text().contains("\"objects\""), "{root}");
+    }
+}
+
+#[test]
 fn lists_are_in_order_and_in_pages() {
     let (_dir, daemon) = daemon(&[]);
     let mut client = daemon.client();
