@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -50,32 +51,50 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // A reader that is gone ends what prints, as it ends any program; `serve` ignores it.
+    // SAFETY: the default action runs no code of ours.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) if error.use_stderr() => return refuse(&error),
+        Err(words) => return written(words.print().and_then(|()| io::stdout().flush())),
     };
     if let Err(error) = fault::init() {
         return fail(USAGE, &error);
     }
     match cli.command {
         Some(Command::Fsck { dir, json }) => check(&dir, json),
-        None if cli.capabilities => {
-            capabilities();
-            ExitCode::SUCCESS
-        }
+        None if cli.capabilities => written(write(&capabilities())),
         None => run(cli.config, cli.options),
     }
 }
 
-/// Words for a command line that is not understood, and for those that ask for words.
 fn refuse(error: &clap::Error) -> ExitCode {
     let _ = error.print();
+    let code = error.exit_code() as u8;
     if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && let Some((name, what)) = GONE.iter().find(|(name, _)| *option == format!("--{name}"))
     {
-        eprintln!("storaged: --{name}: {what}");
+        return fail(code, &format_args!("--{name}: {what}"));
     }
-    ExitCode::from(error.exit_code() as u8)
+    ExitCode::from(code)
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn written(result: io::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => unwritten(&error),
+    }
+}
+
+fn unwritten(error: &io::Error) -> ExitCode {
+    fail(1, &format_args!("cannot write to standard output: {error}"))
 }
 
 fn run(file: Option<PathBuf>, options: Options) -> ExitCode {
@@ -102,6 +121,8 @@ fn run(file: Option<PathBuf>, options: Options) -> ExitCode {
         .with_ansi(ansi)
         .with_target(false)
         .with_max_level(level)
+        // A line that can't be written is lost: saying so in the same place would end the thread.
+        .log_internal_errors(false)
         .init();
     match serve(config, move || read().map(|config| config.tunables)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -110,7 +131,7 @@ fn run(file: Option<PathBuf>, options: Options) -> ExitCode {
 }
 
 /// What tests ask before they skip something.
-fn capabilities() {
+fn capabilities() -> String {
     let mut words = vec!["splice", "sendfile", "vmsplice"];
     match ntcopy::socket::kernel_support() {
         Support::Kernel => words.push("nt-kernel"),
@@ -120,14 +141,14 @@ fn capabilities() {
     if fault::OBEYED {
         words.push("fault-points");
     }
-    println!("{}", words.join("\n"));
+    words.join("\n") + "\n"
 }
 
 fn check(dir: &std::path::Path, json: bool) -> ExitCode {
-    let mut findings = Vec::new();
+    let (mut findings, mut written) = (Vec::new(), Ok(()));
     let mut report = |finding: Finding| {
-        if !json {
-            println!("{}: {}", finding.path.display(), finding.problem);
+        if !json && written.is_ok() {
+            written = write(&format!("{}: {}\n", finding.path.display(), finding.problem));
         }
         findings.push(finding);
     };
@@ -135,10 +156,10 @@ fn check(dir: &std::path::Path, json: bool) -> ExitCode {
         Ok(summary) => summary,
         Err(error) => return fail(1, &error),
     };
-    if json {
-        println!("{}", serde_json::json!({ "summary": summary, "findings": findings }));
+    let end = if json {
+        serde_json::json!({ "summary": summary, "findings": findings }).to_string()
     } else {
-        println!(
+        format!(
             "{} objects whole ({} bytes, {} on disk), {} damaged, {} unreadable, {} foreign files",
             summary.whole,
             summary.content_bytes,
@@ -146,7 +167,10 @@ fn check(dir: &std::path::Path, json: bool) -> ExitCode {
             summary.damaged,
             summary.unreadable,
             summary.foreign,
-        );
+        )
+    };
+    if let Err(error) = written.and_then(|()| write(&(end + "\n"))) {
+        return unwritten(&error);
     }
     match (summary.damaged, summary.unreadable) {
         (0, 0) => ExitCode::SUCCESS,
@@ -156,6 +180,7 @@ fn check(dir: &std::path::Path, json: bool) -> ExitCode {
 }
 
 fn fail(code: u8, error: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("storaged: {error}");
+    // Where this can't be written either, there is the code.
+    let _ = writeln!(io::stderr(), "storaged: {error}");
     ExitCode::from(code)
 }

@@ -25,7 +25,6 @@ mod upload;
 mod worker;
 
 use std::io::{self, Write};
-use std::os::raw::c_int;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -51,23 +50,14 @@ pub use self::plan::{Plan, plan};
 /// Descriptors for everything but connections and open objects.
 const OTHER_FILES: u64 = 128;
 
-/// Why the daemon can't run.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The folder can't be used.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// An address can't be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// A thread, an epoll, a log can't be had.
     #[error("cannot {doing}: {cause}")]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        /// Why not.
-        cause: io::Error,
-    },
+    Io { doing: &'static str, cause: io::Error },
 }
 
 /// Serves until SIGTERM or SIGINT, then ends what is in flight; a second one ends it at once.
@@ -85,7 +75,7 @@ pub fn serve(
 ) -> Result<(), ServeError> {
     let io = |doing| move |cause| ServeError::Io { doing, cause };
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(io("catch signals"))?;
-    ignore_file_size_signal();
+    ignore_signals_of_writes();
     raise_file_limit(&config);
     let store = Store::open(&config.data, config.open_objects)?;
     let shared = Arc::new(Shared::new(config, store).map_err(io("start"))?);
@@ -201,10 +191,13 @@ fn say_what_is_missing(shared: &Shared) {
     }
 }
 
-/// A file that grows beyond the process's limit is an error of the write, not a death.
-fn ignore_file_size_signal() {
-    // SAFETY: ignoring a signal runs no code of ours in a handler.
-    unsafe { libc::signal(libc::SIGXFSZ as c_int, libc::SIG_IGN) };
+/// A peer that is gone, and a file that grows beyond the process's limit, are errors of the write,
+/// not a death.
+fn ignore_signals_of_writes() {
+    for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+        // SAFETY: ignoring a signal runs no code of ours in a handler.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
 }
 
 fn raise_file_limit(config: &Config) {

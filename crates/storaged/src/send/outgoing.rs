@@ -20,17 +20,14 @@ const CALL_BYTES: usize = 4 << 20;
 /// Bytes that are read at a time where a mapping could not be.
 const RESCUE_BYTES: usize = 64 << 10;
 
-/// Where the bytes of a body are.
 #[derive(Debug)]
 pub enum Body {
     /// There are none, or they are in the head's buffer.
     None,
-    /// A range of an object's file.
     File(Arc<Object>, Range<u64>),
 }
 
 impl Body {
-    /// What is left of it.
     pub fn left(&self) -> u64 {
         match self {
             Body::None => 0,
@@ -59,11 +56,9 @@ pub enum Progress {
     Done,
     /// This number of bytes went, and there is room for more.
     Some(usize),
-    /// The socket is full.
     Blocked,
 }
 
-/// What a worker sends with.
 #[derive(Debug, Default)]
 pub struct Sender {
     pipes: Pipes,
@@ -104,14 +99,12 @@ impl Set {
     }
 }
 
-/// A response on its way out.
 #[derive(Debug)]
 pub struct Outgoing {
     head: Vec<u8>,
     head_sent: usize,
     body: Body,
     mode: Mode,
-    /// Who takes the socket's hints.
     support: Support,
     pipe: Option<Pipe>,
     /// Bytes that were read because the mapping could not be.
@@ -150,7 +143,6 @@ impl Outgoing {
         self.mode
     }
 
-    /// Gives the pipe back.
     pub fn recycle(&mut self, sender: &mut Sender) {
         if let Some(pipe) = self.pipe.take() {
             sender.pipes.put(pipe);
@@ -241,7 +233,7 @@ impl Outgoing {
         let Body::File(object, range) = &mut self.body else { return Err(Errno::INVAL) };
         let bytes = (range.end - range.start).min(CALL_BYTES as u64) as usize;
         // Moves the range's start by what it sent. A peer that is gone is EPIPE: the signal is
-        // ignored in a Rust program.
+        // ignored.
         match rustix::fs::sendfile(to, object.file(), Some(&mut range.start), bytes) {
             // Not from this file system: then as any other bytes.
             Err(Errno::INVAL | Errno::NOSYS) => {
@@ -294,30 +286,20 @@ impl Outgoing {
 
 /// What a pipe is made to hold, if the system allows it: an object of 1 MiB in one round.
 const PIPE_BYTES: usize = 1 << 20;
-/// Empty pipes that are kept.
 const KEPT: usize = 32;
 
-/// Both ends of a pipe.
 #[derive(Debug)]
 pub struct Pipe {
-    /// Where pages come out.
     pub read: OwnedFd,
-    /// Where they go in.
     pub write: OwnedFd,
     /// Bytes in it.
     pub filled: usize,
 }
 
-/// Empty pipes.
 #[derive(Debug, Default)]
 pub struct Pipes(Vec<Pipe>);
 
 impl Pipes {
-    /// An empty pipe.
-    ///
-    /// # Errors
-    ///
-    /// Those of `pipe2(2)`.
     pub fn take(&mut self) -> Result<Pipe, Errno> {
         if let Some(pipe) = self.0.pop() {
             return Ok(pipe);

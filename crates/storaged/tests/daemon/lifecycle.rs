@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -377,6 +377,54 @@ fn what_it_is_told_wrongly() {
         assert_eq!(got, code, "{args:?}: {words}");
         assert!(words.contains(word), "{args:?}: {words}");
     }
+}
+
+/// Ends with the same code as `cat` would, and without a panic.
+#[test]
+fn a_reader_that_is_gone_and_a_full_disk() {
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    let mut client = daemon.client();
+    for at in 0..2000 {
+        assert_eq!(client.put(&format!("/{at}"), b"x").status, 201);
+        let file = daemon.data().join(format!("objects/o-{at}"));
+        fs::write(file, b"torn").unwrap();
+    }
+    drop(client);
+    let data = daemon.data().to_str().unwrap().to_owned();
+    for args in [
+        &["fsck", &data][..],
+        &["fsck", "--json", &data],
+        &["--capabilities"],
+        &["--help"],
+        &["--version"],
+        &["fsck", "--help"],
+    ] {
+        let run = |out: Stdio| {
+            let output = program().args(args).stdout(out).output().unwrap();
+            (output.status, String::from_utf8(output.stderr).unwrap())
+        };
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (status, words) = run(writer.into());
+        assert_eq!((status.signal(), &*words), (Some(Signal::PIPE.as_raw()), ""), "{args:?}");
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (status, words) = run(full.into());
+        assert_eq!(status.code(), Some(1), "{args:?}: {words}");
+        assert!(words.contains("No space left") && words.lines().count() == 1, "{words}");
+    }
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = program().arg("--none").stderr(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    // A log that can't be written costs lines, and no worker.
+    let other = scratch();
+    let quiet = Daemon::start_with(other.path(), &[], |command| {
+        command.stderr(full());
+    });
+    for _ in 0..20 {
+        assert_eq!(quiet.client().get("/none").status, 404);
+    }
+    quiet.stop();
 }
 
 /// An object's file as storaged 0.2 wrote it with `--zstd`, as far as this version reads it.
