@@ -100,7 +100,7 @@ while [ \$(date +%s) -lt \$end ]; do
 	sleep 0.5
 done
 LOAD
-	"$ntcopy" kernel boot --timeout 120 -- sh "$work/load.sh" >"$work/load.log" 2>&1 ||
+	"$ntcopy" kernel boot --timeout 120 --write "$work/textfile" -- sh "$work/load.sh" >"$work/load.log" 2>&1 ||
 		die "the sends failed"
 }
 

@@ -1,5 +1,7 @@
 //! The configuration: fragments of `kernel/config/` on top of `allnoconfig`.
 
+use std::collections::HashMap;
+
 use crate::kind::{Flavour, Kind, Machine, Release};
 use crate::series::{
     CONFIG_6_12, CONFIG_KASAN, CONFIG_KCSAN, CONFIG_MODULE, CONFIG_UM, CONFIG_UM_6_12, CONFIG_X86,
@@ -42,9 +44,8 @@ fn merge(parts: &[&str]) -> String {
     for (index, part) in parts.iter().enumerate() {
         for line in part.lines() {
             let later = parts[index + 1..].iter().flat_map(|part| part.lines());
-            let again = setting(line).is_some_and(|own| {
-                later.filter_map(setting).any(|setting| setting.symbol == own.symbol)
-            });
+            let again = setting(line)
+                .is_some_and(|(own, _)| later.filter_map(setting).any(|(symbol, _)| symbol == own));
             if !again {
                 merged.push_str(line);
                 merged.push('\n');
@@ -54,40 +55,27 @@ fn merge(parts: &[&str]) -> String {
     merged
 }
 
-/// One setting that a fragment asks for.
-#[derive(Debug, PartialEq, Eq)]
-struct Setting<'a> {
-    symbol: &'a str,
-    /// `None` for "is not set".
-    value: Option<&'a str>,
-}
-
-/// Reads a line of a `.config` or a fragment; comments and blank lines give nothing.
-fn setting(line: &str) -> Option<Setting<'_>> {
+/// Reads a line of a `.config` or a fragment: a symbol and its value, which is `None` for "is not
+/// set". Comments and blank lines give nothing.
+fn setting(line: &str) -> Option<(&str, Option<&str>)> {
     let line = line.trim();
-    if let Some(rest) = line.strip_prefix("# ") {
-        let symbol = rest.strip_suffix(" is not set")?;
-        return symbol.starts_with("CONFIG_").then_some(Setting { symbol, value: None });
-    }
-    let (symbol, value) = line.split_once('=')?;
-    if !symbol.starts_with("CONFIG_") {
-        return None;
-    }
+    let (symbol, value) = match line.strip_prefix("# ") {
+        Some(rest) => (rest.strip_suffix(" is not set")?, None),
+        None => line.split_once('=').map(|(symbol, value)| (symbol, Some(value)))?,
+    };
     // A bool that is off is spelt in two ways, and is missing where its dependencies are off.
-    Some(Setting { symbol, value: Some(value).filter(|value| *value != "n") })
+    symbol.starts_with("CONFIG_").then(|| (symbol, value.filter(|value| *value != "n")))
 }
 
 /// The settings of `fragment` that `config` does not have, each as "asked X, got Y".
-pub fn lost(fragment: &str, config: &str) -> Vec<String> {
-    let got = |symbol: &str| {
-        config.lines().filter_map(setting).find(|got| got.symbol == symbol).and_then(|s| s.value)
-    };
+pub(crate) fn lost(fragment: &str, config: &str) -> Vec<String> {
+    let got: HashMap<&str, Option<&str>> = config.lines().filter_map(setting).collect();
+    let show = |value: Option<&str>| value.unwrap_or("not set").to_owned();
     let mut lost = Vec::new();
-    for asked in fragment.lines().filter_map(setting) {
-        let got = got(asked.symbol);
-        if got != asked.value {
-            let show = |value: Option<&str>| value.unwrap_or("not set").to_owned();
-            lost.push(format!("{}: asked {}, got {}", asked.symbol, show(asked.value), show(got)));
+    for (symbol, asked) in fragment.lines().filter_map(setting) {
+        let got = got.get(symbol).copied().flatten();
+        if got != asked {
+            lost.push(format!("{symbol}: asked {}, got {}", show(asked), show(got)));
         }
     }
     lost
@@ -126,7 +114,7 @@ mod tests {
         for kind in Kind::all().filter(|kind| !kind.is_stock()) {
             let fragment = fragment(kind);
             let mut symbols: Vec<&str> =
-                fragment.lines().filter_map(setting).map(|setting| setting.symbol).collect();
+                fragment.lines().filter_map(setting).map(|(symbol, _)| symbol).collect();
             let count = symbols.len();
             assert!(count > 40, "{kind} has {count} settings");
             symbols.sort_unstable();

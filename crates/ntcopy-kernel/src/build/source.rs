@@ -27,9 +27,8 @@ impl Work<'_> {
         room::check_disk(partial, "a copy of the source", tree.size_bytes() + reserve)?;
         self.progress.note(&format!("source: {} (NTCOPY_LINUX)", tree.root().display()));
         let source = partial.join("source");
-        self.progress.begin("copying the source", Some(tree.file_count()));
-        let progress = &mut *self.progress;
-        tree.copy_to(&source, self.interrupts, &mut |count| progress.advance(count))?;
+        self.progress.begin("copying the source", None);
+        tree.copy_to(&source, self.interrupts)?;
         self.progress.end();
         self.prepare(source, tree.id()?)
     }
