@@ -9,7 +9,6 @@ mod chart;
 mod figures;
 mod index;
 mod results;
-mod svg;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -23,11 +23,11 @@ mod plot;
 mod published;
 mod retention;
 pub mod splice;
+mod svg;
 mod sweep;
 pub mod table;
 pub mod text;
 mod turns;
 mod versus;
 
-pub use plot::PlotError;
 pub use text::shell_line;

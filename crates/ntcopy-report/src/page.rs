@@ -15,7 +15,6 @@ mod published;
 mod questions;
 mod results;
 mod retention;
-mod room;
 mod settings;
 mod sweep;
 mod topology;
@@ -24,11 +23,9 @@ mod verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ntcopy_record::Record;
 use ntcopy_record::stats::sweep::Sweep;
-use room::{Part, part};
 
 use crate::experiment::{self, Figures};
-use crate::plot::PlotError;
-use crate::{hardware, table, text};
+use crate::{hardware, svg, table, text};
 
 pub use sweep::colour;
 
@@ -51,26 +48,22 @@ pub fn head(title: &str) -> Markup {
             title { (title) }
             // Without one, a browser asks the server for /favicon.ico.
             link rel="icon" href="data:,";
-            style { (PreEscaped(STYLE)) }
+            style { (PreEscaped(svg::STYLE)) (PreEscaped(STYLE)) }
         }
     }
 }
 
 /// The page as HTML. `command` is the command line that made it, which the page states.
-///
-/// # Errors
-///
-/// When a plot cannot be drawn.
-pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError> {
+#[must_use]
+pub fn html(records: &[Record], command: &[String]) -> String {
     let tellers = machine::tellers(records);
     let sections = records.iter().enumerate().map(|(index, record)| {
-        let machine = machine::section(records, index, tellers[index]);
-        Ok(room::of_record(index, &section(index, record, &machine)?))
+        section(index, record, &machine::section(records, index, tellers[index]))
     });
-    let sections = sections.collect::<Result<Vec<Markup>, PlotError>>()?;
+    let sections: Vec<Markup> = sections.collect();
     let questions = questions::of(records);
     let title = title(records);
-    let first = decision::section(records)?;
+    let first = decision::section(records);
     let settings = settings::section(records);
     let published = published::section(records);
     let machines = topology::section(records);
@@ -84,7 +77,6 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
         html lang="en" {
             (head(&title))
             body {
-                (figure::points())
                 header { h1 { (title) } }
                 main {
                     @if records.is_empty() { p { "There is no record on this page." } }
@@ -93,7 +85,6 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
                         (settings)
                         (questions::contents(records, &questions, &more))
                     }
-                    (room::absent())
                     @for (number, question) in questions.iter().enumerate() {
                         section class="question" aria-labelledby=(format!("question-{number}")) {
                             h2 id=(format!("question-{number}")) { (question.words) }
@@ -107,9 +98,7 @@ pub fn html(records: &[Record], command: &[String]) -> Result<String, PlotError>
             }
         }
     };
-    let mut oldest_first: Vec<usize> = (0..records.len()).collect();
-    oldest_first.sort_by_key(|number| records[*number].header.started_unix_ns);
-    Ok(room::fitted(&without_optional_tags(&page.into_string()), &oldest_first))
+    page.into_string()
 }
 
 fn title(records: &[Record]) -> String {
@@ -136,20 +125,20 @@ fn title(records: &[Record]) -> String {
     }
 }
 
-fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, PlotError> {
+fn section(index: usize, record: &Record, machine: &Markup) -> Markup {
     let header = &record.header;
     let shown = experiment::of(record).figures;
     let sweep = Sweep::of(record).filter(|_| matches!(shown, Figures::Sends));
     let figures = match shown {
-        Figures::HotSets => retention::shown(index, record)?,
+        Figures::HotSets => retention::shown(index, record),
         Figures::Ways { grids, charts } => {
-            bulk::section(index, record, &grids(record), &charts(record))?
+            bulk::section(index, record, &grids(record), &charts(record))
         }
         // A heat map has the figures of the tables, in a tenth of the room.
-        Figures::Sends if sweep.is_some() => figures::curves(index, record)?,
-        Figures::Sends => figures::all(index, record)?,
+        Figures::Sends if sweep.is_some() => figures::curves(index, record),
+        Figures::Sends => figures::all(index, record),
     };
-    Ok(html! {
+    html! {
         section class="record" id=(format!("record-{index}"))
             aria-labelledby=(format!("record-{index}-name")) {
             h3 id=(format!("record-{index}-name")) {
@@ -162,13 +151,12 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Result<Markup, Pl
             }
             pre { code { (text::shell_line(&header.command)) } }
             (caveats(record))
-            (room::remark())
             (figures)
-            @if let Some(sweep) = &sweep { (part(Part::Table, &sweep::section(index, sweep))) }
+            @if let Some(sweep) = &sweep { (sweep::section(index, sweep)) }
             (bulk::tables(&format!("r{index}h"), &hardware::grids(record)))
             (machine)
         }
-    })
+    }
 }
 
 /// What the reader must know before believing a figure.
@@ -230,28 +218,6 @@ fn footer(command: &[String]) -> Markup {
     }
 }
 
-/// End tags that HTML lets its writer leave out, where this page has them: what follows, or the
-/// end of the parent, closes these elements.
-const OPTIONAL: [&str; 7] =
-    ["</td>", "</th>", "</tr>", "</thead>", "</tbody>", "</caption>", "</li>"];
-
-/// A page without the end tags that a reader of HTML puts back by itself: in a page of tables they
-/// are a tenth of it. Text is escaped, so that what looks like a tag is one.
-fn without_optional_tags(page: &str) -> String {
-    let mut out = String::with_capacity(page.len());
-    let mut rest = page;
-    while let Some(at) = rest.find("</") {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let kept = if OPTIONAL.iter().any(|tag| rest.starts_with(tag)) { 0 } else { 2 };
-        out.push_str(&rest[..kept]);
-        let end = rest.find('>').map_or(rest.len(), |end| end + 1);
-        rest = &rest[if kept == 0 { end } else { kept }..];
-    }
-    out.push_str(rest);
-    out
-}
-
 /// A box around a table that scrolls by itself, so that a wide table does not make the page wide;
 /// `names` are the ids of what it is called by.
 fn scroll(names: &str, table: &Markup) -> Markup {
@@ -266,20 +232,4 @@ fn scroll_wide(names: &str, table: &Markup) -> Markup {
 /// A group, no region: a page of hundreds of landmarks has none.
 fn scroll_of_class(class: &str, names: &str, table: &Markup) -> Markup {
     html! { div class=(class) role="group" aria-labelledby=(names) tabindex="0" { (table) } }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_end_tags_that_are_optional_go() {
-        let page = "<table><caption>a</caption><thead><tr><th>b</th></tr></thead><tbody><tr><td>\
-                    <small>c</small></td></tr></tbody></table><ul><li>d &lt;/td&gt;</li></ul></main>";
-        assert_eq!(
-            without_optional_tags(page),
-            "<table><caption>a<thead><tr><th>b<tbody><tr><td><small>c</small></table><ul>\
-             <li>d &lt;/td&gt;</ul></main>"
-        );
-    }
 }

@@ -1,5 +1,5 @@
-//! The page of the records that the project keeps: its rules, its size, and what a browser makes
-//! of it, where there is one.
+//! The page of the records that the project keeps: its rules, and what a browser makes of it, where
+//! there is one.
 
 mod common;
 
@@ -47,40 +47,11 @@ fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn the_kept_records_make_a_page_below_a_megabyte_that_keeps_the_rules() {
-    let html = page::html(&kept(), &["ntcopy".into(), "report".into()]).expect("a page");
+fn the_kept_records_make_a_page_that_keeps_the_rules() {
+    let html = page::html(&kept(), &["ntcopy".into(), "report".into()]);
     let path = written("kept.html", &html);
     println!("{}: {} bytes", path.display(), html.len());
-    assert!(html.len() < 1_000_000, "{} bytes", html.len());
-    assert!(!html.contains("charts are left out"), "no more had to go than drawings for phones");
     keeps_the_rules(&html);
-}
-
-#[test]
-fn four_times_as_many_records_still_make_such_a_page_which_says_what_it_lacks() {
-    let kinds = [
-        common::synthetic_rounds,
-        common::synthetic_rounds,
-        common::synthetic_rounds,
-        common::synthetic_retention,
-    ];
-    let records = (0..104_u64).map(|number| {
-        let mut record = kinds[number as usize % kinds.len()]();
-        record.header.id = format!("{}-{number}", record.header.id);
-        record.header.started_unix_ns += number;
-        record
-    });
-    let records: Vec<Record> = records.collect();
-    let html = page::html(&records, &["ntcopy".into(), "report".into()]).expect("a page");
-    let path = written("four-times.html", &html);
-    println!("{}: {} bytes", path.display(), html.len());
-    assert!(html.len() < 1_000_000, "{} bytes", html.len());
-    keeps_the_rules(&html);
-    let sections: Vec<&str> = html.split("<section class=\"record\"").skip(1).collect();
-    assert_eq!(sections.len(), records.len(), "every record has at least its section");
-    let lacks = "To keep this page below a megabyte";
-    assert!(sections[0].contains(lacks), "the oldest one lacks something");
-    assert!(!sections[records.len() - 1].contains(lacks), "the newest one lacks nothing");
 }
 
 #[test]
@@ -92,8 +63,8 @@ fn every_kind_of_record_keeps_the_rules() {
         common::synthetic_retention(),
         common::synthetic_empty("empty"),
     ];
-    keeps_the_rules(&page::html(&records, &[]).expect("a page"));
-    keeps_the_rules(&page::html(&[], &[]).expect("a page"));
+    keeps_the_rules(&page::html(&records, &[]));
+    keeps_the_rules(&page::html(&[], &[]));
 }
 
 /// What a checker of accessibility looks for that needs no browser.
@@ -165,7 +136,7 @@ fn contrast(a: &str, b: &str) -> f64 {
 
 #[test]
 fn letters_and_lines_stand_out_in_both_colour_schemes() {
-    let html = page::html(&[], &[]).expect("a page");
+    let html = page::html(&[], &[]);
     let style = html.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
     let schemes: Vec<&str> =
         style.split(":root {").skip(1).map(|s| s.split('}').next().unwrap()).collect();
@@ -251,7 +222,7 @@ fn a_browser_opens_the_page_without_complaint_and_a_phone_need_not_scroll_sidewa
             "no chromium here to open the page with; scripts/setup.sh test installs it",
         );
     };
-    let html = page::html(&kept(), &["ntcopy".into(), "report".into()]).expect("a page");
+    let html = page::html(&kept(), &["ntcopy".into(), "report".into()]);
     let alone = opened(browser, &written("opened.html", &html), &[]);
     let log = String::from_utf8_lossy(&alone.stderr);
     let complaints: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();

@@ -15,7 +15,7 @@ fn is_for_terminals(text: &str) {
 }
 
 fn html(record: Record) -> String {
-    page::html(&[record], &["ntcopy".to_owned()]).expect("a page")
+    page::html(&[record], &["ntcopy".to_owned()])
 }
 
 #[test]

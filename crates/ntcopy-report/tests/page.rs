@@ -13,7 +13,7 @@ fn command() -> Vec<String> {
 }
 
 fn html(records: &[Record]) -> String {
-    page::html(records, &command()).expect("a page")
+    page::html(records, &command())
 }
 
 /// The page without what is not read: markup taken out, references resolved.
@@ -96,16 +96,16 @@ fn hot_sets_are_bars_with_their_figures() {
     let sentence = "A line of a hot set of 6400 bytes takes 8.0 ns beside hinted sends, 10.0 ns \
                     beside plain ones and 5.0 ns alone.";
     assert!(said.contains(sentence), "{said}");
-    assert_eq!(first.matches("<rect class=\"idle\"").count(), 2, "wide and narrow");
+    assert_eq!(first.matches("<rect class=\"idle\"").count(), 1);
     for (mode, figure) in [("idle", "5.0 ns"), ("copy", "10.0 ns"), ("nt", "8.0 ns")] {
         assert!(said.contains(&format!("{mode} {figure}")), "{mode}: {said}");
     }
     // The bar of what takes twice as long is twice as long.
-    let long = |class: &str| -> u32 {
+    let long = |class: &str| -> f64 {
         let bar = first.split(&format!("<rect class=\"{class}\"")).nth(1).unwrap();
         bar.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
     };
-    assert_eq!(long("mode m0"), 2 * long("idle"));
+    assert!((long("mode m0") - 2.0 * long("idle")).abs() < 0.2);
 }
 
 #[test]
@@ -124,37 +124,31 @@ fn every_caption_is_one_line() {
 }
 
 #[test]
-fn each_plot_is_drawn_wide_and_narrow_with_a_title_and_the_pages_colours() {
+fn each_plot_has_a_name_and_the_pages_colours() {
     let html = html(&[common::synthetic_rounds()]);
-    let is_plot =
-        |e: &&str| e.starts_with("svg ") && e.contains("role=\"img\"") && !e.contains("topology");
+    let is_plot = |e: &&str| e.starts_with("svg ") && e.contains("class=\"plot\"");
     let plots: Vec<&str> = elements(&html).into_iter().filter(is_plot).collect();
-    assert_eq!(plots.len(), 6, "the first one, throughput and ratio, wide and narrow");
+    assert_eq!(plots.len(), 3, "the first one, throughput and ratio");
     for plot in &plots {
         assert!(plot.contains("viewBox=") && plot.contains("role=\"img\""), "{plot}");
         let ids = plot.split("aria-labelledby=\"").nth(1).unwrap().split('"').next().unwrap();
         let named = |id: &str| html.matches(&format!(" id=\"{id}\">")).count();
         assert_eq!(ids.split(' ').map(named).collect::<Vec<_>>(), [1, 1], "{ids}");
     }
-    // Eight points a mode; a colour that was not replaced would be neither light nor dark.
-    for mode in ["m0", "m1", "m2"] {
-        assert_eq!(
-            html.matches(&format!("\"line {mode}\"")).count(),
-            match mode {
-                "m0" => 2,
-                "m1" => 6,
-                _ => 4,
-            }
-        );
+    for (mode, lines) in [("m0", 1), ("m1", 3), ("m2", 2)] {
+        for class in ["line", "points"] {
+            assert_eq!(
+                html.matches(&format!("\"{class} {mode}\"")).count(),
+                lines,
+                "{class} {mode}"
+            );
+        }
     }
-    // Their points are markers, which are there once and in the mode's colour.
-    for point in ["p0", "p1", "p2", "h8"] {
-        assert_eq!(html.matches(&format!("<marker id=\"{point}\"")).count(), 1, "{point}");
-        assert!(html.contains(&format!("marker: url(#{point})")), "{point}");
-    }
+    let points = html.split("\"points m0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(points.matches("h0").count(), 8, "one a size");
     let plots: String =
         html.split("<svg ").skip(1).map(|s| s.split("</svg>").next().unwrap()).collect();
-    assert!(!plots.contains("=\"#"), "a fixed colour is left in a plot");
+    assert!(!plots.contains("=\"#"), "a fixed colour would be neither light nor dark");
 }
 
 #[test]
@@ -214,21 +208,19 @@ fn text_of_a_record_stays_text() {
         }
     }
     let record = common::without_nt(record);
-    let html = page::html(&[record], &[evil.into()]).unwrap();
+    let html = page::html(&[record], &[evil.into()]);
     for element in elements(&html) {
         let name = element.split([' ', '\n']).next().unwrap();
         assert!(!["script", "img"].contains(&name), "{element}");
     }
     assert!(html.matches("&lt;script&gt;").count() > 10, "the text itself is shown");
-    assert_eq!(html.matches("</title>").count(), 1 + html.matches("<title id=").count());
+    assert_eq!(html.matches("</title>").count(), 1);
 }
 
 #[test]
-fn the_same_records_give_the_same_bytes_in_less_than_a_megabyte() {
+fn the_same_records_give_the_same_bytes() {
     let records = [common::synthetic_rounds(), common::synthetic_published()];
-    let page = html(&records);
-    assert_eq!(page, html(&records));
-    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    assert_eq!(html(&records), html(&records));
 }
 
 #[test]
@@ -276,8 +268,8 @@ fn a_single_cell_has_a_table_and_no_plot() {
     record.cells.truncate(1);
     record.samples.retain(|sample| sample.cell == 0);
     let page = html(&[record]);
-    assert!(!page.contains("class=\"wide\""));
-    assert_eq!(page.matches("role=\"img\"").count(), 1, "the picture of the machine");
+    assert!(!page.contains("class=\"plot\""));
+    assert_eq!(page.matches("class=\"machine\"").count(), 1);
     assert!(words(&page).contains("1 MiB copy baseline 77,"), "{}", words(&page));
 }
 
@@ -302,8 +294,8 @@ fn a_machine_whose_record_tells_how_its_cpus_lie_is_drawn_so() {
     assert!(alone.contains("spread over packages and cores is not in the record"), "{alone}");
     let page = html(&[older, newer.clone()]);
     let both = words(&page);
-    assert_eq!(page.matches("class=\"topology\"").count(), 1, "the same machine");
-    for name in ["Package 0", "NUMA node 0, 8 GiB", "L3 32 MiB", "Core 0", "CPU 1"] {
+    assert_eq!(page.matches("class=\"machine\"").count(), 1, "the same machine");
+    for name in ["Package 0", "NUMA node 0, 8 GiB", "L3 32 MiB", "Core 0", "CPU 0 1"] {
         assert!(both.contains(name), "{name}: {both}");
     }
     assert!(both.contains("2 CPUs in 1 package, 1 NUMA node, 1 core"), "{both}");
@@ -311,7 +303,7 @@ fn a_machine_whose_record_tells_how_its_cpus_lie_is_drawn_so() {
     let mut other = newer.clone();
     other.machine.topology.as_mut().unwrap().cores = lists(&["0", "1"]);
     let page = html(&[newer, other]);
-    assert_eq!(page.matches("class=\"topology\"").count(), 2, "one has threads, one has cores");
+    assert_eq!(page.matches("class=\"machine\"").count(), 2, "one has threads, one has cores");
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn compared(a: &Path, b: &Path, out: &Path) -> anyhow::Result<ExitCode> {
 }
 
 fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
-    replace(out, &page::html(records, &command_line())?, 0o666)?;
+    replace(out, &page::html(records, &command_line()), 0o666)?;
     // What the page says first, for whoever is not going to open it.
     let decisions = decision::all(records);
     for decision in &decisions {

@@ -23,12 +23,6 @@ impl CpuList {
     pub fn numbers(&self) -> &[u32] {
         &self.0
     }
-
-    /// Whether all of another list's CPUs are in this one.
-    #[must_use]
-    pub fn contains_all(&self, other: &CpuList) -> bool {
-        other.0.iter().all(|cpu| self.0.binary_search(cpu).is_ok())
-    }
 }
 
 impl FromIterator<u32> for CpuList {
@@ -151,7 +145,6 @@ mod tests {
             assert_eq!(list(text).to_string(), text);
         }
         assert_eq!(list(" 8,0-3\n").numbers(), [0, 1, 2, 3, 8]);
-        assert!(list("0-3,8").contains_all(&list("1,8")) && !list("0-3").contains_all(&list("4")));
     }
 
     #[test]

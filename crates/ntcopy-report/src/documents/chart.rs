@@ -3,27 +3,51 @@
 use ntcopy_record::stats::{PER_CPU, THROUGHPUT, WALKS, mode_median, versus};
 use ntcopy_record::{Cell, Record};
 
-use super::Error;
 use super::index::{self, ChartSpec};
-use super::svg::{Body, Group, Line, Panel};
+use super::{Error, GENERATED};
+use crate::plot::{self, Axis, Bar, Bars, Chart, LETTER, Line, Point, slot};
+use crate::svg::{Place, Svg};
 use crate::text;
 use crate::versus::{number, word};
 
 /// Bytes of a line, the unit of a walk.
 const LINE_BYTES: u64 = 64;
+/// The title above a panel, a line of its legend, and the room between panels.
+const TITLE: f64 = 26.0;
+const ROW: f64 = 20.0;
+const GAP: f64 = 24.0;
+/// A panel's width, and that of one with bars.
+const CHART: Place = (440.0, 300.0);
+const BARS: f64 = 300.0;
+
+/// A drawing and its size.
+pub(super) struct Panel {
+    svg: Svg,
+    size: Place,
+}
+
+/// Panels side by side, in a file of its own.
+pub(super) fn picture(panels: &[Panel], title: &str) -> String {
+    let mut all = Svg::default();
+    let (mut x, mut high) = (0.0, 0.0f64);
+    for panel in panels {
+        all.put((x, 0.0), &panel.svg);
+        x += panel.size.0 + GAP;
+        high = high.max(panel.size.1);
+    }
+    all.alone((x - GAP, high), title, GENERATED)
+}
 
 /// The panel.
 pub(super) fn panel(record: &Record, spec: &ChartSpec) -> Result<Panel, Error> {
     let cells = index::cells(record, &spec.cells)?;
-    let (unit, body) = match &spec.along {
-        Some(along) => (unit(spec), lines(record, spec, along, &cells)),
-        None => ("ns a line of the hot set".to_owned(), bars(record, spec, &cells)),
+    let drawn = match &spec.along {
+        Some(along) => lines(record, spec, along, &cells),
+        None => bars(record, spec, &cells),
     };
-    if body.is_empty() {
-        let what = format!("record {}: chart '{}' shows nothing", record.header.id, spec.title);
-        return Err(Error::Index(what));
-    }
-    Ok(Panel { title: spec.title.clone(), unit, body })
+    drawn.ok_or_else(|| {
+        Error::Index(format!("record {}: chart '{}' shows nothing", record.header.id, spec.title))
+    })
 }
 
 fn unit(spec: &ChartSpec) -> String {
@@ -38,41 +62,88 @@ fn unit(spec: &ChartSpec) -> String {
     }
 }
 
-fn lines(record: &Record, spec: &ChartSpec, along: &str, cells: &[&Cell]) -> Body {
-    let at = |cell: &Cell| number(&cell.params, along);
+fn lines(record: &Record, spec: &ChartSpec, along: &str, cells: &[&Cell]) -> Option<Panel> {
     let value = |cell: &Cell, mode: &str| match &spec.by {
-        Some(by) if by == mode => Some(1.0),
-        Some(by) => Some(versus(record, cell.cell, mode, by, &spec.metric)?.ratio),
-        None => Some(mode_median(record, cell.cell, mode, &spec.metric)? / 1e9),
+        Some(by) => {
+            let versus = versus(record, cell.cell, mode, by, &spec.metric)?;
+            Some((versus.ratio, Some(versus.ci)))
+        }
+        None => Some((mode_median(record, cell.cell, mode, &spec.metric)? / 1e9, None)),
     };
-    let line = |(mode, name): &(String, String)| {
-        let point = |cell: &&Cell| Some((at(cell)?, value(cell, mode)?));
-        let mut points: Vec<(u64, f64)> = cells.iter().filter_map(point).collect();
-        points.sort_by_key(|(at, _)| *at);
-        Line { name: name.clone(), points }
+    let line = |(index, (mode, name)): (usize, &(String, String))| {
+        let point = |cell: &&Cell| {
+            let (value, ci) = value(cell, mode)?;
+            Some(Point { at: number(&cell.params, along)?, value, ci })
+        };
+        let mut points: Vec<Point> = cells.iter().filter_map(point).collect();
+        points.sort_by_key(|point| point.at);
+        Line { name: name.clone(), slot: slot(mode, index), is_published: false, points }
     };
-    Body::Lines {
-        name: spec.name.clone().unwrap_or_else(|| along.replace('_', " ")),
-        is_bytes: along.ends_with("_bytes"),
-        is_ratio: spec.by.is_some(),
-        lines: spec.lines.iter().map(line).collect(),
+    // What the others are relative to is the line at 1.
+    let shown = spec.lines.iter().filter(|(mode, _)| spec.by.as_ref() != Some(mode));
+    let lines: Vec<Line> = shown.enumerate().map(line).collect();
+    let most =
+        lines.iter().flat_map(|line| &line.points).map(|point| point.value).fold(0.0, f64::max);
+    let name = spec.name.clone().unwrap_or_else(|| along.replace('_', " ")).into();
+    let is_bytes = along.ends_with("_bytes");
+    let chart = plot::finish(Chart {
+        axis: if is_bytes { Axis::Bytes(name) } else { Axis::Count(name) },
+        is_log: false,
+        y_label: unit(spec).into(),
+        y_range: if spec.by.is_some() { plot::around_one(&lines) } else { (0.0, most * 1.08) },
+        reference: spec.by.is_some().then_some(1.0),
+        lines,
+        marks: Vec::new(),
+    })?;
+    let (mut svg, top) = titled(&spec.title);
+    let top = legend(&mut svg, &chart.lines, top);
+    svg.put((0.0, top), &plot::draw(&chart, CHART));
+    Some(Panel { svg, size: (CHART.0, top + CHART.1) })
+}
+
+fn titled(title: &str) -> (Svg, f64) {
+    let mut svg = Svg::default();
+    svg.text("title", (4.0, ROW), title);
+    (svg, TITLE)
+}
+
+/// Names with their lines, in as many rows as they need; where the last one ends.
+fn legend(svg: &mut Svg, lines: &[Line], top: f64) -> f64 {
+    let (mut x, mut y) = (4.0, top);
+    for line in lines {
+        let wide = 34.0 + line.name.chars().count() as f64 * LETTER;
+        if x > 4.0 && x + wide > CHART.0 {
+            (x, y) = (4.0, y + ROW);
+        }
+        let slot = line.slot;
+        svg.lines(&format!("line m{slot}"), [[(x, y + 10.0), (x + 24.0, y + 10.0)]]);
+        svg.points(&format!("points m{slot}"), &[(x + 12.0, y + 10.0)]);
+        svg.text("start", (x + 30.0, y + 14.5), &line.name);
+        x += wide + 12.0;
     }
+    y + ROW + 4.0
 }
 
 /// A group a cell, a bar a mode: nanoseconds that a victim takes for a line of its hot set.
-fn bars(record: &Record, spec: &ChartSpec, cells: &[&Cell]) -> Body {
+fn bars(record: &Record, spec: &ChartSpec, cells: &[&Cell]) -> Option<Panel> {
     let group = |cell: &&Cell| {
         let lines = number(&cell.params, "pass_bytes")
             .or_else(|| number(&cell.params, "hot_set_bytes"))
             .map_or(1, |bytes| bytes / LINE_BYTES) as f64;
-        let ns = |mode: &str| Some(1e9 / mode_median(record, cell.cell, mode, WALKS)? / lines);
-        let values = spec.lines.iter().map(|(mode, _)| ns(mode)).collect();
-        Group { name: place(cell), values }
+        let bar = |(index, (mode, name)): (usize, &(String, String))| {
+            let value = 1e9 / mode_median(record, cell.cell, mode, WALKS)? / lines;
+            let slot = (mode != "idle").then(|| slot(mode, index));
+            Some(Bar { name: name.clone(), slot, value })
+        };
+        Bars { name: place(cell), bars: spec.lines.iter().enumerate().filter_map(bar).collect() }
     };
-    Body::Bars {
-        names: spec.lines.iter().map(|(_, name)| name.clone()).collect(),
-        groups: cells.iter().map(group).collect(),
-    }
+    let mut groups: Vec<Bars> = cells.iter().map(group).collect();
+    groups.retain(|group| !group.bars.is_empty());
+    let (mut svg, top) = titled(&spec.title);
+    svg.text("start", (4.0, top + 14.0), "ns a line of the hot set");
+    let (drawn, (width, height)) = plot::bars(&groups, "ns", BARS);
+    svg.put((4.0, top + ROW), &drawn);
+    (!groups.is_empty()).then_some(Panel { svg, size: (width + 4.0, top + ROW + height) })
 }
 
 /// What a victim's cell is, briefly.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use ntcopy_record::Record;
 use ntcopy_record::verdict;
 
+use super::chart::{self, Panel};
 use super::index::{Index, Page, Part};
-use super::svg::{self, Panel};
-use super::{Error, GENERATED, RESULTS, chart};
+use super::{Error, GENERATED, RESULTS};
 use crate::{table, text};
 
 /// All pages and pictures, and the list of them.
@@ -23,7 +23,7 @@ pub(super) fn pages(
     });
     let panels = panels.collect::<Result<Vec<Panel>, Error>>()?;
     let place = Path::new(RESULTS);
-    files.insert(place.join(&index.picture.file), svg::svg(&panels, &index.picture.alt));
+    files.insert(place.join(&index.picture.file), chart::picture(&panels, &index.picture.alt));
     for page in &index.page {
         let text = one(index, records, page, &mut files)?;
         files.insert(place.join(format!("{}.md", page.name)), text);
@@ -66,7 +66,7 @@ fn one(
             let panels = part.chart.iter().map(|chart| chart::panel(record, chart));
             let panels = panels.collect::<Result<Vec<Panel>, Error>>()?;
             let name = format!("{}-{}.svg", page.name, number + 1);
-            files.insert(Path::new(RESULTS).join(&name), svg::svg(&panels, &part.title));
+            files.insert(Path::new(RESULTS).join(&name), chart::picture(&panels, &part.title));
             out.push_str(&format!("![{}]({name})\n\n", part.title));
         }
         out.push_str(&told(index, record, part));

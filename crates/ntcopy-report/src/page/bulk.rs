@@ -3,9 +3,7 @@
 use maud::{Markup, html};
 use ntcopy_record::{ExperimentKind, Record};
 
-use super::room::{Part, part};
 use super::{figure, scroll_wide};
-use crate::plot::PlotError;
 use crate::plot::curves::Built;
 use crate::published::PublishedPages;
 use crate::versus::Grid;
@@ -15,21 +13,15 @@ use crate::{published, text};
 type Loop = (u64, f64, f64, f64);
 
 /// The charts and the tables.
-pub(super) fn section(
-    index: usize,
-    record: &Record,
-    grids: &[Grid],
-    charts: &[Built],
-) -> Result<Markup, PlotError> {
-    let charts = figure::built(&format!("r{index}c"), record, charts)?;
-    Ok(html! {
-        (charts)
+pub(super) fn section(index: usize, record: &Record, grids: &[Grid], charts: &[Built]) -> Markup {
+    html! {
+        (figure::built(&format!("r{index}c"), record, charts))
         (tables(&format!("r{index}t"), grids))
         @if record.header.experiment == ExperimentKind::Memcpy {
-            (part(Part::Table, &html! { p { "An asterisk marks the best peer of a row." } }))
+            p { "An asterisk marks the best peer of a row." }
         }
         (tables(&format!("r{index}p"), &published(record)))
-    })
+    }
 }
 
 /// What others published of the same experiment, in tables of their own.
@@ -151,10 +143,9 @@ fn page_row(pages: &PublishedPages, (kib, rep, temporal, nontemporal): Loop) -> 
 
 /// The tables of a record; their ids begin with `ids`.
 pub(super) fn tables(ids: &str, grids: &[Grid]) -> Markup {
-    let tables = html! {
+    html! {
         @for (number, grid) in grids.iter().enumerate() { (table(&format!("{ids}{number}"), grid)) }
-    };
-    part(Part::Table, &tables)
+    }
 }
 
 fn table(id: &str, grid: &Grid) -> Markup {

@@ -3,24 +3,23 @@
 use maud::{Markup, html};
 use ntcopy_record::{ExperimentKind, Record};
 
-use super::room::of_record;
 use super::{bars, figure};
 use crate::decision::{self, Decision};
 use crate::model::{self, Group};
-use crate::plot::{self, Chart, PlotError};
+use crate::plot::{self, Chart};
 
-pub(super) fn section(records: &[Record]) -> Result<Markup, PlotError> {
+pub(super) fn section(records: &[Record]) -> Markup {
     let decisions = decision::all(records);
     let is_of_several = decisions.len() > 1;
-    let chart = chart(records)?;
-    Ok(html! {
+    let chart = chart(records);
+    html! {
         section class="verdict" id="decision" aria-labelledby="decision-name" {
             h2 id="decision-name" { "What to set" }
             @for decision in &decisions { (said(decision, is_of_several)) }
         }
         (chart)
         (bars::section(records))
-    })
+    }
 }
 
 fn said(decision: &Decision, is_named: bool) -> Markup {
@@ -35,28 +34,27 @@ fn said(decision: &Decision, is_named: bool) -> Markup {
 }
 
 /// Hinted sends by plain ones, of the record that tells most of them.
-fn chart(records: &[Record]) -> Result<Markup, PlotError> {
-    let all = records.iter().enumerate().filter(|(_, record)| {
+fn chart(records: &[Record]) -> Markup {
+    let all = records.iter().filter(|record| {
         record.header.experiment == ExperimentKind::Unix && record.header.not_a_timing.is_none()
     });
-    let charts = all.flat_map(|(index, record)| {
+    let charts = all.flat_map(|record| {
         let groups = model::groups(record).into_iter();
         let groups = groups
             .filter(|group| group.cells.iter().all(|cell| crate::decision::is_round(cell.cell)));
         let charts = groups.filter_map(move |group| {
             let chart = plot::headline(record, &group)?;
-            Some((index, record, group.heading.clone(), rank(&group, record), chart))
+            Some((record, group.heading.clone(), rank(&group, record), chart))
         });
-        charts.collect::<Vec<(usize, &Record, String, Rank, Chart)>>()
+        charts.collect::<Vec<(&Record, String, Rank, Chart)>>()
     });
-    let Some((index, record, heading, _, chart)) = charts.max_by_key(|(.., rank, _)| *rank) else {
-        return Ok(html! {});
+    let Some((record, heading, _, chart)) = charts.max_by_key(|(.., rank, _)| *rank) else {
+        return html! {};
     };
     let caption = html! {
         "Hinted sends by plain ones. " (heading) ". Above 1 the hint wins."
     };
-    let drawn = figure::figure(("first", "decision-name"), record, &chart, &caption)?;
-    Ok(of_record(index, &drawn))
+    figure::figure(("first", "decision-name"), record, &chart, &caption)
 }
 
 /// How much a group tells: whether the rule is in it, its number of cells, whether its data outgrow

@@ -7,7 +7,7 @@ use super::scroll;
 use crate::{hardware, text};
 
 /// For each record, the one whose section has the table of their machine: the newest of those of
-/// which the same is to be said, since a page that runs out of room loses that one last.
+/// which the same is to be said.
 pub(super) fn tellers(records: &[Record]) -> Vec<usize> {
     let all: Vec<_> = records.iter().map(facts).collect();
     let teller = |of: &Vec<(&'static str, String)>| {

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use ntcopy_record::{ExperimentKind, Record};
 
+use super::results;
 use super::scroll;
-use super::{results, room};
 use crate::model::{self, Group, ModeView};
 use crate::published::{self, Published};
 use crate::text;
@@ -72,7 +72,7 @@ fn table(rows: &[&Published], records: &[Record]) -> Markup {
 /// A row for every cell that repeats the configuration, or one that says there is none.
 fn ours(published: &Published, records: &[(&Record, Vec<Group<'_>>)]) -> Vec<Markup> {
     let mut rows = Vec::new();
-    for (number, (record, groups)) in records.iter().enumerate() {
+    for (record, groups) in records {
         if record.header.experiment != published.experiment {
             continue;
         }
@@ -90,7 +90,7 @@ fn ours(published: &Published, records: &[(&Record, Vec<Group<'_>>)]) -> Vec<Mar
                     td class="number" { @if let Some(nt) = mode("nt") { (results::ratio(nt)) } }
                 }
             };
-            rows.push(room::of_record(number, &row));
+            rows.push(row);
         }
     }
     if rows.is_empty() {

@@ -3,7 +3,6 @@
 use maud::{Markup, html};
 use ntcopy_record::{ExperimentKind, Record};
 
-use super::room::of_record;
 use crate::experiment;
 
 /// A question, and the numbers of the records that answer it.
@@ -57,10 +56,7 @@ pub(super) fn contents(
                         a href=(format!("#question-{number}")) { (question.words) }
                         ul {
                             @for at in &question.records {
-                                @let link = html! {
-                                    li { a href=(format!("#record-{at}")) { (records[*at].header.id) } }
-                                };
-                                (of_record(*at, &link))
+                                li { a href=(format!("#record-{at}")) { (records[*at].header.id) } }
                             }
                         }
                     }

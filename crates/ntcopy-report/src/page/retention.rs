@@ -7,9 +7,8 @@ use ntcopy_record::stats::retention::copies::{Felt, Ratio, number};
 use ntcopy_record::{Cell, Record};
 
 use super::figure;
-use super::room::{Part, part};
 use super::scroll;
-use crate::plot::{self, PlotError};
+use crate::plot;
 use crate::retention::copies::{Group, groups, hot_set, legend};
 use crate::text;
 
@@ -24,14 +23,14 @@ const STEPS: f64 = 6.0;
 const QUANTILES: [(&str, usize); 3] = [("p50", 0), ("p99", 1), ("p99.9", 2)];
 
 /// What the victim felt.
-pub(super) fn shown(index: usize, record: &Record) -> Result<Markup, PlotError> {
+pub(super) fn shown(index: usize, record: &Record) -> Markup {
     let curves = plot::curves::of_hot_sets(record);
-    let curves = figure::built(&format!("r{index}c"), record, &curves)?;
+    let curves = figure::built(&format!("r{index}c"), record, &curves);
     let maps = match crate::retention::is_of_copies(record) {
         true => section(index, record),
         false => sends::section(index, record),
     };
-    Ok(html! { (curves) (part(Part::Table, &maps)) })
+    html! { (curves) (maps) }
 }
 
 fn section(record_index: usize, record: &Record) -> Markup {

@@ -7,7 +7,6 @@ use ntcopy_record::verdict;
 use ntcopy_record::{Params, Record};
 use serde_json::Value;
 
-use super::room::{Part, part};
 use crate::{experiment, text};
 
 /// This many sentences are shown; those after them are folded away.
@@ -35,7 +34,7 @@ pub(super) fn of(record: &Record) -> Markup {
         div class="says" {
             @if let Some(bounds) = &bounds { p { (bounds) } }
             @for sentence in shown { p { (sentence) } }
-            (part(Part::Sentences, &folded))
+            (folded)
         }
     }
 }

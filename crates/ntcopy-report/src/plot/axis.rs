@@ -1,104 +1,94 @@
-//! A logarithmic axis of sizes whose ticks are the sizes that were measured.
+//! Where places and values lie, and which of them are told.
 
-use std::ops::Range;
+use super::LETTER;
+use super::chart::Chart;
+use crate::svg::Place;
 
-use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
-use plotters::coord::types::RangedCoordf64;
+/// Room left of the axes for the values, and right of them, above for the unit, and below.
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 18.0;
+const ABOVE: f64 = 26.0;
+const BELOW: f64 = 44.0;
+/// The letters of a place's label, at most.
+const LABEL_LETTERS: f64 = 7.5;
 
-/// Bytes, mapped by their logarithm.
-pub(super) struct Log2Axis {
-    low: f64,
-    high: f64,
-    ticks: Vec<f64>,
+/// The rectangle between the axes. Places lie by their logarithm.
+pub(super) struct Plane {
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+    places: (f64, f64),
+    values: (f64, f64),
+    is_log: bool,
 }
 
-impl Log2Axis {
-    /// An axis over two different sizes above 0, with a little room beside them, and at most
-    /// about `most_ticks` of the sorted `sizes` as its ticks.
-    pub fn new((low, high): (u64, u64), sizes: Vec<u64>, most_ticks: u32) -> Log2Axis {
+impl Plane {
+    pub fn of(chart: &Chart, (width, height): Place) -> Plane {
+        let (low, high) = chart.x_bounds().unwrap_or((1, 2));
         let (low, high) = (low as f64, high as f64);
         // No point may lie on the frame.
         let room = (high / low).powf(0.04);
-        let least = (high / low).log2() / f64::from(most_ticks.max(1));
-        let mut ticks: Vec<f64> = Vec::new();
-        for size in sizes.into_iter().map(|size| size as f64) {
-            if ticks.last().is_none_or(|before| (size / before).log2() >= least) {
-                ticks.push(size);
-            }
+        Plane {
+            left: LEFT,
+            right: width - RIGHT,
+            top: ABOVE,
+            bottom: height - BELOW,
+            places: (low / room, high * room),
+            values: chart.y_range,
+            is_log: chart.is_log,
         }
-        Log2Axis { low: low / room, high: high * room, ticks }
     }
 
-    /// Where it begins and ends.
+    /// The least and the most place.
     pub fn ends(&self) -> (f64, f64) {
-        (self.low, self.high)
-    }
-}
-
-impl Ranged for Log2Axis {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
-        let part = (value / self.low).log2() / (self.high / self.low).log2();
-        first + (f64::from(last - first) * part).round() as i32
+        self.places
     }
 
-    fn key_points<Hint: KeyPointHint>(&self, _hint: Hint) -> Vec<f64> {
-        self.ticks.clone()
+    pub fn x(&self, at: f64) -> f64 {
+        let (low, high) = self.places;
+        self.left + (at / low).ln() / (high / low).ln() * (self.right - self.left)
     }
 
-    fn range(&self) -> Range<f64> {
-        self.low..self.high
+    pub fn y(&self, value: f64) -> f64 {
+        let (low, high) = self.values;
+        let part = match self.is_log {
+            true => (value / low).ln() / (high / low).ln(),
+            false => (value - low) / (high - low),
+        };
+        self.bottom - part * (self.bottom - self.top)
     }
-}
 
-/// Values, as they are or by their logarithm.
-pub(super) enum ValueAxis {
-    /// Values stand as they are.
-    Linear(RangedCoordf64),
-    /// By their logarithm, from and to.
-    Log(f64, f64),
-}
-
-impl ValueAxis {
-    /// An axis over a range; where it is logarithmic, of values above 0.
-    pub fn new((low, high): (f64, f64), is_log: bool) -> ValueAxis {
-        if is_log { ValueAxis::Log(low, high) } else { ValueAxis::Linear((low..high).into()) }
-    }
-}
-
-impl Ranged for ValueAxis {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
-        match self {
-            ValueAxis::Linear(axis) => axis.map(value, (first, last)),
-            ValueAxis::Log(low, high) => {
-                let part = (value / low).ln() / (high / low).ln();
-                first + (f64::from(last - first) * part).round() as i32
+    /// Those of the sorted places that have room for their labels.
+    pub fn ticks(&self, places: &[u64]) -> Vec<f64> {
+        let mut ticks: Vec<f64> = Vec::new();
+        for at in places.iter().map(|at| *at as f64) {
+            let has_room = |before: &f64| self.x(at) - self.x(*before) >= LETTER * LABEL_LETTERS;
+            if ticks.last().is_none_or(has_room) {
+                ticks.push(at);
             }
         }
+        ticks
     }
 
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        match self {
-            ValueAxis::Linear(axis) => axis.key_points(hint),
-            // Lines are wanted at the labels alone.
-            ValueAxis::Log(..) if hint.weight().allow_light_points() => Vec::new(),
-            ValueAxis::Log(low, high) => log_ticks(*low, *high),
+    /// Round values.
+    pub fn values(&self) -> Vec<f64> {
+        let (low, high) = self.values;
+        if self.is_log {
+            return log_ticks(low, high);
         }
-    }
-
-    fn range(&self) -> Range<f64> {
-        match self {
-            ValueAxis::Linear(axis) => axis.range(),
-            ValueAxis::Log(low, high) => *low..*high,
-        }
+        let step = step(high - low);
+        let first = (low / step).ceil() as i64;
+        (first..).map(|number| number as f64 * step).take_while(|value| *value <= high).collect()
     }
 }
 
+/// A round number that parts a range into six at most.
+fn step(range: f64) -> f64 {
+    let power = 10f64.powf((range / 6.0).log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|round| round * power);
+    steps.into_iter().find(|step| range / step <= 6.0).unwrap_or(10.0 * power)
+}
 /// Round values of each power of ten: the fewest kinds of them that give three.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
@@ -117,29 +107,50 @@ fn log_ticks(low: f64, high: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::{Axis, Line, SIZE};
+
+    fn plane(places: &[u64], y_range: (f64, f64), is_log: bool) -> Plane {
+        let point = |at: &u64| crate::plot::Point { at: *at, value: 1.0, ci: None };
+        let points = places.iter().map(point).collect();
+        let line = Line { name: "a".into(), slot: 0, is_published: false, points };
+        let chart = Chart {
+            axis: Axis::Count("n".into()),
+            is_log,
+            y_label: "".into(),
+            y_range,
+            reference: None,
+            lines: vec![line],
+            marks: vec![],
+        };
+        Plane::of(&chart, SIZE)
+    }
 
     #[test]
     fn a_doubling_is_the_same_distance_everywhere() {
-        let axis = Log2Axis::new((1 << 20, 128 << 20), vec![], 8);
-        let at = |mib: u32| axis.map(&(f64::from(mib) * f64::from(1 << 20)), (0, 10_000));
-        assert!(((at(2) - at(1)) - (at(128) - at(64))).abs() <= 1);
-        assert!(at(1) > 0 && at(128) < 10_000);
+        let plane = plane(&[1 << 20, 128 << 20], (0.0, 1.0), false);
+        let at = |mib: u32| plane.x(f64::from(mib) * f64::from(1 << 20));
+        assert!(((at(2) - at(1)) - (at(128) - at(64))).abs() < 0.01);
+        assert!(at(1) > plane.left && at(128) < plane.right);
     }
 
     #[test]
-    fn ticks_are_sizes_that_were_measured_thinned_to_the_room() {
-        let sizes: Vec<u64> = (20..28).map(|shift| 1 << shift).collect();
-        let count = |most| Log2Axis::new((1 << 20, 1 << 27), sizes.clone(), most).ticks.len();
-        assert_eq!((count(10), count(4), count(1)), (8, 4, 2));
+    fn ticks_are_places_that_were_measured_thinned_to_the_room() {
+        let places: Vec<u64> = (0..20).map(|shift| 1 << shift).collect();
+        let count =
+            |last: usize| plane(&places[..last], (0.0, 1.0), false).ticks(&places[..last]).len();
+        assert_eq!((count(4), count(7), count(20)), (4, 7, 7));
     }
 
     #[test]
-    fn a_logarithmic_axis_of_values_has_round_ticks_inside_it() {
+    fn values_that_are_told_are_round() {
+        assert_eq!([0.3, 1.0, 9.6, 14.0, 40.0].map(step), [0.05, 0.2, 2.0, 2.5, 10.0]);
+        assert_eq!(plane(&[1, 2], (0.88, 1.3), false).values().len(), 5);
         assert_eq!(log_ticks(0.9, 12.0), [1.0, 2.0, 5.0, 10.0]);
         assert_eq!(log_ticks(3.0, 9000.0), [10.0, 100.0, 1000.0]);
         assert_eq!(log_ticks(2.2, 4.2), [2.5, 3.0, 3.5, 4.0]);
         assert_eq!(log_ticks(1.05, 1.35).len(), 3);
-        let axis = ValueAxis::new((1.0, 100.0), true);
-        assert_eq!([1.0, 10.0, 100.0].map(|value| axis.map(&value, (0, 200))), [0, 100, 200]);
+        let log = plane(&[1, 2], (1.0, 100.0), true);
+        let middle = (log.top + log.bottom) / 2.0;
+        assert!((log.y(10.0) - middle).abs() < 1e-9 && log.y(1.0) == log.bottom);
     }
 }

@@ -1,4 +1,6 @@
-//! What is to be drawn, before it has a size in pixels.
+//! What is to be drawn, before it has a size.
+
+use std::borrow::Cow;
 
 use ntcopy_record::Record;
 use ntcopy_record::stats::Verdict;
@@ -15,7 +17,7 @@ pub(crate) struct Chart {
     /// Whether the vertical axis is logarithmic as well.
     pub is_log: bool,
     /// The vertical axis.
-    pub y_label: &'static str,
+    pub y_label: Cow<'static, str>,
     /// The vertical axis, from and to.
     pub y_range: (f64, f64),
     /// A horizontal line of reference.
@@ -27,19 +29,19 @@ pub(crate) struct Chart {
 }
 
 /// What a horizontal axis counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Axis {
     /// Bytes, named so.
-    Bytes(&'static str),
+    Bytes(Cow<'static, str>),
     /// A number of things, named so.
-    Count(&'static str),
+    Count(Cow<'static, str>),
     /// Percentiles, placed by how rare what lies beyond them is: one in 2, in 10, in 100.
     Rarity,
 }
 
 impl Axis {
     /// What it is called.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Axis::Bytes(name) | Axis::Count(name) => name,
             Axis::Rarity => "percentile",
@@ -47,7 +49,7 @@ impl Axis {
     }
 
     /// A place on it as text.
-    pub fn label(self, at: f64) -> String {
+    pub fn label(&self, at: f64) -> String {
         match self {
             Axis::Bytes(_) => text::about_size(at as u64),
             Axis::Count(_) => text::thousands(at),
@@ -114,6 +116,15 @@ impl Chart {
         let (low, high) = (all().min()?, all().max()?);
         (low > 0 && low < high).then_some((low, high))
     }
+
+    /// The places of all lines, each once.
+    pub fn places(&self) -> Vec<u64> {
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let mut places: Vec<u64> = points.map(|point| point.at).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
 }
 
 /// Throughput in Gbit/s against bytes in flight, a line a mode. None where there is no line.
@@ -126,9 +137,9 @@ pub(crate) fn crossover(record: &Record, group: &Group<'_>) -> Option<Chart> {
     });
     let highest = tops(&lines).fold(0.0, f64::max);
     finish(Chart {
-        axis: Axis::Bytes("bytes in flight"),
+        axis: Axis::Bytes("bytes in flight".into()),
         is_log: false,
-        y_label: "Gbit/s",
+        y_label: "Gbit/s".into(),
         // Room above for the names of the marks.
         y_range: (0.0, highest * 1.22),
         reference: None,
@@ -144,9 +155,9 @@ pub(crate) fn ratios(record: &Record, group: &Group<'_>) -> Option<Chart> {
         Some((result.ratio, Some(result.ci)))
     });
     finish(Chart {
-        axis: Axis::Bytes("bytes in flight"),
+        axis: Axis::Bytes("bytes in flight".into()),
         is_log: false,
-        y_label: "times the baseline",
+        y_label: "times the baseline".into(),
         y_range: around_one(&lines),
         reference: Some(1.0),
         lines,
@@ -156,7 +167,7 @@ pub(crate) fn ratios(record: &Record, group: &Group<'_>) -> Option<Chart> {
 
 /// A range from below the lowest ratio to above the highest, with 1 in it and room for the names of
 /// the marks.
-fn around_one(lines: &[Line]) -> (f64, f64) {
+pub(crate) fn around_one(lines: &[Line]) -> (f64, f64) {
     let highest = tops(lines).fold(1.0, f64::max);
     let lowest = bottoms(lines).fold(1.0, f64::min);
     let room = (highest - lowest).max(0.1);
@@ -167,7 +178,7 @@ fn around_one(lines: &[Line]) -> (f64, f64) {
 /// is no hint is not on it.
 pub(crate) fn headline(record: &Record, group: &Group<'_>) -> Option<Chart> {
     let mut chart = ratios(record, group)?;
-    chart.y_label = "times plain sends";
+    chart.y_label = "times plain sends".into();
     chart.lines.retain(|line| HINTED.contains(&line.name.as_str()));
     chart.y_range = around_one(&chart.lines);
     let crossing = HINTED.iter().rev().find_map(|mode| crossing(group, mode));

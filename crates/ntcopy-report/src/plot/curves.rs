@@ -80,7 +80,7 @@ fn by_hot_set(record: &Record, beside: &str, sets: &[Hot]) -> Option<Built> {
         }
     }
     lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.at));
-    let axis = (Axis::Bytes("hot set"), "ns a line");
+    let axis = (Axis::Bytes("hot set".into()), "ns a line");
     let chart = fitted(axis, None, lines, chart::marks(record, 1))?;
     let how = "Lower is better.";
     Some(Built::new("Time of a line by the hot set", &format!("beside {beside}"), (how, ""), chart))
@@ -156,12 +156,28 @@ fn around(
     let low = chart::bottoms(&lines).fold(with_reference(f64::INFINITY), f64::min);
     if reference.is_none() && high < 5.0 * low {
         let (is_log, y_range) = (false, (0.0, high * 1.22));
-        return chart::finish(Chart { axis, is_log, y_label, y_range, reference, lines, marks });
+        return chart::finish(Chart {
+            axis,
+            is_log,
+            y_label: y_label.into(),
+            y_range,
+            reference,
+            lines,
+            marks,
+        });
     }
     // Room above for the names of the marks, however flat the lines are.
     let room = (high / low).powf(0.28).max(1.12);
     let y_range = (low / room.powf(0.3), high * room);
-    chart::finish(Chart { axis, is_log: true, y_label, y_range, reference, lines, marks })
+    chart::finish(Chart {
+        axis,
+        is_log: true,
+        y_label: y_label.into(),
+        y_range,
+        reference,
+        lines,
+        marks,
+    })
 }
 
 fn size(cell: &Cell) -> u64 {
@@ -183,7 +199,7 @@ fn rates(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
     let (what, unit) =
         if is_fork { ("Time of a fork", "us a fork") } else { ("Throughput", "GB/s") };
     let heading = heading.trim_end_matches(", GB/s");
-    let chart = fitted((Axis::Bytes("size"), unit), None, lines, chart::marks(record, 1))?;
+    let chart = fitted((Axis::Bytes("size".into()), unit), None, lines, chart::marks(record, 1))?;
     let note = if record.header.experiment == ExperimentKind::Memcpy {
         "A copy touches twice its size, so that a cache is full at half of its mark."
     } else {
@@ -213,7 +229,11 @@ fn published_rates(record: &Record) -> Option<Built> {
             line("x86-64-movnt", slot + 1, of(|row| row.2)),
         ]
     });
-    panel((Axis::Bytes("size"), "GB/s"), "Published fills: throughput by size.", lines.collect())
+    panel(
+        (Axis::Bytes("size".into()), "GB/s"),
+        "Published fills: throughput by size.",
+        lines.collect(),
+    )
 }
 
 /// Which ways a chart of ratios sets against each other: the way, the other, and its look.
@@ -245,7 +265,7 @@ fn ratios(record: &Record, heading: &str, cells: &[&Cell]) -> Option<Built> {
     lines.extend(published);
     let heading = heading.trim_end_matches(", GB/s");
     let chart = fitted(
-        (Axis::Bytes("size"), "times the other"),
+        (Axis::Bytes("size".into()), "times the other"),
         Some(1.0),
         lines,
         chart::marks(record, 1),

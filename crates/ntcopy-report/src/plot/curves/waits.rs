@@ -159,7 +159,7 @@ impl Load {
         }
         lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.at));
         let (unit, words) = if is_cpu { self.cpu } else { self.throughput };
-        let chart = fitted((Axis::Count("connections"), unit), None, lines, Vec::new())?;
+        let chart = fitted((Axis::Count("connections".into()), unit), None, lines, Vec::new())?;
         let better = if is_cpu { "Lower is better." } else { "Higher is better." };
         let heading = heading.trim_end_matches(", CPU s/GB of proxy, backend, client");
         Some(Built::new(words, heading, (better, &(self.beside)(cells, is_cpu)), chart))
