@@ -152,17 +152,21 @@ fn turn(plan: &Plan, mode: &str, stop: &Stop) -> Result<Turn, Failure> {
         Metric::Printed { expression, .. } => {
             Some(expression.number(&ended.output).map_err(Failure::Answer)?)
         }
-        Metric::Requests => Some(requests_a_second(&ended.output).ok_or_else(|| {
-            let printed = String::from_utf8_lossy(&ended.output);
-            let last: Vec<&str> = printed.trim().lines().rev().take(3).collect();
-            Failure::Answer(format!(
-                "the load printed no requests a second in a form that is known: --metric says how \
-                 to find the number; its last lines: {}",
-                last.into_iter().rev().collect::<Vec<_>>().join(" / ")
-            ))
-        })?),
+        Metric::Requests => Some(requests(&ended.output).map_err(Failure::Answer)?),
     };
     Ok(Turn { took: ended.took, number, counted })
+}
+
+fn requests(output: &[u8]) -> Result<f64, String> {
+    requests_a_second(output).unwrap_or_else(|| {
+        let printed = String::from_utf8_lossy(output);
+        let last: Vec<&str> = printed.trim().lines().rev().take(3).collect();
+        Err(format!(
+            "the load printed no requests a second in a form that is known: --metric says how to \
+             find the number; its last lines: {}",
+            last.into_iter().rev().collect::<Vec<_>>().join(" / ")
+        ))
+    })
 }
 
 /// The program as a server, and one run of the load.

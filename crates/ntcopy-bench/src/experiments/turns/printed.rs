@@ -55,11 +55,7 @@ impl Expression {
     pub fn number(&self, output: &[u8]) -> Result<f64, String> {
         let found = self.apply(output)?;
         let last = found.lines().last().ok_or_else(|| format!("no line matches {}", self.0))?;
-        let text = last.trim().replace(',', "");
-        match text.parse::<f64>() {
-            Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-            _ => Err(format!("{} makes `{}` of a line, and not a number above 0", self.0, last)),
-        }
+        number(last.trim()).map_err(|why| format!("{} makes `{last}` of a line: {why}", self.0))
     }
 
     /// What sed prints of the lines that match.
@@ -81,20 +77,42 @@ impl Expression {
     }
 }
 
-/// The requests a second among a load's output: the last that it printed.
-pub fn requests_a_second(output: &[u8]) -> Option<f64> {
+/// The requests a second among a load's output: the last that it printed, or what is wrong with it.
+pub fn requests_a_second(output: &[u8]) -> Option<Result<f64, String>> {
     let text = String::from_utf8_lossy(output).to_lowercase();
     text.lines().rev().find_map(|line| {
         let before = BEFORE.iter().find_map(|label| {
             let (_, rest) = line.split_once(label)?;
-            number(rest.split_whitespace().next()?)
+            rest.split_whitespace().next()
         });
-        before.or_else(|| number(line.split_once(AFTER)?.0.split_whitespace().last()?))
+        let word = before.or_else(|| line.split_once(AFTER)?.0.split_whitespace().last())?;
+        Some(number(word).map_err(|why| format!("`{}`: {why}", line.trim())))
     })
 }
 
-fn number(word: &str) -> Option<f64> {
-    word.replace(',', "").parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0)
+/// A number above 0. Commas are taken where they can only be between groups of three digits: with a
+/// decimal point after them, or if there are several. Where a comma may be a decimal one, 9,875 is
+/// another number to each reader.
+fn number(word: &str) -> Result<f64, String> {
+    let whole = word.split('.').next().unwrap_or_default();
+    let mut groups = whole.split(',');
+    let is_first = groups.next().is_some_and(|first| (1..=3).contains(&first.len()));
+    let has_point = word.contains('.');
+    let rest: Vec<&str> = groups.collect();
+    let is_grouped = is_first
+        && (has_point || rest.len() > 1)
+        && word.matches(',').count() == rest.len()
+        && rest.iter().all(|group| group.len() == 3);
+    if word.contains(',') && !is_grouped {
+        return Err(format!(
+            "the comma in `{word}` may be a decimal one: have the number printed with a point \
+             (LC_ALL=C)"
+        ));
+    }
+    match word.replace(',', "").parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err(format!("`{word}` is not a number above 0")),
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +145,40 @@ mod tests {
             ("SET: 1.0\nGET: 98039.22 requests per second, p50=0.2 msec\n", Some(98039.22)),
             ("done\n", None),
         ] {
-            assert_eq!(requests_a_second(output.as_bytes()), rate, "{output}");
+            assert_eq!(requests_a_second(output.as_bytes()), rate.map(Ok), "{output}");
+        }
+        let found = requests_a_second(b"Requests/sec: 81234,50\n").unwrap().unwrap_err();
+        assert!(found.contains("81234,50") && found.contains("LC_ALL=C"), "{found}");
+    }
+
+    #[test]
+    fn a_number_with_a_comma_is_read_as_one_number_or_refused() {
+        let expression: Expression = "s/^rate: (.*)/\\1/".parse().unwrap();
+        for (printed, read) in [
+            ("1,234.5", Some(1234.5)),
+            ("1,234,567", Some(1_234_567.0)),
+            ("12,345,678.9", Some(12_345_678.9)),
+            ("998.5", Some(998.5)),
+            ("9,8", None),
+            ("10,02", None),
+            ("1,234", None),
+            ("998,5", None),
+            ("1.002,5", None),
+            ("1.234.567", None),
+            ("1234,567.5", None),
+            ("1,23,456.0", None),
+            (",234.5", None),
+            ("1,,234.5", None),
+            ("1'234", None),
+            ("-3", None),
+            ("0", None),
+            ("inf", None),
+        ] {
+            let found = expression.number(format!("rate: {printed}\n").as_bytes());
+            match read {
+                Some(number) => assert_eq!(found, Ok(number), "{printed}"),
+                None => assert!(found.unwrap_err().contains(printed), "{printed}"),
+            }
         }
     }
 }
