@@ -6,14 +6,16 @@ mod headers;
 mod reply;
 mod request;
 mod response;
+mod target;
 
 pub use chunk::{ChunkError, Chunks, Event};
 pub use forward::{Facts, Reader, Scheme, write_request, write_response};
 pub use headers::{Framing, Headers};
 pub use reply::{reason, write_reply};
-pub use request::{Method, Refusal, Request, Target, parse_request};
+pub use request::{Method, Refusal, Request, parse_request};
 pub(crate) use response::TOO_MANY_INTERIMS;
 pub use response::{BadResponse, INTERIMS_MAX, Response, parse_response};
+pub use target::{Target, parse_authority, parse_target};
 
 /// What a head may have at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -93,7 +93,7 @@ fn is_kept_back(name: &str) -> bool {
 /// Appends the head of the request that the backend gets.
 pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
     let target = &request.target;
-    let host = target.authority.unwrap_or("localhost");
+    let host = request.host.unwrap_or("localhost");
     line(out, &[request.method, " ", target.path, target.query, " HTTP/1.1"]);
     line(out, &["Host: ", host]);
     for (name, value) in request.headers.iter() {

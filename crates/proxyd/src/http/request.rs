@@ -3,6 +3,7 @@
 use httparse::{Error as ParseError, Header};
 
 use super::headers::BadFraming;
+use super::target::{Target, parse_authority, parse_target};
 use super::{Framing, HeadError, Headers, Limits, MAX_HEADERS};
 
 /// What the proxy must know of a method.
@@ -49,17 +50,6 @@ fn refuse(status: u16, reason: &'static str) -> Refusal {
     Refusal { status, reason }
 }
 
-/// A request's target as it is passed on, and the host it is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target<'b> {
-    /// The path; empty in an absolute target stands for `/`, or `*` of OPTIONS.
-    pub path: &'b str,
-    /// The query with its question mark where the path is empty, else empty.
-    pub query: &'b str,
-    /// The host of an absolute target, else that of the Host line; `None` if there is neither.
-    pub authority: Option<&'b str>,
-}
-
 /// A request's head.
 #[derive(Debug)]
 pub struct Request<'b> {
@@ -67,8 +57,9 @@ pub struct Request<'b> {
     pub method: &'b str,
     /// What it implies.
     pub kind: Method,
-    /// Where it goes.
     pub target: Target<'b>,
+    /// That of an absolute target, else that of the Host line; HTTP/1.0 may have neither.
+    pub host: Option<&'b str>,
     /// The x of HTTP/1.x.
     pub minor: u8,
     /// All header lines.
@@ -109,10 +100,13 @@ pub fn parse_request<'b>(head: &'b [u8], limits: &Limits) -> Result<Request<'b>,
     };
     let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
     let framing = framing(&headers, minor, limits)?;
+    let kind = kind(method)?;
+    let target = parse_target(method, target).map_err(|reason| refuse(400, reason))?;
     Ok(Request {
         method,
-        kind: kind(method)?,
-        target: resolve(method, target, minor, &headers)?,
+        kind,
+        target,
+        host: host(&target, minor, &headers)?,
         minor,
         framing,
         keep_alive: keeps(&headers, minor),
@@ -159,49 +153,19 @@ fn expects_continue(headers: &Headers<'_>, minor: u8) -> Result<bool, Refusal> {
     Ok(expects && minor > 0)
 }
 
-/// The host, and the target without it. An absolute target wins over the Host line, as RFC 9112,
-/// 3.2.2, wants it; the backend gets only the winner.
-fn resolve<'b>(
-    method: &str,
-    target: &'b str,
+/// An absolute target wins over the Host line, as RFC 9112, 3.2.2, wants it; the backend gets only
+/// the winner. The loser has to be a host all the same.
+fn host<'b>(
+    target: &Target<'b>,
     minor: u8,
     headers: &Headers<'b>,
-) -> Result<Target<'b>, Refusal> {
-    let host = headers.only("host").map_err(|()| refuse(400, "several Host lines"))?;
-    if host.is_none() && minor > 0 {
+) -> Result<Option<&'b str>, Refusal> {
+    let line = headers.only("host").map_err(|()| refuse(400, "several Host lines"))?;
+    if line.is_none() && minor > 0 {
         return Err(refuse(400, "no Host line"));
     }
-    let host = host.map(authority).transpose()?;
-    if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
-        return Err(refuse(400, "a byte that a target can't have"));
-    }
-    if target.starts_with('/') || (target == "*" && method == "OPTIONS") {
-        return Ok(Target { path: target, query: "", authority: host });
-    }
-    let (scheme, rest) = target.split_once("://").ok_or(refuse(400, "malformed target"))?;
-    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return Err(refuse(400, "a scheme besides http and https"));
-    }
-    let (name, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    if name.is_empty() {
-        return Err(refuse(400, "an absolute target without a host"));
-    }
-    let name = Some(authority(name.as_bytes())?);
-    let (path, query) = match rest {
-        "" if method == "OPTIONS" => ("*", ""),
-        rest if rest.starts_with('/') => (rest, ""),
-        query => ("/", query),
-    };
-    Ok(Target { path, query, authority: name })
-}
-
-/// A host and perhaps a port, in the characters that they may have: no user, no blanks, no list.
-fn authority(value: &[u8]) -> Result<&str, Refusal> {
-    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(byte);
-    match str::from_utf8(value) {
-        Ok(text) if value.iter().all(allowed) => Ok(text),
-        _ => Err(refuse(400, "malformed host")),
-    }
+    let line = line.map(parse_authority).transpose().map_err(|reason| refuse(400, reason))?;
+    Ok(target.authority.or(line))
 }
 
 #[cfg(test)]
@@ -221,25 +185,23 @@ mod tests {
         let request =
             parse("PUT /a?b HTTP/1.1\r\nHost: h:80\r\nContent-Length: 3\r\n\r\n").unwrap();
         assert_eq!((request.method, request.kind), ("PUT", Method::Other));
-        assert_eq!(request.target, Target { path: "/a?b", query: "", authority: Some("h:80") });
+        assert_eq!(request.target, Target { path: "/a", query: "?b", authority: None });
+        assert_eq!(request.host, Some("h:80"));
         assert_eq!(request.framing, Framing::Length(3));
         assert!(request.keep_alive && !request.expects_continue);
         let request = parse("GET / HTTP/1.0\r\n\r\n").unwrap();
-        assert!(!request.keep_alive && request.target.authority.is_none());
+        assert!(!request.keep_alive && request.host.is_none());
         assert!(parse("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").unwrap().keep_alive);
     }
 
     #[test]
     fn an_absolute_target_wins_over_the_host_line() {
-        let target = |line: &'static str| {
-            let head = format!("{line} HTTP/1.1\r\nHost: other\r\n\r\n").leak();
-            parse(head).unwrap().target
+        let host = |line: &'static str| {
+            parse(format!("{line} HTTP/1.1\r\nHost: other\r\n\r\n").leak()).unwrap().host
         };
-        let is = |path, query| Target { path, query, authority: Some("real:81") };
-        assert_eq!(target("GET http://real:81/p?q"), is("/p?q", ""));
-        assert_eq!(target("GET HTTPS://real:81"), is("/", ""));
-        assert_eq!(target("GET http://real:81?q"), is("/", "?q"));
-        assert_eq!(target("OPTIONS http://real:81"), is("*", ""));
+        assert_eq!(host("GET http://real:81/p?q"), Some("real:81"));
+        assert_eq!(host("OPTIONS http://real:81"), Some("real:81"));
+        assert_eq!(host("GET /http://real:81/"), Some("other"));
         for bad in ["ftp://real/", "http:///p", "http://user@real/", "real:80", "*", "?q"] {
             assert_eq!(status(&format!("GET {bad} HTTP/1.1\r\nHost: h\r\n\r\n")), 400, "{bad}");
         }
