@@ -234,6 +234,20 @@ fn the_programs_exit_status_tells_what_was_wrong() {
 }
 
 #[test]
+fn the_log_has_no_colours() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("p.sock");
+    let mut command = program(&["--listen", socket.to_str().unwrap(), "--backend", "unix:/b"]);
+    let mut program = Program(command.env("TERM", "xterm").spawn().unwrap());
+    eventually("it listens", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    program.signal(Signal::TERM);
+    assert!(program.0.wait().unwrap().success());
+    let mut log = String::new();
+    program.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(log.contains("listening") && !log.contains('\x1b'), "{log:?}");
+}
+
+#[test]
 fn a_second_signal_stops_at_once() {
     let backend = Backend::new(|peer, _| {
         peer.rest();
