@@ -98,12 +98,16 @@ pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
     line(out, &["Host: ", host]);
     for (name, value) in request.headers.iter() {
         let unwaited = request.minor == 0 && name.eq_ignore_ascii_case("expect");
-        if !is_kept_back(name) && !unwaited && !request.headers.is_hop_by_hop(name) {
+        let counted = request.forwards.is_some() && name.eq_ignore_ascii_case("max-forwards");
+        if !is_kept_back(name) && !unwaited && !counted && !request.headers.is_hop_by_hop(name) {
             header(out, name, value);
         }
     }
+    if let Some(left) = request.forwards {
+        let _ = write!(out, "Max-Forwards: {}\r\n", left.saturating_sub(1));
+    }
     write_forwarded(facts, host, out);
-    line(out, &["Via: ", if request.minor == 0 { "1.0 " } else { "1.1 " }, PROXY]);
+    write_via(request.minor, out);
     line(out, &["Ntcopy-Reader: ", facts.reader.name()]);
     write_framing(request.framing, out);
     out.extend_from_slice(b"\r\n");
@@ -121,6 +125,11 @@ fn write_forwarded(facts: &Facts, host: &str, out: &mut Vec<u8>) {
         None => write!(out, "Forwarded: for=unknown"),
     };
     line(out, &[";host=\"", host, "\";proto=", scheme]);
+}
+
+/// The version is that of the message that was received.
+fn write_via(minor: u8, out: &mut Vec<u8>) {
+    line(out, &["Via: ", if minor == 0 { "1.0 " } else { "1.1 " }, PROXY]);
 }
 
 fn write_framing(framing: Framing, out: &mut Vec<u8>) {
@@ -154,7 +163,7 @@ pub fn write_response(response: &Response<'_>, minor: u8, keep: bool, out: &mut 
     if !dated {
         let _ = write!(out, "Date: {}\r\n", httpdate::fmt_http_date(SystemTime::now()));
     }
-    line(out, &["Via: 1.1 ", PROXY]);
+    write_via(response.minor, out);
     if !response.is_interim() {
         match (keep, minor) {
             (false, _) => line(out, &["Connection: close"]),
@@ -201,7 +210,7 @@ mod tests {
     #[test]
     fn a_request_is_passed_on_without_what_concerns_this_hop() {
         let got = passed_on(
-            "PUT http://real/x HTTP/1.1\r\nHost: fake\r\nConnection: X-A, content-length\r\nX-A: 1\r\n\
+            "PUT http://real/x HTTP/1.1\r\nHost: fake\r\nConnection: X-A, upgrade\r\nX-A: 1\r\n\
              X-B: 2\r\nUpgrade: h2c\r\nTE: trailers\r\nContent-Length: 3\r\nNtcopy-Reader: cpu\r\n\
              X-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nVia: 1.1 first\r\n\
              X_Forwarded_For: 6.6.6.6\r\nX-REAL-IP: 6.6.6.6\r\nTrue-Client-IP: 6.6.6.6\r\n\

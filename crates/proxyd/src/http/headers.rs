@@ -71,6 +71,18 @@ impl<'b> Headers<'b> {
         ALWAYS.iter().any(|hop| hop.eq_ignore_ascii_case(name)) || self.has_word("connection", name)
     }
 
+    /// What is wrong with the lines that change what a message means, if anything: an option of
+    /// Connection that would keep one of them from its reader, or two lines where there is one
+    /// meaning.
+    pub(super) fn misleading(&self) -> Option<&'static str> {
+        let mut options = self.all("connection").flat_map(words);
+        if options.any(is_for_all) {
+            return Some("Connection names a line that is for all recipients");
+        }
+        let doubled = SINGLE.iter().any(|name| self.only(name).is_err());
+        doubled.then_some("two lines of a name of which there is one")
+    }
+
     /// What the lines say about the body; [`Framing::None`] if they say nothing.
     pub(super) fn framing(&self, minor: u8) -> Result<Framing, BadFraming> {
         let ambiguous = BadFraming::Ambiguous;
@@ -91,6 +103,39 @@ impl<'b> Headers<'b> {
             (None, None) => Ok(Framing::None),
         }
     }
+}
+
+/// Lines that mean one thing, so that two programs may take one of two each. Host and
+/// Content-Length are looked at by themselves.
+const SINGLE: [&str; 6] = [
+    "content-range",
+    "if-modified-since",
+    "if-range",
+    "if-unmodified-since",
+    "max-forwards",
+    "range",
+];
+
+/// Whether RFC 9110, 7.6.1, forbids that word as an option of Connection.
+fn is_for_all(option: &[u8]) -> bool {
+    const NAMES: [&str; 10] = [
+        "authorization",
+        "cache-control",
+        "cookie",
+        "date",
+        "etag",
+        "expect",
+        "host",
+        "max-forwards",
+        "range",
+        "set-cookie",
+    ];
+    let begins = |with: &[u8]| {
+        option.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
+    };
+    NAMES.iter().any(|name| option.eq_ignore_ascii_case(name.as_bytes()))
+        || begins(b"content-")
+        || begins(b"if-")
 }
 
 /// The words of a comma-separated list.

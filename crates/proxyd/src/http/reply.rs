@@ -33,9 +33,10 @@ pub fn reason(status: u16) -> &'static str {
 }
 
 /// Appends a whole answer of a line of text, after which the connection is closed. `with_body` is
-/// false for HEAD. `allow` is for a 405: the methods that would be passed on.
+/// false for HEAD. `allow` is for a 405, and for OPTIONS: the methods that would be passed on.
 pub fn write_reply(status: u16, text: &str, allow: &str, with_body: bool, out: &mut Vec<u8>) {
-    let allow = if status == 405 { format!("Allow: {allow}\r\n") } else { String::new() };
+    let allow =
+        if matches!(status, 200 | 405) { format!("Allow: {allow}\r\n") } else { String::new() };
     let _ = write!(
         out,
         "HTTP/1.1 {status} {}\r\nDate: {}\r\nContent-Type: text/plain\r\n{allow}\

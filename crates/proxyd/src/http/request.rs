@@ -70,6 +70,8 @@ pub struct Request<'b> {
     pub keep_alive: bool,
     /// Whether the client waits for a 100 before it sends the body.
     pub expects_continue: bool,
+    /// How often an OPTIONS may still be passed on, if it says so.
+    pub forwards: Option<u32>,
 }
 
 impl Request<'_> {
@@ -100,6 +102,9 @@ pub fn parse_request<'b>(head: &'b [u8], limits: &Limits) -> Result<Request<'b>,
     };
     let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
     let framing = framing(&headers, minor, limits)?;
+    if let Some(reason) = headers.misleading() {
+        return Err(refuse(400, reason));
+    }
     let kind = kind(method)?;
     let target = parse_target(method, target).map_err(|reason| refuse(400, reason))?;
     Ok(Request {
@@ -111,6 +116,7 @@ pub fn parse_request<'b>(head: &'b [u8], limits: &Limits) -> Result<Request<'b>,
         framing,
         keep_alive: keeps(&headers, minor),
         expects_continue: expects_continue(&headers, minor)?,
+        forwards: forwards(method, &headers)?,
         headers,
     })
 }
@@ -151,6 +157,19 @@ fn expects_continue(headers: &Headers<'_>, minor: u8) -> Result<bool, Refusal> {
     }
     // HTTP/1.0 has no interim answers to wait for.
     Ok(expects && minor > 0)
+}
+
+/// RFC 9110, 7.6.2: it counts for OPTIONS, and for TRACE, which is not passed on anyway. What is
+/// beyond 32 bits is as much as they hold.
+fn forwards(method: &str, headers: &Headers<'_>) -> Result<Option<u32>, Refusal> {
+    let line = headers.only("max-forwards").unwrap_or_default();
+    let Some(value) = line.filter(|_| method == "OPTIONS") else { return Ok(None) };
+    match str::from_utf8(value) {
+        Ok(digits) if !digits.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+            Ok(Some(digits.parse().unwrap_or(u32::MAX)))
+        }
+        _ => Err(refuse(400, "Max-Forwards is not a number")),
+    }
 }
 
 /// An absolute target wins over the Host line, as RFC 9112, 3.2.2, wants it; the backend gets only

@@ -22,6 +22,8 @@ pub struct BadResponse(pub &'static str);
 pub struct Response<'b> {
     /// 100 to 999.
     pub status: u16,
+    /// The x of HTTP/1.x.
+    pub minor: u8,
     /// The words behind the status; may be empty.
     pub reason: &'b str,
     /// All header lines.
@@ -65,6 +67,9 @@ pub fn parse_response<'b>(
         return Err(BadResponse("a status that was not asked for"));
     }
     let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
+    if let Some(reason) = headers.misleading() {
+        return Err(BadResponse(reason));
+    }
     let declared = headers.framing(minor).map_err(|bad| match bad {
         BadFraming::Ambiguous(reason) => BadResponse(reason),
         BadFraming::UnknownCoding => BadResponse("a transfer coding besides chunked"),
@@ -77,7 +82,7 @@ pub fn parse_response<'b>(
     };
     let keep_alive = keeps(&headers, minor) && framing != Framing::UntilClose;
     let reason = parsed.reason.unwrap_or_default();
-    Ok(Response { status, reason, headers, declared, framing, keep_alive })
+    Ok(Response { status, minor, reason, headers, declared, framing, keep_alive })
 }
 
 #[cfg(test)]

@@ -230,6 +230,10 @@ impl Session {
             let name = context.log.is_on().then(|| request.name());
             return self.refuse_by(refusal, name.as_deref(), context);
         }
+        if request.forwards == Some(0) {
+            let name = context.log.is_on().then(|| request.name());
+            return self.answer_options(name.as_deref(), context);
+        }
         let splice = context.shared.splice && self.conn.can_splice_to();
         let facts = Facts {
             client: self.peer,
@@ -265,20 +269,36 @@ impl Session {
             _ => Kind::Malformed,
         };
         let error = Error::new(Source::Downstream, kind, refusal.reason);
+        self.note(refusal.status, name, Some(&error), context);
+        self.answer(refusal.status, refusal.reason, true, context)
+    }
+
+    /// Answers an OPTIONS that asks for its last proxy.
+    fn answer_options(&mut self, name: Option<&str>, context: &mut Context) -> Step {
+        self.note(200, name, None, context);
+        self.answer(200, "not passed on, for Max-Forwards is 0", true, context)
+    }
+
+    /// Logs and counts an answer of the proxy itself.
+    fn note(
+        &mut self,
+        status: u16,
+        name: Option<&str>,
+        error: Option<&Error>,
+        context: &mut Context,
+    ) {
+        let took = context.now.saturating_duration_since(self.since);
         context.log.write(&crate::access::Line {
             client: self.peer,
             request: name.unwrap_or("-"),
-            status: refusal.status,
+            status,
             body_bytes: 0,
-            took: context.now.saturating_duration_since(self.since),
+            took,
             backend: "",
             spliced: false,
-            error: Some(&error),
+            error,
         });
-        context
-            .counters
-            .answered(refusal.status, context.now.saturating_duration_since(self.since));
-        self.answer(refusal.status, refusal.reason, true, context)
+        context.counters.answered(status, took);
     }
 
     /// Begins the proxy's own answer.
@@ -290,7 +310,11 @@ impl Session {
         context: &mut Context,
     ) -> Step {
         self.reply.clear();
-        let allow = if status == 405 { context.policies[self.door].allow() } else { String::new() };
+        let allow = if matches!(status, 200 | 405) {
+            context.policies[self.door].allow()
+        } else {
+            String::new()
+        };
         self.reply.push_with(|out| write_reply(status, text, &allow, with_body, out));
         self.enter(Phase::Reply, context.now);
         Step::Again

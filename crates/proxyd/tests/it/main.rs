@@ -10,5 +10,6 @@ mod framing;
 mod fuzz;
 mod lifecycle;
 mod limits;
+mod meaning;
 mod smuggling;
 mod tls;
