@@ -8,7 +8,7 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 .PHONY: all demo test lint build program library daemons install bench report record clean help \
-	dist test-dist release apt-repo test-release image test-image test-units test-kernels test-module test-survey survey-time upstream-tests programs program-suites soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
+	dist test-dist release apt-repo test-release image test-image test-units test-kernels test-module upstream-tests programs program-suites soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
 	test-watch guide docs check-page check-sockperf copy-share same
 
 help: ## what there is to make
@@ -127,19 +127,9 @@ test-module: build ## ntcopy.ko: sparse, checkpatch, the suite through it on sto
 	@scripts/setup.sh kernels lint
 	@scripts/check-module.sh $(NTCOPY) $(KERNELS)
 
-test-survey: program ## a survey on real Slurm daemons into PostgreSQL, a Job by Kubernetes' published schemas; root
-	@scripts/setup.sh build survey
-	@NTCOPY_NEED_POSTGRES=1 $(CARGO) test --locked -p ntcopy-survey --test store
-	@$(CARGO) test --locked -p ntcopy-cli --test survey -- --ignored --test-threads 1
-	@scripts/check-kubernetes-schema.sh $(NTCOPY)
-
 test-watch: build ## the counters in the distribution's Prometheus: its alerts, every query of the dashboard; a minute and a half
 	@scripts/setup.sh watch
 	@scripts/check-watch.sh $(NTCOPY)
-
-survey-time: program ## ntcopy survey report over 10,000 records: 5 s, 1 GiB, 11 of 12 named, or it fails
-	@scripts/setup.sh build survey-time
-	@scripts/survey-time.sh $(NTCOPY)
 
 mutations: build ## deliberate mistakes in the kernel change: would the suite notice?
 	@scripts/mutations.sh $(NTCOPY)

@@ -61,11 +61,10 @@ comparison() {
 	"$ntcopy" report --compare "$(dirname "$1")" "$(dirname "$2")" --out "$work/compare.html"
 }
 
-# A made-up fleet with machines unlike their model.
+# Of the records that the repository keeps.
 survey() {
 	echo "check-page: a survey's report"
-	"${CARGO:-cargo}" run --release --locked -q -p ntcopy-survey --example generated_fleet -- \
-		"$work/survey.sqlite" 1 small >/dev/null
+	"$ntcopy" survey add bench/record/*/ --store "$work/survey.sqlite" >/dev/null
 	"$ntcopy" survey report --store "$work/survey.sqlite" --out "$work/survey.html"
 }
 

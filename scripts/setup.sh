@@ -6,7 +6,7 @@
 # prints the one command that does, and ends with 3.
 #
 # usage: scripts/setup.sh [GROUP]...     default: build
-# GROUP: build test lint kernels upstream programs suites dist survey survey-time guide page sockperf perf power watch image
+# GROUP: build test lint kernels upstream programs suites dist guide page sockperf perf power watch image
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -188,16 +188,6 @@ need_dist() {
 	need python3 python3
 }
 
-# What a survey is tried with: Slurm's daemons, PostgreSQL, and what gets Kubernetes' schemas.
-need_survey() {
-	need munged munge
-	need slurmctld slurmctld
-	need slurmd slurmd
-	need srun slurm-client
-	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
-	python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"
-}
-
 # What holds the pages against a checker of accessibility, which comes by npm.
 need_page() {
 	need_browser
@@ -212,12 +202,6 @@ need_guide() {
 	else
 		need_build
 	fi
-}
-
-# What says how long a report took, and how much memory.
-need_survey_time() {
-	[ -x /usr/bin/time ] || missing="$missing time"
-	need python3 python3
 }
 
 # What `ntcopy bench pingpong` is held against.
@@ -299,14 +283,13 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | test | lint | kernels | upstream | programs | suites | dist | survey | guide | page | \
+	build | test | lint | kernels | upstream | programs | suites | dist | guide | page | \
 		sockperf | perf | power | watch | image)
 		"need_$what"
 		;;
-	survey-time) need_survey_time ;;
 	*)
 		echo "setup: '$what' is none of build, test, lint, kernels, upstream, programs, suites, dist," \
-			"survey, survey-time, guide, page, sockperf, perf, power, watch, image" >&2
+			"guide, page, sockperf, perf, power, watch, image" >&2
 		exit 2
 		;;
 	esac

@@ -1,121 +1,127 @@
-//! A fleet's summaries, judged by CPU model. Pure functions of summaries: the same ones give the
+//! What a fleet's summaries say by CPU model. Pure functions of summaries: the same ones give the
 //! same answer, in whatever order they come.
 //!
-//! [`fleet`] sorts summaries by machine and model; [`order`] has medians over machines and their
-//! intervals; [`series`] is what a model gains, from which size; [`centre`] is what is usual for a
-//! model, [`score`] how far a machine is from it, [`unlike`] which machines are named for it, and
-//! [`facts`] what they differ in; [`advice`] pools a model's machines for `ntcopy advise`.
-//!
-//! A CPU model is a CPUID signature (vendor, family, model, stepping), never a label.
+//! A CPU model is a CPUID signature (vendor, family, model, stepping), never a label. [`over`] has
+//! medians over machines, [`series`] what a model gains and from which size, [`unlike`] which
+//! machines are unlike their model.
 
-pub mod advice;
-pub mod centre;
-pub mod facts;
-pub mod fleet;
-pub mod order;
-pub mod score;
+pub mod over;
 pub mod series;
-pub mod tail;
 pub mod unlike;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::summary::Summary;
-use fleet::Fleet;
+use serde::Serialize;
+
+use crate::summary::{Finding, MachineFacts, MachineId, Question, Summary};
 use series::Series;
 use unlike::Unlike;
 
-/// All that the report says of a fleet.
-#[derive(Debug, Clone, PartialEq)]
+/// All that the report says of a fleet. As JSON it is the report for programs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Analysis {
-    /// The machines and their answers.
-    pub fleet: Fleet,
-    /// The CPU models, those with the most machines first.
-    pub models: Vec<ModelView>,
-    /// The machines that behave unlike their model, the least usual first.
-    pub unlike: Vec<Unlike>,
+    pub records: usize,
+    /// Those with a record that counts.
+    pub machines: usize,
     /// Machines that were held against their model.
     pub judged: usize,
-    /// How far each of [`Fleet::machines`] typically is from its model, as the logarithm of a
-    /// factor; infinite where there is no telling.
-    pub off: Vec<f64>,
+    /// Records that do not count, by reason.
+    pub left_out: BTreeMap<String, usize>,
+    /// The machines that behave unlike their model, the furthest first.
+    pub unlike: Vec<Unlike>,
+    /// The CPU models, those with the most machines first.
+    pub models: Vec<Model>,
 }
 
-/// What is known of one CPU model.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelView {
-    /// CPUID vendor, family, model and stepping.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Model {
     pub signature: String,
-    /// What its machines call themselves, the most common name first.
-    pub names: Vec<String>,
-    /// Its machines: places in [`Fleet::machines`].
-    pub machines: Vec<usize>,
-    /// Those of them that behave like it: what [`ModelView::series`] is over.
-    pub like: Vec<usize>,
-    /// Records that count.
+    /// What its machines call themselves.
+    pub names: BTreeSet<String>,
+    pub machines: usize,
+    /// Those of them that are unlike it, and that [`Model::series`] leaves out.
+    pub unlike: usize,
     pub records: usize,
-    /// What it gains, and from which size.
     pub series: Vec<Series>,
-    /// What few machines keep from being said, in a sentence.
-    pub note: Option<String>,
-    /// The non-temporal thresholds of the C libraries that its machines have.
-    pub thresholds: Vec<facts::Thresholds>,
 }
 
-/// Judges a fleet.
+/// A machine and its answers; of a question that was asked twice, the newest.
+pub(crate) struct Machine<'s> {
+    pub facts: &'s MachineFacts,
+    pub node: Option<&'s str>,
+    records: usize,
+    pub answers: BTreeMap<&'s Question, &'s Finding>,
+}
+
 #[must_use]
 pub fn analyse(summaries: &[Summary]) -> Analysis {
-    let fleet = Fleet::of(summaries);
-    let centres = centre::centres(&fleet);
-    let scores = score::scores(&fleet, &centres);
-    let mut unlike = unlike::find(&fleet, &centres, &scores);
-    unlike.sort_by(|a, b| a.chance.total_cmp(&b.chance).then(b.off.total_cmp(&a.off)));
-    let named: BTreeSet<usize> = unlike.iter().map(|one| one.machine).collect();
-    let mut models: Vec<ModelView> =
-        (0..fleet.models.len()).map(|model| view(&fleet, model, &named)).collect();
-    models.sort_by(|a, b| {
-        b.machines.len().cmp(&a.machines.len()).then_with(|| a.signature.cmp(&b.signature))
+    let mut left_out = BTreeMap::new();
+    let machines = machines(summaries, &mut left_out);
+    let mut by_model: BTreeMap<&str, Vec<&Machine<'_>>> = BTreeMap::new();
+    for machine in &machines {
+        by_model.entry(&machine.facts.machine.cpu_signature).or_default().push(machine);
+    }
+    let (mut unlike, mut judged, mut models) = (Vec::new(), 0, Vec::new());
+    for (signature, machines) in by_model {
+        let found = unlike::find(&machines);
+        judged += if machines.len() < unlike::LEAST_JUDGED { 0 } else { machines.len() };
+        let is_like = |one: &&&Machine<'_>| found.iter().all(|odd| odd.machine != one.facts.id);
+        let like: Vec<&Machine<'_>> = machines.iter().filter(is_like).copied().collect();
+        models.push(Model {
+            signature: signature.to_owned(),
+            names: machines.iter().map(|one| one.facts.machine.cpu_model.clone()).collect(),
+            machines: machines.len(),
+            unlike: found.len(),
+            records: machines.iter().map(|one| one.records).sum(),
+            series: series::all(&like),
+        });
+        unlike.extend(found);
+    }
+    // Stable: models of as many machines stay in the order of their signatures.
+    models.sort_by_key(|model| std::cmp::Reverse(model.machines));
+    unlike.sort_by(|a, b| b.off.total_cmp(&a.off));
+    let (records, machines) = (summaries.len(), machines.len());
+    Analysis { records, machines, judged, left_out, unlike, models }
+}
+
+fn machines<'s>(
+    summaries: &'s [Summary],
+    left_out: &mut BTreeMap<String, usize>,
+) -> Vec<Machine<'s>> {
+    let mut newest_first: Vec<&Summary> = summaries.iter().collect();
+    newest_first.sort_by(|a, b| {
+        b.taken_unix_ns.cmp(&a.taken_unix_ns).then_with(|| a.record.cmp(&b.record))
     });
-    let mut off = vec![f64::INFINITY; fleet.machines.len()];
-    for score in &scores {
-        off[score.machine] = score.distances.first().map_or(f64::INFINITY, |all| all.log_off);
+    let mut machines: BTreeMap<&MachineId, Machine<'_>> = BTreeMap::new();
+    for summary in newest_first {
+        let facts = &summary.machine;
+        let found = machines.get(&facts.id).map(|machine| &machine.facts.machine.cpu_signature);
+        let is_of_earlier_cpu = found.is_some_and(|cpu| *cpu != facts.machine.cpu_signature);
+        let why = match &summary.not_counted {
+            Some(why) => Some(why.as_str()),
+            None if is_of_earlier_cpu => Some("it is of the CPU that the machine had before"),
+            None => None,
+        };
+        if let Some(why) = why {
+            *left_out.entry(why.to_owned()).or_default() += 1;
+            continue;
+        }
+        let machine = machines.entry(&facts.id).or_insert_with(|| Machine {
+            facts,
+            node: None,
+            records: 0,
+            answers: BTreeMap::new(),
+        });
+        // A booted kernel says nothing of the kernel that the machine has.
+        let is_host = |facts: &MachineFacts| facts.machine.kernel_kind == "host";
+        if is_host(facts) && !is_host(machine.facts) {
+            machine.facts = facts;
+        }
+        machine.node = machine.node.or(summary.node.as_deref());
+        machine.records += 1;
+        for finding in &summary.findings {
+            machine.answers.entry(&finding.question).or_insert(finding);
+        }
     }
-    Analysis { models, unlike, judged: scores.len(), off, fleet }
-}
-
-fn view(fleet: &Fleet, model: usize, named: &BTreeSet<usize>) -> ModelView {
-    let machines = fleet.models[model].machines.clone();
-    let like: Vec<usize> =
-        machines.iter().copied().filter(|machine| !named.contains(machine)).collect();
-    ModelView {
-        signature: fleet.models[model].signature.clone(),
-        names: facts::names(fleet, &machines),
-        records: machines.iter().map(|machine| fleet.machines[*machine].records.len()).sum(),
-        series: series::all(fleet, &like),
-        note: note(like.len()),
-        thresholds: facts::thresholds(fleet, &like),
-        machines,
-        like,
-    }
-}
-
-/// What this number of machines cannot show.
-fn note(machines: usize) -> Option<String> {
-    match machines {
-        0 => Some("no machine is left that behaves like the others".to_owned()),
-        1 => Some(
-            "one machine: no interval over machines, and nothing to hold it against; the intervals \
-             are those of its own pairs"
-                .to_owned(),
-        ),
-        count if count < score::LEAST_JUDGED => Some(format!(
-            "{count} machines: no interval over machines, and too few to tell which is unlike the \
-             others; what stands for intervals is their span"
-        )),
-        count if count < order::LEAST_MACHINES => Some(format!(
-            "{count} machines: too few for an interval over machines; what stands for one is their \
-             span"
-        )),
-        _ => None,
-    }
+    machines.into_values().collect()
 }

@@ -1,9 +1,9 @@
-//! A fleet's records: gathered by the scheduler that the fleet already has, kept in a store,
-//! judged by CPU model.
+//! A fleet's records: gathered by the tool that the site already has, kept in a store, told by CPU
+//! model.
 //!
 //! [`engine`] takes chosen experiments to every machine and brings the records back; [`store`]
-//! keeps them, in SQLite or PostgreSQL; a [`summary`] is what the store keeps of a record ready
-//! to hand, and all that the report over a fleet reads: [`analysis`] judges, [`page`] shows.
+//! keeps them in a SQLite file; a [`summary`] is what the store keeps of a record ready to hand, and
+//! all that the report over a fleet reads: [`analysis`] computes, [`page`] shows.
 
 pub mod analysis;
 pub mod engine;

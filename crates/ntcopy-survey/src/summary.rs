@@ -1,11 +1,10 @@
 //! What a survey keeps of a record: the machine, and every ratio with its interval.
 //!
-//! A summary is a pure function of a record and of the node's facts. Its figures come from
+//! A summary is a pure function of a record. Its figures come from
 //! [`ntcopy_record::stats`], so that they are those of `ntcopy report`.
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use ntcopy_record::compare::identity;
 use ntcopy_record::stats::{self, P99, PER_CPU, THROUGHPUT, WALKS, versus};
@@ -55,42 +54,13 @@ impl fmt::Display for MachineId {
     }
 }
 
-/// The memory modules, as the firmware's tables list them.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Dimms {
-    /// Slots.
-    pub slots: u32,
-    /// Those with a module in them.
-    pub populated: u32,
-    /// Speed that the modules are run at, million transfers per second; the slowest one's.
-    pub speed_mt_per_s: Option<u32>,
-}
-
 /// The machine that a record is of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineFacts {
-    /// Which machine.
     pub id: MachineId,
     /// The record's own machine line, without its list of hardware counters.
     /// [`Machine::cpu_signature`] is the key of a CPU model.
     pub machine: Machine,
-    /// Its memory modules; none where they are not known (the firmware's tables are root's alone).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dimms: Option<Dimms>,
-}
-
-impl MachineFacts {
-    /// CPUID vendor, family, model and stepping: the key of a CPU model.
-    #[must_use]
-    pub fn cpu_signature(&self) -> &str {
-        &self.machine.cpu_signature
-    }
-
-    /// Logical CPUs that share the last-level cache, if known: the cache's share.
-    #[must_use]
-    pub fn llc_shared_by_cpus(&self) -> Option<u32> {
-        self.machine.caches.iter().max_by_key(|cache| cache.level)?.shared_by_cpus
-    }
 }
 
 /// What was asked: cells of different records with the same question can be held against each
@@ -100,7 +70,6 @@ pub struct Question {
     /// The experiment, with `booted ` before it if it ran in a kernel that ntcopy booted, and then
     /// `own-caches ` if each CPU of that was one of the host's.
     pub experiment: String,
-    /// The mode.
     pub mode: String,
     /// The mode that it is compared with.
     pub baseline: String,
@@ -113,56 +82,37 @@ pub struct Question {
     pub size_bytes: Option<u64>,
 }
 
-impl Question {
-    /// Experiment, modes and, unless it is throughput, metric: `memcpy ours/libc`, `retention
-    /// nt/copy walks`.
-    #[must_use]
-    pub fn kind(&self) -> String {
-        let Question { experiment, mode, baseline, metric, .. } = self;
-        let metric = if metric == THROUGHPUT { String::new() } else { format!(" {metric}") };
-        format!("{experiment} {mode}/{baseline}{metric}")
-    }
-}
-
 /// One mode against another in one cell of one record.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was asked; shared among the findings that answer it.
-    pub question: Arc<Question>,
+    pub question: Question,
     /// Median of the pairs' ratios: above 1 the mode does more.
     pub ratio: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
     /// Interleaved pairs that it rests on.
     pub pairs: u32,
 }
 
 /// What a store keeps of a record, ready to hand.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The record.
     pub record: RecordId,
-    /// Its experiment.
     pub experiment: ExperimentKind,
     /// When it began: nanoseconds since 1970-01-01 UTC.
     pub taken_unix_ns: u64,
-    /// The machine; shared among its summaries.
-    pub machine: Arc<MachineFacts>,
-    /// The node's name in its fleet, if it has one.
+    pub machine: MachineFacts,
     pub node: Option<String>,
     /// Why the record does not count (no timing, a wrong byte), if it does not. It then has no
     /// findings.
     pub not_counted: Option<String>,
-    /// Its findings, by cell and mode.
     pub findings: Vec<Finding>,
 }
 
 impl Summary {
-    /// A record's summary.
     #[must_use]
-    pub fn of(record: &Record, id: MachineId, node: Option<String>, dimms: Option<Dimms>) -> Self {
+    pub fn of(record: &Record, id: MachineId, node: Option<String>) -> Self {
         let machine =
             Machine { hardware_counters: Vec::new(), topology: None, ..record.machine.clone() };
         let not_counted = not_counted(record);
@@ -170,7 +120,7 @@ impl Summary {
             record: RecordId(record.header.id.clone()),
             experiment: record.header.experiment.clone(),
             taken_unix_ns: record.header.started_unix_ns,
-            machine: Arc::new(MachineFacts { id, machine, dimms }),
+            machine: MachineFacts { id, machine },
             node,
             findings: if not_counted.is_none() { findings(record) } else { Vec::new() },
             not_counted,
@@ -190,12 +140,11 @@ fn findings(record: &Record) -> Vec<Finding> {
     let mut seen = BTreeSet::new();
     let all = questions(record).into_iter();
     all.filter_map(|(cell, question)| finding(record, cell, question))
-        .filter(|finding| seen.insert(Arc::clone(&finding.question)))
+        .filter(|finding| seen.insert(finding.question.clone()))
         .collect()
 }
 
-/// Every question that a record's samples may answer, cell by cell.
-pub(crate) fn questions(record: &Record) -> Vec<(&Cell, Question)> {
+fn questions(record: &Record) -> Vec<(&Cell, Question)> {
     let modes = stats::modes(record);
     // The victim beside copies is compared with the victim beside normal copies; alone, no copy
     // slows it down.
@@ -257,6 +206,6 @@ fn finding(record: &Record, cell: &Cell, question: Question) -> Option<Finding> 
         low: versus.ci.0,
         high: versus.ci.1,
         pairs: u32::try_from(versus.ratios.len()).unwrap_or(u32::MAX),
-        question: Arc::new(question),
+        question,
     })
 }

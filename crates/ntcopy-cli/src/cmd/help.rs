@@ -42,13 +42,12 @@ fn list(command: &Command) -> String {
 }
 
 /// The words that lead to a command, the option's old name, and its name.
-const OLD: [(&[&str], &str, &str); 6] = [
+const OLD: [(&[&str], &str, &str); 5] = [
     (&["bench", "http"], "--data-set", "--dataset"),
     (&["bench", "memcpy"], "--peers", "--modes"),
     (&["bench", "memset"], "--peers", "--modes"),
     (&["bench", "order"], "--peers", "--modes"),
     (&["bench", "pages"], "--peers", "--modes"),
-    (&["survey", "run"], "--apply", "--submit"),
 ];
 
 /// Notes on the old names among the words of a command line, the program's own name first.

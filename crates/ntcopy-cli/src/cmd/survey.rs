@@ -2,35 +2,35 @@
 //! models.
 
 mod add;
-mod gather;
 mod list;
 mod measure;
 mod report;
 mod run;
 mod say;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ntcopy_record::units::Bytes;
+use ntcopy_survey::engine::budget::Budget;
 use ntcopy_survey::engine::{Ask, DEFAULT_EXPERIMENTS, EXPERIMENTS};
-use ntcopy_survey::store::{Place, Store};
+use ntcopy_survey::store::{self, Store};
 
 /// What of a survey is to be done.
 #[derive(clap::Subcommand)]
-#[command(about = "Measure a fleet, by its own scheduler, and say what its CPU models want")]
+#[command(about = "Measure a fleet, by its own scheduler, and say what its CPU models gain")]
 pub enum Args {
     /// Measure every node that has not been, and store the records as they come
     Run(Box<run::Args>),
     /// Per CPU model: from which size it gains, and which machines are unlike their model
     Report(report::Args),
-    /// Store what the pods of a Kubernetes Job printed
-    Gather(gather::Args),
     /// Store records that are here already, or what `survey measure` printed
     Add(add::Args),
     /// The records that there are
     List(list::ListArgs),
     /// Write records out of the store into folders
     Export(list::ExportArgs),
-    /// What runs on a node: measures, and prints the records for `survey run`, `gather` or `add`
+    /// What runs on a node: measures, and prints the records for `survey run` or `add`
     Measure(measure::Args),
 }
 
@@ -38,8 +38,7 @@ pub enum Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args {
         Args::Run(args) => run::run(&args),
-        Args::Report(args) => report::run(args),
-        Args::Gather(args) => gather::run(&args),
+        Args::Report(args) => report::run(&args),
         Args::Add(args) => add::run(&args),
         Args::List(args) => list::list(&args),
         Args::Export(args) => list::export(&args),
@@ -50,15 +49,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// Which store.
 #[derive(clap::Args, Clone)]
 pub struct StoreArg {
-    /// A SQLite file, or a postgresql:// URL [default: what NTCOPY_SURVEY_STORE says, or
+    /// A SQLite file [default: what NTCOPY_SURVEY_STORE says, or
     /// ~/.local/share/ntcopy/survey.sqlite]
-    #[arg(long, value_name = "FILE|URL")]
+    #[arg(long, value_name = "FILE")]
     store: Option<String>,
 }
 
 impl StoreArg {
-    fn place(&self) -> anyhow::Result<Place> {
-        Ok(self.store.as_deref().map_or_else(Place::default_place, Place::parse)?)
+    fn place(&self) -> anyhow::Result<PathBuf> {
+        Ok(self.store.as_deref().map_or_else(store::default_place, store::place)?)
     }
 
     /// Opens it; makes it if it is not there.
@@ -69,6 +68,20 @@ impl StoreArg {
     /// Opens it if it is there.
     fn open_existing(&self) -> anyhow::Result<Store> {
         Ok(Store::open_existing(&self.place()?)?)
+    }
+}
+
+/// How much is taken from nodes.
+#[derive(clap::Args, Clone)]
+pub struct BudgetArg {
+    /// The most that all nodes together may send, packed and unpacked
+    #[arg(long, value_name = "SIZE", default_value = "16GiB")]
+    max_bytes: Bytes,
+}
+
+impl BudgetArg {
+    fn budget(&self) -> Budget {
+        Budget::new(self.max_bytes.0)
     }
 }
 

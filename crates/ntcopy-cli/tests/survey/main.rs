@@ -1,12 +1,6 @@
 //! `ntcopy survey`: records in, records out, by whatever way they travel.
 
-#[path = "../../../ntcopy-survey/tests/common/postgres.rs"]
-#[allow(dead_code, reason = "used by the tests with a scheduler, which are not always run")]
-mod postgres_server;
-
-mod kubernetes;
-mod slurm;
-mod slurm_cluster;
+mod run;
 mod store;
 
 use std::path::Path;

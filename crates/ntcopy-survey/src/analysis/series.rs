@@ -1,258 +1,108 @@
 //! What a CPU model gains, question by question, over the sizes that were asked about.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use ntcopy_record::stats::Verdict;
+use serde::{Serialize, Serializer};
 
-use super::fleet::Fleet;
-use super::order::Over;
+use super::Machine;
+use super::over::{One, Over};
 use crate::summary::Question;
 
-/// What stands for an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// The 95 % interval of the median over machines.
-    Machines,
-    /// What the machines span, where there are too few for an interval.
-    Span,
-    /// The interval of the one machine's own pairs.
-    Pairs,
-}
-
-impl Basis {
-    /// A word for programs.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Basis::Machines => "interval over machines",
-            Basis::Span => "span of the machines",
-            Basis::Pairs => "interval over pairs of one machine",
-        }
-    }
-}
-
 /// One size of a series.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
     /// Bytes of a call, or in flight, or of a hot set; none of what has no size.
     pub size_bytes: Option<u64>,
-    /// The ratio over machines.
+    #[serde(flatten)]
     pub ratio: Over,
-    /// What stands for its interval: low, high.
-    pub bracket: (f64, f64),
-    /// What that is.
-    pub basis: Basis,
+    /// Which side won, by the ratio's interval or what stands for it.
+    #[serde(serialize_with = "word")]
+    pub verdict: Verdict,
 }
 
-impl Point {
-    /// Which side won, by what stands for an interval.
-    #[must_use]
-    pub fn verdict(&self) -> Verdict {
-        Verdict::of(self.bracket)
-    }
-}
-
-/// Where machines begin to win for good.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Crossover {
-    /// Over machines, in bytes: 0 where a machine wins at every size that was asked about,
-    /// infinite where it does not win at the largest.
-    pub bytes: Over,
-    /// Machines that win at every size.
-    pub always: usize,
-    /// Machines that do not win at the largest size.
-    pub never: usize,
+fn word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(verdict.as_str())
 }
 
 /// One mode against another over several sizes, everything else the same.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// The first question of it; its size says nothing.
-    pub question: Arc<Question>,
+    /// Without its size.
+    #[serde(flatten)]
+    pub question: Question,
     /// By size, ascending. At least one.
     pub points: Vec<Point>,
-    /// Where the mode begins to win; none with a single size.
-    pub crossover: Option<Crossover>,
     /// The smallest size from which on every interval lies above 1.
     pub wins_from_bytes: Option<u64>,
-    /// Over machines: the geometric mean of the ratios from there on, or of all of them where
-    /// there is no such size.
+    /// The geometric mean of a machine's ratios from there on, or of all of them where there is no
+    /// such size; over machines.
     pub gain: Over,
-    /// The gain's interval, or what stands for it.
-    pub gain_bracket: (f64, f64),
 }
 
 impl Series {
-    /// What stands for intervals in it.
-    #[must_use]
-    pub fn basis(&self) -> Basis {
-        self.points[0].basis
-    }
-
     /// The point with the least ratio.
     #[must_use]
     pub fn least(&self) -> &Point {
         let by = |a: &&Point, b: &&Point| a.ratio.median.total_cmp(&b.ratio.median);
         self.points.iter().min_by(by).unwrap_or(&self.points[0])
     }
-
-    /// The point with the largest.
-    #[must_use]
-    pub fn most(&self) -> &Point {
-        let by = |a: &&Point, b: &&Point| a.ratio.median.total_cmp(&b.ratio.median);
-        self.points.iter().max_by(by).unwrap_or(&self.points[0])
-    }
-
-    /// Whether anything differs anywhere.
-    #[must_use]
-    pub fn makes_a_difference(&self) -> bool {
-        self.points.iter().any(|point| point.verdict() != Verdict::NoDifference)
-    }
 }
 
-/// One machine's answer at a size: logarithms.
-#[derive(Clone, Copy)]
-struct At {
-    machine: usize,
-    log_ratio: f64,
-    log_ci: (f64, f64),
-}
-
-/// The answers of some machines to a series' questions, by size.
-struct Answers {
-    question: Arc<Question>,
-    by_size: BTreeMap<Option<u64>, Vec<At>>,
-}
+/// Each machine's answer, by its place, at each size.
+type BySize = BTreeMap<Option<u64>, Vec<(usize, One)>>;
 
 /// Every series of some machines, by experiment, modes and what else was asked.
-#[must_use]
-pub fn all(fleet: &Fleet, machines: &[usize]) -> Vec<Series> {
-    let mut found: BTreeMap<Key<'_>, Answers> = BTreeMap::new();
-    for machine in machines {
-        for answer in &fleet.machines[*machine].answers {
-            let question = &fleet.questions[answer.question as usize];
-            let answers = found.entry(key(question)).or_insert_with(|| Answers {
-                question: Arc::clone(question),
-                by_size: BTreeMap::new(),
-            });
-            let (log_ratio, log_ci) = (answer.log_ratio, answer.log_ci);
-            let at = At { machine: *machine, log_ratio, log_ci };
-            answers.by_size.entry(question.size_bytes).or_default().push(at);
+pub(super) fn all(machines: &[&Machine<'_>]) -> Vec<Series> {
+    let mut found: BTreeMap<Question, BySize> = BTreeMap::new();
+    for (at, machine) in machines.iter().enumerate() {
+        for finding in machine.answers.values() {
+            let question = Question { size_bytes: None, ..finding.question.clone() };
+            let one = One { ratio: finding.ratio, low: finding.low, high: finding.high };
+            let by_size = found.entry(question).or_default();
+            by_size.entry(finding.question.size_bytes).or_default().push((at, one));
         }
     }
-    found.into_values().filter_map(series).collect()
+    found.into_iter().filter_map(|(question, by_size)| series(question, &by_size)).collect()
 }
 
-/// Experiment, mode, baseline, metric, and what else was asked.
-type Key<'q> = (&'q str, &'q str, &'q str, &'q str, &'q str);
-
-/// What questions of one series have in common.
-fn key(question: &Question) -> Key<'_> {
-    let Question { experiment, mode, baseline, metric, about, .. } = question;
-    (experiment, mode, baseline, metric, about)
-}
-
-fn series(answers: Answers) -> Option<Series> {
+fn series(question: Question, by_size: &BySize) -> Option<Series> {
     let points: Vec<Point> =
-        answers.by_size.iter().filter_map(|(size, answers)| point(*size, answers)).collect();
-    let wins_from_bytes = wins_from(&points);
-    let logs = mean_logs(&answers.by_size, wins_from_bytes);
-    let gain = Over::of(logs)?.map(f64::exp);
-    let alone = points.first().is_some_and(|point| point.basis == Basis::Pairs);
-    let gain_bracket = if alone { of_pairs(&points, wins_from_bytes) } else { gain.bracket() };
-    Some(Series {
-        crossover: crossover(&answers.by_size),
-        question: answers.question,
-        points,
-        wins_from_bytes,
-        gain,
-        gain_bracket,
-    })
+        by_size.iter().filter_map(|(size, answers)| point(*size, answers)).collect();
+    let winning = points.iter().rev().take_while(|point| point.verdict == Verdict::Win);
+    let wins_from_bytes = winning.last().and_then(|point| point.size_bytes);
+    let gain = Over::of(&means(by_size, wins_from_bytes))?;
+    Some(Series { question, points, wins_from_bytes, gain })
 }
 
-fn point(size_bytes: Option<u64>, answers: &[At]) -> Option<Point> {
-    let ratio = Over::of(answers.iter().map(|at| at.log_ratio).collect())?.map(f64::exp);
-    let (bracket, basis) = match (answers, ratio.ci) {
-        ([only], _) => ((only.log_ci.0.exp(), only.log_ci.1.exp()), Basis::Pairs),
-        (_, Some(ci)) => (ci, Basis::Machines),
-        _ => (ratio.span, Basis::Span),
-    };
-    Some(Point { size_bytes, ratio, bracket, basis })
+fn point(size_bytes: Option<u64>, answers: &[(usize, One)]) -> Option<Point> {
+    let ones: Vec<One> = answers.iter().map(|(_, one)| *one).collect();
+    let ratio = Over::of(&ones)?;
+    Some(Point { size_bytes, ratio, verdict: Verdict::of((ratio.low, ratio.high)) })
 }
 
-/// The smallest size from which on every point wins; none if the largest does not.
-fn wins_from(points: &[Point]) -> Option<u64> {
-    let winning = points.iter().rev().take_while(|point| point.verdict() == Verdict::Win);
-    winning.last().and_then(|point| point.size_bytes)
-}
-
-/// Each machine's mean logarithm over the sizes from one on.
-fn mean_logs(by_size: &BTreeMap<Option<u64>, Vec<At>>, from: Option<u64>) -> Vec<f64> {
-    let mut sums: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
+/// Each machine's geometric mean over the sizes from one on; of its intervals' ends too, which
+/// makes them too wide rather than too narrow.
+fn means(by_size: &BySize, from: Option<u64>) -> Vec<One> {
+    let mut by_machine: BTreeMap<usize, Vec<One>> = BTreeMap::new();
     // None is less than any size: without a size to begin at, all of them.
-    for at in by_size.range(from..).flat_map(|(_, answers)| answers) {
-        let sum = sums.entry(at.machine).or_default();
-        *sum = (sum.0 + at.log_ratio, sum.1 + 1);
+    for (machine, one) in by_size.range(from..).flat_map(|(_, answers)| answers) {
+        by_machine.entry(*machine).or_default().push(*one);
     }
-    sums.into_values().map(|(sum, count)| sum / count as f64).collect()
-}
-
-/// The one machine's own brackets, as a geometric mean: too wide rather than too narrow.
-fn of_pairs(points: &[Point], from: Option<u64>) -> (f64, f64) {
-    let ours: Vec<(f64, f64)> =
-        points.iter().filter(|point| point.size_bytes >= from).map(|point| point.bracket).collect();
-    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| {
-        (ours.iter().map(|bracket| of(bracket).ln()).sum::<f64>() / ours.len() as f64).exp()
+    let mean = |ones: &[One], of: fn(&One) -> f64| {
+        (ones.iter().map(|one| of(one).ln()).sum::<f64>() / ones.len() as f64).exp()
     };
-    (mean(&|bracket| bracket.0), mean(&|bracket| bracket.1))
-}
-
-/// Each machine's own crossover, and the machine in the middle.
-fn crossover(by_size: &BTreeMap<Option<u64>, Vec<At>>) -> Option<Crossover> {
-    let mut curves: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
-    for (size, answers) in by_size {
-        let Some(size) = size.filter(|size| *size > 0) else { continue };
-        for at in answers {
-            curves.entry(at.machine).or_default().push(((size as f64).ln(), at.log_ratio));
-        }
-    }
-    let crossings: Vec<f64> =
-        curves.values().filter(|curve| curve.len() > 1).map(|curve| crossing(curve)).collect();
-    let count = |value: f64| crossings.iter().filter(|crossing| **crossing == value).count();
-    let (always, never) = (count(f64::NEG_INFINITY), count(f64::INFINITY));
-    // The exponential of minus infinity is 0: at every size.
-    let bytes = Over::of(crossings)?.map(f64::exp);
-    Some(Crossover { bytes, always, never })
-}
-
-/// Where a curve of (logarithm of the size, logarithm of the ratio) goes above 0 to stay.
-fn crossing(curve: &[(f64, f64)]) -> f64 {
-    let Some(last) = curve.iter().rposition(|(_, ratio)| *ratio <= 0.0) else {
-        return f64::NEG_INFINITY;
+    let one = |ones: Vec<One>| One {
+        ratio: mean(&ones, |one| one.ratio),
+        low: mean(&ones, |one| one.low),
+        high: mean(&ones, |one| one.high),
     };
-    let Some((beyond, above)) = curve.get(last + 1) else { return f64::INFINITY };
-    let (size, below) = curve[last];
-    size + (beyond - size) * below / (below - above)
+    by_machine.into_values().map(one).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_curve_crosses_where_it_goes_above_to_stay() {
-        let curve =
-            |ratios: [f64; 4]| -> Vec<(f64, f64)> { (0..).map(f64::from).zip(ratios).collect() };
-        assert_eq!(crossing(&curve([-0.2, -0.1, 0.1, 0.2])), 1.5);
-        assert_eq!(crossing(&curve([0.1, -0.1, 0.3, 0.2])), 1.25);
-        assert_eq!(crossing(&curve([0.1; 4])), f64::NEG_INFINITY);
-        assert_eq!(crossing(&curve([0.1, 0.1, 0.1, 0.0])), f64::INFINITY);
-    }
-
-    fn at(machine: usize, ratio: f64) -> At {
-        At { machine, log_ratio: ratio.ln(), log_ci: ((ratio * 0.9).ln(), (ratio * 1.1).ln()) }
-    }
 
     fn of(ratios: &[(u64, &[f64])]) -> Series {
         let question = Question {
@@ -263,51 +113,37 @@ mod tests {
             about: String::new(),
             size_bytes: None,
         };
-        let by_size = ratios
-            .iter()
-            .map(|(size, ratios)| {
-                let answers = ratios.iter().enumerate().map(|(machine, ratio)| at(machine, *ratio));
-                (Some(*size), answers.collect())
-            })
-            .collect();
-        series(Answers { question: Arc::new(question), by_size }).unwrap()
+        let one = |ratio: f64| One { ratio, low: ratio * 0.9, high: ratio * 1.1 };
+        let by_size = ratios.iter().map(|(size, ratios)| {
+            let answers = ratios.iter().enumerate().map(|(machine, &ratio)| (machine, one(ratio)));
+            (Some(*size), answers.collect())
+        });
+        series(question, &by_size.collect()).unwrap()
     }
 
     #[test]
-    fn five_machines_have_intervals_over_machines() {
+    fn a_mode_wins_from_the_size_at_which_it_stays_above_one() {
         let found = of(&[
-            (1 << 10, &[0.7, 0.72, 0.74, 0.71, 0.73]),
-            (2 << 10, &[0.98, 1.03, 1.01, 0.99, 1.0]),
-            (4 << 10, &[1.2, 1.22, 1.24, 1.21, 1.23]),
+            (1 << 10, &[1.2, 1.22, 1.24, 1.21, 1.23]),
+            (2 << 10, &[0.7, 0.72, 0.74, 0.71, 0.73]),
+            (4 << 10, &[0.98, 1.03, 1.01, 0.99, 1.0]),
+            (8 << 10, &[1.2, 1.22, 1.24, 1.21, 1.23]),
         ]);
-        let verdicts: Vec<Verdict> = found.points.iter().map(Point::verdict).collect();
-        assert_eq!(verdicts, [Verdict::Loss, Verdict::NoDifference, Verdict::Win]);
-        assert_eq!((found.basis(), found.wins_from_bytes), (Basis::Machines, Some(4 << 10)));
+        let verdicts: Vec<Verdict> = found.points.iter().map(|point| point.verdict).collect();
+        let (win, loss) = (Verdict::Win, Verdict::Loss);
+        assert_eq!(verdicts, [win, loss, Verdict::NoDifference, win]);
+        assert_eq!(found.wins_from_bytes, Some(8 << 10));
         assert!((found.gain.median - 1.22).abs() < 1e-9, "{found:?}");
-        let crossover = found.crossover.unwrap();
-        let (low, high) = crossover.bytes.ci.unwrap();
-        assert!(1500.0 < low && low < 2048.0 && 2048.0 < high && high < 2300.0, "{crossover:?}");
-        assert_eq!((crossover.always, crossover.never), (0, 0));
-        assert!((found.least().ratio.median - 0.72).abs() < 1e-9 && found.makes_a_difference());
+        assert!((found.least().ratio.median - 0.72).abs() < 1e-9, "{found:?}");
     }
 
     #[test]
-    fn few_machines_have_their_span_and_one_has_its_own_pairs() {
-        let two = of(&[(1 << 10, &[0.9, 1.1]), (2 << 10, &[1.2, 1.3])]);
-        assert_eq!((two.basis(), two.points[0].ratio.ci), (Basis::Span, None));
-        assert_eq!(two.wins_from_bytes, Some(2 << 10));
-        let one = of(&[(1 << 10, &[1.05]), (2 << 10, &[1.2])]);
-        assert_eq!((one.basis(), one.wins_from_bytes), (Basis::Pairs, Some(2 << 10)));
-        let (low, high) = one.gain_bracket;
-        assert!((low - 1.08).abs() < 1e-9 && (high - 1.32).abs() < 1e-9, "{one:?}");
-        assert_eq!(one.crossover.unwrap().always, 1);
-    }
-
-    #[test]
-    fn what_never_wins_has_no_size() {
+    fn what_never_wins_has_no_size_and_its_gain_is_over_all() {
         let never = of(&[(1 << 10, &[0.7; 6]), (2 << 10, &[0.8; 6])]);
         assert_eq!(never.wins_from_bytes, None);
-        assert_eq!(never.crossover.unwrap().bytes.median, f64::INFINITY);
         assert!((never.gain.median - 0.56_f64.sqrt()).abs() < 1e-9, "{never:?}");
+        let one = of(&[(1 << 10, &[1.05]), (2 << 10, &[1.2])]);
+        assert_eq!(one.wins_from_bytes, Some(2 << 10));
+        assert!((one.gain.low - 1.08).abs() < 1e-9 && (one.gain.high - 1.32).abs() < 1e-9);
     }
 }

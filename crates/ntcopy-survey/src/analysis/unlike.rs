@@ -1,175 +1,177 @@
 //! The machines that behave unlike their model.
 //!
-//! Every machine is asked about once a survey, so that some will look odd by chance alone: of
-//! 10,000 at a level of 1 in 100, a hundred. The chances are therefore adjusted for how many
-//! machines were asked about ([`super::tail::adjusted`]), and within a machine for how many
-//! experiments were. And a machine has to be off by enough to matter: what is a hundred standard
-//! deviations away and 1 % slower is left in peace.
+//! A machine is off its model, in an experiment, by the median over its answers of the factor
+//! between its ratio and the model's median ratio. It is named where that is 5 % or more, and
+//! five times as far as is usual for its model.
 
-use super::centre::Centres;
-use super::facts::{Differs, differences};
-use super::fleet::Fleet;
-use super::order::Over;
-use super::score::{Distance, LEAST_JUDGED, Score, expected, log_off};
-use super::tail::{above, adjusted};
-use crate::summary::Question;
+use std::collections::BTreeMap;
 
-/// The part of the machines that are named which is expected to be named by chance.
-pub const LEVEL: f64 = 0.01;
-/// A machine is named only if it is typically off by at least this factor: 5 %.
+use ntcopy_record::units::Bytes;
+use serde::Serialize;
+
+use super::Machine;
+use super::over::{LEAST_MACHINES, median};
+use crate::summary::{MachineFacts, MachineId, Question};
+
+/// With fewer machines there is no telling which one is the odd one.
+pub const LEAST_JUDGED: usize = LEAST_MACHINES;
+/// Fewer answers say nothing of a machine: one that was disturbed would be half of them.
+const LEAST_ANSWERS: usize = 3;
+/// What is far off and less than this is left in peace.
 pub const LEAST_OFF: f64 = 1.05;
-/// A machine is unlike others in an experiment from this number of deviations on.
-const CLEARLY: f64 = 3.0;
-/// Another model's behaviour is a machine's if the machine is off that by no more than this part of
-/// what it is off its own.
-const NEARER: f64 = 0.5;
-/// The share of a machine's answers that another model needs to be compared with it.
-const COMMON: f64 = 0.5;
-/// The number of examples that are kept of each machine.
-const EXAMPLES: usize = 3;
-
-/// Another model, which a machine behaves like.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Resembles {
-    /// Its signature.
-    pub signature: String,
-    /// The factor by which the machine is typically off it.
-    pub off: f64,
-}
-
-/// An answer that shows it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Example {
-    /// What was asked.
-    pub question: Question,
-    /// The machine's ratio.
-    pub here: f64,
-    /// The model's, over its machines.
-    pub model: Over,
-}
+/// How many times as far as usual is far.
+pub const FAR: f64 = 5.0;
+/// A fact is no hint if this part of the other machines share it.
+const COMMON: f64 = 0.1;
 
 /// A machine that is unlike its model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unlike {
-    /// Its place in [`Fleet::machines`].
-    pub machine: usize,
-    /// Its CPU's signature.
+    pub machine: MachineId,
+    pub node: Option<String>,
     pub signature: String,
-    /// The factor by which its answers are typically off the model's, above 1.
+    /// The factor by which it is off in the experiment in which it is off the furthest.
     pub off: f64,
-    /// The chance of something so odd among this many machines that are all as they should be.
-    pub chance: f64,
-    /// The experiments in which it is; none: only in all of them together.
-    pub experiments: Vec<String>,
-    /// The model that it behaves like, if there is one.
-    pub resembles: Option<Resembles>,
-    /// In what its record says that it differs; nothing where no recorded fact does.
+    /// That experiment.
+    pub experiment: String,
+    /// The factor by which the model's machines usually are.
+    pub usual: f64,
+    /// The question of the experiment in which it is off the furthest.
+    pub example: Example,
+    /// In what its record says that it differs.
     pub differs: Vec<Differs>,
-    /// Where it shows most.
-    pub examples: Vec<Example>,
 }
 
-/// Finds them.
-#[must_use]
-pub fn find(fleet: &Fleet, centres: &Centres, scores: &[Score]) -> Vec<Unlike> {
-    let chances: Vec<f64> = scores.iter().map(|score| chance(&score.distances)).collect();
-    let adjusted = adjusted(&chances);
-    let named: Vec<(&Score, f64)> = scores
-        .iter()
-        .zip(adjusted)
-        .filter(|(score, chance)| *chance <= LEVEL && is_far(&score.distances))
-        .collect();
-    named.iter().map(|(score, chance)| unlike(fleet, centres, score, *chance, &named)).collect()
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Example {
+    #[serde(flatten)]
+    pub question: Question,
+    /// The machine's ratio.
+    pub ratio: f64,
+    /// The model's.
+    pub model: f64,
 }
 
-/// The least likely of a machine's distances, adjusted for how many it has.
-fn chance(distances: &[Distance]) -> f64 {
-    let least = distances.iter().map(|one| above(one.deviations)).fold(1.0, f64::min);
-    (least * distances.len() as f64).min(1.0)
+/// A fact in which a machine differs from most others of its model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Differs {
+    pub what: &'static str,
+    pub here: String,
+    pub others: String,
 }
 
-/// Whether it matters: in what is unusual, it is off by enough.
-fn is_far(distances: &[Distance]) -> bool {
-    distances.iter().any(|one| one.deviations >= CLEARLY && one.log_off >= LEAST_OFF.ln())
-}
-
-fn unlike(
-    fleet: &Fleet,
-    centres: &Centres,
-    score: &Score,
-    chance: f64,
-    named: &[(&Score, f64)],
-) -> Unlike {
-    let is_named = |machine: &usize| named.iter().any(|(score, _)| score.machine == *machine);
-    let all = &fleet.models[score.model].machines;
-    let others: Vec<usize> = all.iter().copied().filter(|machine| !is_named(machine)).collect();
-    let clearly = score.distances.iter().filter(|one| one.deviations >= CLEARLY);
-    let off = clearly.clone().map(|one| one.log_off).fold(0.0, f64::max);
-    Unlike {
-        machine: score.machine,
-        signature: fleet.models[score.model].signature.clone(),
-        off: off.exp(),
-        chance,
-        experiments: clearly.filter_map(|one| one.experiment.clone()).collect(),
-        resembles: resembles(fleet, centres, score),
-        differs: differences(fleet, score.machine, &others),
-        examples: examples(fleet, centres, score, &others),
+/// Those of one model's machines.
+pub(super) fn find(machines: &[&Machine<'_>]) -> Vec<Unlike> {
+    if machines.len() < LEAST_JUDGED {
+        return Vec::new();
     }
-}
-
-/// The model whose centre is nearest, if it is much nearer than the machine's own.
-fn resembles(fleet: &Fleet, centres: &Centres, score: &Score) -> Option<Resembles> {
-    let own = off(fleet, centres, score.machine, score.model)?;
-    let others = (0..fleet.models.len()).filter(|model| *model != score.model);
-    let (nearest, model) = others
-        .filter_map(|model| Some((off(fleet, centres, score.machine, model)?, model)))
-        .min_by(|a, b| a.0.total_cmp(&b.0))?;
-    (nearest <= NEARER * own)
-        .then(|| Resembles { signature: fleet.models[model].signature.clone(), off: nearest.exp() })
-}
-
-/// How far a machine is from a model's centre: the logarithm of the factor. None where the model
-/// was not asked enough of the same, or has too few machines to have a centre.
-fn off(fleet: &Fleet, centres: &Centres, machine: usize, model: usize) -> Option<f64> {
-    let answers = &fleet.machines[machine].answers;
-    if fleet.models[model].machines.len() < LEAST_JUDGED {
-        return None;
-    }
-    let offs: Vec<f64> = answers
-        .iter()
-        .filter_map(|answer| {
-            let centre = centres[model][answer.question as usize]?;
-            Some(answer.log_ratio - centre.log_ratio)
-        })
-        .collect();
-    let is_enough = offs.len() as f64 >= COMMON * answers.len() as f64 && !offs.is_empty();
-    is_enough.then(|| log_off(offs.into_iter()))
-}
-
-/// The answers that are furthest from the model's, each of another kind of question.
-fn examples(fleet: &Fleet, centres: &Centres, score: &Score, others: &[usize]) -> Vec<Example> {
-    let mut all: Vec<(f64, u32, f64)> = Vec::new();
-    for answer in &fleet.machines[score.machine].answers {
-        let Some(centre) = centres[score.model][answer.question as usize] else { continue };
-        let off = answer.log_ratio - centre.log_ratio;
-        all.push(((off / expected(answer, &centre)).abs(), answer.question, answer.log_ratio));
-    }
-    all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut kinds: Vec<String> = Vec::new();
-    let mut found = Vec::new();
-    for (_, number, log_ratio) in all {
-        let question = Question::clone(&fleet.questions[number as usize]);
-        let kind = question.kind();
-        let theirs = others
-            .iter()
-            .filter_map(|other| Some(fleet.machines[*other].answer(number)?.log_ratio));
-        let Some(model) = Over::of(theirs.collect()) else { continue };
-        if kinds.contains(&kind) || found.len() == EXAMPLES {
-            continue;
+    let centres = centres(machines);
+    let mut by_experiment: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
+    for (at, machine) in machines.iter().enumerate() {
+        let mut offs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (question, finding) in &machine.answers {
+            if let Some(centre) = centres.get(question) {
+                let off = (finding.ratio / centre).ln().abs();
+                offs.entry(&question.experiment).or_default().push(off);
+            }
         }
-        kinds.push(kind);
-        let model = model.map(f64::exp);
-        found.push(Example { question, here: log_ratio.exp(), model });
+        for (experiment, mut offs) in offs {
+            if let Some(off) = median(&mut offs).filter(|_| offs.len() >= LEAST_ANSWERS) {
+                by_experiment.entry(experiment).or_default().push((at, off));
+            }
+        }
+    }
+    let mut furthest: BTreeMap<usize, (f64, &str, f64)> = BTreeMap::new();
+    for (experiment, offs) in by_experiment {
+        let Some(usual) = median(&mut offs.iter().map(|(_, off)| *off).collect::<Vec<f64>>())
+        else {
+            continue;
+        };
+        for (at, off) in offs {
+            let known = furthest.get(&at).map_or(0.0, |(known, ..)| *known);
+            if off >= LEAST_OFF.ln() && off >= FAR * usual && off > known {
+                furthest.insert(at, (off, experiment, usual));
+            }
+        }
+    }
+    let named: Vec<usize> = furthest.keys().copied().collect();
+    let others: Vec<&MachineFacts> =
+        (0..machines.len()).filter(|at| !named.contains(at)).map(|at| machines[at].facts).collect();
+    let one = |(at, (off, experiment, usual)): (usize, (f64, &str, f64))| {
+        let machine = machines[at];
+        Some(Unlike {
+            machine: machine.facts.id.clone(),
+            node: machine.node.map(str::to_owned),
+            signature: machine.facts.machine.cpu_signature.clone(),
+            off: off.exp(),
+            experiment: experiment.to_owned(),
+            usual: usual.exp(),
+            example: example(machine, experiment, &centres)?,
+            differs: differences(machine.facts, &others),
+        })
+    };
+    furthest.into_iter().filter_map(one).collect()
+}
+
+/// The median ratio of each question that enough machines answered.
+fn centres<'s>(machines: &[&Machine<'s>]) -> BTreeMap<&'s Question, f64> {
+    let mut ratios: BTreeMap<&Question, Vec<f64>> = BTreeMap::new();
+    for (question, finding) in machines.iter().flat_map(|machine| &machine.answers) {
+        ratios.entry(question).or_default().push(finding.ratio);
+    }
+    ratios.retain(|_, ratios| ratios.len() >= LEAST_JUDGED);
+    let centre = |(question, mut ratios): (_, Vec<f64>)| Some((question, median(&mut ratios)?));
+    ratios.into_iter().filter_map(centre).collect()
+}
+
+fn example(
+    machine: &Machine<'_>,
+    experiment: &str,
+    centres: &BTreeMap<&Question, f64>,
+) -> Option<Example> {
+    let ours = machine.answers.iter().filter(|(question, _)| question.experiment == experiment);
+    let both = ours.filter_map(|(question, finding)| {
+        Some((*question, finding.ratio, *centres.get(question)?))
+    });
+    let far = |ratio: f64, model: f64| (ratio / model).ln().abs();
+    let (question, ratio, model) = both.max_by(|a, b| far(a.1, a.2).total_cmp(&far(b.1, b.2)))?;
+    Some(Example { question: question.clone(), ratio, model })
+}
+
+/// A machine's facts, what matters most first. None where it is not known.
+fn facts(facts: &MachineFacts) -> [(&'static str, Option<String>); 9] {
+    let machine = &facts.machine;
+    let size = |bytes: u64| (bytes > 0).then(|| Bytes(bytes).to_string());
+    // Firmware and hypervisors keep a little of the memory.
+    let gib = (machine.memory_bytes as f64 / f64::from(1 << 30) / 8.0).ceil() * 8.0;
+    [
+        ("last-level cache", size(machine.llc_bytes)),
+        ("hypervisor", Some(machine.hypervisor.clone().unwrap_or_else(|| "no sign of one".into()))),
+        ("memory", Some(format!("about {gib} GiB"))),
+        ("CPUs", Some(machine.cpus.to_string())),
+        ("frequency governor", machine.governor.clone()),
+        ("C library", Some(machine.libc.clone())),
+        ("its memcpy non-temporal from", machine.libc_nt_threshold_bytes.and_then(size)),
+        ("kernel", (machine.kernel_kind == "host").then(|| machine.kernel_release.clone())),
+        ("name of the CPU", Some(machine.cpu_model.clone())),
+    ]
+}
+
+/// What most others share and this machine has not; what a good part of them have too is no hint.
+fn differences(machine: &MachineFacts, others: &[&MachineFacts]) -> Vec<Differs> {
+    let mut found = Vec::new();
+    for (at, (what, here)) in facts(machine).into_iter().enumerate() {
+        let Some(here) = here else { continue };
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for value in others.iter().filter_map(|other| facts(other)[at].1.clone()) {
+            *counts.entry(value).or_default() += 1;
+        }
+        let of: usize = counts.values().sum();
+        let same = counts.get(&here).copied().unwrap_or(0) as f64;
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        if let Some((others, _)) = most.filter(|_| same < COMMON * of as f64) {
+            found.push(Differs { what, here, others });
+        }
     }
     found
 }

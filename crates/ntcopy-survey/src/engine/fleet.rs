@@ -9,7 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Ask, Engine, Piece, Received, machine_id};
+use serde::Serialize;
+
+use super::tool::Tool;
+use super::{Ask, Piece, Received, machine_id};
 use crate::store::{Added, Entry, Origin, Store, StoreError};
 use crate::summary::RecordId;
 
@@ -18,13 +21,9 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What is to be done.
 pub struct Plan<'a> {
-    /// By what.
-    pub engine: &'a dyn Engine,
-    /// The fleet's name.
+    pub tool: &'a Tool,
     pub fleet: &'a str,
-    /// What is asked of every node.
     pub ask: &'a Ask,
-    /// The nodes.
     pub nodes: &'a [String],
     /// How often a node that failed is tried again.
     pub retries: u32,
@@ -37,76 +36,55 @@ pub struct Plan<'a> {
 }
 
 /// What became of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum State {
     /// Every question that was put to it is answered.
     Measured,
     /// The store had all answers.
+    #[serde(rename = "already there")]
     AlreadyThere,
     /// Some question is not answered.
     Failed,
-    /// It is not done yet, or has not begun.
-    Waiting,
     /// It was not waited for.
     Cancelled,
 }
 
 impl State {
-    /// A word for programs and people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             State::Measured => "measured",
             State::AlreadyThere => "already there",
             State::Failed => "failed",
-            State::Waiting => "not done yet",
             State::Cancelled => "cancelled",
         }
     }
 }
 
-/// The same in full.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What became of a node, in full.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// The node.
     pub node: String,
-    /// How it ended.
     pub state: State,
-    /// Records that it gave.
     pub records: Vec<RecordId>,
-    /// How often it was tried.
     pub attempts: u32,
     /// Why it failed, if it did: the last reason of each attempt, the last attempt's last.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Whether a byte was wrong in one of its records.
     pub wrong_byte: bool,
 }
 
-impl Outcome {
-    /// Nothing is known of the node yet.
-    #[must_use]
-    pub fn new(node: &str) -> Outcome {
-        Outcome {
-            node: node.to_owned(),
-            state: State::Waiting,
-            records: Vec::new(),
-            attempts: 0,
-            why: None,
-            wrong_byte: false,
-        }
-    }
-}
-
 /// What happens, for whoever watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'e> {
-    /// A node is being measured, for the so-manieth time.
+    /// A node, and which attempt it is.
     Started(&'e str, u32),
-    /// A record was stored.
+    /// A node, and what it was asked.
     Stored(&'e str, &'e str),
-    /// Something went wrong; the node is tried again.
+    /// A node that is tried again, and why.
     Again(&'e str, &'e str),
-    /// A node is done with.
     Ended(&'e Outcome),
 }
 
@@ -118,7 +96,6 @@ struct Job {
     not_before: Instant,
 }
 
-/// What workers report.
 enum Report {
     Started(usize, u32),
     Record(usize, Box<Entry>, i32),
@@ -126,7 +103,6 @@ enum Report {
     Ended { at: usize, attempts: u32, is_whole: bool, why: Option<String> },
 }
 
-/// What workers share.
 struct Shared<'a> {
     plan: &'a Plan<'a>,
     jobs: Mutex<VecDeque<Job>>,
@@ -141,11 +117,8 @@ impl Shared<'_> {
     }
 }
 
-/// Does it; one outcome a node, in the order of the plan.
-///
-/// # Errors
-///
-/// When the store fails. What it took until then stays.
+/// Measures; one outcome per node, in the order of the plan.
+/// When the store fails, what it took until then stays.
 pub fn run(
     plan: &Plan<'_>,
     store: &mut Store,
@@ -177,7 +150,7 @@ pub fn run(
     Ok(outcomes)
 }
 
-/// What there is to do: an outcome a node, and a job for each that lacks an answer.
+/// An outcome per node, and a job for each that lacks an answer.
 fn due(plan: &Plan<'_>, store: &mut Store) -> Result<(Vec<Outcome>, Vec<Job>), StoreError> {
     let answered: BTreeSet<(String, String)> = match plan.good_since_unix_ns {
         Some(since) => store.answered(plan.fleet, since)?.into_iter().collect(),
@@ -190,7 +163,14 @@ fn due(plan: &Plan<'_>, store: &mut Store) -> Result<(Vec<Outcome>, Vec<Job>), S
         let missing: Vec<String> =
             plan.ask.experiments.iter().filter(is_missing).cloned().collect();
         let state = if missing.is_empty() { State::AlreadyThere } else { State::Cancelled };
-        outcomes.push(Outcome { state, ..Outcome::new(node) });
+        outcomes.push(Outcome {
+            node: node.clone(),
+            state,
+            records: Vec::new(),
+            attempts: 0,
+            why: None,
+            wrong_byte: false,
+        });
         if !missing.is_empty() {
             jobs.push(Job { at, missing, attempt: 1, not_before: Instant::now() });
         }
@@ -213,8 +193,8 @@ fn listen(
             }
             Report::Record(at, entry, code) => {
                 let outcome = &mut outcomes[at];
-                let added = store.insert(std::slice::from_ref(&*entry))?;
-                if added != [Added::Differs] {
+                let added = store.insert(&entry)?;
+                if added != Added::Differs {
                     outcome.records.push(entry.summary.record.clone());
                 }
                 outcome.wrong_byte |= code == 4;
@@ -259,7 +239,6 @@ fn work(shared: &Shared<'_>, tell: &SyncSender<Report>) {
     }
 }
 
-/// The receiver is gone.
 struct Gone;
 
 impl<T> From<std::sync::mpsc::SendError<T>> for Gone {
@@ -273,16 +252,16 @@ fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Report>) -> Result<(
     let plan = shared.plan;
     let node = plan.nodes[job.at].as_str();
     tell.send(Report::Started(job.at, job.attempt))?;
-    let ask = plan.ask.only(job.missing.clone());
+    let ask = Ask { experiments: job.missing.clone(), ..plan.ask.clone() };
     let mut why = None;
     let mut gone = Ok(());
     let cancelled = || shared.is_over();
-    let ended = plan.engine.measure(node, &ask, &cancelled, &mut |piece| match piece {
+    let ended = plan.tool.measure(node, &ask, &cancelled, &mut |piece| match piece {
         Piece::Done => {}
         Piece::Failed { asked, why: reason } => {
             why = Some(asked.map_or(reason.clone(), |asked| format!("{asked}: {reason}")));
         }
-        Piece::Record(record) => match entry(plan.fleet, node, &record) {
+        Piece::Record(mut record) => match entry(plan.fleet, node, &mut record) {
             Err(reason) => why = Some(format!("{}: {reason}", record.asked)),
             Ok(entry) => {
                 let is_answer = entry.asked.is_some();
@@ -324,20 +303,15 @@ fn failed(record: &Received) -> String {
     }
 }
 
-/// What goes into the store of what came from a node.
-///
-/// # Errors
-///
-/// When it is no record.
-pub fn entry(fleet: &str, node: &str, record: &Received) -> Result<Entry, String> {
+/// What goes into the store of what came from a node: takes the record's bytes.
+pub fn entry(fleet: &str, node: &str, record: &mut Received) -> Result<Entry, String> {
     let origin = Origin {
         machine: machine_id(fleet, node),
         fleet: Some(fleet.to_owned()),
         node: Some(node.to_owned()),
         // One that failed is kept, and does not count as an answer.
         asked: record.is_whole().then(|| record.asked.clone()),
-        dimms: record.facts.dimms.clone(),
     };
-    Entry::parse(Path::new("its record"), record.raw.clone(), origin)
-        .map_err(|error| error.to_string())
+    let raw = std::mem::take(&mut record.raw);
+    Entry::parse(Path::new("its record"), raw, origin).map_err(|error| error.to_string())
 }

@@ -9,8 +9,11 @@ use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use ntcopy_record::foreign;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::budget::{Budget, Room};
 use super::{NodeFacts, Piece, Received};
 
 /// How every line begins; the number is the format's version.
@@ -21,10 +24,9 @@ const CHUNK_BYTES: usize = 6000;
 /// No record is larger, packed or unpacked: a node may be broken, and must not take all memory.
 const LARGEST_PACKED_BYTES: u64 = 256 << 20;
 const LARGEST_RAW_BYTES: u64 = 2 << 30;
-/// Logs of pods are thrown away beyond some 10 MiB: packed as small as goes in a moment.
+/// Packed as small as goes in a moment.
 const ZSTD_LEVEL: i32 = 12;
 
-/// The `begin` line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Begin {
     #[serde(flatten)]
@@ -36,18 +38,12 @@ struct Begin {
     blake3: String,
 }
 
-/// The `failed` line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Failed {
     asked: Option<String>,
     why: String,
 }
 
-/// Writes a record's lines.
-///
-/// # Errors
-///
-/// When its reader has gone.
 pub fn write_record(out: &mut dyn Write, record: &Received) -> io::Result<()> {
     let packed = zstd::bulk::compress(&record.raw, ZSTD_LEVEL)?;
     let begin = Begin {
@@ -67,10 +63,6 @@ pub fn write_record(out: &mut dyn Write, record: &Received) -> io::Result<()> {
 }
 
 /// Writes that an experiment gave no record.
-///
-/// # Errors
-///
-/// The same as [`write_record`].
 pub fn write_failure(out: &mut dyn Write, asked: &str, why: &str) -> io::Result<()> {
     let failed = Failed { asked: Some(asked.to_owned()), why: why.to_owned() };
     writeln!(out, "{PREFIX}failed {}", serde_json::to_string(&failed)?)?;
@@ -78,20 +70,19 @@ pub fn write_failure(out: &mut dyn Write, asked: &str, why: &str) -> io::Result<
 }
 
 /// Writes that nothing more comes.
-///
-/// # Errors
-///
-/// The same as [`write_record`].
 pub fn write_done(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{PREFIX}done")?;
     out.flush()
 }
 
 /// Reads what a node prints, line by line.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reader {
     open: Option<Open>,
     is_done: bool,
+    /// What is wrong with the record was said: the rest of its lines is passed over.
+    is_told: bool,
+    budget: Budget,
 }
 
 /// A record of which the end is still to come.
@@ -100,18 +91,27 @@ struct Open {
     begin: Begin,
     packed: Vec<u8>,
     chunks: usize,
+    /// For its bytes, packed and unpacked.
+    room: Room,
 }
 
 impl Reader {
+    /// Reads as long as the budget has room.
+    #[must_use]
+    pub fn new(budget: Budget) -> Reader {
+        Reader { open: None, is_done: false, is_told: false, budget }
+    }
+
     /// Takes a line, with or without its newline; gives what it completes.
     pub fn line(&mut self, line: &str) -> Option<Piece> {
         let line = line.trim_end_matches(['\n', '\r']).strip_prefix(PREFIX)?;
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let taken = match word {
             "begin" => self.begin(rest),
+            "data" | "end" if self.is_told => return None,
             "data" => self.data(rest).map(|()| None),
             "end" => self.end().map(Some),
-            "failed" => serde_json::from_str(rest)
+            "failed" => parsed(rest)
                 .map(|Failed { asked, why }| Some(Piece::Failed { asked, why }))
                 .map_err(|error| format!("a `failed` line that cannot be read: {error}")),
             "done" => {
@@ -126,7 +126,6 @@ impl Reader {
         }
     }
 
-    /// Whether the node said that nothing more comes.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.is_done
@@ -141,6 +140,7 @@ impl Reader {
     }
 
     fn broken(&mut self, why: String) -> Piece {
+        self.is_told = true;
         let asked = self.open.take().map(|open| open.begin.asked);
         Piece::Failed { asked, why: format!("its record did not arrive whole: {why}") }
     }
@@ -148,12 +148,19 @@ impl Reader {
     fn begin(&mut self, text: &str) -> Result<Option<Piece>, String> {
         // What was open has no end, and will have none.
         let earlier = self.cut_short();
-        let begin: Begin = serde_json::from_str(text)
-            .map_err(|error| format!("a `begin` line that cannot be read: {error}"))?;
+        self.is_told = false;
+        let begin: Begin =
+            parsed(text).map_err(|error| format!("a `begin` line that cannot be read: {error}"))?;
         if begin.packed_bytes > LARGEST_PACKED_BYTES || begin.raw_bytes > LARGEST_RAW_BYTES {
             return Err(format!("it is to have {} bytes, too many", begin.raw_bytes));
         }
-        self.open = Some(Open { begin, packed: Vec::new(), chunks: 0 });
+        match self.budget.take(begin.packed_bytes + begin.raw_bytes) {
+            Ok(room) => self.open = Some(Open { begin, packed: Vec::new(), chunks: 0, room }),
+            Err(why) => {
+                self.is_told = true;
+                return Ok(Some(Piece::Failed { asked: Some(begin.asked), why }));
+            }
+        }
         Ok(earlier)
     }
 
@@ -185,10 +192,17 @@ impl Reader {
         if blake3::hash(&raw).to_hex().as_str() != begin.blake3 {
             return Err("its digest differs".to_owned());
         }
-        let Begin { facts, asked, code, .. } = begin.clone();
-        self.open = None;
+        let Begin { facts, asked, code, raw_bytes, .. } = begin.clone();
+        if let Some(open) = self.open.take() {
+            open.room.keep(raw_bytes);
+        }
         Ok(Piece::Record(Received { facts, asked, code, raw }))
     }
+}
+
+/// What a node says of itself, safe to print.
+fn parsed<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    serde_json::from_value(foreign::visible_value(serde_json::from_str(json)?))
 }
 
 #[cfg(test)]
@@ -200,7 +214,7 @@ mod tests {
         for number in 0..20_000_u64 {
             raw.extend_from_slice(blake3::hash(&number.to_le_bytes()).as_bytes());
         }
-        let facts = NodeFacts { fleet: "fleet".into(), node: "n1".into(), dimms: None };
+        let facts = NodeFacts { fleet: "fleet".into(), node: "n1".into() };
         Received { facts, asked: "memcpy --quick".into(), code: 0, raw }
     }
 
@@ -212,7 +226,7 @@ mod tests {
     }
 
     fn read(lines: &[String]) -> (Vec<Piece>, Reader) {
-        let mut reader = Reader::default();
+        let mut reader = Reader::new(Budget::new(8 << 30));
         let mut pieces: Vec<Piece> = lines.iter().filter_map(|line| reader.line(line)).collect();
         pieces.extend(reader.cut_short());
         (pieces, reader)
@@ -271,17 +285,46 @@ mod tests {
              \"raw_bytes\":{},\"packed_bytes\":1,\"blake3\":\"\"}}",
             u64::MAX
         );
-        let mut reader = Reader::default();
+        let mut reader = Reader::new(Budget::new(8 << 30));
         assert!(matches!(reader.line(&line), Some(Piece::Failed { why, .. })
             if why.contains("too many")));
     }
 
     #[test]
+    fn all_readers_together_take_no_more_than_the_budget() {
+        let lines = sent();
+        let bytes = record().raw.len() as u64;
+        // Room for two that are stored and one that comes, but not for two that come at once.
+        let budget = Budget::new(5 * bytes);
+        let open = || {
+            let mut reader = Reader::new(budget.clone());
+            let refused = reader.line(&lines[0]);
+            (reader, refused)
+        };
+        let (mut first, refused) = open();
+        assert_eq!(refused, None);
+        let ((second, refused), (_, refused_too)) = (open(), open());
+        assert_eq!(refused, None);
+        assert!(matches!(refused_too, Some(Piece::Failed { why, .. })
+            if why.contains("--max-bytes") && why.contains("stays")));
+        drop(second);
+        let pieces = lines[1..].iter().filter_map(|line| first.line(line));
+        assert_eq!(pieces.collect::<Vec<Piece>>(), [Piece::Record(record()), Piece::Done]);
+        let (mut third, _) = open();
+        let pieces = lines[1..].iter().filter_map(|line| third.line(line));
+        assert_eq!(pieces.collect::<Vec<Piece>>(), [Piece::Record(record()), Piece::Done]);
+        // What was refused is said once, not with every line.
+        let mut fifth = Reader::new(Budget::new(bytes));
+        let pieces: Vec<Piece> = lines.iter().filter_map(|line| fifth.line(line)).collect();
+        assert!(matches!(pieces.as_slice(), [Piece::Failed { .. }, Piece::Done]), "{pieces:?}");
+    }
+
+    #[test]
     fn a_failure_arrives_with_its_reason() {
         let mut out = Vec::new();
-        write_failure(&mut out, "unix", "no such\nkernel").unwrap();
+        write_failure(&mut out, "unix", "no such\n\u{1b}kernel").unwrap();
         let (pieces, _) = read(&[String::from_utf8(out).unwrap()]);
-        let why = "no such\nkernel".to_owned();
+        let why = "no such\\u{a}\\u{1b}kernel".to_owned();
         assert_eq!(pieces, [Piece::Failed { asked: Some("unix".to_owned()), why }]);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read};
 
+use ntcopy_record::foreign::visible;
+
 /// A longer line is of no program that we know: it is passed over.
 const LONGEST_BYTES: usize = 64 << 10;
 
@@ -53,8 +55,7 @@ impl Tail {
         if self.0.len() == Self::LINES {
             self.0.remove(0);
         }
-        // Whoever prints control characters does not get at the user's terminal by it.
-        self.0.push(line.trim().chars().filter(|c| !c.is_control()).take(300).collect());
+        self.0.push(visible(line.trim()).chars().take(300).collect());
     }
 
     /// All of it in one line.
@@ -79,9 +80,12 @@ mod tests {
     fn the_tail_keeps_the_last_lines() {
         let mut tail = Tail::default();
         for number in 0..9 {
-            tail.push(&format!("line {number}\u{1b}"));
+            tail.push(&format!("line {number}\u{7}"));
             tail.push("  ");
         }
-        assert_eq!(tail.text(), "line 4; line 5; line 6; line 7; line 8");
+        assert_eq!(
+            tail.text(),
+            (4..9).map(|number| format!("line {number}\\u{{7}}")).collect::<Vec<_>>().join("; ")
+        );
     }
 }

@@ -4,17 +4,16 @@ use maud::{DOCTYPE, Markup, html};
 use ntcopy_report::page::head;
 use ntcopy_report::text;
 
-use super::{Report, models, words};
-use crate::analysis::unlike::{LEAST_OFF, LEVEL, Unlike};
-use crate::analysis::{Analysis, ModelView};
+use super::words;
+use crate::analysis::unlike::{FAR, LEAST_OFF};
+use crate::analysis::{Analysis, Model};
 
-/// The page as HTML. `command` is the command line that made it, which the page states.
+/// The page. `command` is the command line that made it, which the page states.
 #[must_use]
-pub fn html(report: &Report<'_>, command: &[String]) -> String {
-    let analysis = report.analysis;
+pub fn html(analysis: &Analysis, command: &[String]) -> String {
     let title = format!(
         "ntcopy: survey of {}, {}",
-        words::count(analysis.fleet.machines.len(), "machine"),
+        words::count(analysis.machines, "machine"),
         words::count(analysis.models.len(), "CPU model")
     );
     let page = html! {
@@ -25,13 +24,13 @@ pub fn html(report: &Report<'_>, command: &[String]) -> String {
                 header { h1 { (title) } }
                 main {
                     section class="verdict" aria-label="Verdict" {
-                        @for sentence in words::verdict_of(analysis) { p { (sentence) } }
+                        @for sentence in words::verdict(analysis) { p { (sentence) } }
                     }
-                    (unlike(analysis))
-                    (overview(analysis))
-                    @for (index, view) in analysis.models.iter().enumerate() {
-                        (models::section(report, index, view))
+                    section aria-labelledby="unlike" {
+                        h2 id="unlike" { "Machines unlike their model" }
+                        (unlike(analysis))
                     }
+                    @for view in &analysis.models { (model(view)) }
                 }
                 (footer(command))
             }
@@ -40,95 +39,58 @@ pub fn html(report: &Report<'_>, command: &[String]) -> String {
     page.into_string()
 }
 
+/// A table that scrolls by itself where it is wide.
+fn table(label: &str, columns: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div class="scroll" role="group" aria-label=(label) tabindex="0" {
+            table {
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
 fn unlike(analysis: &Analysis) -> Markup {
-    html! {
-        section aria-labelledby="unlike-name" {
-            h2 id="unlike-name" { "Machines unlike their model" }
-            @if analysis.unlike.is_empty() { p { "None." } }
-            @else {
-                div class="scroll" role="group" aria-label="Machines unlike their model"
-                    tabindex="0" {
-                    table class="facts" {
-                        thead {
-                            tr {
-                                th scope="col" { "Machine" }
-                                th scope="col" { "Its model" }
-                                th scope="col" { "How" }
-                                th scope="col" { "What its record says differs" }
-                            }
-                        }
-                        tbody { @for one in &analysis.unlike { (odd(analysis, one)) } }
-                    }
-                }
+    if analysis.unlike.is_empty() {
+        return html! { p { "None." } };
+    }
+    let rows = html! {
+        @for one in &analysis.unlike {
+            tr {
+                th scope="row" { (words::machine(one)) }
+                td { (one.signature) }
+                td { (words::unlike(one)) }
+                td { (words::differs(one)) }
             }
         }
-    }
+    };
+    let columns = ["Machine", "Its model", "How", "What its record says differs"];
+    table("Machines unlike their model", &columns, &rows)
 }
 
-fn odd(analysis: &Analysis, one: &Unlike) -> Markup {
-    html! {
-        tr {
-            th scope="row" { (words::machine(analysis, one.machine)) }
-            td { (link(analysis, &one.signature)) }
-            td {
-                (words::unlike(one))
-                @if !one.examples.is_empty() {
-                    details {
-                        summary { "Shown by" }
-                        @for example in &one.examples { p { (words::example(example)) } }
-                    }
-                }
-            }
-            td { @for reason in words::reasons(&one.differs) { p { (reason) } } }
-        }
-    }
-}
-
-/// A model's signature, as a link to its section.
-fn link(analysis: &Analysis, signature: &str) -> Markup {
-    let index = analysis.models.iter().position(|view| view.signature == signature);
-    html! {
-        @match index {
-            Some(index) => a href=(format!("#model-{index}")) { (signature) },
-            None => (signature),
-        }
-    }
-}
-
-fn overview(analysis: &Analysis) -> Markup {
-    html! {
-        section aria-labelledby="models-name" {
-            h2 id="models-name" { "CPU models" }
-            p {
-                "By CPUID: vendor, family, model, stepping. A label may lie; two labels may be one \
-                CPU."
-            }
-            div class="scroll" role="group" aria-label="CPU models" tabindex="0" {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "Model" }
-                            th scope="col" class="number" { "Machines" }
-                            th scope="col" class="number" { "Unlike it" }
-                            th scope="col" class="number" { "Records" }
-                            th scope="col" { "Calls itself" }
-                        }
-                    }
-                    tbody { @for view in &analysis.models { (line(analysis, view)) } }
-                }
+fn model(view: &Model) -> Markup {
+    let names: Vec<&str> = view.names.iter().map(String::as_str).collect();
+    let rows = html! {
+        @for one in &view.series {
+            tr {
+                th scope="row" { (words::question(&one.question)) }
+                td { (words::wins_from(one)) }
+                td { (words::figure(&one.gain)) }
+                td { (words::least(one)) }
             }
         }
-    }
-}
-
-fn line(analysis: &Analysis, view: &ModelView) -> Markup {
+    };
+    let columns = ["What", "Wins from", "Ratio there", "Least"];
     html! {
-        tr {
-            th scope="row" { (link(analysis, &view.signature)) }
-            td class="number" { (text::thousands(view.machines.len() as f64)) }
-            td class="number" { (view.machines.len() - view.like.len()) }
-            td class="number" { (text::thousands(view.records as f64)) }
-            td { (view.names.join(" / ")) }
+        section class="record" aria-label=(view.signature) {
+            h2 { (view.signature) }
+            p class="made-by" {
+                (names.join(" / ")) "; " (words::count(view.machines, "machine")) ", "
+                (view.unlike) " unlike the others and left out below; "
+                (words::count(view.records, "record"))
+            }
+            (table(&format!("Gains of {}", view.signature), &columns, &rows))
         }
     }
 }
@@ -140,16 +102,13 @@ fn footer(command: &[String]) -> Markup {
             pre { code { (text::shell_line(command)) } }
             p {
                 "A ratio is the median over machines of each machine's own ratio, with a 95 % \
-                interval of that median by order statistics. Where a model has fewer than five \
-                machines, what stands in brackets is the span of its machines, and of one machine \
-                the interval of its own pairs."
+                interval of that median by order statistics. Marked *: fewer than five machines, \
+                and the brackets hold what they span; of one machine, the interval of its own pairs."
             }
             p {
-                "A machine is named as unlike its model if something so odd had a chance of at most "
-                (text::percent(LEVEL)) ", adjusted for how many machines were asked about, and if it \
-                is typically off by at least " (words::off(LEAST_OFF)) ". What differs is what its \
-                record says and fewer than one in ten of the other machines share; it is a hint, \
-                and no proof of a cause."
+                "A machine is named as unlike its model if its answers in one experiment are \
+                typically off by at least " (text::percent(LEAST_OFF - 1.0)) ", and " (FAR) " times \
+                as far as is usual for its model. What differs is a hint, and no proof of a cause."
             }
         }
     }

@@ -1,16 +1,15 @@
 //! Words that text and page have in common.
 
 use ntcopy_record::ExperimentKind;
-use ntcopy_record::advice::{Advice, Decision};
+use ntcopy_record::foreign::visible;
 use ntcopy_record::stats::{P99, PER_CPU, THROUGHPUT, Verdict, WALKS};
 use ntcopy_report::text;
 use serde_json::Value;
 
 use crate::analysis::Analysis;
-use crate::analysis::advice::{ModelAdvice, Rests};
-use crate::analysis::facts::{Differs, Thresholds};
-use crate::analysis::series::{Crossover, Series};
-use crate::analysis::unlike::{Example, Unlike};
+use crate::analysis::over::Over;
+use crate::analysis::series::Series;
+use crate::analysis::unlike::Unlike;
 use crate::summary::Question;
 
 /// `1 machine`, `2,500 machines`.
@@ -19,290 +18,143 @@ pub fn count(count: usize, what: &str) -> String {
     format!("{} {what}{plural}", text::thousands(count as f64))
 }
 
-/// A name on one line: it comes from a record, and a record may come from anybody.
-pub fn plain(name: &str) -> String {
-    name.replace(char::is_control, "?")
-}
-
-/// The parameters of a cell, taken apart: names and values.
-fn parameters(about: &str) -> Vec<(&str, Value)> {
-    let (mut rest, mut found) = (about, Vec::new());
+/// A cell's parameters in words: `destination cold, source cold, threads 1`.
+fn about(about: &str) -> String {
+    let (mut rest, mut words) = (about, Vec::new());
     while let Some((name, tail)) = rest.split_once('=') {
         let mut values = serde_json::Deserializer::from_str(tail).into_iter::<Value>();
         let Some(Ok(value)) = values.next() else { break };
         rest = tail.get(values.byte_offset()..).unwrap_or_default();
-        found.push((name.trim(), value));
+        let name = name.trim();
+        if name == "form" {
+            continue;
+        }
+        let (name, value) = match (name.strip_suffix("_bytes"), value) {
+            (Some(name), Value::Number(bytes)) => {
+                (name, text::size(bytes.as_u64().unwrap_or_default()))
+            }
+            (_, Value::String(value)) => (name, value),
+            (_, value) => (name, value.to_string()),
+        };
+        words.push(format!("{} {value}", name.replace('_', " ")));
     }
-    found
-}
-
-/// The same in words: `destination cold, source cold, threads 1`.
-pub fn about(about: &str) -> String {
-    let words: Vec<String> = parameters(about)
-        .into_iter()
-        .filter(|(name, _)| *name != "form")
-        .map(|(name, value)| match (name.strip_suffix("_bytes"), value.as_u64()) {
-            (Some(name), Some(bytes)) => {
-                let name = if name == "dataset" { "data set" } else { name };
-                format!("{} {}", name.replace('_', " "), text::size(bytes))
-            }
-            _ => {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                format!("{} {value}", name.replace('_', " "))
-            }
-        })
-        .collect();
     words.join(", ")
 }
 
-/// `memcpy: ours by libc`, and by what, unless it is throughput.
-pub fn kind(question: &Question) -> String {
-    let Question { experiment, mode, baseline, .. } = question;
-    let by = match question.metric.as_str() {
+/// `memcpy: ours relative to libc; threads 1`, and in what, unless it is throughput.
+pub fn question(question: &Question) -> String {
+    let Question { experiment, mode, baseline, metric, .. } = question;
+    let metric = match metric.as_str() {
         THROUGHPUT => "",
         WALKS => ", the victim's speed",
-        PER_CPU => ", bytes for a CPU second",
+        PER_CPU => ", bytes per CPU second",
         P99 => ", the 99th percentile of latency",
-        other => return format!("{experiment}: {mode} by {baseline}, {other}"),
+        other => &format!(", {other}"),
     };
-    format!("{experiment}: {mode} by {baseline}{by}")
+    let about = about(&question.about);
+    let about = if about.is_empty() { about } else { format!("; {about}") };
+    format!("{experiment}: {mode} relative to {baseline}{metric}{about}")
 }
 
 /// What a size is of.
-pub fn unit(question: &Question) -> &'static str {
+fn unit(question: &Question) -> &'static str {
     match ExperimentKind::from(question.experiment.rsplit(' ').next().unwrap_or_default()) {
         ExperimentKind::Unix => "in flight",
         ExperimentKind::Retention if question.about.contains("form=\"copies\"") => "of hot set",
         ExperimentKind::Retention => "in flight",
         ExperimentKind::Http => "asked for",
-        _ => "a call",
+        _ => "per call",
     }
 }
 
-/// `1.31x (1.29-1.33)`.
-pub fn figure(ratio: f64, bracket: (f64, f64)) -> String {
-    format!("{} ({})", text::ratio(ratio), text::interval(bracket))
+/// `1.31x (1.29-1.33)`; with `*` where that is no interval over machines.
+pub fn figure(over: &Over) -> String {
+    let mark = if over.machines < crate::analysis::over::LEAST_MACHINES { "*" } else { "" };
+    format!("{} ({}){mark}", text::ratio(over.median), text::interval((over.low, over.high)))
 }
 
 /// The size from which on a mode wins.
 pub fn wins_from(series: &Series) -> String {
-    let smallest = series.points[0].size_bytes;
+    let points = &series.points;
+    let has = |verdict| points.iter().any(|point| point.verdict == verdict);
     match series.wins_from_bytes {
-        Some(bytes) if series.points.len() > 1 && Some(bytes) == smallest => {
+        Some(bytes) if points.len() > 1 && Some(bytes) == points[0].size_bytes => {
             "every size".to_owned()
         }
         Some(bytes) => text::size(bytes),
-        None if !series.makes_a_difference() => "no difference".to_owned(),
-        None if smallest.is_none() => verdict(series.points[0].verdict()).to_owned(),
-        None if series.points.iter().any(|point| point.verdict() == Verdict::Win) => {
-            "not to stay".to_owned()
-        }
+        None if !has(Verdict::Win) && !has(Verdict::Loss) => "no difference".to_owned(),
+        None if points[0].size_bytes.is_none() => points[0].verdict.as_str().to_owned(),
+        None if has(Verdict::Win) => "not to stay".to_owned(),
         None => "never".to_owned(),
     }
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Win => "wins",
-        Verdict::Loss => "loses",
-        Verdict::NoDifference => "no difference",
-    }
+/// `0.71x at 64 KiB`.
+pub fn least(series: &Series) -> String {
+    let least = series.least();
+    let size = least.size_bytes.map_or(String::new(), |bytes| format!(" at {}", text::size(bytes)));
+    format!("{}{size}", text::ratio(least.ratio.median))
 }
 
-/// `3.1 MiB (2.8-3.4)`.
-pub fn crossover(crossover: &Crossover) -> String {
-    let (low, high) = crossover.bytes.bracket();
-    let middle = place(crossover.bytes.median);
-    // A curve without a crossing has no interval worth a word.
-    if low == high {
-        return middle;
-    }
-    let (low, high) = (place(low), place(high));
-    let same = |unit: &&str| [&middle, &low, &high].iter().all(|words| words.ends_with(*unit));
-    match ["GiB", "MiB", "KiB"].iter().find(|unit| same(unit)) {
-        Some(unit) => {
-            let number = |words: &str| words.trim_end_matches(unit).trim_end().to_owned();
-            format!("{middle} ({}-{})", number(&low), number(&high))
-        }
-        None => format!("{middle} ({low} to {high})"),
-    }
-}
-
-fn place(bytes: f64) -> String {
-    match bytes {
-        0.0 => "below all".to_owned(),
-        bytes if bytes.is_finite() => rounded(bytes),
-        _ => "none".to_owned(),
-    }
-}
-
-/// A size that was not chosen: two digits or more.
-fn rounded(bytes: f64) -> String {
-    let (unit, name) = match bytes {
-        bytes if bytes >= 1024.0 * 1024.0 * 1024.0 => (1024.0 * 1024.0 * 1024.0, "GiB"),
-        bytes if bytes >= 1024.0 * 1024.0 => (1024.0 * 1024.0, "MiB"),
-        bytes if bytes >= 1024.0 => (1024.0, "KiB"),
-        _ => (1.0, "bytes"),
-    };
-    let value = bytes / unit;
-    if value < 100.0 { format!("{value:.1} {name}") } else { format!("{value:.0} {name}") }
-}
-
-/// `17 %`, by which a factor is off.
-pub fn off(factor: f64) -> String {
-    text::percent(factor - 1.0)
-}
-
-/// What the report comes to, in a sentence or two.
-pub fn verdict_of(analysis: &Analysis) -> Vec<String> {
-    let fleet = &analysis.fleet;
+/// What the report comes to.
+pub fn verdict(analysis: &Analysis) -> Vec<String> {
     let mut sentences = vec![format!(
         "{} of {}, {}.",
-        count(fleet.records, "record"),
-        count(fleet.machines.len(), "machine"),
-        count(fleet.models.len(), "CPU model")
+        count(analysis.records, "record"),
+        count(analysis.machines, "machine"),
+        count(analysis.models.len(), "CPU model")
     )];
     sentences.push(match (analysis.unlike.len(), analysis.judged) {
         (_, 0) => "No model has enough machines to tell which are unlike the others.".to_owned(),
-        (0, judged) => format!(
-            "Each of the {} that could be judged behaves like its model.",
-            count(judged, "machine")
-        ),
-        (1, judged) => format!("1 of {} behaves unlike its model.", count(judged, "machine")),
-        (named, judged) => {
-            format!("{named} of {} behave unlike their model.", count(judged, "machine"))
-        }
+        (named, judged) => format!("Unlike their model: {named} of {}.", count(judged, "machine")),
     });
-    for (why, records) in &fleet.left_out {
+    for (why, records) in &analysis.left_out {
         sentences.push(format!("Not counted: {}, since {why}.", count(*records, "record")));
     }
     sentences
 }
 
-/// A machine by name, and the beginning of its id where that is not its name.
-pub fn machine(analysis: &Analysis, machine: usize) -> String {
-    let machine = &analysis.fleet.machines[machine];
-    let id = &machine.facts.id.0;
-    match &machine.node {
-        Some(node) => format!("{} ({})", plain(node), plain(id.get(..12).unwrap_or(id))),
-        None => plain(machine.name()),
-    }
+/// A machine by its node's name, or the beginning of its id.
+pub fn machine(one: &Unlike) -> String {
+    let id = &one.machine.0;
+    visible(one.node.as_deref().unwrap_or(id.get(..12).unwrap_or(id))).into_owned()
 }
 
-/// How far a machine is from its model, and what else it is like.
+/// How far a machine is from its model, and what shows it most.
 pub fn unlike(one: &Unlike) -> String {
-    let mut words = format!("typically {} off its model", off(one.off));
-    if !one.experiments.is_empty() {
-        words.push_str(&format!(" in {}", one.experiments.join(", ")));
-    }
-    if let Some(like) = &one.resembles {
-        words.push_str(&format!("; behaves like {} ({} off that)", like.signature, off(like.off)));
-    }
-    words
-}
-
-/// The reason that the data gives.
-pub fn reasons(differs: &[Differs]) -> Vec<String> {
-    if differs.is_empty() {
-        return vec!["no recorded fact differs".to_owned()];
-    }
-    differs
-        .iter()
-        .map(|one| {
-            let too = match one.same {
-                0 => String::new(),
-                same => format!("; {same} have it too"),
-            };
-            format!(
-                "{} {} ({} of {} others: {}{too})",
-                one.what, one.here, one.with, one.of, one.others
-            )
-        })
-        .collect()
-}
-
-/// `memcpy: ours by libc at 4 MiB a call: 0.71x, its model 1.22x (1.21-1.23)`.
-pub fn example(example: &Example) -> String {
-    let question = &example.question;
-    let size = question
+    let asked = &one.example.question;
+    let size = asked
         .size_bytes
-        .map_or(String::new(), |bytes| format!(" at {} {}", text::size(bytes), unit(question)));
-    let about = match about(&question.about) {
-        words if words.is_empty() => words,
-        words => format!(" ({words})"),
-    };
+        .map_or(String::new(), |bytes| format!(" at {} {}", text::size(bytes), unit(asked)));
     format!(
-        "{}{size}{about}: {}, its model {}",
-        kind(question),
-        text::ratio(example.here),
-        figure(example.model.median, example.model.bracket()),
+        "typically {} off its model in {}, where {} is usual; {}{size}: {}, its model {}",
+        text::percent(one.off - 1.0),
+        one.experiment,
+        text::percent(one.usual - 1.0),
+        question(asked),
+        text::ratio(one.example.ratio),
+        text::ratio(one.example.model),
     )
 }
 
-/// `glibc 2.36, memcpy non-temporal from 114 MiB, memset from 24 MiB: 55 machines`.
-pub fn thresholds(one: &Thresholds) -> String {
-    let from = |what: &str, bytes: Option<u64>| {
-        bytes.map_or(String::new(), |bytes| format!(", {what} from {}", text::about_size(bytes)))
-    };
-    format!(
-        "{}{}{}: {}",
-        one.libc,
-        from("memcpy non-temporal", one.memcpy_bytes),
-        from("memset non-temporal", one.memset_bytes),
-        count(one.machines, "machine")
-    )
-}
-
-/// What a model's advice rests on.
-pub fn rests(advice: &ModelAdvice) -> String {
-    match &advice.rests {
-        Rests::Machines(machines) => format!("over {}", count(*machines, "machine")),
-        Rests::One(name) => format!("by the records of one machine, {name}"),
-    }
-}
-
-/// The pieces of advice that say to do something.
-pub fn to_do(advice: &ModelAdvice) -> Vec<&Advice> {
-    advice.advice.iter().filter(|advice| advice.decision == Decision::Set).collect()
-}
-
-/// `GLIBC_TUNABLES=...: 1.31x (1.29-1.33)`.
-pub fn setting(advice: &Advice) -> String {
-    let gain =
-        advice.gain.map_or(String::new(), |gain| format!(": {}", figure(gain.ratio, gain.ci)));
-    format!("{}{gain}", advice.setting.as_deref().unwrap_or(advice.topic.title()))
+/// What the machine's record says differs.
+pub fn differs(one: &Unlike) -> String {
+    let differs = one.differs.iter();
+    let words: Vec<String> =
+        differs.map(|one| format!("{} {}, others {}", one.what, one.here, one.others)).collect();
+    if words.is_empty() { "no recorded fact".to_owned() } else { words.join("; ") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::order::Over;
 
     #[test]
     fn what_was_asked_is_taken_apart() {
         let words = about(
             "dataset_bytes=268435456 family=\"unix\" form=\"rounds\" note=\"a b=c\" threads=1",
         );
-        assert_eq!(words, "data set 256 MiB, family unix, note a b=c, threads 1");
+        assert_eq!(words, "dataset 256 MiB, family unix, note a b=c, threads 1");
         assert_eq!(about(""), "");
-    }
-
-    #[test]
-    fn counts_and_sizes() {
-        assert_eq!(count(1, "machine"), "1 machine");
-        assert_eq!(count(2500, "machine"), "2,500 machines");
-        assert_eq!(rounded(3.1 * 1024.0 * 1024.0), "3.1 MiB");
-        assert_eq!(rounded(300.2 * 1024.0), "300 KiB");
-        assert_eq!((place(0.0), place(f64::INFINITY)), ("below all".into(), "none".into()));
-        assert_eq!(off(1.17), "17 %");
-        let mib = f64::from(1 << 20);
-        let over = |values: [f64; 5]| Crossover {
-            bytes: Over::of(values.map(|value| value * mib).into()).unwrap(),
-            always: 0,
-            never: 0,
-        };
-        assert_eq!(crossover(&over([2.6, 2.9, 3.1, 3.3, 4.0])), "3.1 MiB (2.6-4.0)");
-        assert_eq!(crossover(&over([0.5, 2.9, 3.1, 3.3, 4.0])), "3.1 MiB (512 KiB to 4.0 MiB)");
-        assert_eq!(crossover(&over([f64::INFINITY; 5])), "none");
     }
 }

@@ -40,21 +40,12 @@ impl Folder {
     ///
     /// Why it is not, and what to do.
     pub fn check(folder: &Path) -> Result<Folder, String> {
-        Folder::check_for("--apply", folder)
-    }
-
-    /// The same of another option's folder.
-    ///
-    /// # Errors
-    ///
-    /// Why it is not, and what to do.
-    pub fn check_for(option: &str, folder: &Path) -> Result<Folder, String> {
         let real = real(folder)?;
         match whose(&real) {
             None => Ok(Folder(real)),
             Some(whose) => Err(format!(
-                "{option} {}: {whose}, and advice is never written into the system: name a folder \
-                 of your own ({option} out/advice, or one below a sysroot: {option} \
+                "--apply {}: {whose}, and advice is never written into the system: name a folder \
+                 of your own (--apply out/advice, or one below a sysroot: --apply \
                  /srv/image/etc), look at the files, and copy them",
                 folder.display()
             )),
@@ -84,16 +75,6 @@ impl Folder {
             services.iter().filter_map(|one| dropins::service(all, &program, one, min_bytes)),
         );
         self.write_files(&files)
-    }
-
-    /// The same for machines whose `GLIBC_TUNABLES` hold `others` already.
-    ///
-    /// # Errors
-    ///
-    /// See [`Folder::write`].
-    #[cfg(feature = "survey")]
-    pub fn write_beside(&self, all: &[Advice], others: &str) -> anyhow::Result<Applied> {
-        self.write_files(&dropins::files(all, others, &program(std::env::current_exe())))
     }
 
     fn write_files(&self, files: &[DropIn]) -> anyhow::Result<Applied> {
@@ -151,7 +132,7 @@ impl Folder {
 
 impl Applied {
     /// Says which files of an earlier time nothing stands behind any more.
-    pub fn say_stale(&self) {
+    fn say_stale(&self) {
         for path in &self.stale {
             eprintln!(
                 "note: {} is from an earlier time, and nothing stands behind it now: remove it",

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use ntcopy_record::foreign::visible;
 use ntcopy_record::{FILE_NAME, Record};
+use ntcopy_survey::engine::budget::Budget;
 use ntcopy_survey::engine::frame::{PREFIX, Reader};
-use ntcopy_survey::engine::{Piece, fleet, machine_id};
+use ntcopy_survey::engine::{Piece, fleet, lines, machine_id};
 use ntcopy_survey::store::{Added, Entry, Origin, Store};
 use ntcopy_survey::summary::MachineId;
 use serde_json::json;
 
-use super::StoreArg;
+use super::{BudgetArg, StoreArg};
 use crate::cmd::{records, report};
 
 /// Arguments.
@@ -37,101 +39,143 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "local")]
     fleet: String,
     #[command(flatten)]
+    budget: BudgetArg,
+    #[command(flatten)]
     store: StoreArg,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// What became of them.
-#[derive(Default)]
-struct Tally {
+/// Reasons that the JSON object has; all are said on standard error.
+const MOST_REASONS: usize = 1000;
+
+/// The store, and what became of the records.
+struct Adding<'a> {
+    args: &'a Args,
+    budget: Budget,
+    store: Store,
     new: usize,
     known: usize,
     failed: Vec<String>,
 }
 
-impl Tally {
-    fn put(&mut self, store: &mut Store, entry: &Entry) -> anyhow::Result<()> {
-        match store.insert(std::slice::from_ref(entry))?.as_slice() {
-            [Added::New] => self.new += 1,
-            [Added::Known] => self.known += 1,
-            _ => self.failed.push(format!(
+/// Runs it.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (budget, store) = (args.budget.budget(), args.store.open()?);
+    let mut adding = Adding { args, budget, store, new: 0, known: 0, failed: Vec::new() };
+    for place in &args.records {
+        if place == Path::new("-") {
+            adding.frames(io::stdin().lock(), "standard input")?;
+        } else if place.is_dir() {
+            let mut found = Vec::new();
+            records::find(place, &mut found)
+                .with_context(|| format!("cannot read {}", place.display()))?;
+            if found.is_empty() {
+                adding.fail(format!("{}: no records in it", place.display()));
+            }
+            for record in found {
+                adding.file(&record.join(FILE_NAME))?;
+            }
+        } else {
+            adding.file(place)?;
+        }
+    }
+    let Adding { store, new, known, failed, .. } = adding;
+    let text = if args.json {
+        let object = json!({"store": store.name(), "new": new, "known": known, "failed": failed});
+        format!("{object:#}\n")
+    } else {
+        format!("{new} new, {known} there already, in {}\n", store.name())
+    };
+    report::print(&text)?;
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Adding<'_> {
+    fn put(&mut self, entry: &Entry) -> anyhow::Result<()> {
+        match self.store.insert(entry)? {
+            Added::New => self.new += 1,
+            Added::Known => self.known += 1,
+            Added::Differs => self.fail(format!(
                 "{}: the store has a record of this id and with other bytes, and keeps that",
                 entry.summary.record
             )),
         }
         Ok(())
     }
-}
 
-/// Runs it.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut store = args.store.open()?;
-    let mut tally = Tally::default();
-    for place in &args.records {
-        if place == Path::new("-") {
-            let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
-            frames(&bytes, "standard input", &mut store, &mut tally)?;
-        } else if place.is_dir() {
-            let mut found = Vec::new();
-            records::find(place, &mut found)
-                .with_context(|| format!("cannot read {}", place.display()))?;
-            if found.is_empty() {
-                tally.failed.push(format!("{}: no records in it", place.display()));
-            }
-            for record in found {
-                file(args, &record.join(FILE_NAME), &mut store, &mut tally)?;
-            }
-        } else {
-            file(args, place, &mut store, &mut tally)?;
+    /// Says it at once: what a node prints has no end.
+    fn fail(&mut self, why: String) {
+        eprintln!("ntcopy: {}", visible(&why));
+        if self.failed.len() < MOST_REASONS {
+            self.failed.push(why);
         }
     }
-    for why in &tally.failed {
-        eprintln!("ntcopy: {why}");
-    }
-    let text = if args.json {
-        let (new, known) = (tally.new, tally.known);
-        let object = json!({"store": store.name(), "new": new, "known": known,
-            "failed": tally.failed});
-        format!("{object:#}\n")
-    } else {
-        format!("{} new, {} there already, in {}\n", tally.new, tally.known, store.name())
-    };
-    report::print(&text)?;
-    Ok(if tally.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
 
-/// A record's file, or one of frames.
-fn file(args: &Args, path: &Path, store: &mut Store, tally: &mut Tally) -> anyhow::Result<()> {
-    let name = path.display().to_string();
-    let raw = match fs::read(path) {
-        Ok(raw) => raw,
-        Err(error) => {
-            tally.failed.push(format!("cannot read {name}: {error}"));
-            return Ok(());
+    /// A record's file, or one of frames.
+    fn file(&mut self, path: &Path) -> anyhow::Result<()> {
+        let name = path.display().to_string();
+        let raw = match fs::read(path) {
+            Ok(raw) => raw,
+            Err(error) => {
+                self.fail(format!("cannot read {name}: {error}"));
+                return Ok(());
+            }
+        };
+        if raw.split(|&byte| byte == b'\n').any(|line| line.starts_with(PREFIX.as_bytes())) {
+            return self.frames(raw.as_slice(), &name);
         }
-    };
-    if raw.split(|&byte| byte == b'\n').any(|line| line.starts_with(PREFIX.as_bytes())) {
-        return frames(&raw, &name, store, tally);
+        let (node, fleet) = (&self.args.node, &self.args.fleet);
+        let machine = match (node, Record::parse(path, &raw)) {
+            (_, Err(error)) => {
+                self.fail(error.to_string());
+                return Ok(());
+            }
+            (Some(node), Ok(_)) => machine_id(fleet, node),
+            (None, Ok(record)) => machine_of(path, &record),
+        };
+        let fleet = node.is_some().then(|| fleet.clone());
+        let origin = Origin { machine, fleet, node: node.clone(), asked: None };
+        self.put(&Entry::parse(path, raw, origin)?)
     }
-    let machine = match (&args.node, Record::parse(path, &raw)) {
-        (_, Err(error)) => {
-            tally.failed.push(error.to_string());
-            return Ok(());
+
+    /// What `survey measure` printed, record by record.
+    fn frames(&mut self, from: impl Read, name: &str) -> anyhow::Result<()> {
+        let mut reader = Reader::new(self.budget.clone());
+        let mut stored = Ok(());
+        lines::each(from, |line| {
+            if let Some(piece) = reader.line(line).filter(|_| stored.is_ok()) {
+                stored = self.take(piece, name);
+            }
+        });
+        stored?;
+        if let Some(piece) = reader.cut_short() {
+            self.take(piece, name)?;
         }
-        (Some(node), Ok(_)) => machine_id(&args.fleet, node),
-        (None, Ok(record)) => machine_of(path, &record),
-    };
-    let origin = Origin {
-        machine,
-        fleet: args.node.is_some().then(|| args.fleet.clone()),
-        node: args.node.clone(),
-        asked: None,
-        dimms: None,
-    };
-    tally.put(store, &Entry::parse(path, raw, origin)?)
+        if !reader.is_done() {
+            self.fail(format!("{name}: it ends before the node was done"));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, piece: Piece, name: &str) -> anyhow::Result<()> {
+        match piece {
+            Piece::Done => {}
+            Piece::Failed { asked, why } => {
+                let asked = asked.map(|asked| format!("{asked}: ")).unwrap_or_default();
+                self.fail(format!("{name}: {asked}{why}"));
+            }
+            Piece::Record(mut record) => {
+                let facts = record.facts.clone();
+                match fleet::entry(&facts.fleet, &facts.node, &mut record) {
+                    Ok(entry) => self.put(&entry)?,
+                    Err(why) => self.fail(format!("{name}: {why}")),
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The machine of a record that has no name: one for each folder and kind of machine.
@@ -143,32 +187,4 @@ fn machine_of(path: &Path, record: &Record) -> MachineId {
     let machine = &record.machine;
     let facts = json!([machine.cpu_signature, machine.cpus, machine.caches, machine.hypervisor]);
     MachineId::of("folder", &format!("{} {folder} {facts}", here.trim()))
-}
-
-/// What `survey measure` printed.
-fn frames(bytes: &[u8], name: &str, store: &mut Store, tally: &mut Tally) -> anyhow::Result<()> {
-    let mut reader = Reader::default();
-    let text = String::from_utf8_lossy(bytes);
-    let mut pieces: Vec<Piece> = text.lines().filter_map(|line| reader.line(line)).collect();
-    pieces.extend(reader.cut_short());
-    for piece in pieces {
-        match piece {
-            Piece::Done => {}
-            Piece::Failed { asked, why } => {
-                let asked = asked.map(|asked| format!("{asked}: ")).unwrap_or_default();
-                tally.failed.push(format!("{name}: {asked}{why}"));
-            }
-            Piece::Record(record) => {
-                let facts = &record.facts;
-                match fleet::entry(&facts.fleet, &facts.node, &record) {
-                    Ok(entry) => tally.put(store, &entry)?,
-                    Err(why) => tally.failed.push(format!("{name}: {why}")),
-                }
-            }
-        }
-    }
-    if !reader.is_done() {
-        tally.failed.push(format!("{name}: it ends before the node was done"));
-    }
-    Ok(())
 }

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy_record::FILE_NAME;
-use ntcopy_survey::store::Listed;
+use ntcopy_record::foreign::visible;
+use ntcopy_survey::store::Stored;
 use serde_json::{Value, json};
 
 use super::StoreArg;
@@ -46,15 +47,10 @@ pub struct ExportArgs {
     store: StoreArg,
 }
 
-fn is_of(fleet: Option<&str>) -> impl Fn(&Listed) -> bool + '_ {
-    move |one| fleet.is_none() || one.fleet.as_deref() == fleet
-}
-
 /// Lists what there is.
 pub fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
-    let mut store = args.store.open_existing()?;
-    let mut listed = store.list()?;
-    listed.retain(is_of(args.fleet.as_deref()));
+    let store = args.store.open_existing()?;
+    let listed = store.records(args.fleet.as_deref())?;
     if args.json {
         let records: Vec<Value> = listed.iter().map(object).collect();
         let object = json!({"store": store.name(), "records": records});
@@ -70,37 +66,40 @@ fn counted(records: usize) -> String {
     if records == 1 { "1 record".to_owned() } else { format!("{records} records") }
 }
 
-fn object(one: &Listed) -> Value {
+fn object(one: &Stored) -> Value {
+    let summary = &one.summary;
     json!({
-        "record": one.record,
-        "experiment": one.experiment,
+        "record": summary.record,
+        "experiment": summary.experiment,
         "asked": one.asked,
         "fleet": one.fleet,
-        "node": one.node,
-        "machine": one.machine,
-        "cpu_signature": one.cpu_signature,
-        "taken_unix_ns": one.taken_unix_ns,
-        "not_counted": one.not_counted,
+        "node": summary.node,
+        "machine": summary.machine.id,
+        "cpu_signature": summary.machine.machine.cpu_signature,
+        "taken_unix_ns": summary.taken_unix_ns,
+        "not_counted": summary.not_counted,
         "raw_bytes": one.raw_bytes,
-        "has_raw": one.has_raw,
     })
 }
 
-fn table(listed: &[Listed]) -> String {
+fn table(listed: &[Stored]) -> String {
     let mut rows: Vec<[String; 4]> = vec![["record", "node", "CPU", "asked"].map(str::to_owned)];
     for one in listed {
-        let node = match (&one.fleet, &one.node) {
+        let summary = &one.summary;
+        let machine = &summary.machine.id.0;
+        let node = match (&one.fleet, &summary.node) {
             (Some(fleet), Some(node)) => format!("{fleet}/{node}"),
-            _ => format!("({})", &one.machine.get(..8).unwrap_or(&one.machine)),
+            _ => format!("({})", machine.get(..8).unwrap_or(machine)),
         };
-        let asked = one.asked.as_deref().unwrap_or(&one.experiment);
-        let note = one.not_counted.as_ref().map(|why| format!("  does not count: {why}"));
-        rows.push([
-            one.record.to_string(),
+        let asked = one.asked.as_deref().unwrap_or(summary.experiment.as_str());
+        let note = summary.not_counted.as_ref().map(|why| format!("  does not count: {why}"));
+        let row = [
+            summary.record.to_string(),
             node,
-            one.cpu_signature.clone(),
+            summary.machine.machine.cpu_signature.clone(),
             format!("{asked}{}", note.unwrap_or_default()),
-        ]);
+        ];
+        rows.push(row.map(|text| visible(&text).into_owned()));
     }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..3).map(|column| width(column).unwrap_or(0)).collect();
@@ -117,32 +116,25 @@ fn table(listed: &[Listed]) -> String {
 
 /// Writes records out.
 pub fn export(args: &ExportArgs) -> anyhow::Result<ExitCode> {
-    let mut store = args.store.open_existing()?;
-    let mut listed = store.list()?;
-    listed.retain(is_of(args.fleet.as_deref()));
-    let unknown: Vec<&String> =
-        args.ids.iter().filter(|id| !listed.iter().any(|one| one.record.0 == **id)).collect();
-    if let Some(id) = unknown.first() {
+    let store = args.store.open_existing()?;
+    let mut listed = store.records(args.fleet.as_deref())?;
+    let is_there = |id: &&String| listed.iter().any(|one| one.summary.record.0 == **id);
+    if let Some(id) = args.ids.iter().find(|id| !is_there(id)) {
         anyhow::bail!("the store {} has no record {id}: see ntcopy survey list", store.name());
     }
     if !args.ids.is_empty() {
-        listed.retain(|one| args.ids.contains(&one.record.0));
+        listed.retain(|one| args.ids.contains(&one.summary.record.0));
     }
-    let (mut written, mut there, mut bare) = (0, 0, 0);
+    let (mut written, mut there) = (0, 0);
     for one in &listed {
-        let Some(raw) = store.raw(&one.record)? else {
-            bare += 1;
-            continue;
-        };
+        let summary = &one.summary;
+        let Some(raw) = store.raw(&summary.record)? else { continue };
         let fleet = safe(one.fleet.as_deref().unwrap_or("none"));
-        let node = safe(one.node.as_deref().unwrap_or(&one.machine));
-        let folder = args.out.join(fleet).join(node).join(safe(&one.record.0));
+        let node = safe(summary.node.as_deref().unwrap_or(&summary.machine.id.0));
+        let folder = args.out.join(fleet).join(node).join(safe(&summary.record.0));
         if write(&folder, &raw)? { written += 1 } else { there += 1 }
     }
     report::print(&format!("{written} written, {there} there already\n"))?;
-    if bare > 0 {
-        eprintln!("note: of {} the store keeps the summary alone", counted(bare));
-    }
     Ok(ExitCode::SUCCESS)
 }
 

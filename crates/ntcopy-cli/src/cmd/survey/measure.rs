@@ -49,11 +49,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .tempdir_in(&scratch)
         .with_context(|| format!("cannot write to {}: say --scratch DIR", scratch.display()))?;
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let facts = NodeFacts {
-        fleet: args.fleet.clone(),
-        node: args.node.clone().unwrap_or_else(host),
-        dimms: node::dimms(),
-    };
+    let facts =
+        NodeFacts { fleet: args.fleet.clone(), node: args.node.clone().unwrap_or_else(host) };
     let ask = args.ask.ask();
     let cancelled = || stop.signal().is_some();
     let mut out = io::stdout().lock();

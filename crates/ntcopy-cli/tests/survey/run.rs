@@ -1,0 +1,171 @@
+//! `survey run`: the site's tool is a script here, which is called as the real ones are.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use ntcopy_survey::engine::frame::{PREFIX, write_done, write_record};
+use ntcopy_survey::engine::{NodeFacts, Received};
+use serde_json::Value;
+
+use super::{done, json, ntcopy, recorded, run};
+
+/// What a node prints that answers by a record of the repository, under an id of its own.
+fn frames(folder: &Path, node: &str, code: i32) {
+    let raw = fs::read_to_string(Path::new(&recorded("memset")).join("record.jsonl")).unwrap();
+    let (header, rest) = raw.split_once('\n').unwrap();
+    let mut header = json(header);
+    header["id"] = format!("20261127-000000-memset-{node}").into();
+    header["started_unix_ns"] = 1_900_000_000_000_000_000_u64.into();
+    let raw = format!("{header}\n{rest}").into_bytes();
+    let facts = NodeFacts { fleet: "local".into(), node: node.into() };
+    let mut out = Vec::new();
+    write_record(&mut out, &Received { facts, asked: "memset".into(), code, raw }).unwrap();
+    write_done(&mut out).unwrap();
+    fs::write(folder.join(format!("{node}.frames")), out).unwrap();
+}
+
+/// Calls `tool`, a script that has the node's name as `$1`, for each of the nodes.
+fn survey(folder: &Path, tool: &str, nodes: &str, more: &[&str]) -> Command {
+    let script = folder.join("tool");
+    fs::write(&script, format!("cd {}\necho \"$@\" >>called\n{tool}\n", folder.display())).unwrap();
+    let with = format!("sh {} {{node}} {{ntcopy}}", script.display());
+    let mut words = vec!["survey", "run", "--with", &with, "--nodes", nodes, "--json"];
+    words.extend(["--experiments", "memset", "--retry-after", "0", "--retries", "1"]);
+    words.extend(more);
+    ntcopy(folder, &words)
+}
+
+fn node<'a>(object: &'a Value, name: &str) -> &'a Value {
+    let nodes = object["nodes"].as_array().unwrap();
+    nodes.iter().find(|node| node["node"] == name).unwrap_or_else(|| panic!("{name}: {object}"))
+}
+
+fn records(folder: &Path) -> usize {
+    let listed = json(&run(folder, &["survey", "list", "--json"]));
+    listed["records"].as_array().unwrap().len()
+}
+
+#[test]
+fn nodes_that_answer_are_stored_and_the_others_tried_again_and_told_of() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path();
+    frames(folder, "n1", 0);
+    frames(folder, "n2", 1);
+    let text = fs::read_to_string(folder.join("n1.frames")).unwrap();
+    // Killed in the middle of its record; and what is no record of ntcopy's.
+    let cut: Vec<&str> = text.lines().take(2).collect();
+    fs::write(folder.join("n3.frames"), cut.join("\n")).unwrap();
+    let garbage = format!("{PREFIX}begin {{\n{PREFIX}data x\n\u{1b}[31m{PREFIX}\n{PREFIX}done\n");
+    fs::write(folder.join("n4.frames"), garbage).unwrap();
+    let tool = "echo noise; cat $1.frames || { echo no such host >&2; exit 255; }";
+    let nodes = "n1,n2 n3\nn4,n5,n1";
+    let object = json(&done(&survey(folder, tool, nodes, &[]).output().unwrap(), 5));
+    assert_eq!(object["nodes"].as_array().unwrap().len(), 5);
+    assert_eq!(
+        (&node(&object, "n1")["state"], &object["complete"]),
+        (&"measured".into(), &false.into())
+    );
+    for (name, why) in [
+        ("n2", "ended with 1"),
+        ("n3", "cut short"),
+        ("n4", "cannot be read"),
+        ("n5", "no such host"),
+    ] {
+        let node = node(&object, name);
+        assert_eq!((&node["state"], &node["attempts"]), (&"failed".into(), &2.into()), "{node}");
+        assert!(node["why"].as_str().unwrap().contains(why), "{node}");
+    }
+    // What failed is kept, and answers nothing.
+    assert_eq!(records(folder), 2);
+    let called = fs::read_to_string(folder.join("called")).unwrap();
+    let measure = "n1 ntcopy survey measure --fleet local --node n1 --experiments memset";
+    assert_eq!(called.lines().filter(|line| *line == measure).count(), 1, "{called}");
+
+    // Again: only what is missing is asked.
+    frames(folder, "n5", 0);
+    let object = json(&done(&survey(folder, tool, "n1,n5", &[]).output().unwrap(), 0));
+    assert_eq!(node(&object, "n1")["state"], "already there");
+    assert_eq!(node(&object, "n5")["state"], "measured");
+    let called = fs::read_to_string(folder.join("called")).unwrap();
+    assert_eq!(called.lines().filter(|line| *line == measure).count(), 1, "{called}");
+    assert_eq!(records(folder), 3);
+}
+
+#[test]
+fn nodes_together_send_no_more_than_their_bound_and_what_is_stored_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path();
+    for name in ["n1", "n2", "n3", "n4"] {
+        frames(folder, name, 0);
+    }
+    let text = fs::read_to_string(folder.join("n1.frames")).unwrap();
+    let begin = text.lines().next().unwrap().strip_prefix(&format!("{PREFIX}begin ")).unwrap();
+    let bytes = |name: &str| json(begin)[name].as_u64().unwrap();
+    let (raw, packed) = (bytes("raw_bytes"), bytes("packed_bytes"));
+    // Two are stored; the third has no room.
+    let most = (2 * raw + 2 * packed).to_string();
+    let more = ["--parallel", "1", "--max-bytes", &most];
+    let output = survey(folder, "cat $1.frames", "n1,n2,n3,n4", &more).output().unwrap();
+    let object = json(&done(&output, 5));
+    for name in ["n1", "n2"] {
+        assert_eq!(node(&object, name)["state"], "measured", "{object}");
+    }
+    for name in ["n3", "n4"] {
+        let why = node(&object, name)["why"].as_str().unwrap();
+        assert!(why.contains("--max-bytes") && why.contains(&most), "{why}");
+    }
+    assert_eq!(records(folder), 2);
+    let added = ["survey", "add", "--max-bytes", "1KiB", "n3.frames", "n4.frames"];
+    let output = ntcopy(folder, &added).current_dir(folder).output().unwrap();
+    assert!(done(&output, 1).starts_with("0 new"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--max-bytes"));
+}
+
+/// Ctrl-C: the tools end, and what came stays.
+#[test]
+fn a_survey_that_is_interrupted_ends_its_tools() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path();
+    frames(folder, "n1", 0);
+    let tool = "[ $1 = n1 ] || { trap 'echo >$1.end; exit 1' TERM; echo >$1.begun; }
+                cat $1.frames && exit; while :; do sleep 0.1; done";
+    let mut command = survey(folder, tool, "n1,n2", &[]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.by_ref().any(|line| line.unwrap().starts_with("n1: measured")));
+    while !folder.join("n2.begun").exists() {
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(folder.join("n2.end").exists());
+    assert_eq!(records(folder), 1);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    for (more, said) in [
+        (&["--on", "kubernetes", "--nodes", "n1"][..], "--image"),
+        (&["--on", "slurm"], "--nodes"),
+        (&["--on", "ssh", "--with", "x", "--nodes", "n1"], "--with"),
+        (&["--with", "ssh {node}", "--nodes", "n1"], "{ntcopy}"),
+        (&["--on", "slurm", "--nodes", "n1", "--partition", "p"], "--partition"),
+    ] {
+        let words = [&["survey", "run"], more].concat();
+        let output = ntcopy(home.path(), &words).output().unwrap();
+        done(&output, 2);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(said), "{more:?}: {stderr}");
+    }
+    // A name that ssh would take for an option, and a shell for two commands.
+    for name in ["x;reboot", "=-oProxyCommand=x"] {
+        let output = survey(home.path(), "exit", name, &[]).output().unwrap();
+        done(&output, 1);
+        assert!(!home.path().join("called").exists(), "{name}");
+    }
+}
