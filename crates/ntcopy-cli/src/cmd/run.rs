@@ -7,6 +7,7 @@ mod inherited;
 mod library;
 mod program;
 mod start;
+mod watcher;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -233,11 +234,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // What is in the way of the program itself need not be in that of its children. A filter is.
     let library = library.ok().filter(|_| support.is_some());
     let command = start::command(&program, &args.command, &settings, library.as_deref())?;
-    // To watch over it takes a sendto at each signal, which that filter may not allow.
-    if args.stat && support.is_none() {
-        eprintln!("ntcopy: --stat is left out: nothing of the program would be hinted");
-    }
-    if args.stat && support.is_some() { start::and_count(command) } else { start::instead(command) }
+    let watcher = match (args.stat, support) {
+        (false, _) => None,
+        (true, None) => Some(Err("nothing of the program would be hinted".to_owned())),
+        (true, Some(_)) => Some(watcher::Watcher::start()),
+    };
+    let watcher = watcher.and_then(|started| {
+        started.inspect_err(|why| eprintln!("ntcopy: --stat is left out: {why}")).ok()
+    });
+    Ok(start::instead(command, watcher))
 }
 
 #[cfg(test)]
