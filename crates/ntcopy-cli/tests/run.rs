@@ -234,12 +234,13 @@ fn sends_under(before: Filter, options: &[&'static str], between: Filter) -> Out
 
 #[test]
 fn no_program_dies_of_a_filter_that_it_was_started_under() {
-    for call in ["sendto", "sendmsg", "getsockopt", "setsockopt", "rt_sigprocmask", "socketpair"] {
+    for call in ["sendto", "sendmsg", "getsockopt", "setsockopt", "process_vm_readv", "socketpair"]
+    {
         for what in ["kill", "refuse"] {
             let filter = Some([what, call]);
             let is_as_without_a_flag = call == "socketpair" && what == "refuse";
             // The program needs some of them itself.
-            let sends = !matches!(call, "socketpair" | "setsockopt" | "rt_sigprocmask");
+            let sends = !matches!(call, "socketpair" | "setsockopt");
             let refused = sends_under(filter, &[], None);
             assert_eq!(refused.status.code(), Some(3), "{filter:?}: {refused:?}");
             if !is_as_without_a_flag {

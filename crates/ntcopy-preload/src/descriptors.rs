@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_uint};
 
 use libc::{sockaddr, socklen_t};
 
-use crate::{original, sockets};
+use crate::{memory, original, sockets};
 
 /// A new meaning, if there is one.
 #[inline(always)]
@@ -44,10 +44,11 @@ pub unsafe extern "C-unwind" fn socketpair(
     // SAFETY: the caller's promise.
     let result = unsafe { original::socketpair(domain, kind, protocol, pair) };
     if result == 0 {
-        // SAFETY: the kernel has just written both.
-        unsafe {
-            sockets::forget(pair.read_unaligned());
-            sockets::forget(pair.wrapping_add(1).read_unaligned());
+        // SAFETY: any bytes are integers.
+        match unsafe { memory::read(pair.cast::<[c_int; 2]>()) } {
+            Some(pair) => pair.into_iter().for_each(sockets::forget),
+            // Another thread has taken them away.
+            None => sockets::forget_all(0, c_uint::MAX),
         }
     }
     result

@@ -28,6 +28,7 @@ mod confine;
 mod descriptors;
 mod enable;
 mod filter;
+mod memory;
 mod message;
 mod options;
 mod original;

@@ -1,59 +1,16 @@
 //! The sizes of messages, which are known only from the program's memory.
 //!
 //! Where that memory is not there, the kernel answers with `EFAULT`. A program that has this
-//! library before the kernel must see the same, so nothing is read that the kernel couldn't read.
+//! library before the kernel must see the same, so it is read as `memory.rs` does.
 
 use core::ffi::{c_int, c_uint};
-use core::mem;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use libc::{iovec, mmsghdr, msghdr};
 
-use crate::sys;
+use crate::memory;
 
 /// The most slices that the kernel takes in a message, and messages in a call.
 pub const MOST: usize = libc::UIO_MAXIOV as usize;
-
-const PAGE_SHIFT: u32 = 12;
-/// Pages that were readable when they were last asked for. Message headers lie on stacks and in
-/// long-lived buffers; one that is unmapped and then handed to a send is not worth a question a
-/// call.
-static READABLE: [AtomicUsize; 1 << SLOTS_SHIFT] =
-    [const { AtomicUsize::new(0) }; 1 << SLOTS_SHIFT];
-const SLOTS_SHIFT: u32 = 8;
-
-/// Where a page is remembered. Stacks of threads lie at multiples of megabytes, so the upper bits
-/// have to count: Fibonacci hashing.
-fn slot(page: usize) -> Option<&'static AtomicUsize> {
-    READABLE.get(page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - SLOTS_SHIFT))
-}
-
-/// Whether the kernel could read this memory.
-fn is_readable(address: usize, size_bytes: usize) -> bool {
-    let Some(last) = address.checked_add(size_bytes.saturating_sub(1)) else { return false };
-    for page in address >> PAGE_SHIFT..=last >> PAGE_SHIFT {
-        let Some(slot) = slot(page) else { return false };
-        // A slot that holds nothing holds zero, which is no page of a program.
-        if page != 0 && slot.load(Relaxed) == page {
-            continue;
-        }
-        if !sys::is_readable(page << PAGE_SHIFT) {
-            return false;
-        }
-        slot.store(page, Relaxed);
-    }
-    true
-}
-
-/// What lies at an address, as a copy; `None` where nothing can be read there.
-fn read<T: Copy>(at: *const T) -> Option<T> {
-    if !is_readable(at as usize, mem::size_of::<T>()) {
-        return None;
-    }
-    // SAFETY: the memory is there, and `T` is one of the structures of integers and pointers
-    // below, which any bytes are. It need not be aligned.
-    Some(unsafe { at.read_unaligned() })
-}
 
 /// Whether one of these slices has `bytes` or more: each is copied by itself, so that many
 /// small ones are no large send.
@@ -61,38 +18,27 @@ fn read<T: Copy>(at: *const T) -> Option<T> {
 /// Not where the kernel would not look at them: none, too many, or out of reach.
 #[inline(never)]
 pub fn vector_reaches(vector: *const iovec, count: usize, min_bytes: usize) -> bool {
-    // At once, since all of them are looked at where all are small.
-    if !(1..=MOST).contains(&count)
-        || !is_readable(vector as usize, count * mem::size_of::<iovec>())
-    {
-        return false;
-    }
-    (0..count).any(|at| {
-        // SAFETY: the memory is there, as `read` wants it.
-        let slice = unsafe { vector.wrapping_add(at).read_unaligned() };
-        slice.iov_len >= min_bytes
-    })
+    (1..=MOST).contains(&count)
+        // SAFETY: it is a structure of a pointer and an integer.
+        && unsafe { memory::any(vector, count, |slice| slice.iov_len >= min_bytes) }
 }
 
 /// Whether a message has a slice of at least the bytes that are hinted.
 #[inline(never)]
 pub fn message_reaches(message: *const msghdr, min_bytes: usize) -> bool {
-    read(message)
+    // SAFETY: it is a structure of pointers and integers.
+    unsafe { memory::read(message) }
         .is_some_and(|message| vector_reaches(message.msg_iov, message.msg_iovlen, min_bytes))
 }
 
 /// Whether one of these messages has a slice of at least the bytes that are hinted.
 #[inline(never)]
 pub fn any_message_reaches(messages: *const mmsghdr, count: c_uint, min_bytes: usize) -> bool {
-    let count = (count as usize).min(MOST);
-    for at in 0..count {
-        let Some(message) = read(messages.wrapping_add(at)) else { return false };
-        let header = &message.msg_hdr;
-        if vector_reaches(header.msg_iov, header.msg_iovlen, min_bytes) {
-            return true;
-        }
-    }
-    false
+    let reaches = |message: &mmsghdr| {
+        vector_reaches(message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen, min_bytes)
+    };
+    // SAFETY: it is a structure of pointers and integers.
+    unsafe { memory::any(messages, (count as usize).min(MOST), reaches) }
 }
 
 /// [`vector_reaches`] with the count that `writev` takes.
@@ -102,7 +48,7 @@ pub fn writev_reaches(vector: *const iovec, count: c_int, min_bytes: usize) -> b
 
 #[cfg(test)]
 mod tests {
-    use std::ptr;
+    use std::{mem, ptr};
 
     use super::*;
 

@@ -4,12 +4,13 @@
 //! what it would read without.
 
 use core::ffi::{c_int, c_void};
+use core::mem;
 
 use libc::socklen_t;
 use ntcopy::uapi;
 
 use crate::setters::{Setter, note, setter};
-use crate::{active, original, sockets};
+use crate::{active, memory, original, sockets, sys};
 
 /// Whether a call is about the shared option. Inactive, this library makes no calls of its own.
 fn is_shared(level: c_int, name: c_int) -> bool {
@@ -56,8 +57,11 @@ pub unsafe extern "C-unwind" fn getsockopt(
     if result == 0 && is_shared(level, name) && setter(fd) == Some(Setter::Library) {
         // The default, which is all zeros.
         const { assert!(uapi::SOCK_NONE == 0) };
-        // SAFETY: the kernel has just written the size, and as many bytes to the value.
-        unsafe { value.cast::<u8>().write_bytes(0, size.read_unaligned() as usize) };
+        const MOST: usize = mem::size_of::<c_int>();
+        // SAFETY: any bytes are an integer.
+        let size = unsafe { memory::read(size) }.unwrap_or(0) as usize;
+        // SAFETY: the kernel has just written there; not if another thread took it away.
+        unsafe { sys::write_memory(&[0; MOST][..size.min(MOST)], value as usize) };
     }
     result
 }

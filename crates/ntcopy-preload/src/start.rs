@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int};
 
 use crate::settings::{self, Bad};
-use crate::{active, enable, filter, original, sockets, sys};
+use crate::{active, enable, filter, memory, original, sockets, sys};
 
 /// What the loader calls when this library has been loaded. Named, for link.sh to ask for it.
 #[cfg(not(test))]
@@ -25,10 +25,11 @@ static ntcopy_preload_start: unsafe extern "C" fn(
 #[cfg_attr(test, allow(dead_code))]
 unsafe extern "C" fn start(
     _count: c_int,
-    _arguments: *const *const c_char,
+    arguments: *const *const c_char,
     environment: *const *const c_char,
 ) {
     original::resolve();
+    memory::first_stack_ends(arguments.cast());
     // SAFETY: a question to the loader about this process.
     let has_more_rights_than_its_user = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     if has_more_rights_than_its_user {

@@ -131,15 +131,50 @@ pub fn getpid() -> u32 {
     unsafe { syscall(libc::SYS_getpid, [0; 6]) as u32 }
 }
 
-/// Whether eight bytes at an address can be read, as the kernel sees it.
-pub fn is_readable(address: usize) -> bool {
-    // The kernel reads the set before it finds that there is no such operation, and changes
-    // nothing in either case.
-    let no_such_operation = usize::MAX;
-    let arguments = [no_such_operation, address, 0, mem::size_of::<u64>(), 0, 0];
-    // SAFETY: the operation is refused: no memory is written, and the mask stays.
-    let result = checked(unsafe { syscall(libc::SYS_rt_sigprocmask, arguments) });
-    result == Err(Errno(libc::EINVAL))
+/// What a thread's registers say of it: where its stack ends, for all threads but the first.
+#[inline(always)]
+pub fn thread_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: the ABI has the thread pointer there, in memory that is the thread's own.
+    unsafe { asm!("mov {}, fs:[0]", out(reg) pointer, options(nostack, readonly, pure)) };
+    pointer
+}
+
+/// Below all that the callers of this function have on their stack.
+#[inline(always)]
+pub fn stack_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: it reads a register.
+    unsafe { asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
+    pointer
+}
+
+/// Copies memory of this process by way of the kernel; false where it is not all there.
+#[inline(never)]
+pub fn read_memory(from: usize, to: *mut u8, bytes: usize) -> bool {
+    copy_memory(libc::SYS_process_vm_readv, to as usize, from, bytes)
+}
+
+/// The same into memory of the program's.
+///
+/// # Safety
+///
+/// - The program has given the memory to be written to.
+#[inline(never)]
+pub unsafe fn write_memory(from: &[u8], to: usize) -> bool {
+    copy_memory(libc::SYS_process_vm_writev, from.as_ptr() as usize, to, from.len())
+}
+
+fn copy_memory(number: libc::c_long, here: usize, there: usize, bytes: usize) -> bool {
+    let slice = |address| libc::iovec {
+        iov_base: core::ptr::without_provenance_mut(address),
+        iov_len: bytes,
+    };
+    let (here, there) = (slice(here), slice(there));
+    let process = getpid() as usize;
+    let arguments = [process, &raw const here as usize, 1, &raw const there as usize, 1, 0];
+    // SAFETY: the kernel writes to what the callers own, or were given to write to.
+    checked(unsafe { syscall(number, arguments) }) == Ok(bytes)
 }
 
 /// Writes to standard error, as far as that is possible.
@@ -174,12 +209,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_readable_or_not_and_the_mask_stays() {
-        let word = 0_u64;
+    fn memory_is_copied_or_is_not_there() {
+        let (from, mut to) = ([1_u8, 2, 3], [0_u8; 3]);
         set_errno(77);
-        assert!(is_readable(&raw const word as usize));
+        assert!(read_memory(from.as_ptr() as usize, to.as_mut_ptr(), 3) && to == from);
+        // SAFETY: it is memory of this test's.
+        assert!(unsafe { write_memory(&[9], to.as_mut_ptr() as usize) } && to == [9, 2, 3]);
         for bad in [0, 8, usize::MAX - 7, 1 << 63] {
-            assert!(!is_readable(bad), "{bad:x}");
+            assert!(!read_memory(bad, to.as_mut_ptr(), 3), "{bad:x}");
+            // SAFETY: nothing is there.
+            assert!(!unsafe { write_memory(&from, bad) }, "{bad:x}");
         }
         assert_eq!(errno(), 77);
     }

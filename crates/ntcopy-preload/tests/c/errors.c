@@ -84,7 +84,88 @@ static void on(const char *name, int fd)
 	SAY(sendmmsg(fd, at(0), 1, MSG_NOSIGNAL));
 	SAY(sendmmsg(fd, shut, 2, MSG_NOSIGNAL));
 	SAY(sendmmsg(fd, &messages, 0, MSG_NOSIGNAL));
-	/* Both stay: a page that was readable is not asked about again. */
+}
+
+/* Structures on a page that was there a moment ago. */
+static void on_a_page_that_goes(const char *name, int fd)
+{
+	struct iovec one = { .iov_base = bytes, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &one, .msg_iovlen = 1 };
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct mmsghdr *messages = (void *)(page + 1024);
+	struct msghdr *header = (void *)(page + 512);
+	struct iovec *vector = (void *)page;
+	struct msghdr half = { .msg_iov = (void *)(page + 4096 - sizeof(one)), .msg_iovlen = 2 };
+
+	CHECK(page != MAP_FAILED);
+	printf("a page that goes, on %s\n", name);
+	for (int there = 2; there >= 0; there--) {
+		if (there == 2) {
+			*vector = one;
+			*header = message;
+			messages->msg_hdr = message;
+			half.msg_iov[0] = half.msg_iov[1] = one;
+		}
+		SAY(writev(fd, vector, 1));
+		SAY(sendmsg(fd, header, MSG_NOSIGNAL));
+		SAY(sendmmsg(fd, messages, 1, MSG_NOSIGNAL));
+		SAY(sendmsg(fd, &half, MSG_NOSIGNAL));
+		message.msg_iov = vector;
+		SAY(sendmsg(fd, &message, MSG_NOSIGNAL));
+		if (there == 2)
+			CHECK(!munmap(page + 4096, 4096));
+		else if (there == 1)
+			CHECK(!munmap(page, 4096));
+	}
+}
+
+/* Another thread takes the page away, and puts it back, all the time. */
+static struct {
+	char *page;
+	volatile int is_over;
+} coming;
+
+static void *comes_and_goes(void *unused)
+{
+	(void)unused;
+	while (!coming.is_over) {
+		CHECK(!mprotect(coming.page, 4096, PROT_NONE));
+		CHECK(!mprotect(coming.page, 4096, PROT_READ | PROT_WRITE));
+	}
+	return NULL;
+}
+
+static void on_a_page_that_comes_and_goes(void)
+{
+	struct iovec one = { .iov_base = bytes, .iov_len = 1 };
+	pthread_t thread;
+	int pair[2], *there;
+	char got[16];
+
+	coming.page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(coming.page != MAP_FAILED);
+	*(struct iovec *)coming.page = one;
+	*(struct msghdr *)(coming.page + 512) =
+		(struct msghdr){ .msg_iov = (void *)coming.page, .msg_iovlen = 1 };
+	there = (int *)(coming.page + 1024);
+	pair_of(AF_UNIX, SOCK_DGRAM, pair);
+	CHECK(!pthread_create(&thread, NULL, comes_and_goes, NULL));
+	for (int time = 0; time < 20000; time++) {
+		if (sendmsg(pair[0], (void *)(coming.page + 512), 0) < 0)
+			CHECK(errno == EFAULT);
+		else
+			CHECK(read(pair[1], got, sizeof(got)) == 1);
+		if (writev(pair[0], (void *)coming.page, 1) < 0)
+			CHECK(errno == EFAULT);
+		else
+			CHECK(read(pair[1], got, sizeof(got)) == 1);
+		/* The numbers may be out of reach just then. */
+		if (time % 8 == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, there) == 0)
+			syscall(SYS_close_range, pair[1] + 1, ~0U, 0);
+	}
+	coming.is_over = 1;
+	CHECK(!pthread_join(thread, NULL));
+	close_pair(pair);
 }
 
 /* A peer that reads nothing: how much is taken until it would block. */
@@ -152,6 +233,12 @@ int main(void)
 	on("a TCP socket alone", lonely);
 	lonely = socket(AF_INET, SOCK_DGRAM, 0);
 	on("a UDP socket alone", lonely);
+	pair_of(AF_UNIX, SOCK_DGRAM, pair);
+	on_a_page_that_goes("a unix datagram socket", pair[0]);
+	pair_of(AF_INET, SOCK_STREAM, pair);
+	on_a_page_that_goes("a TCP socket", pair[0]);
+	on_a_page_that_goes("/dev/null", open("/dev/null", O_WRONLY));
+	on_a_page_that_comes_and_goes();
 	without_room("unix", AF_UNIX);
 	without_room("tcp", AF_INET);
 	without_peer("unix", AF_UNIX);

@@ -25,7 +25,8 @@ static int number_of(const char *call)
 	} calls[] = {
 		{ "close", SYS_close },		{ "getpid", SYS_getpid },
 		{ "getsockopt", SYS_getsockopt }, { "ioctl", SYS_ioctl },
-		{ "rt_sigprocmask", SYS_rt_sigprocmask },
+		{ "process_vm_readv", SYS_process_vm_readv },
+		{ "process_vm_writev", SYS_process_vm_writev },
 		{ "sendmsg", SYS_sendmsg },	{ "sendto", SYS_sendto },
 		{ "setsockopt", SYS_setsockopt }, { "socketpair", SYS_socketpair },
 	};
