@@ -2,16 +2,18 @@
 //! another connection.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::net::Address;
+use crate::net::Place;
 
 /// A backend. Workers share it; its health is what their exchanges saw, nothing probes it.
 #[derive(Debug)]
 pub struct Backend {
     /// Where it listens.
-    pub address: Address,
+    pub place: Place,
+    /// Which of its addresses took a connection last.
+    preferred: AtomicUsize,
     started: Instant,
     failures: AtomicU32,
     /// Milliseconds since `started`; 0 while it is up.
@@ -29,12 +31,26 @@ pub struct HealthRule {
 
 impl Backend {
     /// A backend of which nothing bad is known.
-    pub fn new(address: Address) -> Backend {
+    pub fn new(place: Place) -> Backend {
         Backend {
-            address,
+            place,
+            preferred: AtomicUsize::new(0),
             started: Instant::now(),
             failures: AtomicU32::new(0),
             down_until_ms: AtomicU64::new(0),
+        }
+    }
+
+    /// Which of its addresses is tried first.
+    pub fn preferred(&self) -> usize {
+        self.preferred.load(Ordering::Relaxed)
+    }
+
+    /// That address took a connection.
+    pub fn prefer(&self, address: usize) {
+        // Mostly nothing has changed: then the line stays shared between the workers' caches.
+        if self.preferred() != address {
+            self.preferred.store(address, Ordering::Relaxed);
         }
     }
 
@@ -119,9 +135,7 @@ mod tests {
     const RULE: HealthRule = HealthRule { failures: 2, down_for: Duration::from_secs(10) };
 
     fn backends(count: usize) -> Vec<Arc<Backend>> {
-        (0..count)
-            .map(|at| Arc::new(Backend::new(Address::Unix(format!("/{at}").into()))))
-            .collect()
+        (0..count).map(|at| Arc::new(Backend::new(format!("/{at}").parse().unwrap()))).collect()
     }
 
     #[test]
@@ -140,7 +154,7 @@ mod tests {
     fn the_turn_passes_over_those_that_are_down_or_tried() {
         let (list, now, mut turn) = (backends(3), Instant::now(), 0);
         let mut next =
-            |tried: Option<&Arc<Backend>>| pick(&list, &mut turn, tried, now).address.to_string();
+            |tried: Option<&Arc<Backend>>| pick(&list, &mut turn, tried, now).place.to_string();
         assert_eq!([next(None), next(None), next(None)], ["unix:/1", "unix:/2", "unix:/0"]);
         list[1].failed(now, &HealthRule { failures: 1, ..RULE });
         assert_eq!(next(None), "unix:/2", "1 is down");

@@ -7,7 +7,7 @@ use clap::error::ContextKind;
 use ntcopy::socket::{Support, kernel_support};
 
 use crate::config::{Config, ConfigError, TlsBy};
-use crate::net::{Address, Mode};
+use crate::net::{Address, Mode, Place};
 
 /// HTTP reverse proxy that splices bodies, and sends what it must write past the CPU caches.
 #[derive(Debug, Parser)]
@@ -27,9 +27,10 @@ pub struct Cli {
     #[arg(long, value_name = "ADDRESS")]
     pub tls_listen: Vec<Address>,
 
-    /// Pass requests on to here; may be repeated, they take turns
+    /// Pass requests on to here, to the first of a host's addresses that takes the connection; may
+    /// be repeated, they take turns
     #[arg(long, value_name = "ADDRESS")]
-    pub backend: Vec<Address>,
+    pub backend: Vec<Place>,
 
     /// How clients are sent to
     #[arg(long, value_name = "MODE")]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 pub use self::settings::Settings;
 use crate::http;
-use crate::net::{Address, Mode};
+use crate::net::{Address, Mode, Place};
 use crate::policy::{Edge, Edges};
 
 /// Why the proxy can't be set up.
@@ -64,7 +64,7 @@ pub struct Config {
     /// Where HTTP over TLS is accepted.
     pub tls_listen: Vec<Address>,
     /// Where requests go.
-    pub backends: Vec<Address>,
+    pub backends: Vec<Place>,
     /// Threads; 0 stands for one a CPU that this process may use.
     pub workers: usize,
     /// How clients are sent to.

@@ -10,7 +10,7 @@ use ntcopy::socket::{Setting, Support, enable};
 use rustix::io::Errno;
 
 pub(crate) use address::origin;
-pub use address::{Address, BadAddress};
+pub use address::{Address, BadAddress, Place};
 pub(crate) use listener::BACKLOG;
 pub use listener::{ListenError, Listener, SocketFile, bind_tcp, bind_unix};
 pub use raw::Io;

@@ -26,24 +26,76 @@ pub struct BadAddress {
 impl FromStr for Address {
     type Err = BadAddress;
 
-    /// A host's name is looked up here, once; its first address counts.
+    /// Of a host's name the first address counts.
     fn from_str(text: &str) -> Result<Address, BadAddress> {
+        text.parse().map(|Place(mut all)| all.swap_remove(0))
+    }
+}
+
+/// Where a backend is: a unix socket's path, or every address that a host's name stands for. There
+/// is at least one.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "String")]
+pub struct Place(Vec<Address>);
+
+impl Place {
+    /// These addresses of one backend; `None` without any.
+    pub fn new(addresses: Vec<Address>) -> Option<Place> {
+        (!addresses.is_empty()).then_some(Place(addresses))
+    }
+
+    pub fn addresses(&self) -> &[Address] {
+        &self.0
+    }
+}
+
+impl From<Address> for Place {
+    fn from(address: Address) -> Place {
+        Place(vec![address])
+    }
+}
+
+impl FromStr for Place {
+    type Err = BadAddress;
+
+    /// A host's name is looked up here, once.
+    fn from_str(text: &str) -> Result<Place, BadAddress> {
         let bad = |why: &str| BadAddress { text: text.to_owned(), why: why.to_owned() };
         let path = text.strip_prefix("unix:").or(text.starts_with('/').then_some(text));
         if let Some(path) = path {
             // sun_path has 108 bytes, the last of them a NUL.
             return match path.len() {
                 0 => Err(bad("the path is empty")),
-                1..=107 => Ok(Address::Unix(PathBuf::from(path))),
+                1..=107 => Ok(Address::Unix(PathBuf::from(path)).into()),
                 _ => Err(bad("a socket's path has at most 107 bytes")),
             };
         }
         let host = text.strip_prefix("tcp:").unwrap_or(text);
-        match host.to_socket_addrs().map(|mut found| found.next()) {
-            Ok(Some(address)) => Ok(Address::Tcp(address)),
-            Ok(None) => Err(bad("the host has no address")),
-            Err(error) => Err(bad(&error.to_string())),
+        let found = host.to_socket_addrs().map_err(|error| bad(&error.to_string()))?;
+        let mut all = Vec::new();
+        for address in found.map(Address::Tcp) {
+            if !all.contains(&address) {
+                all.push(address);
+            }
         }
+        Place::new(all).ok_or_else(|| bad("the host has no address"))
+    }
+}
+
+impl TryFrom<String> for Place {
+    type Error = BadAddress;
+
+    fn try_from(text: String) -> Result<Place, BadAddress> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, address) in self.0.iter().enumerate() {
+            write!(f, "{}{address}", if at > 0 { ", " } else { "" })?;
+        }
+        Ok(())
     }
 }
 
@@ -83,6 +135,16 @@ mod tests {
         }
         assert_eq!("/run/a".parse::<Address>().unwrap(), Address::Unix("/run/a".into()));
         assert_eq!("127.0.0.1:1".parse::<Address>().unwrap().to_string(), "tcp:127.0.0.1:1");
+    }
+
+    #[test]
+    fn a_backend_is_at_every_address_of_its_name() {
+        let place: Place = "tcp:localhost:81".parse().unwrap();
+        let found: Vec<_> = "localhost:81".to_socket_addrs().unwrap().map(Address::Tcp).collect();
+        assert!(found.iter().all(|address| place.addresses().contains(address)), "{place}");
+        let both = ["unix:/a", "tcp:127.0.0.1:1"].map(|text| text.parse().unwrap());
+        assert_eq!(Place::new(both.into()).unwrap().to_string(), "unix:/a, tcp:127.0.0.1:1");
+        assert_eq!(Place::new(Vec::new()), None);
     }
 
     #[test]

@@ -33,7 +33,10 @@ impl Session {
             tried => {
                 let tried = tried.clone();
                 exchange.tries += 1;
-                context.pick(tried.as_ref())
+                let picked = context.pick(tried.as_ref());
+                exchange.address = picked.preferred();
+                exchange.addresses_left = picked.place.addresses().len() - 1;
+                picked
             }
         };
         exchange.tried = Some(Arc::clone(&backend));
@@ -46,7 +49,8 @@ impl Session {
             return self.connected(context);
         }
         let limit = (context.shared.settings.limits.backend_connections, again);
-        match context.upstreams.open(&context.poll, &backend, self.key, limit, context.now) {
+        let to = (&backend, exchange.address);
+        match context.upstreams.open(&context.poll, to, self.key, limit, context.now) {
             Ok(Opened::Ready(upstream)) => {
                 exchange.up = Some(upstream);
                 self.connected(context)
@@ -67,10 +71,30 @@ impl Session {
     }
 
     pub(super) fn connect_failed(&mut self, errno: Errno, context: &mut Context) -> Step {
-        let to = self.exchange.as_ref().and_then(|e| e.tried.as_ref());
-        let to = to.map(|backend| backend.address.to_string()).unwrap_or_default();
         let source = Source::of_connecting(errno);
+        if source == Source::Upstream && self.try_next_address(context) {
+            return Step::Again;
+        }
+        let to = self.exchange.as_ref().and_then(|e| e.tried.as_ref());
+        let to = to.map(|backend| backend.place.to_string()).unwrap_or_default();
         self.fail(Error::new(source, Kind::Connect, to).because(errno).retryable(true), context)
+    }
+
+    /// Turns to an address of the same backend that was not tried, if there is one (RFC 1123, 2.3).
+    pub(super) fn try_next_address(&mut self, context: &mut Context) -> bool {
+        let Some(exchange) = self.exchange.as_mut() else { return false };
+        let Some(backend) = exchange.tried.as_ref().filter(|_| exchange.addresses_left > 0) else {
+            return false;
+        };
+        exchange.addresses_left -= 1;
+        exchange.address = (exchange.address + 1) % backend.place.addresses().len();
+        // The turn is still its own.
+        exchange.waits = Waits::Called;
+        if let Some(upstream) = exchange.up.take() {
+            context.upstreams.close(upstream);
+        }
+        self.enter(Phase::Connect, context.now);
+        true
     }
 
     /// An event may have said that the connection is there, or that it won't be.
@@ -90,6 +114,9 @@ impl Session {
     fn connected(&mut self, context: &mut Context) -> Step {
         let splice = context.shared.splice && self.conn.can_splice_from();
         let Some(exchange) = self.exchange.as_mut() else { return Step::Close };
+        if let Some(backend) = exchange.tried.as_ref().filter(|_| !exchange.reused) {
+            backend.prefer(exchange.address);
+        }
         exchange.rewind(context.shared.settings.http.body_bytes, splice);
         exchange.last = context.now;
         self.enter(Phase::Exchange, context.now);

@@ -55,6 +55,9 @@ pub(super) struct Exchange {
     pub(super) up: Option<Upstream>,
     /// The backend that was tried last.
     pub(super) tried: Option<Arc<Backend>>,
+    /// Which of its addresses, and how many others of them are still to be tried.
+    pub(super) address: usize,
+    pub(super) addresses_left: usize,
     pub(super) tries: u32,
     /// Whether the connection had served before.
     pub(super) reused: bool,
@@ -98,6 +101,8 @@ impl Exchange {
             response: Flow::new(),
             up: None,
             tried: None,
+            address: 0,
+            addresses_left: 0,
             tries: 0,
             reused: false,
             waits: Waits::No,

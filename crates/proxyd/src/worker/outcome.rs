@@ -65,7 +65,9 @@ impl Session {
                 status,
                 body_bytes: response.body_bytes(),
                 took,
-                backend: &backend.map(|b| b.address.to_string()).unwrap_or_default(),
+                backend: &backend
+                    .map(|b| b.place.addresses()[exchange.address].to_string())
+                    .unwrap_or_default(),
                 spliced: response.spliced > 0,
                 error,
             });
@@ -126,7 +128,7 @@ impl Session {
         add(&context.counters.backend_failures, 1);
         let Some(backend) = exchange.tried.as_ref() else { return };
         if backend.failed(context.now, &context.shared.settings.health) {
-            tracing::warn!(backend = %backend.address, %error, "passed over from now on");
+            tracing::warn!(backend = %backend.place, %error, "passed over from now on");
         }
     }
 
@@ -158,6 +160,9 @@ impl Session {
             let why = "every connection to a backend is taken, and none became free in time";
             Error::new(Source::Internal, Kind::Busy, why)
         } else if self.phase == Phase::Connect {
+            if self.try_next_address(context) {
+                return Step::Again;
+            }
             timeout(Source::Upstream, "connecting").retryable(true)
         } else if exchange.sent_at.is_none() {
             let taking = exchange.up.as_ref().is_some_and(|up| up.conn.is_writable());

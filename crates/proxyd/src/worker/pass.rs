@@ -159,7 +159,7 @@ impl Session {
                 exchange.keep_client &= !context.draining;
                 exchange.accept(&response, splice);
                 if upstream.backend.answered() {
-                    tracing::info!(backend = %upstream.backend.address, "answers again");
+                    tracing::info!(backend = %upstream.backend.place, "answers again");
                 }
                 Ok(())
             }

@@ -103,7 +103,7 @@ impl Upstreams {
     pub(super) fn open(
         &mut self,
         poll: &OwnedFd,
-        backend: &Arc<Backend>,
+        (backend, address): (&Arc<Backend>, usize),
         session: Key,
         (limit, again): (usize, bool),
         now: Instant,
@@ -116,7 +116,7 @@ impl Upstreams {
             self.gates.wait(backend, session, false);
             return Ok(Opened::Busy);
         }
-        let (fd, connected) = connect(&backend.address)?;
+        let (fd, connected) = connect(&backend.place.addresses()[address])?;
         let Some((fd, ready)) = connected.map(|ready| (fd, ready)) else {
             self.gates.full(backend, now);
             self.gates.wait(backend, session, again);

@@ -131,7 +131,7 @@ fn nothing_with_two_readings_goes_through() {
     let (backend, seen) = backend("127.0.0.1:0".parse().unwrap());
     let server = Server::start(Config {
         listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
-        backends: vec![Address::Tcp(backend)],
+        backends: vec![Address::Tcp(backend).into()],
         edge: Edge { lists: Some(true), ..Edge::default() },
         workers: 1,
         mode: Mode::Copy,

@@ -328,7 +328,7 @@ impl Bench {
         let unused = Backend::standard();
         let server = |idle| {
             proxy(&unused, |config: &mut Config| {
-                config.backends = vec![cutter.address.clone()];
+                config.backends = vec![cutter.address.clone().into()];
                 config.limits.backend_idle = idle;
                 config.health.failures = u32::MAX;
             })

@@ -305,7 +305,7 @@ fn respond(peer: &mut Peer, head: &str) -> bool {
 pub fn config(backend: &Backend) -> Config {
     Config {
         listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
-        backends: vec![backend.address.clone()],
+        backends: vec![backend.address.clone().into()],
         edge: Edge { lists: Some(true), ..Edge::default() },
         workers: 1,
         mode: Mode::Copy,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
-use proxyd::net::Address;
+use proxyd::net::{Address, Place};
 
 use crate::common::{Backend, connect, counters, eventually, pattern, proxy};
 
@@ -333,4 +333,28 @@ fn interim_answers_have_an_end() {
         assert!(statuses.len() == interims || statuses.last() == Some(&502), "{statuses:?}");
     }
     assert_eq!(counters(&server)["proxyd_backend_failures_total"], 2);
+}
+
+#[test]
+fn each_address_of_a_backends_name_is_tried_until_one_takes_the_connection() {
+    let backend = Backend::standard();
+    let dead = || ["unix:/nonexistent/a", "tcp:127.0.0.1:1"].map(|text| text.parse().unwrap());
+    let place = |last: &[Address]| Place::new([&dead()[..], last].concat()).unwrap();
+    let server = proxy(&backend, |config| {
+        config.backends = vec![place(std::slice::from_ref(&backend.address))];
+        // Its addresses are not other tries, nor failures of it.
+        config.limits.tries = 1;
+        config.health.failures = 1;
+    });
+    for size in [5, 6] {
+        assert_eq!(connect(&server).get(&format!("/length/{size}")).body, pattern(size));
+    }
+    assert_eq!(counters(&server)["proxyd_backend_failures_total"], 0);
+    let server = proxy(&backend, |config| {
+        config.backends = vec![place(&[])];
+        config.limits.tries = 1;
+    });
+    let answer = connect(&server).get("/x");
+    assert_eq!(answer.status, 503);
+    assert!(String::from_utf8(answer.body).unwrap().contains("tcp:127.0.0.1:1"));
 }

@@ -194,7 +194,7 @@ fn tcp_backends_are_served_from_too() {
     let backend = Backend::standard();
     let inner = proxy(&backend, |_| {});
     let mut outer = config(&backend);
-    outer.backends = inner.addresses().plain.clone();
+    outer.backends = vec![inner.addresses().plain[0].clone().into()];
     let outer = proxyd::server::Server::start(outer).unwrap();
     let mut client = connect(&outer);
     for len in [10, 3_000_000] {

@@ -74,7 +74,7 @@ fn before(fault: Fault, objects: u64) -> Result<u64, String> {
     let double = Double::new(fault);
     let config = Config {
         listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
-        backends: vec![Address::Unix(double.socket.clone())],
+        backends: vec![Address::Unix(double.socket.clone()).into()],
         workers: 2,
         mode: Mode::Copy,
         edge: Edge { lists: Some(true), ..Edge::default() },
