@@ -82,6 +82,7 @@ fn next(child: &Child) -> String {
 }
 
 /// How the program stopped, how it ended, and how often it got each signal.
+#[expect(clippy::zombie_processes, reason = "`next` waits for it, and for stops as well")]
 fn outcome(mut command: Command, signal: i32, to_group: bool) -> Vec<String> {
     let last = if signal == libc::SIGUSR1 { libc::SIGUSR2 } else { libc::SIGUSR1 };
     let mut child = command.arg(last.to_string()).spawn().unwrap();
