@@ -19,6 +19,7 @@ mod error;
 mod folders;
 pub mod format;
 mod fsck;
+mod layout;
 mod list;
 mod object;
 mod open;
@@ -34,9 +35,9 @@ use rustix::io::Errno;
 
 pub use self::error::{ErrorKind, StoreError};
 pub use self::fsck::{Finding, Summary, fsck};
+pub use self::layout::OpenError;
 pub use self::list::{Page, Query};
 pub use self::object::{FileVersion, Object, Verify};
-pub use self::open::OpenError;
 pub use self::upload::{Stored, Upload};
 use crate::fault::{Step, point};
 use crate::key::Key;
@@ -144,7 +145,7 @@ impl Store {
             Err(errno) => return Err(StoreError::os("look up", key.as_str(), errno)),
             Ok(_) if conditions.is_empty() => Current::Something(None),
             Ok(stat) => match self.peek(key) {
-                Ok(object) => object.meta().current(),
+                Ok(object) => Current::from(object.meta()),
                 Err(StoreError::NotFound { .. }) => Current::Absent,
                 // A damaged object has no tag, but may be replaced and deleted.
                 Err(StoreError::Corrupt { .. }) => Current::Something(Some(stat.st_mtime)),

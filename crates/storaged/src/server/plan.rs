@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 use crate::http::{Method, Part, Request, date, part};
-use crate::store::condition::{Verdict, etag};
+use crate::store::condition::{Current, Verdict, etag};
 use crate::store::format::Meta;
 
 /// An answer, before anything of the object was read.
@@ -20,7 +20,7 @@ pub struct Plan {
 /// Conditions first, in the order of RFC 9110, then the range.
 pub fn plan(request: &Request, meta: &Meta) -> Plan {
     let tag = etag(&meta.digest);
-    let (status, range) = match request.conditions.judge(&meta.current()) {
+    let (status, range) = match request.conditions.judge(&Current::from(meta)) {
         Verdict::Fail => (412, 0..0),
         Verdict::Known => (304, 0..0),
         Verdict::Hold => {

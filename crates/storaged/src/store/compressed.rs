@@ -6,9 +6,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::StoreError;
 use super::format::Corrupt;
-use super::fsck::walk;
+use super::layout::{OBJECTS, OpenError, walk};
 use super::object::Object;
-use super::open::{OBJECTS, OpenError};
 use crate::key::Key;
 
 /// Looks at the tail of every object.

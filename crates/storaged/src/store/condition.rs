@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::format::Hash;
+use super::format::{Hash, Meta};
 
 /// The strong tag of a content, in its quotes.
 pub fn etag(digest: &Hash) -> String {
@@ -75,6 +75,12 @@ pub enum Current {
     /// Something whose digest was not asked for, or can't be read; when it was changed, if it has
     /// such a time.
     Something(Option<i64>),
+}
+
+impl From<&Meta> for Current {
+    fn from(meta: &Meta) -> Current {
+        Current::Object(meta.digest, meta.stored_at().as_secs() as i64)
+    }
 }
 
 impl Current {

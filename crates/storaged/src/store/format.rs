@@ -27,8 +27,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::condition::Current;
-
 /// Bytes that share a checksum, and so the least that is read to verify a range.
 pub const BLOCK_BYTES: usize = 64 << 10;
 pub const TAIL_BYTES: usize = 112;
@@ -56,11 +54,6 @@ pub struct Meta {
 impl Meta {
     pub fn stored_at(&self) -> Duration {
         Duration::from_nanos(self.stored_at_ns)
-    }
-
-    /// As conditions see it.
-    pub fn current(&self) -> Current {
-        Current::Object(self.digest, self.stored_at().as_secs() as i64)
     }
 }
 

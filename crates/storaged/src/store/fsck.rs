@@ -1,15 +1,14 @@
 //! Looks at every byte of a folder of objects.
 
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::compressed::refuse_compressed;
+use super::layout::{Format, OBJECTS, OpenError, check_format, walk};
 use super::object::{Object, Verify};
-use super::open::{Format, OBJECTS, OpenError, check_format};
 use super::{ErrorKind, StoreError};
-use crate::key::{Entry, Key};
+use crate::key::Key;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
@@ -55,35 +54,6 @@ pub fn fsck(dir: &Path, report: &mut dyn FnMut(Finding)) -> Result<Summary, Open
         }
     })?;
     Ok(summary)
-}
-
-/// Calls `visit` for every file in the tree, with its key if the store made it.
-pub(super) fn walk(
-    folder: &Path,
-    above: &str,
-    visit: &mut dyn FnMut(PathBuf, Option<Key>),
-) -> Result<(), OpenError> {
-    let failed = |cause| OpenError::Io { doing: "read", path: folder.to_owned(), cause };
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
-        .map_err(failed)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, io::Error>>()
-        .map_err(failed)?;
-    paths.sort();
-    for path in paths {
-        let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        match Entry::from_name(name) {
-            Some(Entry::Directory(segment)) if is_folder => {
-                walk(&path, &format!("{above}{segment}/"), visit)?;
-            }
-            Some(Entry::Object(segment)) if !is_folder => {
-                visit(path, format!("{above}{segment}").parse().ok());
-            }
-            _ => visit(path, None),
-        }
-    }
-    Ok(())
 }
 
 fn look_at(path: &Path, key: &Key, summary: &mut Summary) -> Option<String> {

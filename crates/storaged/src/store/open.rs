@@ -1,7 +1,7 @@
 //! Takes hold of a folder of objects, and makes one of an empty folder.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::{fs, process};
 
@@ -15,32 +15,9 @@ use super::Store;
 use super::cache::Cache;
 use super::compressed::refuse_compressed;
 use super::folders::Folders;
-
-const FORMAT: &str = "storaged 2\n";
-/// That of storaged 0.2, which could compress objects.
-const OLD_FORMAT: &str = "storaged 1\n";
-const FORMAT_FILE: &str = "format";
-const LOCK_FILE: &str = "lock";
-const TEMPORARIES: &str = "temporary";
-pub(super) const OBJECTS: &str = "objects";
-
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    #[error("{dir} is in use by process {holder}: stop it, or choose another folder")]
-    InUse { dir: PathBuf, holder: String },
-    #[error("{dir} is neither empty nor a folder of storaged's: choose another")]
-    Foreign { dir: PathBuf },
-    #[error("{dir} has the format {found:?}; this version reads \"storaged 2\"")]
-    Format { dir: PathBuf, found: String },
-    #[error(
-        "storaged 0.2 compressed objects in {dir} ({count}, the first is {key}), and this version \
-         has no zstd: run 0.2 on it without --zstd, GET each of them and PUT it again; or choose \
-         another folder"
-    )]
-    Compressed { dir: PathBuf, count: u64, key: String },
-    #[error("cannot {doing} {path}: {cause}")]
-    Io { doing: &'static str, path: PathBuf, cause: io::Error },
-}
+use super::layout::{
+    FORMAT, FORMAT_FILE, Format, LOCK_FILE, OBJECTS, OpenError, TEMPORARIES, check_format,
+};
 
 impl Store {
     /// Takes hold of a folder, made if it isn't there, and removes what a dead process was
@@ -79,37 +56,6 @@ impl Store {
             next_temporary: AtomicU64::new(0),
             _lock: lock,
         })
-    }
-}
-
-/// What a folder's format file says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    Missing,
-    Old,
-    Current,
-}
-
-/// That the folder is ours, or empty; nothing is written yet.
-pub(super) fn check_format(dir: &Path) -> Result<Format, OpenError> {
-    let path = dir.join(FORMAT_FILE);
-    let io = |doing| move |cause| OpenError::Io { doing, path: dir.to_owned(), cause };
-    match fs::read_to_string(&path) {
-        Ok(found) if found == FORMAT => Ok(Format::Current),
-        Ok(found) if found == OLD_FORMAT => Ok(Format::Old),
-        Ok(found) => Err(OpenError::Format { dir: dir.to_owned(), found }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            for entry in fs::read_dir(dir).map_err(io("read"))? {
-                let name = entry.map_err(io("read"))?.file_name();
-                // What a first start leaves that died half-way; and where a disk begins.
-                let known = [TEMPORARIES, OBJECTS, LOCK_FILE, "format.new", "lost+found"];
-                if !known.iter().any(|known| name == *known) {
-                    return Err(OpenError::Foreign { dir: dir.to_owned() });
-                }
-            }
-            Ok(Format::Missing)
-        }
-        Err(cause) => Err(OpenError::Io { doing: "read", path, cause }),
     }
 }
 
