@@ -33,10 +33,25 @@ pub struct Certificate {
 
 impl Certificate {
     /// Makes one, with its files in the folder.
+    #[cfg(feature = "tls")]
     pub fn make(folder: &Path) -> Result<Certificate, Failure> {
-        #[cfg(feature = "tls")]
-        return super::tls::make(folder);
-        #[cfg(not(feature = "tls"))]
+        let signed = super::tls::sign()?;
+        let write = |name: &str, text: &str| {
+            let path = folder.join(name);
+            let written = std::fs::write(&path, text);
+            written.map_err(Failure::io(format!("cannot write {}", path.display())))?;
+            Ok::<PathBuf, Failure>(path)
+        };
+        Ok(Certificate {
+            certificate: write("certificate.pem", &signed.certificate)?,
+            key: write("key.pem", &signed.key)?,
+            both: write("both.pem", &format!("{}{}", signed.certificate, signed.key))?,
+            client: signed.client,
+        })
+    }
+
+    #[cfg(not(feature = "tls"))]
+    pub fn make(folder: &Path) -> Result<Certificate, Failure> {
         Err(Failure::Limit(format!("{}: {}", folder.display(), NO_TLS.unwrap_or_default())))
     }
 }
@@ -78,5 +93,22 @@ impl Setup<'_> {
             Some(link) => link.at_backend(start)?,
             None => start(),
         }
+    }
+}
+
+#[cfg(all(test, feature = "tls"))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_lies_in_files_and_its_key_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Certificate::make(folder.path()).unwrap();
+        let read = |path: &Path| fs::read_to_string(path).unwrap();
+        assert!(read(&made.certificate).contains("BEGIN CERTIFICATE"));
+        assert!(read(&made.key).contains("PRIVATE KEY"));
+        assert_eq!(read(&made.both), read(&made.certificate) + &read(&made.key));
     }
 }

@@ -1,9 +1,7 @@
 //! A certificate for an afternoon, and clients that believe it.
 
-use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,28 +10,26 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use super::body_reader::{Received, errno};
-use super::setup::Certificate;
 use super::wire::{Handshake, Session};
 use crate::run::Failure;
 
 const NAME: &str = "localhost";
 
-/// Makes a certificate, with its files in the folder.
-pub fn make(folder: &Path) -> Result<Certificate, Failure> {
+/// A certificate and its key as PEM, and clients that believe it.
+pub struct Signed {
+    pub certificate: String,
+    pub key: String,
+    pub client: Arc<dyn Handshake>,
+}
+
+pub fn sign() -> Result<Signed, Failure> {
     let failed = |what: String| Failure::Answer(format!("no certificate: {what}"));
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
         .map_err(|error| failed(error.to_string()))?;
-    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(Failure::io(format!("cannot write {}", path.display())))?;
-        Ok::<PathBuf, Failure>(path)
-    };
     let client = client(made.cert.der()).map_err(|error| failed(error.to_string()))?;
-    Ok(Certificate {
-        certificate: write("certificate.pem", &certificate)?,
-        key: write("key.pem", &key)?,
-        both: write("both.pem", &format!("{certificate}{key}"))?,
+    Ok(Signed {
+        certificate: made.cert.pem(),
+        key: made.signing_key.serialize_pem(),
         client: Arc::new(TlsClient(Arc::new(client))),
     })
 }
@@ -118,19 +114,4 @@ impl Session for TlsSession {
 /// The name that a client asks for.
 fn server_name() -> Result<ServerName<'static>, String> {
     ServerName::try_from(NAME).map_err(|error| error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_certificate_lies_in_files_and_its_key_with_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let made = make(folder.path()).unwrap();
-        let read = |path: &Path| fs::read_to_string(path).unwrap();
-        assert!(read(&made.certificate).contains("BEGIN CERTIFICATE"));
-        assert!(read(&made.key).contains("PRIVATE KEY"));
-        assert_eq!(read(&made.both), read(&made.certificate) + &read(&made.key));
-    }
 }
