@@ -102,8 +102,6 @@ fn fills_have_a_row_a_way_and_events_only_where_they_were_counted() {
     is_for_terminals(&text);
     assert!(!text.contains("cycles") && text.contains("0.50x"), "{text}");
     assert!(text.contains("loss") && text.contains("win") && text.contains("baseline"), "{text}");
-    let said = verdict::sentences(&record).join("\n");
-    assert!(said.contains("Goal met: zero fills of 512 MiB"), "{said}");
     let html = page::html(&[record.clone()], &["ntcopy".to_owned()]);
     assert!(html.contains("Published: AMD EPYC 7742 (Rome), GB/s"), "others' figures beside ours");
     for sample in &mut record.samples {

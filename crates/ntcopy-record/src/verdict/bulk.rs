@@ -1,21 +1,18 @@
-//! What copies and fills in user space come to: our own choice against its peers, and against
-//! what was promised of it.
+//! What copies and fills in user space come to: our own choice against its peers.
 
 use serde_json::Value;
 
 use super::wins::{count, figure};
 pub(super) use crate::record::word;
 use crate::record::{Cell, ExperimentKind, Params, Record};
-use crate::stats::peers::{AgainstBest, OURS, STREAM, against_best, geomean};
+use crate::stats::peers::{AgainstBest, OURS, against_best, geomean};
 use crate::stats::{self, THROUGHPUT, Verdict, Versus, versus};
 use crate::units::Bytes;
-
-const MIB: u64 = 1 << 20;
 
 pub(super) fn sentences(record: &Record) -> Vec<String> {
     let mut sentences = match &record.header.experiment {
         ExperimentKind::Order => order(record),
-        experiment => {
+        _ => {
             let mut sentences: Vec<String> = against_peers(record).into_iter().collect();
             sentences.extend(against_baseline(record, OURS));
             if sentences.is_empty() {
@@ -24,11 +21,6 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
                 let modes = stats::modes(record).into_iter().filter(|mode| *mode != baseline);
                 sentences.extend(modes.filter_map(|mode| against_baseline(record, mode)));
             }
-            sentences.extend(if *experiment == ExperimentKind::Memcpy {
-                copy_goals(record)
-            } else {
-                fill_goals(record)
-            });
             sentences
         }
     };
@@ -90,69 +82,6 @@ pub(super) fn against_baseline(record: &Record, mode: &str) -> Option<String> {
         cell_words(&cell.params),
         figure(best),
         cell_words(&best_cell.params),
-    ))
-}
-
-/// What the library is meant to reach, and whether it did here.
-fn copy_goals(record: &Record) -> Vec<String> {
-    let l2 = record.machine.caches.iter().filter(|cache| cache.level == 2);
-    let l2_bytes = l2.map(|cache| cache.size_bytes).max().unwrap_or(0);
-    let copy = |source: &'static str, destination: &'static str, size: u64| {
-        move |p: &Params| {
-            word(p, "source") == Some(source)
-                && word(p, "destination") == Some(destination)
-                && number(p, "size_bytes") == Some(size)
-        }
-    };
-    // Both sides have to fit.
-    let in_cache = |p: &Params| {
-        word(p, "source") == Some("hot")
-            && word(p, "destination") == Some("hot")
-            && number(p, "size_bytes").is_some_and(|size| 2 * size <= l2_bytes)
-    };
-    let baseline = record.header.baseline.as_str();
-    let cold = copy("cold", "cold", 256 * MIB);
-    [
-        goal(record, "cold copies of 256 MiB", (OURS, baseline), 1.3, &cold),
-        goal(
-            record,
-            "hot 64 KiB into cold memory",
-            (OURS, baseline),
-            1.25,
-            &copy("hot", "cold", 64 << 10),
-        ),
-        goal(record, "copies within the level-2 cache", (OURS, baseline), 0.97, &in_cache),
-        goal(record, "a stream of 64 KiB pieces of 256 MiB, cold", (STREAM, OURS), 0.97, &cold),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-fn fill_goals(record: &Record) -> Vec<String> {
-    let baseline = record.header.baseline.as_str();
-    let half =
-        |p: &Params| number(p, "size_bytes") == Some(512 * MIB) && number(p, "value") == Some(0);
-    goal(record, "zero fills of 512 MiB", (OURS, baseline), 1.15, &half).into_iter().collect()
-}
-
-/// The worst of the cells that a goal is about; none if none was measured.
-fn goal(
-    record: &Record,
-    what: &str,
-    (mode, other): (&str, &str),
-    least: f64,
-    is_about: &dyn Fn(&Params) -> bool,
-) -> Option<String> {
-    let cells = record.cells.iter().filter(|cell| is_about(&cell.params));
-    let compared =
-        cells.filter_map(|cell| Some((cell, versus(record, cell.cell, mode, other, THROUGHPUT)?)));
-    let (cell, worst) = compared.min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
-    let met = if worst.ratio >= least { "met" } else { "missed" };
-    Some(format!(
-        "Goal {met}: {what}, {mode} at least {least:.2}x {other}; here {} ({}).",
-        figure(&worst),
-        cell_words(&cell.params),
     ))
 }
 
@@ -230,7 +159,7 @@ mod tests {
     /// Cold copies of 256 MiB, five pairs at these rates of (libc, rep-movsb, ours, stream).
     fn copies(rates: [u64; 4]) -> Record {
         let names = ["libc", "rep-movsb", "ours", "stream"];
-        let mut empty = record(&names, &[&[("size_bytes", 256 * MIB), ("threads", 1)]]);
+        let mut empty = record(&names, &[&[("size_bytes", 256 << 20), ("threads", 1)]]);
         empty.header.experiment = ExperimentKind::Memcpy;
         empty.cells[0].params.insert("source".into(), "cold".into());
         empty.cells[0].params.insert("destination".into(), "cold".into());
@@ -242,19 +171,15 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_that_was_missed_is_called_missed() {
+    fn ours_is_held_against_the_best_peer() {
         let said = sentences(&copies([100, 200, 150, 120])).join("\n");
         assert!(said.contains("0.75x the best peer"), "{said}");
         assert!(said.contains("worst 0.75x, interval 0.75-0.75 against rep-movsb"), "{said}");
-        assert!(said.contains("Goal met: cold copies of 256 MiB"), "{said}");
-        assert!(said.contains("Goal missed: a stream of 64 KiB pieces"), "{said}");
-        assert!(!said.contains("hot 64 KiB"), "what was not measured is not judged: {said}");
     }
 
     #[test]
     fn a_loss_against_libc_is_said() {
         let said = sentences(&copies([200, 100, 150, 150])).join("\n");
         assert!(said.contains("ours wins in 0, loses in 1 and makes no difference in 0"), "{said}");
-        assert!(said.contains("Goal missed: cold copies of 256 MiB"), "{said}");
     }
 }

@@ -1,16 +1,12 @@
-//! What clients of a proxy come to: throughput, CPU time, latency, and what was promised of them.
+//! What clients of a proxy come to: throughput, CPU time, latency.
 
-use super::bulk::{not_measured, number, word};
-use super::wins::{self, count, figure};
+use super::bulk::{not_measured, number};
+use super::wins;
 use super::{HINTED, PATCHED};
 use crate::record::{Cell, Params, Record};
 use crate::stats::http::is_open;
 use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Versus, WALKS, versus};
 use crate::units::Bytes;
-
-const MIB: u64 = 1 << 20;
-/// Bytes asked for at one time from which the hint is to pay.
-const MUCH_BYTES: u64 = 64 * MIB;
 
 const FASTER: &str = "moves bodies faster";
 const CHEAPER: &str = "takes less CPU time of proxy and backend for a byte";
@@ -37,7 +33,6 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
         sentences.extend(tally(record, pair, PER_CPU, CHEAPER));
     }
     sentences.extend(against_own_copy(record));
-    sentences.extend(goals(record));
     sentences.extend(behind(record));
     sentences.extend(not_measured(record));
     if sentences.is_empty() {
@@ -90,75 +85,6 @@ fn against_own_copy(record: &Record) -> Vec<String> {
     sentences
 }
 
-/// What was promised, where it was measured.
-fn goals(record: &Record) -> Vec<String> {
-    let is_much = |p: &Params| {
-        number(p, "asked_bytes").is_some_and(|asked| asked >= MUCH_BYTES)
-            && number(p, "object_bytes").is_some_and(|object| object >= MIB)
-            && number(p, "dataset_bytes").is_some_and(|data| data >= 256 * MIB)
-    };
-    let is_common = |p: &Params| matches!(number(p, "object_bytes"), Some(size) if size == 64 << 10 || size == MIB);
-    let ours_is_plain = |p: &Params| {
-        word(p, "scheme") == Some("plain")
-            && word(p, "stack").is_some_and(|stacks| stacks.starts_with("storaged+proxyd"))
-    };
-    let adaptive = adaptive_of(record);
-    let mut goals = Vec::new();
-    for (mode, copy) in &adaptive {
-        let pair = (mode.as_str(), copy.as_str());
-        goals.push(goal(record, "64 MiB and more asked for", pair, (THROUGHPUT, 1.10), &|p| {
-            is_much(p) && ours_is_plain(p) && !mode.contains("nginx")
-        }));
-        goals.push(goal(record, "CPU time there", pair, (PER_CPU, 1.0), &|p| {
-            is_much(p) && ours_is_plain(p) && !mode.contains("nginx")
-        }));
-        goals.push(goal(record, "every cell", pair, (THROUGHPUT, 0.97), &|_| true));
-    }
-    let objects = "objects of 64 KiB and 1 MiB";
-    for (ours, theirs) in [
-        ("storaged+proxyd:copy", "haproxy+nginx:copy"),
-        ("storaged+proxyd:sendfile", "haproxy+nginx:sendfile"),
-    ] {
-        goals.push(goal(record, objects, (ours, theirs), (THROUGHPUT, 1.1), &is_common));
-        // What is offered is a part of what the baseline does, and of nothing else's maximum.
-        if record.header.baseline == theirs {
-            goals.push(goal(record, "p99 of these", (ours, theirs), (P99, 1.0), &is_common));
-        }
-    }
-    goals.into_iter().flatten().collect()
-}
-
-/// Each stack's adaptive mode with its plain one.
-fn adaptive_of(record: &Record) -> Vec<(String, String)> {
-    let modes = stats::modes(record).into_iter();
-    modes
-        .filter_map(|mode| {
-            let stack = mode.strip_suffix("adaptive")?;
-            Some((mode.to_owned(), format!("{stack}copy")))
-        })
-        .collect()
-}
-
-/// The worst of the cells that a goal is about; none if none was measured.
-fn goal(
-    record: &Record,
-    what: &str,
-    (mode, other): (&str, &str),
-    (metric, least): (&str, f64),
-    is_about: &dyn Fn(&Params) -> bool,
-) -> Option<String> {
-    let mut cells = everywhere(record, mode, other, metric);
-    cells.retain(|(cell, _)| is_about(&cell.params));
-    let (cell, worst) = wins::worst(&cells)?;
-    let met = if worst.ratio >= least { "met" } else { "missed" };
-    Some(format!(
-        "Goal {met}: {what}, {mode} at least {least:.2}x {other}; the worst of {} is {} ({}).",
-        count(cells.len()),
-        figure(worst),
-        place(&cell.params),
-    ))
-}
-
 /// Whether requests were left without an answer: then the rate was too much for a mode.
 pub(super) fn behind(record: &Record) -> Option<String> {
     let left = record.samples.iter().filter_map(|sample| {
@@ -204,9 +130,6 @@ mod tests {
             "1.25x, interval 1.25-1.25 (1 MiB, 64 connections)",
             "adaptive takes less CPU time of proxy and backend for a byte than copy in 1",
             "adaptive is answered sooner, at p99, than copy in 1",
-            "Goal met: 64 MiB and more asked for, adaptive at least 1.10x copy",
-            "Goal met: CPU time there",
-            "Goal met: every cell, adaptive at least 0.97x copy",
         ] {
             assert!(said.contains(words), "{words} is missing:\n{said}");
         }
@@ -214,10 +137,9 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_and_a_missed_goal_are_said() {
+    fn a_loss_is_said() {
         let said = sentences(&sketch([(1_000_000, 1, 50), (900_000, 2, 100)])).join("\n");
         assert!(said.contains("faster than copy in 0, the other way round in 1"), "{said}");
-        assert!(said.contains("Goal missed: every cell"), "{said}");
     }
 
     #[test]
@@ -239,8 +161,6 @@ mod tests {
         assert!(said.contains("storaged+proxyd:copy moves bodies faster than haproxy"), "{said}");
         let words = "storaged+proxyd:adaptive moves bodies faster than storaged+proxyd:copy in 0";
         assert!(said.contains(words), "{said}");
-        assert!(said.contains("Goal missed: objects of 64 KiB and 1 MiB, storaged"), "{said}");
-        assert!(said.contains("Goal missed: p99 of these"), "{said}");
     }
 
     #[test]
