@@ -25,7 +25,7 @@ module=$root/kernel/module
 ntcopy=$1
 shift
 [ $# -gt 0 ] || set -- stock stock:7.3 generic x86:6.12+module x86+module
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+cache=$("$root/scripts/cache.sh")
 logs=${NTCOPY_OUT:-$root/out/module}
 own="module module_life module_memory module_races module_replace"
 programs=${PROGRAMS:-$own options counters edges flags calls control gone holes bytes}

@@ -18,7 +18,7 @@ ntcopy=$1
 package="axe-core@4"
 seen=
 
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/axe-core
+cache=$(scripts/cache.sh)/axe-core
 chromium=
 for name in chromium chromium-browser google-chrome; do
 	[ -n "$chromium" ] || chromium=$(command -v "$name" || true)

@@ -43,7 +43,7 @@ series=${1:-7.3}
 	echo "check-series: no folder $series" >&2
 	exit 1
 }
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+cache=$("$root/scripts/cache.sh")
 CHECK=${CHECK:-$root/scripts/sparse.sh}
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ntcopy-series-XXXXXX")

@@ -15,7 +15,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 series=$(realpath "${1:-$root/kernel/series/7.3}")
 release=$(basename "$series")
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+cache=$("$root/scripts/cache.sh")
 
 # What a send runs through, from the system call to the copy.
 objects="net/socket.o lib/iov_iter.o net/core/sock.o net/core/datagram.o net/core/skbuff.o

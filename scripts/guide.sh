@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 out=out/guide
 version=0.5.4
-kept=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/mdbook-$version
+kept=$(scripts/cache.sh)/mdbook-$version
 mdbook=$(command -v mdbook || echo "$kept/bin/mdbook")
 [ -x "$mdbook" ] || {
 	echo "guide: mdbook is missing: cargo compiles mdbook $version into $kept"

@@ -54,7 +54,7 @@ suite() {
 	if [ -n "${NTCOPY_LINUX-}" ]; then
 		sha256sum "$NTCOPY_LINUX"/tools/testing/selftests/kselftest*.h
 	else
-		packages=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/packages
+		packages=$("$root/scripts/cache.sh")/packages
 		find "$packages/" -name 'linux-source-*.deb' | LC_ALL=C sort
 	fi
 }

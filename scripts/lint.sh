@@ -49,7 +49,7 @@ printf '#include "ntcopy.h"\nint flag = MSG_NTCOPY;\n' |
 	gcc -Wall -Wextra -Werror -std=c99 -pedantic -Iuapi -fsyntax-only -xc -
 scripts/check-series.sh 7.3
 # Its source is only there once a kernel was made of it.
-packages=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/packages
+packages=$(scripts/cache.sh)/packages
 if [ -n "$(find "$packages/" -name 'linux-source-6.12_*' 2>/dev/null)" ]; then
 	scripts/check-series.sh 6.12
 else

@@ -16,7 +16,7 @@
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+cache=$("$root/scripts/cache.sh")
 
 die() {
 	echo "mutations: $*" >&2

@@ -21,7 +21,7 @@
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/programs
+cache=$("$root/scripts/cache.sh")/programs
 results=$root/out/program-suites
 # No whole suite takes this long on any machine that was seen.
 longest_s=14400

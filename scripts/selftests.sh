@@ -10,7 +10,7 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 suite=$root/kernel/selftests
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+cache=$("$root/scripts/cache.sh")
 headers="kselftest.h kselftest_harness.h"
 common="scene.c scene_io.c stat.c hint.c family.c family_other.c device.c ring.c acts.c"
 

@@ -22,7 +22,7 @@ set -eu
 
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+cache=$(scripts/cache.sh)
 # Tests of the program that boot for minutes, the longest first.
 long='module_booted booted mutations proxyd_booted'
 # targets IS|NOT PACKAGE: arguments that choose the test programs of it, or of all others. All are

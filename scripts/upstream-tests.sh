@@ -19,7 +19,7 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 list=$root/kernel/upstream-tests.toml
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}
+cache=$("$root/scripts/cache.sh")
 results=$root/out/upstream-tests
 document=$results/tables.md
 # A guest that dies with each test would otherwise be booted for ever.

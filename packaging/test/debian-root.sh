@@ -26,7 +26,7 @@ bare)
 	packages="dkms systemd man-db gcc libc6-dev pkgconf curl strace iproute2 ca-certificates zsh fish"
 	;;
 esac
-cache=${NTCOPY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ntcopy}/debian
+cache=$("$(dirname "$0")/../../scripts/cache.sh")/debian
 
 die() {
 	echo "debian-root: $*" >&2

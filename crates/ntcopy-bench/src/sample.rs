@@ -12,7 +12,7 @@ pub(crate) mod servers;
 mod write;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ntcopy_record::{ExperimentKind, Machine};
 use sha2::{Digest, Sha256};
@@ -87,11 +87,7 @@ fn id(experiment: &ExperimentKind, started_unix_ns: u64, command: &[String]) -> 
 /// None when neither `XDG_DATA_HOME` nor `HOME` is set to an absolute path.
 #[must_use]
 pub fn default_place(id: &str) -> Option<PathBuf> {
-    let absolute = |name: &str| {
-        std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
-    };
-    let data = absolute("XDG_DATA_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(Path::new(".local/share"))))?;
+    let data = ntcopy_record::folder::of_user("XDG_DATA_HOME", ".local/share")?;
     Some(data.join("ntcopy/records").join(id))
 }
 

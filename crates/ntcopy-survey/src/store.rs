@@ -127,13 +127,11 @@ pub fn default_place() -> Result<PathBuf, StoreError> {
     {
         return place(&text);
     }
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let data = absolute("XDG_DATA_HOME")
-        .or_else(|| Some(absolute("HOME")?.join(".local/share")))
-        .ok_or_else(|| {
-        let why = "neither XDG_DATA_HOME nor HOME names a directory: say --store FILE";
-        StoreError::Place(why.to_owned())
-    })?;
+    let data =
+        ntcopy_record::folder::of_user("XDG_DATA_HOME", ".local/share").ok_or_else(|| {
+            let why = "neither XDG_DATA_HOME nor HOME names a directory: say --store FILE";
+            StoreError::Place(why.to_owned())
+        })?;
     Ok(data.join("ntcopy/survey.sqlite"))
 }
 

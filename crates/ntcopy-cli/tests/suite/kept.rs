@@ -63,11 +63,8 @@ impl Kept {
 }
 
 fn folder() -> PathBuf {
-    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let cache = of("NTCOPY_CACHE").map(PathBuf::from);
-    let cache = cache.or_else(|| of("XDG_CACHE_HOME").map(|base| Path::new(&base).join("ntcopy")));
-    let home = || Path::new(&of("HOME").expect("there is a home")).join(".cache/ntcopy");
-    cache.unwrap_or_else(home).join("outputs")
+    let cache = ntcopy_kernel::Cache::locate().expect("there is a home");
+    cache.root().join("outputs")
 }
 
 fn forget(folder: &Path) {

@@ -12,7 +12,7 @@ use ntcopy_record::advice::Advice;
 use ntcopy_record::durable;
 use ntcopy_report::advice::dropins::{self, DropIn, MARK, Service};
 
-use crate::cmd::{NOT_AVAILABLE, report};
+use crate::cmd::NOT_AVAILABLE;
 
 /// What a running system reads its settings from, or is made of.
 const SYSTEM: [&str; 13] = [
@@ -156,7 +156,7 @@ impl Applied {
             for (path, then) in &self.written {
                 text.push_str(&format!("  {}\n      {then}\n", path.display()));
             }
-            report::print(&text)?;
+            print!("{text}");
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -204,10 +204,7 @@ fn whose(real: &Path) -> Option<&'static str> {
     if SYSTEM.iter().any(|folder| real.starts_with(folder)) {
         return Some("a folder of the system");
     }
-    let absolute =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = absolute("XDG_CONFIG_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".config")))
+    let config = ntcopy_record::folder::of_user("XDG_CONFIG_HOME", ".config")
         .map(|path| fs::canonicalize(&path).unwrap_or(path));
     if config.is_some_and(|config| real.starts_with(config)) {
         return Some("your own configuration, which your sessions read");
