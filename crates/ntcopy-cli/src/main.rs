@@ -60,11 +60,16 @@ fn command() -> clap::Command {
 }
 
 fn main() -> ExitCode {
-    let matches = command().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    for note in cmd::help::old_names(&std::env::args_os().collect::<Vec<_>>()) {
-        eprintln!("{note}");
-    }
+    let parsed = command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => error.exit(),
+        // Help, or the version.
+        Err(error) => {
+            say::is_read(error.print());
+            return ExitCode::SUCCESS;
+        }
+    };
     let result = match cli.command {
         Command::Probe(args) => cmd::probe::run(args),
         Command::Bench(args) => cmd::bench::run(args),

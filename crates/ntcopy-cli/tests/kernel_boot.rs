@@ -421,6 +421,17 @@ fn a_reader_that_goes_away_ends_the_guest() {
 }
 
 #[test]
+fn a_full_disk_ends_the_guest_and_is_an_error_that_says_so() {
+    let guest = Guest::new(&[]);
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = guest.command(&["yes"]).stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    guest.assert_nothing_left();
+}
+
+#[test]
 fn processes_that_the_command_leaves_behind_do_not_hold_the_guest() {
     let guest = Guest::new(&[]);
     let output = guest.run(&["sh", "-c", "sleep 600 & (yes >/dev/null &) ; echo done"]);

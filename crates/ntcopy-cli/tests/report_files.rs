@@ -194,15 +194,3 @@ fn what_the_page_says_first_is_printed_beside_it() {
         first.split("</p>").next().unwrap().replace("<strong>", "").replace("</strong>", "");
     assert_eq!(first.replace("&#39;", "'"), said.trim_end());
 }
-
-#[test]
-fn an_old_name_of_an_option_works_and_is_said_to_be_old() {
-    let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
-        .args(["bench", "memcpy", "--peers", "no-such-way"])
-        .output()
-        .expect("the program starts");
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let said = stderr(&output);
-    assert!(said.contains("note: --peers is called --modes now"), "{said}");
-    assert!(said.contains("--modes no-such-way"), "{said}");
-}

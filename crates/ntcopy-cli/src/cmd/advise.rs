@@ -16,7 +16,7 @@ use ntcopy_report::advice as show;
 use ntcopy_report::advice::dropins::{self, Service};
 use serde_json::json;
 
-use super::{NOT_AVAILABLE, colour, report};
+use super::{NOT_AVAILABLE, colour};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -141,9 +141,9 @@ fn say(
                 .collect::<Vec<_>>()
                 .into();
         }
-        report::print(&format!("{object:#}\n"))?;
+        println!("{object:#}");
     } else {
-        report::print(&colour::of(&show::terminal(all, target, sources)))?;
+        print!("{}", colour::of(&show::terminal(all, target, sources)));
     }
     sources::hint(sources, &target.machine);
     Ok(match applied {

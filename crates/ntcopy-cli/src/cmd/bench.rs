@@ -13,7 +13,6 @@ mod pingpong;
 mod retention;
 mod unix;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use ntcopy_bench::experiment::Mode;
@@ -119,8 +118,7 @@ pub fn pinned(pin: Option<Pin>, by_default: bool) -> anyhow::Result<HostCpus> {
 
 fn list(experiment: &ExperimentKind) {
     for listed in EXPERIMENTS.iter().filter(|listed| listed.experiment == *experiment) {
-        // A reader that has closed its end wants no more.
-        let _ = writeln!(std::io::stdout(), "{}", listed.defaults.trim_end());
+        println!("{}", listed.defaults.trim_end());
     }
 }
 
@@ -131,10 +129,7 @@ pub fn signalled(signal: i32) -> ExitCode {
 
 /// Says why figures of this machine would be no timing, and gives the exit code for that.
 pub fn not_a_clock(why: &str) -> ExitCode {
-    not_available(&format!(
-        "what is measured here is not a timing ({why}); --allow-not-a-timing measures all the \
-         same, and marks the record"
-    ))
+    not_available(&format!("what is measured here is not a timing ({why})"))
 }
 
 /// Says why it cannot be done here, and gives the exit code for that.

@@ -19,7 +19,7 @@ use ntcopy_bench::sample::Progress;
 use ntcopy_record::units::Bytes;
 use serde_json::json;
 
-use super::{WRONG_BYTE, bench, report};
+use super::{WRONG_BYTE, bench};
 
 /// Why the rule's number is not to be had.
 const NO_MSG_NTCOPY: &str =
@@ -63,13 +63,13 @@ pub struct Args {
     #[arg(long)]
     dry_run: bool,
     /// Measure under a debug kernel or an emulator too
-    #[arg(long)]
+    #[arg(long, hide = true)]
     allow_not_a_timing: bool,
     /// Memory of either side: for tests.
     #[arg(long, hide = true)]
     region: Option<Bytes>,
     /// Seconds without an answer after which a run has failed
-    #[arg(long, value_name = "SECONDS", default_value = "60",
+    #[arg(long, hide = true, value_name = "SECONDS", default_value = "60",
           value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
 }
@@ -85,8 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     if let Some(why) = machine::not_a_timing().filter(|_| !args.allow_not_a_timing) {
         return Ok(bench::not_available(&format!(
-            "what is measured here is not a timing ({why}), and a profile of it would mislead; \
-             --allow-not-a-timing measures all the same"
+            "what is measured here is not a timing ({why}), and a profile of it would mislead"
         )));
     }
     let stop = Stop::on_signals().context("cannot watch for signals")?;
@@ -139,7 +138,7 @@ fn rule_alone(args: &Args, kernel: &str) -> anyhow::Result<ExitCode> {
     };
     let text =
         if args.json { format!("{:#}\n", json!({"rule": rule.json()})) } else { rule.text() };
-    report::print(&text)?;
+    print!("{text}");
     rule.say_where();
     Ok(ExitCode::SUCCESS)
 }
@@ -183,7 +182,7 @@ fn finish(
         let profile = if args.dry_run { profile.to_toml() } else { summary(calibration) };
         profile + &rule.map_or(String::new(), |rule| format!("\n{}", rule.text()))
     };
-    report::print(&text)?;
+    print!("{text}");
     if let Some(rule) = rule {
         rule.say_where();
     }

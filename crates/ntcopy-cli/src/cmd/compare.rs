@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ntcopy_record::compare;
 use ntcopy_report::compare::{Side, object, terminal};
 
-use super::{NOT_AVAILABLE, colour, records, report};
+use super::{NOT_AVAILABLE, colour, records};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +49,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         colour::of(&terminal(&a, &b, &comparison))
     };
-    report::print(&text)?;
+    print!("{text}");
     let is_empty = comparison.cells.is_empty();
     Ok(if is_empty { ExitCode::from(NOT_AVAILABLE) } else { ExitCode::SUCCESS })
 }

@@ -85,7 +85,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Measure under a debug kernel or an emulator too; the record says that it is not a timing
-    #[arg(long)]
+    #[arg(long, hide = true)]
     allow_not_a_timing: bool,
     /// Write the record and print nothing: for the inside of a booted kernel.
     #[arg(long, hide = true)]

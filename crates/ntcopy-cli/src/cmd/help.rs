@@ -1,7 +1,4 @@
-//! The program's own help: its commands in groups, what most people need first. Options that had
-//! another name work by it, and it is said to be old.
-
-use std::ffi::OsString;
+//! The program's own help: its commands in groups, what most people need first.
 
 use clap::Command;
 
@@ -41,32 +38,6 @@ fn list(command: &Command) -> String {
     text
 }
 
-/// The words that lead to a command, the option's old name, and its name.
-const OLD: [(&[&str], &str, &str); 5] = [
-    (&["bench", "http"], "--data-set", "--dataset"),
-    (&["bench", "memcpy"], "--peers", "--modes"),
-    (&["bench", "memset"], "--peers", "--modes"),
-    (&["bench", "order"], "--peers", "--modes"),
-    (&["bench", "pages"], "--peers", "--modes"),
-];
-
-/// Notes on the old names among the words of a command line, the program's own name first.
-pub fn old_names(words: &[OsString]) -> Vec<String> {
-    let words: Vec<&str> = words
-        .iter()
-        .skip(1)
-        .map(|word| word.to_str().unwrap_or_default())
-        .take_while(|word| *word != "--")
-        .collect();
-    // The inside of a booted kernel is started with the words that the outside has judged.
-    if words.contains(&"--measure-only") {
-        return Vec::new();
-    }
-    let is_given = |old: &str| words.iter().any(|word| word.split('=').next() == Some(old));
-    let of_this = OLD.iter().filter(|(path, old, _)| words.starts_with(path) && is_given(old));
-    of_this.map(|(_, old, new)| format!("note: {old} is called {new} now; both work")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -91,25 +62,5 @@ mod tests {
         assert!(at("  report ") < at("Measuring:") && at("Measuring:") < at("  kernel "), "{help}");
         assert!(at("  man ") < at("Options:"), "{help}");
         assert!(help.lines().all(|line| line.len() <= 100), "{help}");
-    }
-
-    fn said(line: &str) -> Vec<String> {
-        old_names(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn an_old_name_is_said_to_be_old_and_a_new_one_is_not() {
-        let note = "note: --data-set is called --dataset now; both work";
-        assert_eq!(said("ntcopy bench http --data-set 1MiB"), [note]);
-        assert_eq!(said("ntcopy bench http --data-set=1MiB"), [note]);
-        assert_eq!(said("ntcopy bench http --dataset 1MiB"), [""; 0]);
-        assert_eq!(said("ntcopy bench http --data-set 1MiB --measure-only"), [""; 0]);
-    }
-
-    #[test]
-    fn words_of_another_command_or_program_are_not_looked_at() {
-        assert_eq!(said("ntcopy advise --apply out"), [""; 0]);
-        assert_eq!(said("ntcopy kernel package --config running"), [""; 0]);
-        assert_eq!(said("ntcopy kernel boot -- proxyd --config x"), [""; 0]);
     }
 }

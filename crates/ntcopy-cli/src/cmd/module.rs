@@ -107,7 +107,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let holders = module::holders(&sysroot);
     let found = Found { status, info, holders };
     let text = if args.json { text::json(&found) } else { text::render(&found) };
-    super::report::print(&text)?;
+    print!("{text}");
     Ok(ExitCode::SUCCESS)
 }
 

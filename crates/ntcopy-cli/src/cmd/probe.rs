@@ -38,7 +38,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         text::render(&findings)
     };
-    super::report::print(&text)?;
+    print!("{text}");
     Ok(ExitCode::SUCCESS)
 }
 

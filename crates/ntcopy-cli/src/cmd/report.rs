@@ -1,7 +1,7 @@
 //! `ntcopy report`: reads records, writes what they say. Measures nothing.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -74,7 +74,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(out) = &args.out {
         write_page(&records, out)?;
     } else if args.csv {
-        print(&csv::of(&records.iter().collect::<Vec<&Record>>()))?;
+        print!("{}", csv::of(&records.iter().collect::<Vec<&Record>>()));
     } else if let (Some(document), [record]) = (&args.splice, records.as_slice()) {
         splice_into(document, &table::markdown(record))?;
     } else {
@@ -86,7 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             } else {
                 colour::of(&plain(record, records.len() > 1))
             };
-            print(&text)?;
+            print!("{text}");
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -167,13 +167,4 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
     file.write_all(text.as_bytes()).with_context(context)?;
     file.persist(path).with_context(context)?;
     Ok(())
-}
-
-/// Writes to standard output; a reader that has gone (`| head`) is no failure.
-pub fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
 }

@@ -89,7 +89,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "explain")]
     pub stat: bool,
     /// The library to load, if not the one that belongs to this program
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub library: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -217,7 +217,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .chain(library.as_ref().err().cloned())
         .collect();
     if args.explain {
-        explain::print(&program, &settings, support, library.as_deref().ok(), &obstacles)?;
+        explain::print(&program, &settings, support, library.as_deref().ok(), &obstacles);
         let is_hinted = obstacles.is_empty();
         return Ok(ExitCode::from(if is_hinted { 0 } else { super::NOT_AVAILABLE }));
     }

@@ -171,7 +171,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if args.once {
         let text = if args.json { json::totals(&first) } else { text::totals(&first) };
-        emit(&text)?;
+        print!("{text}");
     } else {
         watch(&args, &source, first)?;
     }
@@ -189,7 +189,7 @@ fn watch(args: &Args, source: &Source, first: Reading) -> anyhow::Result<()> {
     let mut ticker =
         Ticker::start(args.interval.unwrap_or(INTERVAL)).context("cannot take over Ctrl-C")?;
     let heads_repeat = io::stdout().is_terminal();
-    if !args.json && !emit(&text::so_far(&first))? {
+    if !args.json && !emit(&text::so_far(&first)) {
         return Ok(());
     }
     let mut last = first.clone();
@@ -207,25 +207,21 @@ fn watch(args: &Args, source: &Source, first: Reading) -> anyhow::Result<()> {
         } else {
             text::line(&interval)
         };
-        if !emit(&line)? {
+        if !emit(&line) {
             return Ok(());
         }
         last = now;
         lines += 1;
     }
     if !args.json && lines > 1 {
-        emit(&text::summary(&Interval::between(&first, &last)?))?;
+        emit(&text::summary(&Interval::between(&first, &last)?));
     }
     Ok(())
 }
 
-/// Prints and flushes. False if the reader is gone: as with `| head`, no error but an end.
-fn emit(text: &str) -> io::Result<bool> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        result => result.map(|()| true),
-    }
+/// False if the reader is gone, as with `| head`.
+fn emit(text: &str) -> bool {
+    crate::say::is_read(io::stdout().write_all(text.as_bytes()))
 }
 
 #[cfg(test)]

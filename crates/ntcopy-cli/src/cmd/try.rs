@@ -87,7 +87,7 @@ pub struct Args {
           value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
     /// Seconds after which a turn has failed
-    #[arg(long, value_name = "SECONDS", default_value = "600",
+    #[arg(long, hide = true, value_name = "SECONDS", default_value = "600",
           value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
     /// Kernel to run in: host, or one that `ntcopy kernel` builds and boots, as um
@@ -106,7 +106,7 @@ pub struct Args {
     #[arg(long)]
     anyway: bool,
     /// The library to load, if not the one that belongs to this program
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     library: Option<std::path::PathBuf>,
     /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
     #[arg(long, value_name = "DIR")]
@@ -115,7 +115,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Take turns also under a debug kernel or an emulator; the record says that it is not a timing
-    #[arg(long)]
+    #[arg(long, hide = true)]
     allow_not_a_timing: bool,
     /// Write the record and print nothing: for the inside of a booted kernel.
     #[arg(long, hide = true)]

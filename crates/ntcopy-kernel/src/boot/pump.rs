@@ -11,6 +11,9 @@ use std::thread::{self, JoinHandle};
 use super::Output;
 use crate::error::{Context, Error, Result};
 
+/// For an error that has no number.
+const EIO: u8 = rustix::io::Errno::IO.raw_os_error() as u8;
+
 /// Two threads, so that a reader who stops reading our output stops the guest's command and
 /// nothing else.
 pub(super) struct Pumps {
@@ -56,6 +59,13 @@ impl Pumps {
     /// Readable when our own output took no more.
     pub(super) fn failed(&self) -> BorrowedFd<'_> {
         self.failed.as_fd()
+    }
+
+    /// Why it took no more, once that is readable.
+    pub(super) fn failure(&self) -> std::io::Error {
+        let mut errno = [EIO];
+        let _ = (&self.failed).read(&mut errno);
+        std::io::Error::from_raw_os_error(errno[0].into())
     }
 
     /// Whether all of this output has come.
@@ -118,11 +128,12 @@ fn pump(mut line: UnixStream, target: Option<File>, failed: &UnixStream, meter: 
         if capture {
             captured.extend_from_slice(&chunk[..n]);
         } else if let Some(file) = &mut target
-            && file.write_all(&chunk[..n]).is_err()
+            && let Err(error) = file.write_all(&chunk[..n])
         {
             target = None;
-            // One byte into an empty socket; the reader lives as long as the guest.
-            let _ = (&mut &*failed).write(&[1]);
+            // A byte each into a socket with room; the reader lives as long as the guest.
+            let errno = error.raw_os_error().and_then(|errno| u8::try_from(errno).ok());
+            let _ = (&mut &*failed).write(&[errno.unwrap_or(EIO)]);
         }
         meter.blocked.store(false, Ordering::Relaxed);
         meter.bytes.fetch_add(n as u64, Ordering::Release);

@@ -167,7 +167,12 @@ impl Watch {
         }
         self.hear();
         if woken.pump {
-            return Ok(Some(End::Unwanted));
+            let error = pumps.failure();
+            if error.kind() == std::io::ErrorKind::BrokenPipe {
+                return Ok(Some(End::Unwanted));
+            }
+            let failed = Err::<(), _>(error).doing("writing", "the standard output or error");
+            return Ok(Some(End::Kill(failed.err())));
         }
         if woken.gone
             && let Some(status) = self.launched.group.try_wait()?

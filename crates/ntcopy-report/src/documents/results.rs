@@ -109,10 +109,13 @@ fn again(record: &Record) -> String {
     let mut words = Vec::new();
     let mut command = record.header.command.iter();
     while let Some(word) = command.next() {
-        if word == "--out" {
-            command.next();
-        } else {
-            words.push(word.clone());
+        match word.as_str() {
+            "--out" => {
+                command.next();
+            }
+            // What records of 0.1 called it.
+            "--peers" => words.push("--modes".to_owned()),
+            _ => words.push(word.clone()),
         }
     }
     text::shell_line(&words)

@@ -16,7 +16,7 @@ use ntcopy_report::advice as show;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, bench, report};
+use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, bench};
 
 /// How many pieces of advice are measured.
 const MOST: usize = 3;
@@ -67,12 +67,12 @@ pub fn run(all: &[Advice], target: &Target, how: &How) -> anyhow::Result<ExitCod
             return Ok(bench::signalled(signal));
         }
         if !how.json {
-            report::print(&line(advice, &outcome))?;
+            print!("{}", line(advice, &outcome));
         }
         outcomes.push((advice, outcome));
     }
     if how.json {
-        report::print(&format!("{:#}\n", object(&outcomes, target)))?;
+        println!("{:#}", object(&outcomes, target));
     }
     Ok(code(&outcomes))
 }

@@ -124,7 +124,7 @@ pub struct AppArgs {
     #[arg(long, value_name = "KERNEL", value_parser = ["unpatched"])]
     against: Option<String>,
     /// The library of `ntcopy run`, if not the one that belongs to this program
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     library: Option<PathBuf>,
 }
 

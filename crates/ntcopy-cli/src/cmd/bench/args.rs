@@ -44,17 +44,14 @@ pub struct Common {
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
-    /// Print comma-separated values instead of the table, a line a result
-    #[arg(long, conflicts_with = "json")]
-    pub csv: bool,
     /// Print the experiment's defaults and stop
     #[arg(long)]
     pub list: bool,
     /// Measure under a debug kernel or an emulator too; the record says that it is not a timing
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub allow_not_a_timing: bool,
     /// Seconds without a byte moving after which a run has failed
-    #[arg(long, value_name = "SECONDS", default_value = "30",
+    #[arg(long, hide = true, value_name = "SECONDS", default_value = "30",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub patience: u64,
     /// Write the record and print nothing: for the inside of a booted kernel.

@@ -19,7 +19,6 @@ Examples:
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
   ntcopy bench http --kernel um --stack haproxy+nginx --nginx-buffer 1MiB    files read, not sendfile
-  ntcopy bench http --congestion reno             where this system's is BBR
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
   ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
   ntcopy bench http --kernel um --hot-set 512KiB         what the backend leaves of the cache
@@ -39,10 +38,6 @@ With --transport veth there is also nocache: plain sends, and the feature tx-noc
 devices. Client and proxy are in one network namespace then, the backend in another, with a pair of
 devices for each mode. They have no names, and go with the program, however it ends; the namespace
 that it was started in is not touched. This takes root, or a system that lets users make namespaces.
-
---congestion sets TCP's congestion control for client, proxy and backend alone: they are in a
-network namespace of their own then, as nameless, with the same right to it. BBR paces, and over a
-loopback its estimate decides more than what is compared does: with it, compare under reno.
 
 With --hot-set a victim on the backend's CPU walks through a hot set of that size every 2 ms, line \
 after line in random order, and times itself; idle is the walk without requests. A booted kernel \
@@ -86,7 +81,7 @@ pub struct HttpArgs {
     scheme: Option<Scheme>,
     /// TCP's congestion control, in a network namespace of its own: reno, cubic [default: the
     /// system's]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, hide = true, value_name = "NAME")]
     congestion: Option<String>,
     /// Object sizes [default: 64KiB,1MiB,4MiB; with --quick 1MiB]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -95,7 +90,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     connections: Vec<u32>,
     /// Sizes of the data set that objects are taken from, in turns [default: 256MiB]
-    #[arg(long, alias = "data-set", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     dataset: Vec<Bytes>,
     /// Threads of the proxy, and as many of the backend [default: 1]
     #[arg(long, value_name = "N")]
@@ -120,7 +115,7 @@ pub struct HttpArgs {
     hot_set: Option<Bytes>,
     /// How often proxies and backends are started anew in each cell [default: for each pair; with
     /// --quick once]
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide = true, value_name = "N")]
     starts: Option<u32>,
     /// Compare, boot by boot, this kernel's sends with the plain ones of a kernel without the
     /// patches

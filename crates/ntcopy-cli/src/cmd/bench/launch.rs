@@ -1,7 +1,6 @@
 //! Measures a plan in this kernel or in a booted one, and prints what the record says.
 
 use std::fmt::Display;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -111,8 +110,7 @@ impl<P: Bootable> Launch<'_, P> {
         };
         if kernel.machine() == Machine::Qemu && !self.common.allow_not_a_timing {
             return Ok(not_available(&format!(
-                "{} runs in an emulator, and what is measured there is not a timing: --kernel um, \
-                 or --allow-not-a-timing to see the experiment run",
+                "{} runs in an emulator, and what is measured there is not a timing: --kernel um",
                 kernel.name()
             )));
         }
@@ -173,18 +171,11 @@ pub enum Print {
     Table,
     /// One JSON object.
     Json,
-    /// A line a result.
-    Csv,
 }
 
 impl Print {
-    /// By the options `--json` and `--csv`, of which one is given at most.
-    pub fn by_options(json: bool, csv: bool) -> Print {
-        match (json, csv) {
-            (true, _) => Print::Json,
-            (_, true) => Print::Csv,
-            _ => Print::Table,
-        }
+    pub fn by_options(json: bool) -> Print {
+        if json { Print::Json } else { Print::Table }
     }
 }
 
@@ -192,7 +183,7 @@ impl From<&Common> for Print {
     fn from(common: &Common) -> Print {
         match common.measure_only {
             true => Print::Nothing,
-            false => Print::by_options(common.json, common.csv),
+            false => Print::by_options(common.json),
         }
     }
 }
@@ -269,12 +260,8 @@ fn say(record: &Record, print: Print, place: &Path) -> anyhow::Result<()> {
         Print::Nothing => return Ok(()),
         Print::Table => colour::of(&table(record)),
         Print::Json => format!("{:#}\n", ntcopy_report::json::object(record)),
-        Print::Csv => ntcopy_report::csv::of(&[record]),
     };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-        result => result.context("standard output")?,
-    }
+    print!("{text}");
     eprintln!("record: {}", place.display());
     Ok(())
 }

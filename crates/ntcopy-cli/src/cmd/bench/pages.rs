@@ -54,7 +54,7 @@ pub struct PagesArgs {
     form: Form,
     /// Form pages: ways to compare with rep-b; form fork: modes to compare with temporal [default of
     /// fork: nt,nt-copy]
-    #[arg(long, alias = "peers", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<String>,
     /// Form pages: clear, copy [default: both]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

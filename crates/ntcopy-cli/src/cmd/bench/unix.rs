@@ -43,11 +43,8 @@ Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was 
 pub struct UnixArgs {
     #[command(flatten)]
     common: Common,
-    /// CPUs of a booted kernel [default: 1 for rounds, 2 without]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2))]
-    kernel_cpus: Option<u32>,
     /// Boot two CPUs, for sender and reader, each on one of the host's with an L2 of its own
-    #[arg(long, conflicts_with_all = ["pin", "kernel_cpus"])]
+    #[arg(long, conflicts_with = "pin")]
     own_caches: bool,
     /// Modes to compare with copy
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -82,7 +79,7 @@ pub struct UnixArgs {
           conflicts_with_all = ["sockets", "published", "sweep", "against"])]
     senders: Option<u32>,
     /// Sends in a free-running sample [default: as many as fill its time, at most 100000]
-    #[arg(long, value_name = "N", conflicts_with = "sockets")]
+    #[arg(long, hide = true, value_name = "N", conflicts_with = "sockets")]
     iterations: Option<u64>,
     /// CPU of the sender and CPU of the reader, or one for both [default: the first two]; with
     /// --senders that of each with its reader, or two for each [default: the first ones]
@@ -159,10 +156,7 @@ impl UnixArgs {
 
     /// CPUs of a booted kernel. A round hands over, so one will do; a free run keeps two busy.
     fn kernel_cpus(&self) -> KernelCpus {
-        match self.kernel_cpus {
-            None | Some(1) if self.in_rounds() => KernelCpus::OnePinned,
-            asked => KernelCpus::Free(asked.unwrap_or(2)),
-        }
+        if self.in_rounds() { KernelCpus::OnePinned } else { KernelCpus::Free(2) }
     }
 
     /// Whether sender and reader take turns.

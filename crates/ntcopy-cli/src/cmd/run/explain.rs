@@ -1,6 +1,5 @@
 //! `--explain`: what would happen, and why.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use ntcopy::socket::Support;
@@ -15,34 +14,29 @@ pub fn print(
     support: Option<Support>,
     library: Option<&Path>,
     obstacles: &[String],
-) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+) {
     for (at, step) in program.steps.iter().enumerate() {
         let role = if at == 0 { "program" } else { "run by" };
-        writeln!(out, "{role:<10}{}: {}", step.path.display(), describe(step))?;
+        println!("{role:<10}{}: {}", step.path.display(), describe(step));
     }
-    writeln!(out, "{:<10}{}", "kernel", taker(support))?;
+    println!("{:<10}{}", "kernel", taker(support));
     if let Some(library) = library {
-        writeln!(out, "{:<10}{}", "library", library.display())?;
+        println!("{:<10}{}", "library", library.display());
     }
     if settings.filters > 0 {
         let count = settings.filters;
-        writeln!(
-            out,
-            "{:<10}{count} in force here (seccomp), which allow what is done",
-            "filters"
-        )?;
+        println!("{:<10}{count} in force here (seccomp), which allow what is done", "filters");
     }
     for (name, value) in settings.environment() {
-        writeln!(out, "{:<10}{name}={value}", "setting")?;
+        println!("{:<10}{name}={value}", "setting");
     }
     if let Some(remark) = super::remark() {
-        writeln!(out, "{:<10}{remark}", "but")?;
+        println!("{:<10}{remark}", "but");
     }
     for obstacle in obstacles {
-        writeln!(out, "{:<10}{obstacle}", "obstacle")?;
+        println!("{:<10}{obstacle}", "obstacle");
     }
-    writeln!(out, "{:<10}{}", "so", outcome(settings, obstacles.is_empty()))
+    println!("{:<10}{}", "so", outcome(settings, obstacles.is_empty()));
 }
 
 fn describe(step: &Step) -> String {

@@ -33,8 +33,7 @@ fn beside_this_program() -> Result<PathBuf, String> {
     let found = PLACES.iter().find_map(|place| folder.join(place).join(NAME).canonicalize().ok());
     found.ok_or_else(|| {
         format!(
-            "{NAME} is neither beside {} nor in ../lib/ntcopy from there: `make build` makes it, \
-             --library FILE names another",
+            "{NAME} is neither beside {} nor in ../lib/ntcopy from there: `make build` makes it",
             program.display()
         )
     })

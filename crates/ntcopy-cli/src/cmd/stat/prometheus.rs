@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use ntcopy::socket::Counters;
 use ntcopy_record::foreign;
 
-use super::{Args, INTERVAL, Source, Ticker, emit};
+use super::{Args, INTERVAL, Source, Ticker};
 
 /// Where the text goes.
 enum To<'a> {
@@ -22,7 +22,10 @@ enum To<'a> {
 impl To<'_> {
     fn put(&self, text: &str) -> anyhow::Result<()> {
         match self {
-            To::Stdout => emit(text).map(|_| ()).context("cannot write to standard output"),
+            To::Stdout => {
+                print!("{text}");
+                Ok(())
+            }
             To::File(path) => {
                 replace(path, text).with_context(|| format!("cannot write {}", path.display()))
             }

@@ -16,7 +16,7 @@ use ntcopy_survey::summary::MachineId;
 use serde_json::json;
 
 use super::{BudgetArg, StoreArg};
-use crate::cmd::{records, report};
+use crate::cmd::records;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         format!("{new} new, {known} there already, in {}\n", store.name())
     };
-    report::print(&text)?;
+    print!("{text}");
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -12,7 +12,6 @@ use ntcopy_survey::store::Stored;
 use serde_json::{Value, json};
 
 use super::StoreArg;
-use crate::cmd::report;
 
 /// Arguments of `list`.
 #[derive(clap::Args)]
@@ -54,10 +53,10 @@ pub fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         let records: Vec<Value> = listed.iter().map(object).collect();
         let object = json!({"store": store.name(), "records": records});
-        report::print(&format!("{object:#}\n"))?;
+        println!("{object:#}");
         return Ok(ExitCode::SUCCESS);
     }
-    report::print(&table(&listed))?;
+    print!("{}", table(&listed));
     eprintln!("{} in {}", counted(listed.len()), store.name());
     Ok(ExitCode::SUCCESS)
 }
@@ -134,7 +133,7 @@ pub fn export(args: &ExportArgs) -> anyhow::Result<ExitCode> {
         let folder = args.out.join(fleet).join(node).join(safe(&summary.record.0));
         if write(&folder, &raw)? { written += 1 } else { there += 1 }
     }
-    report::print(&format!("{written} written, {there} there already\n"))?;
+    println!("{written} written, {there} there already");
     Ok(ExitCode::SUCCESS)
 }
 

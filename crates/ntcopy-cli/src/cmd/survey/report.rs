@@ -59,9 +59,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(out) = &args.out {
         report::replace(out, &page::html(&analysis, &report::command_line()), 0o666)?;
     } else if args.json {
-        report::print(&format!("{:#}\n", serde_json::to_value(&analysis)?))?;
+        println!("{:#}", serde_json::to_value(&analysis)?);
     } else {
-        report::print(&page::terminal(&analysis))?;
+        print!("{}", page::terminal(&analysis));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@ use ntcopy_survey::engine::fleet::{Event, Outcome, State};
 use ntcopy_survey::store::Store;
 use serde_json::json;
 
-use crate::cmd::{PARTIAL, WRONG_BYTE, bench, report};
+use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
 
 /// Says it in a line on standard error.
 pub fn event(event: Event<'_>) {
@@ -42,9 +42,9 @@ pub fn outcomes(
         let is_complete = outcomes.iter().all(is_good);
         let object = json!({"fleet": fleet, "store": store.name(), "asked": asked,
             "nodes": outcomes, "complete": is_complete});
-        report::print(&format!("{object:#}\n"))?;
+        println!("{object:#}");
     } else {
-        report::print(&text(outcomes))?;
+        print!("{}", text(outcomes));
         eprintln!("store: {}", store.name());
     }
     Ok(stopped.map_or_else(|| code(outcomes), bench::signalled))

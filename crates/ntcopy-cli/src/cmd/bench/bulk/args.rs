@@ -33,9 +33,6 @@ pub struct Common {
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
-    /// Print comma-separated values instead of the table, a line a result
-    #[arg(long, conflicts_with = "json")]
-    pub csv: bool,
     /// Print the experiment's defaults and stop
     #[arg(long)]
     pub list: bool,
@@ -46,10 +43,10 @@ pub struct Common {
     #[arg(long, value_name = "KIND", default_value = "huge")]
     pages: Pages,
     /// Measure under a debug kernel or an emulator too; the record says that it is not a timing
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub allow_not_a_timing: bool,
     /// Seconds without an answer after which a run has failed
-    #[arg(long, value_name = "SECONDS", default_value = "60",
+    #[arg(long, hide = true, value_name = "SECONDS", default_value = "60",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub patience: u64,
     /// Cause a fault, to see that it is noticed: for tests.
@@ -59,7 +56,7 @@ pub struct Common {
 
 impl Common {
     pub fn print(&self) -> Print {
-        Print::by_options(self.json, self.csv)
+        Print::by_options(self.json)
     }
 
     /// What an experiment takes that may be measured in a booted kernel too.
@@ -69,7 +66,6 @@ impl Common {
             quick: common.quick,
             out: common.out.clone(),
             json: common.json,
-            csv: common.csv,
             list: common.list,
             cpus,
             pages: Pages::Huge,
@@ -104,7 +100,7 @@ pub struct MemcpyArgs {
     #[command(flatten)]
     pub common: Common,
     /// Ways to compare with libc
-    #[arg(long, alias = "peers", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<String>,
     /// Bytes of a call [default: see --list]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -168,7 +164,7 @@ pub struct MemsetArgs {
     #[command(flatten)]
     pub common: Common,
     /// Ways to compare with libc [default: all that the CPU has]
-    #[arg(long, alias = "peers", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<String>,
     /// Bytes of a call [default: see --list]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -219,7 +215,7 @@ pub struct OrderArgs {
     #[command(flatten)]
     pub common: Common,
     /// Walks to compare with row [default: column,row-nt,column-nt]
-    #[arg(long, alias = "peers", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<String>,
     /// Rows, and columns [default: see --list]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

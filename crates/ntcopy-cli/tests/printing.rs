@@ -1,0 +1,46 @@
+//! Standard output that takes nothing more: a full disk is an error with words, a reader that is gone
+//! is none.
+
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
+
+/// What prints by each way that the program has.
+const LINES: [&str; 8] = [
+    "--help",
+    "--version",
+    "bench --help",
+    "bench list",
+    "bench memcpy --list",
+    "probe --json",
+    "kernel list",
+    "run --explain -- cat",
+];
+
+fn printing(line: &str, to: Stdio) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(line.split(' ')).stdout(to).stderr(Stdio::piped());
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_says_so() {
+    for line in LINES {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = printing(line, full.into());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+        assert!(said.contains("No space left on device"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_reader_that_is_gone_is_no_failure() {
+    for line in LINES {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = printing(line, writer.into());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{line}: {output:?}");
+        assert!(!said.contains("panicked") && !said.contains("standard output"), "{line}: {said}");
+    }
+}
