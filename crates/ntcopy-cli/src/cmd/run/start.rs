@@ -42,7 +42,9 @@ pub fn preloads(others: Option<OsString>, library: &Path) -> OsString {
 /// Becomes the program.
 pub fn instead(mut command: Command, watcher: Option<Watcher>) -> ExitCode {
     let error = command.exec();
-    watcher.map(Watcher::dismiss);
+    if let Some(watcher) = watcher {
+        watcher.dismiss();
+    }
     eprintln!("ntcopy: {} cannot be run: {error}", command.get_program().display());
     ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 })
 }

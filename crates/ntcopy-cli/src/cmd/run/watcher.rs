@@ -32,11 +32,13 @@ impl Watcher {
         let child = unsafe { libc::fork() };
         if child == 0 {
             drop(ours);
-            // SAFETY: as above. What is no child of the program is nothing that it can wait for.
-            if setsid().is_ok() && unsafe { libc::fork() } == 0 {
-                if let Err(error) = watch(program, theirs, before.as_ref()) {
-                    let _ = writeln!(io::stderr(), "ntcopy: --stat: {error:#}");
-                }
+            // What is no child of the program is nothing that it can wait for.
+            if setsid().is_ok()
+                // SAFETY: as above.
+                && unsafe { libc::fork() } == 0
+                && let Err(error) = watch(program, theirs, before.as_ref())
+            {
+                let _ = writeln!(io::stderr(), "ntcopy: --stat: {error:#}");
             }
             // SAFETY: it ends this process, and touches nothing of it.
             unsafe { libc::_exit(0) }
