@@ -42,8 +42,9 @@ Examples:
   ntcopy kernel boot --kernel stock -- uname -r
 
 The command sees the host's files, directory and environment, and can write to nothing of the host
-but below the folders of --write. /proc, /sys, /dev, /dev/shm and /run are the guest's own, TMPDIR is
-/run, its standard input is /dev/null, and it runs as the guest's root with the rights of this user. Its output and exit code are passed through: 128 + n when signal n ended it.
+but below the folders of --write. /proc, /sys, /dev, /dev/shm and /run are the guest's own, TMPDIR
+is /run, its standard input is /dev/null, and it runs as the guest's root with the rights of this
+user. Its output and exit code are passed through: 128 + n when signal n ended it.
 
 A guest whose kernel reports a fault of its own (BUG, WARNING, KASAN, KCSAN, UBSAN, lockdep, a
 leak) has failed in QEMU whatever the command says: the report is printed and the exit code is 1 at
