@@ -275,7 +275,7 @@ fn a_reader_that_hangs_is_an_error_row_not_a_hang() {
     for form in [&["--sockets", "2"][..], &["--iterations", "2000"]] {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("record");
-        let impatient = ["--modes", "copy", "--pairs", "40", "--patience", "1"];
+        let impatient = ["--modes", "copy", "--pairs", "40", "--patience", "5"];
         let child = ntcopy(&[&SMALL, form, &impatient], &out).spawn().unwrap();
         wait_for_samples(&out, 2);
         kill_process(reader_of(&child).unwrap(), Signal::STOP).unwrap();
