@@ -42,7 +42,7 @@ fn the_kernel_keeps_its_promises() {
 fn the_kernel_of_the_long_term_series_keeps_its_promises() {
     let arguments = &["--kernel", "um:6.12"];
     good(&ntcopy(&["kernel", "build", "--kernel", "um:6.12"]));
-    suite::must_pass(&Kernel { arguments, lacks: &[], big_mib: 64, limit_s: 900 });
+    suite::must_pass_with_sockets(&Kernel { arguments, lacks: &[], big_mib: 64, limit_s: 900 });
 }
 
 #[test]
