@@ -1,4 +1,5 @@
-//! Dates that clients send.
+//! Dates that clients send. httpdate, which writes ours, reads none before 1970, and takes 75 for
+//! 1975 where RFC 9110 has 2075 less than 50 years ahead.
 
 use std::time::SystemTime;
 
@@ -80,7 +81,7 @@ fn seconds(year: i64, month: &str, day: i64, time: &str) -> Option<i64> {
     let before = year - 1;
     let leap_days = before / 4 - before / 100 + before / 400;
     let days = 365 * year + leap_days + (0..month).map(days_of).sum::<i64>() + day;
-    // The same of 1 January 1970.
+    // 1 January 1970 is day 719,528.
     Some((days - 719_528) * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
