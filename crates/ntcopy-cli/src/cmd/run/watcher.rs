@@ -84,7 +84,8 @@ fn watch(program: Pid, mut stream: UnixStream, before: Option<&Counters>) -> any
     if stream.read(&mut [0])? > 0 {
         return Ok(());
     }
-    while poll(&mut [PollFd::new(&ended, PollFlags::IN)], None).is_err() {}
+    // No signal interrupts this: all are blocked.
+    poll(&mut [PollFd::new(&ended, PollFlags::IN)], None).context("cannot watch the program")?;
     let said = match (before, socket::counters()?) {
         (Some(before), Some(after)) => {
             let totals = super::super::stat::totals_since(before, &after)?;
