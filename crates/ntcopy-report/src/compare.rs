@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use ntcopy_record::compare::{
     Compared, Comparison, DISPLACED, Difference, TURNS, differences, groups, sentences,
 };
-use ntcopy_record::stats::{CAPACITY, P99, PER_CPU, THROUGHPUT, WALKS};
+use ntcopy_record::stats::{CAPACITY, P50, P99, PER_CPU, THROUGHPUT, WALKS};
 use ntcopy_record::{Params, Record};
 use serde_json::{Value, json};
 
@@ -145,11 +145,12 @@ fn ratio(ratio: f64, ci: (f64, f64)) -> String {
     format!("{} ({})", text::ratio(ratio), text::interval(ci))
 }
 
-fn name(metric: &str) -> &str {
+pub(crate) fn name(metric: &str) -> &str {
     match metric {
         THROUGHPUT => "throughput",
         WALKS => "the victim's speed",
         PER_CPU => "bytes for a CPU second",
+        P50 => "the median of latency",
         P99 => "the 99th percentile of latency",
         CAPACITY => "multigets a second at p99 within the limit",
         TURNS => "the program's own figure",

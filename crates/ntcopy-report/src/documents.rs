@@ -1,13 +1,15 @@
 //! The repository's own documents: figures and pages that are made from the records that it keeps.
 //!
 //! `bench/record/INDEX.toml` names which record answers which question. The pages and pictures in
-//! `docs/results`, README's picture, and each figure that a document has between the markers of
+//! `docs/results`, README's table, the guide's picture, and each figure that a document has between the markers of
 //! `figures` come from it. Records that the index does not name, and documents that name a figure
 //! which the index lacks, are errors.
 
+mod answers;
 mod chart;
 mod figures;
 mod index;
+mod outcomes;
 mod results;
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use ntcopy_record::stats::{Verdict, Versus, versus};
 use ntcopy_record::{Cell, Record};
 
 use super::index::{self, Figure, Index};
-use super::{Error, results};
+use super::{Error, answers, results};
 use crate::text;
 
 /// Before the name of a figure.
@@ -18,6 +18,7 @@ const OPEN: &str = "<!--=";
 const SHUT: &str = "-->";
 const CLOSE: &str = "<!--=-->";
 const PICTURE: &str = "picture";
+const ANSWERS: &str = "answers";
 
 /// Every figure and block, by its name.
 pub(super) fn all(
@@ -31,6 +32,7 @@ pub(super) fn all(
         figures.insert(name.clone(), one(record, figure).map_err(in_figure)?);
     }
     figures.insert(PICTURE.to_owned(), results::picture(index));
+    figures.insert(ANSWERS.to_owned(), answers::table(index, records)?);
     Ok(figures)
 }
 

@@ -14,6 +14,7 @@ pub(super) struct Index {
     /// Records by a short name, for `figure` and `page`.
     pub record: BTreeMap<String, String>,
     pub picture: Picture,
+    pub answers: Answers,
     /// Figures for documents, by their name.
     pub figure: BTreeMap<String, Figure>,
     pub page: Vec<Page>,
@@ -26,7 +27,36 @@ pub(super) struct Index {
 pub(super) struct Named {
     pub signature: String,
     pub name: String,
+    /// The CPU in a word or two.
+    pub kind: String,
     pub about: String,
+}
+
+/// README's table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answers {
+    /// Signatures of the machines that have a column, in order.
+    pub machines: Vec<String>,
+    pub row: Vec<Answer>,
+}
+
+/// A row of README's table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answer {
+    /// What was measured, in words.
+    pub what: String,
+    /// Short names of the records, one for each machine that was measured.
+    pub records: Vec<String>,
+    /// `outcomes` or `hot-set`; see `answers`.
+    pub is: String,
+    #[serde(default, rename = "where")]
+    pub cells: Select,
+    pub mode: String,
+    pub by: String,
+    #[serde(default = "throughput")]
+    pub metric: String,
 }
 
 /// Several charts side by side in one file.
@@ -132,7 +162,9 @@ impl Index {
         let figures = index.figure.values().map(|figure| &figure.record);
         let parts = index.page.iter().flat_map(|page| &page.part).map(|part| &part.record);
         let pictured = index.picture.chart.iter().map(|chart| &chart.record);
-        let unknown = figures.chain(parts).chain(pictured).find(|name| short(name));
+        let answers = index.answers.row.iter().flat_map(|row| &row.records);
+        let named = figures.chain(parts).chain(pictured).chain(answers);
+        let unknown = named.into_iter().find(|name| short(name));
         if let Some(name) = unknown {
             return Err(Error::Index(format!("[record] has no '{name}'")));
         }
@@ -164,10 +196,10 @@ impl Index {
     }
 
     /// How documents call the machine of a record.
-    pub fn machine<'a>(&'a self, record: &'a Record) -> (&'a str, &'a str) {
+    pub fn machine<'a>(&'a self, record: &'a Record) -> &'a str {
         let signature = record.machine.cpu_signature.as_str();
         let known = self.machine.iter().find(|machine| machine.signature == signature);
-        known.map_or((signature, ""), |machine| (&machine.name, &machine.about))
+        known.map_or(signature, |machine| &machine.name)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The pages of results: the question, the picture, the sentences, the table, the command.
+//! The pages of results: the question, the picture, a sentence, a table, the command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use ntcopy_record::verdict;
 
 use super::chart::{self, Panel};
 use super::index::{Index, Page, Part};
-use super::{Error, GENERATED, RESULTS};
+use super::{Error, GENERATED, RESULTS, outcomes};
 use crate::{table, text};
 
 /// All pages and pictures, and the list of them.
@@ -32,9 +32,9 @@ pub(super) fn pages(
     Ok(files)
 }
 
-/// README's picture, as the document has it.
+/// The picture of the guide's first page.
 pub(super) fn picture(index: &Index) -> String {
-    format!("![{}]({RESULTS}/{})", index.picture.alt, index.picture.file)
+    format!("![{}](../results/{})", index.picture.alt, index.picture.file)
 }
 
 fn contents(index: &Index) -> String {
@@ -74,34 +74,38 @@ fn one(
     Ok(out)
 }
 
-/// What a record says.
+/// What a record says: one sentence, one table, and the command that measures it again.
 fn told(index: &Index, record: &Record, part: &Part) -> String {
     let mut out = String::new();
-    for sentence in verdict::sentences(record) {
-        out.push_str(&format!("- {sentence}\n"));
+    let sentences = verdict::sentences(record);
+    let is_of_the_rule = |sentence: &&String| sentence.starts_with("adaptive ");
+    if let Some(sentence) = sentences.iter().find(is_of_the_rule).or(sentences.first()) {
+        out.push_str(&format!("{sentence}\n\n"));
     }
     if let Some(note) = &part.note {
-        out.push_str(&format!("\n{}\n", note.trim()));
+        out.push_str(&format!("{}\n\n", note.trim()));
     }
-    let (machine, about) = index.machine(record);
-    let about = if about.is_empty() { String::new() } else { format!(", {about}") };
+    out.push_str(&figures(record));
     let place = index.record.get(&part.record).map_or("", String::as_str);
     out.push_str(&format!(
-        "\nMachine: {machine}{about}. Again: `{}`. Record: [{place}](../../bench/record/{place}/).\n",
+        "\nMachine: {}. Again: `{}`. Every figure: `ntcopy report` of \
+         [{place}](../../bench/record/{place}/).\n",
+        index.machine(record),
         again(record)
     ));
-    let figures: Vec<String> = table::markdown(record)
-        .lines()
-        // What a machine does not have is in the record.
-        .filter(|line| !(line.starts_with("Hardware counters: ") && line.contains("n/a")))
-        .map(str::to_owned)
-        .collect();
-    let figures = figures.join("\n").replace("\n\n\n", "\n\n");
-    out.push_str(&format!(
-        "\n<details><summary>All figures</summary>\n\n{}\n\n</details>\n",
-        figures.trim()
-    ));
     out
+}
+
+/// The outcomes of each mode; where nothing is compared, what was measured.
+fn figures(record: &Record) -> String {
+    if let Some(outcomes) = outcomes::table(record) {
+        return outcomes;
+    }
+    let figures = table::markdown(record);
+    // What a machine does not have is in the record.
+    let is_absent = |line: &str| line.starts_with("Hardware counters: ") && line.contains("n/a");
+    let figures: Vec<&str> = figures.lines().filter(|line| !is_absent(line)).collect();
+    format!("{}\n", figures.join("\n").replace("\n\n\n", "\n\n").trim())
 }
 
 /// The command without the place that its record went to.

@@ -1,0 +1,93 @@
+//! README's table: a row a question, a column a machine.
+
+use std::collections::BTreeMap;
+
+use ntcopy_record::Record;
+use ntcopy_record::stats::retention::felt;
+use ntcopy_record::stats::{Verdict, Versus, median, versus};
+
+use super::Error;
+use super::index::{self, Answer, Index};
+use crate::text;
+
+/// What stands where a machine has no record.
+const NONE: &str = "not measured";
+
+/// The table.
+pub(super) fn table(index: &Index, records: &BTreeMap<String, Record>) -> Result<String, Error> {
+    let machines = index.answers.machines.iter().map(|signature| {
+        let known = index.machine.iter().find(|machine| machine.signature == *signature);
+        known.ok_or_else(|| Error::Index(format!("answers: no [[machine]] is a {signature}")))
+    });
+    let machines = machines.collect::<Result<Vec<_>, _>>()?;
+    let mut out = String::from("| |");
+    for machine in &machines {
+        out.push_str(&format!(" {}, {} |", machine.name, machine.kind));
+    }
+    out.push_str(&format!("\n|---|{}", "---|".repeat(machines.len())));
+    for answer in &index.answers.row {
+        let entries = entries(index, records, answer)?;
+        out.push_str(&format!("\n| {} |", answer.what));
+        for machine in &machines {
+            let entry = entries.get(&machine.signature).map_or(NONE, String::as_str);
+            out.push_str(&format!(" {entry} |"));
+        }
+    }
+    Ok(out)
+}
+
+/// What a row says, by the signature of the machine.
+fn entries(
+    index: &Index,
+    records: &BTreeMap<String, Record>,
+    answer: &Answer,
+) -> Result<BTreeMap<String, String>, Error> {
+    let mut entries = BTreeMap::new();
+    for name in &answer.records {
+        let record = index.record(records, name)?;
+        let signature = record.machine.cpu_signature.clone();
+        let entry = match answer.is.as_str() {
+            "outcomes" => outcomes(record, answer),
+            "hot-set" => hot_set(record, answer),
+            other => Err(Error::Index(format!("answers: nothing is called is = \"{other}\""))),
+        };
+        entries.insert(signature, entry?);
+    }
+    Ok(entries)
+}
+
+/// Wins, ties and losses, and the median ratio of the cells.
+fn outcomes(record: &Record, answer: &Answer) -> Result<String, Error> {
+    let cells = index::cells(record, &answer.cells)?;
+    let one = |cell: &&ntcopy_record::Cell| {
+        versus(record, cell.cell, &answer.mode, &answer.by, &answer.metric)
+    };
+    let all: Vec<Versus> = cells.iter().filter_map(one).collect();
+    if all.is_empty() {
+        return Err(Error::Index(format!("answers: '{}' has no cell", answer.what)));
+    }
+    let count = |verdict| all.iter().filter(|one| Verdict::of(one.ci) == verdict).count();
+    let (wins, losses) = (count(Verdict::Win), count(Verdict::Loss));
+    let ties = all.len() - wins - losses;
+    let ratios: Vec<f64> = all.iter().map(|one| one.ratio).collect();
+    Ok(format!("{wins}-{ties}-{losses}, {}", text::ratio(median(&ratios))))
+}
+
+/// Nanoseconds of a read alongside the baseline's sends, and alongside the mode's: p50 and p99.
+fn hot_set(record: &Record, answer: &Answer) -> Result<String, Error> {
+    let cells = index::cells(record, &answer.cells)?;
+    let [cell] = cells.as_slice() else {
+        let count = cells.len();
+        return Err(Error::Index(format!("answers: '{}' means {count} cells", answer.what)));
+    };
+    let felt = felt(record, cell);
+    let by = |mode: &str| {
+        let missing = || Error::Index(format!("answers: '{}' has no {mode}", answer.what));
+        felt.iter().find(|felt| felt.mode == mode).ok_or_else(missing)
+    };
+    let (plain, hinted) = (by(&answer.by)?, by(&answer.mode)?);
+    Ok(format!(
+        "p50 {:.1} to {:.1} ns, p99 {:.1} to {:.1}",
+        plain.p50_ns, hinted.p50_ns, plain.p99_ns, hinted.p99_ns
+    ))
+}
