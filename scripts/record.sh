@@ -44,7 +44,7 @@ case $flagged in
 host)
 	"$ntcopy" probe --json | grep -q '"msg_ntcopy": true' || {
 		echo "record.sh: KERNEL=host, and this kernel does not know MSG_NTCOPY:" \
-			"docs/guide/metal.md says how to get one that does" >&2
+			"docs/guide/install.md says how to get one that does" >&2
 		exit 3
 	}
 	;;

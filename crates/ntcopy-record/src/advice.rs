@@ -4,7 +4,7 @@
 //! Advice is given where the figures carry it and nowhere else: a setting is recommended from the
 //! size on from which *every* cell that was measured wins, its whole interval above 1. Where none
 //! does, the advice is to leave it, with the figure. Where nothing was measured, the advice is the
-//! command that measures it. `docs/reference/advise.md` says what each piece rests on.
+//! command that measures it. `docs/reference/measuring.md` says what each piece rests on.
 
 mod check;
 mod copies;

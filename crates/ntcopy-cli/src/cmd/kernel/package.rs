@@ -55,6 +55,6 @@ pub fn run(args: PackageArgs) -> Result<ExitCode, Error> {
     for file in package(&options, progress::for_stderr().as_mut())? {
         println!("{}", file.display());
     }
-    eprintln!("ntcopy: docs/guide/metal.md says how to boot it once, and how to go back");
+    eprintln!("ntcopy: docs/guide/install.md says how to boot it once, and how to go back");
     Ok(ExitCode::SUCCESS)
 }

@@ -21,7 +21,7 @@ The site's own tool is called once for each node: srun, kubectl, ssh, or what --
 {node} stands for the node and {ntcopy} for the command that measures. Records come back on its
 standard output and are stored as they come. Nodes that fail are reported and tried again. Run
 again, it measures what the store lacks: a node is asked nothing that it answered within --max-age
-days. Ctrl-C ends the tools and keeps what came. The templates stand in docs/reference/survey.md.
+days. Ctrl-C ends the tools and keeps what came. The templates stand in docs/reference/record.md.
 
 Exit codes: 0 every node answered; 1 none did; 2 usage; 4 a byte was wrong; 5 some nodes answered,
 others failed.";
