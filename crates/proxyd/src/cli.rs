@@ -1,5 +1,7 @@
 //! The command line, and what can be had here, for tests that skip what can't.
 
+use std::fmt;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -81,16 +83,36 @@ pub struct Cli {
 const GONE: [(&str, &str); 1] =
     [("--quic", "offer TLS by --tls-listen, and let the edge before proxyd speak HTTP/3")];
 
+/// A line on standard error. Where it can't be written, there is the code to end with.
+pub fn complain(what: &dyn fmt::Display) {
+    let _ = writeln!(io::stderr(), "proxyd: {what}");
+}
+
+/// Prints to standard output; the error is the code to end with.
+pub fn print(text: &str) -> Result<(), u8> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|cause| unwritten(&cause))
+}
+
+fn unwritten(cause: &io::Error) -> u8 {
+    complain(&format_args!("cannot write to standard output: {cause}"));
+    1
+}
+
 impl Cli {
-    /// What the program was called with; ends it with a word on a mistake.
-    pub fn of_process() -> Cli {
-        Cli::try_parse().unwrap_or_else(|error| {
+    /// What the program was called with. Of help, of the version and of a mistake, the words are
+    /// printed, and the code to end with is the error.
+    pub fn of_process() -> Result<Cli, u8> {
+        Cli::try_parse().map_err(|error| {
             let named = error.get(ContextKind::InvalidArg).map(ToString::to_string);
             let gone = GONE.iter().find(|(option, _)| named.as_deref() == Some(*option));
             if let Some((option, instead)) = gone {
-                eprintln!("proxyd: {option} went: {instead}");
+                complain(&format_args!("{option} went: {instead}"));
             }
-            error.exit()
+            match error.print().and_then(|()| io::stdout().flush()) {
+                Err(cause) if !error.use_stderr() => unwritten(&cause),
+                _ => error.exit_code() as u8,
+            }
         })
     }
 

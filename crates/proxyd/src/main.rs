@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use proxyd::cli::Cli;
+use proxyd::cli::{Cli, complain, print};
 use proxyd::net::ListenError;
 use proxyd::server::{Server, StartError};
 use proxyd::worker::Stop;
@@ -16,17 +16,27 @@ const USAGE: u8 = 2;
 const NOT_AVAILABLE: u8 = 3;
 
 fn main() -> ExitCode {
-    let cli = Cli::of_process();
-    let filter = EnvFilter::try_from_env("PROXYD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    on_broken_pipe(libc::SIG_DFL);
+    let cli = match Cli::of_process() {
+        Ok(cli) => cli,
+        Err(code) => return ExitCode::from(code),
+    };
     if cli.capabilities {
-        print_capabilities(cli.json);
-        return ExitCode::SUCCESS;
+        let printed = print(&capabilities(cli.json));
+        return printed.map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
     }
+    on_broken_pipe(libc::SIG_IGN);
+    let filter = EnvFilter::try_from_env("PROXYD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    // A line that can't be written is lost: saying so in the same place would end the thread.
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false)
+        .init();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("proxyd: {error}");
+            complain(&error);
             ExitCode::from(match error {
                 StartError::Config(_) => USAGE,
                 StartError::Listen(ListenError::Live(_)) => NOT_AVAILABLE,
@@ -36,15 +46,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn print_capabilities(json: bool) {
+/// A reader that is gone ends what prints, as it ends any program, and is an error to the server.
+fn on_broken_pipe(action: libc::sighandler_t) {
+    // SAFETY: neither action runs code of ours.
+    unsafe { libc::signal(libc::SIGPIPE, action) };
+}
+
+fn capabilities(json: bool) -> String {
     let words = proxyd::cli::capabilities();
     if json {
-        println!(
-            "{{\"capabilities\": [{}]}}",
-            words.iter().map(|w| format!("{w:?}")).collect::<Vec<_>>().join(", ")
-        );
+        let words: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
+        format!("{{\"capabilities\": [{}]}}\n", words.join(", "))
     } else {
-        words.iter().for_each(|word| println!("{word}"));
+        words.join("\n") + "\n"
     }
 }
 

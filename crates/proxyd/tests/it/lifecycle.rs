@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -231,6 +232,36 @@ fn the_programs_exit_status_tells_what_was_wrong() {
         .output()
         .unwrap();
     assert!(output.status.success());
+}
+
+#[test]
+fn a_reader_that_is_gone_and_a_full_disk() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for arguments in
+        [&["--capabilities"][..], &["--capabilities", "--json"], &["--help"], &["--version"]]
+    {
+        let run = |out: Stdio| {
+            let output = program(arguments).stdout(out).output().unwrap();
+            (output.status, String::from_utf8(output.stderr).unwrap())
+        };
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (status, words) = run(writer.into());
+        assert_eq!((status.signal(), &*words), (Some(Signal::PIPE.as_raw()), ""), "{arguments:?}");
+        let (status, words) = run(full().into());
+        assert_eq!(status.code(), Some(1), "{arguments:?}: {words}");
+        assert!(words.contains("No space left") && words.lines().count() == 1, "{words}");
+    }
+    let output = program(&["--none"]).stderr(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    // A log that can't be written costs lines, and nothing else.
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("p.sock");
+    let mut command = program(&["--listen", socket.to_str().unwrap(), "--backend", "unix:/b"]);
+    let mut program = Program(command.stderr(full()).spawn().unwrap());
+    eventually("it listens", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    program.signal(Signal::TERM);
+    assert!(program.0.wait().unwrap().success());
 }
 
 #[test]
