@@ -59,7 +59,9 @@ fn nodes_that_answer_are_stored_and_the_others_tried_again_and_told_of() {
     fs::write(folder.join("n3.frames"), cut.join("\n")).unwrap();
     let garbage = format!("{PREFIX}begin {{\n{PREFIX}data x\n\u{1b}[31m{PREFIX}\n{PREFIX}done\n");
     fs::write(folder.join("n4.frames"), garbage).unwrap();
-    let tool = "echo noise; cat $1.frames || { echo no such host >&2; exit 255; }";
+    // Its last line comes after its end.
+    let last = "(sleep 0.3; echo no such host >&2) >/dev/null &";
+    let tool = &format!("echo noise; cat $1.frames || {{ {last} exit 255; }}");
     let nodes = "n1,n2 n3\nn4,n5,n1";
     let object = json(&done(&survey(folder, tool, nodes, &[]).output().unwrap(), 5));
     assert_eq!(object["nodes"].as_array().unwrap().len(), 5);

@@ -160,12 +160,14 @@ impl Tool {
         let (send, lines) = sync_channel::<String>(WAITING_LINES);
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let said = Arc::clone(&tail);
+        let (all_said, is_all_said) = sync_channel::<()>(0);
         thread::spawn(move || {
             if let Some(stderr) = stderr {
                 lines::each(stderr, |line| {
                     said.lock().unwrap_or_else(PoisonError::into_inner).push(line);
                 });
             }
+            drop(all_said);
         });
         thread::spawn(move || {
             if let Some(stdout) = stdout {
@@ -191,6 +193,11 @@ impl Tool {
         }
         drop(lines);
         let status = end(&mut child);
+        // The tool's end may be seen before its last line, and what it left in the background may
+        // hold its standard error open for ever.
+        if !reader.is_done() && !cancelled() {
+            let _ = is_all_said.recv_timeout(GOODBYE);
+        }
         let tail = tail.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (status, reader.is_done(), tail)
     }
