@@ -87,7 +87,7 @@ fn id(experiment: &ExperimentKind, started_unix_ns: u64, command: &[String]) -> 
 /// None when neither `XDG_DATA_HOME` nor `HOME` is set to an absolute path.
 #[must_use]
 pub fn default_place(id: &str) -> Option<PathBuf> {
-    let data = ntcopy_record::folder::of_user("XDG_DATA_HOME", ".local/share")?;
+    let data = ntcopy::folder::of_this_user("XDG_DATA_HOME", ".local/share")?;
     Some(data.join("ntcopy/records").join(id))
 }
 

@@ -32,11 +32,11 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ntcopy-preload", &["ntcopy"]),
     ("storaged", &["ntcopy"]),
     ("proxyd", &["ntcopy"]),
-    ("ntcopy-kernel", &[]),
+    ("ntcopy-kernel", &["ntcopy"]),
     ("ntcopy-record", &[]),
     ("ntcopy-bench", &["ntcopy", "ntcopy-kernel", "ntcopy-record"]),
     ("ntcopy-report", &["ntcopy-record"]),
-    ("ntcopy-survey", &["ntcopy-record", "ntcopy-report"]),
+    ("ntcopy-survey", &["ntcopy", "ntcopy-record", "ntcopy-report"]),
     (
         "ntcopy-cli",
         &[

@@ -104,3 +104,20 @@ fn a_full_disk_is_an_error_that_says_so() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("cannot write to standard output: No space left"), "{said}");
 }
+
+#[test]
+fn a_relative_folder_of_caches_is_as_good_as_none() {
+    for (base, cache, root) in [
+        ("", "", "/home/u/.cache/ntcopy"),
+        ("rel", "", "/home/u/.cache/ntcopy"),
+        ("./rel", "", "/home/u/.cache/ntcopy"),
+        ("/x", "", "/x/ntcopy"),
+        ("rel", "/own", "/own"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+        command.args(["kernel", "list"]).env("HOME", "/home/u");
+        let output = command.env("XDG_CACHE_HOME", base).env("NTCOPY_CACHE", cache).output();
+        let said = String::from_utf8(output.expect("ntcopy starts").stdout).unwrap();
+        assert_eq!(said.lines().next().unwrap(), format!("cache: {root}"), "{base:?} {cache:?}");
+    }
+}

@@ -26,6 +26,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ntcopy::folder::of_this_user;
 use sha2::{Digest, Sha256};
 
 pub use meta::{Meta, SourceId};
@@ -81,19 +82,12 @@ impl Built {
     }
 }
 
-/// A relative XDG_CACHE_HOME is as good as none (XDG Base Directory Specification, "Basics").
-fn root(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
-    set(CACHE_VARIABLE)
-        .filter(|path| !path.as_os_str().is_empty())
-        .or_else(|| Some(absolute("XDG_CACHE_HOME")?.join("ntcopy")))
-        .or_else(|| Some(absolute("HOME")?.join(".cache/ntcopy")))
-}
-
 impl Cache {
     /// The cache of this user.
     pub fn locate() -> Result<Self> {
-        let root = root(|name| std::env::var_os(name).map(PathBuf::from)).ok_or_else(|| {
+        let named = std::env::var_os(CACHE_VARIABLE).filter(|path| !path.is_empty());
+        let of_user = || Some(of_this_user("XDG_CACHE_HOME", ".cache")?.join("ntcopy"));
+        let root = named.map(PathBuf::from).or_else(of_user).ok_or_else(|| {
             let text = "no place for the cache: set NTCOPY_CACHE to a directory";
             Error::NotHere(text.into())
         })?;
@@ -328,23 +322,6 @@ mod tests {
         assert_ne!(base, Inputs::new(Kind::Um, &series, "CONFIG_NET=y").key(&package(), "7.3.4"));
         let config = Inputs::new(Kind::Um, &Series::default(), "CONFIG_NET=n");
         assert_ne!(base, config.key(&package(), "7.3.4"));
-    }
-
-    #[test]
-    fn a_relative_folder_of_caches_is_none() {
-        let root = |cache: &str, base: &str| {
-            let named = |name: &str| match name {
-                CACHE_VARIABLE => Some(cache.into()),
-                "XDG_CACHE_HOME" => Some(base.into()),
-                _ => Some("/home/u".into()),
-            };
-            root(named).unwrap()
-        };
-        for base in ["", "rel", "./rel"] {
-            assert_eq!(root("", base), Path::new("/home/u/.cache/ntcopy"), "{base}");
-        }
-        assert_eq!(root("", "/x"), Path::new("/x/ntcopy"));
-        assert_eq!(root("own", "/x"), Path::new("own"), "a place of one's own is taken as it is");
     }
 
     #[test]

@@ -9,7 +9,6 @@
 pub mod advice;
 pub mod compare;
 pub mod durable;
-pub mod folder;
 pub mod foreign;
 pub mod random;
 mod record;

@@ -67,6 +67,9 @@ mod vectored;
 #[cfg(feature = "std")]
 pub mod cpu;
 #[cfg(feature = "std")]
+#[doc(hidden)]
+pub mod folder;
+#[cfg(feature = "std")]
 pub mod hardware;
 #[cfg(feature = "std")]
 pub mod libc;

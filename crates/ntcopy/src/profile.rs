@@ -7,11 +7,12 @@
 mod format;
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::cpu::Cpu;
+use crate::folder;
 use crate::path::Method;
 use crate::policy::{Facts, Policy};
 
@@ -228,14 +229,7 @@ pub fn candidates(get: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 
 /// The user's own profile: `$XDG_CONFIG_HOME/ntcopy/profile.toml`, or the same in `~/.config`.
 pub fn user_path(get: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    // The XDG base directory specification: a path that isn't absolute counts as not set.
-    let folder = |name: &str, below: &OsStr| {
-        let folder = PathBuf::from(get(name)?).join(below);
-        folder.is_absolute().then_some(folder)
-    };
-    let config = folder("XDG_CONFIG_HOME", OsStr::new(""))
-        .or_else(|| folder("HOME", OsStr::new(".config")))?;
-    Some(config.join("ntcopy/profile.toml"))
+    Some(folder::of_user(get, "XDG_CONFIG_HOME", ".config")?.join("ntcopy/profile.toml"))
 }
 
 #[cfg(test)]

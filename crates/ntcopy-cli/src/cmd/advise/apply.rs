@@ -204,7 +204,7 @@ fn whose(real: &Path) -> Option<&'static str> {
     if SYSTEM.iter().any(|folder| real.starts_with(folder)) {
         return Some("a folder of the system");
     }
-    let config = ntcopy_record::folder::of_user("XDG_CONFIG_HOME", ".config")
+    let config = ntcopy::folder::of_this_user("XDG_CONFIG_HOME", ".config")
         .map(|path| fs::canonicalize(&path).unwrap_or(path));
     if config.is_some_and(|config| real.starts_with(config)) {
         return Some("your own configuration, which your sessions read");
