@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of bytes. Reads and prints `1MiB`; a bare number is bytes.
+/// A number of bytes. Reads `1MiB`, `1M` and `1m`, all powers of two; a bare number is bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
@@ -17,7 +17,7 @@ pub enum SizeError {
     #[error("`{0}` is ambiguous: write {1} for powers of 1024, or the bare number of bytes")]
     Ambiguous(String, String),
     /// Not a number with a unit.
-    #[error("`{0}` is not a size: write a whole number with KiB, MiB or GiB, or bare for bytes")]
+    #[error("`{0}` is not a size: write 65536, 64k or 64KiB; also M and G, MiB and GiB")]
     NotASize(String),
     /// Too many bytes to count in 64 bits.
     #[error("`{0}` is more bytes than 64 bits can count")]
@@ -47,11 +47,14 @@ fn factor(number: &str, unit: &str, text: &str) -> Result<u64, SizeError> {
     if unit.is_empty() || unit == "B" {
         return Ok(1);
     }
-    if let Some((_, factor)) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) {
+    let is_unit = |name: &str| {
+        name.eq_ignore_ascii_case(unit) || name[..1].eq_ignore_ascii_case(unit)
+    };
+    if let Some((_, factor)) = UNITS.iter().find(|(name, _)| is_unit(name)) {
         return Ok(*factor);
     }
-    let letter = unit.trim_end_matches(['b', 'B']).to_ascii_uppercase();
-    let meant = UNITS.iter().find(|(name, _)| letter == name[..1]);
+    let letter = unit.trim_end_matches(['b', 'B']);
+    let meant = UNITS.iter().find(|(name, _)| name[..1].eq_ignore_ascii_case(letter));
     Err(match meant {
         Some((name, _)) => SizeError::Ambiguous(text.to_owned(), format!("{number}{name}")),
         None => SizeError::NotASize(text.to_owned()),
@@ -94,6 +97,11 @@ mod tests {
             ("64 KiB", 64 << 10),
             ("2gib", 2 << 30),
             ("7B", 7),
+            ("64k", 64 << 10),
+            ("64K", 64 << 10),
+            ("1m", 1 << 20),
+            ("1M", 1 << 20),
+            ("1G", 1 << 30),
         ] {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
         }
@@ -101,7 +109,7 @@ mod tests {
 
     #[test]
     fn refuses_ambiguous_units_and_says_what_to_write() {
-        for text in ["1M", "1MB", "1mb", "1m"] {
+        for text in ["1MB", "1mb"] {
             let error = text.parse::<Bytes>().unwrap_err();
             assert_eq!(error, SizeError::Ambiguous(text.to_owned(), "1MiB".to_owned()));
         }

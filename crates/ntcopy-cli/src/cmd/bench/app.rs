@@ -64,7 +64,7 @@ the kernel without the patches then, and second-instance and chunked are left ou
 Every value is compared when the servers have started; after each sample all hot values and one \
 large one; during it one value of each multiget, and the head and the end of each large one.
 
-Sizes take KiB, MiB or GiB; lists are separated by commas.
+Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 
 /// Arguments of `bench app`.

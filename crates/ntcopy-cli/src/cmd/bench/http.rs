@@ -53,7 +53,7 @@ hundredths faster or slower for as long as it lives, whatever its mode.
 With several stacks a mode is called STACK:MODE, and the first stack's copy is the baseline, or \
 what --baseline says: what is offered on a schedule is a part of what that does without a pause.
 
-Sizes take KiB, MiB or GiB; lists are separated by commas.
+Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 
 /// Arguments of `bench http`.

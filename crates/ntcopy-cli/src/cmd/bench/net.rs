@@ -32,7 +32,7 @@ a pair of devices for each mode. They have no names, and go with the program, ho
 the namespace that it was started in is not touched. This takes root, or a system that lets \
 users make namespaces.
 
-Sizes take KiB, MiB or GiB; lists are separated by commas.
+Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 
 /// Arguments of `bench net`.

@@ -25,7 +25,7 @@ Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_
 kernel's rule decides). Both sides send alike. Messages below a page are never \
 copied non-temporally: there the modes show what asking costs.
 
-Sizes take KiB, MiB or GiB; lists are separated by commas.
+Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 
 /// Arguments of `bench pingpong`.

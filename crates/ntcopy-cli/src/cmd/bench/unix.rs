@@ -34,7 +34,7 @@ Modes: copy (a plain send, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG
 kernel's rule decides), vmsplice (no copy at all; its buffer must not be touched again until the \
 reader is done with it).
 
-Sizes take KiB, MiB or GiB; lists are separated by commas.
+Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 
 /// Arguments of `bench unix`.
