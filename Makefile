@@ -7,7 +7,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
-.PHONY: all demo test lint build program library daemons install bench report record clean help \
+.PHONY: all demo test lint build program manual library daemons install bench report record clean help \
 	dist test-dist release apt-repo test-release image test-image test-units test-kernels test-module upstream-tests programs program-suites soak soak-daemons power-loss hostile fuzz mutations memory families free-when-unused check-copy \
 	test-watch guide docs check-page check-sockperf copy-share same
 
@@ -29,7 +29,11 @@ program: ## the same with surveys and their databases, and TLS
 	@$(CARGO) build --release --locked -p ntcopy-cli -p ntcopy-preload
 	@crates/ntcopy-preload/link.sh $(dir $(NTCOPY))libntcopy_preload.a $(dir $(NTCOPY))
 
-all: program library daemons ## all of it, in release mode
+manual: ## a manual page of every command, and completions for bash, zsh and fish
+	@rm -rf $(dir $(NTCOPY))manual
+	@$(CARGO) run -q --release --locked -p ntcopy-cli --example manual -- $(dir $(NTCOPY))manual
+
+all: program manual library daemons ## all of it, in release mode
 
 test: ## unit, property and end-to-end tests, the latter in booted kernels
 	@scripts/setup.sh build test kernels

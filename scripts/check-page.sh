@@ -58,7 +58,7 @@ comparison() {
 		exit 1
 	}
 	echo "check-page: a comparison of $(dirname "$1") and $(dirname "$2")"
-	"$ntcopy" report --compare "$(dirname "$1")" "$(dirname "$2")" --out "$work/compare.html"
+	"$ntcopy" report "$(dirname "$1")" --against "$(dirname "$2")" --out "$work/compare.html"
 }
 
 # Of the records that the repository keeps.

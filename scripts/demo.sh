@@ -70,7 +70,7 @@ say "4/5 the three published configurations"
 "$ntcopy" bench unix --kernel um --published --quick --modes nt,adaptive --out "$out/published"
 
 say "5/5 the page, and what follows for this machine"
-"$ntcopy" advise --records "$out/rounds" "$out/retention" "$out/published"
+"$ntcopy" advise "$out/rounds" "$out/retention" "$out/published"
 echo
 echo "report.html is written; open it in any browser. It begins with:"
 "$ntcopy" report "$out/rounds" "$out/retention" "$out/published" --out "$out/report.html"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Installs what cargo has built: the C library with its headers and pkg-config
-# file, the manual pages, the program, the help that it gives (pages of those
-# commands that have none written by hand, and completions for bash, zsh and
-# fish), the daemons with settings to begin with, and systemd units for them.
+# file, the manual pages, the program, what was made of its help (a page of each
+# command, and completions for bash, zsh and fish), the daemons with settings to
+# begin with, and systemd units for them.
 # It builds nothing, so that root needn't run cargo. Settings that are there stay.
 #
 # usage: [PREFIX=/usr/local] [LIBDIR=PREFIX/lib] [DESTDIR=] [BUILD=target/release]
@@ -91,17 +91,13 @@ install_program() {
 }
 
 install_help() {
-	need "$build/ntcopy" "cargo build --release -p ntcopy-cli"
-	"$build/ntcopy" man "$work/man"
-	for page in "$work"/man/*.[18]; do
+	need "$build/manual/man/ntcopy.1" "make manual"
+	for page in "$build"/manual/man/*.[18]; do
 		place 644 "$page" "$prefix/share/man/man${page##*.}"
 	done
-	for shell in bash zsh fish; do
-		"$build/ntcopy" completions "$shell" >"$work/$shell"
-	done
-	place 644 "$work/bash" "$prefix/share/bash-completion/completions" ntcopy
-	place 644 "$work/zsh" "$zshdir" _ntcopy
-	place 644 "$work/fish" "$prefix/share/fish/vendor_completions.d" ntcopy.fish
+	place 644 "$build/manual/bash" "$prefix/share/bash-completion/completions" ntcopy
+	place 644 "$build/manual/zsh" "$zshdir" _ntcopy
+	place 644 "$build/manual/fish" "$prefix/share/fish/vendor_completions.d" ntcopy.fish
 }
 
 install_daemons() {

@@ -302,7 +302,7 @@ class Advice:
 
     def apply(self, records, folder, prepare=None):
         signature, folders = records
-        call(self.args.ntcopy, "advise", "--records", *folders, "--for", signature, "--apply", folder,
+        call(self.args.ntcopy, "advise", *folders, "--for", signature, "--apply", folder,
              preexec_fn=prepare)  # fmt: skip
 
     @staticmethod

@@ -51,25 +51,35 @@ said() {
 	before=
 	for folder in $(folders); do
 		name=$place/said/$(basename "$folder")
-		out/same/ntcopy advise --records "$folder" --json >"$name.advice.json" || :
-		out/same/ntcopy advise --records "$folder" >"$name.advice" 2>&1 || :
+		out/same/ntcopy advise "$folder" --json >"$name.advice.json" || :
+		out/same/ntcopy advise "$folder" >"$name.advice" 2>&1 || :
 		for other in $before; do
 			to=$name.$(basename "$other").compare
-			out/same/ntcopy compare "$other" "$folder" >"$to" 2>&1 || :
-			out/same/ntcopy compare "$other" "$folder" --json >"$to.json" 2>&1 || :
+			out/same/ntcopy report "$other" --against "$folder" >"$to" 2>&1 || :
+			out/same/ntcopy report "$other" --against "$folder" --json >"$to.json" 2>&1 || :
 			rm -f out/same/page.html
-			out/same/ntcopy report --compare "$other" "$folder" --out out/same/page.html || :
+			out/same/ntcopy report "$other" --against "$folder" --out out/same/page.html || :
 			[ ! -e out/same/page.html ] || mv out/same/page.html "$to.html"
 		done
 		before=$folder
 	done
 	surveyed "$place"
-	out/same/ntcopy man "$place/said/man"
+	helped >"$place/said/help"
 	for name in unix retention memcpy memset order pages http net pingpong; do
 		out/same/ntcopy bench "$name" --list >"$place/said/$name.defaults"
 	done
 	[ ! -e "$place/calls" ] || NTCOPY_HARDWARE_COUNTERS=off "$place/calls" "$place/said/calls"
 	rm -rf out/same/home out/same/ntcopy
+}
+
+# helped COMMAND...: its help, and that of all commands below it
+helped() {
+	out/same/ntcopy "$@" --help
+	for below in $(out/same/ntcopy "$@" --help | awk '
+		/^[A-Z]/ { list = /^(Commands|What most|Measuring|Kernels)/ }
+		list && /^  [a-z]/ && $1 != "help" { print $1 }'); do
+		helped "$@" "$below"
+	done
 }
 
 # folders: those with a machine's records, not what lies beside them.

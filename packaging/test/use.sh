@@ -53,9 +53,7 @@ while read -r page; do
 	is_there "$page" || die "no manual page $page"
 	pages=$((pages + 1))
 done <"$by_hand"
-ntcopy man "$work/man"
-for page in "$work"/man/*; do
-	page=$(basename "$page")
+for page in $(dpkg -L ntcopy | sed -n 's|.*/\(ntcopy[a-z-]*\.[18]\)\.gz$|\1|p'); do
 	is_there "$page" || die "no manual page $page"
 	pages=$((pages + 1))
 done

@@ -63,7 +63,7 @@ const char *ntcopy_version(void);
 
 /*
  * Reads the settings: the environment (NTCOPY_ISA, NTCOPY_THRESHOLD,
- * NTCOPY_TURNS, NTCOPY_PROFILE), this machine's profile if `ntcopy calibrate` has written
+ * NTCOPY_TURNS, NTCOPY_PROFILE), this machine's profile if `ntcopy footprint calibrate` has written
  * one, and what CPUID says. They are read once in a process: here, or at the
  * first copy, which then prints what is wrong on standard error since nothing
  * else could tell.

@@ -4,15 +4,11 @@
 pub mod advise;
 pub mod bench;
 pub mod booted;
-pub mod calibrate;
 pub mod colour;
-pub mod compare;
-pub mod completions;
 pub mod ddio;
 pub mod footprint;
 pub mod help;
 pub mod kernel;
-pub mod man;
 pub mod module;
 pub mod probe;
 pub mod records;

@@ -88,14 +88,14 @@ fn anothers_records_are_listed_and_not_counted_unless_asked_for() {
     let mut record = synthetic::synthetic_sweep();
     record.machine.cpu_signature = ELSEWHERE.to_owned();
     write(&home.path().join("records"), &record);
-    let output = advise(home.path(), &["--records", "records"]);
+    let output = advise(home.path(), &["records"]);
     let (text, said) = (stdout(&output), stderr(&output));
     assert!(text.contains("Not counted") && text.contains("of another machine"), "{text}");
     assert!(!text.contains("SET ") && !text.contains("USE "), "{text}");
     assert!(said.contains(&format!("ntcopy advise --for {ELSEWHERE}")), "{said}");
-    let output = advise(home.path(), &["--records", "records", "--for", ELSEWHERE, "--json"]);
+    let output = advise(home.path(), &["records", "--for", ELSEWHERE, "--json"]);
     assert_eq!(topics(&output)("net.core.ntcopy")["value"]["value"], 1);
-    let output = advise(home.path(), &["--records", "records", "--for", "Nobody-0-0-0"]);
+    let output = advise(home.path(), &["records", "--for", "Nobody-0-0-0"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(stderr(&output).contains(&format!("there are those of {ELSEWHERE}")));
 }
@@ -119,7 +119,7 @@ fn what_cannot_be_read_is_named_and_the_rest_counts() {
     });
     let text = fs::read_to_string(short.join(FILE_NAME)).unwrap();
     fs::write(short.join(FILE_NAME), text.trim_end().rsplit_once('\n').unwrap().0).unwrap();
-    let output = advise(home.path(), &["--records", "records", "--json"]);
+    let output = advise(home.path(), &["records", "--json"]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     let left = object["not_counted"].as_array().unwrap();
     assert_eq!(left.len(), 1, "{left:?}");
@@ -141,7 +141,7 @@ fn a_record_of_an_older_version_counts_and_one_of_a_newer_format_does_not() {
     let mut new = old.clone();
     (new.header.format, new.header.id) = (99, "from-the-future".into());
     write(&folder, &new);
-    let output = advise(home.path(), &["--records", "records", "--json"]);
+    let output = advise(home.path(), &["records", "--json"]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(object["counted"].as_array().unwrap().len(), 1, "{object}");
     assert!(object["not_counted"][0]["why"].as_str().unwrap().contains("a newer ntcopy"));
@@ -150,15 +150,15 @@ fn a_record_of_an_older_version_counts_and_one_of_a_newer_format_does_not() {
 #[test]
 fn a_place_that_is_not_there_is_an_error() {
     let home = tempfile::tempdir().unwrap();
-    let output = advise(home.path(), &["--records", "nowhere"]);
+    let output = advise(home.path(), &["nowhere"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(stderr(&output).contains("cannot read --records nowhere"), "{output:?}");
+    assert!(stderr(&output).contains("cannot read nowhere"), "{output:?}");
 }
 
 #[test]
 fn drop_ins_are_written_replaced_and_nobody_elses_are_touched() {
     let home = with_sweep();
-    let run = || advise(home.path(), &["--records", "records", "--apply", "out/new"]);
+    let run = || advise(home.path(), &["records", "--apply", "out/new"]);
     let output = run();
     assert!(output.status.success(), "{output:?}");
     let sysctl = home.path().join("out/new/sysctl.d/60-ntcopy.conf");
@@ -190,14 +190,14 @@ fn the_system_is_never_written_to() {
     std::os::unix::fs::symlink("/etc", home.path().join("link")).unwrap();
     fs::write(home.path().join("file"), "").unwrap();
     for folder in ["/", "/etc", "/usr/lib", "link", ".config", "file", "file/below"] {
-        let output = advise(home.path(), &["--records", "records", "--apply", folder]);
+        let output = advise(home.path(), &["records", "--apply", folder]);
         let code = output.status.code();
         assert!(code == Some(2) || (folder == "file" && code == Some(1)), "{folder}: {output:?}");
     }
     assert!(!Path::new("/etc/sysctl.d/60-ntcopy.conf").exists());
     assert!(fs::read_dir(&config).unwrap().next().is_none());
     // Below a tree of one's own, /etc is a folder like any other.
-    let output = advise(home.path(), &["--records", "records", "--apply", "image/etc"]);
+    let output = advise(home.path(), &["records", "--apply", "image/etc"]);
     assert!(output.status.success(), "{output:?}");
     assert!(home.path().join("image/etc/sysctl.d/60-ntcopy.conf").exists());
 }
@@ -207,9 +207,7 @@ fn a_unit_gets_a_drop_in_that_starts_its_own_command_under_ntcopy_run() {
     let home = with_sweep();
     let unit = "[Service]\nType=exec\nExecStart=-/bin/cat --number \\\n  $FILES %n\n";
     fs::write(home.path().join("web.service"), unit).unwrap();
-    let apply = |unit: &str| {
-        advise(home.path(), &["--records", "records", "--apply", "out", "--unit", unit])
-    };
+    let apply = |unit: &str| advise(home.path(), &["records", "--apply", "out", "--unit", unit]);
     let output = apply("./web.service");
     assert!(output.status.success(), "{output:?}");
     let folder = home.path().join("out/systemd/system");
@@ -240,7 +238,7 @@ fn a_unit_that_cannot_be_hinted_is_refused_and_nothing_is_written() {
         ("./none.service", "No such file"),
     ] {
         // One that can be hinted comes first: it is not written either.
-        let arguments = ["--records", "records", "--apply", "out"];
+        let arguments = ["records", "--apply", "out"];
         let units = ["--unit", "./web.service", "--unit", unit];
         let output = advise(home.path(), &[&arguments[..], &units].concat());
         assert_eq!(output.status.code(), Some(3), "{output:?}");
@@ -248,7 +246,7 @@ fn a_unit_that_cannot_be_hinted_is_refused_and_nothing_is_written() {
         assert!(!home.path().join("out").exists(), "{unit}");
     }
     fs::create_dir(home.path().join("empty")).unwrap();
-    let arguments = ["--records", "empty", "--apply", "out", "--unit", "./web.service"];
+    let arguments = ["empty", "--apply", "out", "--unit", "./web.service"];
     let output = advise(home.path(), &arguments);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(stderr(&output).contains("no record says"), "{output:?}");
@@ -277,7 +275,7 @@ fn with_nothing_to_write_it_says_so() {
 fn the_records_of_the_repository_give_advice_with_their_figures() {
     let home = tempfile::tempdir().unwrap();
     let records = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/record");
-    let arguments = ["--records", records, "--for", "GenuineIntel-6-167-1", "--json"];
+    let arguments = [records, "--for", "GenuineIntel-6-167-1", "--json"];
     let output = advise(home.path(), &arguments);
     assert!(output.status.success(), "{output:?}");
     let of = topics(&output);
@@ -342,7 +340,7 @@ fn fills() -> Record {
 fn a_check_measures_and_its_exit_code_says_whether_the_advice_held() {
     let home = tempfile::tempdir().unwrap();
     write(&home.path().join("records"), &fills());
-    let arguments = ["--records", "records", "--check", "--quick", "--json", "--out", "kept"];
+    let arguments = ["records", "--check", "--quick", "--json", "--out", "kept"];
     let output = advise(home.path(), &arguments);
     if output.status.code() == Some(3) {
         // A debug kernel, whose times are none.

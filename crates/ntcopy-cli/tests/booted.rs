@@ -196,7 +196,7 @@ fn two_senders_at_once_are_counted_byte_for_byte() {
 
 #[test]
 fn the_rules_number_comes_from_sends_in_a_booted_kernel() {
-    let mut line = vec!["calibrate", "--kernel", "um", "--sockets", "1,64", "--json"];
+    let mut line = vec!["footprint", "calibrate", "--kernel", "um", "--sockets", "1,64", "--json"];
     line.push("--dry-run");
     let rule = &json(&good(&ntcopy(&line)))["rule"];
     let bytes = rule["bytes"].as_u64().expect("a number");

@@ -1,4 +1,4 @@
-//! `ntcopy calibrate`: what it writes is a profile that the library takes. No test looks at a
+//! `ntcopy footprint calibrate`: what it writes is a profile that the library takes. No test looks at a
 //! figure: on a busy machine they mean nothing.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use ntcopy::profile::Profile;
 
 fn run(args: &[&str], home: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ntcopy"))
-        .arg("calibrate")
+        .args(["footprint", "calibrate"])
         .args(args)
         .arg("--allow-not-a-timing")
         .env("HOME", home)
@@ -65,7 +65,7 @@ fn the_rules_number_is_of_a_kernel_with_the_flag() {
 #[test]
 fn without_a_home_it_asks_where_to_write_before_it_measures() {
     let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
-        .arg("calibrate")
+        .args(["footprint", "calibrate"])
         .env_remove("HOME")
         .env_remove("XDG_CONFIG_HOME")
         .output()

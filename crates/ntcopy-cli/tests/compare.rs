@@ -1,4 +1,4 @@
-//! `ntcopy compare`, and the page of `ntcopy report --compare`.
+//! `ntcopy report --against`: the text, the object and the page.
 
 #[path = "../../ntcopy-report/tests/common/mod.rs"]
 mod synthetic;
@@ -46,7 +46,7 @@ fn two() -> TempDir {
 #[test]
 fn what_differs_comes_first_then_the_sentence_then_the_cells() {
     let folder = two();
-    let text = stdout(&ntcopy(folder.path(), &["compare", "a", "b/elsewhere"]));
+    let text = stdout(&ntcopy(folder.path(), &["report", "a", "--against", "b/elsewhere"]));
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing: {text}"));
     let cpu = at("CPU: SYNTHETIC CPU 9000 (AuthenticAMD-26-2-1) in A, SYNTHETIC CPU 9001");
     let libc = at("C library: glibc 2.36 in A, glibc 2.41 in B");
@@ -61,7 +61,7 @@ fn what_differs_comes_first_then_the_sentence_then_the_cells() {
 #[test]
 fn the_same_record_twice_differs_in_nothing() {
     let folder = two();
-    let output = ntcopy(folder.path(), &["compare", "a", "a", "--json"]);
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "a", "--json"]);
     let object: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(object["differences"], serde_json::json!([]));
     let cells = object["cells"].as_array().unwrap();
@@ -75,7 +75,7 @@ fn the_same_record_twice_differs_in_nothing() {
 #[test]
 fn the_ratio_of_the_ratios_is_what_was_put_in() {
     let folder = two();
-    let output = ntcopy(folder.path(), &["compare", "a", "b", "--json"]);
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "b", "--json"]);
     let object: Value = serde_json::from_str(&stdout(&output)).unwrap();
     for cell in object["cells"].as_array().unwrap().iter().filter(|cell| cell["mode"] == "nt") {
         let (ratio, ci) = (cell["ratio"].as_f64().unwrap(), &cell["ci"]);
@@ -89,31 +89,30 @@ fn the_ratio_of_the_ratios_is_what_was_put_in() {
 fn sides_without_a_cell_in_common_are_not_available() {
     let folder = two();
     write(&folder.path().join("c"), &synthetic::synthetic_retention());
-    let output = ntcopy(folder.path(), &["compare", "a", "c"]);
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "c"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("Nothing can be compared"));
     fs::create_dir(folder.path().join("empty")).unwrap();
-    let output = ntcopy(folder.path(), &["compare", "a", "empty"]);
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "empty"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("has no records in it"));
-    assert_eq!(ntcopy(folder.path(), &["compare", "a"]).status.code(), Some(2));
+    assert_eq!(ntcopy(folder.path(), &["report", "a", "--against"]).status.code(), Some(2));
 }
 
 #[test]
-fn the_page_holds_the_same_and_needs_an_out() {
+fn the_page_holds_the_same() {
     let folder = two();
-    let output = ntcopy(folder.path(), &["report", "--compare", "a", "b", "--out", "page.html"]);
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "b", "--out", "page.html"]);
     assert_eq!(stdout(&output), "");
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
     for words in [
         "<!DOCTYPE html>",
         "does better in B than in A",
         "SYNTHETIC CPU 9001",
-        "ntcopy report --compare a b --out page.html",
+        "ntcopy report a --against b --out page.html",
     ] {
         assert!(page.contains(words), "{words} is missing");
     }
     assert!(!page.contains("<script"));
-    assert_eq!(ntcopy(folder.path(), &["report", "--compare", "a", "b"]).status.code(), Some(2));
     assert_eq!(ntcopy(folder.path(), &["report"]).status.code(), Some(2));
 }

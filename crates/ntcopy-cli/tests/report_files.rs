@@ -99,34 +99,6 @@ fn json_is_the_object_of_the_bench() {
 }
 
 #[test]
-fn the_markdown_table_is_spliced_between_the_markers_and_the_rest_stays() {
-    let folder = with_rounds();
-    let readme = folder.path().join("README.md");
-    fs::write(&readme, "# x\n<!-- table:begin -->\nold\n<!-- table:end -->\nrest\n").unwrap();
-    fs::set_permissions(&readme, fs::Permissions::from_mode(0o640)).unwrap();
-    for _ in 0..2 {
-        let output = report(folder.path(), &["synthetic-rounds", "--splice", "README.md"]);
-        assert_eq!(stdout(&output), "");
-    }
-    let spliced = fs::read_to_string(&readme).unwrap();
-    let markdown = stdout(&report(folder.path(), &["synthetic-rounds", "--markdown"]));
-    let expected = format!("# x\n<!-- table:begin -->\n{markdown}<!-- table:end -->\nrest\n");
-    assert_eq!(spliced, expected);
-    assert_eq!(fs::metadata(&readme).unwrap().permissions().mode() & 0o777, 0o640);
-}
-
-#[test]
-fn a_document_without_markers_is_left_alone_and_the_error_says_what_to_do() {
-    let folder = with_rounds();
-    fs::write(folder.path().join("README.md"), "# x\n").unwrap();
-    let output = report(folder.path(), &["synthetic-rounds", "--splice", "README.md"]);
-    assert_eq!(output.status.code(), Some(1));
-    let said = stderr(&output);
-    assert!(said.contains("README.md") && said.contains("<!-- table:begin -->"), "{said}");
-    assert_eq!(fs::read_to_string(folder.path().join("README.md")).unwrap(), "# x\n");
-}
-
-#[test]
 fn a_record_that_cannot_be_read_is_named_and_no_page_is_left() {
     let folder = with_rounds();
     let output = report(folder.path(), &["synthetic-rounds", "nowhere", "--out", "page.html"]);
@@ -158,7 +130,7 @@ fn a_folder_that_is_not_there_is_an_error_with_its_name() {
 }
 
 #[test]
-fn a_folder_with_records_in_it_stands_for_them_as_compare_has_it() {
+fn a_folder_with_records_in_it_stands_for_them() {
     let folder = with_rounds();
     write(folder.path(), &synthetic::synthetic_published());
     let named = stdout(&report(folder.path(), &["synthetic-published", "synthetic-rounds"]));

@@ -187,7 +187,7 @@ impl Advice {
     }
 }
 
-/// What a profile of `ntcopy calibrate` says.
+/// What a profile of `ntcopy footprint calibrate` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFacts {
     pub place: String,

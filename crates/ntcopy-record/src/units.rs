@@ -47,9 +47,8 @@ fn factor(number: &str, unit: &str, text: &str) -> Result<u64, SizeError> {
     if unit.is_empty() || unit == "B" {
         return Ok(1);
     }
-    let is_unit = |name: &str| {
-        name.eq_ignore_ascii_case(unit) || name[..1].eq_ignore_ascii_case(unit)
-    };
+    let is_unit =
+        |name: &str| name.eq_ignore_ascii_case(unit) || name[..1].eq_ignore_ascii_case(unit);
     if let Some((_, factor)) = UNITS.iter().find(|(name, _)| is_unit(name)) {
         return Ok(*factor);
     }

@@ -22,7 +22,6 @@ pub mod page;
 mod plot;
 mod published;
 mod retention;
-pub mod splice;
 mod svg;
 mod sweep;
 pub mod table;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use ntcopy_report::{json, splice, table};
+use ntcopy_report::{json, table};
 use serde_json::Value;
 
 #[test]
@@ -74,15 +74,6 @@ fn markdown_text_cannot_leave_its_cell_or_become_markup() {
     assert_eq!(rows.len(), 2 + 8, "{markdown}");
     let real = |line: &str| line.replace("\\|", "").matches('|').count();
     assert!(rows.iter().all(|row| real(row) == real(rows[0])), "{markdown}");
-}
-
-#[test]
-fn a_markdown_table_can_be_spliced_and_stays_put() {
-    let markdown = table::markdown(&common::synthetic_rounds());
-    let readme = format!("# x\n{}\n{}\nend\n", splice::BEGIN, splice::END);
-    let once = splice::splice(&readme, &markdown).unwrap();
-    assert!(once.contains("synthetic-rounds") && once.ends_with("\nend\n"));
-    assert_eq!(splice::splice(&once, &markdown).unwrap(), once);
 }
 
 #[test]

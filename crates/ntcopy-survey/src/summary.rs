@@ -12,7 +12,7 @@ use ntcopy_record::{Cell, ExperimentKind, Machine, Params, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What findings are by; the same as `ntcopy compare` goes by.
+/// What findings are by; the same as `ntcopy report --against` goes by.
 const METRICS: [&str; 4] = [THROUGHPUT, WALKS, PER_CPU, P99];
 
 /// The parameters that are a cell's size, the one that its experiment is about first.

@@ -38,7 +38,7 @@
 //! # What decides
 //!
 //! [`policy`] is a pure function of hints, sizes and thresholds. The thresholds are this
-//! machine's profile, if it was measured (`ntcopy calibrate`, [`profile`]), else what CPUID says.
+//! machine's profile, if it was measured (`ntcopy footprint calibrate`, [`profile`]), else what CPUID says.
 //! `NTCOPY_ISA` and `NTCOPY_THRESHOLD` override them for tests; [`init`] reports a bad value.
 //!
 //! # Features

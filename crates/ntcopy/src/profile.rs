@@ -1,4 +1,4 @@
-//! The profile of a machine: what `ntcopy calibrate` measured, kept in a file.
+//! The profile of a machine: what `ntcopy footprint calibrate` measured, kept in a file.
 //!
 //! A profile belongs to one kind of machine. It carries the CPU's signature and the sizes of its
 //! caches, and is refused, with a message, where they differ: a threshold that was measured
@@ -114,7 +114,7 @@ pub enum ProfileError {
     /// The profile is of another kind of machine.
     #[error(
         "the profile {} is of another machine: {difference}; measure this one with: \
-         ntcopy calibrate",
+         ntcopy footprint calibrate",
         path.display()
     )]
     OtherMachine {
@@ -126,7 +126,7 @@ pub enum ProfileError {
     /// The profile asks for instructions that can't be had here.
     #[error(
         "the profile {} says {field} = \"{}\", which this CPU can't do; measure it anew with: \
-         ntcopy calibrate",
+         ntcopy footprint calibrate",
         path.display(), method.name()
     )]
     Unavailable {

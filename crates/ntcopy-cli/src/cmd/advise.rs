@@ -21,7 +21,7 @@ use super::{NOT_AVAILABLE, colour};
 const EXAMPLES: &str = "\
 Examples:
   ntcopy advise                              what to set here, by the records that there are
-  ntcopy advise --records bench/record/DATE-CPU --json
+  ntcopy advise bench/record/DATE-CPU --json
   ntcopy advise --for AuthenticAMD-26-2-1    by another machine's records, for that machine
   ntcopy advise --apply out/advice           drop-in files in a folder of your own
   ntcopy advise --apply out/advice --unit nginx   and one that starts nginx under ntcopy run
@@ -46,14 +46,11 @@ Exit codes: 0 done, and with --check all of it held; 1 failed, or something did 
 )]
 pub struct Args {
     /// Records, or folders with records in them [default: ~/.local/share/ntcopy/records]
-    #[arg(long, value_name = "DIR", num_args = 1..)]
+    #[arg(value_name = "RECORD")]
     records: Vec<PathBuf>,
-    /// The profile of `ntcopy calibrate` [default: the one that the library goes by]
-    #[arg(long, value_name = "FILE")]
-    profile: Option<PathBuf>,
     /// Advice for the machine with this CPUID signature, as its records name it, instead of this
     /// machine
-    #[arg(long = "for", value_name = "SIGNATURE", conflicts_with_all = ["check", "profile"])]
+    #[arg(long = "for", value_name = "SIGNATURE", conflicts_with = "check")]
     other: Option<String>,
     /// Print one JSON object
     #[arg(long)]
@@ -99,7 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Ok(machine) => Target::of(machine),
             Err(why) => return Ok(not_available(&why)),
         },
-        None => here::this(args.profile.as_deref())?,
+        None => here::this(),
     };
     let (records, listed) = sources::counted(&mut found, &target.machine);
     let references: Vec<&Record> = records.iter().collect();

@@ -1,5 +1,7 @@
 //! `ntcopy footprint`: how much of a cache a call displaces.
 
+mod calibrate;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,9 +50,12 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, or a call is not.";
 #[command(
     about = "How much cache does a call displace? Without a counter",
     after_help = HELP,
-    args_override_self = true
+    args_override_self = true,
+    args_conflicts_with_subcommands = true
 )]
 pub struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
     /// Calls, as copy:1MiB; --list prints them [default: all of them, 128 KiB each]
     #[arg(value_name = "CALL")]
     calls: Vec<Call>,
@@ -98,7 +103,15 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+#[derive(clap::Subcommand)]
+enum Verb {
+    Calibrate(calibrate::Args),
+}
+
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(Verb::Calibrate(args)) = args.verb {
+        return calibrate::run(args);
+    }
     if args.list {
         for kind in TABLE {
             println!("{:<12} {}", kind.as_str(), kind.what());

@@ -34,17 +34,22 @@ fn find_below(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io:
     Ok(())
 }
 
-/// The records at or below a place; at least one. One that cannot be read is an error: half of a
-/// side would be another comparison than the one that was asked for.
-pub fn read(place: &Path) -> anyhow::Result<Vec<Record>> {
+/// The records at or below these places, at least one in each. One that cannot be read is an error:
+/// half of a side would be another comparison than the one that was asked for.
+pub fn read_all(places: &[PathBuf]) -> anyhow::Result<Vec<Record>> {
     let mut folders = Vec::new();
-    if place.is_dir() {
-        find(place, &mut folders).with_context(|| format!("cannot read {}", place.display()))?;
-    } else {
-        folders.push(place.to_owned());
-    }
-    if folders.is_empty() {
-        bail!("{} has no records in it: a record is a folder with a record.jsonl", place.display());
+    for place in places {
+        let before = folders.len();
+        if place.is_dir() {
+            find(place, &mut folders)
+                .with_context(|| format!("cannot read {}", place.display()))?;
+        } else {
+            folders.push(place.to_owned());
+        }
+        if folders.len() == before {
+            let place = place.display();
+            bail!("{place} has no records in it: a record is a folder with a record.jsonl");
+        }
     }
     Ok(folders.iter().map(Record::read).collect::<Result<Vec<Record>, _>>()?)
 }

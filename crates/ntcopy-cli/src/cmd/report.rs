@@ -10,42 +10,46 @@ use anyhow::Context;
 use clap::error::ErrorKind;
 use ntcopy_record::Record;
 use ntcopy_record::{compare, verdict};
-use ntcopy_report::compare::Side;
-use ntcopy_report::{csv, decision, json, page, splice, table};
+use ntcopy_report::compare::{Side, object, terminal};
+use ntcopy_report::{csv, decision, json, page, table};
 
-use super::colour;
+use super::{NOT_AVAILABLE, colour};
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy report RECORD                         its table, and what follows from it
+  ntcopy report RECORD --out report.html       a page
+  ntcopy report ~/.local/share/ntcopy/records --csv      all records in that folder
+  ntcopy report A --against B                  two machines, two dates, two versions
+
+With --against the same cells of both sides are set side by side, with the ratio of their ratios. \
+Each ratio was measured interleaved on its own side, so the speed of the machine is not in it. What \
+differs between the machines comes first. Where a side has a cell several times, the newest counts.
+
+Exit codes: 0 done; 1 failed; 2 usage; 3 the two sides have nothing in common.";
 
 /// Arguments.
 #[derive(clap::Args)]
 #[command(
-    about = "Make a page, a table or JSON from records",
-    long_about = "Make a page, a table or JSON from records. Without an option, the table and \
-                  the verdict of each record are printed. Nothing is measured: the same records \
-                  always give the same output.",
-    after_help = "Examples:\n  ntcopy report records/2026-11-21-unix --out report.html\n  ntcopy \
-                  report A B C --out all.html\n  ntcopy report records/2026-11-21 --csv      every \
-                  record in that folder\n  ntcopy report --compare A B --out compare.html\n  ntcopy \
-                  report A --splice README.md"
+    about = "Make a table, a page or JSON from records, or compare two sets of them",
+    long_about = "Make a table, a page or JSON from records, or compare two sets of them. Nothing \
+                  is measured: the same records always give the same output.",
+    after_help = EXAMPLES
 )]
 pub struct Args {
     /// Records, or folders with records in them
-    #[arg(required_unless_present = "compare", value_name = "RECORD")]
+    #[arg(required = true, value_name = "RECORD")]
     records: Vec<PathBuf>,
-    /// Hold two records, or folders of records, against each other, on one page
-    #[arg(long, num_args = 2, value_names = ["A", "B"], requires = "out",
-          conflicts_with = "records")]
-    compare: Vec<PathBuf>,
-    /// Write one self-contained HTML page with all the records
+    /// Compare with these records, or folders of records
+    #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with_all = ["markdown", "csv"])]
+    against: Vec<PathBuf>,
+    /// Write one self-contained HTML page
     #[arg(long, value_name = "FILE.html", group = "form")]
     out: Option<PathBuf>,
     /// Print the record's table as Markdown
     #[arg(long, group = "form")]
     markdown: bool,
-    /// Replace what stands between <!-- table:begin --> and <!-- table:end --> in FILE by the
-    /// record's table
-    #[arg(long, value_name = "FILE", group = "form")]
-    splice: Option<PathBuf>,
-    /// Print the record's results as one JSON object
+    /// Print one JSON object: of one record, or of the comparison
     #[arg(long, group = "form")]
     json: bool,
     /// Print the results as comma-separated values, a line a result
@@ -55,18 +59,14 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    if let (Some(out), [a, b]) = (&args.out, args.compare.as_slice()) {
-        return compared(a, b, out);
+    let records = super::records::read_all(&args.records)?;
+    if !args.against.is_empty() {
+        return compared(&args, &records);
     }
-    let mut records = Vec::new();
-    for place in &args.records {
-        records.extend(super::records::read(place)?);
-    }
-    let is_for_one = args.markdown || args.json || args.splice.is_some();
-    if is_for_one && records.len() > 1 {
+    if (args.markdown || args.json) && records.len() > 1 {
         let message = format!(
-            "--markdown, --splice and --json take one record, and these are {}; --out and --csv \
-             take any number\n",
+            "--markdown and --json take one record, and these are {}; --out and --csv take any \
+             number\n",
             records.len()
         );
         clap::Error::raw(ErrorKind::WrongNumberOfValues, message).exit();
@@ -75,8 +75,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         write_page(&records, out)?;
     } else if args.csv {
         print!("{}", csv::of(&records.iter().collect::<Vec<&Record>>()));
-    } else if let (Some(document), [record]) = (&args.splice, records.as_slice()) {
-        splice_into(document, &table::markdown(record))?;
     } else {
         for record in &records {
             let text = if args.markdown {
@@ -108,15 +106,31 @@ fn plain(record: &Record, named: bool) -> String {
     text
 }
 
-/// The page of two sides.
-fn compared(a: &Path, b: &Path, out: &Path) -> anyhow::Result<ExitCode> {
-    let (in_a, in_b) = (super::records::read(a)?, super::records::read(b)?);
-    let comparison = compare::compare(&in_a, &in_b);
-    let (a_place, b_place) = (a.display().to_string(), b.display().to_string());
-    let a = Side { place: &a_place, records: &in_a };
-    let b = Side { place: &b_place, records: &in_b };
-    replace(out, &page::compare::html(&a, &b, &comparison, &command_line()), 0o666)?;
-    Ok(ExitCode::SUCCESS)
+/// The records beside those of `--against`.
+fn compared(args: &Args, records: &[Record]) -> anyhow::Result<ExitCode> {
+    let others = super::records::read_all(&args.against)?;
+    let comparison = compare::compare(records, &others);
+    let (a_place, b_place) = (names(&args.records), names(&args.against));
+    let a = Side { place: &a_place, records };
+    let b = Side { place: &b_place, records: &others };
+    if let Some(out) = &args.out {
+        replace(out, &page::compare::html(&a, &b, &comparison, &command_line()), 0o666)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = if args.json {
+        format!("{:#}\n", object(&a, &b, &comparison))
+    } else {
+        colour::of(&terminal(&a, &b, &comparison))
+    };
+    print!("{text}");
+    let is_empty = comparison.cells.is_empty();
+    Ok(if is_empty { ExitCode::from(NOT_AVAILABLE) } else { ExitCode::SUCCESS })
+}
+
+/// The places of a side, as they were typed.
+fn names(places: &[PathBuf]) -> String {
+    let names: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+    names.join(" ")
 }
 
 fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
@@ -138,17 +152,6 @@ pub fn command_line() -> Vec<String> {
         *program = "ntcopy".to_owned();
     }
     command
-}
-
-fn splice_into(document: &Path, table: &str) -> anyhow::Result<()> {
-    let name = document.display();
-    let before = fs::read_to_string(document).with_context(|| format!("cannot read {name}"))?;
-    let mode = fs::metadata(document).map_or(0o666, |data| data.permissions().mode() & 0o7777);
-    let after = splice::splice(&before, table).with_context(|| format!("in {name}"))?;
-    if after == before {
-        return Ok(());
-    }
-    replace(document, &after, mode)
 }
 
 /// Writes a file whole or not at all; a device or a pipe is written to as it is.

@@ -132,7 +132,7 @@ fn fills(records: &[&Record], target: &Target) -> Advice {
         unit: "a call",
         setting: &|from| {
             format!(
-                "a non-temporal hint for fills of {} and more (ntcopy calibrate \
+                "a non-temporal hint for fills of {} and more (ntcopy footprint calibrate \
                  writes the library's own threshold)",
                 crate::units::Bytes(from)
             )
@@ -158,7 +158,9 @@ fn say_profile(advice: &mut Advice, profile: Option<(&str, &str, Option<u64>)>) 
             });
             format!("non-temporal {from}, by the profile of {date} ({place})")
         }
-        None => "by CPUID: there is no profile of this machine (ntcopy calibrate)".to_owned(),
+        None => {
+            "by CPUID: there is no profile of this machine (ntcopy footprint calibrate)".to_owned()
+        }
     });
 }
 

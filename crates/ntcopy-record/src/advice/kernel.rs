@@ -12,7 +12,7 @@ const HINTS: &str = "net.core.ntcopy";
 const CACHE_BYTES: &str = "net.core.ntcopy_cache_bytes";
 
 /// What measures the rule's number alone.
-const CALIBRATE: [&str; 4] = ["ntcopy", "calibrate", "--kernel", "um"];
+const CALIBRATE: [&str; 5] = ["ntcopy", "footprint", "calibrate", "--kernel", "um"];
 
 fn current(name: &str, value: Option<u64>) -> Option<String> {
     Some(match value {

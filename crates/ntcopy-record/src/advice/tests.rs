@@ -253,7 +253,7 @@ fn hints_that_win_everywhere_or_nowhere_have_a_number_too() {
     assert!(advice.why.contains("With 8 MiB all of these are copied normally"), "{}", advice.why);
     assert_eq!(cache_bytes_by(&tuned(&[(64, 150)])), None);
     let run = about(Topic::CacheBytesSysctl, &[]).run.unwrap().join(" ");
-    assert_eq!(run, "ntcopy calibrate --kernel um");
+    assert_eq!(run, "ntcopy footprint calibrate --kernel um");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::policy::{NEVER, Policy};
 const FORMAT: u32 = 1;
 
 const HEAD: &str = "\
-# What ntcopy calibrate measured on this machine, for libntcopy to go by. Sizes are in bytes;
+# What ntcopy footprint calibrate measured on this machine, for libntcopy to go by. Sizes are in bytes;
 # \"never\" is a size that nothing reaches. Another machine's profile is refused.
 ";
 

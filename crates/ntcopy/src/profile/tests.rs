@@ -55,7 +55,7 @@ fn another_machines_profile_is_refused_with_what_differs() {
         let error = Profile::read(&path).unwrap_err();
         assert!(matches!(error, ProfileError::OtherMachine { .. }), "{error}");
         let text = error.to_string();
-        assert!(text.contains(part) && text.contains("ntcopy calibrate"), "{text}");
+        assert!(text.contains(part) && text.contains("ntcopy footprint calibrate"), "{text}");
         assert!(text.contains(&path.display().to_string()), "{text}");
     }
     let renamed = Machine { model_name: "another name of it".into(), ..mine };

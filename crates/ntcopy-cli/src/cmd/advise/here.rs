@@ -3,27 +3,22 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::Context as _;
 use ntcopy::policy::NEVER;
 use ntcopy::profile::{self, Profile};
 use ntcopy_bench::machine;
 use ntcopy_record::advice::{ProfileFacts, Target, Tunables};
 
-/// This machine. A profile that was named has to be usable; the library's own is left out, with a
-/// note, if it is not.
-pub fn this(named: Option<&Path>) -> anyhow::Result<Target> {
-    let profile = match named {
-        Some(path) => Some(facts(path, &Profile::read(path).context("--profile")?)),
-        None => match profile::find(|name| std::env::var_os(name)) {
-            Ok(found) => found.map(|found| facts(&found.path, &found.profile)),
-            Err(error) => {
-                eprintln!("note: {error}");
-                None
-            }
-        },
+/// This machine. The library's profile is left out, with a note, if it is not usable.
+pub fn this() -> Target {
+    let profile = match profile::find(|name| std::env::var_os(name)) {
+        Ok(found) => found.map(|found| facts(&found.path, &found.profile)),
+        Err(error) => {
+            eprintln!("note: {error}");
+            None
+        }
     };
     let machine = machine::describe();
-    Ok(Target {
+    Target {
         tunables: match ntcopy::libc::printed_tunables() {
             Some(printed) => Tunables::printed(&printed),
             None => Tunables::of_release(&machine.libc),
@@ -32,7 +27,7 @@ pub fn this(named: Option<&Path>) -> anyhow::Result<Target> {
         profile,
         sysctls: ["ntcopy", "ntcopy_cache_bytes"].map(sysctl),
         devices: devices(),
-    })
+    }
 }
 
 fn facts(path: &Path, profile: &Profile) -> ProfileFacts {

@@ -25,7 +25,7 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
     let mut folders = Vec::new();
     if places.is_empty() {
         let store = sample::default_place("any").context(
-            "neither XDG_DATA_HOME nor HOME names a directory with records: say --records DIR",
+            "neither XDG_DATA_HOME nor HOME names a folder with records: ntcopy advise DIR",
         )?;
         // The place of a record lies in the store.
         let store = store.parent().map(Path::to_owned).unwrap_or_default();
@@ -35,7 +35,7 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         }
     }
     for place in places {
-        let said = || format!("cannot read --records {}", place.display());
+        let said = || format!("cannot read {}", place.display());
         fs::metadata(place).with_context(said)?;
         if place.is_file() {
             folders.push(place.clone());

@@ -1,4 +1,7 @@
-//! `ntcopy completions` and `ntcopy man`: what a shell and `man` make of them.
+//! What a shell makes of the completions, and `man` of the pages.
+
+#[path = "../examples/manual/pages.rs"]
+mod pages;
 
 use std::fs;
 use std::path::Path;
@@ -15,6 +18,13 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 
+/// A folder with the pages and the completions.
+fn written() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    pages::write(folder.path()).expect("written");
+    folder
+}
+
 fn is_here(program: &str) -> bool {
     let is_here = Command::new(program).arg("--version").output().is_ok();
     if !is_here {
@@ -25,9 +35,8 @@ fn is_here(program: &str) -> bool {
 
 /// Words that `bash` offers after those that were typed, the last one unfinished.
 fn bash_offers(words: &[&str]) -> Vec<String> {
-    let folder = TempDir::new().expect("a folder");
-    let script = folder.path().join("ntcopy.bash");
-    fs::write(&script, ntcopy(&["completions", "bash"]).stdout).expect("written");
+    let folder = written();
+    let script = folder.path().join("bash");
     let last = words.len() - 1;
     let typed = words.join("' '");
     let ask = format!(
@@ -46,34 +55,25 @@ fn bash_offers_commands_and_options() {
     if !is_here("bash") {
         return;
     }
-    assert_eq!(bash_offers(&["ntcopy", "cal"]), ["calibrate"]);
+    assert_eq!(bash_offers(&["ntcopy", "adv"]), ["advise"]);
     assert_eq!(bash_offers(&["ntcopy", "bench", "ret"]), ["retention"]);
     assert_eq!(bash_offers(&["ntcopy", "bench", "unix", "--publ"]), ["--published"]);
-    assert_eq!(bash_offers(&["ntcopy", "completions", "z"]), ["zsh"]);
     assert!(bash_offers(&["ntcopy", "bench", "unix", "--nothing-like-it"]).join("").is_empty());
 }
 
 #[test]
 fn each_shell_reads_its_script() {
+    let folder = written();
     for (shell, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
-        let script = stdout(&ntcopy(&["completions", shell]));
+        let file = folder.path().join(shell);
+        let script = fs::read_to_string(&file).expect("a script");
         assert!(script.contains("retention") && script.contains("published"), "{shell}");
         if !is_here(shell) {
             continue;
         }
-        let folder = TempDir::new().expect("a folder");
-        let file = folder.path().join("script");
-        fs::write(&file, script).expect("written");
         let output = Command::new(shell).arg(check).arg(&file).output().expect("it starts");
         assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {output:?}");
     }
-}
-
-#[test]
-fn another_shell_is_a_usage_error() {
-    let output = ntcopy(&["completions", "tcsh"]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("bash, zsh, fish"), "{output:?}");
 }
 
 /// What stands above the names of commands; the program's own are in groups.
@@ -99,7 +99,7 @@ fn listed(words: &[&str]) -> Vec<String> {
     names
 }
 
-fn pages(folder: &Path) -> Vec<String> {
+fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("the folder");
     let mut names: Vec<String> = entries
         .map(|entry| entry.expect("one").file_name().into_string().expect("UTF-8"))
@@ -113,9 +113,7 @@ const OF_SYSTEM: [&str; 2] = ["ddio", "module"];
 
 #[test]
 fn every_command_has_its_page() {
-    let folder = TempDir::new().expect("a folder");
-    let folder = folder.path().join("deep/man");
-    stdout(&ntcopy(&["man", folder.to_str().expect("UTF-8")]));
+    let folder = written();
     let mut expected = vec!["ntcopy.1".to_string()];
     for command in listed(&[]) {
         let section = if OF_SYSTEM.contains(&command.as_str()) { 8 } else { 1 };
@@ -125,17 +123,17 @@ fn every_command_has_its_page() {
     }
     expected.sort();
     assert!(expected.len() > 30, "{expected:?}");
-    assert_eq!(pages(&folder), expected);
+    assert_eq!(names(&folder.path().join("man")), expected);
 }
 
 #[test]
 fn a_page_names_no_page_that_is_not_there() {
-    let folder = TempDir::new().expect("a folder");
-    stdout(&ntcopy(&["man", folder.path().to_str().expect("UTF-8")]));
-    let there = pages(folder.path());
+    let folder = written();
+    let folder = folder.path().join("man");
+    let there = names(&folder);
     let mut named = 0;
     for page in &there {
-        let text = fs::read_to_string(folder.path().join(page)).expect("a page");
+        let text = fs::read_to_string(folder.join(page)).expect("a page");
         // A line of its own below .TP, as `ntcopy\-ddio(8)`.
         let names = text.lines().filter_map(|line| {
             let (name, section) = line.strip_suffix(')')?.split_once('(')?;
@@ -148,17 +146,17 @@ fn a_page_names_no_page_that_is_not_there() {
         }
     }
     assert!(named > 30, "{named} names");
-    let first = fs::read_to_string(folder.path().join("ntcopy.1")).expect("a page");
+    let first = fs::read_to_string(folder.join("ntcopy.1")).expect("a page");
     assert!(first.contains("\nntcopy\\-ddio(8)\n") && first.contains("\nntcopy\\-bench(1)\n"));
-    let ddio = fs::read_to_string(folder.path().join("ntcopy-ddio.8")).expect("a page");
+    let ddio = fs::read_to_string(folder.join("ntcopy-ddio.8")).expect("a page");
     assert!(ddio.contains(".TH ntcopy-ddio 8 ") && ddio.contains("ntcopy\\-ddio\\-status(8)"));
 }
 
 #[test]
 fn pages_are_pages() {
-    let folder = TempDir::new().expect("a folder");
-    stdout(&ntcopy(&["man", folder.path().to_str().expect("UTF-8")]));
-    let page = fs::read_to_string(folder.path().join("ntcopy-bench-unix.1")).expect("a page");
+    let folder = written();
+    let folder = folder.path().join("man");
+    let page = fs::read_to_string(folder.join("ntcopy-bench-unix.1")).expect("a page");
     assert!(page.contains(".TH ntcopy-bench-unix 1 "), "{page}");
     // Examples stay lines.
     assert!(
@@ -168,10 +166,10 @@ fn pages_are_pages() {
     if !is_here("groff") {
         return;
     }
-    for name in pages(folder.path()) {
+    for name in names(&folder) {
         let output = Command::new("groff")
             .args(["-man", "-ww", "-Tutf8"])
-            .arg(folder.path().join(&name))
+            .arg(folder.join(&name))
             .output()
             .expect("groff starts");
         let words = String::from_utf8_lossy(&output.stderr);
@@ -180,20 +178,23 @@ fn pages_are_pages() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_said() {
-    let output = ntcopy(&["man", "/proc/ntcopy/man"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains("/proc/ntcopy/man: the directory cannot be made"), "{words}");
+fn a_folder_that_cannot_be_made_is_said() {
+    let words = format!("{:#}", pages::write(Path::new("/proc/ntcopy")).expect_err("no folder"));
+    assert!(words.contains("/proc/ntcopy/man: the folder cannot be made"), "{words}");
 }
 
 /// Installs the help below a folder.
 fn installed() -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    let build = Path::new(env!("CARGO_BIN_EXE_ntcopy")).parent().expect("its folder");
+    let build = TempDir::new().expect("a folder");
+    pages::write(&build.path().join("manual")).expect("written");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install.sh");
     let mut install = Command::new(script);
-    install.arg("help").env("BUILD", build).env("PREFIX", "/usr").env("DESTDIR", folder.path());
+    install
+        .arg("help")
+        .env("BUILD", build.path())
+        .env("PREFIX", "/usr")
+        .env("DESTDIR", folder.path());
     let output = install.output().expect("it starts");
     assert!(output.status.success(), "{output:?}");
     folder

@@ -1,6 +1,6 @@
 //! The kernel rule's number, from sends: plain and obeyed ones, by how much is in flight.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,6 @@ const OBJECT: &str = "256KiB";
 pub struct How<'a> {
     /// The kernel, as `ntcopy bench --kernel` names it.
     pub kernel: &'a str,
-    /// Where the record goes, if that was said.
-    pub record: Option<&'a Path>,
     /// Whether the record is to go when all is said.
     pub dry_run: bool,
     /// Sockets instead of the usual ones: for tests.
@@ -47,15 +45,12 @@ pub struct Measured {
 pub fn measure(how: &How<'_>) -> anyhow::Result<Result<Measured, ExitCode>> {
     let begin = Instant::now();
     let aside = tempfile::tempdir().context("cannot make a folder for the record")?;
-    let kept = match (how.record, how.dry_run) {
-        (_, true) => None,
-        (Some(place), false) => Some(place.to_owned()),
-        (None, false) => Some(
-            sample::default_place(&sample::new_id(
-                &ExperimentKind::Unix,
-                &ntcopy_bench::guest::command_line(),
-            ))
-            .context("neither XDG_DATA_HOME nor HOME names a directory: say --record DIR")?,
+    let id = || sample::new_id(&ExperimentKind::Unix, &ntcopy_bench::guest::command_line());
+    let kept = match how.dry_run {
+        true => None,
+        false => Some(
+            sample::default_place(&id())
+                .context("neither XDG_DATA_HOME nor HOME names a folder")?,
         ),
     };
     let place = kept.clone().unwrap_or_else(|| aside.path().join("record"));

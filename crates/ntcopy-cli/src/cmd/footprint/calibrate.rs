@@ -1,4 +1,4 @@
-//! `ntcopy calibrate`: measures this machine, writes the profile that the library goes by, and says
+//! `ntcopy footprint calibrate`: measures this machine, writes the profile that the library goes by, and says
 //! what the kernel's rule should go by.
 
 mod rule;
@@ -19,28 +19,36 @@ use ntcopy_bench::sample::Progress;
 use ntcopy_record::units::Bytes;
 use serde_json::json;
 
-use super::{WRONG_BYTE, bench};
+use crate::cmd::{WRONG_BYTE, bench};
 
 /// Why the rule's number is not to be had.
-const NO_MSG_NTCOPY: &str =
-    "this kernel has no MSG_NTCOPY; ntcopy calibrate --kernel um measures in one that has";
+const NO_MSG_NTCOPY: &str = "this kernel has no MSG_NTCOPY; ntcopy footprint calibrate --kernel um measures in one that has";
+
+const EXAMPLES: &str = "\
+Examples:
+  ntcopy footprint calibrate
+  ntcopy footprint calibrate --dry-run
+  ntcopy footprint calibrate --kernel um
+  sudo ntcopy footprint calibrate --out /etc/ntcopy/profile.toml
+
+Measure on a quiet machine: whatever else runs is in the figures.
+
+Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 
 /// Arguments.
 #[derive(clap::Args)]
 #[command(
-    about = "Measure this machine: the library's profile, and the number of the kernel's rule",
+    about = "Measure the library's profile, and the number of the kernel's rule",
     long_about = "Measure this machine, in under a minute, and write the profile that the library \
                   goes by: which stores it uses, and from which sizes on. Without a profile the \
                   library goes by CPUID. A profile of another machine is refused.\n\nThen, where \
                   the kernel knows MSG_NTCOPY, in under a minute more, find the number of its \
                   rule: hinted bytes are copied normally while no more than \
                   net.core.ntcopy_cache_bytes are in flight. It is where obeyed hints begin to win \
-                  over plain sends, and stay. --kernel measures that alone, in a kernel that is booted for \
-                  it or in this one. The record stays; ntcopy advise --apply writes the setting.",
-    after_help = "Examples:\n  ntcopy calibrate\n  ntcopy calibrate --dry-run\n  ntcopy calibrate \
-                  --kernel um\n  sudo ntcopy calibrate --out /etc/ntcopy/profile.toml\n\nMeasure on a quiet machine: \
-                  whatever else runs is in the figures.\n\nExit codes: 0 done; 1 failed; 2 usage; \
-                  3 not available here; 4 a byte was wrong."
+                  over plain sends, and stay. --kernel measures that alone, in a kernel that is \
+                  booted for it or in this one. The record stays; ntcopy advise --apply writes the \
+                  setting.",
+    after_help = EXAMPLES
 )]
 pub struct Args {
     /// Where the profile goes [default: ~/.config/ntcopy/profile.toml]
@@ -50,9 +58,6 @@ pub struct Args {
     /// kernel` builds and boots, such as um
     #[arg(long, value_name = "KERNEL", conflicts_with = "region")]
     kernel: Option<String>,
-    /// Directory of the record of sends [default: ~/.local/share/ntcopy/records/ID]
-    #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
-    record: Option<PathBuf>,
     /// Sockets of the sends: for tests.
     #[arg(long, hide = true)]
     sockets: Option<String>,
@@ -121,7 +126,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn how<'a>(args: &'a Args, kernel: &'a str) -> rule::How<'a> {
     rule::How {
         kernel,
-        record: args.record.as_deref(),
         dry_run: args.dry_run,
         sockets: args.sockets.as_deref(),
         allow_not_a_timing: args.allow_not_a_timing,

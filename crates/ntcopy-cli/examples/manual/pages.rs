@@ -1,12 +1,13 @@
-//! `ntcopy man`: manual pages of every command, made from what `--help` prints.
+//! A manual page of every command, made from what `--help` prints, and what shells want to know of
+//! the command line to complete it.
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::Path;
 
-use anyhow::Context;
+use anyhow::Context as _;
 use clap::Command;
+use clap_complete::Shell;
 use clap_mangen::Man;
 
 /// Stands in the pages' heads: when the pages, or these ones' shape, were last gone through.
@@ -15,28 +16,25 @@ const DATE: &str = "2026-11-21";
 /// Commands, with all below them, that change the whole system and need root for it.
 const OF_SYSTEM: [&str; 2] = ["ntcopy-ddio", "ntcopy-module"];
 
-/// Write a manual page of every command into a directory, from what --help says.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  ntcopy man out/man && man -l out/man/ntcopy-bench-unix.1
-
-`make install` installs them.")]
-pub struct Args {
-    /// Directory to write them into; it is made if it is not there
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+/// Writes the pages into `man` below a folder, and beside it a file for each shell, by its name.
+pub fn write(folder: &Path) -> anyhow::Result<()> {
+    let man = folder.join("man");
+    fs::create_dir_all(&man)
+        .with_context(|| format!("{}: the folder cannot be made", man.display()))?;
+    // A page of `help` for each command that has others below it would say nothing.
+    let mut command = without_help(ntcopy_cli::command());
+    command.build();
+    write_pages(&command, &man)?;
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut ntcopy_cli::command(), "ntcopy", &mut script);
+        write_file(&folder.join(shell.to_string()), &script)?;
+    }
+    Ok(())
 }
 
-/// Writes the pages. `command` is the whole command line.
-pub fn run(args: Args, command: Command) -> anyhow::Result<ExitCode> {
-    let directory = &args.directory;
-    fs::create_dir_all(directory)
-        .with_context(|| format!("{}: the directory cannot be made", directory.display()))?;
-    // A page of `help` for each command that has others below it would say nothing.
-    let mut command = without_help(command);
-    command.build();
-    write_pages(&command, directory)?;
-    Ok(ExitCode::SUCCESS)
+fn write_file(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
 fn without_help(command: Command) -> Command {
@@ -52,10 +50,9 @@ fn write_pages(command: &Command, directory: &Path) -> anyhow::Result<()> {
         .date(DATE)
         .source(concat!("ntcopy ", env!("CARGO_PKG_VERSION")))
         .manual("ntcopy");
-    let path = directory.join(page.get_filename());
     let mut text = Vec::new();
     render(command, &page, &mut text).context("a page cannot be put together")?;
-    fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))
+    write_file(&directory.join(page.get_filename()), &text)
 }
 
 /// What a command's page is called: `ntcopy-bench-unix`.
