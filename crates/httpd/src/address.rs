@@ -1,0 +1,116 @@
+//! Where to listen and whom to ask.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A TCP address or a unix socket's path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize)]
+#[serde(try_from = "String")]
+pub enum Address {
+    /// `tcp:HOST:PORT`, or without `tcp:`.
+    Tcp(SocketAddr),
+    /// `unix:PATH`, or a path that begins with `/`.
+    Unix(PathBuf),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no address ({why}): expected tcp:HOST:PORT or unix:PATH")]
+pub struct BadAddress {
+    text: String,
+    why: String,
+}
+
+impl Address {
+    /// Every address that a text stands for, at least one: a host's name may have several. It is
+    /// looked up here, once.
+    pub fn all(text: &str) -> Result<Vec<Address>, BadAddress> {
+        let bad = |why: &str| BadAddress { text: text.to_owned(), why: why.to_owned() };
+        let path = text.strip_prefix("unix:").or(text.starts_with('/').then_some(text));
+        if let Some(path) = path {
+            // sun_path has 108 bytes, the last of them a NUL.
+            return match path.len() {
+                0 => Err(bad("the path is empty")),
+                1..=107 => Ok(vec![Address::Unix(PathBuf::from(path))]),
+                _ => Err(bad("a socket's path has at most 107 bytes")),
+            };
+        }
+        let host = text.strip_prefix("tcp:").unwrap_or(text);
+        let found = host.to_socket_addrs().map_err(|error| bad(&error.to_string()))?;
+        let mut all = Vec::new();
+        for address in found.map(Address::Tcp) {
+            if !all.contains(&address) {
+                all.push(address);
+            }
+        }
+        if all.is_empty() { Err(bad("the host has no address")) } else { Ok(all) }
+    }
+}
+
+impl FromStr for Address {
+    type Err = BadAddress;
+
+    /// The first address that a host's name has counts.
+    fn from_str(text: &str) -> Result<Address, BadAddress> {
+        Address::all(text).map(|mut all| all.swap_remove(0))
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = BadAddress;
+
+    fn try_from(text: String) -> Result<Address, BadAddress> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => write!(f, "tcp:{address}"),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Who counts as one client: an address, or the half of one that a site has to itself.
+pub fn origin(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V4(_) => peer,
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_reads_as_it_prints() {
+        for text in ["tcp:127.0.0.1:80", "tcp:[::1]:8080", "unix:/run/a b", "unix:relative"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+        assert_eq!("/run/a".parse::<Address>().unwrap(), Address::Unix("/run/a".into()));
+        assert_eq!("127.0.0.1:1".parse::<Address>().unwrap().to_string(), "tcp:127.0.0.1:1");
+        let found = "localhost:81".to_socket_addrs().unwrap().map(Address::Tcp);
+        let all = Address::all("tcp:localhost:81").unwrap();
+        assert!(found.into_iter().all(|address| all.contains(&address)), "{all:?}");
+    }
+
+    #[test]
+    fn what_is_no_address_is_named() {
+        let long = format!("unix:{}", "a".repeat(108));
+        for text in ["", "unix:", "127.0.0.1", "127.0.0.1:99999", "tcp:127.0.0.1", &long] {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{text:?} is no address")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_site_is_one_client() {
+        for (peer, site) in [("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2:3::4", "2001:db8:1:2::")] {
+            assert_eq!(origin(peer.parse().unwrap()), site.parse::<IpAddr>().unwrap());
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A connection, as a session has it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::AsyncRead;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::head::{HeadError, Input, Limits};
+use crate::stream::Stream;
+use crate::ticket::Ticket;
+
+/// What a client may still send after its last answer, so that the close doesn't become a reset
+/// that takes the answer with it; and for how long.
+const LINGER_BYTES: usize = 1 << 20;
+const LINGER: Duration = Duration::from_secs(2);
+
+/// A client's connection. It may be taken apart, to put a layer on the stream.
+#[derive(Debug)]
+pub struct Conn<S = Stream> {
+    pub stream: S,
+    pub input: Input,
+    /// TCP clients have one.
+    pub peer: Option<SocketAddr>,
+    /// The place of its listener among the server's doors.
+    pub door: usize,
+    pub ticket: Ticket,
+}
+
+/// Why there is no head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The client is gone, or was idle for too long, or the server ends.
+    Closed,
+    /// The head did not come in time.
+    TimedOut,
+    Bad(HeadError),
+}
+
+impl<S: AsyncRead + Unpin> Conn<S> {
+    /// Waits for a request and returns the bytes of its head, which is at the start of `input`. It
+    /// has `patience` from its first byte on.
+    pub async fn head(&mut self, limits: &Limits, patience: Duration) -> Result<usize, Ended> {
+        if self.input.is_empty() {
+            self.input = Input::default();
+            let Conn { stream, input, ticket, .. } = self;
+            let came = ticket.idle(input.fill(stream, limits.head_bytes + 1)).await;
+            if !came.is_ok_and(|bytes| bytes > 0) {
+                return Err(Ended::Closed);
+            }
+        }
+        let until = Instant::now() + patience;
+        loop {
+            if let Some(bytes) = self.input.find_head(limits).map_err(Ended::Bad)? {
+                return Ok(bytes);
+            }
+            // What comes behind a head waits in the socket: a client that sends and never reads has
+            // one head here, and no more.
+            let most = limits.head_bytes + 1 - self.input.bytes().len().min(limits.head_bytes);
+            match timeout_at(until, self.input.fill(&mut self.stream, most)).await {
+                Err(_) => return Err(Ended::TimedOut),
+                Ok(Ok(bytes)) if bytes > 0 => {}
+                Ok(_) => return Err(Ended::Closed),
+            }
+        }
+    }
+
+    /// Waits a little for the client's own end, after its last answer and the end of sending.
+    pub async fn linger(mut self) {
+        let mut scrap = Input::default();
+        let _ = timeout(LINGER, async {
+            let mut left = LINGER_BYTES;
+            while left > 0 {
+                match scrap.fill(&mut self.stream, left.min(64 << 10)).await {
+                    Ok(bytes) if bytes > 0 => left -= bytes,
+                    _ => return,
+                }
+                scrap.clear();
+            }
+        })
+        .await;
+    }
+}

@@ -1,0 +1,210 @@
+//! What has come from a peer, and the end of a head in it.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::ready;
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// Room for what is read; a worker's connections take turns.
+const SCRATCH_BYTES: usize = 256 << 10;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
+}
+
+/// What a head may have at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a head, the empty line included.
+    pub head_bytes: usize,
+    /// Bytes of one line of a head, its end included.
+    pub line_bytes: usize,
+    /// Header lines; at most [`MAX_HEADERS`].
+    pub headers: usize,
+    /// Bytes of a body whose length is given; 0 stands for no limit.
+    pub body_bytes: u64,
+}
+
+/// What [`Limits::headers`] can be at most.
+pub const MAX_HEADERS: usize = 256;
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { head_bytes: 16 << 10, line_bytes: 8 << 10, headers: 100, body_bytes: 0 }
+    }
+}
+
+/// Why a head is refused before it is parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HeadError {
+    /// A line feed without a carriage return before it, or the other way round.
+    #[error("a line of the head does not end in CR LF")]
+    BareLineEnd,
+    #[error("the head has a NUL byte")]
+    Nul,
+    #[error("the first line is longer than the limit")]
+    FirstLineTooLong,
+    /// A header line is longer than the limit, or there are too many, or the head is too long.
+    #[error("the head is larger than the limits")]
+    TooLarge,
+}
+
+/// Finds the end of a head as its bytes come in, and refuses what two parsers could take for two
+/// different things. Every byte is looked at once, however slowly they come.
+#[derive(Debug, Clone, Default)]
+pub struct Scanner {
+    at: usize,
+    line_start: usize,
+    lines: usize,
+}
+
+impl Scanner {
+    /// Bytes of the head, its empty line included, once it is complete; `None` before.
+    ///
+    /// `bytes` is everything from the head's first byte, the same bytes as last time and more.
+    ///
+    /// # Errors
+    ///
+    /// The head is ambiguous or larger than `limits`, whether or not it is complete.
+    pub fn find_end(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, HeadError> {
+        while let Some(&byte) = bytes.get(self.at) {
+            let after_return = self.at > self.line_start && bytes[self.at - 1] == b'\r';
+            if (byte == b'\n') != after_return {
+                return Err(HeadError::BareLineEnd);
+            }
+            if byte == 0 {
+                return Err(HeadError::Nul);
+            }
+            self.at += 1;
+            self.check_size(limits)?;
+            if byte == b'\n' {
+                if self.at - self.line_start == 2 {
+                    return Ok(Some(self.at));
+                }
+                self.lines += 1;
+                self.line_start = self.at;
+            }
+        }
+        Ok(None)
+    }
+
+    fn check_size(&self, limits: &Limits) -> Result<(), HeadError> {
+        if self.at - self.line_start > limits.line_bytes {
+            let first = self.lines == 0;
+            return Err(if first { HeadError::FirstLineTooLong } else { HeadError::TooLarge });
+        }
+        // The first line is not a header, and the empty one that ends the head is none either.
+        if self.at > limits.head_bytes || self.lines > limits.headers + 1 {
+            return Err(HeadError::TooLarge);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that came and are not consumed. It holds no memory while it is empty and new.
+#[derive(Debug, Default)]
+pub struct Input {
+    bytes: Vec<u8>,
+    scanner: Scanner,
+}
+
+impl Input {
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The first so many bytes are done with; a head is looked for behind them.
+    pub fn consume(&mut self, bytes: usize) {
+        self.bytes.drain(..bytes);
+        self.scanner = Scanner::default();
+    }
+
+    pub fn clear(&mut self) {
+        self.consume(self.bytes.len());
+    }
+
+    /// Bytes of the head at the start, once all of it is here.
+    ///
+    /// # Errors
+    ///
+    /// See [`Scanner::find_end`].
+    pub fn find_head(&mut self, limits: &Limits) -> Result<Option<usize>, HeadError> {
+        self.scanner.find_end(&self.bytes, limits)
+    }
+
+    /// Waits for more and adds it: at least a byte, at most `most`; 0 is the end.
+    pub async fn fill(
+        &mut self,
+        from: &mut (impl AsyncRead + Unpin),
+        most: usize,
+    ) -> io::Result<usize> {
+        poll_fn(|cx| {
+            SCRATCH.with_borrow_mut(|scratch| {
+                let mut came = ReadBuf::new(&mut scratch[..most.min(SCRATCH_BYTES)]);
+                ready!(Pin::new(&mut *from).poll_read(cx, &mut came))?;
+                self.bytes.extend_from_slice(came.filled());
+                Ok(came.filled().len()).into()
+            })
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    fn scan(bytes: &[u8]) -> Result<Option<usize>, HeadError> {
+        Scanner::default().find_end(bytes, &Limits::default())
+    }
+
+    #[test]
+    fn the_end_is_found_whole_and_byte_by_byte() {
+        let mut more = HEAD.to_vec();
+        more.extend_from_slice(b"GET / HTTP/1.1\r\n");
+        assert_eq!(scan(&more), Ok(Some(HEAD.len())));
+        let mut scanner = Scanner::default();
+        for len in 0..HEAD.len() {
+            assert_eq!(scanner.find_end(&HEAD[..len], &Limits::default()), Ok(None), "{len}");
+            assert_eq!(scanner.at, len, "each byte once");
+        }
+        assert_eq!(scanner.find_end(HEAD, &Limits::default()), Ok(Some(HEAD.len())));
+    }
+
+    #[test]
+    fn a_bare_line_feed_or_return_is_refused() {
+        let bad: [&[u8]; 5] = [
+            b"GET / HTTP/1.1\nHost: a\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost: a\n\r\n",
+            b"GET / HTTP/1.1\r\nHost: a\rX: b\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost: a\r\n\n",
+            b"GET / HTTP/1.1\r\nHost: a\r\r\n\r\n",
+        ];
+        for head in bad {
+            assert_eq!(scan(head), Err(HeadError::BareLineEnd), "{}", head.escape_ascii());
+        }
+        assert_eq!(scan(b"GET / HTTP/1.1\r\nHost: a\0\r\n\r\n"), Err(HeadError::Nul));
+    }
+
+    #[test]
+    fn limits_hold_before_the_head_is_complete() {
+        let limits = Limits { head_bytes: 64, line_bytes: 32, headers: 2, body_bytes: 0 };
+        let scan = |bytes: &[u8]| Scanner::default().find_end(bytes, &limits);
+        assert_eq!(scan(&[b'a'; 33]), Err(HeadError::FirstLineTooLong));
+        let second = [&b"GET / HTTP/1.1\r\n"[..], &[b'a'; 33]].concat();
+        assert_eq!(scan(&second), Err(HeadError::TooLarge));
+        assert_eq!(scan(b"G / H\r\na:\r\nb:\r\n\r\n"), Ok(Some(17)));
+        assert_eq!(scan(b"G / H\r\na:\r\nb:\r\nc:\r\n\r\n"), Err(HeadError::TooLarge));
+        let long = [&b"GET / HTTP/1.1\r\n"[..], &[b'a'; 29], b"\r\n", &[b'b'; 29]].concat();
+        assert_eq!(scan(&long), Err(HeadError::TooLarge));
+    }
+}

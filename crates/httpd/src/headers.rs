@@ -1,0 +1,215 @@
+//! The header lines of a head, and what they say about the body and the connection.
+
+use httparse::Header;
+
+/// How long a body is, or how its end is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// There is none.
+    None,
+    /// This number of bytes.
+    Length(u64),
+    /// In chunks.
+    Chunked,
+    /// Everything until the connection closes; responses only.
+    UntilClose,
+}
+
+/// Header lines, in their order.
+#[derive(Debug)]
+pub struct Headers<'b>(pub Vec<Header<'b>>);
+
+/// There are several lines of a name of which there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Several;
+
+/// Why the lines about the body are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadFraming {
+    /// Both a length and a transfer coding, several of either, or a length that is no number.
+    Ambiguous(&'static str),
+    /// A transfer coding other than `chunked`.
+    UnknownCoding,
+}
+
+impl<'b> Headers<'b> {
+    /// The lines.
+    pub fn iter(&self) -> impl Iterator<Item = (&'b str, &'b [u8])> + '_ {
+        self.0.iter().map(|header| (header.name, header.value))
+    }
+
+    /// The values of every line of that name, in any case.
+    pub fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'b [u8]> + 's {
+        self.iter().filter(move |(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, v)| v)
+    }
+
+    /// The value of the only line of that name; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// There are several.
+    pub fn only(&self, name: &str) -> Result<Option<&'b [u8]>, Several> {
+        let mut values = self.all(name);
+        let first = values.next();
+        if values.next().is_some() { Err(Several) } else { Ok(first) }
+    }
+
+    /// Whether a line of that name, a list of words, has the word.
+    pub fn has_word(&self, name: &str, word: &str) -> bool {
+        self.all(name).any(|value| words(value).any(|w| w.eq_ignore_ascii_case(word.as_bytes())))
+    }
+
+    /// Whether the line concerns only this connection and is not passed on.
+    pub fn is_hop_by_hop(&self, name: &str) -> bool {
+        const ALWAYS: [&str; 9] = [
+            "connection",
+            "keep-alive",
+            "proxy-authenticate",
+            "proxy-authorization",
+            "proxy-connection",
+            "te",
+            "trailer",
+            "transfer-encoding",
+            "upgrade",
+        ];
+        ALWAYS.iter().any(|hop| hop.eq_ignore_ascii_case(name)) || self.has_word("connection", name)
+    }
+
+    /// What is wrong with the lines that change what a message means, if anything: an option of
+    /// Connection that would keep one of them from its reader, or two lines where there is one
+    /// meaning.
+    pub fn misleading(&self) -> Option<&'static str> {
+        let mut options = self.all("connection").flat_map(words);
+        if options.any(is_for_all) {
+            return Some("Connection names a line that is for all recipients");
+        }
+        let doubled = SINGLE.iter().any(|name| self.only(name).is_err());
+        doubled.then_some("two lines of a name of which there is one")
+    }
+
+    /// What the lines say about the body; [`Framing::None`] if they say nothing.
+    pub fn framing(&self, minor: u8) -> Result<Framing, BadFraming> {
+        let ambiguous = BadFraming::Ambiguous;
+        let coding = self
+            .only("transfer-encoding")
+            .map_err(|Several| ambiguous("several Transfer-Encoding lines"))?;
+        let length = self
+            .only("content-length")
+            .map_err(|Several| ambiguous("several Content-Length lines"))?;
+        match (coding, length) {
+            (Some(_), Some(_)) => Err(ambiguous("both Content-Length and Transfer-Encoding")),
+            (Some(_), None) if minor == 0 => Err(ambiguous("Transfer-Encoding in HTTP/1.0")),
+            (Some(coding), None) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Framing::Chunked),
+            (Some(_), None) => Err(BadFraming::UnknownCoding),
+            (None, Some(length)) => match number(length) {
+                Some(length) => Ok(Framing::Length(length)),
+                None => Err(ambiguous("Content-Length is not a number")),
+            },
+            (None, None) => Ok(Framing::None),
+        }
+    }
+}
+
+/// Lines that mean one thing, so that two programs may take one of two each. Host and
+/// Content-Length are looked at by themselves.
+const SINGLE: [&str; 6] = [
+    "content-range",
+    "if-modified-since",
+    "if-range",
+    "if-unmodified-since",
+    "max-forwards",
+    "range",
+];
+
+/// Whether RFC 9110, 7.6.1, forbids that word as an option of Connection.
+fn is_for_all(option: &[u8]) -> bool {
+    const NAMES: [&str; 10] = [
+        "authorization",
+        "cache-control",
+        "cookie",
+        "date",
+        "etag",
+        "expect",
+        "host",
+        "max-forwards",
+        "range",
+        "set-cookie",
+    ];
+    let begins = |with: &[u8]| {
+        option.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
+    };
+    NAMES.iter().any(|name| option.eq_ignore_ascii_case(name.as_bytes()))
+        || begins(b"content-")
+        || begins(b"if-")
+}
+
+/// The words of a comma-separated list.
+fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// Digits only, and few enough to fit: no sign, no blank, no list. No body has 2^63 bytes or more.
+fn number(value: &[u8]) -> Option<u64> {
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    str::from_utf8(value).ok()?.parse().ok().filter(|number| *number <= i64::MAX as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framing(lines: &[(&'static str, &'static str)], minor: u8) -> Result<Framing, BadFraming> {
+        let lines = lines.iter().map(|(name, value)| Header { name, value: value.as_bytes() });
+        Headers(lines.collect()).framing(minor)
+    }
+
+    #[test]
+    fn one_length_or_one_coding_is_understood() {
+        assert_eq!(framing(&[("Host", "a")], 1), Ok(Framing::None));
+        assert_eq!(framing(&[("content-LENGTH", "12")], 1), Ok(Framing::Length(12)));
+        assert_eq!(framing(&[("Content-Length", "007")], 0), Ok(Framing::Length(7)));
+        assert_eq!(framing(&[("transfer-encoding", "Chunked")], 1), Ok(Framing::Chunked));
+    }
+
+    #[test]
+    fn everything_that_two_parsers_may_read_differently_is_refused() {
+        let te = "Transfer-Encoding";
+        let cl = "Content-Length";
+        for lines in [
+            vec![(cl, "5"), (te, "chunked")],
+            vec![(cl, "5"), (cl, "5")],
+            vec![(cl, "5"), (cl, "6")],
+            vec![(cl, "5, 5")],
+            vec![(cl, "+5")],
+            vec![(cl, "-5")],
+            vec![(cl, "0x5")],
+            vec![(cl, "")],
+            vec![(cl, "5 5")],
+            vec![(cl, "9223372036854775808")],
+            vec![(cl, "99999999999999999999")],
+            vec![(te, "chunked"), (te, "chunked")],
+            vec![(te, "chunked"), (te, "identity")],
+        ] {
+            let got = framing(&lines, 1);
+            assert!(matches!(got, Err(BadFraming::Ambiguous(_))), "{lines:?}: {got:?}");
+        }
+        for coding in ["gzip", "gzip, chunked", "identity", "chunked, chunked", "xchunked", ""] {
+            assert_eq!(framing(&[(te, coding)], 1), Err(BadFraming::UnknownCoding), "{coding}");
+        }
+        assert!(matches!(framing(&[(te, "chunked")], 0), Err(BadFraming::Ambiguous(_))));
+    }
+
+    #[test]
+    fn lines_that_connection_names_stay_here() {
+        let lines = [("Connection", "close, X-Secret"), ("connection", "other"), ("X-Open", "1")];
+        let lines = lines.iter().map(|(name, value)| Header { name, value: value.as_bytes() });
+        let headers = Headers(lines.collect());
+        for hop in ["Connection", "x-secret", "Other", "TE", "Upgrade", "Keep-Alive"] {
+            assert!(headers.is_hop_by_hop(hop), "{hop}");
+        }
+        assert!(!headers.is_hop_by_hop("X-Open"));
+        assert!(headers.has_word("connection", "CLOSE"));
+    }
+}

@@ -1,0 +1,108 @@
+//! A worker's connections that wait for a request, by how long they have waited.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use lru::LruCache;
+use rustix::fd::OwnedFd;
+use rustix::net::{Shutdown, shutdown};
+
+#[derive(Debug)]
+pub(crate) struct Idle(Mutex<LruCache<u64, (Arc<OwnedFd>, Instant)>>);
+
+impl Idle {
+    pub(crate) fn new() -> Idle {
+        Idle(Mutex::new(LruCache::unbounded()))
+    }
+
+    /// In the list until what is returned is dropped.
+    pub(crate) fn enter(&self, number: u64, socket: Arc<OwnedFd>) -> Waiting<'_> {
+        self.lock().put(number, (socket, Instant::now()));
+        Waiting { idle: self, number }
+    }
+
+    /// Since when the longest has waited.
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        self.lock().peek_lru().map(|(_, (_, since))| *since)
+    }
+
+    /// Ends the one that has waited longest, if it has waited for so long.
+    pub(crate) fn end_oldest(&self, waited: Duration) -> bool {
+        let mut list = self.lock();
+        if list.peek_lru().is_none_or(|(_, (_, since))| since.elapsed() < waited) {
+            return false;
+        }
+        if let Some((_, (socket, _))) = list.pop_lru() {
+            end(&socket);
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<u64, (Arc<OwnedFd>, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whoever reads from the socket finds the end behind what has come already.
+pub(crate) fn end(socket: &OwnedFd) {
+    let _ = shutdown(socket, Shutdown::Read);
+}
+
+#[derive(Debug)]
+pub(crate) struct Waiting<'a> {
+    idle: &'a Idle,
+    number: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.idle.lock().pop(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn pair() -> (Arc<OwnedFd>, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        (Arc::new(ours.into()), theirs)
+    }
+
+    #[test]
+    fn the_longest_is_ended_and_what_it_was_sent_is_still_read() {
+        let (idle, mut pairs) = (Idle::new(), [(); 3].map(|()| pair()));
+        for (_, theirs) in &mut pairs {
+            theirs.write_all(b"x").unwrap();
+        }
+        let mut waiting: Vec<_> =
+            (0..).zip(&pairs).map(|(at, (ours, _))| idle.enter(at, Arc::clone(ours))).collect();
+        waiting.remove(0);
+        assert!(!idle.end_oldest(Duration::from_secs(3600)));
+        assert!(idle.end_oldest(Duration::ZERO));
+        drop(waiting);
+        assert_eq!(idle.oldest(), None);
+        let ended = pairs.map(|(ours, _theirs)| {
+            let mut ours = UnixStream::from(Arc::into_inner(ours).unwrap());
+            assert_eq!(ours.read(&mut [0; 8]).unwrap(), 1);
+            ours.read(&mut [0; 8]).is_ok_and(|bytes| bytes == 0)
+        });
+        assert_eq!(ended, [false, true, false]);
+    }
+
+    /// A look at each of them for each that is ended would take minutes.
+    #[test]
+    fn many_can_be_idle() {
+        let (idle, (ours, _theirs)) = (Idle::new(), pair());
+        let waiting: Vec<_> = (0..100_000).map(|at| idle.enter(at, Arc::clone(&ours))).collect();
+        for at in 0..100_000 {
+            assert!(idle.oldest().is_some() && idle.end_oldest(Duration::ZERO), "{at}");
+        }
+        assert!(!idle.end_oldest(Duration::ZERO));
+        drop(waiting);
+    }
+}

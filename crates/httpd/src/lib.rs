@@ -1,0 +1,56 @@
+//! One HTTP/1.1 server under two daemons.
+//!
+//! A daemon implements [`Service`]: a worker's state, made in the worker's own thread, and a
+//! session, which is one async function over a [`Conn`] that reads from top to bottom. A worker is
+//! a thread with a tokio runtime of its own (`current_thread`), so that neither state nor sessions
+//! need be `Send`. [`Server::start`] listens and starts them; [`Signals`] are obeyed until all ends.
+//!
+//! - Accepting, limits, eviction, and the end are here: [`server`]. A session says when it waits
+//!   for a request ([`Conn::head`] does, by [`Ticket::idle`]); idle connections are in a list by
+//!   age. To evict one, to end it for its age, and to end all, its reading side is shut down: the
+//!   session still reads a request that had come, and then the end.
+//! - [`Stream`] is a socket that is registered once, for both directions. It is `AsyncRead` and
+//!   `AsyncWrite`, for a layer like TLS above it; [`Stream::send_with`] and [`Stream::recv_with`]
+//!   take a raw system call (`sendmsg`, `sendfile`, `splice`) and wait where it says `EAGAIN`. A
+//!   [`Conn`] may be made of a layer, too: of anything that is `AsyncRead`.
+//! - [`Input`] holds what has come. A head is looked for as its bytes come ([`Scanner`]), each byte
+//!   once, and parsed once ([`parse_request`]). [`Body`] says which bytes are content; inside a
+//!   chunk they can be spliced past it.
+//! - [`Pace`] is the one clock for peers that are slow, in both directions.
+
+pub mod address;
+mod body;
+mod chunk;
+pub mod config;
+mod conn;
+pub mod head;
+mod headers;
+mod idle;
+mod listen;
+pub mod log;
+pub mod metrics;
+mod pace;
+mod reply;
+mod request;
+pub mod server;
+mod signals;
+mod stream;
+mod target;
+mod ticket;
+
+pub use address::{Address, BadAddress};
+pub use body::{Body, Step};
+pub use chunk::{ChunkError, Chunks, Event};
+pub use conn::{Conn, Ended};
+pub use head::{HeadError, Input, Limits, Scanner};
+pub use headers::{BadFraming, Framing, Headers, Several};
+pub use listen::{ListenError, Rights};
+pub use log::AccessLog;
+pub use pace::{Pace, TimedOut, unacknowledged};
+pub use reply::{Reply, date, http_date, reason};
+pub use request::{Refusal, Request, parse_request};
+pub use server::{Door, Handle, Server, Service, StartError};
+pub use signals::{Signals, raise_file_limit};
+pub use stream::Stream;
+pub use target::{Target, parse_authority, parse_target};
+pub use ticket::{Counts, Settings, Stop, Ticket};

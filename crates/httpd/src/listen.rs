@@ -1,0 +1,302 @@
+//! Sockets that are listened on. A TCP address has one socket a worker (`SO_REUSEPORT`), a path has
+//! one socket that the workers share.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Gid, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::address::Address;
+
+/// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
+pub(crate) const BACKLOG: i32 = 4096;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error("{0} is in use: a process listens there; stop it, or choose another path")]
+    InUse(Address),
+    #[error("{0}: the path is there and is no socket: choose another")]
+    NotASocket(Address),
+    #[error("cannot {doing} {address}: {cause}")]
+    System { address: Address, doing: &'static str, cause: Errno },
+}
+
+/// Who may connect to a unix socket; without either, whom the umask lets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rights {
+    pub mode: Option<u32>,
+    /// By name or number.
+    pub group: Option<String>,
+}
+
+/// What listens on one address.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    /// With the port that was found.
+    pub(crate) address: Address,
+    /// One for each worker.
+    pub(crate) sockets: Vec<Arc<OwnedFd>>,
+    pub(crate) file: Option<SocketFile>,
+}
+
+/// The file of a socket that was bound here; it is removed with this, unless another has taken its
+/// place.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    /// Held open, so that the file that takes its place can't get its inode's number.
+    file: OwnedFd,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let own = rustix::fs::fstat(&self.file);
+        let now = fs::symlink_metadata(&self.path);
+        if let (Ok(own), Ok(now)) = (own, now)
+            && (own.st_dev, own.st_ino) == (now.dev(), now.ino())
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::warn!(%error, path = %self.path.display(), "cannot remove the socket");
+        }
+    }
+}
+
+pub(crate) fn listen(
+    address: &Address,
+    workers: usize,
+    rights: &Rights,
+) -> Result<Listening, ListenError> {
+    match address {
+        Address::Unix(path) => {
+            let (socket, file) = bind_unix(path, rights)?;
+            let socket = Arc::new(socket);
+            let sockets = vec![socket; workers];
+            Ok(Listening { address: address.clone(), sockets, file: Some(file) })
+        }
+        Address::Tcp(at) => {
+            let (found, sockets) = bind_tcp(*at, workers)?;
+            Ok(Listening { address: Address::Tcp(found), sockets, file: None })
+        }
+    }
+}
+
+fn refused(address: &Address, doing: &'static str) -> impl FnOnce(Errno) -> ListenError {
+    let address = address.clone();
+    move |cause| ListenError::System { address, doing, cause }
+}
+
+fn open(address: &Address, family: AddressFamily) -> Result<OwnedFd, ListenError> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(family, SocketType::STREAM, flags, None)
+        .map_err(refused(address, "open a socket for"))
+}
+
+/// `SO_REUSEPORT` would let a second daemon of the same user take half of the connections without
+/// a word. A socket without it can't be bound where another one listens.
+fn refuse_shared(at: SocketAddr, family: AddressFamily) -> Result<(), ListenError> {
+    let address = Address::Tcp(at);
+    let socket = open(&address, family)?;
+    set_socket_reuseaddr(&socket, true).map_err(refused(&address, "set SO_REUSEADDR for"))?;
+    rustix::net::bind(&socket, &at).map_err(refused(&address, "listen on"))
+}
+
+/// All with one port, even if any was asked for.
+fn bind_tcp(
+    asked: SocketAddr,
+    workers: usize,
+) -> Result<(SocketAddr, Vec<Arc<OwnedFd>>), ListenError> {
+    let mut found = asked;
+    let family = if asked.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    refuse_shared(asked, family)?;
+    let mut sockets = Vec::new();
+    for _ in 0..workers {
+        let address = Address::Tcp(found);
+        let socket = open(&address, family)?;
+        set_socket_reuseaddr(&socket, true).map_err(refused(&address, "set SO_REUSEADDR for"))?;
+        set_socket_reuseport(&socket, true).map_err(refused(&address, "set SO_REUSEPORT for"))?;
+        rustix::net::bind(&socket, &found).map_err(refused(&address, "listen on"))?;
+        rustix::net::listen(&socket, BACKLOG).map_err(refused(&address, "listen on"))?;
+        found = rustix::net::getsockname(&socket)
+            .and_then(SocketAddr::try_from)
+            .map_err(refused(&address, "ask for the port of"))?;
+        sockets.push(Arc::new(socket));
+    }
+    Ok((found, sockets))
+}
+
+/// A stale socket, which does not answer, is replaced.
+fn bind_unix(path: &Path, rights: &Rights) -> Result<(OwnedFd, SocketFile), ListenError> {
+    let address = Address::Unix(path.to_owned());
+    remove_stale(path, &address)?;
+    let socket = open(&address, AddressFamily::UNIX)?;
+    let name = SocketAddrUnix::new(path).map_err(refused(&address, "listen on"))?;
+    rustix::net::bind(&socket, &name).map_err(refused(&address, "listen on"))?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(refused(&address, "look at the socket of"))?;
+    let file = SocketFile { path: path.to_owned(), file };
+    // Before anybody can connect: that begins with the listening.
+    if let Some(group) = &rights.group {
+        give_to(&file.file, group).map_err(refused(&address, "set the group of"))?;
+    }
+    if let Some(bits) = rights.mode {
+        rustix::fs::chmod(path, Mode::from_raw_mode(bits))
+            .map_err(refused(&address, "set the mode of"))?;
+    }
+    rustix::net::listen(&socket, BACKLOG).map_err(refused(&address, "listen on"))?;
+    Ok((socket, file))
+}
+
+fn give_to(file: &OwnedFd, group: &str) -> Result<(), Errno> {
+    let number = match group.parse() {
+        Ok(number) => number,
+        Err(_) => group_number(group)?,
+    };
+    rustix::fs::chownat(file, "", None, Some(Gid::from_raw(number)), AtFlags::EMPTY_PATH)
+}
+
+fn group_number(name: &str) -> Result<u32, Errno> {
+    let name = std::ffi::CString::new(name).map_err(|_| Errno::INVAL)?;
+    let mut buffer = vec![0_u8; 64 << 10];
+    // SAFETY: all zeroes is a group whose pointers are null; it is only read if one was found.
+    let mut found: libc::group = unsafe { std::mem::zeroed() };
+    let mut result = std::ptr::null_mut();
+    // SAFETY: the name ends in NUL, the buffer is as long as is said, and both outlive the call,
+    // which writes to `found`, `buffer` and `result` alone.
+    let error = unsafe {
+        libc::getgrnam_r(
+            name.as_ptr(),
+            &raw mut found,
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            &raw mut result,
+        )
+    };
+    match (error, result.is_null()) {
+        (0, false) => Ok(found.gr_gid),
+        // No such group.
+        (0, true) => Err(Errno::NOENT),
+        (error, _) => Err(Errno::from_raw_os_error(error)),
+    }
+}
+
+fn remove_stale(path: &Path, address: &Address) -> Result<(), ListenError> {
+    let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !data.file_type().is_socket() {
+        return Err(ListenError::NotASocket(address.clone()));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            tracing::info!(path = %path.display(), "replacing the socket of a process that died");
+            fs::remove_file(path).map_err(|error| {
+                let cause = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                refused(address, "remove the stale socket of")(cause)
+            })
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        // It was accepted, or the queue is full: either way there is a listener.
+        _ => Err(ListenError::InUse(address.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn at(path: &Path, mode: Option<u32>, group: Option<&str>) -> Result<Listening, ListenError> {
+        let rights = Rights { mode, group: group.map(str::to_owned) };
+        listen(&Address::Unix(path.to_owned()), 2, &rights)
+    }
+
+    #[test]
+    fn a_dead_socket_is_replaced_a_live_one_and_a_file_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        drop(UnixListener::bind(&path).unwrap());
+        let listening = at(&path, None, None).unwrap();
+        assert_eq!(listening.sockets.len(), 2);
+        assert!(matches!(at(&path, None, None), Err(ListenError::InUse(_))));
+        drop(listening);
+        assert!(!path.exists());
+        fs::write(&path, "kept").unwrap();
+        assert!(matches!(at(&path, None, None), Err(ListenError::NotASocket(_))));
+        assert_eq!(fs::read(&path).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn another_s_socket_is_left_alone_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        for _ in 0..100 {
+            let listening = at(&path, None, None).unwrap();
+            let inode = fs::symlink_metadata(&path).unwrap().ino();
+            fs::remove_file(&path).unwrap();
+            let _other = UnixListener::bind(&path).unwrap();
+            // Were the file not held, some file systems would give its number again at once.
+            assert_ne!(fs::symlink_metadata(&path).unwrap().ino(), inode);
+            drop(listening);
+            assert!(path.exists());
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_socket_has_mode_and_group_before_anybody_can_connect() {
+        const ROUNDS: usize = 300;
+        let dir = tempfile::tempdir().unwrap();
+        let own = rustix::process::getgid().as_raw().to_string();
+        let path = |round: usize| dir.path().join(round.to_string());
+        let round = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                loop {
+                    let path = path(round.load(Ordering::Relaxed));
+                    let connected = UnixStream::connect(&path).is_ok();
+                    let Ok(data) = fs::symlink_metadata(&path) else { continue };
+                    assert!(!connected || data.mode() & 0o777 == 0o620, "{:o}", data.mode());
+                    if round.load(Ordering::Relaxed) == ROUNDS {
+                        return;
+                    }
+                }
+            });
+            for at_round in 0..=ROUNDS {
+                round.store(at_round, Ordering::Relaxed);
+                let listening = at(&path(at_round), Some(0o620), Some(&own)).unwrap();
+                let data = fs::symlink_metadata(path(at_round)).unwrap();
+                assert_eq!((data.mode() & 0o777, data.gid().to_string()), (0o620, own.clone()));
+                // The last one stays for whoever connects.
+                if at_round == ROUNDS {
+                    std::mem::forget(listening);
+                }
+            }
+        });
+        assert_eq!(group_number("root"), Ok(0));
+        let other = dir.path().join("q");
+        let error = at(&other, None, Some("no such group")).unwrap_err().to_string();
+        assert!(error.contains("group") && !other.exists(), "{error}");
+    }
+
+    #[test]
+    fn every_worker_has_a_socket_of_one_port() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let listening = listen(&any, 3, &Rights::default()).unwrap();
+        assert_eq!(listening.sockets.len(), 3);
+        let Address::Tcp(found) = listening.address else { panic!() };
+        assert_ne!(found.port(), 0);
+        let again = listen(&listening.address, 1, &Rights::default());
+        let Err(ListenError::System { cause: Errno::ADDRINUSE, .. }) = again else {
+            panic!("another daemon gets a share");
+        };
+    }
+}

@@ -1,0 +1,149 @@
+//! The one clock of peers that are slow, whichever way the bytes go.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use rustix::fd::{AsFd, AsRawFd};
+use tokio::time::{Instant, timeout_at};
+
+/// What must move in each time: a byte now and then is no progress.
+pub const LEAST_BYTES: u64 = 16 << 10;
+/// How many such times what a peer took before may cover: its system tells that it reads only once
+/// much of a buffer is free, which at 2 KB/s may take minutes.
+const SPARE_TIMES: u64 = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the peer is too slow")]
+pub struct TimedOut;
+
+/// A peer that has to move [`LEAST_BYTES`] in each time.
+#[derive(Debug)]
+pub struct Pace {
+    patience: Duration,
+    until: Instant,
+    /// Bytes since the time began.
+    moved: u64,
+    /// Bytes that the peer had taken when that was last looked at.
+    taken: u64,
+    /// Times that are covered by what it took before.
+    spare: u64,
+}
+
+impl Pace {
+    pub fn new(patience: Duration) -> Pace {
+        Pace { patience, until: Instant::now() + patience, moved: 0, taken: 0, spare: 0 }
+    }
+
+    /// Its time begins anew.
+    pub fn again(&mut self) {
+        self.moved = 0;
+        self.until = Instant::now() + self.patience;
+    }
+
+    /// So many bytes came from it, or went into its socket.
+    pub fn moved(&mut self, bytes: u64) {
+        self.moved += bytes;
+        if self.moved >= LEAST_BYTES {
+            self.again();
+        }
+    }
+
+    /// Waits as long as its time lasts.
+    pub async fn within<T>(&self, wait: impl Future<Output = T>) -> Result<T, TimedOut> {
+        timeout_at(self.until, wait).await.map_err(|_| TimedOut)
+    }
+
+    /// Waits for room in its socket, of which it was sent `sent` bytes: also beyond its time, as
+    /// long as the kernel says that it takes enough. That there is room is heard only once a good
+    /// part of the socket is free.
+    pub async fn drained<T>(
+        &mut self,
+        socket: impl AsFd,
+        sent: u64,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, TimedOut> {
+        let mut wait = pin!(wait);
+        loop {
+            if let Ok(done) = timeout_at(self.until, wait.as_mut()).await {
+                return Ok(done);
+            }
+            self.take(sent.saturating_sub(unacknowledged(&socket)))?;
+            self.again();
+        }
+    }
+
+    /// That it took this number of bytes in all is enough for another time.
+    fn take(&mut self, taken: u64) -> Result<(), TimedOut> {
+        let since = taken.saturating_sub(self.taken);
+        self.taken = taken;
+        self.spare = (self.spare + since / LEAST_BYTES).min(SPARE_TIMES);
+        self.spare = self.spare.checked_sub(1).ok_or(TimedOut)?;
+        Ok(())
+    }
+}
+
+/// Bytes that were sent and that the peer has not read or acknowledged, as the kernel counts them.
+pub fn unacknowledged(socket: impl AsFd) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ, which is TIOCOUTQ, writes one int to the pointer; the descriptor is open.
+    let asked = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    u64::try_from(bytes).ok().filter(|_| asked == 0).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap()
+            .block_on(future)
+    }
+
+    #[test]
+    fn a_byte_now_and_then_is_no_progress() {
+        let mut pace = Pace::new(Duration::from_secs(3600));
+        let first = pace.until;
+        pace.moved(LEAST_BYTES - 1);
+        assert_eq!(pace.until, first);
+        std::thread::sleep(Duration::from_millis(1));
+        pace.moved(1);
+        assert!(pace.until > first);
+        let over = Pace::new(Duration::ZERO);
+        assert_eq!(block_on(over.within(pending::<()>())), Err(TimedOut));
+        assert_eq!(block_on(over.within(async { 5 })), Ok(5), "what is ready is not late");
+    }
+
+    #[test]
+    fn who_took_much_may_rest_a_while() {
+        let mut pace = Pace::new(Duration::ZERO);
+        assert_eq!(pace.take(LEAST_BYTES - 1), Err(TimedOut));
+        assert_eq!(pace.take(3 * LEAST_BYTES), Ok(()));
+        assert_eq!(pace.take(3 * LEAST_BYTES), Ok(()));
+        assert_eq!(pace.take(3 * LEAST_BYTES), Err(TimedOut));
+        assert_eq!(pace.take(1000 * LEAST_BYTES), Ok(()));
+        assert_eq!(pace.spare, SPARE_TIMES - 1);
+    }
+
+    #[test]
+    fn what_a_reader_takes_is_asked_of_the_kernel() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let bytes = vec![1; 2 * LEAST_BYTES as usize];
+        ours.write_all(&bytes).unwrap();
+        assert!(unacknowledged(&ours) > 0);
+        let wait = |pace: &mut Pace, sent| block_on(pace.drained(&ours, sent, pending::<()>()));
+        assert_eq!(wait(&mut Pace::new(Duration::ZERO), bytes.len() as u64), Err(TimedOut));
+        theirs.read_exact(&mut vec![0; bytes.len()]).unwrap();
+        assert_eq!(unacknowledged(&ours), 0);
+        let mut pace = Pace::new(Duration::ZERO);
+        assert_eq!(wait(&mut pace, bytes.len() as u64), Err(TimedOut), "two times, and over");
+        assert_eq!(pace.taken, bytes.len() as u64);
+    }
+}

@@ -1,0 +1,219 @@
+//! Requests: parsed, and refused where they could be taken for something else further on.
+
+use httparse::{Error as ParseError, Header};
+
+use crate::head::{HeadError, Limits, MAX_HEADERS};
+use crate::headers::{BadFraming, Framing, Headers, Several};
+use crate::target::{Target, parse_authority, parse_target};
+
+/// Why a request is not obeyed: the status, and the reason in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{status}: {reason}")]
+pub struct Refusal {
+    /// The status that answers it.
+    pub status: u16,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl From<HeadError> for Refusal {
+    fn from(error: HeadError) -> Refusal {
+        match error {
+            HeadError::BareLineEnd => refuse(400, "a line of the head does not end in CR LF"),
+            HeadError::Nul => refuse(400, "the head has a NUL byte"),
+            HeadError::FirstLineTooLong => refuse(414, "the request line is longer than allowed"),
+            HeadError::TooLarge => refuse(431, "the head is larger than allowed"),
+        }
+    }
+}
+
+fn refuse(status: u16, reason: &'static str) -> Refusal {
+    Refusal { status, reason }
+}
+
+/// A request's head.
+#[derive(Debug)]
+pub struct Request<'b> {
+    /// The method as it was written.
+    pub method: &'b str,
+    pub target: Target<'b>,
+    /// That of an absolute target, else that of the Host line; HTTP/1.0 may have neither.
+    pub host: Option<&'b str>,
+    /// The x of HTTP/1.x.
+    pub minor: u8,
+    /// All header lines.
+    pub headers: Headers<'b>,
+    /// How its body ends.
+    pub framing: Framing,
+    /// Whether the client wants to keep the connection.
+    pub keep_alive: bool,
+    /// Whether the client waits for a 100 before it sends the body.
+    pub expects_continue: bool,
+}
+
+impl Request<'_> {
+    /// Method and target, for the log.
+    pub fn name(&self) -> String {
+        format!("{} {}{}", self.method, self.target.path, self.target.query)
+    }
+}
+
+/// Parses a complete head, as [`Scanner`](crate::Scanner) has found it.
+///
+/// # Errors
+///
+/// It is malformed, ambiguous or too large, or has an expectation that nobody meets.
+pub fn parse_request<'b>(head: &'b [u8], limits: &Limits) -> Result<Request<'b>, Refusal> {
+    let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut slots[..limits.headers.min(MAX_HEADERS)]);
+    match parsed.parse(head) {
+        Ok(httparse::Status::Complete(len)) if len == head.len() => {}
+        Ok(_) => return Err(refuse(400, "the head ends before its empty line")),
+        Err(ParseError::TooManyHeaders) => return Err(refuse(431, "too many header lines")),
+        Err(ParseError::Version) => return Err(refuse(505, "not HTTP/1.0 or HTTP/1.1")),
+        Err(_) => return Err(refuse(400, "malformed head")),
+    }
+    let (Some(method), Some(target), Some(minor)) = (parsed.method, parsed.path, parsed.version)
+    else {
+        return Err(refuse(400, "malformed request line"));
+    };
+    let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
+    let framing = framing(&headers, minor, limits)?;
+    if let Some(reason) = headers.misleading() {
+        return Err(refuse(400, reason));
+    }
+    let target = parse_target(method, target).map_err(|reason| refuse(400, reason))?;
+    Ok(Request {
+        method,
+        target,
+        host: host(&target, minor, &headers)?,
+        minor,
+        framing,
+        keep_alive: keeps(&headers, minor),
+        expects_continue: expects_continue(&headers, minor)?,
+        headers,
+    })
+}
+
+fn framing(headers: &Headers<'_>, minor: u8, limits: &Limits) -> Result<Framing, Refusal> {
+    match headers.framing(minor) {
+        Ok(Framing::Length(length)) if limits.body_bytes != 0 && length > limits.body_bytes => {
+            Err(refuse(413, "the body is larger than allowed"))
+        }
+        Ok(framing) => Ok(framing),
+        Err(BadFraming::Ambiguous(reason)) => Err(refuse(400, reason)),
+        Err(BadFraming::UnknownCoding) => Err(refuse(501, "a transfer coding besides chunked")),
+    }
+}
+
+/// Whether a head of that version with these lines leaves the connection open.
+pub fn keeps(headers: &Headers<'_>, minor: u8) -> bool {
+    !headers.has_word("connection", "close")
+        && (minor > 0 || headers.has_word("connection", "keep-alive"))
+}
+
+fn expects_continue(headers: &Headers<'_>, minor: u8) -> Result<bool, Refusal> {
+    let mut expects = false;
+    for value in headers.all("expect") {
+        if !value.eq_ignore_ascii_case(b"100-continue") {
+            return Err(refuse(417, "an expectation besides 100-continue"));
+        }
+        expects = true;
+    }
+    // HTTP/1.0 has no interim answers to wait for.
+    Ok(expects && minor > 0)
+}
+
+/// An absolute target wins over the Host line, as RFC 9112, 3.2.2, wants it. The loser has to be a
+/// host all the same.
+fn host<'b>(
+    target: &Target<'b>,
+    minor: u8,
+    headers: &Headers<'b>,
+) -> Result<Option<&'b str>, Refusal> {
+    let line = headers.only("host").map_err(|Several| refuse(400, "several Host lines"))?;
+    if line.is_none() && minor > 0 {
+        return Err(refuse(400, "no Host line"));
+    }
+    let line = line.map(parse_authority).transpose().map_err(|reason| refuse(400, reason))?;
+    Ok(target.authority.or(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(head: &str) -> Result<Request<'_>, Refusal> {
+        parse_request(head.as_bytes(), &Limits::default())
+    }
+
+    fn status(head: &str) -> u16 {
+        parse(head).expect_err(head).status
+    }
+
+    #[test]
+    fn a_plain_request_is_understood() {
+        let request =
+            parse("PUT /a?b HTTP/1.1\r\nHost: h:80\r\nContent-Length: 3\r\n\r\n").unwrap();
+        assert_eq!(request.method, "PUT");
+        assert_eq!(request.target, Target { path: "/a", query: "?b", authority: None });
+        assert_eq!(request.host, Some("h:80"));
+        assert_eq!(request.framing, Framing::Length(3));
+        assert!(request.keep_alive && !request.expects_continue);
+        let request = parse("GET / HTTP/1.0\r\n\r\n").unwrap();
+        assert!(!request.keep_alive && request.host.is_none());
+        assert!(parse("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").unwrap().keep_alive);
+    }
+
+    #[test]
+    fn an_absolute_target_wins_over_the_host_line() {
+        let host = |line: &'static str| {
+            parse(format!("{line} HTTP/1.1\r\nHost: other\r\n\r\n").leak()).unwrap().host
+        };
+        assert_eq!(host("GET http://real:81/p?q"), Some("real:81"));
+        assert_eq!(host("OPTIONS http://real:81"), Some("real:81"));
+        assert_eq!(host("GET /http://real:81/"), Some("other"));
+        for bad in ["ftp://real/", "http:///p", "http://user@real/", "real:80", "*", "?q"] {
+            assert_eq!(status(&format!("GET {bad} HTTP/1.1\r\nHost: h\r\n\r\n")), 400, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_request_has_one_host() {
+        assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), 400);
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n"), 400);
+        for host in ["a b", "a,b", "u@a", "a/b", "a\\b", "a\u{e4}"] {
+            assert_eq!(status(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")), 400, "{host}");
+        }
+    }
+
+    #[test]
+    fn forms_that_smuggle_are_refused() {
+        for bad in [
+            "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n",
+            "GET / HTTP/1.1\r\n Host: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n: x\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nX: \x01\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nContent-Length : 5\r\n\r\n",
+            "GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET /\u{e4} HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET /#f HTTP/1.1\r\nHost: a\r\n\r\n",
+        ] {
+            assert_eq!(status(bad), 400, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_done_here_is_said() {
+        let host = "Host: a\r\n\r\n";
+        assert_eq!(status(&format!("GET / HTTP/2.0\r\n{host}")), 505);
+        assert_eq!(status(&format!("GET / \r\n{host}")), 505);
+        assert_eq!(status(&format!("GET / HTTP/1.1\r\nExpect: 200-ok\r\n{host}")), 417);
+        assert_eq!(status(&format!("GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n{host}")), 501);
+        let limits = Limits { body_bytes: 10, ..Limits::default() };
+        let head = format!("PUT / HTTP/1.1\r\nContent-Length: 11\r\n{host}");
+        assert_eq!(parse_request(head.as_bytes(), &limits).unwrap_err().status, 413);
+    }
+}

@@ -1,0 +1,254 @@
+//! Workers: where connections are accepted, how many, and how all of it ends.
+
+mod accept;
+
+use std::future::Future;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, LocalOptions};
+
+use crate::address::Address;
+use crate::conn::Conn;
+use crate::listen::{ListenError, Rights, SocketFile, listen};
+use crate::ticket::{Core, Counts, Settings, Stop};
+use accept::{Listener, accept};
+
+/// How often at the least the ages of idle connections are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What a daemon does with connections.
+pub trait Service: Send + Sync + 'static {
+    /// What the sessions of one worker share.
+    type Worker: 'static;
+
+    /// Called in the worker's own thread.
+    fn worker(&self, index: usize) -> Self::Worker;
+
+    /// A session, from a connection's first byte to its end.
+    fn serve(worker: Rc<Self::Worker>, conn: Conn) -> impl Future<Output = ()> + 'static;
+
+    /// What a client hears for which there is no room; nothing if it is empty.
+    fn no_room(&self, _door: usize) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Called before accepting pauses for want of descriptors: some that are kept for speed may be
+    /// given up.
+    fn no_descriptor(&self) {}
+}
+
+/// Where to listen.
+#[derive(Debug, Clone)]
+pub struct Door {
+    pub address: Address,
+    pub rights: Rights,
+    /// Whether its connections count towards the limits. One whose do not is served by one worker.
+    pub counted: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error("cannot {doing}: {cause}")]
+    System { doing: &'static str, cause: io::Error },
+}
+
+/// A running server. Dropped, it stops at once.
+#[derive(Debug)]
+pub struct Server {
+    core: Arc<Core>,
+    addresses: Vec<Address>,
+    files: Mutex<Vec<SocketFile>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens, and starts the workers.
+    pub fn start<S: Service>(
+        service: Arc<S>,
+        doors: &[Door],
+        settings: Settings,
+    ) -> Result<Server, StartError> {
+        let core = Arc::new(Core::new(settings));
+        let mut listeners: Vec<Vec<Listener>> = core.workers.iter().map(|_| Vec::new()).collect();
+        let (mut addresses, mut files) = (Vec::new(), Vec::new());
+        for (at, door) in doors.iter().enumerate() {
+            let workers = if door.counted { core.workers.len() } else { 1 };
+            let listening = listen(&door.address, workers, &door.rights)?;
+            for (listeners, socket) in listeners.iter_mut().zip(listening.sockets) {
+                listeners.push(Listener::new(at, door, socket));
+            }
+            addresses.push(listening.address);
+            files.extend(listening.file);
+        }
+        let (files, threads) = (Mutex::new(files), Vec::new());
+        let mut server = Server { core, addresses, files, threads };
+        server.start_workers(&service, listeners)?;
+        Ok(server)
+    }
+
+    fn start_workers<S: Service>(
+        &mut self,
+        service: &Arc<S>,
+        listeners: Vec<Vec<Listener>>,
+    ) -> Result<(), StartError> {
+        let failed = |doing| move |cause| StartError::System { doing, cause };
+        let (started, starts) = channel();
+        let workers = listeners.len();
+        for (index, listeners) in listeners.into_iter().enumerate() {
+            let (core, service) = (Arc::clone(&self.core), Arc::clone(service));
+            let started = started.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .spawn(move || run(&core, index, &service, listeners, &started))
+                .map_err(failed("start a worker's thread"))?;
+            self.threads.push(thread);
+        }
+        for result in starts.iter().take(workers) {
+            result.map_err(failed("set up a worker"))?;
+        }
+        Ok(())
+    }
+
+    /// Where it listens, in the order of its doors, with the ports that were found.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// Each worker's.
+    pub fn counts(&self) -> Vec<&Counts> {
+        self.core.workers.iter().map(|worker| &worker.counts).collect()
+    }
+
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.core))
+    }
+
+    pub fn stop(&self, stop: Stop) {
+        // A socket that has no name can't be connected to.
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.core.draining.store(true, Ordering::SeqCst);
+        self.core.stop.send_replace(Some(stop));
+    }
+
+    /// Waits until all workers have ended.
+    pub fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+
+    pub(crate) fn take_threads(&mut self) -> Vec<JoinHandle<()>> {
+        std::mem::take(&mut self.threads)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop(Stop::Now);
+        self.join();
+    }
+}
+
+/// What can be asked of a running server from anywhere.
+#[derive(Debug, Clone)]
+pub struct Handle(Arc<Core>);
+
+impl Handle {
+    pub fn counts(&self) -> Vec<&Counts> {
+        self.0.workers.iter().map(|worker| &worker.counts).collect()
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.0.draining.load(Ordering::SeqCst)
+    }
+
+    /// Changes the time between two requests.
+    pub fn set_idle(&self, idle: Duration) {
+        self.0.set_idle(idle);
+    }
+}
+
+/// A worker's thread.
+fn run<S: Service>(
+    core: &Arc<Core>,
+    index: usize,
+    service: &Arc<S>,
+    listeners: Vec<Listener>,
+    started: &Sender<io::Result<()>>,
+) {
+    let runtime = Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(core.settings.blocking_threads.max(1))
+        .thread_name(format!("blocking-{index}"))
+        .build_local(LocalOptions::default());
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return drop(started.send(Err(error))),
+    };
+    let _ = runtime.block_on(async {
+        let worker = Rc::new(service.worker(index));
+        let mut accepting = Vec::new();
+        for listener in listeners {
+            let listener = listener.register().inspect_err(|error| {
+                let _ = started.send(Err(io::Error::from(error.kind())));
+            })?;
+            let (core, service) = (Arc::clone(core), Arc::clone(service));
+            let worker = Rc::clone(&worker);
+            accepting.push(tokio::task::spawn_local(async move {
+                accept(&core, index, &*service, &worker, listener).await;
+            }));
+        }
+        let _ = started.send(Ok(()));
+        tokio::task::spawn_local(age(Arc::clone(core), index));
+        until_stopped(core, index, accepting).await;
+        io::Result::Ok(())
+    });
+    // What a disk does not answer is not waited for.
+    runtime.shutdown_background();
+}
+
+/// Serves until it is asked to end, and what is in flight is done or its time is over.
+async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::JoinHandle<()>>) {
+    let mut stop = core.stop.subscribe();
+    let _ = stop.wait_for(Option::is_some).await;
+    let until = tokio::time::Instant::now() + core.settings.drain;
+    for task in accepting {
+        let _ = task.await;
+    }
+    let worker = &core.workers[index];
+    while worker.idle.end_oldest(Duration::ZERO) {}
+    let all_closed = async {
+        while worker.counts.open.get() > 0 {
+            worker.closed.notified().await;
+        }
+    };
+    tokio::select! {
+        () = all_closed => {}
+        _ = stop.wait_for(|stop| *stop == Some(Stop::Now)) => {}
+        () = tokio::time::sleep_until(until) => {}
+    }
+}
+
+/// Ends what is idle for too long.
+async fn age(core: Arc<Core>, index: usize) {
+    let idle = &core.workers[index].idle;
+    loop {
+        let patience = core.idle_for();
+        while idle.end_oldest(patience) {}
+        let left = idle.oldest().map_or(patience, |since| patience.saturating_sub(since.elapsed()));
+        tokio::time::sleep(left.clamp(Duration::from_millis(1), LOOK)).await;
+    }
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

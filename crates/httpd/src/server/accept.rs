@@ -1,0 +1,159 @@
+//! Takes connections in, or turns them away.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, SocketFlags, acceptfrom_with, send, sockopt};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::{Door, Service};
+use crate::address::Address;
+use crate::conn::Conn;
+use crate::head::Input;
+use crate::listen::BACKLOG;
+use crate::stream::Stream;
+use crate::ticket::{Core, ticket};
+
+/// How long accepting pauses for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// A listening socket, as one worker has it.
+pub(super) struct Listener<T = Arc<OwnedFd>> {
+    door: usize,
+    tcp: bool,
+    counted: bool,
+    socket: T,
+}
+
+impl Listener {
+    pub(super) fn new(at: usize, door: &Door, socket: Arc<OwnedFd>) -> Listener {
+        let tcp = matches!(door.address, Address::Tcp(_));
+        Listener { door: at, tcp, counted: door.counted, socket }
+    }
+
+    pub(super) fn register(self) -> io::Result<Listener<AsyncFd<Arc<OwnedFd>>>> {
+        let Listener { door, tcp, counted, socket } = self;
+        // SAFETY: the descriptor is the one that the shared owner keeps open.
+        let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE)? };
+        Ok(Listener { door, tcp, counted, socket })
+    }
+}
+
+type Accepted = (OwnedFd, Option<SocketAddr>);
+
+fn take(socket: &OwnedFd) -> Result<Accepted, Errno> {
+    loop {
+        match acceptfrom_with(socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok((socket, peer)) => {
+                return Ok((socket, peer.and_then(|peer| SocketAddr::try_from(peer).ok())));
+            }
+            // A client that was quicker; the next may be there.
+            Err(Errno::INTR | Errno::CONNABORTED) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// The next connection, once there is one.
+async fn next(socket: &AsyncFd<Arc<OwnedFd>>) -> Result<Accepted, Errno> {
+    loop {
+        let ready = socket.readable().await;
+        let mut ready = ready.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        match take(ready.get_inner()) {
+            Err(Errno::AGAIN) => ready.clear_ready(),
+            result => return result,
+        }
+    }
+}
+
+/// Until the server ends, and then those that wait already.
+pub(super) async fn accept<S: Service>(
+    core: &Arc<Core>,
+    index: usize,
+    service: &S,
+    worker: &Rc<S::Worker>,
+    listener: Listener<AsyncFd<Arc<OwnedFd>>>,
+) {
+    let mut stop = core.stop.subscribe();
+    let admit = |(socket, peer)| admit(core, index, service, worker, &listener, socket, peer);
+    let mut paused = false;
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stop.wait_for(Option::is_some) => break,
+            accepted = next(&listener.socket) => accepted,
+        };
+        match accepted {
+            Ok(accepted) => {
+                paused = false;
+                admit(accepted);
+                // Others who share the socket get theirs.
+                tokio::task::yield_now().await;
+            }
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                service.no_descriptor();
+                if let Ok(accepted) = take(listener.socket.get_ref()) {
+                    admit(accepted);
+                    continue;
+                }
+                // Clients wait in the queue until there is a descriptor again.
+                core.workers[index].counts.paused.up();
+                if !std::mem::replace(&mut paused, true) {
+                    tracing::warn!(
+                        "out of descriptors: no connection is accepted until there are some again"
+                    );
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(errno) => {
+                tracing::error!(%errno, "cannot accept a connection");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    // They were promised a connection. Until the queue is empty; if others keep coming, those who
+    // were in it.
+    for _ in 0..=BACKLOG {
+        match take(listener.socket.get_ref()) {
+            Ok(accepted) => admit(accepted),
+            Err(_) => break,
+        }
+    }
+}
+
+fn admit<S: Service>(
+    core: &Arc<Core>,
+    index: usize,
+    service: &S,
+    worker: &Rc<S::Worker>,
+    listener: &Listener<AsyncFd<Arc<OwnedFd>>>,
+    socket: OwnedFd,
+    peer: Option<SocketAddr>,
+) {
+    if listener.tcp {
+        let _ = sockopt::set_tcp_nodelay(&socket, true);
+    }
+    if let Some(bytes) = core.settings.sndbuf {
+        let _ = sockopt::set_socket_send_buffer_size(&socket, bytes);
+    }
+    let counts = &core.workers[index].counts;
+    let socket = Arc::new(socket);
+    let Some(ticket) = ticket(core, index, listener.counted, peer, &socket) else {
+        counts.turned_away.up();
+        let _ = send(&socket, &service.no_room(listener.door), SendFlags::NOSIGNAL);
+        return;
+    };
+    let stream = match Stream::shared(socket) {
+        Ok(stream) => stream,
+        Err(error) => return tracing::error!(%error, "cannot watch a connection"),
+    };
+    counts.accepted.up();
+    let conn = Conn { stream, input: Input::default(), peer, door: listener.door, ticket };
+    tokio::task::spawn_local(S::serve(Rc::clone(worker), conn));
+}

@@ -1,0 +1,147 @@
+//! Request targets and authorities, by RFC 9112, 3.2, and RFC 3986.
+//!
+//! Where authority, path and query end is said here and nowhere else. An authority is held to the
+//! grammar. A path and a query may have any visible ASCII but `#`: browsers send more than the
+//! grammar has, and no delimiter is among it.
+
+use std::net::Ipv6Addr;
+
+/// A request's target in its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'b> {
+    /// Host and port of an absolute target or of CONNECT's.
+    pub authority: Option<&'b str>,
+    /// Begins with a slash, or is `*` of OPTIONS; `/` where an absolute target has none, and empty
+    /// for CONNECT.
+    pub path: &'b str,
+    /// With its question mark; empty if there is none.
+    pub query: &'b str,
+}
+
+/// Takes the target of a request with that method apart.
+///
+/// # Errors
+///
+/// It has none of the forms that a target of that method may have; what is wrong with it.
+pub fn parse_target<'b>(method: &str, target: &'b str) -> Result<Target<'b>, &'static str> {
+    if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
+        return Err("a byte that a target can't have");
+    }
+    if method == "CONNECT" {
+        let authority = parse_authority(target.as_bytes())?;
+        // Behind the brackets of an IP literal there is no other colon than the port's.
+        let port = authority.rsplit_once(':').map(|(_, port)| port);
+        return match port {
+            Some(port) if !port.is_empty() && !port.ends_with(']') => {
+                Ok(Target { authority: Some(authority), path: "", query: "" })
+            }
+            _ => Err("a target of CONNECT without a port"),
+        };
+    }
+    if target == "*" && method == "OPTIONS" {
+        return Ok(Target { authority: None, path: "*", query: "" });
+    }
+    if target.starts_with('/') {
+        let (path, query) = split_query(target);
+        return Ok(Target { authority: None, path, query });
+    }
+    absolute(method, target)
+}
+
+fn absolute<'b>(method: &str, target: &'b str) -> Result<Target<'b>, &'static str> {
+    let (scheme, rest) = target.split_once("://").ok_or("malformed target")?;
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return Err("a scheme besides http and https");
+    }
+    let (authority, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let authority = Some(parse_authority(authority.as_bytes())?);
+    let (path, query) = split_query(rest);
+    let path = match (path, query) {
+        // RFC 9112, 3.2.4.
+        ("", "") if method == "OPTIONS" => "*",
+        ("", _) => "/",
+        (path, _) => path,
+    };
+    Ok(Target { authority, path, query })
+}
+
+fn split_query(target: &str) -> (&str, &str) {
+    target.split_at(target.find('?').unwrap_or(target.len()))
+}
+
+/// A host and perhaps a port: the value of a Host line, or what an absolute target has.
+///
+/// # Errors
+///
+/// What is wrong with it. A user is refused, and so is a comma, which the grammar lets a name
+/// have: two lines of Host that somebody joined look like that.
+pub fn parse_authority(value: &[u8]) -> Result<&str, &'static str> {
+    let text = str::from_utf8(value).map_err(|_| "malformed host")?;
+    let (is_host, rest) = match text.strip_prefix('[') {
+        Some(literal) => {
+            let (inside, rest) = literal.split_once(']').ok_or("a bracket that is not closed")?;
+            (is_ip_literal(inside), rest)
+        }
+        None => {
+            let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+            (is_name(name.as_bytes()), rest)
+        }
+    };
+    match rest.strip_prefix(':') {
+        _ if text.is_empty() => Err("an empty host"),
+        _ if !is_host => Err("malformed host"),
+        None if rest.is_empty() => Ok(text),
+        Some(port) if is_port(port) => Ok(text),
+        _ => Err("malformed port"),
+    }
+}
+
+/// What wraps round in 16 bits is another port to another program.
+fn is_port(port: &str) -> bool {
+    port.bytes().all(|byte| byte.is_ascii_digit())
+        && (port.is_empty() || port.parse::<u16>().is_ok())
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+fn is_sub_delimiter(byte: u8) -> bool {
+    b"!$&'()*+,;=".contains(&byte)
+}
+
+/// A registered name or an IPv4 address, which has the same characters.
+fn is_name(mut name: &[u8]) -> bool {
+    let some = !name.is_empty();
+    while let [byte, rest @ ..] = name {
+        name = match (byte, rest) {
+            (b'%', [high, low, rest @ ..])
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                rest
+            }
+            (b'%' | b',', _) => return false,
+            (byte, rest) if is_unreserved(*byte) || is_sub_delimiter(*byte) => rest,
+            _ => return false,
+        };
+    }
+    some
+}
+
+/// An IPv6 address, or one of a version to come: `v1.x`.
+fn is_ip_literal(inside: &str) -> bool {
+    let Some(future) = inside.strip_prefix(['v', 'V']) else {
+        return inside.parse::<Ipv6Addr>().is_ok();
+    };
+    let allowed = |byte: u8| is_unreserved(byte) || is_sub_delimiter(byte) || byte == b':';
+    future.split_once('.').is_some_and(|(version, address)| {
+        !version.is_empty()
+            && version.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && !address.is_empty()
+            && address.bytes().all(allowed)
+    })
+}
+
+#[cfg(test)]
+#[path = "target_tests.rs"]
+mod tests;

@@ -1,0 +1,200 @@
+//! The connections of all workers: how many there may be, and which are idle.
+
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use rustix::fd::OwnedFd;
+use tokio::sync::{Notify, watch};
+
+use crate::address::origin;
+use crate::idle::{Idle, end};
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub workers: usize,
+    /// At one time. Beyond, the longest idle makes room.
+    pub connections: usize,
+    /// Of one address, or of one /64; 0 stands for no limit.
+    pub per_client: usize,
+    /// Between two requests of a connection.
+    pub idle: Duration,
+    /// For what is in flight at the end.
+    pub drain: Duration,
+    pub sndbuf: Option<usize>,
+    /// Threads for `spawn_blocking`, a worker.
+    pub blocking_threads: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// No new connections, and what is in flight gets its time.
+    Graceful,
+    Now,
+}
+
+crate::counters! {
+    /// What a worker counts of its connections.
+    pub struct Counts {
+        open: "gauge" "connections" "Open connections.",
+        accepted: "counter" "accepted_total" "Accepted connections.",
+        paused: "counter" "accept_paused_total" "Times that accepting paused for want of descriptors.",
+        evicted: "counter" "evicted_total" "Idle connections closed to make room for others.",
+        turned_away: "counter" "turned_away_total" "Connections turned away for want of room.",
+    }
+}
+
+/// What the workers share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) settings: Settings,
+    idle_ms: AtomicU64,
+    open: AtomicUsize,
+    next: AtomicU64,
+    pub(crate) clients: Mutex<HashMap<IpAddr, usize>>,
+    pub(crate) workers: Vec<PerWorker>,
+    pub(crate) draining: AtomicBool,
+    pub(crate) stop: watch::Sender<Option<Stop>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct PerWorker {
+    pub(crate) idle: Idle,
+    pub(crate) counts: Counts,
+    pub(crate) closed: Notify,
+}
+
+impl Core {
+    pub(crate) fn new(settings: Settings) -> Core {
+        let worker =
+            || PerWorker { idle: Idle::new(), counts: Counts::default(), closed: Notify::new() };
+        Core {
+            idle_ms: AtomicU64::new(millis(settings.idle)),
+            open: AtomicUsize::new(0),
+            next: AtomicU64::new(0),
+            clients: Mutex::default(),
+            workers: (0..settings.workers).map(|_| worker()).collect(),
+            draining: AtomicBool::new(false),
+            stop: watch::Sender::new(None),
+            settings,
+        }
+    }
+
+    pub(crate) fn set_idle(&self, idle: Duration) {
+        self.idle_ms.store(millis(idle), Ordering::Relaxed);
+    }
+
+    pub(crate) fn idle_for(&self) -> Duration {
+        Duration::from_millis(self.idle_ms.load(Ordering::Relaxed))
+    }
+
+    /// Ends the one of all workers' connections that has been idle longest.
+    fn evict(&self) -> bool {
+        let oldest = |worker: &&PerWorker| worker.idle.oldest();
+        let with_idle = self.workers.iter().filter(|worker| worker.idle.oldest().is_some());
+        let Some(worker) = with_idle.min_by_key(oldest) else { return false };
+        let evicted = worker.idle.end_oldest(Duration::ZERO);
+        worker.counts.evicted.add(u64::from(evicted));
+        evicted
+    }
+}
+
+/// A connection's place among those that are counted. The socket is closed with it.
+#[derive(Debug)]
+pub struct Ticket {
+    core: Arc<Core>,
+    worker: usize,
+    number: u64,
+    counted: bool,
+    client: Option<IpAddr>,
+    socket: Option<Arc<OwnedFd>>,
+}
+
+impl Ticket {
+    /// While this waits, the connection is idle: it may be ended at any time, which its reader sees
+    /// as the end of what the client sends.
+    pub async fn idle<T>(&self, wait: impl Future<Output = T>) -> T {
+        let mut wait = pin!(wait);
+        let first = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx))).await;
+        if let Poll::Ready(done) = first {
+            return done;
+        }
+        let Some(socket) = &self.socket else { return wait.await };
+        if !self.counted && !self.is_draining() {
+            return wait.await;
+        }
+        let _listed = self.core.workers[self.worker].idle.enter(self.number, Arc::clone(socket));
+        // After it is listed: who ends all looks at the list after it has said so.
+        if self.is_draining() {
+            end(socket);
+        }
+        wait.await
+    }
+
+    /// The server ends: no connection is kept after its answer.
+    pub fn is_draining(&self) -> bool {
+        self.core.draining.load(Ordering::SeqCst)
+    }
+}
+
+/// A place for a connection, if there is one or one can be made.
+pub(crate) fn ticket(
+    core: &Arc<Core>,
+    worker: usize,
+    counted: bool,
+    peer: Option<SocketAddr>,
+    socket: &Arc<OwnedFd>,
+) -> Option<Ticket> {
+    let most = core.settings.per_client;
+    let client = peer.filter(|_| counted && most > 0).map(|peer| origin(peer.ip()));
+    if let Some(client) = client {
+        let mut clients = core.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = clients.entry(client).or_insert(0);
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+    }
+    if counted {
+        core.open.fetch_add(1, Ordering::Relaxed);
+    }
+    core.workers[worker].counts.open.up();
+    let (core, socket) = (Arc::clone(core), Some(Arc::clone(socket)));
+    let number = core.next.fetch_add(1, Ordering::Relaxed);
+    let ticket = Ticket { core, worker, number, counted, client, socket };
+    let too_many = counted
+        && ticket.core.open.load(Ordering::Relaxed) > ticket.core.settings.connections
+        && !ticket.core.evict();
+    (!too_many).then_some(ticket)
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        // First, so that a descriptor is free when a connection counts as gone.
+        self.socket = None;
+        if self.counted {
+            self.core.open.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(client) = self.client {
+            let mut clients = self.core.clients.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(count) = clients.get_mut(&client) {
+                *count -= 1;
+                if *count == 0 {
+                    clients.remove(&client);
+                }
+            }
+        }
+        let worker = &self.core.workers[self.worker];
+        worker.counts.open.down();
+        worker.closed.notify_one();
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
