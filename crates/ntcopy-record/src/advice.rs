@@ -9,6 +9,7 @@
 mod check;
 mod copies;
 mod glibc;
+mod in_flight;
 mod kernel;
 mod pays;
 mod points;
@@ -20,6 +21,7 @@ mod tunables;
 use crate::record::{Machine, Record};
 
 pub use check::{Check, Judged, judge, most_valuable};
+pub use in_flight::{InFlight, for_program};
 pub use kernel::{CacheBytes, Gains, cache_bytes_by};
 pub use points::Gain;
 pub use tunables::{Tunable, Tunables};

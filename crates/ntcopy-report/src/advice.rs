@@ -58,7 +58,8 @@ fn head(target: &Target, sources: &[Source]) -> String {
     out
 }
 
-fn piece(advice: &Advice) -> String {
+/// One piece of it, in lines. Ends in a newline.
+pub fn piece(advice: &Advice) -> String {
     let about = advice.about.as_ref().map_or(String::new(), |about| format!(": {about}"));
     let mut out = format!("  {}{about}\n", advice.topic.title());
     let mut line = |label: &str, words: &str| {

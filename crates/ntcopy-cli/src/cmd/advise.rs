@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod check;
 mod here;
+mod running;
 mod sources;
 mod unit;
 
@@ -27,10 +28,16 @@ Examples:
   ntcopy advise --apply out/advice --unit nginx   and one that starts nginx under ntcopy run
   ntcopy advise --apply out/advice --unit haproxy --min-bytes 64KiB
   ntcopy advise --check --quick              is it still true? measures with and without
+  ntcopy advise --pid 4711                   how much a running program has in flight, on any kernel
+  ntcopy advise --service nginx --watch      the same for a service, again and again
 
 Advice is given where every cell that was measured wins, its whole 95 % interval above 1, from some
 size on. Where nothing was measured it names the command that does. Nothing is changed on this
 machine; --apply writes files that nothing reads where they are.
+
+--pid, --service and --all read the kernel's socket diagnostics and /proc, for ten seconds, and change
+nothing; one's own processes need no root. What is said of them is of records with about as much in
+flight, by the store and bench/record.
 
 --check measures at most three pieces of advice anew, those for the whole machine first, then by
 gain. Its records are not kept, unless --out says where.
@@ -50,13 +57,13 @@ pub struct Args {
     records: Vec<PathBuf>,
     /// Advice for the machine with this CPUID signature, as its records name it, instead of this
     /// machine
-    #[arg(long = "for", value_name = "SIGNATURE", conflicts_with = "check")]
+    #[arg(long = "for", value_name = "SIGNATURE", conflicts_with_all = ["check", "running"])]
     other: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
     /// Write drop-in files (sysctl.d, environment.d, systemd) into this folder
-    #[arg(long, value_name = "DIR", conflicts_with = "check")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "running"])]
     apply: Option<PathBuf>,
     /// With --apply: a drop-in that starts this service under `ntcopy run`; a unit's name, or its
     /// file's path
@@ -66,7 +73,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", requires = "unit")]
     min_bytes: Option<Bytes>,
     /// Measure the three most valuable pieces of advice anew, with and without
-    #[arg(long)]
+    #[arg(long, conflicts_with = "running")]
     check: bool,
     /// With --check: fewer and shorter samples
     #[arg(long, requires = "check")]
@@ -74,9 +81,14 @@ pub struct Args {
     /// With --check: keep the records in this folder
     #[arg(long, value_name = "DIR", requires = "check")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    running: running::Options,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if args.running.is_wanted() {
+        return running::run(&args.running, &args.records, args.json);
+    }
     // Before anything is read: what can't be written to needs no advice.
     let folder = match args.apply.as_deref().map(apply::Folder::check).transpose() {
         Ok(folder) => folder,

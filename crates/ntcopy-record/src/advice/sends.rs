@@ -115,7 +115,7 @@ fn adaptive(records: &[&Record]) -> Vec<Advice> {
 }
 
 /// Which kernel the figures are of: not always the one that runs.
-fn say_kernel(advice: &mut Advice, used: &[&Point<'_>]) {
+pub(super) fn say_kernel(advice: &mut Advice, used: &[&Point<'_>]) {
     if let Some(point) = used.first() {
         let machine = &point.record.machine;
         if machine.kernel_kind != "host" {

@@ -84,7 +84,7 @@ fn tuned_at(threshold: u64, sizes: &[(u64, u64)]) -> Record {
 }
 
 /// Rounds of copy, nt and adaptive: (sockets, object, nt and adaptive in percent).
-fn rounds(cells: &[(u64, u64, u64, u64)]) -> Record {
+pub(super) fn rounds(cells: &[(u64, u64, u64, u64)]) -> Record {
     let cells: Vec<(Params, Vec<u64>)> = cells
         .iter()
         .map(|(sockets, object, nt, adaptive)| {

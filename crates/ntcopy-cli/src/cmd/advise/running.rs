@@ -1,0 +1,167 @@
+//! `ntcopy advise --pid`: how much a running program has in flight, and what a hint would do for it.
+
+mod found;
+mod json;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ntcopy_bench::run::Stop;
+use ntcopy_inflight::follow::{Family, Sum};
+use ntcopy_inflight::watch::Seen;
+use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
+use ntcopy_record::advice::{self, Advice, InFlight, Target};
+use ntcopy_record::{Record, foreign};
+
+use super::{here, not_available, sources};
+use found::Found;
+
+/// What can be asked for with `--pid`, `--service` or `--all`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// How much this running process and its children have in flight, and what hints would do;
+    /// several --pid are one program
+    #[arg(long, value_name = "PID", group = "running")]
+    pid: Vec<Pid>,
+    /// The same for the processes of a systemd service
+    #[arg(long, value_name = "NAME", group = "running")]
+    service: Option<String>,
+    /// The same for every process that may be looked at
+    #[arg(long, group = "running")]
+    all: bool,
+    /// How long to look
+    #[arg(long, value_name = "N", default_value = "10", requires = "running",
+          value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    seconds: u32,
+    /// Look again and again, a line each time, until Ctrl-C
+    #[arg(long, requires = "running")]
+    watch: bool,
+}
+
+impl Options {
+    pub fn is_wanted(&self) -> bool {
+        !self.pid.is_empty() || self.service.is_some() || self.all
+    }
+}
+
+/// Looks, and says what the records of this machine say of that.
+pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Result<ExitCode> {
+    let found = match found::find(options) {
+        Ok(found) => found,
+        Err(why) => return Ok(not_available(&why)),
+    };
+    let target = here::this();
+    let records = records(places, &target)?;
+    let stop = Stop::on_signals().context("cannot take over Ctrl-C")?;
+    let Found { diagnostics, programs, notes } = found;
+    let mut watch = Watch::new(diagnostics, programs);
+    let lasting = Duration::from_secs(options.seconds.into());
+    let is_over = || stop.signal().is_some();
+    loop {
+        let seen = watch.look(lasting, &is_over).context("the kernel's socket diagnostics")?;
+        let all = told(&watch.programs, &seen, &records);
+        if all.is_empty() {
+            return Ok(not_available("every process of it ended before anything was seen"));
+        }
+        match (is_json, options.watch) {
+            (true, false) => println!("{:#}", json::object(&all, &seen, &notes)),
+            (true, true) => println!("{}", json::object(&all, &seen, &notes)),
+            (false, true) => all.iter().for_each(|told| print!("{}", text::line(told))),
+            (false, false) => print!("{}", text::whole(&all, &seen, &notes)),
+        }
+        if !options.watch || is_over() || seen.series.iter().all(|one| one.ended_after.is_some()) {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+/// A program, what was seen of it, and what the records say of as much.
+struct Told<'s> {
+    program: &'s Program,
+    series: &'s Series,
+    in_flight: Percentiles,
+    advice: Advice,
+}
+
+impl Told<'_> {
+    /// Whether bytes may be in flight that nobody can see.
+    fn is_at_least(&self) -> bool {
+        let samples = &self.series.samples;
+        samples.iter().any(|sum| !sum.beyond.is_empty() || sum.unseen_readers > 0)
+    }
+}
+
+/// Those of which anything was seen, what has most in flight first.
+fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Record]) -> Vec<Told<'s>> {
+    let records: Vec<&Record> = records.iter().collect();
+    let one = |(program, series): (&'s Program, &'s Series)| {
+        let in_flight = Percentiles::of(series.samples.iter().map(|sum| sum.bytes()))?;
+        let advice = advice::for_program(&records, most(series));
+        Some(Told { program, series, in_flight, advice })
+    };
+    let mut all: Vec<Told<'_>> = programs.iter().zip(&seen.series).filter_map(one).collect();
+    all.sort_by_key(|told| std::cmp::Reverse(told.in_flight.p50));
+    all
+}
+
+/// The family by which most is in flight. A median of each: they need not add up to that of all.
+fn most(series: &Series) -> InFlight<'static> {
+    let of = |family: Family| {
+        let bytes = Percentiles::of(series.samples.iter().map(|sum| sum.of(family)));
+        let with_bytes = series.samples.iter().map(|sum| sum.parts[family as usize].sockets);
+        let sockets = Percentiles::of(with_bytes.map(|count| count as u64));
+        let [bytes, sockets] = [bytes, sockets].map(|found| found.map_or(0, |found| found.p50));
+        InFlight { family: family.as_str(), bytes, sockets }
+    };
+    // The first of those that are equal: unix.
+    Family::ALL
+        .into_iter()
+        .rev()
+        .map(of)
+        .max_by_key(|one| one.bytes)
+        .unwrap_or_else(|| of(Family::Unix))
+}
+
+/// Those of this machine: of the places that were named, else of the store, and of the project's
+/// own folder where this is called in it.
+fn records(places: &[PathBuf], target: &Target) -> anyhow::Result<Vec<Record>> {
+    let mut found = sources::read(places)?;
+    let own = Path::new("bench/record");
+    if places.is_empty() && own.is_dir() {
+        found.extend(sources::read(&[own.to_owned()])?);
+    }
+    let (records, _) = sources::counted(&mut found, &target.machine);
+    Ok(records)
+}
+
+/// A process that reads from the program and may splice on what it reads.
+struct Reader {
+    pid: Pid,
+    name: String,
+    pipes: usize,
+    bytes: Percentiles,
+}
+
+/// Those of any sample; where one was not there yet, it had nothing.
+fn readers(told: &Told<'_>) -> Vec<Reader> {
+    let samples = &told.series.samples;
+    let mut readers: Vec<Reader> = Vec::new();
+    for beyond in samples.iter().rev().flat_map(|sum| &sum.beyond) {
+        if readers.iter().any(|reader| reader.pid == beyond.pid) {
+            continue;
+        }
+        let of = |sum: &Sum| {
+            let its = sum.beyond.iter().filter(|one| one.pid == beyond.pid);
+            its.map(|one| one.bytes).sum()
+        };
+        if let Some(bytes) = Percentiles::of(samples.iter().map(of)) {
+            let name = foreign::visible(&beyond.name).into_owned();
+            readers.push(Reader { pid: beyond.pid, name, pipes: beyond.pipes, bytes });
+        }
+    }
+    readers.sort_by_key(|reader| std::cmp::Reverse(reader.bytes.p50));
+    readers
+}

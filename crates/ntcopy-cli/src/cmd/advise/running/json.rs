@@ -1,0 +1,71 @@
+//! `ntcopy advise --pid --json`.
+
+use ntcopy_inflight::Percentiles;
+use ntcopy_inflight::follow::{Family, Sum};
+use ntcopy_inflight::watch::Seen;
+use ntcopy_report::advice as show;
+use serde_json::{Map, Value, json};
+
+use super::Told;
+
+pub fn object(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> Value {
+    json!({
+        "programs": all.iter().map(|told| program(told, seen)).collect::<Vec<Value>>(),
+        "seconds": seen.elapsed.as_secs_f64(),
+        "cpu_seconds": seen.cpu.as_secs_f64(),
+        "not_available": seen.missing,
+        "notes": notes,
+    })
+}
+
+fn program(told: &Told<'_>, seen: &Seen) -> Value {
+    let series = told.series;
+    let over = |of: &dyn Fn(&Sum) -> u64| percentiles(series.samples.iter().map(of));
+    let families: Map<String, Value> = Family::ALL
+        .into_iter()
+        .map(|family| {
+            let value = json!({
+                "in_flight_bytes": over(&|sum| sum.parts[family as usize].bytes),
+                "sockets_with_bytes": over(&|sum| sum.parts[family as usize].sockets as u64),
+            });
+            (family.as_str().to_owned(), value)
+        })
+        .collect();
+    let seconds = series.ended_after.unwrap_or(seen.elapsed).as_secs_f64();
+    let per_second = |bytes: u64| (seconds > 0.0).then(|| (bytes as f64 / seconds).round());
+    json!({
+        "name": told.program.name,
+        "pids": told.program.processes.iter().map(|process| process.pid).collect::<Vec<u32>>(),
+        "samples": series.samples.len(),
+        "in_flight_bytes": over(&Sum::bytes),
+        "is_at_least": told.is_at_least(),
+        "on_its_sockets_bytes": over(&Sum::on_sockets),
+        "most_of_a_socket_bytes": over(&|sum| sum.most_bytes),
+        "sockets_with_bytes": over(&|sum| sum.with_bytes() as u64),
+        "sockets": over(&|sum| sum.sockets as u64),
+        "families": families,
+        "beyond": beyond(told),
+        "sockets_with_unseen_readers": over(&|sum| sum.unseen_readers as u64),
+        "tcp_sent_bytes_per_s": per_second(series.tcp_sent_bytes),
+        "written_bytes_per_s": series.written_bytes.and_then(per_second),
+        "ended_after_s": series.ended_after.map(|time| time.as_secs_f64()),
+        "advice": show::json_of(&told.advice),
+    })
+}
+
+fn percentiles(values: impl Iterator<Item = u64>) -> Value {
+    let found = Percentiles::of(values);
+    found.map_or(Value::Null, |all| json!({"p50": all.p50, "p90": all.p90, "p99": all.p99}))
+}
+
+fn beyond(told: &Told<'_>) -> Vec<Value> {
+    let one = |reader: super::Reader| {
+        json!({
+            "name": reader.name,
+            "pid": reader.pid,
+            "pipes": reader.pipes,
+            "bytes": {"p50": reader.bytes.p50, "p90": reader.bytes.p90, "p99": reader.bytes.p99},
+        })
+    };
+    super::readers(told).into_iter().map(one).collect()
+}

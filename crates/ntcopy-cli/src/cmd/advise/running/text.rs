@@ -1,0 +1,184 @@
+//! `ntcopy advise --pid` for a terminal.
+
+use ntcopy::socket::{Support, kernel_support};
+use ntcopy_inflight::Percentiles;
+use ntcopy_inflight::follow::{Family, Sum};
+use ntcopy_inflight::watch::Seen;
+use ntcopy_record::advice::Decision;
+use ntcopy_record::foreign;
+use ntcopy_report::advice as show;
+use ntcopy_report::text::{about_size, wrapped};
+
+use super::{Told, readers};
+
+/// Of all processes, so many are listed.
+const LISTED: usize = 20;
+
+/// What was seen, and what it comes to. Ends in a newline.
+pub fn whole(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> String {
+    let mut out = String::new();
+    if let [told, others @ ..] = all {
+        if others.is_empty() {
+            out.push_str(&one(told, seen));
+        } else {
+            out.push_str(&list(all));
+        }
+        out.push('\n');
+        out.push_str(&advice(told));
+    }
+    for note in notes {
+        out.push_str(&wrapped(&format!("note: {note}")));
+    }
+    if !seen.missing.is_empty() {
+        let families = seen.missing.join(", ");
+        out.push_str(&wrapped(&format!("note: this kernel has no diagnostics of {families}")));
+    }
+    out
+}
+
+/// For `--watch`: a line. Ends in a newline.
+pub fn line(told: &Told<'_>) -> String {
+    let Percentiles { p50, p90, p99 } = told.in_flight;
+    let [p50, p90, p99] = [p50, p90, p99].map(about_size);
+    let ended = if told.series.ended_after.is_some() { ", ended" } else { "" };
+    format!(
+        "{}: {}{p50} (p50), {p90} (p90), {p99} (p99) in flight{ended}\n",
+        name(told),
+        at_least(told)
+    )
+}
+
+fn one(told: &Told<'_>, seen: &Seen) -> String {
+    let series = told.series;
+    let over = |of: &dyn Fn(&Sum) -> u64| Percentiles::of(series.samples.iter().map(of));
+    let with_bytes = over(&|sum| sum.with_bytes() as u64).map_or(0, |found| found.p50);
+    let sockets = over(&|sum| sum.sockets as u64).map_or(0, |found| found.p50);
+    let mut out = wrapped(&format!(
+        "{} has {}{} in flight (p50) on {with_bytes} of its {sockets} sockets.",
+        name(told),
+        at_least(told),
+        about_size(told.in_flight.p50),
+    ));
+    out.push_str(&format!("\n{:<34}{:>12}{:>12}{:>12}\n", "", "p50", "p90", "p99"));
+    let mut row = |title: &str, found: Option<Percentiles>, format: &dyn Fn(u64) -> String| {
+        if let Some(all) = found {
+            let [p50, p90, p99] = [all.p50, all.p90, all.p99].map(format);
+            out.push_str(&format!("{title:<34}{p50:>12}{p90:>12}{p99:>12}\n"));
+        }
+    };
+    row("in flight", Some(told.in_flight), &about_size);
+    for family in Family::ALL {
+        let found = over(&|sum| sum.parts[family as usize].bytes);
+        if found.is_some_and(|all| all.p99 > 0) {
+            row(&format!("  on its {} sockets", family.as_str()), found, &about_size);
+        }
+    }
+    for reader in readers(told) {
+        let title = format!("  passed on by {} ({})", reader.name, reader.pid);
+        row(&title, Some(reader.bytes), &about_size);
+    }
+    row("the most that one socket has", over(&|sum| sum.most_bytes), &about_size);
+    row("sockets with any", over(&|sum| sum.with_bytes() as u64), &|count| count.to_string());
+    out.push('\n');
+    out.push_str(&rates(told, seen));
+    out.push_str(&unseen(told));
+    out
+}
+
+fn rates(told: &Told<'_>, seen: &Seen) -> String {
+    let series = told.series;
+    let elapsed = series.ended_after.unwrap_or(seen.elapsed).as_secs_f64();
+    let rate = |bytes: u64| format!("{}/s", about_size((bytes as f64 / elapsed.max(1e-3)) as u64));
+    let mut words = format!(
+        "{} samples in {elapsed:.1} s, by {:.2} % of a CPU.",
+        series.samples.len(),
+        100.0 * seen.cpu.as_secs_f64() / seen.elapsed.as_secs_f64().max(1e-3)
+    );
+    if series.ended_after.is_some() {
+        words.push_str(" Then it ended.");
+    }
+    if series.tcp_sent_bytes > 0 {
+        words.push_str(&format!(" TCP sent {}.", rate(series.tcp_sent_bytes)));
+    } else if let Some(bytes) = series.written_bytes.filter(|bytes| *bytes > 0) {
+        words.push_str(&format!(
+            " write(), writev() and sendfile() moved {}, files included; send() is not counted.",
+            rate(bytes)
+        ));
+    }
+    wrapped(&words)
+}
+
+/// Why it is at least that much.
+fn unseen(told: &Told<'_>) -> String {
+    let mut out = String::new();
+    for reader in readers(told) {
+        out.push_str(&wrapped(&format!(
+            "{} ({}) reads from it and has {} pipes with both ends, as who splices has: what is in \
+             its queues counts, what is in its pipes cannot be seen. If it does not splice, {} is \
+             in flight (p50).",
+            reader.name,
+            reader.pid,
+            reader.pipes,
+            about_size(
+                Percentiles::of(told.series.samples.iter().map(Sum::on_sockets))
+                    .map_or(0, |all| all.p50)
+            ),
+        )));
+    }
+    let hidden = told.series.samples.iter().map(|sum| sum.unseen_readers).max().unwrap_or(0);
+    if hidden > 0 {
+        out.push_str(&wrapped(&format!(
+            "Who reads {hidden} of its sockets is another user's process, or in another namespace: \
+             if it splices, more is in flight than is seen. Root sees it."
+        )));
+    }
+    out
+}
+
+fn list(all: &[Told<'_>]) -> String {
+    let mut out = format!("{:<34}{:>12}{:>12}{:>12}\n", "in flight", "p50", "p90", "p99");
+    let busy: Vec<&Told<'_>> = all.iter().filter(|told| told.in_flight.p99 > 0).collect();
+    for told in busy.iter().take(LISTED) {
+        let Percentiles { p50, p90, p99 } = told.in_flight;
+        let [p50, p90, p99] = [p50, p90, p99].map(about_size);
+        out.push_str(&format!("{:<34}{p50:>12}{p90:>12}{p99:>12}\n", name(told)));
+    }
+    let idle = all.len() - busy.len();
+    out.push_str(&format!("{idle} processes with sockets had nothing in flight\n"));
+    if busy.len() > LISTED {
+        out.push_str(&format!("and {} more had (--json names them)\n", busy.len() - LISTED));
+    }
+    out
+}
+
+fn advice(told: &Told<'_>) -> String {
+    let mut out = format!("For {}\n\n{}", name(told), show::piece(&told.advice));
+    if told.advice.decision == Decision::Set {
+        let then = match kernel_support() {
+            Support::None => {
+                "This kernel has no MSG_NTCOPY. Try: ntcopy try --kernel um -- PROGRAM, in a \
+                 kernel of its own; docs/guide/setting.md says how one gets it."
+            }
+            _ => {
+                "Try: ntcopy try -- PROGRAM compares it, plain and hinted; ntcopy run -- PROGRAM \
+                 hints it."
+            }
+        };
+        out.push_str(&wrapped(then));
+    }
+    out
+}
+
+fn at_least(told: &Told<'_>) -> &'static str {
+    if told.is_at_least() { "at least " } else { "" }
+}
+
+fn name(told: &Told<'_>) -> String {
+    let program = told.program;
+    let name = foreign::visible(&program.name);
+    match program.processes.as_slice() {
+        [] => name.into_owned(),
+        [only] => format!("{name} (pid {})", only.pid),
+        [first, others @ ..] => format!("{name} (pid {} and {} more)", first.pid, others.len()),
+    }
+}

@@ -1,0 +1,316 @@
+//! `ntcopy advise --pid`: programs of our own, with a known number of bytes in flight, are looked
+//! at from outside. The programs are this test program, started again for one of its ignored tests.
+
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
+use serde_json::Value;
+
+/// Where the sender listens.
+const PATH: &str = "NTCOPY_TEST_PATH";
+/// How many connections it waits for.
+const CONNECTIONS: usize = 16;
+/// What has not moved for as long does not move any more.
+const STILL: Duration = Duration::from_millis(500);
+const NOBODY: u32 = 65534;
+
+/// A role of this program; it ends when its standard input does.
+struct Role {
+    child: Child,
+    _stdin: ChildStdin,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Role {
+    fn start(name: &str, path: &Path) -> Role {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "--nocapture", name])
+            .env(PATH, path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Role { child, _stdin: stdin, lines }
+    }
+
+    /// The number that it says behind this word.
+    fn says(&mut self, word: &str) -> u64 {
+        let mut line = String::new();
+        while self.lines.read_line(&mut line).unwrap() > 0 {
+            if let Some((_, number)) = line.split_once(word) {
+                return number.trim().parse().unwrap();
+            }
+            line.clear();
+        }
+        panic!("it ended without saying {word}");
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn path() -> PathBuf {
+    std::env::var_os(PATH).expect("a role has a path").into()
+}
+
+fn wait_for_end_of_input() {
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// Sends on each connection until nothing more goes in, and says how much went.
+fn fill(mut sockets: Vec<UnixStream>) {
+    let chunk = vec![7; 16 << 10];
+    let (mut sent, mut still) = (0, Duration::ZERO);
+    while still < STILL {
+        let before = sent;
+        for socket in &mut sockets {
+            loop {
+                match socket.write(&chunk) {
+                    Ok(count) => sent += count,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+        let pause = Duration::from_millis(20);
+        sleep(pause);
+        still = if sent == before { still + pause } else { Duration::ZERO };
+    }
+    println!("sent {sent}");
+    wait_for_end_of_input();
+}
+
+fn accept(connections: usize) -> Vec<UnixStream> {
+    let listener = UnixListener::bind(path()).unwrap();
+    println!("listens 0");
+    let sockets: Vec<UnixStream> = (0..connections).map(|_| listener.accept().unwrap().0).collect();
+    sockets.iter().for_each(|socket| socket.set_nonblocking(true).unwrap());
+    sockets
+}
+
+#[test]
+#[ignore = "a role: the tests start it"]
+fn sends_to_many() {
+    fill(accept(CONNECTIONS));
+}
+
+#[test]
+#[ignore = "a role: the tests start it"]
+fn sends_to_one() {
+    fill(accept(1));
+}
+
+#[test]
+#[ignore = "a role: the tests start it"]
+fn splices_to_a_client() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    println!("port {}", listener.local_addr().unwrap().port());
+    let (client, _) = listener.accept().unwrap();
+    client.set_nonblocking(true).unwrap();
+    let backend = UnixStream::connect(path()).unwrap();
+    backend.set_nonblocking(true).unwrap();
+    let (out, into) = pipe().unwrap();
+    // One buffer: what lies in a pipe cannot be seen.
+    fcntl_setpipe_size(&into, 4096).unwrap();
+    let mut still = Duration::ZERO;
+    while still < 4 * STILL {
+        let step = |from: &dyn AsFd, to: &dyn AsFd| {
+            let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+            splice(from.as_fd(), None, to.as_fd(), None, 1 << 20, flags).unwrap_or(0)
+        };
+        let moved = step(&backend, &into) + step(&out, &client);
+        let pause = Duration::from_millis(u64::from(moved == 0) * 5);
+        sleep(pause);
+        still = if moved == 0 { still + pause } else { Duration::ZERO };
+    }
+    println!("stuck 0");
+    wait_for_end_of_input();
+}
+
+fn ntcopy(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.arg("advise").args(arguments).current_dir("/");
+    command
+}
+
+fn advise(home: &Path, arguments: &[&str]) -> Output {
+    ntcopy(arguments).env("HOME", home).env_remove("XDG_DATA_HOME").output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn assert_within_5_percent(found: &Value, known: u64) {
+    let found = found.as_u64().unwrap();
+    assert!(found.abs_diff(known) * 20 <= known, "{found} of {known} bytes");
+}
+
+#[test]
+fn a_known_amount_on_unix_sockets_is_measured() {
+    let home = tempfile::tempdir().unwrap();
+    let mut sender = Role::start("sends_to_many", &home.path().join("backend"));
+    sender.says("listens");
+    let connect = |_| UnixStream::connect(home.path().join("backend")).unwrap();
+    let readers: Vec<UnixStream> = (0..CONNECTIONS).map(connect).collect();
+    let known = sender.says("sent");
+    let arguments = ["--pid", &sender.pid(), "--seconds", "1"];
+    let object = json(&advise(home.path(), &[&arguments[..], &["--json"]].concat()));
+    let program = &object["programs"][0];
+    assert_within_5_percent(&program["families"]["unix"]["in_flight_bytes"]["p50"], known);
+    let most = &program["most_of_a_socket_bytes"]["p99"];
+    assert_within_5_percent(most, known / CONNECTIONS as u64);
+    assert_eq!(program["sockets_with_bytes"]["p50"], CONNECTIONS, "{program}");
+    let advice = &program["advice"];
+    assert_eq!(advice["decision"], "no evidence", "the store is empty: {advice}");
+    assert!(advice["measure"].to_string().contains("bench"), "{advice}");
+
+    let text = advise(home.path(), &arguments);
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("in flight (p50) on 16 of its"), "{text}");
+    assert!(text.contains("ntcopy bench unix --kernel um --family unix"), "{text}");
+    drop(readers);
+}
+
+#[test]
+fn what_a_reader_spliced_on_is_followed_into_its_queues() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("backend");
+    let mut sender = Role::start("sends_to_one", &path);
+    sender.says("listens");
+    let mut proxy = Role::start("splices_to_a_client", &path);
+    let port = u16::try_from(proxy.says("port")).unwrap();
+    let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let known = sender.says("sent");
+    proxy.says("stuck");
+    let arguments = ["--pid", &sender.pid(), "--seconds", "1", "--json"];
+    let program = json(&advise(home.path(), &arguments))["programs"][0].clone();
+    assert_within_5_percent(&program["in_flight_bytes"]["p50"], known);
+    assert_eq!(program["is_at_least"], true, "{program}");
+    let beyond = &program["beyond"][0];
+    assert_eq!(beyond["pid"].to_string(), proxy.pid(), "{program}");
+    let own = program["on_its_sockets_bytes"]["p50"].as_u64().unwrap();
+    assert!(own < known / 2, "most of it was passed on: {program}");
+    drop(client);
+}
+
+#[test]
+fn a_process_that_ends_is_told_of_with_what_was_seen() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = Command::new("sleep").arg("1").spawn().unwrap();
+    let arguments = ["--pid", &child.id().to_string(), "--seconds", "600", "--json"];
+    let program = json(&advise(home.path(), &arguments))["programs"][0].clone();
+    assert!(program["ended_after_s"].is_f64(), "{program}");
+    assert_eq!(program["advice"]["decision"], "leave", "nothing was in flight: {program}");
+    child.wait().unwrap();
+    let output = advise(home.path(), &["--pid", &child.id().to_string()]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("there is no process"), "{stderr}");
+    let output = advise(home.path(), &["--service", "no-such-service-of-anybody"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+fn watching_prints_a_line_each_time_until_the_process_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = Command::new("sleep").arg("3").spawn().unwrap();
+    let output =
+        advise(home.path(), &["--pid", &child.id().to_string(), "--watch", "--seconds", "1"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.lines().count() >= 2, "{text}");
+    assert!(text.lines().all(|line| line.contains("sleep (pid ")), "{text}");
+    child.wait().unwrap();
+}
+
+/// As somebody else where the tests are root's; none where that one may not start the program.
+fn as_nobody(command: &mut Command) -> Option<Output> {
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    match command.env("HOME", "/nonexistent").output() {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            eprintln!("skipped: another user may not start the program: {error}");
+            None
+        }
+        output => Some(output.unwrap()),
+    }
+}
+
+#[test]
+fn what_another_user_runs_is_refused_with_the_reason() {
+    let mut ours = Command::new("sleep").arg("60").spawn().unwrap();
+    let pid = if rustix::process::geteuid().is_root() { ours.id() } else { 1 };
+    if let Some(output) = as_nobody(&mut ntcopy(&["--pid", &pid.to_string()])) {
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("sudo ntcopy advise --pid"), "{stderr}");
+    }
+    ours.kill().unwrap();
+    ours.wait().unwrap();
+}
+
+#[test]
+fn a_namespace_that_one_may_not_enter_is_said() {
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "--", "sh", "-c", "echo there; exec sleep 60"]);
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let mut child = command.current_dir("/").stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let pid = child.id().to_string();
+    if line != "there\n" {
+        eprintln!("skipped: no namespaces for users here");
+    } else if let Some(output) = as_nobody(&mut ntcopy(&["--pid", &pid])) {
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("network namespace of its own"), "{stderr}");
+    }
+    if line == "there\n" && rustix::process::geteuid().is_root() {
+        let home = tempfile::tempdir().unwrap();
+        let object = json(&advise(home.path(), &["--pid", &pid, "--seconds", "1", "--json"]));
+        assert_eq!(object["programs"][0]["in_flight_bytes"]["p99"], 0, "{object}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn all_processes_are_listed_and_options_that_mean_nothing_are_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let object = json(&advise(home.path(), &["--all", "--seconds", "1", "--json"]));
+    let programs = object["programs"].as_array().unwrap();
+    assert!(programs.iter().all(|program| program["pids"].as_array().unwrap().len() == 1));
+    for arguments in [
+        &["--seconds", "5"][..],
+        &["--watch"],
+        &["--all", "--pid", "1"],
+        &["--all", "--check"],
+        &["--all", "--apply", "out"],
+    ] {
+        let output = advise(home.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+    }
+}

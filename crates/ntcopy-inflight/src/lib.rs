@@ -1,0 +1,17 @@
+//! How much a running program has in flight: bytes that it sent and nobody has taken yet.
+//!
+//! Everything is read: from the kernel's socket diagnostics (`sock_diag(7)`, as `ss` does), and
+//! from `/proc`. No process is stopped, traced or entered, and no descriptor of one is copied.
+//!
+//! [`diagnostics`] reads the sockets of a network namespace, [`processes`] who has them,
+//! [`follow`] adds up (pure), and [`watch`] samples.
+
+pub mod diagnostics;
+pub mod follow;
+pub mod processes;
+pub mod sockets;
+pub mod watch;
+
+pub use diagnostics::Diagnostics;
+pub use processes::{Pid, Process};
+pub use watch::{Percentiles, Program, Series, Watch};

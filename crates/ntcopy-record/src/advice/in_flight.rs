@@ -1,0 +1,180 @@
+//! A program that runs: what hinted sends are worth with as much in flight as it has.
+
+use super::pays::spread;
+use super::points::{Gain, Point, argument, cells, figure, ids, tally};
+use super::sends::{ADAPTIVE, COPY, again, rounds, say_kernel};
+use super::{Advice, Decision, Topic};
+use crate::record::Record;
+use crate::stats::Verdict;
+use crate::units::Bytes;
+
+/// Cells with up to so many times as much in flight, or as little, are of that kind.
+const NEAR: u64 = 2;
+/// A send below it is hinted by nobody.
+const SMALLEST_OBJECT: u64 = 4096;
+/// What a guest has file descriptors and memory for in any case.
+const MOST_SOCKETS: u64 = 1024;
+
+/// What was seen of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InFlight<'f> {
+    /// `unix`, `tcp`, `udp`, as records name it.
+    pub family: &'f str,
+    pub bytes: u64,
+    /// Those among which the bytes lie.
+    pub sockets: u64,
+}
+
+/// What the records say of hinted sends, by the rule, with about as much in flight. A figure is
+/// measured or there is none: nothing is read off between two cells.
+#[must_use]
+pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
+    let family = seen.family;
+    if seen.bytes == 0 {
+        let why = format!(
+            "Nothing was in flight on {family} sockets in that time: it sent nothing, or what it \
+             sent was read at once. A hint gains nothing there."
+        );
+        let setting = Some("MSG_NTCOPY".to_owned());
+        let about = Some(format!("{family} sockets"));
+        return Advice { setting, about, ..Advice::bare(Topic::Sends, Decision::Leave, why) };
+    }
+    let mut records = records.to_vec();
+    records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
+    let points = rounds(&records, family, ADAPTIVE, COPY);
+    let is_near = |point: &&Point<'_>| {
+        point.size_bytes <= seen.bytes.saturating_mul(NEAR)
+            && seen.bytes <= point.size_bytes.saturating_mul(NEAR)
+    };
+    let near: Vec<&Point<'_>> = points.iter().filter(is_near).collect();
+    let mut advice = match Gain::of(near.iter().copied()) {
+        Some(gain) => judged(family, &points, &near, gain),
+        None => measure(seen, &points),
+    };
+    advice.about = Some(format!("{family} sockets"));
+    advice
+}
+
+fn judged(family: &str, points: &[Point<'_>], near: &[&Point<'_>], gain: Gain) -> Advice {
+    let loses = near.iter().any(|point| point.verdict() == Verdict::Loss);
+    let (decision, says) = match (gain.verdict(), loses) {
+        (Verdict::Win, false) => (Decision::Set, "win"),
+        (Verdict::Loss, _) => (Decision::Leave, "lose"),
+        (_, true) => (Decision::AsItIs, "win in some cells and lose in others"),
+        _ => (Decision::AsItIs, "make no difference that shows"),
+    };
+    let sizes = near.iter().map(|point| point.size_bytes);
+    let (least, most) = (sizes.clone().min().unwrap_or_default(), sizes.max().unwrap_or_default());
+    let span = if least == most {
+        Bytes(least).to_string()
+    } else {
+        format!("{} to {}", Bytes(least), Bytes(most))
+    };
+    let among = if near.len() == 1 { String::new() } else { spread(&gain) };
+    let mut why = format!(
+        "With {span} in flight hinted sends on {family} sockets move {} of what plain ones do on \
+         this CPU and {says} ({}{among}).",
+        figure(gain.ratio, gain.ci),
+        cells(near.len()),
+    );
+    let below: Vec<&Point<'_>> = points.iter().filter(|point| point.size_bytes < least).collect();
+    if !below.is_empty() {
+        why.push_str(&format!(" Below {}: {}.", Bytes(least), tally(&below, "in flight")));
+    }
+    let mut advice = Advice {
+        setting: Some(format!("MSG_NTCOPY on {family} sockets")),
+        gain: Some(gain),
+        records: ids(near),
+        ..Advice::bare(Topic::Sends, decision, why)
+    };
+    say_kernel(&mut advice, near);
+    if decision == Decision::Set {
+        advice.check = again(near, ADAPTIVE);
+    }
+    advice
+}
+
+/// The command that measures what there is no figure of.
+fn measure(seen: InFlight<'_>, points: &[Point<'_>]) -> Advice {
+    let family = seen.family;
+    let mut why = format!(
+        "No record of this machine has hinted sends on {family} sockets with about as much in flight."
+    );
+    if let (Some(least), Some(most)) = (points.first(), points.last()) {
+        let (least, most) = (Bytes(least.size_bytes), Bytes(most.size_bytes));
+        why.push_str(&format!(" Those that there are have {least} to {most}."));
+    }
+    let sockets = seen.sockets.clamp(1, MOST_SOCKETS);
+    let object = (seen.bytes / sockets).max(SMALLEST_OBJECT);
+    // The nearest power of two that is not larger.
+    let object = argument(1 << object.ilog2());
+    let sockets = sockets.to_string();
+    let run = [
+        "ntcopy",
+        "bench",
+        "unix",
+        "--kernel",
+        "um",
+        "--family",
+        family,
+        "--modes",
+        ADAPTIVE,
+        "--sockets",
+        &sockets,
+        "--object",
+        &object,
+    ];
+    Advice::no_evidence(Topic::Sends, why, &run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::rounds;
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn seen(bytes: u64) -> InFlight<'static> {
+        InFlight { family: "unix", bytes, sockets: 64 }
+    }
+
+    #[test]
+    fn the_cells_with_about_as_much_in_flight_decide() {
+        // At 1 MiB hints lose, at 8 MiB nothing shows, from 64 MiB on they win.
+        let record = rounds(&[
+            (1, MIB, 80, 80),
+            (8, MIB, 100, 100),
+            (64, MIB, 130, 130),
+            (128, MIB, 140, 140),
+        ]);
+        let decisions = [MIB, 6 * MIB, 100 * MIB].map(|bytes| {
+            let advice = for_program(&[&record], seen(bytes));
+            assert_eq!(advice.records, std::slice::from_ref(&record.header.id), "{advice:?}");
+            advice.decision
+        });
+        assert_eq!(decisions, [Decision::Leave, Decision::AsItIs, Decision::Set]);
+        let large = for_program(&[&record], seen(100 * MIB));
+        assert_eq!(large.gain.unwrap().cells, 2, "64 and 128 MiB are within a factor of two");
+        assert!(large.why.contains("64 MiB to 128 MiB"), "{}", large.why);
+        assert!(large.why.contains("1 loses") && large.why.contains("at 1 MiB"), "{}", large.why);
+        assert!(large.check.is_some());
+    }
+
+    #[test]
+    fn between_two_cells_that_are_far_apart_there_is_no_figure_but_a_command() {
+        let record = rounds(&[(1, MIB, 80, 80), (128, MIB, 140, 140)]);
+        let advice = for_program(&[&record], seen(11 * MIB));
+        assert_eq!((advice.decision, advice.gain), (Decision::NoEvidence, None));
+        assert!(advice.why.contains("1 MiB to 128 MiB"), "{}", advice.why);
+        let run = advice.run.unwrap().join(" ");
+        assert!(run.ends_with("--modes adaptive --sockets 64 --object 128KiB"), "{run}");
+        let other = InFlight { family: "tcp", bytes: MIB, sockets: 1 };
+        assert_eq!(for_program(&[&record], other).decision, Decision::NoEvidence);
+    }
+
+    #[test]
+    fn with_nothing_in_flight_there_is_nothing_to_measure() {
+        let advice = for_program(&[], seen(0));
+        assert_eq!((advice.decision, advice.run), (Decision::Leave, None));
+    }
+}
