@@ -67,7 +67,7 @@ say "3/5 who keeps the cache?"
 "$ntcopy" bench retention --kernel um --quick --out "$out/retention"
 
 say "4/5 the three published configurations"
-"$ntcopy" bench unix --kernel um --published --quick --modes nt,adaptive --out "$out/published"
+"$ntcopy" bench unix --kernel um --published --quick --budget 60 --modes nt,adaptive --out "$out/published"
 
 say "5/5 the page, and what follows for this machine"
 "$ntcopy" advise "$out/rounds" "$out/retention" "$out/published"

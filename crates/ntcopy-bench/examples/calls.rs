@@ -89,6 +89,7 @@ fn options(out: PathBuf, spoil: bool, not_a_timing: Option<&str>) -> Options {
         not_a_timing: not_a_timing.map(str::to_owned),
         worker_args: vec![],
         patience: Duration::from_secs(1),
+        budget: None,
         spoil,
     }
 }

@@ -7,6 +7,7 @@
 mod bulk;
 pub(crate) mod driver;
 mod progress;
+pub(crate) mod resolved;
 mod sends;
 pub(crate) mod servers;
 mod write;

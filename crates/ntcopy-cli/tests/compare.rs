@@ -68,7 +68,8 @@ fn the_same_record_twice_differs_in_nothing() {
     assert_eq!(cells.len(), 16, "eight cells, two modes");
     for cell in cells {
         assert!((cell["ratio"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{cell}");
-        assert_eq!(cell["verdict"], "no difference");
+        let verdict = cell["verdict"].as_str().unwrap();
+        assert!(["equal", "unresolved"].contains(&verdict), "{cell}");
     }
 }
 

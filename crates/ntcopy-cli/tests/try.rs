@@ -66,7 +66,7 @@ fn turns_are_in_pairs_and_only_the_hinted_ones_have_the_library() {
     let told = object(&output(&[&line[..], &["--", "sh", "-c", &script]].concat()));
     let result = &told["results"][0];
     assert_eq!((result["median"].as_f64(), result["ratio"].as_f64()), (Some(7.5), Some(1.0)));
-    assert_eq!(result["verdict"], "no difference");
+    assert_eq!(result["verdict"], "equal");
     assert_eq!(told["experiment"], "try");
     let log = fs::read_to_string(log).expect("the program wrote it");
     let hinted: Vec<bool> = log.lines().map(|line| line.contains(library())).collect();

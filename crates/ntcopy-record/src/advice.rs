@@ -113,21 +113,24 @@ pub enum Decision {
     Set,
     /// Leave it off, or as it is: it does not pay.
     Leave,
-    /// Leave it as it is: the figures show no difference, or one now and another then.
+    /// Leave it as it is: it makes no difference, or one here and another there.
     AsItIs,
+    /// Leave it as it is until more is measured: the interval over all cells is too wide.
+    Unresolved,
     /// Nothing was measured that would tell.
     NoEvidence,
     NotHere,
 }
 
 impl Decision {
-    /// `set`, `leave`, `as it is`, `no evidence`, `not here`.
+    /// `set`, `leave`, `as it is`, `unresolved`, `no evidence`, `not here`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Decision::Set => "set",
             Decision::Leave => "leave",
             Decision::AsItIs => "as it is",
+            Decision::Unresolved => "unresolved",
             Decision::NoEvidence => "no evidence",
             Decision::NotHere => "not here",
         }

@@ -195,7 +195,8 @@ fn is_metric_of(one: &Found<'_>) -> bool {
 fn pair(ours: &Found<'_>, theirs: &Found<'_>) -> Option<Compared> {
     let a = figures(ours)?;
     let b = figures(theirs)?;
-    let ci = interval_of_quotients(&[(&b.versus.ratios, &a.versus.ratios)]);
+    let permille = a.versus.misses_permille.min(b.versus.misses_permille);
+    let ci = interval_of_quotients(&[(&b.versus.ratios, &a.versus.ratios)], permille);
     Some(Compared {
         experiment: ours.record.header.experiment.clone(),
         params: ours.cell.params.clone(),
@@ -204,7 +205,7 @@ fn pair(ours: &Found<'_>, theirs: &Found<'_>) -> Option<Compared> {
         metric: ours.metric,
         ratio: b.versus.ratio / a.versus.ratio,
         ci,
-        verdict: Verdict::of(ci),
+        verdict: Verdict::from_interval(ci),
         a,
         b,
     })
@@ -251,5 +252,7 @@ pub fn overall(cells: &[&Compared]) -> Option<(f64, (f64, f64))> {
         .iter()
         .map(|cell| (cell.b.versus.ratios.as_slice(), cell.a.versus.ratios.as_slice()))
         .collect();
-    Some(((logs / cells.len() as f64).exp(), interval_of_quotients(&lists)))
+    let sides = cells.iter().flat_map(|cell| [&cell.a.versus, &cell.b.versus]);
+    let permille = sides.map(|versus| versus.misses_permille).min()?;
+    Some(((logs / cells.len() as f64).exp(), interval_of_quotients(&lists, permille)))
 }

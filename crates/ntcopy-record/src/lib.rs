@@ -20,6 +20,7 @@ pub mod verdict;
 pub use record::testing;
 pub use record::{
     COUNTED_PERMILLE, Cache, Cell, CpuList, End, ExperimentKind, FILE_NAME, FORMAT,
-    HardwareCounter, Header, Line, Machine, NoCpuList, NumaNode, Params, ReadError, Record,
-    RunError, Sample, SharedCaches, Topology, Unavailable, add_series, is_counting_mark,
+    HardwareCounter, Header, Line, Look, LookEnd, MISSES_PERMILLE, Machine, NoCpuList, NumaNode,
+    Params, ReadError, Record, RunError, Sample, SharedCaches, Topology, Unavailable, add_series,
+    is_counting_mark,
 };

@@ -22,8 +22,12 @@ pub use read::{ReadError, Record};
 pub use topology::{CpuList, NoCpuList, NumaNode, SharedCaches, Topology};
 
 /// Version of the record format. A reader refuses a larger one. Version 2 packs the histograms
-/// among a sample's series; all else is as in version 1.
-pub const FORMAT: u32 = 2;
+/// among a sample's series; version 3 has lines of type `look`.
+pub const FORMAT: u32 = 3;
+
+/// In how many of 1000 an interval may miss the truth, where the number of pairs was set
+/// beforehand.
+pub const MISSES_PERMILLE: u32 = 50;
 
 /// The name of the file in a record's directory that holds its lines.
 pub const FILE_NAME: &str = "record.jsonl";
@@ -53,6 +57,8 @@ pub enum Line {
     Cell(Cell),
     /// One timed run of one mode in one cell, its bytes checked.
     Sample(Sample),
+    /// With what sampling of a cell ended, where that was not a number of pairs set beforehand.
+    Look(Look),
     /// A mode that is not to be had here, and why.
     Unavailable(Unavailable),
     /// A run that failed or whose bytes were wrong. Never a number.
@@ -213,6 +219,30 @@ pub struct Sample {
     /// Figures of the run's parts, in the order in which they came, by name (`walk_ns`).
     #[serde(flatten, with = "compact")]
     pub series: BTreeMap<String, Vec<u64>>,
+}
+
+/// The look at a cell's intervals with which its sampling ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    pub cell: u32,
+    /// Groups that were sampled.
+    pub pairs: u32,
+    /// In how many of 1000 an interval of the cell may miss the truth: sampling went on until it
+    /// showed something, so it has to be wider than one of a number of pairs set beforehand.
+    pub misses_permille: u32,
+    pub end: LookEnd,
+}
+
+/// Why sampling of a cell ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LookEnd {
+    /// Every interval was a win, a loss or equal.
+    Resolved,
+    /// The time was up.
+    Budget,
+    /// The most pairs were sampled.
+    Pairs,
 }
 
 /// A mode that is not to be had.

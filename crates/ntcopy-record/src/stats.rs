@@ -9,6 +9,7 @@ pub mod app;
 mod bootstrap;
 pub mod footprint;
 pub mod http;
+pub mod looks;
 pub mod net;
 pub mod peers;
 pub mod pingpong;
@@ -17,13 +18,15 @@ pub mod sweep;
 pub mod turns;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Cell, Params, Record, Sample};
 
 pub use bootstrap::{
-    RESAMPLES, interval, interval_of, interval_of_geomean, interval_of_quotients, median, quantile,
+    RESAMPLES, interval, interval_missing, interval_of, interval_of_geomean, interval_of_quotients,
+    median, quantile,
 };
 
 /// The fewest interleaved groups that make a result.
@@ -55,36 +58,41 @@ pub const CAPACITY: &str = "multigets_per_s_within_p99";
 
 const METRICS: [&str; 7] = [THROUGHPUT, SEND_THROUGHPUT, WALKS, PER_CPU, P50, P99, CAPACITY];
 
+/// Ratios that count as equal, where the whole interval lies within.
+pub const EQUAL: RangeInclusive<f64> = 0.97..=1.03;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The whole interval lies above 1.
-    #[serde(rename = "win")]
     Win,
     /// The whole interval lies below 1.
-    #[serde(rename = "loss")]
     Loss,
-    /// The interval contains 1.
-    #[serde(rename = "no difference")]
-    NoDifference,
+    /// The interval contains 1 and lies within [`EQUAL`].
+    Equal,
+    /// The interval contains 1 and is wider: nothing is known yet.
+    Unresolved,
 }
 
 impl Verdict {
     #[must_use]
-    pub fn of(ci: (f64, f64)) -> Verdict {
-        match ci {
-            (low, _) if low > 1.0 => Verdict::Win,
-            (_, high) if high < 1.0 => Verdict::Loss,
-            _ => Verdict::NoDifference,
+    pub fn from_interval((low, high): (f64, f64)) -> Verdict {
+        match () {
+            () if low > 1.0 => Verdict::Win,
+            () if high < 1.0 => Verdict::Loss,
+            () if EQUAL.contains(&low) && EQUAL.contains(&high) => Verdict::Equal,
+            () => Verdict::Unresolved,
         }
     }
 
-    /// The verdict's words: `win`, `loss`, `no difference`.
+    /// `win`, `loss`, `equal`, `unresolved`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Verdict::Win => "win",
             Verdict::Loss => "loss",
-            Verdict::NoDifference => "no difference",
+            Verdict::Equal => "equal",
+            Verdict::Unresolved => "unresolved",
         }
     }
 }
@@ -184,12 +192,34 @@ pub struct Versus {
     /// The ratio in each group that had both sides.
     pub ratios: Vec<f64>,
     pub ratio: f64,
-    /// 95 % interval of that median: low, high.
+    /// Interval of that median: low, high.
     pub ci: (f64, f64),
+    /// In how many of 1000 the interval may miss the truth.
+    pub misses_permille: u32,
     /// Median of the one's samples.
     pub median: f64,
     /// Median of the other's samples in the same groups.
     pub other_median: f64,
+}
+
+impl Versus {
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        Verdict::from_interval(self.ci)
+    }
+}
+
+/// The geometric mean of some ratios, with its interval: of one its own. None without ratios.
+#[must_use]
+pub fn geomean<'a>(all: impl IntoIterator<Item = &'a Versus>) -> Option<(f64, (f64, f64))> {
+    let all: Vec<&Versus> = all.into_iter().collect();
+    if let [only] = all.as_slice() {
+        return Some((only.ratio, only.ci));
+    }
+    let logs: f64 = all.iter().map(|versus| versus.ratio.ln()).sum();
+    let lists: Vec<&[f64]> = all.iter().map(|versus| versus.ratios.as_slice()).collect();
+    let permille = all.iter().map(|versus| versus.misses_permille).min()?;
+    Some(((logs / all.len() as f64).exp(), interval_of_geomean(&lists, permille)))
 }
 
 /// Compares two modes in a cell, group by group. None with fewer than [`MIN_PAIRS`] groups.
@@ -200,9 +230,11 @@ pub fn versus(record: &Record, cell: u32, mode: &str, other: &str, metric: &str)
         return None;
     }
     let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
+    let misses_permille = record.misses_permille(cell);
     Some(Versus {
         ratio: median(&ratios),
-        ci: interval(&ratios),
+        ci: interval_missing(&ratios, misses_permille),
+        misses_permille,
         median: median(&ours),
         other_median: median(&theirs),
         ratios,
@@ -222,7 +254,7 @@ fn result(record: &Record, cell: &Cell, mode: &str, metric: &'static str) -> Opt
         baseline_median: versus.other_median,
         ratio: versus.ratio,
         ci: versus.ci,
-        verdict: Verdict::of(versus.ci),
+        verdict: versus.verdict(),
         pairs: versus.ratios.len(),
     })
 }

@@ -8,6 +8,7 @@ mod net;
 mod pages;
 mod retention;
 mod sweep;
+mod unresolved;
 mod wins;
 
 use crate::record::{Cell, ExperimentKind, Params, Record};
@@ -52,6 +53,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         ExperimentKind::Unix | ExperimentKind::Other(_) => comparison(record),
     };
     sentences.extend(pacing_sentence(record));
+    sentences.extend(unresolved::sentence(record));
     sentences.extend(trouble(record));
     sentences
 }
@@ -143,17 +145,13 @@ fn mode_sentence(record: &Record, ours: &[&CellResult], mode: &str) -> String {
 /// For cells that do not line up along the bytes in flight: how many of which kind.
 fn tally(name: &str, results: &[&CellResult]) -> String {
     if let [only] = results {
-        let says = match only.verdict {
-            Verdict::Win => "wins",
-            Verdict::Loss => "loses",
-            Verdict::NoDifference => "makes no difference",
-        };
+        let says = says(only.verdict);
         return format!("{name} {says} ({}; {})", figure(only), place(&only.params));
     }
-    let of = |verdict| -> Vec<&CellResult> {
+    let with = |verdict| -> Vec<&CellResult> {
         results.iter().filter(|result| result.verdict == verdict).copied().collect()
     };
-    let (wins, losses, level) = (of(Verdict::Win), of(Verdict::Loss), of(Verdict::NoDifference));
+    let (wins, losses) = (with(Verdict::Win), with(Verdict::Loss));
     let total = results.len();
     let mut parts = Vec::new();
     if let Some(best) = wins.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) {
@@ -164,10 +162,23 @@ fn tally(name: &str, results: &[&CellResult]) -> String {
         let count = count(losses.len(), total);
         parts.push(format!("loses in {count} (worst {}; {})", figure(worst), place(&worst.params)));
     }
-    if !level.is_empty() {
-        parts.push(format!("makes no difference in {}", count(level.len(), total)));
+    for verdict in [Verdict::Equal, Verdict::Unresolved] {
+        let cells = with(verdict).len();
+        if cells > 0 {
+            parts.push(format!("{} in {}", says(verdict), count(cells, total)));
+        }
     }
     format!("{name} {}", parts.join(", "))
+}
+
+/// A verdict as a verb.
+fn says(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Win => "wins",
+        Verdict::Loss => "loses",
+        Verdict::Equal => "makes no difference",
+        Verdict::Unresolved => "is unresolved",
+    }
 }
 
 fn count(part: usize, total: usize) -> String {

@@ -86,7 +86,8 @@ pub fn piece(advice: &Advice) -> String {
 
 /// What is advised, with the figure where that is not to set anything.
 fn headline_with_figure(advice: &Advice) -> String {
-    let is_left = matches!(advice.decision, Decision::Leave | Decision::AsItIs);
+    let is_left =
+        matches!(advice.decision, Decision::Leave | Decision::AsItIs | Decision::Unresolved);
     let told = advice.gain.filter(|_| is_left).map(|gain| format!(": {}", figure(&gain)));
     headline(advice) + &told.unwrap_or_default()
 }
@@ -102,6 +103,7 @@ pub(crate) fn headline(advice: &Advice) -> String {
         Decision::Leave if setting.starts_with("ethtool") => format!("OFF {setting}"),
         Decision::Leave => format!("leave off {setting}"),
         Decision::AsItIs => "leave it as it is".to_owned(),
+        Decision::Unresolved => "unresolved: leave it as it is, and measure longer".to_owned(),
         Decision::NoEvidence => "no evidence".to_owned(),
         Decision::NotHere => "not available here".to_owned(),
     }
@@ -165,11 +167,8 @@ pub fn checked(advice: &Advice, judged: &Judged) -> String {
         advice.gain.map_or(String::new(), |gain| format!("; the record said {}", figure(&gain)));
     let outcome = match judged.gain.verdict() {
         Verdict::Win => "held",
-        Verdict::Loss => "did not hold",
-        // Too wide to tell says nothing for the advice, but nothing much against it either.
-        Verdict::NoDifference => {
-            "did not hold (the interval holds 1: measure on a quiet machine, without --quick)"
-        }
+        Verdict::Loss | Verdict::Equal => "did not hold",
+        Verdict::Unresolved => "is unresolved (measure on a quiet machine, without --quick)",
     };
     format!(
         "{outcome}: {}\n    {} over {} now{then}\n",

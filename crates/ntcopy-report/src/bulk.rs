@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use ntcopy_record::stats::peers::{AgainstBest, OURS, against_best, geomean};
-use ntcopy_record::stats::{self, MIN_PAIRS, THROUGHPUT, Verdict, Versus};
+use ntcopy_record::stats::{self, MIN_PAIRS, THROUGHPUT, Versus};
 use ntcopy_record::{Cell, ExperimentKind, Params, Record};
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ fn way(record: &Record, cell: &Cell, mode: &str, events: &[String]) -> Option<Ve
         .then(|| stats::versus(record, cell.cell, mode, baseline, THROUGHPUT))
         .flatten();
     let verdict = match &versus {
-        Some(versus) => Verdict::of(versus.ci).as_str(),
+        Some(versus) => versus.verdict().as_str(),
         None if mode == baseline => "baseline",
         None => "too few pairs",
     };

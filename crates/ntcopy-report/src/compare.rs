@@ -137,7 +137,7 @@ fn verdict(cell: &Compared) -> &'static str {
     match cell.verdict {
         Verdict::Win => "better in B",
         Verdict::Loss => "worse in B",
-        Verdict::NoDifference => "no difference",
+        verdict => verdict.as_str(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What records come to before anything else is read: what to set, what it brings, what it costs.
 
-use ntcopy_record::stats::{self, THROUGHPUT, Verdict, Versus, interval_of_geomean};
+use ntcopy_record::stats::{self, THROUGHPUT, Verdict, Versus, geomean};
 use ntcopy_record::verdict;
 use ntcopy_record::{Cell, ExperimentKind, Params, Record};
 use serde_json::Value;
@@ -77,7 +77,7 @@ struct Point {
 
 impl Point {
     fn verdict(&self) -> Verdict {
-        Verdict::of(self.versus.ci)
+        self.versus.verdict()
     }
 }
 
@@ -95,7 +95,7 @@ impl Sends {
     fn of(records: &[&Record]) -> Option<Sends> {
         let (rule, obeyed) = (points(records, ADAPTIVE, COPY), points(records, NT, COPY));
         let wins = |points: &[Point]| {
-            over_all(points).is_some_and(|(_, ci)| Verdict::of(ci) == Verdict::Win)
+            over_all(points).is_some_and(|(_, ci)| Verdict::from_interval(ci) == Verdict::Win)
         };
         let is_obeyed_better =
             wins(&obeyed) && (rule.is_empty() || wins(&points(records, NT, ADAPTIVE)));
@@ -129,7 +129,7 @@ impl Sends {
         let figure = format!("{} ({})", text::ratio(ratio), text::interval(ci));
         let counted = format!("{wins} of {cells} cells win and {losses} lose, {}", range(&all));
         let is_cheap = worst_loss(&all).is_none_or(|worst| worst.versus.ratio >= CHEAP);
-        match Verdict::of(ci) {
+        match Verdict::from_interval(ci) {
             Verdict::Win if is_cheap => {
                 let most = points.iter().map(|point| point.versus.ratio).fold(0.0, f64::max);
                 let brings = format!(
@@ -144,9 +144,13 @@ impl Sends {
                  throughput over all, but {counted}."
             )],
             Verdict::Loss => vec![format!("Leave hints off here: {counted}.")],
-            Verdict::NoDifference => {
+            Verdict::Equal => {
                 vec![format!("Hints make no difference here over all, {figure}: {counted}.")]
             }
+            Verdict::Unresolved => vec![format!(
+                "Whether hints pay here is unresolved, {figure} over all: {counted}. Measure longer \
+                 (--budget), pinned, on a quieter machine."
+            )],
         }
     }
 
@@ -220,12 +224,7 @@ fn loss(ratio: f64) -> String {
 
 /// Geometric mean with its interval; none of no points.
 fn over_all(points: &[Point]) -> Option<(f64, (f64, f64))> {
-    if let [only] = points {
-        return Some((only.versus.ratio, only.versus.ci));
-    }
-    let logs: f64 = points.iter().map(|point| point.versus.ratio.ln()).sum();
-    let lists: Vec<Vec<f64>> = points.iter().map(|point| point.versus.ratios.clone()).collect();
-    (!points.is_empty()).then(|| ((logs / points.len() as f64).exp(), interval_of_geomean(&lists)))
+    geomean(points.iter().map(|point| &point.versus))
 }
 
 /// The smallest number of bytes in flight from which on every point wins.

@@ -2,7 +2,7 @@
 //! cell's parameters say.
 
 use ntcopy_record::Params;
-use ntcopy_record::stats::{Verdict, Versus};
+use ntcopy_record::stats::Versus;
 use serde_json::{Value, json};
 
 use crate::text;
@@ -28,7 +28,7 @@ pub(crate) fn ratio(versus: Option<&Versus>) -> String {
 
 pub(crate) fn verdict(versus: Option<&Versus>, is_baseline: bool) -> String {
     match versus {
-        Some(versus) => Verdict::of(versus.ci).as_str(),
+        Some(versus) => versus.verdict().as_str(),
         None if is_baseline => "baseline",
         None => "too few pairs",
     }
@@ -38,7 +38,11 @@ pub(crate) fn verdict(versus: Option<&Versus>, is_baseline: bool) -> String {
 /// A comparison, for programs.
 pub(crate) fn compared(versus: &Option<Versus>) -> Value {
     match versus {
-        Some(versus) => json!({"ratio": versus.ratio, "ci": [versus.ci.0, versus.ci.1]}),
+        Some(versus) => json!({
+            "ratio": versus.ratio,
+            "ci": [versus.ci.0, versus.ci.1],
+            "verdict": versus.verdict(),
+        }),
         None => Value::Null,
     }
 }

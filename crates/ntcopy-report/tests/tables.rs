@@ -33,7 +33,7 @@ fn the_terminal_table_has_a_row_for_each_mode_of_each_cell() {
     assert!(nt.contains(" 1.3") && nt.contains("x 1."), "{nt}");
     assert!(vmsplice.starts_with("vmsplice ") && vmsplice.ends_with("win"), "{vmsplice}");
     assert!(row("1 MiB")[1].ends_with("loss"), "{text}");
-    assert!(row("16 MiB")[1].ends_with("no difference"), "{text}");
+    assert!(row("16 MiB")[1].ends_with("equal"), "{text}");
 }
 
 #[test]
@@ -98,7 +98,9 @@ fn the_json_object_is_the_documented_one() {
         ];
         assert_eq!(keys(result), expected);
         assert!(result["median"].is_u64() && result["baseline_median"].is_u64());
-        assert!(["win", "loss", "no difference"].contains(&result["verdict"].as_str().unwrap()));
+        assert!(
+            ["win", "loss", "equal", "unresolved"].contains(&result["verdict"].as_str().unwrap())
+        );
         let (low, high) = (result["ci"][0].as_f64().unwrap(), result["ci"][1].as_f64().unwrap());
         let ratio = result["ratio"].as_f64().unwrap();
         assert!(low <= ratio && ratio <= high, "{result}");
@@ -140,7 +142,7 @@ fn a_curve_of_sends_is_drawn_in_letters_and_fits_a_terminal() {
     let letters = |label: &str| row(label).matches('#').count();
     assert_eq!((letters("1 MiB"), letters("32 MiB")), (5, 7), "{bars}");
     assert!(row("1 MiB").ends_with("#####|") && row("32 MiB").ends_with("|#######"), "{bars}");
-    assert!(row("16 MiB").trim_end().ends_with('|'), "no difference has no bar: {bars}");
+    assert!(row("16 MiB").trim_end().ends_with('|'), "equal has no bar: {bars}");
     assert!(bars.is_ascii() && bars.lines().all(|line| line.len() <= 100), "{bars}");
     assert_eq!(table::bars(&common::synthetic_retention()), "", "there is no axis");
     assert_eq!(table::bars(&common::synthetic_published()), "", "nor here");

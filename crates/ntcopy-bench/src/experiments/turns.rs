@@ -33,8 +33,8 @@ pub enum Metric {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Pairs(u32),
-    /// Until the interval is narrow, or this time is over. There are five pairs in any case.
-    Limit(Duration),
+    /// Until the interval says something, or this time is over. There are five pairs in any case.
+    Budget(Duration),
 }
 
 /// What is asked.

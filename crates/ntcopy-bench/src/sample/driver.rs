@@ -3,12 +3,15 @@
 
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use ntcopy_record::stats::THROUGHPUT;
 use ntcopy_record::{
-    Cell, End, ExperimentKind, FORMAT, Header, Line, Machine, Params, RunError, Sample, Unavailable,
+    Cell, End, ExperimentKind, FORMAT, Header, Line, Look, Machine, Params, RunError, Sample,
+    Unavailable,
 };
 
+use super::resolved::Pairs;
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place, id};
 use crate::plan::group_order;
 use crate::run::{Failure, Stop, unix_now_ns};
@@ -25,6 +28,9 @@ pub struct Options {
     pub worker_args: Vec<String>,
     /// How long a process may make no progress, or take for an answer.
     pub patience: Duration,
+    /// How long to sample at most, all cells together, until every cell is resolved; none: the
+    /// plan's pairs and no more. A cell has the plan's pairs in any case.
+    pub budget: Option<Duration>,
     /// Make a byte wrong, to see that it is noticed: for tests.
     pub spoil: bool,
 }
@@ -109,6 +115,11 @@ pub trait Lanes {
     /// Whether the mode is still measured in this cell.
     fn is_alive(&self, mode: Self::Mode) -> bool;
 
+    /// The metric by which a cell is resolved.
+    fn metric(&self) -> &'static str {
+        THROUGHPUT
+    }
+
     /// Warms up, clocks, and checks bytes.
     fn sample(&mut self, mode: Self::Mode, at: At) -> Result<Sample, Self::Trouble>;
 
@@ -126,8 +137,24 @@ pub trait Lanes {
 pub struct Recording<'a> {
     place: PathBuf,
     writer: Writer,
+    baseline: String,
+    budget: Option<Budget>,
     stop: &'a Stop,
     progress: &'a mut Progress,
+}
+
+/// The time there is, and the cells that share what is left of it.
+struct Budget {
+    until: Instant,
+    cells: u32,
+}
+
+impl Budget {
+    /// Until when the next cell may be sampled.
+    fn share(&self) -> Instant {
+        let now = Instant::now();
+        now + self.until.saturating_duration_since(now) / self.cells.max(1)
+    }
 }
 
 impl<'a> Recording<'a> {
@@ -150,6 +177,7 @@ impl<'a> Recording<'a> {
             baseline: plan.baseline(),
             not_a_timing: options.not_a_timing.clone(),
         };
+        let baseline = header.baseline.clone();
         let place = match &options.out {
             Some(out) => out.clone(),
             None => default_place(&header.id).ok_or(WriteError::NoHome)?,
@@ -157,7 +185,9 @@ impl<'a> Recording<'a> {
         let mut writer = Writer::create(&place)?;
         writer.line(&Line::Header(header))?;
         writer.line(&Line::Machine(Box::new(machine)))?;
-        Ok(Recording { place, writer, stop, progress })
+        let until = |budget| Budget { until: Instant::now() + budget, cells: 1 };
+        let budget = options.budget.map(until);
+        Ok(Recording { place, writer, baseline, budget, stop, progress })
     }
 
     pub fn stop(&self) -> &'a Stop {
@@ -220,7 +250,9 @@ impl<'a> Recording<'a> {
         self.writer.line(&Line::Sample(sample))
     }
 
-    /// Takes a cell's samples in interleaved groups; `before` samples are done with.
+    /// Takes a cell's samples in interleaved groups; `before` samples are done with. With a budget
+    /// there are more groups than `pairs`, until the cell is resolved or its share of the time is
+    /// up; the record has with what it ended.
     pub fn groups<L: Lanes>(
         &mut self,
         lanes: &mut L,
@@ -229,18 +261,33 @@ impl<'a> Recording<'a> {
         (what, before): (&str, u64),
     ) -> Result<(), Halt> {
         let width = modes.len() as u64;
-        for pair in 0..pairs {
+        let until = self.budget.as_ref().map(Budget::share);
+        let baseline = self.baseline.clone();
+        let mut sampled = Pairs::new(pairs, &baseline, lanes.metric());
+        for pair in 0.. {
+            let is_over = until.is_some_and(|until| Instant::now() >= until);
+            if until.is_none() && pair >= pairs {
+                break;
+            }
+            if let (Some(_), Some(last)) = (until, sampled.last(pair, is_over)) {
+                let (misses_permille, end) = (last.misses_permille, last.end);
+                self.writer.line(&Line::Look(Look { cell, pairs: pair, misses_permille, end }))?;
+                break;
+            }
             let order = group_order(modes, pair);
             lanes.begin_group((cell, pair), &order, self)?;
             for (position, mode) in (0..).zip(order) {
-                let done = u64::from(pair) * width + u64::from(position);
+                let done = u64::from(pair.min(pairs)) * width + u64::from(position);
                 self.progress.at(what, before + done);
                 if !lanes.is_alive(mode) {
                     continue;
                 }
                 let at = At { cell, pair, position };
                 match lanes.sample(mode, at) {
-                    Ok(sample) => self.sample(sample)?,
+                    Ok(sample) => {
+                        sampled.add(&sample);
+                        self.sample(sample)?;
+                    }
                     Err(trouble) => lanes.failed(mode, at, trouble, self)?,
                 }
             }
@@ -252,10 +299,12 @@ impl<'a> Recording<'a> {
     /// was the reason.
     pub fn cells(
         &mut self,
-        cells: impl IntoIterator<Item = usize>,
+        cells: impl ExactSizeIterator<Item = usize>,
         mut measure: impl FnMut(&mut Recording<'a>, usize) -> Result<(), Halt>,
     ) -> Result<bool, MeasureError> {
-        for number in cells {
+        let count = cells.len();
+        for (done, number) in cells.enumerate() {
+            self.share_among(count - done);
             match measure(self, number) {
                 Ok(()) => {}
                 Err(Halt::Stopped) => return Ok(true),
@@ -264,6 +313,14 @@ impl<'a> Recording<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// Says how many cells, the next one among them, share what is left of the budget; where a
+    /// turn of [`Recording::cells`] measures several.
+    pub fn share_among(&mut self, cells: usize) {
+        if let Some(budget) = &mut self.budget {
+            budget.cells = index(cells);
+        }
     }
 
     /// Writes the last line, unless a signal cut the measurement short.

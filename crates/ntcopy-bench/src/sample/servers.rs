@@ -52,6 +52,9 @@ pub fn servers<'a, C>(
 pub trait Exchange {
     type Client;
 
+    /// The metric by which a cell is resolved.
+    fn metric(&self) -> &'static str;
+
     /// Connects, and compares bytes.
     fn connect(&self, lane: &mut Lane<'_>) -> Result<Self::Client, Failure>;
 
@@ -116,6 +119,10 @@ impl<X: Exchange> Servers<'_, '_, X> {
 impl<X: Exchange> Lanes for Servers<'_, '_, X> {
     type Mode = usize;
     type Trouble = Failure;
+
+    fn metric(&self) -> &'static str {
+        self.exchange.metric()
+    }
 
     /// The servers and connections of the modes that have not failed end, and those modes are
     /// connected anew: which memory processes got makes them faster or slower for as long as they

@@ -34,8 +34,13 @@ fn coloured(text: &str) -> String {
 }
 
 /// What a line ends in, and its colour.
-const ENDS: [(&str, &str); 4] =
-    [(" win", GREEN), (" loss", RED), (" no difference", DIM), (" not available", DIM)];
+const ENDS: [(&str, &str); 5] = [
+    (" win", GREEN),
+    (" loss", RED),
+    (" equal", DIM),
+    (" unresolved", DIM),
+    (" not available", DIM),
+];
 
 fn one(line: &str) -> String {
     for (end, colour) in ENDS {
@@ -58,11 +63,11 @@ mod tests {
 
     #[test]
     fn a_verdict_has_its_colour_and_the_rest_of_its_line_none() {
-        let text = "1 MiB  nt  1.20x  1.1-1.3  win\n2 MiB  nt  0.90x  loss\n3 MiB  no difference";
+        let text = "1 MiB  nt  1.20x  1.1-1.3  win\n2 MiB  nt  0.90x  loss\n3 MiB  unresolved";
         assert_eq!(
             coloured(text),
             "1 MiB  nt  1.20x  1.1-1.3 \x1b[32m win\x1b[0m\n2 MiB  nt  0.90x \x1b[31m \
-             loss\x1b[0m\n3 MiB \x1b[2m no difference\x1b[0m"
+             loss\x1b[0m\n3 MiB \x1b[2m unresolved\x1b[0m"
         );
     }
 

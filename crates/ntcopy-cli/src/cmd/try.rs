@@ -31,8 +31,8 @@ A turn is one run of the program; with --load it is the program as a server, sta
 run of the load against it. Turns come in pairs, plain and hinted, the first of a pair in turns as \
 well. The hinted program has the library of `ntcopy run`; a load never has it.
 
-Turns go on until the interval is narrow (half of it below 1 % of the ratio), or lies off 1 by more \
-than its width, or --limit is over. There are five pairs in any case; --pairs sets how many.
+Turns go on until the interval lies on one side of 1 or within 0.97 to 1.03, or --budget is spent; \
+it is looked at after 8, 16, 32, 64 and 128 pairs. There are five in any case; --pairs sets how many.
 
 What counts is the time that the program takes; with --metric a number that it prints (or the \
 load, if there is one), found by a substitution of sed -E; with --load and no --metric the requests \
@@ -79,13 +79,13 @@ pub struct Args {
     /// socket of it listens]
     #[arg(long, value_name = "COMMAND", requires = "load")]
     ready: Option<String>,
-    /// Number of pairs of turns, at least 5 [default: until the interval is narrow]
+    /// Number of pairs of turns, at least 5 [default: until the verdict is clear]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..))]
     pairs: Option<u32>,
     /// Seconds after which no other pair begins, once there are five
     #[arg(long, value_name = "SECONDS", default_value = "100", conflicts_with = "pairs",
           value_parser = clap::value_parser!(u64).range(1..))]
-    limit: u64,
+    budget: u64,
     /// Seconds after which a turn has failed
     #[arg(long, hide = true, value_name = "SECONDS", default_value = "600",
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -171,7 +171,7 @@ fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
         metric: metric(args),
         extent: match args.pairs {
             Some(pairs) => Extent::Pairs(pairs),
-            None => Extent::Limit(Duration::from_secs(args.limit)),
+            None => Extent::Budget(Duration::from_secs(args.budget)),
         },
         patience: Duration::from_secs(args.patience),
         out: bench::record_dir(args.out.as_deref(), &ExperimentKind::Try)?,
@@ -298,7 +298,7 @@ mod tests {
             &["--less", "--", "cat"],
             &["--ready", "true", "--", "cat"],
             &["--metric", "rate", "--", "cat"],
-            &["--pairs", "5", "--limit", "9", "--", "cat"],
+            &["--pairs", "5", "--budget", "9", "--", "cat"],
         ] {
             assert!(parse(line).is_err(), "{line:?}");
         }

@@ -237,10 +237,7 @@ fn stay(function: &Function, found: &Changed<'_>, now: u64, target: &Target) -> 
     let Some(gain) = Gain::of(tried.iter().copied()) else {
         return untried(function, now, target);
     };
-    let decision = match gain.verdict() {
-        Verdict::Loss => Decision::Leave,
-        _ => Decision::AsItIs,
-    };
+    let decision = gain.without_setting();
     let earlier = if found.sooner.is_empty() { "higher" } else { "lower" };
     let why = format!(
         "With a {earlier} threshold {} is at {} of what it is with its own, over {}: {}. No size is \

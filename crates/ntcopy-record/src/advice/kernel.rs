@@ -105,9 +105,10 @@ fn ignore(adaptive: &[Point<'_>], all: Gain) -> Advice {
         cells(all.cells),
         tally(&used, "in flight")
     );
-    let (decision, setting) = match all.verdict() {
-        Verdict::Loss => (Decision::Leave, "hints (net.core.ntcopy = 0 ignores them)"),
-        _ => (Decision::AsItIs, "net.core.ntcopy"),
+    let decision = all.without_setting();
+    let setting = match decision {
+        Decision::Leave => "hints (net.core.ntcopy = 0 ignores them)",
+        _ => "net.core.ntcopy",
     };
     Advice {
         setting: Some(setting.to_owned()),
@@ -207,7 +208,10 @@ fn by_the_rule(records: &[&Record]) -> Advice {
     let (decision, (setting, value)) = match gains {
         Gains::Nowhere => (Decision::Leave, (Some(format!("{CACHE_BYTES}, and hints")), None)),
         _ if is_won => (Decision::Set, sysctl(CACHE_BYTES, bytes)),
-        _ => (Decision::AsItIs, (Some(CACHE_BYTES.to_owned()), None)),
+        _ => {
+            let decision = gain.map_or(Decision::AsItIs, |gain| gain.without_setting());
+            (decision, (Some(CACHE_BYTES.to_owned()), None))
+        }
     };
     let used = if gaining.is_empty() { &other } else { &gaining };
     Advice {
@@ -249,7 +253,7 @@ pub fn nocache(records: &[&Record], target: &Target) -> Advice {
     let (decision, setting) = match (is_win, is_loss) {
         (true, _) => (Decision::Set, format!("ethtool -K {device} tx-nocache-copy on")),
         (_, true) => (Decision::Leave, format!("ethtool -K {device} tx-nocache-copy off")),
-        _ => (Decision::AsItIs, "tx-nocache-copy".to_owned()),
+        _ => (gain.without_setting(), "tx-nocache-copy".to_owned()),
     };
     let why = format!(
         "Over {} tx-nocache-copy is at {} of plain copies: {}. It is a switch of the whole device, \

@@ -73,7 +73,8 @@ impl<'w, 'a> Pays<'w, 'a> {
             (_, true) => {
                 (Decision::AsItIs, "win and lose, and at no size in every cell from there on")
             }
-            _ => (Decision::AsItIs, "make no difference"),
+            (Some(Verdict::Equal), _) => (Decision::AsItIs, "make no difference"),
+            _ => (Decision::Unresolved, "are unresolved"),
         };
         let setting = match (decision, all.first()) {
             (Decision::Set, Some(smallest)) => (self.setting)(smallest.size_bytes),

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::Decision;
 use crate::compare::identity;
 pub(super) use crate::record::word;
 use crate::record::{Cell, ExperimentKind, Params, Record};
-use crate::stats::{Verdict, Versus, interval_of_geomean, versus};
+use crate::stats::{Verdict, Versus, geomean, versus};
 use crate::units::Bytes;
 
 /// A cell's result at its size.
@@ -22,7 +23,7 @@ pub struct Point<'a> {
 
 impl Point<'_> {
     pub fn verdict(&self) -> Verdict {
-        Verdict::of(self.versus.ci)
+        Verdict::from_interval(self.versus.ci)
     }
 
     pub fn number(&self, name: &str) -> Option<u64> {
@@ -96,21 +97,23 @@ impl Gain {
     pub(super) fn of_all(all: &[&Versus]) -> Option<Gain> {
         let by_ratio = |a: &&&Versus, b: &&&Versus| a.ratio.total_cmp(&b.ratio);
         let (least, most) = (all.iter().min_by(by_ratio)?, all.iter().max_by(by_ratio)?);
-        let (ratio, ci) = match all {
-            [only] => (only.ratio, only.ci),
-            _ => {
-                let logs: f64 = all.iter().map(|one| one.ratio.ln()).sum();
-                let lists: Vec<Vec<f64>> = all.iter().map(|one| one.ratios.clone()).collect();
-                ((logs / all.len() as f64).exp(), interval_of_geomean(&lists))
-            }
-        };
+        let (ratio, ci) = geomean(all.iter().copied())?;
         let end = |one: &Versus| (one.ratio, one.ci);
         Some(Gain { ratio, ci, cells: all.len(), least: end(least), most: end(most) })
     }
 
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        Verdict::of(self.ci)
+        Verdict::from_interval(self.ci)
+    }
+
+    /// What to do where nothing is to be set.
+    pub(super) fn without_setting(&self) -> Decision {
+        match self.verdict() {
+            Verdict::Loss => Decision::Leave,
+            Verdict::Unresolved => Decision::Unresolved,
+            Verdict::Win | Verdict::Equal => Decision::AsItIs,
+        }
     }
 }
 
@@ -129,7 +132,8 @@ pub fn tally(points: &[&Point<'_>], unit: &str) -> String {
         let figure = figure(worst.versus.ratio, worst.versus.ci);
         parts.push(format!("{lost} (worst {figure} at {} {unit})", Bytes(worst.size_bytes)));
     }
-    parts.extend(one(count(Verdict::NoDifference), "makes no difference", "make no difference"));
+    parts.extend(one(count(Verdict::Equal), "makes no difference", "make no difference"));
+    parts.extend(one(count(Verdict::Unresolved), "is unresolved", "are unresolved"));
     parts.join(", ")
 }
 

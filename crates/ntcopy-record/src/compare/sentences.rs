@@ -24,10 +24,11 @@ pub fn sentences(comparison: &Comparison) -> Vec<String> {
 fn sentence(cells: &[&Compared]) -> Option<String> {
     let first = cells.first()?;
     let (mean, (low, high)) = overall(cells)?;
-    let says = match Verdict::of((low, high)) {
+    let says = match Verdict::from_interval((low, high)) {
         Verdict::Win => "does better in B than in A",
         Verdict::Loss => "does worse in B than in A",
-        Verdict::NoDifference => "does as well in B as in A",
+        Verdict::Equal => "does as well in B as in A",
+        Verdict::Unresolved => "is unresolved between A and B",
     };
     let count = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
     let tally = if cells.len() == 1 {

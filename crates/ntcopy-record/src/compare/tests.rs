@@ -30,11 +30,11 @@ fn the_ratio_of_the_ratios_has_an_interval_and_a_sentence() {
 }
 
 #[test]
-fn noise_on_both_sides_is_no_difference() {
+fn noise_on_both_sides_is_unresolved() {
     let noisy = nt_at([80, 120, 100, 90, 110]);
     let (comparison, said) = said(&noisy, &nt_at([90, 110, 105, 80, 120]));
-    assert_eq!(comparison.cells[0].verdict, Verdict::NoDifference);
-    assert!(said.contains("does as well in B as in A"), "{said}");
+    assert_eq!(comparison.cells[0].verdict, Verdict::Unresolved);
+    assert!(said.contains("is unresolved between A and B"), "{said}");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::foreign;
 
 use super::{
-    Cell, FILE_NAME, FORMAT, Header, Line, Machine, Params, RunError, Sample, Unavailable, word,
+    Cell, FILE_NAME, FORMAT, Header, Line, Look, MISSES_PERMILLE, Machine, Params, RunError,
+    Sample, Unavailable, word,
 };
 
 /// A record, read from its file.
@@ -18,6 +19,8 @@ pub struct Record {
     pub machine: Machine,
     pub cells: Vec<Cell>,
     pub samples: Vec<Sample>,
+    /// The looks with which sampling of cells ended, where pairs were not set beforehand.
+    pub looks: Vec<Look>,
     /// Modes that were not to be had.
     pub unavailable: Vec<Unavailable>,
     pub errors: Vec<RunError>,
@@ -84,6 +87,13 @@ impl Record {
         reader.finish(whole == bytes.len()).map_err(|wrong| wrong.at(file, lines + 1))
     }
 
+    /// In how many of 1000 an interval of the cell may miss the truth.
+    #[must_use]
+    pub fn misses_permille(&self, cell: u32) -> u32 {
+        let look = self.looks.iter().find(|look| look.cell == cell);
+        look.map_or(MISSES_PERMILLE, |look| look.misses_permille)
+    }
+
     #[must_use]
     pub fn cell(&self, number: u32) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.cell == number)
@@ -121,6 +131,7 @@ struct Reader {
     cells: Vec<Cell>,
     numbers: BTreeSet<u32>,
     samples: Vec<Sample>,
+    looks: Vec<Look>,
     unavailable: Vec<Unavailable>,
     errors: Vec<RunError>,
     ended: bool,
@@ -164,6 +175,16 @@ impl Reader {
                 }
                 self.samples.push(sample);
             }
+            Line::Look(look) => {
+                self.known(look.cell)?;
+                if !(1..=MISSES_PERMILLE).contains(&look.misses_permille) {
+                    let permille = look.misses_permille;
+                    let what =
+                        format!("a look whose `misses_permille` is {permille}: from 1 to 50");
+                    return Err(Wrong::What(what));
+                }
+                self.looks.push(look);
+            }
             Line::Error(error) => {
                 self.known(error.cell)?;
                 self.errors.push(error);
@@ -203,6 +224,7 @@ impl Reader {
             machine,
             cells: self.cells,
             samples: self.samples,
+            looks: self.looks,
             unavailable: self.unavailable,
             errors: self.errors,
             complete: self.ended && whole,

@@ -3,7 +3,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::super::testing::{Sketch, crossover, error, unavailable};
-use super::super::{End, Line};
+use super::super::{End, Line, LookEnd};
 use super::*;
 use crate::record::testing;
 
@@ -14,6 +14,7 @@ fn lines(record: &Record) -> Vec<Line> {
     lines.extend(record.cells.iter().cloned().map(Line::Cell));
     lines.extend(record.errors.iter().cloned().map(Line::Error));
     lines.extend(record.samples.iter().cloned().map(Line::Sample));
+    lines.extend(record.looks.iter().copied().map(Line::Look));
     if record.complete {
         let samples = record.samples.len() as u64;
         lines.push(Line::End(End { samples, ended_unix_ns: 2 }));
@@ -29,6 +30,7 @@ fn example() -> Record {
     let mut record = crossover(&[(1 << 20, 80), (2 << 20, 120)]);
     record.unavailable.push(unavailable("vmsplice", "why \"not\""));
     record.errors.push(error("nt", true));
+    record.looks.push(Look { cell: 1, pairs: 5, misses_permille: 10, end: LookEnd::Resolved });
     record
 }
 
@@ -44,6 +46,16 @@ fn refused(text: &str) -> String {
 fn what_was_written_reads_back() {
     let record = example();
     assert_eq!(parse(&text(&lines(&record))).unwrap(), record);
+}
+
+#[test]
+fn a_look_widens_the_intervals_of_its_cell() {
+    let record = example();
+    assert_eq!([0, 1].map(|cell| record.misses_permille(cell)), [50, 10]);
+    let text = text(&lines(&record));
+    assert!(text.contains(r#""misses_permille":10,"end":"resolved""#), "{text}");
+    let error = refused(&text.replace("\"misses_permille\":10", "\"misses_permille\":0"));
+    assert!(error.contains("from 1 to 50"), "{error}");
 }
 
 #[test]
@@ -69,8 +81,8 @@ fn an_absent_file_is_named() {
 
 #[test]
 fn a_newer_format_is_refused_whatever_else_the_line_holds() {
-    let error = refused("{\"type\":\"preamble\",\"format\":3}\n");
-    assert!(error.contains("format 3") && error.contains("newer ntcopy"), "{error}");
+    let error = refused("{\"type\":\"preamble\",\"format\":4}\n");
+    assert!(error.contains("format 4") && error.contains("newer ntcopy"), "{error}");
 }
 
 #[test]

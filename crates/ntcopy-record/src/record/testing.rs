@@ -88,6 +88,7 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
         },
         cells: (0..).zip(cells).map(|(cell, p)| Cell { cell, params: params(p) }).collect(),
         samples: vec![],
+        looks: vec![],
         unavailable: vec![],
         errors: vec![],
         complete: true,

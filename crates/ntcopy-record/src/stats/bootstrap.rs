@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::random::SplitMix64;
+use crate::record::MISSES_PERMILLE;
 
 /// Resamples that an interval is made from.
 pub const RESAMPLES: usize = 10_000;
@@ -31,32 +32,32 @@ pub fn median(values: &[f64]) -> f64 {
 /// When there are no values.
 #[must_use]
 pub fn interval(values: &[f64]) -> (f64, f64) {
-    let mut random = SplitMix64(SEED);
-    let mut ranked = Ranked::new(values);
-    // Most of them are the same few values.
-    let mut medians: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    for _ in 0..RESAMPLES {
-        *medians.entry(ranked.drawn_middle(&mut random)).or_default() += 1;
-    }
-    let mut medians: Vec<(f64, usize)> =
-        medians.into_iter().map(|(middle, count)| (ranked.median(middle), count)).collect();
-    medians.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
-    let at = |index: usize| {
-        let mut before = 0;
-        let holds = |(_, count): &&(f64, usize)| {
-            before += count;
-            before > index
-        };
-        medians.iter().find(holds).expect("as many medians as resamples").0
-    };
-    // 2.5 % of the medians lie outside on either side.
-    let outside = RESAMPLES / 40;
-    (at(outside), at(RESAMPLES - 1 - outside))
+    interval_missing(values, MISSES_PERMILLE)
 }
+
+/// The same interval for a median that may lie outside in this part of 1000.
+///
+/// # Panics
+///
+/// When there are no values.
+#[must_use]
+pub fn interval_missing(values: &[f64], permille: u32) -> (f64, f64) {
+    let mut ranked = Ranked::new(values);
+    let middles = ranked.drawn_middles();
+    ranked.interval(&middles, permille)
+}
+
+/// How many of `drawings` lie outside on one side.
+fn outside(drawings: usize, permille: u32) -> usize {
+    drawings * permille as usize / 2000
+}
+
+/// How often each two places were in the middle of a drawing: most drawings have the same few.
+pub(super) type Middles = BTreeMap<(usize, usize), usize>;
 
 /// Values that medians of drawings are taken of. A drawing is counted by the places of what was
 /// drawn, and its median found by walking up to the middle: an interval takes ten thousand.
-struct Ranked {
+pub(super) struct Ranked {
     sorted: Vec<f64>,
     /// Each value's place among the sorted ones.
     places: Vec<usize>,
@@ -65,7 +66,7 @@ struct Ranked {
 }
 
 impl Ranked {
-    fn new(values: &[f64]) -> Ranked {
+    pub(super) fn new(values: &[f64]) -> Ranked {
         assert!(!values.is_empty(), "the median of nothing");
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|one, other| values[*one].total_cmp(&values[*other]));
@@ -99,6 +100,32 @@ impl Ranked {
         unreachable!("as many are counted as were drawn")
     }
 
+    pub(super) fn drawn_middles(&mut self) -> Middles {
+        let mut random = SplitMix64(SEED);
+        let mut middles = Middles::new();
+        for _ in 0..RESAMPLES {
+            *middles.entry(self.drawn_middle(&mut random)).or_default() += 1;
+        }
+        middles
+    }
+
+    /// The interval of drawings with these middles.
+    pub(super) fn interval(&self, middles: &Middles, permille: u32) -> (f64, f64) {
+        let mut medians: Vec<(f64, usize)> =
+            middles.iter().map(|(middle, count)| (self.median(*middle), *count)).collect();
+        medians.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        let at = |index: usize| {
+            let mut before = 0;
+            let holds = |(_, count): &&(f64, usize)| {
+                before += count;
+                before > index
+            };
+            medians.iter().find(holds).expect("as many medians as resamples").0
+        };
+        let outside = outside(RESAMPLES, permille);
+        (at(outside), at(RESAMPLES - 1 - outside))
+    }
+
     fn median(&self, (lower, upper): (usize, usize)) -> f64 {
         match lower == upper {
             true => self.sorted[lower],
@@ -112,14 +139,14 @@ impl Ranked {
     }
 }
 
-/// The 95 % percentile bootstrap interval of the geometric mean of the medians
-/// of several lists; each list is drawn anew by itself.
+/// The percentile bootstrap interval of the geometric mean of the medians of several lists, which
+/// may miss it in this part of 1000; each list is drawn anew by itself.
 ///
 /// # Panics
 ///
 /// When there are no lists, or one has no values.
 #[must_use]
-pub fn interval_of_geomean(lists: &[Vec<f64>]) -> (f64, f64) {
+pub fn interval_of_geomean(lists: &[&[f64]], permille: u32) -> (f64, f64) {
     /// The mean of many medians varies little, so fewer resamples than for one do.
     const RESAMPLES: usize = 1000;
     assert!(!lists.is_empty(), "the mean of nothing");
@@ -132,18 +159,19 @@ pub fn interval_of_geomean(lists: &[Vec<f64>]) -> (f64, f64) {
         })
         .collect();
     means.sort_unstable_by(f64::total_cmp);
-    let outside = RESAMPLES / 40;
+    let outside = outside(RESAMPLES, permille);
     (means[outside], means[RESAMPLES - 1 - outside])
 }
 
-/// The 95 % percentile bootstrap interval of the geometric mean of quotients of medians, each of
-/// two lists that were measured apart: both are drawn anew, each by itself.
+/// The percentile bootstrap interval of the geometric mean of quotients of medians, which may miss
+/// it in this part of 1000. Each quotient is of two lists that were measured apart: both are drawn
+/// anew, each by itself.
 ///
 /// # Panics
 ///
 /// When there are no quotients, or a list has no values.
 #[must_use]
-pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])]) -> (f64, f64) {
+pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])], permille: u32) -> (f64, f64) {
     const RESAMPLES: usize = 2000;
     assert!(!quotients.is_empty(), "the mean of nothing");
     let mut random = SplitMix64(SEED);
@@ -162,12 +190,13 @@ pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])]) -> (f64, f64) {
         })
         .collect();
     means.sort_unstable_by(f64::total_cmp);
-    let outside = RESAMPLES / 40;
+    let outside = outside(RESAMPLES, permille);
     (means[outside], means[RESAMPLES - 1 - outside])
 }
 
-/// The 95 % percentile bootstrap interval of any figure of `count` things that are drawn together:
-/// `figure` gets the numbers of those drawn, and returns none where it cannot be made of them.
+/// The percentile bootstrap interval of any figure of `count` things that are drawn together,
+/// which may miss it in this part of 1000: `figure` gets the numbers of those drawn, and returns none
+/// where it cannot be made of them.
 ///
 /// None when a drawing in 40 or more has no figure.
 ///
@@ -175,7 +204,11 @@ pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])]) -> (f64, f64) {
 ///
 /// When there are no things.
 #[must_use]
-pub fn interval_of(count: usize, figure: impl Fn(&[usize]) -> Option<f64>) -> Option<(f64, f64)> {
+pub fn interval_of(
+    count: usize,
+    permille: u32,
+    figure: impl Fn(&[usize]) -> Option<f64>,
+) -> Option<(f64, f64)> {
     const RESAMPLES: usize = 2000;
     let mut random = SplitMix64(SEED);
     let mut drawn = vec![0; count];
@@ -189,7 +222,7 @@ pub fn interval_of(count: usize, figure: impl Fn(&[usize]) -> Option<f64>) -> Op
         return None;
     }
     figures.sort_unstable_by(f64::total_cmp);
-    let outside = figures.len() / 40;
+    let outside = outside(figures.len(), permille);
     Some((figures[outside], figures[figures.len() - 1 - outside]))
 }
 
@@ -275,9 +308,9 @@ mod tests {
 
     #[test]
     fn a_geometric_mean_of_points_is_a_point() {
-        let (low, high) = interval_of_geomean(&[vec![2.0; 5], vec![8.0; 7]]);
+        let (low, high) = interval_of_geomean(&[&[2.0; 5], &[8.0; 7]], 50);
         assert!((low - 4.0).abs() < 1e-9 && (high - 4.0).abs() < 1e-9, "{low} {high}");
-        let (low, high) = interval_of_geomean(&[vec![0.9, 1.0, 1.1, 1.0, 0.95]]);
+        let (low, high) = interval_of_geomean(&[&[0.9, 1.0, 1.1, 1.0, 0.95]], 50);
         assert!(low < 1.0 && high >= 1.0, "{low} {high}");
     }
 
@@ -288,19 +321,19 @@ mod tests {
             median(&drawn.iter().map(|at| values[*at]).collect::<Vec<f64>>())
         };
         let ratio = |drawn: &[usize]| Some(of(&ours, drawn) / of(&theirs, drawn));
-        assert_eq!(interval_of(5, ratio), Some((2.0, 2.0)));
+        assert_eq!(interval_of(5, 50, ratio), Some((2.0, 2.0)));
         let seldom = |drawn: &[usize]| (drawn[0] > 0).then_some(1.0);
-        assert_eq!(interval_of(5, seldom), None);
+        assert_eq!(interval_of(5, 50, seldom), None);
     }
 
     #[test]
     fn quotients_of_lists_that_were_measured_apart_carry_the_noise_of_both() {
         let (two, eight, noisy) = ([2.0; 5], [8.0; 7], [0.8, 1.0, 1.2, 0.9, 1.1]);
-        let (low, high) = interval_of_quotients(&[(&eight, &two)]);
+        let (low, high) = interval_of_quotients(&[(&eight, &two)], 50);
         assert!((low - 4.0).abs() < 1e-9 && (high - 4.0).abs() < 1e-9, "{low} {high}");
-        let (low, high) = interval_of_quotients(&[(&eight, &two), (&two, &eight)]);
+        let (low, high) = interval_of_quotients(&[(&eight, &two), (&two, &eight)], 50);
         assert!((low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "{low} {high}");
-        let (low, high) = interval_of_quotients(&[(&noisy, &noisy)]);
+        let (low, high) = interval_of_quotients(&[(&noisy, &noisy)], 50);
         assert!(low < 0.9 && high > 1.1, "two lists, not one twice: {low} {high}");
     }
 

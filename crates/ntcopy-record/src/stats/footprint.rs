@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Versus, interval, median};
-use crate::record::{Cell, ExperimentKind, Record, Sample};
+use crate::record::{Cell, ExperimentKind, MISSES_PERMILLE, Record, Sample};
 
 /// The trigger that does nothing: the baseline.
 pub const NOTHING: &str = "nothing";
@@ -200,6 +200,7 @@ pub fn versus(record: &Record, cell: &Cell, call: &str) -> Option<Versus> {
     Some(Versus {
         ratio: median(&ratios),
         ci: interval(&ratios),
+        misses_permille: MISSES_PERMILLE,
         median: figures.lines,
         other_median: own,
         ratios,

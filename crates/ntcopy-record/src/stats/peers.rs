@@ -1,6 +1,6 @@
 //! Our own way against the best of its peers, cell by cell.
 
-use super::{MIN_PAIRS, THROUGHPUT, Versus, interval_of_geomean, mode_median, modes, versus};
+use super::{THROUGHPUT, Versus, mode_median, modes, versus};
 use crate::record::Record;
 
 /// The library's own choice.
@@ -40,12 +40,7 @@ pub fn against_best(record: &Record) -> Vec<AgainstBest> {
 /// The geometric mean of the ratios, with its 95 % interval; none without cells.
 #[must_use]
 pub fn geomean(cells: &[AgainstBest]) -> Option<(f64, (f64, f64))> {
-    let lists: Vec<Vec<f64>> = cells.iter().map(|cell| cell.versus.ratios.clone()).collect();
-    if lists.is_empty() || lists.iter().any(|ratios| ratios.len() < MIN_PAIRS) {
-        return None;
-    }
-    let logs: f64 = cells.iter().map(|cell| cell.versus.ratio.ln()).sum();
-    Some(((logs / cells.len() as f64).exp(), interval_of_geomean(&lists)))
+    super::geomean(cells.iter().map(|cell| &cell.versus))
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ pub mod copies;
 
 use serde_json::Value;
 
-use super::{THROUGHPUT, Versus, WALKS, interval, median, modes, quantile, versus};
+use super::{
+    THROUGHPUT, Versus, WALKS, interval, interval_missing, median, modes, quantile, versus,
+};
 use crate::record::{Cell, Record, Sample};
 
 /// Bytes of a line, the unit of a walk.
@@ -72,7 +74,7 @@ pub fn felt(record: &Record, cell: &Cell) -> Vec<Felt> {
 /// Times by those of a victim that was left alone, from its speeds.
 fn slow_down(speed: &Versus) -> copies::Ratio {
     let times: Vec<f64> = speed.ratios.iter().map(|ratio| 1.0 / ratio).collect();
-    copies::Ratio { ratio: median(&times), ci: interval(&times) }
+    copies::Ratio { ratio: median(&times), ci: interval_missing(&times, speed.misses_permille) }
 }
 
 fn one(record: &Record, cell: &Cell, mode: &str) -> Option<Felt> {

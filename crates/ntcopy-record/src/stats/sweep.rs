@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::bootstrap::count_by_chance;
-use super::{THROUGHPUT, Versus, interval_of_geomean, median, mode_median, versus};
+use super::{THROUGHPUT, Versus, geomean, median, mode_median, versus};
 use crate::record::{Cell, Record, Sample};
 
 const COPY: &str = "copy";
@@ -85,12 +85,14 @@ impl<'a> Sweep<'a> {
     }
 
     /// Geometric mean over the cells of `adaptive` against the better mode, with its interval.
+    ///
+    /// # Panics
+    ///
+    /// Never: there are at least two cells.
     #[must_use]
     pub fn geomean(&self) -> (f64, (f64, f64)) {
-        let logs: f64 = self.cells.iter().map(|cell| cell.against_better.ratio.ln()).sum();
-        let lists: Vec<Vec<f64>> =
-            self.cells.iter().map(|cell| cell.against_better.ratios.clone()).collect();
-        ((logs / self.cells.len() as f64).exp(), interval_of_geomean(&lists))
+        let all = self.cells.iter().map(|cell| &cell.against_better);
+        geomean(all).expect("a sweep has at least two cells")
     }
 
     /// How many cells stay below [`AIM`].

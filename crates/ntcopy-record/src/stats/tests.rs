@@ -79,10 +79,13 @@ fn the_baseline_is_not_compared_with_itself_and_an_empty_record_has_no_results()
 
 #[test]
 fn the_interval_decides_the_verdict() {
-    assert_eq!(Verdict::of((1.01, 1.2)), Verdict::Win);
-    assert_eq!(Verdict::of((0.8, 0.99)), Verdict::Loss);
-    for ci in [(0.9, 1.1), (1.0, 1.1), (0.9, 1.0), (1.0, 1.0)] {
-        assert_eq!(Verdict::of(ci), Verdict::NoDifference);
+    assert_eq!(Verdict::from_interval((1.01, 1.2)), Verdict::Win);
+    assert_eq!(Verdict::from_interval((0.8, 0.99)), Verdict::Loss);
+    for ci in [(0.97, 1.03), (1.0, 1.02), (0.98, 1.0), (1.0, 1.0)] {
+        assert_eq!(Verdict::from_interval(ci), Verdict::Equal);
+    }
+    for ci in [(0.9, 1.1), (1.0, 1.1), (0.9, 1.0), (0.969, 1.01), (0.99, 1.031)] {
+        assert_eq!(Verdict::from_interval(ci), Verdict::Unresolved, "{ci:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{MIN_PAIRS, Verdict, Versus, interval, median};
+use super::{MIN_PAIRS, Verdict, Versus, interval_missing, median};
 use crate::record::{ExperimentKind, Params, Record, Sample};
 
 /// The program as it is: the baseline.
@@ -26,11 +26,6 @@ pub const PRINTED: &str = "printed_millionths";
 /// The counter of bytes that were copied non-temporally.
 const NONTEMPORAL: &str = "nontemporal_bytes";
 
-/// Pairs from which on an interval may end the measurement: looking at each new pair would
-/// otherwise find a difference where there is none.
-const FIRST_LOOK: usize = 8;
-/// An interval is narrow where its half is at most this part of the ratio.
-const NARROW: f64 = 0.01;
 /// A part of the hinted bytes that counts as most of them.
 const MOST: f64 = 0.5;
 
@@ -48,8 +43,10 @@ pub struct Outcome {
     pub ratios: Vec<f64>,
     /// Median of the pairs' ratios; above 1 the hinted turn was the better one.
     pub ratio: f64,
-    /// Its 95 % interval.
+    /// Its interval.
     pub ci: (f64, f64),
+    /// In how many of 1000 the interval may miss the truth.
+    pub misses_permille: u32,
     pub verdict: Verdict,
     pub pairs: usize,
     /// Bytes of the hinted turns by what the kernel did with them, all turns together.
@@ -82,7 +79,8 @@ pub fn outcome(record: &Record) -> Option<Outcome> {
         if more_is_better { hinted / plain } else { plain / hinted }
     };
     let ratios: Vec<f64> = both.iter().map(better).collect();
-    let ci = interval(&ratios);
+    let misses_permille = record.misses_permille(0);
+    let ci = interval_missing(&ratios, misses_permille);
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
     for (name, bytes) in hinted.values().flat_map(|sample| &sample.counters) {
         *counted.entry(name.clone()).or_default() += bytes;
@@ -95,7 +93,8 @@ pub fn outcome(record: &Record) -> Option<Outcome> {
         ratio: median(&ratios),
         ratios,
         ci,
-        verdict: Verdict::of(ci),
+        misses_permille,
+        verdict: Verdict::from_interval(ci),
         pairs: both.len(),
         counted,
         counted_plain: plain.values().flat_map(|sample| sample.counters.values()).sum(),
@@ -121,21 +120,10 @@ pub fn versus(record: &Record) -> Option<Versus> {
         ratios: outcome.ratios,
         ratio: outcome.ratio,
         ci: outcome.ci,
+        misses_permille: outcome.misses_permille,
         median: outcome.hinted,
         other_median: outcome.plain,
     })
-}
-
-/// Whether more pairs would tell little more.
-#[must_use]
-pub fn is_narrow(ratios: &[f64]) -> bool {
-    if ratios.len() < FIRST_LOOK {
-        return false;
-    }
-    let (low, high) = interval(ratios);
-    let width = high - low;
-    let is_far_from_1 = low > 1.0 + width || high < 1.0 - width;
-    width / 2.0 <= NARROW * median(ratios) || is_far_from_1
 }
 
 impl Outcome {
@@ -176,7 +164,12 @@ impl Outcome {
         match self.verdict {
             Verdict::Win => format!("Win: hinted, the program is {better} ({figures})."),
             Verdict::Loss => format!("Loss: hinted, the program is {worse} ({figures})."),
-            Verdict::NoDifference => format!("No difference ({figures})."),
+            Verdict::Equal => {
+                format!("Equal: hinted, the program is as good as plain ({figures}).")
+            }
+            Verdict::Unresolved => {
+                format!("Unresolved: the interval holds 1 and is wide ({figures}).")
+            }
         }
     }
 
@@ -224,12 +217,16 @@ impl Outcome {
                 .to_owned(),
             Verdict::Win => "Start it by `ntcopy run` with the same options.".to_owned(),
             Verdict::Loss => "Leave it as it is.".to_owned(),
-            Verdict::NoDifference if self.nontemporal_part().unwrap_or(0.0) < MOST => {
+            Verdict::Unresolved => {
+                "Leave it as it is for now, and take more turns (--budget) on a quieter machine."
+                    .to_owned()
+            }
+            Verdict::Equal if self.nontemporal_part().unwrap_or(0.0) < MOST => {
                 "Leave it as it is: little of what it sends is in flight at a time, and the \
                  kernel copied that normally."
                     .to_owned()
             }
-            Verdict::NoDifference => {
+            Verdict::Equal => {
                 "Leave it as it is; `ntcopy bench retention` shows what its sends leave of the \
                  cache for others on its CPU."
                     .to_owned()
@@ -303,11 +300,16 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn turns_that_differ_by_chance_make_no_difference() {
-        let figures = [(100, 103), (104, 100), (100, 99), (99, 100), (101, 102), (102, 101)];
+    fn turns_that_differ_by_chance_are_unresolved_until_the_interval_is_narrow() {
+        let figures = [(100, 108), (108, 100), (100, 92), (94, 100), (101, 102), (102, 101)];
+        let wide = outcome(&detailed(&figures, "less", false, 10)).unwrap();
+        assert_eq!(wide.verdict, Verdict::Unresolved);
+        assert!(wide.sentence().starts_with("Unresolved: "), "{}", wide.sentence());
+        assert!(wide.advice().contains("--budget"), "{}", wide.advice());
+        let figures = [(100, 101), (102, 100), (100, 99), (99, 100), (101, 102), (102, 101)];
         let outcome = outcome(&detailed(&figures, "less", false, 10)).unwrap();
-        assert_eq!(outcome.verdict, Verdict::NoDifference);
-        assert!(outcome.sentence().starts_with("No difference ("), "{}", outcome.sentence());
+        assert_eq!(outcome.verdict, Verdict::Equal);
+        assert!(outcome.sentence().starts_with("Equal: "), "{}", outcome.sentence());
         assert_eq!(outcome.nontemporal_part(), Some(0.25));
         assert!(outcome.advice().contains("copied that normally"), "{}", outcome.advice());
         let counted = outcome.counted_sentence();
@@ -324,13 +326,5 @@ pub(crate) mod tests {
         assert!(outcome.counted_sentence().contains("no hinted byte"));
         assert!(outcome.advice().contains("loading the library"), "{}", outcome.advice());
         assert_eq!(outcome.program(), ["cat", "a b"]);
-    }
-
-    #[test]
-    fn an_interval_ends_the_measurement_when_it_is_narrow_or_far_from_1() {
-        assert!(!is_narrow(&[1.0; 7]));
-        assert!(is_narrow(&[1.0; 8]));
-        assert!(!is_narrow(&[0.9, 1.1, 0.95, 1.05, 0.9, 1.1, 1.0, 1.02]));
-        assert!(is_narrow(&[2.0, 2.1, 2.2, 2.05, 2.0, 2.1, 2.2, 2.15]));
     }
 }

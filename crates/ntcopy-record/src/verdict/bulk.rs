@@ -68,15 +68,16 @@ pub(super) fn against_baseline(record: &Record, mode: &str) -> Option<String> {
         .iter()
         .filter_map(|cell| Some((cell, versus(record, cell.cell, mode, baseline, THROUGHPUT)?)))
         .collect();
-    let verdicts = |verdict| cells.iter().filter(|(_, v)| Verdict::of(v.ci) == verdict).count();
+    let verdicts = |verdict| cells.iter().filter(|(_, v)| v.verdict() == verdict).count();
     let (cell, worst) = cells.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
     let (best_cell, best) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
     Some(format!(
-        "Against {baseline} {mode} wins in {}, loses in {} and makes no difference in {} of {}: from \
-         {} ({}) to {} ({}).",
+        "Against {baseline} {mode} wins in {}, loses in {}, is equal in {} and unresolved in {} of \
+         {}: from {} ({}) to {} ({}).",
         verdicts(Verdict::Win),
         verdicts(Verdict::Loss),
-        verdicts(Verdict::NoDifference),
+        verdicts(Verdict::Equal),
+        verdicts(Verdict::Unresolved),
         count(cells.len()),
         figure(worst),
         cell_words(&cell.params),
@@ -180,6 +181,9 @@ mod tests {
     #[test]
     fn a_loss_against_libc_is_said() {
         let said = sentences(&copies([200, 100, 150, 150])).join("\n");
-        assert!(said.contains("ours wins in 0, loses in 1 and makes no difference in 0"), "{said}");
+        assert!(
+            said.contains("ours wins in 0, loses in 1, is equal in 0 and unresolved in 0"),
+            "{said}"
+        );
     }
 }

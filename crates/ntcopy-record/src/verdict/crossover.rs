@@ -60,10 +60,10 @@ pub fn by_dataset(name: &str, results: &[&CellResult]) -> Option<Vec<String>> {
 
 /// One sentence, without its full stop.
 pub fn sentence(name: &str, points: &[Point<'_>]) -> String {
-    let of = |verdict| -> Vec<Point<'_>> {
+    let with = |verdict| -> Vec<Point<'_>> {
         points.iter().filter(|point| point.result.verdict == verdict).copied().collect()
     };
-    let (wins, losses, level) = (of(Verdict::Win), of(Verdict::Loss), of(Verdict::NoDifference));
+    let (wins, losses) = (with(Verdict::Win), with(Verdict::Loss));
     if let [only] = points {
         return single(name, only);
     }
@@ -72,22 +72,30 @@ pub fn sentence(name: &str, points: &[Point<'_>]) -> String {
     }
     let rank = |point: &Point<'_>| match point.result.verdict {
         Verdict::Loss => 0,
-        Verdict::NoDifference => 1,
+        Verdict::Equal | Verdict::Unresolved => 1,
         Verdict::Win => 2,
     };
     if points.is_sorted_by_key(rank) {
-        rising(name, &wins, &losses, &level)
+        let between = points.iter().filter(|point| rank(point) == 1).copied().collect();
+        rising(name, &wins, &losses, between)
     } else {
-        mixed(name, &wins, &losses, &level)
+        mixed(name, points, &wins, &losses)
+    }
+}
+
+/// What neither wins nor loses, as a noun; none without points.
+fn neither(points: &[Point<'_>]) -> Option<&'static str> {
+    let has = |verdict| points.iter().any(|point| point.result.verdict == verdict);
+    match (has(Verdict::Equal), has(Verdict::Unresolved)) {
+        (true, true) => Some("no difference, or unresolved"),
+        (true, false) => Some("no difference"),
+        (false, true) => Some("unresolved"),
+        (false, false) => None,
     }
 }
 
 fn single(name: &str, point: &Point<'_>) -> String {
-    let says = match point.result.verdict {
-        Verdict::Win => "wins",
-        Verdict::Loss => "loses",
-        Verdict::NoDifference => "makes no difference",
-    };
+    let says = super::says(point.result.verdict);
     format!("{name} {says} with {} in flight ({})", point.in_flight, super::figure(point.result))
 }
 
@@ -103,37 +111,48 @@ fn uniform(
         Some(format!("{name} wins everywhere {span} ({})", peak(best(wins)?)))
     } else if losses.len() == points.len() {
         Some(format!("{name} loses everywhere {span} ({})", peak(worst(losses)?)))
+    } else if points.windows(2).all(|pair| pair[0].result.verdict == pair[1].result.verdict) {
+        Some(format!("{name} {} {span}", super::says(points.first()?.result.verdict)))
     } else if wins.is_empty() && losses.is_empty() {
-        Some(format!("{name} makes no difference {span}"))
+        let of = |verdict| -> Vec<Point<'_>> {
+            points.iter().filter(|point| point.result.verdict == verdict).copied().collect()
+        };
+        let (equal, unresolved) = (sizes(&of(Verdict::Equal)), sizes(&of(Verdict::Unresolved)));
+        Some(format!(
+            "{name} makes no difference with {equal} in flight, and is unresolved with {unresolved}"
+        ))
     } else {
         None
     }
 }
 
-/// Losses, then no difference, then wins, at least two of the three.
-fn rising(name: &str, wins: &[Point<'_>], losses: &[Point<'_>], level: &[Point<'_>]) -> String {
+/// Losses, then neither, then wins, at least two of the three.
+fn rising(name: &str, wins: &[Point<'_>], losses: &[Point<'_>], between: Vec<Point<'_>>) -> String {
     let lost = worst(losses)
         .zip(losses.last())
         .map(|(worst, last)| format!("loses up to {} ({})", last.in_flight, peak(worst)));
     let won = best(wins).zip(wins.first()).map(|(best, first)| {
         format!("{name} wins from {} in flight on ({})", first.in_flight, peak(best))
     });
-    match (won, lost, level.first()) {
-        (Some(won), Some(lost), Some(_)) => format!("{won}; it {lost}; in between no difference"),
+    let neither = between.first().zip(neither(&between));
+    match (won, lost, neither) {
+        (Some(won), Some(lost), Some((_, what))) => format!("{won}; it {lost}; in between {what}"),
         (Some(won), Some(lost), None) => format!("{won}; it {lost}"),
-        (Some(won), None, _) => {
-            format!("{won}; it never loses, and below that makes no difference")
-        }
-        (None, Some(lost), Some(from)) => {
-            format!("{name} never wins here: it {lost}; from {} on no difference", from.in_flight)
+        (Some(won), None, Some((_, what))) => format!("{won}; it never loses; below that {what}"),
+        (None, Some(lost), Some((from, what))) => {
+            format!("{name} never wins here: it {lost}; from {} on {what}", from.in_flight)
         }
         (None, Some(lost), None) => format!("{name} never wins here: it {lost}"),
-        (None, None, _) => format!("{name} makes no difference here"),
+        // One verdict everywhere is `uniform`.
+        (Some(won), None, None) => won,
+        (None, None, what) => {
+            format!("{name}: {}", what.map_or("nothing was compared", |(_, what)| what))
+        }
     }
 }
 
 /// Anything else: each size under its verdict.
-fn mixed(name: &str, wins: &[Point<'_>], losses: &[Point<'_>], level: &[Point<'_>]) -> String {
+fn mixed(name: &str, points: &[Point<'_>], wins: &[Point<'_>], losses: &[Point<'_>]) -> String {
     let mut parts = Vec::new();
     if let Some(best) = best(wins) {
         parts.push(format!("wins with {} in flight (best {})", sizes(wins), peak(best)));
@@ -141,8 +160,12 @@ fn mixed(name: &str, wins: &[Point<'_>], losses: &[Point<'_>], level: &[Point<'_
     if let Some(worst) = worst(losses) {
         parts.push(format!("loses with {} (worst {})", sizes(losses), peak(worst)));
     }
-    if !level.is_empty() {
-        parts.push(format!("makes no difference with {}", sizes(level)));
+    for verdict in [Verdict::Equal, Verdict::Unresolved] {
+        let those: Vec<Point<'_>> =
+            points.iter().filter(|point| point.result.verdict == verdict).copied().collect();
+        if !those.is_empty() {
+            parts.push(format!("{} with {}", super::says(verdict), sizes(&those)));
+        }
     }
     format!("{name} is mixed here: it {}", parts.join(", "))
 }

@@ -86,7 +86,7 @@ fn best<'a>(record: &'a Record, cell: &'a crate::record::Cell) -> Option<Judged<
 }
 
 fn is_slower(cell: &&Judged<'_>) -> bool {
-    Verdict::of(cell.versus.ci) == Verdict::Loss
+    cell.versus.verdict() == Verdict::Loss
 }
 
 fn losses(cells: &[Judged<'_>]) -> usize {

@@ -48,27 +48,31 @@ fn sentence(place: &str, felt: &Felt) -> Option<String> {
         "{place}: beside {} the victim {} ({:.1} ns a line; {}), and sends and victim together \
          {} ({}).",
         super::name(&felt.mode).replacen("The ", "the ", 1),
-        one(victim),
+        alone(victim.verdict()),
         felt.p50_ns,
         figure(victim),
-        says(whole),
+        together(whole.verdict()),
         figure(whole),
     ))
 }
 
-fn says(versus: &Versus) -> &'static str {
-    match Verdict::of(versus.ci) {
+/// What becomes of traffic and victim together, as a verb.
+fn together(verdict: Verdict) -> &'static str {
+    match verdict {
         Verdict::Win => "win",
         Verdict::Loss => "lose",
-        Verdict::NoDifference => "are as fast",
+        Verdict::Equal => "are as fast",
+        Verdict::Unresolved => "are unresolved",
     }
 }
 
-fn one(versus: &Versus) -> &'static str {
-    match says(versus) {
-        "win" => "wins",
-        "lose" => "loses",
-        _ => "feels no difference",
+/// What becomes of the victim.
+fn alone(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Win => "wins",
+        Verdict::Loss => "loses",
+        Verdict::Equal => "feels no difference",
+        Verdict::Unresolved => "is unresolved",
     }
 }
 

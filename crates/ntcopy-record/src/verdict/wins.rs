@@ -11,7 +11,7 @@ pub(super) fn sentence(
     is_better: &str,
     place: &dyn Fn(&Params) -> String,
 ) -> Option<String> {
-    let verdicts = |verdict| cells.iter().filter(|(_, v)| Verdict::of(v.ci) == verdict).count();
+    let verdicts = |verdict| cells.iter().filter(|(_, v)| v.verdict() == verdict).count();
     let (cell, least) = worst(cells)?;
     let (best_cell, most) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
     let range = if cells.len() == 1 {
@@ -26,11 +26,12 @@ pub(super) fn sentence(
         )
     };
     Some(format!(
-        "{mode} {is_better} than {other} in {}, the other way round in {}, and without a \
-         difference in {} of {}: {range}.",
+        "{mode} {is_better} than {other} in {}, the other way round in {}, equal in {} and \
+         unresolved in {} of {}: {range}.",
         verdicts(Verdict::Win),
         verdicts(Verdict::Loss),
-        verdicts(Verdict::NoDifference),
+        verdicts(Verdict::Equal),
+        verdicts(Verdict::Unresolved),
         count(cells.len()),
     ))
 }

@@ -56,7 +56,7 @@ fn entries(
     Ok(entries)
 }
 
-/// Wins, ties and losses, and the median ratio of the cells.
+/// Wins, equals and losses, what is unresolved, and the median ratio of the cells.
 fn outcomes(record: &Record, answer: &Answer) -> Result<String, Error> {
     let cells = index::cells(record, &answer.cells)?;
     let one = |cell: &&ntcopy_record::Cell| {
@@ -66,11 +66,15 @@ fn outcomes(record: &Record, answer: &Answer) -> Result<String, Error> {
     if all.is_empty() {
         return Err(Error::Index(format!("answers: '{}' has no cell", answer.what)));
     }
-    let count = |verdict| all.iter().filter(|one| Verdict::of(one.ci) == verdict).count();
-    let (wins, losses) = (count(Verdict::Win), count(Verdict::Loss));
-    let ties = all.len() - wins - losses;
+    let count = |verdict| all.iter().filter(|versus| versus.verdict() == verdict).count();
+    let [wins, equal, losses, unresolved] =
+        [Verdict::Win, Verdict::Equal, Verdict::Loss, Verdict::Unresolved].map(count);
+    let unresolved = match unresolved {
+        0 => String::new(),
+        some => format!(", {some} unresolved"),
+    };
     let ratios: Vec<f64> = all.iter().map(|one| one.ratio).collect();
-    Ok(format!("{wins}-{ties}-{losses}, {}", text::ratio(median(&ratios))))
+    Ok(format!("{wins}-{equal}-{losses}{unresolved}, {}", text::ratio(median(&ratios))))
 }
 
 /// Nanoseconds of a read alongside the baseline's sends, and alongside the mode's: p50 and p99.

@@ -85,7 +85,7 @@ fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<Strin
     let (Some(least), Some(most)) = (all.first(), all.last()) else {
         return Err(wrong(format!("{} and {} have no cell", figure.mode, figure.by)));
     };
-    let count = |verdict| all.iter().filter(|one| Verdict::of(one.ci) == verdict).count();
+    let count = |verdict| all.iter().filter(|one| one.verdict() == verdict).count();
     Ok(match figure.is.as_str() {
         "range" => format!("{} to {}", text::ratio(least.ratio), text::ratio(most.ratio)),
         "best" => with_interval(most, "x"),

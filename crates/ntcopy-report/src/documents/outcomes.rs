@@ -17,8 +17,8 @@ pub(super) fn table(record: &Record) -> Option<String> {
     }
     let baseline = &results.first()?.baseline;
     let mut out = format!(
-        "| relative to {baseline} | of | wins | ties | losses | median | lowest | highest |\n\
-         |---|---|---|---|---|---|---|---|\n"
+        "| relative to {baseline} | of | wins | equal | losses | unresolved | median | lowest | highest |\n\
+         |---|---|---|---|---|---|---|---|---|\n"
     );
     for (metric, mode) in keys {
         let of = |result: &&CellResult| result.metric == metric && result.mode == mode;
@@ -29,13 +29,13 @@ pub(super) fn table(record: &Record) -> Option<String> {
 
 fn row(results: &[&CellResult]) -> String {
     let count = |verdict| results.iter().filter(|result| result.verdict == verdict).count();
-    let (wins, losses) = (count(Verdict::Win), count(Verdict::Loss));
-    let ties = results.len() - wins - losses;
+    let [wins, equal, losses, unresolved] =
+        [Verdict::Win, Verdict::Equal, Verdict::Loss, Verdict::Unresolved].map(count);
     let mut ratios: Vec<f64> = results.iter().map(|result| result.ratio).collect();
     ratios.sort_by(f64::total_cmp);
     let (lowest, highest) = (ratios[0], ratios[ratios.len() - 1]);
     format!(
-        "| {} | {} | {wins} | {ties} | {losses} | {} | {} | {} |\n",
+        "| {} | {} | {wins} | {equal} | {losses} | {unresolved} | {} | {} | {} |\n",
         results[0].mode,
         compare::name(results[0].metric),
         text::ratio(stats::median(&ratios)),

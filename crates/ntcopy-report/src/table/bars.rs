@@ -27,7 +27,8 @@ pub fn bars(record: &Record) -> String {
     if drawn.is_empty() {
         return String::new();
     }
-    let legend = "Times the baseline: a letter is 0.05x beyond 1; # is sure, . may be noise.";
+    let legend =
+        "Times the baseline: a letter is 0.05x beyond 1; # is sure, = is equal, . is unresolved.";
     format!("{}\n{legend}\n\n", drawn.join("\n"))
 }
 
@@ -55,7 +56,11 @@ fn drawn(group: &Group<'_>) -> Option<String> {
 
 /// A bar to the right of the line at 1, or to its left.
 fn bar(result: &CellResult) -> String {
-    let letter = if result.verdict == Verdict::NoDifference { "." } else { "#" };
+    let letter = match result.verdict {
+        Verdict::Win | Verdict::Loss => "#",
+        Verdict::Equal => "=",
+        Verdict::Unresolved => ".",
+    };
     let letters = ((result.ratio - 1.0).abs() / STEP).round() as usize;
     if result.ratio < 1.0 {
         let letters = letters.min(BELOW);

@@ -150,6 +150,7 @@ pub fn synthetic_empty(name: &str) -> Record {
         machine: machine(),
         cells: Vec::new(),
         samples: Vec::new(),
+        looks: Vec::new(),
         unavailable: Vec::new(),
         errors: Vec::new(),
         complete: true,

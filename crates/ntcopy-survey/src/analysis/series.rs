@@ -78,7 +78,7 @@ fn series(question: Question, by_size: &BySize) -> Option<Series> {
 fn point(size_bytes: Option<u64>, answers: &[(usize, One)]) -> Option<Point> {
     let ones: Vec<One> = answers.iter().map(|(_, one)| *one).collect();
     let ratio = Over::of(&ones)?;
-    Some(Point { size_bytes, ratio, verdict: Verdict::of((ratio.low, ratio.high)) })
+    Some(Point { size_bytes, ratio, verdict: Verdict::from_interval((ratio.low, ratio.high)) })
 }
 
 /// Each machine's geometric mean over the sizes from one on; of its intervals' ends too, which
@@ -131,7 +131,7 @@ mod tests {
         ]);
         let verdicts: Vec<Verdict> = found.points.iter().map(|point| point.verdict).collect();
         let (win, loss) = (Verdict::Win, Verdict::Loss);
-        assert_eq!(verdicts, [win, loss, Verdict::NoDifference, win]);
+        assert_eq!(verdicts, [win, loss, Verdict::Equal, win]);
         assert_eq!(found.wins_from_bytes, Some(8 << 10));
         assert!((found.gain.median - 1.22).abs() < 1e-9, "{found:?}");
         assert!((found.least().ratio.median - 0.72).abs() < 1e-9, "{found:?}");

@@ -82,7 +82,10 @@ pub fn wins_from(series: &Series) -> String {
             "every size".to_owned()
         }
         Some(bytes) => text::size(bytes),
-        None if !has(Verdict::Win) && !has(Verdict::Loss) => "no difference".to_owned(),
+        None if points.iter().all(|point| point.verdict == Verdict::Equal) => {
+            "no difference".to_owned()
+        }
+        None if !has(Verdict::Win) && !has(Verdict::Loss) => "unresolved".to_owned(),
         None if points[0].size_bytes.is_none() => points[0].verdict.as_str().to_owned(),
         None if has(Verdict::Win) => "not to stay".to_owned(),
         None => "never".to_owned(),

@@ -94,7 +94,7 @@ impl Experiment for Plan {
             }
         }
         recording.expect(self.samples());
-        recording.cells([0], |recording, _| bench.pairs(recording))?;
+        recording.cells([0].into_iter(), |recording, _| bench.pairs(recording))?;
         recording.end(stop.signal())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ntcopy_record::stats::{P99, THROUGHPUT};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, Sample};
 
@@ -171,6 +172,10 @@ impl<'a> Requests<'a> {
 
 impl Exchange for Requests<'_> {
     type Client = NetClient;
+
+    fn metric(&self) -> &'static str {
+        if self.cell.form == LoadForm::Closed { THROUGHPUT } else { P99 }
+    }
 
     fn connect(&self, lane: &mut Lane<'_>) -> Result<NetClient, Failure> {
         let traffic = Traffic {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ntcopy_record::stats::P50;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, Sample};
 
@@ -90,6 +91,10 @@ struct Messages<'a> {
 
 impl Exchange for Messages<'_> {
     type Client = PingPong;
+
+    fn metric(&self) -> &'static str {
+        P50
+    }
 
     fn connect(&self, lane: &mut Lane<'_>) -> Result<PingPong, Failure> {
         let PingPongCell { family, message_bytes } = *self.cell;

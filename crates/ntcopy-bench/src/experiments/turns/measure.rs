@@ -13,13 +13,16 @@ use super::{Extent, HINTED, Metric, PLAIN, Plan};
 use crate::experiments::header;
 use crate::plan::group_order;
 use crate::run::{Failure, Stop, unix_now_ns};
+use crate::sample::resolved::Pairs;
 use crate::sample::{MeasureError, Outcome, Progress, Writer};
-use ntcopy_record::stats::MIN_PAIRS;
-use ntcopy_record::stats::turns::{BETTER, LOAD, METRIC, PRINTED, PROGRAM, is_narrow};
-use ntcopy_record::{Cell, End, ExperimentKind, Line, Machine, Params, RunError, Sample};
+use ntcopy_record::stats::looks::LastLook;
+use ntcopy_record::stats::turns::{BETTER, LOAD, METRIC, PRINTED, PROGRAM};
+use ntcopy_record::stats::{MIN_PAIRS, THROUGHPUT};
+use ntcopy_record::{Cell, End, ExperimentKind, Line, Look, Machine, Params, RunError, Sample};
 
-/// The most pairs where there is a limit of time: a narrower interval tells no more.
-const MOST_PAIRS: u32 = 60;
+/// With a budget there are at most so many pairs.
+const MOST_PAIRS: u32 = 128;
+const LEAST_PAIRS: u32 = MIN_PAIRS as u32;
 const MILLION: f64 = 1e6;
 
 /// The time and number of one turn, and what the kernel counted.
@@ -82,18 +85,26 @@ fn pairs(
     let mut pair_took = began.elapsed();
     let likely = likely_pairs(plan.extent, pair_took);
     progress.begin(2 * u64::from(likely));
-    let (mut plain, mut hinted) = (Vec::new(), Vec::new());
-    for pair in 0.. {
-        if is_enough(plan, began, pair_took, &hinted, &plain) {
-            break;
+    let mut sampled = Pairs::new(LEAST_PAIRS, PLAIN, THROUGHPUT);
+    for pairs in 0.. {
+        match plan.extent {
+            Extent::Pairs(wanted) if pairs >= wanted => break,
+            Extent::Pairs(_) => {}
+            Extent::Budget(budget) => {
+                let is_time_up = began.elapsed() + pair_took > budget;
+                if let Some(LastLook { misses_permille, end }) = sampled.last(pairs, is_time_up) {
+                    writer.line(&Line::Look(Look { cell: 0, pairs, misses_permille, end }))?;
+                    break;
+                }
+            }
         }
+        let pair = pairs;
         let pair_began = Instant::now();
         for (position, mode) in (0..).zip(group_order(&[PLAIN, HINTED], pair)) {
             progress.at(mode, writer.samples());
             match turn(plan, mode, stop) {
                 Ok(turn) => {
-                    let figures = if mode == PLAIN { &mut plain } else { &mut hinted };
-                    figures.push(figure(plan, &turn));
+                    sampled.add_figure(mode, pair, figure(plan, &turn));
                     writer.line(&Line::Sample(sample(&turn, mode, (pair, position))))?;
                 }
                 Err(failure) => return Ok(Err((mode, failure))),
@@ -104,33 +115,13 @@ fn pairs(
     Ok(Ok(()))
 }
 
-/// Whether another pair would be one too many.
-fn is_enough(
-    plan: &Plan,
-    began: Instant,
-    pair_took: Duration,
-    hinted: &[f64],
-    plain: &[f64],
-) -> bool {
-    let done = u32::try_from(plain.len()).unwrap_or(u32::MAX);
-    match plan.extent {
-        Extent::Pairs(pairs) => done >= pairs,
-        Extent::Limit(_) if plain.len() < MIN_PAIRS => false,
-        Extent::Limit(limit) => {
-            let ratios: Vec<f64> =
-                hinted.iter().zip(plain).map(|(ours, other)| ours / other).collect();
-            done >= MOST_PAIRS || began.elapsed() + pair_took > limit || is_narrow(&ratios)
-        }
-    }
-}
-
 /// How many pairs there will be, for the bar.
 fn likely_pairs(extent: Extent, pair: Duration) -> u32 {
     match extent {
         Extent::Pairs(pairs) => pairs,
-        Extent::Limit(limit) => {
-            let fitting = limit.as_secs_f64() / pair.as_secs_f64().max(1e-3);
-            (fitting as u32).clamp(MIN_PAIRS as u32, MOST_PAIRS)
+        Extent::Budget(budget) => {
+            let fitting = budget.as_secs_f64() / pair.as_secs_f64().max(1e-3);
+            (fitting as u32).clamp(LEAST_PAIRS, MOST_PAIRS)
         }
     }
 }

@@ -38,7 +38,7 @@ pub fn nothing_settled(_: &Record) -> Vec<OsString> {
 
 impl KernelPair<'_> {
     fn pairs(&self) -> u32 {
-        self.common.pairs.unwrap_or(self.pairs)
+        self.common.extent.pairs.unwrap_or(self.pairs)
     }
 
     /// Says what is wrong with the question, and gives the exit code, if something is.

@@ -182,7 +182,7 @@ impl AppArgs {
             against: Against::Unpatched,
             asked,
             modes,
-            pairs: if self.common.quick { defaults.quick_pairs } else { defaults.pairs },
+            pairs: if self.common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
             settled: multigets,
         })
     }
@@ -200,9 +200,9 @@ impl AppArgs {
             capacity: self.capacity,
             sample: self.sample,
             cpus: self.cpus.clone(),
-            pairs: self.common.pairs,
+            pairs: self.common.extent.pairs,
             one_boot: false,
-            quick: self.common.quick,
+            quick: self.common.extent.quick,
         }
     }
 
@@ -257,6 +257,10 @@ pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
         return Ok(launch::usage(format!(
             "--large-rate {rate}: both kernels are offered the same: say bytes a second, or max"
         )));
+    }
+    if args.common.extent.budget.is_some() {
+        let why = "--budget: each pair starts new servers and takes every cell; say --pairs";
+        return Ok(launch::usage(why));
     }
     let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {

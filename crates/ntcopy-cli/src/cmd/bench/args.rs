@@ -1,6 +1,7 @@
 //! What every experiment takes on the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Where a booted kernel is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,33 @@ impl std::str::FromStr for Pin {
     }
 }
 
+/// How much is sampled.
+#[derive(clap::Args, Clone, Copy)]
+pub struct Extent {
+    /// Interleaved groups of samples, or repetitions, at least 5 [default: see --list]
+    #[arg(long, value_name = "N")]
+    pub pairs: Option<u32>,
+    /// Seconds, all cells together, in which a cell is sampled beyond --pairs until it is a win, a
+    /// loss or equal [default: 60; none with --pairs or --quick]
+    #[arg(long, value_name = "SECONDS")]
+    pub budget: Option<u32>,
+    /// Fewer and shorter samples
+    #[arg(long)]
+    pub quick: bool,
+}
+
+const DEFAULT_BUDGET: Duration = Duration::from_secs(60);
+
+impl Extent {
+    /// How long to sample at most; none: a number of pairs that is set.
+    pub fn budget(&self) -> Option<Duration> {
+        match self.budget {
+            Some(seconds) => Some(Duration::from_secs(seconds.into())),
+            None => (!self.quick && self.pairs.is_none()).then_some(DEFAULT_BUDGET),
+        }
+    }
+}
+
 /// What every experiment takes.
 #[derive(clap::Args)]
 pub struct Common {
@@ -32,12 +60,8 @@ pub struct Common {
     /// for the free-running form]
     #[arg(long, value_name = "CPU")]
     pub pin: Option<Pin>,
-    /// Interleaved groups of samples, or repetitions, at least 5 [default: see --list]
-    #[arg(long, value_name = "N")]
-    pub pairs: Option<u32>,
-    /// Fewer and shorter samples
-    #[arg(long)]
-    pub quick: bool,
+    #[command(flatten)]
+    pub extent: Extent,
     /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -79,6 +79,7 @@ pub fn run(
     let here = InThisKernel {
         out: args.out.clone(),
         patience_s: args.patience,
+        budget: args.extent.budget(),
         spoil: args.inject.is_some(),
         allow_not_a_timing: args.allow_not_a_timing,
         print: args.print(),

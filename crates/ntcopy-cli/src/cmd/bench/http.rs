@@ -143,7 +143,7 @@ impl HttpArgs {
                 asked.clone()
             },
             asked,
-            pairs: if self.common.quick { defaults.quick_pairs } else { defaults.pairs },
+            pairs: if self.common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
             settled: nothing_settled,
         })
     }
@@ -166,9 +166,9 @@ impl HttpArgs {
             sndbuf_bytes: self.sndbuf.map(|size| size.0),
             nginx_buffer_bytes: self.nginx_buffer.map(|size| size.0),
             hot_set_bytes: self.hot_set.map(|size| size.0),
-            pairs: self.common.pairs,
+            pairs: self.common.extent.pairs,
             starts: self.starts,
-            quick: self.common.quick,
+            quick: self.common.extent.quick,
         }
     }
 }

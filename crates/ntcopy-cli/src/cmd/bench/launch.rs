@@ -95,12 +95,20 @@ impl<P: Bootable> Launch<'_, P> {
         }
         match (self.plan)(&run::cpus()?) {
             Ok(plan) => {
-                let here =
-                    InThisKernel { worker_args: self.worker_args.clone(), ..self.common.into() };
+                let here = InThisKernel {
+                    worker_args: self.worker_args.clone(),
+                    budget: self.budget(),
+                    ..self.common.into()
+                };
                 here.measure(&plan, self.is_asked)
             }
             Err(error) => Ok(usage(error)),
         }
+    }
+
+    /// Of two kernels each boot is one pair, so there is no budget for one.
+    fn budget(&self) -> Option<Duration> {
+        self.common.extent.budget().filter(|_| self.against.is_none())
     }
 
     fn in_a_booted_kernel(&self) -> anyhow::Result<ExitCode> {
@@ -132,7 +140,7 @@ impl<P: Bootable> Launch<'_, P> {
             kernel,
             kernel_cpus,
             host_cpus,
-            needs: plan.needs(),
+            needs: plan.needs().with_budget(self.budget()),
             place: place.clone(),
             writable: Vec::new(),
             args: std::env::args_os().skip(1).collect(),
@@ -152,6 +160,8 @@ pub struct InThisKernel {
     pub out: Option<PathBuf>,
     /// Seconds that a process may make no progress.
     pub patience_s: u64,
+    /// How long to sample at most until every cell is resolved; none: the plan's pairs.
+    pub budget: Option<Duration>,
     /// Whether a byte is made wrong.
     pub spoil: bool,
     /// Whether to measure what is not a timing.
@@ -193,6 +203,7 @@ impl From<&Common> for InThisKernel {
         InThisKernel {
             out: common.out.clone(),
             patience_s: common.patience,
+            budget: common.extent.budget(),
             spoil: common.inject.is_some(),
             allow_not_a_timing: common.allow_not_a_timing,
             print: common.into(),
@@ -218,6 +229,7 @@ impl InThisKernel {
             not_a_timing,
             worker_args: self.worker_args,
             patience: Duration::from_secs(self.patience_s),
+            budget: self.budget,
             spoil: self.spoil,
         };
         let stop = Stop::on_signals().context("cannot watch for signals")?;

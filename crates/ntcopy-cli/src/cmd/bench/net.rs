@@ -84,8 +84,8 @@ impl NetArgs {
             veth: self.veth,
             mtu_bytes: self.mtu,
             cpus: self.cpus.clone(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 }

@@ -97,8 +97,8 @@ impl PagesArgs {
             users: self.user.clone(),
             uses: self.usage.clone(),
             cpus: self.cpus(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 
@@ -126,8 +126,8 @@ impl PagesArgs {
             read_back: self.read_back.clone(),
             buffer_bytes: self.buffer_bytes(),
             cpus: self.cpus(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 }

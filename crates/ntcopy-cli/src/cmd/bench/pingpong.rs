@@ -60,8 +60,8 @@ impl PingPongArgs {
             message_bytes: self.message.iter().map(|size| size.0).collect(),
             duration_s: self.duration,
             cpus: self.cpus.clone(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 }

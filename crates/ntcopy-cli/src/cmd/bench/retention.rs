@@ -104,8 +104,8 @@ impl RetentionArgs {
             dataset_bytes: self.dataset.map(|size| size.0),
             family: self.family,
             cpu: self.cpu,
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 
@@ -119,8 +119,8 @@ impl RetentionArgs {
             dataset_bytes: self.dataset.map(|size| size.0),
             cpu: self.cpu,
             streamer_cpu: self.streamer_cpu,
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 }

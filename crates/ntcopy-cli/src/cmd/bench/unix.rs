@@ -119,7 +119,7 @@ impl UnixArgs {
             against,
             asked: names(&self.modes),
             modes: names(&against.measured(&self.modes)),
-            pairs: if self.common.quick { defaults.quick_pairs } else { defaults.pairs },
+            pairs: if self.common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
             settled: nothing_settled,
         })
     }
@@ -149,8 +149,8 @@ impl UnixArgs {
             senders: self.senders,
             iterations: self.iterations,
             cpus: self.cpus.clone(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 

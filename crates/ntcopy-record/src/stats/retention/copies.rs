@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::{
-    MIN_PAIRS, THROUGHPUT, Versus, WALKS, interval, interval_of, median, modes, versus,
+    MIN_PAIRS, THROUGHPUT, Versus, WALKS, interval_missing, interval_of, median, modes, versus,
 };
 use super::LINE_BYTES;
 use crate::record::{Cell, Record, Sample};
@@ -164,7 +164,8 @@ fn one(record: &Record, cell: &Cell, mode: &str, idle: Option<[f64; 3]>) -> Opti
 fn slow_down(record: &Record, cell: &Cell, mode: &str, part: f64) -> Option<Ratio> {
     let ratios: Vec<f64> =
         groups(record, cell, [mode, IDLE], part).iter().map(|[ours, idle]| ours / idle).collect();
-    (ratios.len() >= MIN_PAIRS).then(|| Ratio { ratio: median(&ratios), ci: interval(&ratios) })
+    let interval = || interval_missing(&ratios, record.misses_permille(cell.cell));
+    (ratios.len() >= MIN_PAIRS).then(|| Ratio { ratio: median(&ratios), ci: interval() })
 }
 
 /// The quantile of each of the modes, in the groups that have a sample of every one that counts.
@@ -217,7 +218,8 @@ pub fn part_of_slow_down(record: &Record, cell: &Cell, mode: &str) -> Option<Rat
         (normal > 0.0).then(|| ours / normal)
     };
     let all: Vec<usize> = (0..groups.len()).collect();
-    Some(Ratio { ratio: part(&all)?, ci: interval_of(groups.len(), part)? })
+    let permille = record.misses_permille(cell.cell);
+    Some(Ratio { ratio: part(&all)?, ci: interval_of(groups.len(), permille, part)? })
 }
 
 /// A number among the cell's parameters.

@@ -1,10 +1,10 @@
 //! What copies did to the victim, in words: the two questions first, then what limits the answer.
 
 use crate::record::{Cell, Record};
+use crate::stats::MIN_PAIRS;
 use crate::stats::retention::copies::{
     COPY, Felt, IDLE, NT_BOTH, Ratio, felt, is_felt, is_short, number, part_of_slow_down,
 };
-use crate::stats::{MIN_PAIRS, Verdict};
 use crate::units::Bytes;
 
 /// The part of normal copies' slow-down that may be left with NT on both sides.
@@ -124,11 +124,7 @@ fn kept(record: &Record, cell: &Cell) -> Option<String> {
 /// What victim and copies together come to.
 fn whole(felt: &Felt) -> Option<String> {
     let whole = felt.whole_by_copy.as_ref()?;
-    let says = match Verdict::of(whole.ci) {
-        Verdict::Win => "win",
-        Verdict::Loss => "lose",
-        Verdict::NoDifference => "are as fast",
-    };
+    let says = super::together(whole.verdict());
     Some(format!(
         "; copies and victim together {says} ({:.2}x, interval {:.2}-{:.2})",
         whole.ratio, whole.ci.0, whole.ci.1

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ntcopy_record::Sample;
+use ntcopy_record::stats::{P99, THROUGHPUT};
 use ntcopy_record::units::Bytes;
 
 use super::{Bench, Lane, Served};
@@ -54,6 +55,7 @@ impl<'a> WayLanes<'a> {
         // Behind the last way: a victim with no daemon at work beside it.
         let order: Vec<usize> = (0..width as usize).collect();
         let cell = (self.number, plan.pairs);
+        recording.share_among(plan.cells.len().saturating_sub(self.number as usize));
         recording.groups(&mut self, &order, cell, (&what, before))?;
         self.rates.sort_unstable();
         Ok(self.rates.get(self.rates.len() / 2).copied())
@@ -230,6 +232,10 @@ impl<'a> WayLanes<'a> {
 impl Lanes for WayLanes<'_> {
     type Mode = usize;
     type Trouble = Failure;
+
+    fn metric(&self) -> &'static str {
+        if matches!(self.cell.form, HttpForm::Closed) { THROUGHPUT } else { P99 }
+    }
 
     fn begin_group(
         &mut self,

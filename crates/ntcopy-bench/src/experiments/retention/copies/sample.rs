@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ntcopy_record::stats::{THROUGHPUT, WALKS};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, RunError, Sample};
 
@@ -95,6 +96,7 @@ struct Preamble {
 struct CopyLanes<'a> {
     bench: Bench,
     length: Length,
+    victim: Victim,
     stop: &'a Stop,
     alive: Vec<CopyMode>,
 }
@@ -140,7 +142,8 @@ impl CellRun<'_> {
         let (length, rate) = self.calibrate(&mut bench)?;
         self.write(preamble, rate, recording)?;
         let (plan, stop, alive) = (self.plan, self.stop, self.alive);
-        let mut lanes = CopyLanes { bench, length, stop, alive };
+        let victim = self.cell.victim;
+        let mut lanes = CopyLanes { bench, length, victim, stop, alive };
         recording.groups(&mut lanes, &plan.modes, (self.number, plan.pairs), (&what, done))?;
         *kept = Some(lanes.bench);
         Ok(())
@@ -247,6 +250,11 @@ impl CellRun<'_> {
 impl Lanes for CopyLanes<'_> {
     type Mode = CopyMode;
     type Trouble = Trouble;
+
+    /// On the same core the victim and the copies take turns, and what counts is all of it.
+    fn metric(&self) -> &'static str {
+        if self.victim == Victim::SameCore { THROUGHPUT } else { WALKS }
+    }
 
     fn is_alive(&self, mode: CopyMode) -> bool {
         self.alive.contains(&mode)

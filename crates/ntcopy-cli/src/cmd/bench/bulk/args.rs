@@ -7,6 +7,7 @@ use ntcopy_bench::experiment::bulk::{Heat, MatrixTask};
 use ntcopy_bench::experiments::{memcpy, memset, order};
 use ntcopy_record::units::Bytes;
 
+use super::super::args::Extent;
 use super::super::launch::Print;
 
 /// Pages of the memory that is copied.
@@ -21,12 +22,8 @@ enum Pages {
 /// What each of them takes.
 #[derive(clap::Args)]
 pub struct Common {
-    /// Interleaved groups of samples, at least 5 [default: see --list]
-    #[arg(long, value_name = "N")]
-    pairs: Option<u32>,
-    /// Fewer cells, fewer and shorter samples
-    #[arg(long)]
-    quick: bool,
+    #[command(flatten)]
+    pub extent: Extent,
     /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -62,8 +59,7 @@ impl Common {
     /// What an experiment takes that may be measured in a booted kernel too.
     pub fn of(common: &super::super::args::Common, cpus: Vec<u32>) -> Common {
         Common {
-            pairs: common.pairs,
-            quick: common.quick,
+            extent: common.extent,
             out: common.out.clone(),
             json: common.json,
             list: common.list,
@@ -139,8 +135,8 @@ impl MemcpyArgs {
             source_offset_bytes: self.source_offset.0,
             small_pages: self.common.pages == Pages::Small,
             cpus: self.common.cpus.clone(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 }
@@ -192,8 +188,8 @@ impl MemsetArgs {
             tuned_threshold_bytes: self.libc_threshold.map(|size| size.0),
             small_pages: self.common.pages == Pages::Small,
             cpus: self.common.cpus.clone(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 }
@@ -234,8 +230,8 @@ impl OrderArgs {
             tasks: self.task.clone(),
             small_pages: self.common.pages == Pages::Small,
             cpus: self.common.cpus.clone(),
-            pairs: self.common.pairs,
-            quick: self.common.quick,
+            pairs: self.common.extent.pairs,
+            quick: self.common.extent.quick,
         }
     }
 }

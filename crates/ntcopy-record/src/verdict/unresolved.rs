@@ -1,0 +1,58 @@
+//! What was not found out, and what would find it out.
+
+use crate::record::{LookEnd, Record};
+use crate::stats::{self, CellResult, Verdict};
+
+/// One sentence of all results whose interval is too wide to say anything; none where there are none.
+pub(super) fn sentence(record: &Record) -> Option<String> {
+    let all = stats::results(record);
+    let unresolved: Vec<&CellResult> =
+        all.iter().filter(|result| result.verdict == Verdict::Unresolved).collect();
+    let most_pairs = unresolved.iter().map(|result| result.pairs).max()?;
+    let half_width = |result: &&CellResult| (result.ci.1 - result.ci.0) / 2.0;
+    let widest = unresolved.iter().map(half_width).fold(0.0, f64::max);
+    let spent = record.looks.iter().filter(|look| look.end == LookEnd::Budget).count();
+    let why = match spent {
+        0 => String::new(),
+        1 => "; the time for 1 cell was up".to_owned(),
+        spent => format!("; the time for {spent} cells was up"),
+    };
+    Some(format!(
+        "Unresolved: {} of {} results have an interval that holds 1 and is wider than 0.97 to 1.03, by \
+         up to {:.0} % to either side after {most_pairs} pairs{why}. Four times the pairs halve it \
+         (--budget SECONDS); processes that are pinned (--cpus, --pin) and a quieter machine need \
+         fewer.",
+        unresolved.len(),
+        all.len(),
+        widest * 100.0,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Look;
+    use crate::record::testing::{Sketch, crossover};
+
+    #[test]
+    fn what_is_too_wide_is_said_with_what_to_do() {
+        let mut sketch = Sketch::new(&["copy", "nt"]);
+        for (pair, rate) in (0..).zip([800, 1200, 1000, 900, 1100]) {
+            sketch.pair(0, pair, &[1000, rate]);
+        }
+        let mut record = sketch.record();
+        let said = sentence(&record).unwrap();
+        let words = "2 of 2 results have an interval that holds 1 and is wider than 0.97 to 1.03, by \
+                     up to 20 % to either side after 5 pairs. Four times";
+        assert!(said.contains(words), "{said}");
+        let look = Look { cell: 0, pairs: 5, misses_permille: 50, end: LookEnd::Budget };
+        record.looks.push(look);
+        let said = sentence(&record).unwrap();
+        assert!(said.contains("; the time for 1 cell was up"), "{said}");
+    }
+
+    #[test]
+    fn a_narrow_interval_around_one_is_resolved() {
+        assert_eq!(sentence(&crossover(&[(1 << 20, 100), (2 << 20, 80), (4 << 20, 120)])), None);
+    }
+}
