@@ -95,7 +95,8 @@ pack_source() {
 	export_checkout "$source"
 	quietly vendor env -C "$source" cargo vendor --locked --versioned-dirs vendor
 	mkdir -p "$source/.cargo"
-	cat >"$source/.cargo/config.toml" <<-'CONFIG'
+	cat >>"$source/.cargo/config.toml" <<-'CONFIG'
+
 		# The crates are in vendor/: no network is needed, and none is used.
 		[source.crates-io]
 		replace-with = "vendored-sources"

@@ -47,11 +47,3 @@ kib=$(git ls-files -z bench/record | xargs -0 du -k --apparent-size --total | ta
 echo "lint: uapi/ntcopy.h"
 printf '#include "ntcopy.h"\nint flag = MSG_NTCOPY;\n' |
 	gcc -Wall -Wextra -Werror -std=c99 -pedantic -Iuapi -fsyntax-only -xc -
-scripts/check-series.sh 7.3
-# Its source is only there once a kernel was made of it.
-packages=$(scripts/cache.sh)/packages
-if [ -n "$(find "$packages/" -name 'linux-source-6.12_*' 2>/dev/null)" ]; then
-	scripts/check-series.sh 6.12
-else
-	echo "lint: series/6.12 not checked: no source of it ('ntcopy kernel build --kernel um:6.12')"
-fi

@@ -6,7 +6,7 @@
 # prints the one command that does, and ends with 3.
 #
 # usage: scripts/setup.sh [GROUP]...     default: build
-# GROUP: build test lint kernels upstream programs suites dist guide page sockperf perf power watch image
+# GROUP: build browser c lint kernels upstream programs suites dist guide power
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -87,18 +87,14 @@ need_browser() {
 	fi
 }
 
-# The C library's tests: both compilers, C++, valgrind, pkg-config; and a browser for the pages.
-need_test() {
-	need_browser
+# The C library's tests: both compilers, C++, valgrind, pkg-config.
+need_c() {
 	need g++ g++
 	need clang clang
 	need pkg-config pkgconf
 	need valgrind valgrind
 	# The example of io_uring. The one of Go is tried where there is a go.
 	need_header liburing.h liburing-dev
-	# The programs of `ntcopy bench app`. Their packages start their services.
-	need memcached memcached
-	need redis-server redis-server
 }
 
 need_lint() {
@@ -147,8 +143,10 @@ need_upstream() {
 	need_header sys/capability.h libcap-dev
 }
 
-# The programs that `ntcopy run` is tried with. Their packages start their services.
+# The programs that `ntcopy run` and `ntcopy bench app` are tried with. Their packages start their
+# services.
 need_programs() {
+	need memcached memcached
 	need redis-server redis-server
 	need redis-benchmark redis-tools
 	need iperf3 iperf3
@@ -182,16 +180,6 @@ need_dist() {
 	need objdump binutils
 	need lintian lintian
 	need debootstrap debootstrap
-	# The repository, and who serves it in its test.
-	need apt-ftparchive apt-utils
-	need gpg gpg
-	need python3 python3
-}
-
-# What holds the pages against a checker of accessibility, which comes by npm.
-need_page() {
-	need_browser
-	need npm npm
 	need python3 python3
 }
 
@@ -202,34 +190,6 @@ need_guide() {
 	else
 		need_build
 	fi
-}
-
-# What `ntcopy bench pingpong` is held against.
-need_sockperf() {
-	need sockperf sockperf
-}
-
-# What says where a user-mode kernel's time goes.
-need_perf() {
-	need perf linux-perf
-	need python3 python3
-}
-
-# What watches counters: Prometheus and its exporter. Their packages start their services.
-need_watch() {
-	need prometheus prometheus
-	need promtool prometheus
-	need prometheus-node-exporter prometheus-node-exporter
-	need curl curl
-	need python3 python3
-}
-
-# The image, and what unpacks and runs it as anybody.
-need_image() {
-	need dpkg-deb dpkg
-	need python3 python3
-	need umoci umoci
-	need bwrap bubblewrap
 }
 
 # What makes the file systems that lose power, and the disk under them.
@@ -283,13 +243,12 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | test | lint | kernels | upstream | programs | suites | dist | guide | page | \
-		sockperf | perf | power | watch | image)
+	build | browser | c | lint | kernels | upstream | programs | suites | dist | guide | power)
 		"need_$what"
 		;;
 	*)
-		echo "setup: '$what' is none of build, test, lint, kernels, upstream, programs, suites, dist," \
-			"guide, page, sockperf, perf, power, watch, image" >&2
+		echo "setup: '$what' is none of build, browser, c, lint, kernels, upstream, programs, suites, dist," \
+			"guide, power" >&2
 		exit 2
 		;;
 	esac
@@ -313,4 +272,8 @@ echo "setup: installing$missing"
 apt-get $apt_options update -q >/dev/null
 # shellcheck disable=SC2086 # options, and a list of names
 DEBIAN_FRONTEND=noninteractive apt-get $apt_options install -yq --no-install-recommends \
-	$missing >/dev/null
+	$missing >/dev/null || {
+	echo "setup: these were not installed:$missing; without a network apt has nothing to take them" \
+		"from; what it began, it goes on with when this is run again" >&2
+	exit 3
+}

@@ -2,7 +2,7 @@
 /*
  * Random send programs, one line for each: what it was, and a hash of all that
  * it saw.  The same seed prints the same lines on every kernel and with every
- * value of net.core.ntcopy; scripts/soak.sh compares them.  This program does
+ * value of net.core.ntcopy; cargo xtask soak compares them.  This program does
  * not set that value, unless an option has it flipped while sends are under way.
  * Through ntcopy.ko, its sockets are attached, and only families are played that
  * can be.

@@ -49,8 +49,11 @@ const CRATES: &[(&str, &[&str])] = &[
             "ntcopy-inflight",
             "ntcopy-report",
             "ntcopy-survey",
+            // For its tests alone.
+            "xtask",
         ],
     ),
+    ("xtask", &["ntcopy-kernel"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -36,7 +36,7 @@ impl Compiler {
     pub fn is_here(&self) -> bool {
         let is_here = Command::new(self.program).arg("--version").output().is_ok();
         if !is_here {
-            println!("skipped: no {} here; Debian: apt-get install gcc g++ clang", self.program);
+            println!("not run: no {} here; Debian: apt-get install gcc g++ clang", self.program);
         }
         is_here
     }

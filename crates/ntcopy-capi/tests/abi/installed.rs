@@ -87,7 +87,7 @@ fn pkg_config(arguments: &[&str]) -> Option<Vec<String>> {
     command.args(arguments).arg("ntcopy");
     command.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
     if Command::new("pkg-config").arg("--version").output().is_err() {
-        println!("skipped: no pkg-config here; Debian: apt-get install pkgconf");
+        println!("not run: no pkg-config here; Debian: apt-get install pkgconf");
         return None;
     }
     Some(run(&mut command).split_whitespace().map(str::to_owned).collect())

@@ -68,7 +68,7 @@ fn compile(compiler: &str, source: &str, more: &[&str], extension: &str) -> Opti
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     let is_there = *done.entry(made.clone()).or_insert_with(|| {
         if Command::new(compiler).arg("--version").output().is_err() {
-            println!("skipped: no {compiler} here; Debian: apt-get install gcc clang");
+            println!("not run: no {compiler} here; Debian: apt-get install gcc clang");
             return false;
         }
         let mut command = Command::new(compiler);

@@ -4,7 +4,7 @@
 //! The kernel here need not know the flag: `NTCOPY_PRELOAD_ASSUME=kernel` makes the library add it
 //! all the same, which other kernels ignore on these sockets. What comes out of the library is seen
 //! by a second library behind it (`tests/c/spy.c`). That the kernel takes it is shown where there
-//! is one that does: crates/ntcopy-cli/tests/run.rs.
+//! is one that does: crates/ntcopy-cli/tests/it/run.rs.
 
 mod built;
 mod errors;

@@ -156,7 +156,7 @@ fn a_slow_client_gets_the_last_byte_too() {
     for (round, ending) in ["close", "length"].repeat(6).into_iter().enumerate() {
         // Where exactly the last record begins differs. TCP runs out of room within a record where
         // a packet is smaller, which this window brings about, and its send buffer is small, which
-        // `ntcopy-cli/tests/proxyd_booted.rs` sees to.
+        // `ntcopy-cli/tests/booted/proxyd_booted.rs` sees to.
         let size = 200_000 + round * 5_557;
         let socket = TcpStream::connect(address).unwrap();
         rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 12 << 10).unwrap();

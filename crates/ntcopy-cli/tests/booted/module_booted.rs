@@ -1,0 +1,407 @@
+//! `ntcopy module` on the distribution's own kernels, 6.12 and 7.3, in QEMU: built against their own
+//! headers, loaded, used by the library, unloaded; refused where it must be. And on the user-mode
+//! kernel that is built for it, where it is measured.
+//!
+//! Where QEMU is not installed, or the packages are not to be had, these print why and do nothing.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use ntcopy::Hint;
+use ntcopy::socket::{self, Errno, SendFlags, Setting, Support};
+use ntcopy::uapi::STAT_NONTEMPORAL;
+
+use crate::common::{
+    PROGRAM, ntcopy,
+    preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
+    project,
+    suite::{self, Kernel},
+    text,
+};
+
+/// The module for a kernel, built; or nothing, with a word, where there are no packages.
+fn module(kernel: &str) -> Option<PathBuf> {
+    if Command::new("qemu-system-x86_64").arg("--version").output().is_err() {
+        println!("not run: QEMU is not installed (scripts/setup.sh kernels)");
+        return None;
+    }
+    let built = ntcopy(&["module", "build", "--kernel", kernel]);
+    if built.status.code() == Some(3) {
+        println!("not run: {}", text(&built.stderr));
+        return None;
+    }
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    Some(PathBuf::from(text(&built.stdout).trim()))
+}
+
+/// A script of the guest's shell, in which `$1` is the program, `$2` this test, `$3` and so on are
+/// modules, and `says COMMAND…` prints what a command says on both its outputs, and its exit code.
+fn boot(kernel: &str, modules: &[&Path], script: &str) -> String {
+    let says = "says() { \"$@\" 2>&1; echo \"= $?\"; }\n";
+    let this = std::env::current_exe().expect("this test has a path");
+    let output = Command::new(PROGRAM)
+        .args(["kernel", "boot", "--kernel", kernel, "--timeout", "400"])
+        .args(["--", "sh", "-c", &format!("{says}{script}"), "module", PROGRAM])
+        .arg(this)
+        .args(modules)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it can be run");
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", text(&output.stderr));
+    said
+}
+
+/// Holds what was said against parts that must be there, in their order.
+fn assert_in_order(said: &str, parts: &[&str]) {
+    let mut rest = said;
+    for part in parts {
+        let Some(at) = rest.find(part) else {
+            panic!("no '{part}' where it should be in:\n{said}")
+        };
+        rest = &rest[at + part.len()..];
+    }
+}
+
+/// Loaded in two ways, used by the library, looked at, unloaded.
+const SERVES: &str = r#"
+    says "$1" module unload
+    xz -c "$3" > /run/ntcopy.ko.xz
+    says "$1" module load /run/ntcopy.ko.xz
+    says "$1" module unload
+    says "$1" module load "$3"
+    says "$1" module load "$3"
+    says "$2" --ignored --exact module_booted::inside_a_guest_the_library_attaches_sends_and_lets_go
+    says "$1" module status
+    says "$1" probe
+    says "$1" module unload
+    test -e /dev/ntcopy || echo no device left
+"#;
+
+fn assert_it_served(said: &str) {
+    assert_in_order(
+        said,
+        &[
+            "the module is not loaded\n= 0",
+            "loaded /run/ntcopy.ko.xz\n= 0",
+            "unloaded\n= 0",
+            "loaded /",
+            "= 0",
+            "the module is loaded already",
+            "= 0",
+            "test result: ok. 1 passed",
+            "= 0",
+            "The module is loaded.",
+            "attached          0 sockets",
+            "detached, open    0 sockets",
+            "= 0",
+            "by the module, on sockets that opt in",
+            "= 0",
+            "unloaded\n= 0",
+            "no device left",
+        ],
+    );
+}
+
+/// Programs that were never changed, under `ntcopy run`: without it, with it, obeyed, and where it
+/// is to leave their sockets alone. After each, what the module has counted so far.
+fn starts(sender: &Path) -> String {
+    let run = |more: &str| format!("\"$1\" run --library '{}' {more} --", library());
+    let begins = [String::new(), run("--stat"), run("--mode nt"), run("--tcp")];
+    let programs: String = begins
+        .iter()
+        .map(|begin| {
+            let sender = sender.display();
+            format!("says {begin} {PYTHON} '{sender}'\nsays \"$1\" stat --once --json\n")
+        })
+        .collect();
+    format!(
+        "echo unchanged programs\nsays \"$1\" module load \"$3\"\n{programs}says \"$1\" module unload\n"
+    )
+}
+
+fn sender() -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(SENDER.as_bytes()).expect("our file");
+    file
+}
+
+fn assert_it_hinted_what_was_started(said: &str) {
+    let at = said.find("unchanged programs\n").expect("it came so far");
+    let said = said[at..].split("refusals\n").next().unwrap_or_default();
+    assert_eq!(rises(said, hinted), [0, SENT_BYTES, SENT_BYTES, 0], "{said}");
+    let nontemporal = |object: &serde_json::Value| object["total_bytes"][STAT_NONTEMPORAL].as_u64();
+    // What is left over of whole pages in each piece stays normal.
+    assert!(rises(said, nontemporal)[2] > SENT_BYTES / 2, "the hint was to be obeyed: {said}");
+    assert!(!said.contains("= 1\n"), "{said}");
+    assert_in_order(said, &["loaded /", STAT_NONTEMPORAL, "unloaded\n= 0"]);
+}
+
+/// The module of another kernel, a file that is none, a user who may not; then a kernel that takes
+/// signed modules only, which cannot be taken back.
+const REFUSES: &str = r#"
+    echo refusals
+    says "$1" module load "$4"
+    says "$1" module load /etc/passwd
+    says setpriv --reuid 1000 --clear-groups "$1" module unload
+    echo 1 > /sys/module/module/parameters/sig_enforce
+    says "$1" module load "$3"
+    says "$1" module status
+"#;
+
+fn assert_it_refused(said: &str) {
+    let at = said.find("refusals\n").expect("it came so far");
+    let parts = [
+        "Invalid module format",
+        "the kernel's log: ntcopy: version magic '7.3",
+        "= 1",
+        "insmod: ERROR: could not insert module /etc/passwd",
+        "= 1",
+        "the module is not loaded\n= 0",
+        "the kernel's log: Loading of unsigned module is rejected",
+        "= 1",
+        "The module is not loaded.",
+    ];
+    assert_in_order(&said[at..], &parts);
+}
+
+// A boot takes minutes of an emulator's time: one for all that the older kernel is to show.
+#[test]
+#[ignore = "make test-module"]
+fn the_module_serves_the_library_on_debian_s_kernel_6_12_or_says_why_not() {
+    let (Some(module), Some(newer)) = (module("stock"), module("stock:7.3")) else { return };
+    let sender = sender();
+    let starts = starts(sender.path());
+    let said = boot("stock", &[&module, &newer], &format!("{SERVES}{starts}{REFUSES}"));
+    assert_it_served(&said);
+    assert_it_hinted_what_was_started(&said);
+    assert_it_refused(&said);
+}
+
+#[test]
+#[ignore = "make test-module"]
+fn the_module_serves_the_library_on_debian_s_kernel_7_3() {
+    let Some(module) = module("stock:7.3") else { return };
+    let sender = sender();
+    let starts = starts(sender.path());
+    let said = boot("stock:7.3", &[&module], &format!("{SERVES}{starts}"));
+    assert_it_served(&said);
+    assert_it_hinted_what_was_started(&said);
+}
+
+/// Whether `kernel/selftests` knows the module: it would test nothing through it otherwise.
+fn suite_knows_the_module() -> bool {
+    let knows = project().join("kernel/selftests/module.c").is_file();
+    if !knows {
+        println!("not run: kernel/selftests has no module.c yet");
+    }
+    knows
+}
+
+#[test]
+#[ignore = "make test-module"]
+fn the_suite_passes_through_the_module_on_debian_s_kernel_6_12() {
+    let Some(module) = module("stock").filter(|_| suite_knows_the_module()) else { return };
+    suite::must_pass_through(&module, &Kernel { arguments: &["--kernel", "stock"], ..THROUGH });
+}
+
+#[test]
+#[ignore = "make test-module"]
+fn the_suite_passes_through_the_module_on_debian_s_kernel_7_3() {
+    let Some(module) = module("stock:7.3").filter(|_| suite_knows_the_module()) else { return };
+    suite::must_pass_through(&module, &Kernel { arguments: &["--kernel", "stock:7.3"], ..THROUGH });
+}
+
+#[test]
+#[ignore = "make test-module"]
+fn the_module_takes_hints_in_a_user_mode_kernel_and_they_can_be_measured() {
+    let built = ntcopy(&["module", "build", "--kernel", "um+module"]);
+    if built.status.code() == Some(3) {
+        println!("not run: {}", text(&built.stderr));
+        return;
+    }
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    let module = PathBuf::from(text(&built.stdout).trim());
+    let script = r#"
+        says "$1" module load
+        says "$2" --ignored --exact module_booted::inside_a_guest_the_library_attaches_sends_and_lets_go
+        says "$1" module unload"#;
+    let said = boot("um+module", &[&module], script);
+    assert_in_order(
+        &said,
+        &["loaded /", "= 0", "test result: ok. 1 passed", "= 0", "unloaded\n= 0"],
+    );
+
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let out = out.to_str().expect("a path of ASCII");
+    let small = ["--sockets", "2", "--object", "64KiB", "--dataset", "64KiB", "--modes", "nt"];
+    let arguments = ["bench", "unix", "--kernel", "um+module", "--quick", "--out", out];
+    let measured = ntcopy(&[&arguments[..], &small[..]].concat());
+    assert!(measured.status.success(), "{}", text(&measured.stderr));
+    let record = ntcopy_record::Record::read(out).unwrap();
+    assert!(record.errors.is_empty() && record.unavailable.is_empty(), "{:?}", record.errors);
+    let hinted = record.samples.iter().filter(|sample| sample.mode == "nt").count();
+    assert_eq!(hinted, 5);
+}
+
+/// An emulated kernel with the module: what it has to decline, and what Debian's kernel lacks.
+const THROUGH: Kernel = Kernel {
+    arguments: &[],
+    lacks: &["the module has no", "no mode all", "udplite", "dccp"],
+    big_mib: 4,
+    limit_s: 1800,
+};
+
+/// Bytes that no two neighbours share.
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect()
+}
+
+/// A send with the hint, on a socket whose hints are taken so.
+fn send_hinted(here: impl AsFd, bytes: &[u8], support: Support) -> usize {
+    socket::send(here, bytes, SendFlags::NOSIGNAL, Hint::Nontemporal, support).unwrap()
+}
+
+/// Sends all of the bytes with the hint, and gives what arrived.
+fn send_all(here: impl AsFd, mut there: impl Read + Send + 'static, bytes: &[u8]) -> Vec<u8> {
+    let length = bytes.len();
+    let reader = thread::spawn(move || {
+        let mut got = vec![0; length];
+        there.read_exact(&mut got).map(|()| got)
+    });
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        rest = &rest[send_hinted(&here, rest, Support::Module)..];
+    }
+    reader.join().unwrap().unwrap()
+}
+
+fn counted() -> (u64, u64) {
+    let counters = socket::counters().unwrap().expect("the module counts");
+    (counters.get(STAT_NONTEMPORAL), counters.as_map().values().sum())
+}
+
+fn attached() -> (u64, u64) {
+    let info = socket::module_info().unwrap().expect("the module is there");
+    (info.attached, info.lingering)
+}
+
+/// `ntcopy module unload`, which must fail, and what it says.
+fn refused_unload() -> String {
+    let output = ntcopy(&["module", "unload"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    text(&output.stderr)
+}
+
+#[test]
+#[ignore = "runs in a guest that has the module; the other tests of this file start it"]
+fn inside_a_guest_the_library_attaches_sends_and_lets_go() {
+    assert_eq!(socket::kernel_support(), Support::Module);
+    assert_eq!(attached(), (0, 0));
+    let bytes = pattern(1 << 20);
+
+    let (here, mut there) = UnixStream::pair().unwrap();
+    assert_eq!(socket::mode(&here), Ok((Support::None, Setting::None)));
+    let before = counted();
+    for setting in Setting::ALL {
+        // Before it has opted in, and with a setting that hints nothing.
+        if setting == Setting::None {
+            for support in [Support::None, Support::Module] {
+                assert_eq!(send_hinted(&here, b"x", support), 1);
+                there.read_exact(&mut [0]).unwrap();
+            }
+        }
+        assert_eq!(socket::enable(&here, setting), Ok(Support::Module));
+        assert_eq!(socket::mode(&here), Ok((Support::Module, setting)));
+        assert_eq!(attached(), (1, 0), "attaching again attaches no second time");
+        if setting == Setting::None {
+            assert_eq!(send_hinted(&here, &bytes[..8192], Support::Module), 8192);
+            there.read_exact(&mut [0; 8192]).unwrap();
+            assert_eq!(counted(), before, "none of it was to be hinted");
+        }
+    }
+    assert!(send_all(&here, there.try_clone().unwrap(), &bytes) == bytes);
+    let (nontemporal, hinted) = counted();
+    assert_eq!(hinted - before.1, bytes.len() as u64, "each hinted byte is counted once");
+    assert!(nontemporal > before.0, "the hint was to be obeyed");
+    assert!(refused_unload().contains("1 socket is attached"));
+
+    assert_eq!(socket::disable(&here), Ok(Support::Module));
+    assert_eq!(socket::mode(&here), Ok((Support::None, Setting::None)));
+    assert_eq!(attached(), (0, 1));
+    assert!(refused_unload().contains("1 socket is detached, but not closed yet"));
+    (&here).write_all(b"still a socket").unwrap();
+    let mut got = [0; 14];
+    there.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"still a socket");
+    drop(here);
+    assert_eq!(attached(), (0, 0));
+    // What is left is this process's own descriptor of the device.
+    let said = refused_unload();
+    assert!(
+        said.contains(&format!("/dev/ntcopy is open in process {}", std::process::id())),
+        "{said}"
+    );
+
+    accepted_sockets_inherit_and_udp_is_taken(&bytes);
+    tcp_is_plain(&bytes);
+    what_cannot_be_helped_works_as_ever();
+    assert_eq!(attached(), (0, 0));
+}
+
+fn accepted_sockets_inherit_and_udp_is_taken(bytes: &[u8]) {
+    let place = tempfile::tempdir().unwrap();
+    let listener = UnixListener::bind(place.path().join("listener")).unwrap();
+    assert_eq!(socket::enable(&listener, Setting::Every), Ok(Support::Module));
+    let client = UnixStream::connect(place.path().join("listener")).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    assert_eq!(socket::mode(&server), Ok((Support::Module, Setting::Every)));
+    assert_eq!(socket::mode(&client), Ok((Support::None, Setting::None)));
+    assert_eq!(attached(), (2, 0));
+    assert!(send_all(&server, client, bytes) == bytes);
+
+    let [one, other] = ["127.0.0.1:0"; 2].map(|at| UdpSocket::bind(at).unwrap());
+    one.connect(other.local_addr().unwrap()).unwrap();
+    assert_eq!(socket::enable(&one, Setting::Obey), Ok(Support::Module));
+    let datagram = &bytes[..30_000];
+    assert_eq!(send_hinted(&one, datagram, Support::Module), datagram.len());
+    let mut got = vec![0; 65_536];
+    let length = other.recv(&mut got).unwrap();
+    assert!(got[..length] == *datagram);
+}
+
+/// The hint is not taken there, on a listener and on what it accepts, and no byte is counted.
+fn tcp_is_plain(bytes: &[u8]) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert_eq!(socket::enable(&listener, Setting::Every), Ok(Support::None));
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    for setting in Setting::ALL {
+        assert_eq!(socket::enable(&server, setting), Ok(Support::None));
+        assert_eq!(socket::mode(&server), Ok((Support::None, Setting::None)));
+    }
+    let before = counted();
+    assert_eq!(send_hinted(&server, &bytes[..30_000], Support::None), 30_000);
+    let mut got = vec![0; 30_000];
+    client.read_exact(&mut got).unwrap();
+    assert!(got == bytes[..30_000]);
+    assert_eq!(counted(), before);
+    assert_eq!(socket::disable(&server), Ok(Support::None));
+}
+
+fn what_cannot_be_helped_works_as_ever() {
+    let (here, there) = UnixDatagram::pair().unwrap();
+    assert_eq!(socket::enable(&here, Setting::Every), Ok(Support::None));
+    assert_eq!(send_hinted(&here, b"datagram", Support::None), 8);
+    let mut got = [0; 16];
+    assert_eq!(there.recv(&mut got).unwrap(), 8);
+    let file = std::fs::File::open("/dev/null").unwrap();
+    assert_eq!(socket::enable(&file, Setting::Every), Err(Errno::NOTSOCK));
+    assert_eq!(socket::disable(&file), Err(Errno::NOTSOCK));
+}

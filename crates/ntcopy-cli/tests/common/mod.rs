@@ -1,0 +1,86 @@
+//! What the tests of the program share.
+
+// Each of the two test programs uses a part of it.
+#![allow(dead_code)]
+
+pub mod counted;
+pub mod house;
+pub mod preload;
+pub mod signal;
+pub mod store;
+pub mod suite;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Once;
+
+/// The program that is tested.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_ntcopy");
+
+/// What the program does with these arguments.
+pub fn ntcopy(arguments: &[&str]) -> Output {
+    let mut program = Command::new(PROGRAM);
+    program.args(arguments).stdin(Stdio::null()).output().expect("the program starts")
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+/// The standard output of a run that must end well.
+pub fn good(output: &Output) -> String {
+    let (out, said) = (text(&output.stdout), stderr(output));
+    assert!(output.status.success(), "{:?}\n{out}\n{said}", output.status);
+    out
+}
+
+/// What a command that must end well printed, which must be text.
+pub fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+pub fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+/// The user-mode kernel that tests boot is there, built if it has to be.
+pub fn kernel_built() {
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        good(&ntcopy(&["kernel", "build"]));
+    });
+}
+
+/// The repository.
+pub fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Has cargo build something as this test was built, and gives the folder.
+pub fn built(what: &[&str]) -> &'static Path {
+    let profile = Path::new(PROGRAM).parent().expect("a folder of the program");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "-q", "--locked"]).args(what).arg("--target-dir");
+    cargo.arg(profile.parent().expect("the target folder"));
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    good(&cargo.output().expect("cargo, which runs this test"));
+    profile
+}
+
+/// Processes whose parent this is.
+pub fn children(of: u32) -> Vec<i32> {
+    let parent = |pid: i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| parent(*pid) == Some(of)).collect()
+}

@@ -1,0 +1,298 @@
+//! `ntcopy bench app` end to end, with programs as they come, at sizes that take no time: on the
+//! kernel that runs the tests, and in a booted one that knows the flag. No test looks at a time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use ntcopy_record::{Record, Sample};
+use serde_json::Value;
+
+use crate::common::{built, kernel_built, preload, signal, stderr};
+
+const SMALL: [&str; 13] = [
+    "--quick",
+    "--sample",
+    "100ms",
+    "--dataset",
+    "4MiB",
+    "--large",
+    "300KiB",
+    "--connections",
+    "3",
+    "--rate",
+    "300",
+    "--allow-not-a-timing",
+    "--out",
+];
+
+fn command(arguments: &[&str], out: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(["bench", "app", "--library", preload::library()]);
+    command.args(SMALL).arg(out).args(arguments);
+    // Two cells: at an offered rate, and without a pause.
+    if !arguments.contains(&"--large-rate") {
+        command.args(["--large-rate", "60MB/s,max"]);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str], out: &Path) -> Output {
+    command(arguments, out).output().expect("ntcopy starts")
+}
+
+/// Programs of the distribution, each with its package, and what it says of its version.
+const APPS: [[&str; 3]; 3] = [
+    ["memcached", "memcached", "memcached "],
+    ["redis", "redis-server", "Redis server v="],
+    ["nginx", "nginx-light", "nginx version: nginx/"],
+];
+
+/// Has the daemon built beside the program.
+fn storaged() {
+    static BUILT: OnceLock<&Path> = OnceLock::new();
+    BUILT.get_or_init(|| built(&["-p", "storaged"]));
+}
+
+fn of<'a>(record: &'a Record, mode: &'a str) -> impl Iterator<Item = &'a Sample> {
+    record.samples.iter().filter(move |sample| sample.mode == mode)
+}
+
+fn sum(sample: &Sample, name: &str) -> u64 {
+    sample.series.get(name).map_or(0, |list| list.iter().sum())
+}
+
+#[test]
+fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
+    storaged();
+    every_mode_answers("storaged", "storaged ");
+}
+
+#[test]
+#[ignore = "make test-programs"]
+fn the_distributions_programs_answer_the_same_in_every_mode() {
+    for [app, _, version] in APPS {
+        every_mode_answers(app, version);
+    }
+}
+
+fn every_mode_answers(app: &str, version_begins: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    // What is offered is the client's business, whatever the program.
+    let rates = if app == "memcached" { "60MB/s,max" } else { "max" };
+    let asked = ["--app", app, "--modes", "second-instance,chunked", "--large-rate", rates];
+    let output = run(&[&asked[..], &["--json"]].concat(), &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let modes = ["copy", "idle", "second-instance", "chunked"];
+    let cells = rates.split(',').count();
+    assert_eq!((record.cells.len(), record.samples.len()), (cells, cells * 5 * modes.len()));
+    let version = record.cells[0].params["app_version"].as_str().unwrap();
+    assert!(version.starts_with(version_begins), "{version}");
+    for mode in modes {
+        for sample in of(&record, mode) {
+            let same = of(&record, "copy").find(|s| (s.cell, s.pair) == (sample.cell, sample.pair));
+            assert_eq!(sum(sample, "answers"), sum(same.unwrap(), "answers"), "{sample:?}");
+            assert!(sum(sample, "answers") > 0, "{sample:?}");
+            assert!(sample.bytes == 0 || mode != "idle", "{sample:?}");
+            assert!(sample.counters.is_empty(), "nothing was hinted: {sample:?}");
+        }
+        // On a busy machine a program may not get to any in the time of one sample.
+        let has_large = of(&record, mode).any(|sample| sample.bytes > 0);
+        assert_eq!(has_large, mode != "idle", "{app}: {mode}");
+    }
+    let mut offered = of(&record, "chunked").filter(|sample| sample.cell + 1 < cells as u32);
+    assert!(offered.all(|sample| sum(sample, "offered_bytes") > 0));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let told = object["app"][cells - 1]["modes"].as_array().unwrap();
+    assert_eq!(told.len(), modes.len());
+    let chunked = told.iter().find(|told| told["mode"] == "chunked").unwrap();
+    for name in ["p50", "p99"] {
+        assert!(chunked[name]["ci"][0].as_f64().is_some(), "{name}: {chunked}");
+    }
+    for name in ["throughput", "per_cpu"] {
+        assert!(chunked.get(name).is_some(), "{name}: {chunked}");
+    }
+    assert!(chunked["latency_ns"]["p50"].as_u64() > Some(0), "{chunked}");
+}
+
+#[test]
+#[ignore = "make test-programs"]
+fn a_search_tries_the_same_rates_in_every_mode_and_tells_what_it_found() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(["bench", "app", "--quick", "--sample", "60ms", "--allow-not-a-timing"]);
+    command.args(["--dataset", "4MiB", "--connections", "3", "--large-rate", "20MB/s"]);
+    command.args(["--modes", "second-instance"]);
+    // Whether any rate keeps to it is the machine's business.
+    command.args(["--capacity", "20ms", "--out"]).arg(&out).stdin(Stdio::null());
+    let output = command.output().expect("ntcopy starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert_eq!(record.cells[0].params["p99_limit_ns"], 20_000_000);
+    assert_eq!(record.samples.len(), 5 * 3);
+    let first = |sample: &Sample| sample.series["tried_per_1000_s"][0];
+    for sample in &record.samples {
+        let [rates, p99s] = ["tried_per_1000_s", "tried_p99_ns"].map(|name| &sample.series[name]);
+        assert_eq!((first(sample), rates.len()), (first(&record.samples[0]), p99s.len()));
+        let kept = rates.iter().zip(p99s).filter(|(_, p99_ns)| **p99_ns <= 20_000_000);
+        // Bisection goes on above what keeps to the limit, and never below.
+        let most = kept.map(|(rate, _)| *rate).max();
+        assert_eq!(sample.series.get("capacity_per_1000_s").map(|found| found[0]), most);
+    }
+    let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+    assert!(text.contains("the most multigets a second at p99 <= 20 ms"), "{text}");
+}
+
+#[test]
+fn a_wrong_byte_ends_with_4_and_the_mode_gives_no_number() {
+    storaged();
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&["--app", "storaged", "--modes", "chunked", "--inject", "wrong-byte"], &out);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    let [error] = &record.errors[..] else { panic!("one error: {:?}", record.errors) };
+    assert!(error.wrong_byte && error.what.contains("wrong byte"), "{error:?}");
+    assert_eq!(of(&record, &error.mode).count(), 0);
+}
+
+#[test]
+fn what_is_not_there_is_told_with_how_to_get_it() {
+    let place = tempfile::tempdir().unwrap();
+    // nginx is found where it belongs, whatever PATH says, and storaged beside the program.
+    for [app, package, _] in &APPS[..2] {
+        let mut missing = command(&["--app", app], &place.path().join("record"));
+        let missing = missing.env("PATH", place.path()).output().unwrap();
+        assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
+        let words = format!("apt-get install --no-install-recommends {package}");
+        assert!(stderr(&missing).contains(&words), "{}", stderr(&missing));
+    }
+    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
+        println!("not run: this kernel has the flag");
+        return;
+    }
+    // The others are measured all the same.
+    storaged();
+    let out = place.path().join("hinted");
+    let hinted = run(&["--app", "storaged", "--modes", "adaptive"], &out);
+    assert_eq!(hinted.status.code(), Some(3), "{}", stderr(&hinted));
+    let record = Record::read(&out).unwrap();
+    assert!(record.unavailable[0].why.contains("MSG_NTCOPY"), "{:?}", record.unavailable);
+    assert!(record.complete && of(&record, "copy").count() == 10);
+}
+
+#[test]
+fn what_cannot_be_asked_is_a_usage_error() {
+    let place = tempfile::tempdir().unwrap();
+    for (arguments, words) in [
+        (&["--app", "nonesuch"][..], "one of memcached, redis, storaged, nginx"),
+        (&["--modes", "vmsplice"], "second-instance"),
+        (&["--rate", "off"], "multigets"),
+        (&["--large-rate", "fast"], "500MB/s"),
+        (&["--capacity", "fast"], "500us"),
+        (&["--capacity", "1ms", "--against", "unpatched"], "--kernel um"),
+    ] {
+        let output = run(arguments, &place.path().join("record"));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+    }
+    let list = Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(["bench", "app", "--list"]).output();
+    let list = list.unwrap();
+    assert!(String::from_utf8_lossy(&list.stdout).contains("name = \"app\""), "{list:?}");
+}
+
+fn below(id: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    let children = text.split_whitespace().filter_map(|child| child.parse().ok());
+    children.flat_map(|child| [vec![child], below(child)].concat()).collect()
+}
+
+/// The folder of the first socket in its command line.
+fn folder(server: u32) -> PathBuf {
+    let words = fs::read_to_string(format!("/proc/{server}/cmdline")).unwrap_or_default();
+    let mut paths = words.split('\0').skip(1).filter(|word| word.starts_with('/'));
+    Path::new(paths.next().expect("a path")).parent().unwrap().to_owned()
+}
+
+#[test]
+#[ignore = "make test-programs"]
+fn ctrl_c_leaves_no_server_behind_and_a_record_that_was_cut_short() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let mut command = command(&["--pairs", "1000", "--modes", "chunked"], &out);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    let has_sample = || {
+        let text = fs::read_to_string(out.join("record.jsonl")).unwrap_or_default();
+        text.contains("\"type\":\"sample\"")
+    };
+    while !has_sample() {
+        assert!(began.elapsed() < Duration::from_secs(120), "no sample came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let servers = below(child.id());
+    assert_eq!(servers.len(), 2, "{servers:?}");
+    let folder = folder(servers[0]);
+    assert!(folder.exists(), "{folder:?}");
+    signal::send(&child, signal::Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(!folder.exists(), "{folder:?} is left");
+    for server in servers {
+        assert!(is_gone(server), "{server} is left");
+    }
+    assert!(!Record::read(&out).unwrap().complete);
+}
+
+/// Whether a process ends in a moment. One that waits for its end to be heard of runs no program.
+fn is_gone(process: u32) -> bool {
+    let began = Instant::now();
+    while fs::read_link(format!("/proc/{process}/exe")).is_ok() {
+        if began.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+#[test]
+#[ignore = "make test-programs"]
+fn in_the_kernel_with_the_flag_the_hinted_modes_alone_are_counted() {
+    kernel_built();
+    storaged();
+    for app in APPS.map(|[app, ..]| app).into_iter().chain(["storaged"]) {
+        hinted_modes_alone_are_counted(app);
+    }
+}
+
+fn hinted_modes_alone_are_counted(app: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    // A system call is dear there, and a multiget over HTTP takes hundreds.
+    let arguments = ["--app", app, "--kernel", "um", "--modes", "adaptive,nt", "--rate", "30"];
+    let output = run(&[&arguments[..], &["--large-rate", "60MB/s"]].concat(), &out);
+    assert!(output.status.success(), "{app}: {}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert_eq!(record.machine.kernel_kind, "um");
+    for sample in &record.samples {
+        let is_hinted = ["adaptive", "nt"].contains(&sample.mode.as_str());
+        // Where requests were given up, nothing is held against the counters.
+        let is_counted = !sample.counters.is_empty();
+        assert!(!is_counted || is_hinted, "{app}: {sample:?}");
+        assert!(is_counted || !is_hinted || sum(sample, "unanswered") > 0, "{app}: {sample:?}");
+    }
+    let nontemporal = |sample: &Sample| sample.counters.get("nontemporal_bytes").copied();
+    assert!(of(&record, "nt").any(|sample| nontemporal(sample) > Some(0)), "{app}");
+    let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+    assert!(text.contains("multigets of 100 values of 1 KiB"), "{text}");
+}

@@ -1,0 +1,187 @@
+//! `ntcopy bench memcpy`, `memset` and `order`, end to end at sizes that take no time. No test
+//! looks at a time.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use ntcopy_record::Record;
+
+use crate::common::{counted, stderr};
+
+fn run(args: &[&str], out: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .arg("bench")
+        .args(args)
+        .args(["--quick", "--allow-not-a-timing", "--out"])
+        .arg(out)
+        .env("NTCOPY_PROFILE", "none")
+        .output()
+        .expect("ntcopy starts")
+}
+
+/// Four cells of small copies: with a region of 8 MiB, nothing takes long.
+const SMALL: [&str; 9] = [
+    "memcpy",
+    "--size",
+    "4099,128KiB",
+    "--region",
+    "8MiB",
+    "--threads",
+    "1",
+    "--destination",
+    "cold",
+];
+
+#[test]
+fn copies_are_measured_against_every_peer_that_is_here() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&SMALL, &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert_eq!((record.header.experiment.as_str(), record.cells.len()), ("memcpy", 4));
+    assert_eq!(record.header.baseline, "libc");
+    let missing = |cell: u32, mode: &str| {
+        record
+            .unavailable
+            .iter()
+            .any(|line| line.mode == mode && line.cell.is_none_or(|at| at == cell))
+    };
+    for cell in &record.cells {
+        let size = cell.params["size_bytes"].as_u64().unwrap();
+        assert_eq!(cell.params["region_bytes"], 8 << 20);
+        for mode in ["libc", "libc-tuned", "rep-movsb", "libpmem2", "movnti", "ours", "stream"] {
+            let samples = record.samples.iter().filter(|s| s.cell == cell.cell && s.mode == mode);
+            let samples: Vec<_> = samples.collect();
+            let expected = if missing(cell.cell, mode) { 0 } else { 5 };
+            assert_eq!(samples.len(), expected, "{mode} in {:?}", cell.params);
+            assert!(samples.iter().all(|sample| sample.bytes % size == 0 && sample.bytes > 0));
+        }
+        assert!(cell.params.contains_key("ours_path"), "the record says which path ours took");
+    }
+    assert!(missing(record.cells[0].cell, "stream"), "4099 bytes are one piece");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("ours / best peer") && text.contains("the best peer of each"), "{text}");
+}
+
+#[test]
+fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
+    let place = tempfile::tempdir().unwrap();
+    for args in [&["memset", "--size", "64KiB"][..], &["order", "--side", "10"], &SMALL] {
+        let out = place.path().join(args[0]);
+        let output = run(&[args, &["--inject", "wrong-byte"]].concat(), &out);
+        assert_eq!(output.status.code(), Some(4), "{args:?}: {}", stderr(&output));
+        let record = Record::read(&out).unwrap();
+        assert!(record.samples.is_empty(), "a wrong byte is never a number");
+        assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
+    }
+}
+
+#[test]
+fn fills_store_the_value_by_every_function() {
+    let place = tempfile::tempdir().unwrap();
+    for value in ["0", "165"] {
+        let out = place.path().join(value);
+        let output = run(&["memset", "--size", "100000,1MiB", "--value", value], &out);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let record = Record::read(&out).unwrap();
+        assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+        let has = |mode: &str| record.samples.iter().any(|sample| sample.mode == mode);
+        for mode in ["libc", "x86-64-stosb", "x86-64-stosq", "x86-64-movnt", "ours"] {
+            assert!(has(mode) || !cfg!(target_arch = "x86_64"), "{mode}");
+        }
+        assert!(value == "0" || !has("clzero"), "CLZERO stores zeros only");
+        assert!(record.cells[0].params["hardware_counters"].as_str().unwrap().contains("cycles"));
+        counted::every_sample_or_why_not(&record, &String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn a_matrix_is_walked_every_way_but_a_sum_has_no_non_temporal_one() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&["order", "--side", "50"], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    let walks = |task: &str| {
+        let cell = record.cells.iter().find(|cell| cell.params["task"] == task).unwrap().cell;
+        let mut modes: Vec<&str> =
+            record.samples.iter().filter(|s| s.cell == cell).map(|s| s.mode.as_str()).collect();
+        modes.sort_unstable();
+        modes.dedup();
+        modes.len()
+    };
+    let all = if cfg!(target_arch = "x86_64") { 4 } else { 2 };
+    assert_eq!((walks("sum"), walks("write"), walks("copy")), (2, all, all));
+}
+
+#[test]
+fn a_peer_that_was_asked_for_and_is_not_here_is_exit_code_3() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&["memset", "--size", "64KiB", "--value", "7", "--modes", "clzero"], &out);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert_eq!(record.unavailable[0].mode, "clzero");
+    assert!(record.unavailable[0].why.contains("zeros only"), "{:?}", record.unavailable);
+}
+
+#[test]
+fn usage_errors_are_exit_code_2_and_say_what_to_write() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    for (args, words) in [
+        (&["memcpy", "--modes", "memmov"][..], "rep-movsb"),
+        (&["memcpy", "--size", "0"], "--size 0"),
+        (&["memcpy", "--threads", "4000"], "--threads 4000"),
+        (&["memcpy", "--cpus", "4000"], "--cpus 4000"),
+        (&["memset", "--pairs", "4"], "at least 5 pairs"),
+        (&["order", "--side", "0"], "--side 0"),
+    ] {
+        let output = run(args, &out);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+        assert!(!out.exists(), "nothing was begun");
+    }
+}
+
+#[test]
+fn a_bad_override_is_an_error_before_anything_is_measured() {
+    let place = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .args(["bench", "memset", "--quick", "--out"])
+        .arg(place.path().join("record"))
+        .env("NTCOPY_ISA", "mmx")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("NTCOPY_ISA"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_does_not_fit_the_memory_is_left_out_aloud() {
+    if ntcopy_bench::run::bulk::available_bytes() > 80 << 30 {
+        // The largest size would fit, and take its time.
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&["memset", "--size", "64KiB,64GiB", "--modes", "libc"], &out);
+    let record = Record::read(&out).unwrap();
+    let left_out = record.unavailable.iter().filter(|line| line.why.contains("MiB")).count();
+    assert!(left_out == 1, "{:?}", record.unavailable);
+    assert!(stderr(&output).contains("1 of 2 cells are left out"), "{}", stderr(&output));
+    assert!(record.samples.iter().all(|sample| sample.cell == 0) && record.complete);
+}
+
+#[test]
+fn every_experiment_lists_its_defaults() {
+    for name in ["memcpy", "memset", "order", "pages"] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(["bench", name, "--list"]).output();
+        let output = output.expect("ntcopy starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains(&format!("name = \"{name}\"")), "{text}");
+    }
+}

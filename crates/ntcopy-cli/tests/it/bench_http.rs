@@ -1,0 +1,412 @@
+//! `ntcopy bench http`, end to end on the kernel that runs the tests, at sizes that take no time.
+//! No test looks at a time.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use ntcopy_record::Record;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{PROGRAM, built, children, counted, kernel_built, stderr};
+
+/// Nothing here takes this long, on any machine; a test that would hang ends.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The program, with both daemons beside it, as `cargo build` has them.
+fn program() -> &'static Path {
+    static DAEMONS: OnceLock<()> = OnceLock::new();
+    DAEMONS.get_or_init(|| {
+        built(&["-p", "storaged", "-p", "proxyd"]);
+    });
+    Path::new(PROGRAM)
+}
+
+/// A command whose temporary folder is the test's own, so that what it leaves behind shows.
+fn bench(args: &[&str], place: &Path) -> Command {
+    let mut command = Command::new(program());
+    command.args(["bench", "http", "--quick", "--allow-not-a-timing", "--out"]);
+    command.arg(place.join("record")).args(args).stdin(Stdio::null());
+    command
+}
+
+const TINY: [&str; 6] = ["--object", "20000,100KiB", "--dataset", "400KiB", "--connections", "1,3"];
+
+/// Folders of measurements of this process number that are still there.
+fn leftovers(pid: u32) -> Vec<PathBuf> {
+    let is_one = |path: &PathBuf| {
+        let owner = fs::read_to_string(path.join("owner")).unwrap_or_default();
+        owner.trim() == pid.to_string()
+    };
+    ["/dev/shm".into(), env::temp_dir()]
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_one)
+        .collect()
+}
+
+#[test]
+fn bodies_go_through_both_daemons_and_every_sample_has_what_it_cost() {
+    let place = tempfile::tempdir().unwrap();
+    let output = bench(&[&TINY[..], &["--modes", "sendfile,vmsplice,auto"]].concat(), place.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    // Two objects, two numbers of connections, two forms; four modes, five pairs.
+    assert_eq!((record.cells.len(), record.samples.len()), (8, 8 * 4 * 5));
+    for sample in &record.samples {
+        let params = &record.cells[sample.cell as usize].params;
+        for process in ["client_cpu", "proxy_cpu", "backend_cpu"] {
+            assert!(sample.phases_ns.contains_key(process), "{sample:?}");
+        }
+        let answers: u64 = sample.series.get("answers").into_iter().flatten().sum();
+        assert_eq!(params["form"] == "open", answers > 0, "{sample:?}");
+        assert!(sample.series.contains_key("answered"));
+    }
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("On a schedule") && text.contains("moves bodies faster"), "{text}");
+    counted::every_sample_or_why_not(&record, &text);
+}
+
+/// A program in a folder of its own that notes that it was started, and becomes the one of its
+/// name, if what comes first lets it; nothing where that is not installed.
+fn noting(program: &str, place: &Path, first: &str) -> Option<(PathBuf, PathBuf)> {
+    let folders = ["/usr/sbin", "/usr/bin"].map(|folder| Path::new(folder).join(program));
+    let real = folders.into_iter().find(|path| path.is_file())?;
+    let (folder, note) = (place.join("bin"), place.join("started"));
+    fs::create_dir(&folder).unwrap();
+    let (noted, run) = (note.display(), real.display());
+    let script = format!("#!/bin/sh\nnote={noted}\necho >> $note\n{first}\nexec {run} \"$@\"\n");
+    fs::write(folder.join(program), script).unwrap();
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.join(program), executable).unwrap();
+    Some((folder, note))
+}
+
+/// Measures one cell by the nginx of this folder, in two modes.
+fn bodies_by_nginx(folder: &Path, place: &Path, starts: &str) {
+    let args = ["--stack", "nginx+nginx", "--modes", "sendfile", "--rate", "off", "--starts"];
+    let one = [starts, "--object", "20000", "--dataset", "100KiB", "--connections", "3"];
+    let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
+    let output = bench(&[&args[..], &one].concat(), place).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn proxies_and_backends_are_started_anew_as_often_as_was_asked() {
+    let place = tempfile::tempdir().unwrap();
+    let Some((folder, note)) = noting("nginx", place.path(), "") else {
+        println!("not run: nginx is not installed");
+        return;
+    };
+    bodies_by_nginx(&folder, place.path(), "3");
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["starts"] == 3));
+    assert_eq!((record.cells.len(), record.samples.len()), (1, 2 * 5));
+    // Proxy and backend of two modes, three times.
+    assert_eq!(fs::read_to_string(note).unwrap().lines().count(), 2 * 2 * 3);
+}
+
+#[test]
+fn a_proxy_whose_port_was_taken_meanwhile_gets_another() {
+    let place = tempfile::tempdir().unwrap();
+    // After the first backend comes its proxy.
+    let taken = "[ $(wc -l <$note) != 2 ] || { echo 'bind: Address already in use' >&2; exit 1; }";
+    let Some((folder, note)) = noting("nginx", place.path(), taken) else {
+        println!("not run: nginx is not installed");
+        return;
+    };
+    bodies_by_nginx(&folder, place.path(), "1");
+    assert_eq!(fs::read_to_string(note).unwrap().lines().count(), 2 * 2 + 1);
+}
+
+#[test]
+fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
+    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
+        println!("not run: this kernel has the flag");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--object", "32KiB", "--dataset", "64KiB", "--connections", "2", "--rate", "off"];
+    let output = bench(&[&args[..], &["--json"]].concat(), place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = object["results"].as_array().unwrap();
+    let missing = results.iter().filter(|result| result.get("unavailable").is_some());
+    assert_eq!(missing.count(), 2, "{object}");
+    assert_eq!(object["http"][0]["modes"][0]["mode"], "copy");
+    let args = [&args[..], &["--modes", "nt"]].concat();
+    let output = bench(&args, &place.path().join("nt")).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+}
+
+#[test]
+fn over_tls_and_tcp_the_bytes_are_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--scheme", "tls", "--transport", "tcp", "--modes", "copy", "--rate", "200"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let open = record.cells.iter().filter(|cell| cell.params["form"] == "open");
+    assert!(open.clone().count() == 4);
+    assert!(open.into_iter().all(|cell| cell.params["offered_requests_per_1000_s"] == 200_000));
+}
+
+#[test]
+fn by_the_kernel_s_tls_the_bytes_are_the_same_or_it_says_that_there_is_none() {
+    let args = ["--scheme", "ktls", "--modes", "copy", "--rate", "off"];
+    let args = [&TINY[..], &args].concat();
+    let place = tempfile::tempdir().unwrap();
+    let here = bench(&args, place.path()).output().unwrap();
+    match here.status.code() {
+        Some(0) => every_byte_went_by_ktls(place.path()),
+        code => {
+            assert_eq!(code, Some(3), "{}", stderr(&here));
+            assert!(stderr(&here).contains("no TLS (module tls)"), "{}", stderr(&here));
+            println!("not run: {}", stderr(&here));
+        }
+    }
+    // The booted kernel has it.
+    kernel_built();
+    let place = tempfile::tempdir().unwrap();
+    let booted = [&args[..], &["--kernel", "um"]].concat();
+    let output = bench(&booted, place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    every_byte_went_by_ktls(place.path());
+}
+
+fn every_byte_went_by_ktls(place: &Path) {
+    let record = Record::read(place.join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["scheme"] == "ktls"));
+    assert_eq!(record.samples.len(), 4 * 5);
+}
+
+#[test]
+fn beside_the_backend_a_hot_set_is_walked_in_every_mode_and_while_nobody_asks() {
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--hot-set", "4KiB", "--modes", "sendfile", "--rate", "200"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["hot_set_bytes"] == 4096));
+    // The backend was kept on the victim's CPU, and no other process on any.
+    assert!(record.cells.iter().all(|cell| cell.params.contains_key("backend_cpu")));
+    assert!(!record.cells.iter().any(|cell| cell.params.contains_key("proxy_cpu")));
+    assert_eq!(record.samples.len(), 8 * 3 * 5);
+    for sample in &record.samples {
+        assert_eq!(sample.mode == "idle", sample.phases_ns.is_empty(), "{sample:?}");
+    }
+    // On a machine that is busy one sample may be too short for a walk or an answer; all of a mode
+    // are not.
+    for mode in ["copy", "sendfile", "idle"] {
+        let samples = || record.samples.iter().filter(|sample| sample.mode == mode);
+        assert_eq!(mode == "idle", samples().all(|sample| sample.bytes == 0), "{mode}");
+        let walks = samples().filter_map(|sample| sample.series.get("walk_ns")).flatten().count();
+        assert!(walks > 0, "{mode}");
+    }
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("hot set, ns a line") && text.contains("idle"), "{text}");
+}
+
+#[test]
+fn behind_devices_their_own_way_is_measured_and_nothing_is_left() {
+    let place = tempfile::tempdir().unwrap();
+    let before = fs::read_to_string("/proc/net/dev").map(|text| text.lines().count()).unwrap();
+    let args = ["--transport", "veth", "--modes", "nocache", "--rate", "off"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    let after = fs::read_to_string("/proc/net/dev").map(|text| text.lines().count()).unwrap();
+    assert_eq!(after, before, "the devices were never here");
+    if output.status.code() == Some(3) {
+        assert!(stderr(&output).contains("not available"), "{}", stderr(&output));
+        println!("not run: {}", stderr(&output));
+        return;
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["transport"] == "veth"));
+    let nocache = record.samples.iter().filter(|sample| sample.mode == "nocache").count();
+    assert_eq!((nocache, record.samples.len()), (4 * 5, 4 * 2 * 5));
+}
+
+#[test]
+fn a_congestion_control_is_set_where_nobody_else_is() {
+    let place = tempfile::tempdir().unwrap();
+    let here = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let before = fs::read_to_string(here).unwrap();
+    let args = ["--congestion", "reno", "--modes", "sendfile", "--rate", "off"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert_eq!(fs::read_to_string(here).unwrap(), before, "this system's is as it was");
+    if output.status.code() == Some(3) {
+        assert!(stderr(&output).contains("not available"), "{}", stderr(&output));
+        println!("not run: {}", stderr(&output));
+        return;
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("congestion control reno") && !text.contains("paces"), "{text}");
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["congestion"] == "reno"));
+    assert_eq!(record.machine.tcp_congestion_control.as_deref(), Some("reno"));
+
+    fs::remove_dir_all(place.path().join("record")).unwrap();
+    let args = ["--congestion", "no-such-one", "--rate", "off"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no-such-one"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--modes", "copy", "--rate", "off", "--inject", "wrong-byte"];
+    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.samples.is_empty(), "a wrong byte is never a number");
+    assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
+}
+
+#[test]
+fn a_signal_ends_the_daemons_and_takes_the_folder_away() {
+    let place = tempfile::tempdir().unwrap();
+    // Long enough to be met in the middle of it.
+    let args = ["--pairs", "100000", "--modes", "copy", "--rate", "off"];
+    let mut child = bench(&[&TINY[..], &args].concat(), place.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let file = place.path().join("record/record.jsonl");
+    while !fs::read_to_string(&file).unwrap_or_default().contains("\"type\":\"sample\"") {
+        assert!(begun.elapsed() < PATIENCE, "no sample");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let pid = child.id();
+    assert_eq!(leftovers(pid).len(), 1, "while it measures there is a folder");
+    let daemons = children(pid);
+    assert!(daemons.len() >= 2, "{daemons:?}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(leftovers(pid).is_empty());
+    for daemon in daemons {
+        assert!(!is_there(daemon), "process {daemon} is left");
+    }
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(!record.complete && !record.samples.is_empty(), "what was measured stays");
+}
+
+fn is_there(pid: i32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    matches!(name.trim(), "storaged" | "proxyd")
+}
+
+#[test]
+fn a_stack_that_is_not_installed_names_its_package() {
+    let place = tempfile::tempdir().unwrap();
+    // A copy of the program with nothing beside it, and nothing in PATH.
+    let folder = place.path().join("alone");
+    fs::create_dir(&folder).unwrap();
+    let alone = folder.join("ntcopy");
+    fs::copy(program(), &alone).unwrap();
+    let output = Command::new(&alone)
+        .args(["bench", "http", "--quick", "--allow-not-a-timing", "--out"])
+        .arg(place.path().join("record"))
+        .env("PATH", &folder)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("-p storaged -p proxyd"), "{}", stderr(&output));
+    assert!(!place.path().join("record").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_boot_that_can_measure_nothing_ends_as_its_program_does() {
+    kernel_built();
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("ntcopy");
+    fs::copy(program(), &alone).unwrap();
+    let place = folder.path().join("record");
+    let args = ["bench", "http", "--kernel", "um", "--against", "unpatched", "--out"];
+    let output = Command::new(&alone).args(args).arg(&place).stdin(Stdio::null()).output().unwrap();
+    let words = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{words}");
+    assert!(words.contains("proxyd is neither beside this program"), "{words}");
+    assert!(!words.contains("cannot read"), "{words}");
+    assert!(!place.exists());
+}
+
+#[test]
+fn usage_errors_are_exit_code_2_and_say_what_to_write() {
+    let place = tempfile::tempdir().unwrap();
+    for (args, words) in [
+        (&["--pairs", "4"][..], "at least 5 pairs"),
+        (&["--connections", "0"], "--connections 0"),
+        (&["--dataset", "1000"], "smaller than one object"),
+        (&["--stack", "apache"], "haproxy+nginx"),
+        (&["--stack", "haproxy+nginx", "--scheme", "ktls"], "does not speak it"),
+        (&["--stack", "nginx+nginx", "--modes", "auto"], "storaged+proxyd does"),
+        (&["--against", "unpatched"], "--kernel um"),
+        (&["--against", "unpatched", "--modes", "sendfile"], "copy, nt, adaptive"),
+        (&["--against", "unpatched", "--rate", "200"], "--rate"),
+        (&["--against", "unpatched", "--stack", "nginx+nginx,haproxy+nginx"], "one stack"),
+        (&["--modes", "nocache"], "say --transport veth too"),
+        (&["--rate", "1.5"], "requests a second"),
+        (&["--congestion", "not one"], "reno or cubic"),
+        (&["--cpus", "0,0"], "client, proxy and backend"),
+        (&["--hot-set", "100"], "at least two cache lines"),
+    ] {
+        let output = bench(args, place.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+        assert!(!place.path().join("record").exists(), "nothing was begun");
+    }
+    let list = Command::new(program()).args(["bench", "http", "--list"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&list.stdout).contains("name = \"http\""));
+}
+
+#[test]
+fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
+    kernel_built();
+    // Behind devices the backend's bytes are counted in another network namespace. A victim sends
+    // nothing, so nothing of it is counted.
+    every_sample_is_counted_as_its_mode_says("unix", &["--hot-set", "64KiB"]);
+    every_sample_is_counted_as_its_mode_says("veth", &[]);
+}
+
+fn every_sample_is_counted_as_its_mode_says(transport: &str, more: &[&str]) {
+    let place = tempfile::tempdir().unwrap();
+    let args = ["--kernel", "um", "--object", "64KiB", "--dataset", "1MiB", "--connections", "4"];
+    let args = [&args[..], &["--transport", transport, "--rate", "off", "--json"], more].concat();
+    let output = bench(&args, place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    // A hot set shares the caches of one CPU with the kernel's copies, and adds the mode `idle`.
+    assert_eq!(record.machine.kernel_pin.is_some(), !more.is_empty());
+    let modes = if more.is_empty() { 4 } else { 5 };
+    assert_eq!((record.machine.kernel_kind.as_str(), record.samples.len()), ("um", modes * 5));
+    for sample in &record.samples {
+        let spliced = sample.counters.get("not_supported_bytes").copied().unwrap_or(0);
+        let counted = sample.counters.values().sum::<u64>() - spliced;
+        let bodies: u64 = sample.series.get("counted_bytes").into_iter().flatten().sum();
+        match sample.mode.as_str() {
+            "copy" | "sendfile" | "nocache" | "idle" => assert_eq!(counted, 0, "{sample:?}"),
+            _ => assert!(counted >= bodies && bodies >= sample.bytes, "{sample:?}"),
+        }
+    }
+}

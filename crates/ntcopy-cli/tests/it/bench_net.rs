@@ -1,0 +1,271 @@
+//! `ntcopy bench net` and `bench pingpong`, end to end on the kernel that runs the tests, at sizes
+//! that take no time. No test looks at a time.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use ntcopy_record::Record;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{children, counted, stderr};
+
+/// Nothing here takes this long, on any machine; a test that would hang ends.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn bench(args: &[&str], place: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.arg("bench").args(args).args(["--quick", "--allow-not-a-timing", "--out"]);
+    command.arg(place.join("record")).stdin(Stdio::null());
+    command
+}
+
+fn measured(args: &[&str]) -> (Record, String) {
+    let place = tempfile::tempdir().unwrap();
+    let output = bench(args, place.path()).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    (record, String::from_utf8(output.stdout).unwrap())
+}
+
+fn total(list: Option<&Vec<u64>>) -> u64 {
+    list.into_iter().flatten().sum()
+}
+
+#[test]
+fn requests_and_responses_go_both_ways_and_every_sample_has_what_it_cost() {
+    let sizes = ["--request", "14000", "--response", "300,100KiB", "--connections", "1,5"];
+    let args = [&["net", "--family", "tcp", "--modes", "copy"], &sizes[..]].concat();
+    let (record, text) = measured(&args);
+    // Two responses, two numbers of connections, two forms; one mode, five pairs.
+    assert_eq!((record.cells.len(), record.samples.len()), (8, 8 * 5));
+    for sample in &record.samples {
+        let params = &record.cells[sample.cell as usize].params;
+        let size = |name: &str| params[name].as_u64().unwrap();
+        let answered = total(sample.series.get("answered"));
+        let each = size("request_bytes") + size("response_bytes");
+        assert_eq!(sample.bytes, answered * each, "{sample:?}");
+        assert!(sample.phases_ns["client_cpu"] > 0 && sample.phases_ns["server_cpu"] > 0);
+        let name = if params["form"] == "open" { "latency_ns" } else { "round_trip_ns" };
+        assert!(sample.series[name].is_sorted() && total(sample.series.get("answers")) > 0);
+    }
+    counted::every_sample_or_why_not(&record, &text);
+    for words in ["Without a pause, tcp", "Round trips", "On a schedule", "over the loopback"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn datagrams_and_ipv6_carry_the_same_bytes() {
+    let args = ["--request", "14000", "--response", "60000", "--connections", "3", "--rate", "off"];
+    for family in ["udp", "tcp6", "udp6"] {
+        let place = tempfile::tempdir().unwrap();
+        let args = [&["net", "--family", family, "--modes", "copy"], &args[..]].concat();
+        let output = bench(&args, place.path()).output().unwrap();
+        let record = Record::read(place.path().join("record")).unwrap();
+        if family != "udp" && !record.errors.is_empty() {
+            println!("not run: {family}: {}", record.errors[0].what);
+            continue;
+        }
+        assert!(output.status.success(), "{family}: {}", stderr(&output));
+        assert_eq!(record.samples.len(), 5);
+    }
+}
+
+#[test]
+fn between_namespaces_the_devices_own_way_is_switched_and_nothing_is_left() {
+    let namespace = || fs::read_link("/proc/self/ns/net").unwrap();
+    let (before, devices) = (namespace(), devices());
+    let place = tempfile::tempdir().unwrap();
+    let sizes = ["--connections", "4", "--family", "tcp,udp", "--modes", "nocache"];
+    let args = [&["net", "--veth", "--rate", "off"], &sizes[..]].concat();
+    let output = bench(&args, place.path()).output().unwrap();
+    assert_eq!((namespace(), self::devices()), (before, devices), "this namespace is as it was");
+    if output.status.code() == Some(3) {
+        assert!(stderr(&output).contains("not available"), "{}", stderr(&output));
+        println!("not run: {}", stderr(&output));
+        return;
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    assert!(record.cells.iter().all(|cell| cell.params["between"] == "veth"));
+    let modes = |cell: u32| {
+        let samples = record.samples.iter().filter(move |sample| sample.cell == cell);
+        samples.filter(|sample| sample.mode == "nocache").count()
+    };
+    assert_eq!((modes(0), modes(1)), (5, 0), "TCP alone looks at the feature");
+    assert_eq!(record.unavailable.len(), 1);
+}
+
+fn devices() -> Vec<String> {
+    let text = fs::read_to_string("/proc/net/dev").unwrap();
+    text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
+}
+
+#[test]
+fn a_message_is_told_as_sockperf_tells_it() {
+    let args = ["pingpong", "--message", "256,20000", "--modes", "copy", "--duration", "0.1"];
+    let (record, text) = measured(&args);
+    assert_eq!((record.cells.len(), record.samples.len()), (6, 6 * 5));
+    for sample in &record.samples {
+        let bytes = record.cells[sample.cell as usize].params["message_bytes"].as_u64().unwrap();
+        let messages = total(sample.series.get("answers"));
+        assert_eq!(sample.bytes, 2 * messages * bytes, "{sample:?}");
+        assert!(messages > 0);
+    }
+    counted::every_sample_or_why_not(&record, &text);
+    for words in [
+        "========= udp, 256-byte messages, mode copy",
+        "Summary: Latency is ",
+        "---> <MAX> observation = ",
+        "---> percentile 99.999 = ",
+        "---> percentile 25.000 = ",
+        "---> <MIN> observation = ",
+        "# dropped messages = 0; # duplicated messages = 0",
+        "Half a round trip over unix",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
+    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
+        println!("not run: this kernel has the flag");
+        return;
+    }
+    for (name, sizes) in [
+        ("net", ["--connections", "1", "--rate", "off"]),
+        ("pingpong", ["--message", "64", "--duration", "0.05"]),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let args = [&[name, "--family", "tcp", "--json"], &sizes[..]].concat();
+        let output = bench(&args, place.path()).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(object[name][0]["modes"][0]["mode"], "copy", "{object}");
+        let results = object["results"].as_array().unwrap();
+        assert_eq!(results.iter().filter(|r| r.get("unavailable").is_some()).count(), 2);
+        let asked = [&args[..], &["--modes", "nt"]].concat();
+        let output = bench(&asked, &place.path().join("nt")).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
+    for args in [
+        &["net", "--connections", "2", "--rate", "off", "--modes", "copy"][..],
+        &["pingpong", "--duration", "0.05", "--modes", "copy"],
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let args = [args, &["--family", "tcp", "--inject", "wrong-byte"]].concat();
+        let output = bench(&args, place.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+        let record = Record::read(place.path().join("record")).unwrap();
+        assert!(record.samples.is_empty(), "a wrong byte is never a number");
+        assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
+    }
+}
+
+#[test]
+fn a_signal_ends_the_servers_and_so_does_a_killed_client() {
+    for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
+        let place = tempfile::tempdir().unwrap();
+        // Long enough to be met in the middle of it.
+        let args = ["net", "--veth", "--pairs", "100000", "--modes", "copy", "--rate", "off"];
+        let mut child =
+            bench(&args, place.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begun = Instant::now();
+        let file = place.path().join("record/record.jsonl");
+        while !fs::read_to_string(&file).unwrap_or_default().contains("\"type\":\"sample\"") {
+            if let Some(status) = child.try_wait().unwrap() {
+                assert_eq!(status.code(), Some(3), "no namespaces here");
+                println!("not run: namespaces are not to be had here");
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no sample");
+            thread::sleep(Duration::from_millis(10));
+        }
+        // It is started anew for each pair: there may be none just now.
+        let mut servers = children(child.id());
+        while servers.len() != 1 {
+            assert!(begun.elapsed() < PATIENCE, "{servers:?}");
+            servers = children(child.id());
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), code);
+        while servers.iter().any(|pid| is_running(*pid)) {
+            assert!(begun.elapsed() < PATIENCE, "a server is left");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let record = Record::read(place.path().join("record")).unwrap();
+        assert!(!record.complete && !record.samples.is_empty(), "what was measured stays");
+    }
+}
+
+/// Whether a process is there that was started by this program; a dead one may wait for its parent.
+fn is_running(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.contains("(ntcopy)") && !stat.contains(") Z ")
+}
+
+#[test]
+fn usage_errors_are_exit_code_2_and_say_what_to_write() {
+    let place = tempfile::tempdir().unwrap();
+    for (args, words) in [
+        (&["net", "--pairs", "4"][..], "at least 5 pairs"),
+        (&["net", "--connections", "0"], "--connections 0"),
+        (&["net", "--family", "unix"], "--family unix"),
+        (&["net", "--family", "udp", "--request", "66000"], "at most 65507 bytes"),
+        (&["net", "--modes", "nocache"], "say --veth too"),
+        (&["net", "--mtu", "1500"], "--veth"),
+        (&["net", "--rate", "1.5"], "requests a second"),
+        (&["net", "--cpus", "0,0,0"], "client and server"),
+        (&["pingpong", "--message", "7"], "takes 8 bytes"),
+        (&["pingpong", "--duration", "0"], "seconds"),
+        (&["pingpong", "--family", "udplite"], "--family udplite"),
+    ] {
+        let output = bench(args, place.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+        assert!(!place.path().join("record").exists(), "nothing was begun");
+    }
+    for name in ["net", "pingpong"] {
+        let list = bench(&[name, "--list"], place.path()).output().unwrap();
+        let line = format!("name = \"{name}\"");
+        assert!(String::from_utf8_lossy(&list.stdout).contains(&line));
+    }
+}
+
+#[test]
+fn in_the_kernel_with_the_flag_hinted_messages_are_counted_and_others_are_not() {
+    let program = env!("CARGO_BIN_EXE_ntcopy");
+    let built = Command::new(program).args(["kernel", "build"]).output().unwrap();
+    assert!(built.status.success(), "{}", stderr(&built));
+    // Between namespaces each side has counters of its own.
+    let sizes = ["--connections", "3", "--rate", "off", "--family", "tcp,udp"];
+    let (record, text) = measured(&[&["net", "--kernel", "um", "--veth"], &sizes[..]].concat());
+    assert_eq!(record.machine.kernel_kind, "um");
+    for sample in &record.samples {
+        let counted = sample.counters.values().sum::<u64>();
+        let sent = total(sample.series.get("counted_bytes"));
+        match sample.mode.as_str() {
+            "copy" | "nocache" => assert_eq!(counted, 0, "{sample:?}"),
+            _ => assert!(counted == sent && sent >= sample.bytes, "{sample:?}"),
+        }
+    }
+    let hinted = record.samples.iter().filter(|sample| !sample.counters.is_empty()).count();
+    assert_eq!(hinted, 2 * 2 * 5, "two modes, two families, five pairs: {text}");
+    let (record, _) =
+        measured(&["pingpong", "--kernel", "um", "--family", "unix,udp", "--duration", "0.1"]);
+    let large = |cell: u32| record.cells[cell as usize].params["message_bytes"] == 14_000;
+    let obeyed = record.samples.iter().filter(|s| s.mode == "nt" && large(s.cell));
+    assert!(obeyed.clone().count() > 0);
+    for sample in obeyed {
+        assert!(sample.counters["nontemporal_bytes"] > 0, "{sample:?}");
+    }
+}

@@ -1,0 +1,393 @@
+//! `ntcopy bench unix`, end to end on the kernel that runs the tests, at sizes
+//! that take no time. No test looks at a time.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use ntcopy_record::{Record, Sample};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::stderr;
+
+const SMALL: [&str; 5] = ["--object", "20000", "--dataset", "100KiB", "--quick"];
+
+fn ntcopy(args: &[&[&str]], out: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(["bench", "unix"]).args(args.concat()).arg("--out").arg(out);
+    // What is tested here is whether it works; lockdep may be on.
+    command.arg("--allow-not-a-timing");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(args: &[&[&str]], out: &Path) -> Output {
+    ntcopy(args, out).output().expect("ntcopy starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("standard output is UTF-8")
+}
+
+fn has_flag() -> bool {
+    ntcopy::socket::kernel_support() != ntcopy::socket::Support::None
+}
+
+fn samples<'a>(record: &'a Record, cell: u32, mode: &str) -> Vec<&'a Sample> {
+    record.samples.iter().filter(|s| s.cell == cell && s.mode == mode).collect()
+}
+
+#[test]
+fn rounds_are_measured_and_recorded_for_every_mode_and_cell() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&[&SMALL, &["--sockets", "1,3", "--modes", "copy,vmsplice"]], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(record.complete && record.errors.is_empty() && record.unavailable.is_empty());
+    for (cell, sockets) in [(0, 1), (1, 3)] {
+        let params = &record.cells[cell as usize].params;
+        assert_eq!(params["in_flight_bytes"], sockets * 20_000);
+        assert_eq!(params["dataset_bytes"], 100_000);
+        for mode in ["copy", "vmsplice"] {
+            let samples = samples(&record, cell, mode);
+            assert_eq!(samples.len(), 5);
+            for sample in samples {
+                assert!(sample.bytes > 0 && sample.bytes % (sockets * 20_000) == 0);
+                let phases: u64 = sample.phases_ns.values().sum();
+                assert_eq!(phases, sample.elapsed_ns);
+            }
+        }
+    }
+    // The order alternates inside the groups.
+    let firsts: Vec<&str> = record
+        .samples
+        .iter()
+        .filter(|sample| sample.position == 0)
+        .map(|sample| sample.mode.as_str())
+        .collect();
+    assert!(firsts.contains(&"copy") && firsts.contains(&"vmsplice"), "{firsts:?}");
+    let text = stdout(&output);
+    assert!(text.contains("baseline") && text.contains("vmsplice"), "{text}");
+    assert!(stderr(&output).contains("must not be touched again"), "the caveat is printed");
+}
+
+#[test]
+fn the_free_running_form_sends_the_same_number_in_every_mode() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let sizes = ["--object", "10001", "--pipe", "64KiB", "--sndbuf", "64KiB", "--quick"];
+    let output = run(&[&sizes, &["--iterations", "50", "--modes", "copy,vmsplice"]], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert_eq!(record.cells[0].params["iterations"], 50);
+    assert_eq!(record.samples.len(), 10);
+    assert!(record.samples.iter().all(|sample| sample.bytes == 50 * 10_001));
+}
+
+#[test]
+fn json_is_one_object_with_the_contracts_fields() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let args: [&[&str]; 2] = [&SMALL, &["--sockets", "2", "--json", "--modes", "copy,vmsplice"]];
+    let output = run(&args, &out);
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["experiment"], "unix");
+    assert_eq!(object["record"], Record::read(&out).unwrap().header.id);
+    let result = &object["results"][0];
+    assert_eq!((&result["mode"], &result["baseline"]), (&"vmsplice".into(), &"copy".into()));
+    assert!(result["ci"].as_array().is_some_and(|ci| ci.len() == 2), "{result}");
+}
+
+#[test]
+fn nt_is_unavailable_where_the_kernel_lacks_the_flag_and_never_a_silent_copy() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&[&SMALL, &["--sockets", "1", "--modes", "nt"]], &out);
+    let record = Record::read(&out).unwrap();
+    if has_flag() {
+        assert!(output.status.success(), "{}", stderr(&output));
+        for sample in samples(&record, 0, "nt") {
+            assert_eq!(sample.counters[ntcopy::uapi::STAT_NONTEMPORAL], sample.bytes);
+        }
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!(record.unavailable[0].mode, "nt");
+    assert!(record.unavailable[0].why.contains("this kernel has no MSG_NTCOPY"));
+    assert_eq!(samples(&record, 0, "nt").len(), 0);
+    assert_eq!(samples(&record, 0, "copy").len(), 5, "the baseline is measured all the same");
+    assert!(stdout(&output).contains("this kernel has no"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
+    for form in [&["--sockets", "3"][..], &[]] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("record");
+        let inject = ["--modes", "copy,vmsplice", "--inject", "wrong-byte"];
+        let output = run(&[&SMALL, form, &inject], &out);
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+        let record = Record::read(&out).unwrap();
+        assert_eq!(record.samples, []);
+        let modes: Vec<&str> = record.errors.iter().map(|error| error.mode.as_str()).collect();
+        assert_eq!(modes, ["copy", "vmsplice"]);
+        assert!(record.errors.iter().all(|error| error.wrong_byte));
+        assert!(record.errors[0].what.contains("position"), "{}", record.errors[0].what);
+        assert!(stdout(&output).contains("byte was wrong"), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn an_object_in_pieces_is_one_send_and_its_bytes_are_compared() {
+    let place = tempfile::tempdir().unwrap();
+    let pieces = ["--pieces", "300", "--sockets", "1,3", "--dataset", "1MiB", "--quick"];
+    let out = place.path().join("record");
+    let modes: &[&str] = &["--modes", if has_flag() { "nt,adaptive" } else { "copy" }];
+    let output = run(&[&pieces, modes, &["--family", "unix,tcp"]], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert_eq!((record.errors.len(), record.cells.len()), (0, 4));
+    assert!(record.cells.iter().all(|cell| cell.params["object_bytes"] == 108_400));
+    for sample in samples(&record, 0, "nt") {
+        assert_eq!(sample.counters[ntcopy::uapi::STAT_TOO_SMALL], sample.bytes);
+    }
+    assert!(stdout(&output).contains("300 pieces a send"), "{}", stdout(&output));
+    let out = place.path().join("wrong");
+    let output = run(&[&pieces, &["--modes", "copy", "--inject", "wrong-byte"]], &out);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+}
+
+#[test]
+fn two_senders_at_once_are_told_together_and_both_are_compared() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let sizes = ["--object", "10001", "--dataset", "50005", "--quick", "--senders", "2"];
+    let allowed = ntcopy_bench::run::cpus().unwrap().allowed;
+    // Both pairs on one CPU will do to see that it works.
+    let cpus = format!("{0},{0}", allowed[0]);
+    let both = ["--cpus", &cpus, "--iterations", "50", "--modes", "copy,vmsplice"];
+    let output = run(&[&sizes, &both], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert_eq!(record.cells[0].params["senders"], 2);
+    assert_eq!(record.samples.len(), 10);
+    assert!(record.samples.iter().all(|sample| sample.bytes == 2 * 50 * 10_001));
+    assert!(stdout(&output).contains("2 senders at once"), "{}", stdout(&output));
+    let out = place.path().join("wrong");
+    let output = run(&[&sizes, &both, &["--inject", "wrong-byte"]], &out);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+}
+
+#[test]
+fn every_family_that_the_kernel_has_is_measured_and_the_others_say_why() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    // Two whole datagrams and a short one that is still a hinted send.
+    let sizes = ["--object", "70000", "--dataset", "210000", "--quick", "--sockets", "1,3"];
+    let families = ["--family", "unix,tcp,tcp6,udp,udp6,udplite", "--modes", "copy"];
+    let output = run(&[&sizes, &families], &out);
+    let record = Record::read(&out).unwrap();
+    assert_eq!(record.errors, [], "{}", stderr(&output));
+    assert_eq!(record.cells.len(), 12);
+    let missing = |cell| record.unavailable.iter().any(|line| line.cell == Some(cell));
+    for cell in &record.cells {
+        let expected = if missing(cell.cell) { 0 } else { 5 };
+        let samples = samples(&record, cell.cell, "copy");
+        assert_eq!(samples.len(), expected, "{:?}", cell.params);
+        let round = cell.params["in_flight_bytes"].as_u64().unwrap();
+        assert!(samples.iter().all(|sample| sample.bytes % round == 0));
+    }
+    let measured = |family: &str| {
+        let mut cells = record.cells.iter().filter(|cell| cell.params["family"] == family);
+        cells.all(|cell| !missing(cell.cell))
+    };
+    assert!(measured("unix") && measured("tcp") && measured("udp"));
+    let all = record.unavailable.is_empty();
+    assert_eq!(output.status.code(), Some(if all { 0 } else { 3 }), "{}", stderr(&output));
+    assert_eq!(all, !stdout(&output).contains("Not measured"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_wrong_byte_shows_over_every_family() {
+    for family in ["tcp", "udp"] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("record");
+        let inject = ["--family", family, "--sockets", "2", "--inject", "wrong-byte"];
+        let output = run(&[&SMALL, &inject, &["--modes", "copy"]], &out);
+        assert_eq!(output.status.code(), Some(4), "{family}: {}", stderr(&output));
+        assert!(Record::read(&out).unwrap().errors[0].wrong_byte);
+    }
+}
+
+#[test]
+fn a_sweep_takes_its_own_sizes_only_where_none_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let sizes = ["--sweep", "--quick", "--sockets", "1,2", "--object", "8192"];
+    let output = run(&[&sizes, &["--dataset", "16KiB,32KiB", "--modes", "copy"]], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    let datasets: Vec<&serde_json::Value> =
+        record.cells.iter().map(|cell| &cell.params["dataset_bytes"]).collect();
+    assert_eq!(datasets, [16 << 10, 16 << 10, 32 << 10, 32 << 10]);
+    assert_eq!(record.samples.len(), 4 * 5);
+}
+
+/// The reading process of a running measurement.
+fn reader_of(parent: &Child) -> Option<Pid> {
+    let id = parent.id();
+    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+    Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
+}
+
+/// Waits until the record holds this number of samples.
+fn wait_for_samples(out: &Path, samples: usize) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Record::read(out).map_or(0, |record| record.samples.len()) < samples {
+        assert!(Instant::now() < deadline, "no {samples} samples in a minute");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_reader_that_dies_is_an_error_row_with_its_status_and_the_rest_goes_on() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let many = ["--sockets", "2", "--modes", "copy,vmsplice", "--pairs", "40"];
+    let child = ntcopy(&[&SMALL, &many], &out).spawn().unwrap();
+    wait_for_samples(&out, 2);
+    kill_process(reader_of(&child).unwrap(), Signal::KILL).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    let [error] = &record.errors[..] else { panic!("one error: {:?}", record.errors) };
+    assert!(!error.wrong_byte && error.what.contains("signal: 9"), "{}", error.what);
+    assert_eq!(record.samples.len(), 79, "one sample is missing, the others are there");
+    assert!(record.complete);
+}
+
+#[test]
+fn a_reader_that_hangs_is_an_error_row_not_a_hang() {
+    for form in [&["--sockets", "2"][..], &["--iterations", "2000"]] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("record");
+        let impatient = ["--modes", "copy", "--pairs", "40", "--patience", "5"];
+        let child = ntcopy(&[&SMALL, form, &impatient], &out).spawn().unwrap();
+        wait_for_samples(&out, 2);
+        kill_process(reader_of(&child).unwrap(), Signal::STOP).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let record = Record::read(&out).unwrap();
+        assert!(record.errors[0].what.contains("hangs or is stopped"), "{:?}", record.errors);
+    }
+}
+
+#[test]
+fn ctrl_c_keeps_the_record_so_far_and_leaves_no_process() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let endless = ["--sockets", "2", "--modes", "copy", "--pairs", "10000"];
+    let child = ntcopy(&[&SMALL, &endless], &out).spawn().unwrap();
+    wait_for_samples(&out, 3);
+    let reader = reader_of(&child).unwrap().as_raw_nonzero().to_string();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(!record.complete && record.samples.len() >= 3 && record.errors.is_empty());
+    assert!(stdout(&output).contains("cut short"), "{}", stdout(&output));
+    assert!(!Path::new("/proc").join(reader).exists(), "the reading process is gone");
+}
+
+#[test]
+fn usage_errors_are_exit_code_2_and_say_what_to_write() {
+    let place = tempfile::tempdir().unwrap();
+    for (args, words) in [
+        (&["--object", "1MB"][..], "1MiB"),
+        (&["--modes", "quick"], "copy, nt, adaptive and vmsplice"),
+        (&["--pairs", "2"], "at least 5 pairs"),
+        (&["--sockets", "1", "--published"], "--published"),
+        (&["--sockets", "1", "--dataset", "1KiB"], "smaller than one object"),
+        (&["--family", "inet"], "unix, tcp, tcp6, udp, udp6 and udplite"),
+        (&["--family", "tcp"], "--sockets LIST or --sweep"),
+        (&["--family", "udp", "--sockets", "1", "--modes", "vmsplice"], "leave vmsplice out"),
+        (&["--pieces", "300"], "--sockets LIST"),
+        (&["--pieces", "300", "--sockets", "1", "--object", "1MiB"], "--object"),
+        (&["--sweep", "--published"], "--sweep"),
+        (&["--own-caches", "--sockets", "1"], "--kernel um"),
+        (&["--own-caches", "--pin", "0"], "--pin"),
+        (&["--against", "unpatched"], "--kernel um"),
+        (&["--against", "unpatched", "--modes", "vmsplice"], "copy, nt, adaptive"),
+        (&["--against", "module", "--kernel", "um+module"], "no patches to compare"),
+        (&["--against", "module", "--modes", "nt"], "--modes"),
+    ] {
+        let output = run(&[args], &place.path().join("record"));
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+        assert!(!place.path().join("record").exists(), "nothing was begun");
+    }
+}
+
+#[test]
+fn a_limit_of_the_system_is_exit_code_3_and_named() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let output = run(&[&["--sockets", "1", "--object", "1MiB", "--sndbuf", "64KiB"]], &out);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("does not take a whole object"), "{}", stderr(&output));
+    assert!(!out.exists(), "nothing was begun");
+}
+
+#[test]
+fn a_record_is_never_overwritten() {
+    let place = tempfile::tempdir().unwrap();
+    let args: [&[&str]; 2] = [&SMALL, &["--sockets", "1", "--modes", "copy"]];
+    assert!(run(&args, place.path()).status.success());
+    let before = fs::read(place.path().join("record.jsonl")).unwrap();
+    let output = run(&args, place.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("already there"), "{}", stderr(&output));
+    assert_eq!(fs::read(place.path().join("record.jsonl")).unwrap(), before);
+}
+
+#[test]
+fn the_default_place_is_below_the_data_directory() {
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+        .args(["bench", "unix", "--sockets", "1", "--modes", "copy", "--allow-not-a-timing"])
+        .args(SMALL)
+        .env_remove("XDG_DATA_HOME")
+        .env("HOME", home.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let records = home.path().join(".local/share/ntcopy/records");
+    let entry = fs::read_dir(&records).unwrap().next().unwrap().unwrap();
+    let record = Record::read(entry.path()).unwrap();
+    assert_eq!(entry.file_name().to_str(), Some(record.header.id.as_str()));
+    assert!(stderr(&output).contains(&record.header.id), "the place is printed");
+}
+
+#[test]
+fn list_prints_the_defaults() {
+    for args in [&["bench", "list"][..], &["bench", "unix", "--list"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(args).output().unwrap();
+        assert!(output.status.success());
+        assert!(stdout(&output).contains("name = \"unix\""), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn an_unknown_kernel_is_an_error_before_anything_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    for (kernel, code) in [("vms", 2), ("x86", 3)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+        command.args(["bench", "unix", "--sockets", "1", "--kernel", kernel, "--out"]).arg(&out);
+        let output = command.output().expect("ntcopy starts");
+        assert_eq!(output.status.code(), Some(code), "{kernel}: {}", stderr(&output));
+        assert!(!out.exists());
+    }
+}

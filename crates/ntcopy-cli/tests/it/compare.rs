@@ -1,0 +1,111 @@
+//! `ntcopy report --against`: the text, the object and the page.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use ntcopy_record::Record;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{stdout, store::write};
+use crate::synthetic;
+
+fn ntcopy(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.current_dir(folder).args(arguments).output().expect("the program starts")
+}
+
+/// The rounds on another machine, where `nt` moves a tenth more in the same time.
+fn elsewhere() -> Record {
+    let mut record = synthetic::synthetic_rounds();
+    record.header.id = "elsewhere".into();
+    record.machine.cpu_model = "SYNTHETIC CPU 9001".into();
+    record.machine.libc = "glibc 2.41".into();
+    for sample in record.samples.iter_mut().filter(|sample| sample.mode == "nt") {
+        sample.elapsed_ns = sample.elapsed_ns * 10 / 11;
+    }
+    record
+}
+
+fn two() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("a"), &synthetic::synthetic_rounds());
+    write(&folder.path().join("b"), &elsewhere());
+    folder
+}
+
+#[test]
+fn what_differs_comes_first_then_the_sentence_then_the_cells() {
+    let folder = two();
+    let text = stdout(&ntcopy(folder.path(), &["report", "a", "--against", "b/elsewhere"]));
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing: {text}"));
+    let cpu = at("CPU: SYNTHETIC CPU 9000 (AuthenticAMD-26-2-1) in A, SYNTHETIC CPU 9001");
+    let libc = at("C library: glibc 2.36 in A, glibc 2.41 in B");
+    let said = at("nt against copy, by throughput, does better in B than in A");
+    let cell = at("128 x 1 MiB of 256 MiB");
+    assert!(cpu < libc && libc < said && said < cell, "{text}");
+    assert!(text.contains("vmsplice against copy, by throughput, does as well in B as in A"));
+    assert!(text.contains("better in B") && !text.contains("worse in B "), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+}
+
+#[test]
+fn the_same_record_twice_differs_in_nothing() {
+    let folder = two();
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "a", "--json"]);
+    let object: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(object["differences"], serde_json::json!([]));
+    let cells = object["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 16, "eight cells, two modes");
+    for cell in cells {
+        assert!((cell["ratio"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{cell}");
+        let verdict = cell["verdict"].as_str().unwrap();
+        assert!(["equal", "unresolved"].contains(&verdict), "{cell}");
+    }
+}
+
+#[test]
+fn the_ratio_of_the_ratios_is_what_was_put_in() {
+    let folder = two();
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "b", "--json"]);
+    let object: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    for cell in object["cells"].as_array().unwrap().iter().filter(|cell| cell["mode"] == "nt") {
+        let (ratio, ci) = (cell["ratio"].as_f64().unwrap(), &cell["ci"]);
+        assert!((ratio - 1.1).abs() < 1e-3, "{cell}");
+        assert!(ci[0].as_f64().unwrap() <= ratio && ratio <= ci[1].as_f64().unwrap(), "{cell}");
+    }
+    assert!(object["sentences"][0].as_str().unwrap().contains("1.10x"), "{object}");
+}
+
+#[test]
+fn sides_without_a_cell_in_common_are_not_available() {
+    let folder = two();
+    write(&folder.path().join("c"), &synthetic::synthetic_retention());
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "c"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Nothing can be compared"));
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "empty"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has no records in it"));
+    assert_eq!(ntcopy(folder.path(), &["report", "a", "--against"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_page_holds_the_same() {
+    let folder = two();
+    let output = ntcopy(folder.path(), &["report", "a", "--against", "b", "--out", "page.html"]);
+    assert_eq!(stdout(&output), "");
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    for words in [
+        "<!DOCTYPE html>",
+        "does better in B than in A",
+        "SYNTHETIC CPU 9001",
+        "ntcopy report a --against b --out page.html",
+    ] {
+        assert!(page.contains(words), "{words} is missing");
+    }
+    assert!(!page.contains("<script"));
+    assert_eq!(ntcopy(folder.path(), &["report"]).status.code(), Some(2));
+}

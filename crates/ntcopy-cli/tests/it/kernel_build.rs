@@ -1,0 +1,203 @@
+//! `ntcopy kernel build`, `list` and `clean`, on a small tree that is built in a moment: what is
+//! tried here is what surrounds the compiler. The real thing is built for `kernel_boot`.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::common::{
+    house::{House, MAKEFILE, children},
+    signal::{self, Signal},
+    text,
+};
+
+#[test]
+fn a_kernel_is_built_once_and_again_when_an_input_changes() {
+    let house = House::new();
+    let first = house.build();
+    assert!(first.starts_with(house.path("cache/kernels")));
+    for file in ["linux", "config", "meta.json", "build.log"] {
+        assert!(first.parent().unwrap().join(file).is_file(), "{file}");
+    }
+    house.assert_nothing_half_done();
+    assert_eq!(house.build(), first);
+    house.patch("0001-two.patch", "\treturn 1;", "\treturn 3;");
+    let second = house.build();
+    assert_ne!(second, first, "another series is another kernel");
+    house.put("linux/slow.sh", "# another source\n");
+    let third = house.build();
+    assert!(third != first && third != second, "another source is another kernel");
+}
+
+#[test]
+fn the_user_s_tree_is_copied_and_patched_and_never_changed() {
+    let house = House::new();
+    let output = house.ntcopy(&["build"]).env("NTCOPY_KEEP_SOURCE", "1").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    house.assert_nothing_half_done();
+    let source = fs::read_to_string(house.path("linux/kernel/one.c")).unwrap();
+    assert!(source.contains("return 1;"));
+    let sources = house.path("cache/sources");
+    let kept = sources.join(&children(&sources)[0]).join("kernel/one.c");
+    assert!(fs::read_to_string(kept).unwrap().contains("return 2;"));
+}
+
+#[test]
+fn a_patch_that_does_not_apply_names_patch_file_and_hunk() {
+    let house = House::new();
+    house.patch("0002-gone.patch", "\treturn 9;", "\treturn 8;");
+    let said = house.fail(1);
+    for part in ["0002-gone.patch", "Linux 7.3.99", "kernel/one.c", "Hunk #1 FAILED"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
+
+#[test]
+fn a_build_that_fails_shows_its_first_errors_and_keeps_its_log() {
+    let house = House::new();
+    house.patch("0001-two.patch", "\treturn 1;", "\treturn broken_name;");
+    let said = house.fail(1);
+    assert!(said.contains("error: ") && said.contains("broken_name"), "{said}");
+    let log = said.lines().find_map(|line| line.strip_prefix("the whole log: ")).unwrap();
+    assert!(fs::read_to_string(log).unwrap().contains("CC      kernel/one.o"));
+    assert!(children(&house.path("cache/kernels")).is_empty());
+}
+
+#[test]
+fn a_number_that_the_source_gave_away_is_a_collision() {
+    let house = House::new();
+    let taken = "#define MSG_OOB 1\n#define MSG_THEIRS 0x1000000\n";
+    house.put("linux/include/linux/socket.h", taken);
+    let said = house.fail(1);
+    for part in ["MSG_NTCOPY", "MSG_THEIRS", "include/linux/socket.h:2"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
+
+#[test]
+fn a_setting_that_did_not_survive_is_named() {
+    let house = House::new();
+    house.put("linux/Makefile", &MAKEFILE.replace("UNKNOWN", "CONFIG_TLS="));
+    let said = house.fail(1);
+    assert!(said.contains("CONFIG_TLS: asked y, got not set"), "{said}");
+}
+
+#[test]
+fn a_folder_that_is_no_kernel_is_refused() {
+    let house = House::new();
+    fs::remove_file(house.path("linux/Makefile")).unwrap();
+    let output = house.run(&["build"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("is not a Linux source tree"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn missing_tools_are_named_all_at_once_before_anything_starts() {
+    let house = House::new();
+    let output = house.ntcopy(&["build"]).env("PATH", house.path("nowhere")).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let said = text(&output.stderr);
+    for part in ["gcc", "make", "flex", "bison", "patch", "apt-get install"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert!(!house.path("cache").exists());
+}
+
+#[test]
+fn ctrl_c_ends_the_build_and_leaves_nothing_half_done() {
+    let house = House::new();
+    let mark = house.path("mark");
+    house.put("linux/slow.sh", &format!("echo $$ > {}; exec sleep 600\n", mark.display()));
+    let mut child = house.ntcopy(&["build"]).stderr(Stdio::piped()).spawn().unwrap();
+    while fs::read_to_string(&mark).map_or(true, |text| text.trim().is_empty()) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let sleeper = fs::read_to_string(&mark).unwrap().trim().to_owned();
+    signal::send(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    house.assert_nothing_half_done();
+    assert!(children(&house.path("cache/kernels")).is_empty());
+    // The child of make's child is gone too, or is a zombie that waits for process 1.
+    let state = || fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
+    let is_gone = || state().is_empty() || state().contains(") Z ");
+    // What was killed may still be on its way out, on a busy machine.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !is_gone() && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(is_gone(), "{}", state());
+}
+
+#[test]
+fn what_a_killed_build_left_is_removed_by_the_next() {
+    let house = House::new();
+    let left = house.path("cache/kernels/.partial-1-0/source");
+    fs::create_dir_all(&left).unwrap();
+    house.build();
+    assert!(!left.exists());
+    house.assert_nothing_half_done();
+}
+
+#[test]
+fn a_second_builder_says_that_it_waits_and_takes_what_the_first_made() {
+    let house = House::new();
+    let gate = house.path("gate");
+    let slow = format!("while ! test -e {}; do sleep 0.05; done\n", gate.display());
+    house.put("linux/slow.sh", &slow);
+    let mut first = house.ntcopy(&["build"]);
+    let mut first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(first.stderr.take().unwrap()).lines();
+    // Once it compiles it has the lock.
+    assert!(lines.any(|line| line.unwrap().starts_with("compiling")));
+    let mut second = house.ntcopy(&["build"]);
+    let mut second = second.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(second.stderr.take().unwrap()).lines();
+    let waits = said.next().unwrap().unwrap();
+    assert!(waits.contains("waiting for another ntcopy"), "{waits}");
+    fs::write(&gate, "").unwrap();
+    assert!(lines.all(|line| line.is_ok()));
+    let first = first.wait_with_output().unwrap();
+    assert!(said.all(|line| !line.unwrap().starts_with("compiling")), "it built again");
+    let second = second.wait_with_output().unwrap();
+    assert!(first.status.success() && second.status.success());
+    assert_eq!(text(&first.stdout), text(&second.stdout));
+}
+
+#[test]
+fn list_tells_current_from_stale_and_clean_removes_it() {
+    let house = House::new();
+    let old = house.build();
+    house.patch("0001-two.patch", "\treturn 1;", "\treturn 3;");
+    let new = house.build();
+    let list = || -> serde_json::Value {
+        let output = house.run(&["list", "--json"]);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let state = |path: &Path| {
+        let list = list();
+        let found = list["kernels"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|k| k["path"] == path.to_str().unwrap());
+        found.map(|kernel| kernel["state"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(state(&old).as_deref(), Some("stale"));
+    assert_eq!(state(&new).as_deref(), Some("current"));
+    assert!(text(&house.run(&["list"]).stdout).contains("stale"));
+    let said = text(&house.run(&["clean", "--stale"]).stdout);
+    assert!(said.contains(old.parent().unwrap().to_str().unwrap()), "{said}");
+    assert_eq!((state(&old), state(&new).as_deref()), (None, Some("current")));
+    house.put("cache/packages/linux-source-7.3_1_all.deb", "x");
+    house.run(&["clean"]);
+    assert_eq!(state(&new), None);
+    assert!(house.path("cache/packages/linux-source-7.3_1_all.deb").exists());
+    house.run(&["clean", "--all"]);
+    assert!(!house.path("cache/packages/linux-source-7.3_1_all.deb").exists());
+}

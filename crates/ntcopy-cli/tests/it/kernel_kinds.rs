@@ -1,0 +1,165 @@
+//! Which kernels `ntcopy kernel` knows, and what each is made of. Nothing is downloaded here, and
+//! nothing takes longer to build than a small tree.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::common::{house::House, text};
+
+#[test]
+fn an_x86_kernel_is_built_in_each_configuration_and_none_is_taken_for_another() {
+    let house = House::new();
+    let mut paths = vec![house.build()];
+    for arguments in [
+        &["--kernel", "x86"][..],
+        &["--kernel", "x86+kcsan"],
+        &["--kernel", "x86+plain"],
+        &["--kernel", "um:6.12", "--jobs", "1"],
+    ] {
+        let output = house.run(&[&["build"], arguments].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        paths.push(PathBuf::from(text(&output.stdout).trim()));
+    }
+    let count = paths.len();
+    paths.sort();
+    paths.dedup();
+    assert_eq!(paths.len(), count, "{paths:?}");
+    assert_eq!(fs::read_to_string(&paths[3]).unwrap(), "kernel\n", "{paths:?}");
+    let list = house.run(&["list", "--json"]);
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    let kernels = list["kernels"].as_array().unwrap();
+    let mut kinds: Vec<&str> =
+        kernels.iter().map(|kernel| kernel["kind"].as_str().unwrap()).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["um", "um:6.12", "x86", "x86+kcsan", "x86+plain"]);
+    assert!(kernels.iter().all(|kernel| kernel["state"] == "current"), "{list}");
+    assert_eq!(
+        house.build(),
+        *paths.iter().find(|path| path.to_str().unwrap().contains("/um-7")).unwrap()
+    );
+}
+
+#[test]
+fn a_kernel_for_the_module_has_none_of_the_series_and_is_kept_with_what_modules_need() {
+    let house = House::new();
+    house.put("linux/scripts/mod/modpost", "");
+    house.put("linux/net/socket.c", "");
+    for name in ["um+module", "x86+module"] {
+        let output = house.run(&["build", "--kernel", name]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let kernel = PathBuf::from(text(&output.stdout).trim());
+        let headers = kernel.with_file_name("headers");
+        for file in ["Makefile", "Module.symvers", ".config", "include/linux/socket.h"] {
+            assert!(headers.join(file).is_file(), "{name}: {file}");
+        }
+        assert!(headers.join("scripts/mod/modpost").is_file());
+        assert!(!headers.join("net").exists() && !headers.join("kernel").exists());
+        let config = fs::read_to_string(headers.join(".config")).unwrap();
+        assert!(config.contains("CONFIG_MODULES=y"), "{name}");
+    }
+    let list = house.run(&["list", "--json"]);
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    for kernel in list["kernels"].as_array().unwrap() {
+        assert_eq!(kernel["patches"].as_array().map(Vec::len), Some(0), "{kernel}");
+        assert_eq!(kernel["state"], "current", "{kernel}");
+    }
+    house.assert_nothing_half_done();
+}
+
+/// Puts a package into the cache, as it would have been downloaded.
+fn put_package(house: &House, name: &str, version: &str, files: &[(&str, &str)]) {
+    let control = format!(
+        "Package: {name}\nVersion: {version}\nArchitecture: amd64\nMaintainer: t\nDescription: t\n"
+    );
+    house.put("deb/DEBIAN/control", &control);
+    for (path, text) in files {
+        house.put(&format!("deb/{path}"), text);
+    }
+    fs::create_dir_all(house.path("cache/packages")).unwrap();
+    let file = house.path(&format!("cache/packages/{name}_{version}_amd64.deb"));
+    let made = Command::new("dpkg-deb")
+        .args(["--build", "--root-owner-group"])
+        .args([house.path("deb"), file])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", text(&made.stderr));
+}
+
+#[test]
+fn a_stock_kernel_is_unpacked_from_its_package_with_its_modules_and_not_built() {
+    let house = House::new();
+    let release = "6.12.99+deb12-cloud-amd64";
+    let module = format!("lib/modules/{release}/kernel/net/tls/tls.ko.xz");
+    put_package(
+        &house,
+        &format!("linux-image-{release}"),
+        "6.12.99-1",
+        &[
+            (&format!("boot/vmlinuz-{release}"), "kernel"),
+            (&format!("boot/config-{release}"), "CONFIG_NET=y"),
+            (&module, "module"),
+        ],
+    );
+    let output = house.run(&["build", "--kernel", "stock"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let kernel = PathBuf::from(text(&output.stdout).trim());
+    assert_eq!(fs::read_to_string(&kernel).unwrap(), "kernel");
+    let folder = kernel.parent().unwrap();
+    assert!(folder.join(&module).is_file() && folder.join("config").is_file());
+    let list = house.run(&["list", "--json"]);
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    let entry = &list["kernels"][0];
+    assert_eq!((entry["kind"].as_str(), entry["release"].as_str()), (Some("stock"), Some(release)));
+    assert_eq!(entry["patches"].as_array().map(Vec::len), Some(0));
+    house.assert_nothing_half_done();
+    let again = house.run(&["build", "--kernel", "stock"]);
+    assert_eq!(text(&again.stdout).trim(), kernel.to_str().unwrap());
+}
+
+#[test]
+fn a_damaged_package_is_named_and_leaves_nothing() {
+    let house = House::new();
+    let name = "linux-image-6.12.99+deb12-cloud-amd64_6.12.99-1_amd64.deb";
+    house.put(&format!("cache/packages/{name}"), "half of it");
+    let output = house.run(&["build", "--kernel", "stock"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains(name) && said.contains("damaged"), "{said}");
+    house.assert_nothing_half_done();
+}
+
+#[test]
+fn a_kernel_that_there_is_not_is_a_usage_error_that_lists_those_that_there_are() {
+    let house = House::new();
+    for arguments in [
+        &["--kernel", "vms"][..],
+        &["--kernel", "um:5.4"],
+        &["--kernel", "um+kasan"],
+        &["--kernel", "x86+kmsan"],
+    ] {
+        let output = house.run(&[&["build"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = text(&output.stderr);
+        let wrong = arguments[arguments.len() - 1];
+        assert!(said.contains(wrong) || said.contains("um"), "{said}");
+    }
+    assert!(!house.path("cache/kernels").exists());
+}
+
+#[test]
+fn qemu_is_asked_for_before_minutes_of_compiling() {
+    let house = House::new();
+    // Everything that a build needs, and no QEMU.
+    let tools = house.path("tools");
+    fs::create_dir_all(&tools).unwrap();
+    let output = house
+        .ntcopy(&["boot", "--kernel", "x86", "--", "true"])
+        .env("PATH", &tools)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let said = text(&output.stderr);
+    assert!(said.contains("qemu-system-x86_64") && said.contains("apt-get install"), "{said}");
+    assert!(!house.path("cache").exists());
+}

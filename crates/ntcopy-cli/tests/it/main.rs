@@ -1,0 +1,36 @@
+//! The program `ntcopy`, end to end: on the kernel that runs the tests, and where a module says so
+//! in the user-mode kernel that knows the flag.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../../ntcopy-report/tests/common/mod.rs"]
+mod synthetic;
+
+mod advise;
+mod bench_app;
+mod bench_bulk;
+mod bench_http;
+mod bench_net;
+mod bench_others;
+mod bench_pages;
+mod bench_retention;
+mod bench_unix;
+mod bench_unix_nt_bench;
+mod calibrate;
+mod compare;
+mod ddio;
+mod footprint;
+mod foreign_text;
+mod help_wrapping;
+mod kernel_build;
+mod kernel_kinds;
+mod manual;
+mod module;
+mod printing;
+mod probe_output;
+mod report_files;
+mod run;
+mod run_signals;
+mod stat_output;
+mod survey;
+mod turns;

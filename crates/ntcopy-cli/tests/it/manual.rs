@@ -1,0 +1,212 @@
+//! What a shell makes of the completions, and `man` of the pages.
+
+#[path = "../../examples/manual/pages.rs"]
+mod pages;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::common::{ntcopy, stdout};
+
+/// A folder with the pages and the completions.
+fn written() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    pages::write(folder.path()).expect("written");
+    folder
+}
+
+fn is_here(program: &str) -> bool {
+    let is_here = Command::new(program).arg("--version").output().is_ok();
+    if !is_here {
+        println!("not run: no {program} here");
+    }
+    is_here
+}
+
+/// Words that `bash` offers after those that were typed, the last one unfinished.
+fn bash_offers(words: &[&str]) -> Vec<String> {
+    let folder = written();
+    let script = folder.path().join("bash");
+    let last = words.len() - 1;
+    let typed = words.join("' '");
+    let ask = format!(
+        ". '{}'; COMP_WORDS=('{typed}'); COMP_CWORD={last}; _ntcopy ntcopy '{}' '{}'; \
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        script.display(),
+        words[last],
+        words[last - 1]
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &ask]).output().expect("bash starts");
+    stdout(&output).lines().map(str::to_string).collect()
+}
+
+#[test]
+fn bash_offers_commands_and_options() {
+    if !is_here("bash") {
+        return;
+    }
+    assert_eq!(bash_offers(&["ntcopy", "adv"]), ["advise"]);
+    assert_eq!(bash_offers(&["ntcopy", "bench", "ret"]), ["retention"]);
+    assert_eq!(bash_offers(&["ntcopy", "bench", "unix", "--publ"]), ["--published"]);
+    assert!(bash_offers(&["ntcopy", "bench", "unix", "--nothing-like-it"]).join("").is_empty());
+}
+
+#[test]
+fn each_shell_reads_its_script() {
+    let folder = written();
+    for (shell, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
+        let file = folder.path().join(shell);
+        let script = fs::read_to_string(&file).expect("a script");
+        assert!(script.contains("retention") && script.contains("published"), "{shell}");
+        if !is_here(shell) {
+            continue;
+        }
+        let output = Command::new(shell).arg(check).arg(&file).output().expect("it starts");
+        assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {output:?}");
+    }
+}
+
+/// What stands above the names of commands; the program's own are in groups.
+const LISTS: [&str; 4] =
+    ["Commands:", "What most people need:", "Measuring:", "Kernels, fleets and the rest:"];
+
+/// The commands that `--help` lists below these words.
+fn listed(words: &[&str]) -> Vec<String> {
+    let help = stdout(&ntcopy(&[words, &["--help"]].concat()));
+    let mut names = Vec::new();
+    let mut is_list = false;
+    for line in help.lines() {
+        match line.strip_prefix("  ") {
+            None => is_list = LISTS.contains(&line),
+            // Deeper lines go on with a description.
+            Some(line) if is_list && !line.starts_with(' ') => {
+                names.extend(line.split_whitespace().next().map(str::to_string));
+            }
+            Some(_) => {}
+        }
+    }
+    names.retain(|name| name != "help");
+    names
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("one").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Commands whose pages, with all below them, are those of administration.
+const OF_SYSTEM: [&str; 2] = ["ddio", "module"];
+
+#[test]
+fn every_command_has_its_page() {
+    let folder = written();
+    let mut expected = vec!["ntcopy.1".to_string()];
+    for command in listed(&[]) {
+        let section = if OF_SYSTEM.contains(&command.as_str()) { 8 } else { 1 };
+        expected.push(format!("ntcopy-{command}.{section}"));
+        let below = listed(&[&command]);
+        expected.extend(below.iter().map(|below| format!("ntcopy-{command}-{below}.{section}")));
+    }
+    expected.sort();
+    assert!(expected.len() > 30, "{expected:?}");
+    assert_eq!(names(&folder.path().join("man")), expected);
+}
+
+#[test]
+fn a_page_names_no_page_that_is_not_there() {
+    let folder = written();
+    let folder = folder.path().join("man");
+    let there = names(&folder);
+    let mut named = 0;
+    for page in &there {
+        let text = fs::read_to_string(folder.join(page)).expect("a page");
+        // A line of its own below .TP, as `ntcopy\-ddio(8)`.
+        let names = text.lines().filter_map(|line| {
+            let (name, section) = line.strip_suffix(')')?.split_once('(')?;
+            let is_name = name.starts_with("ntcopy") && !name.contains(' ');
+            is_name.then(|| format!("{}.{section}", name.replace("\\-", "-")))
+        });
+        for name in names {
+            assert!(there.contains(&name), "{page} names {name}");
+            named += 1;
+        }
+    }
+    assert!(named > 30, "{named} names");
+    let first = fs::read_to_string(folder.join("ntcopy.1")).expect("a page");
+    assert!(first.contains("\nntcopy\\-ddio(8)\n") && first.contains("\nntcopy\\-bench(1)\n"));
+    let ddio = fs::read_to_string(folder.join("ntcopy-ddio.8")).expect("a page");
+    assert!(ddio.contains(".TH ntcopy-ddio 8 ") && ddio.contains("ntcopy\\-ddio\\-status(8)"));
+}
+
+#[test]
+fn pages_are_pages() {
+    let folder = written();
+    let folder = folder.path().join("man");
+    let page = fs::read_to_string(folder.join("ntcopy-bench-unix.1")).expect("a page");
+    assert!(page.contains(".TH ntcopy-bench-unix 1 "), "{page}");
+    // Examples stay lines.
+    assert!(
+        page.contains(".nf\n  ntcopy bench unix \\-\\-kernel um \\-\\-sockets 1,8,64 "),
+        "{page}"
+    );
+    if !is_here("groff") {
+        return;
+    }
+    for name in names(&folder) {
+        let output = Command::new("groff")
+            .args(["-man", "-ww", "-Tutf8"])
+            .arg(folder.join(&name))
+            .output()
+            .expect("groff starts");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && words.is_empty(), "{name}: {words}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_said() {
+    let words = format!("{:#}", pages::write(Path::new("/proc/ntcopy")).expect_err("no folder"));
+    assert!(words.contains("/proc/ntcopy/man: the folder cannot be made"), "{words}");
+}
+
+/// Installs the help below a folder.
+fn installed() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let build = TempDir::new().expect("a folder");
+    pages::write(&build.path().join("manual")).expect("written");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install.sh");
+    let mut install = Command::new(script);
+    install
+        .arg("help")
+        .env("BUILD", build.path())
+        .env("PREFIX", "/usr")
+        .env("DESTDIR", folder.path());
+    let output = install.output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    folder
+}
+
+#[test]
+fn what_is_installed_lies_where_shells_and_man_look() {
+    let folder = installed();
+    let share = folder.path().join("usr/share");
+    for file in [
+        "bash-completion/completions/ntcopy",
+        "zsh/site-functions/_ntcopy",
+        "fish/vendor_completions.d/ntcopy.fish",
+        "man/man1/ntcopy.1",
+        "man/man1/ntcopy-bench-unix.1",
+        "man/man8/ntcopy-ddio.8",
+    ] {
+        assert!(share.join(file).is_file(), "{file}");
+    }
+    let zsh = fs::read_to_string(share.join("zsh/site-functions/_ntcopy")).expect("a script");
+    assert!(zsh.starts_with("#compdef ntcopy"), "{zsh}");
+}

@@ -1,0 +1,244 @@
+//! `ntcopy module` without a kernel to load anything into: machines that were recorded, and a tree
+//! that builds modules as the kernel's does, on a scale of one file.
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::common::{
+    house::{self, House},
+    signal::{self, Signal},
+    text,
+};
+
+const RELEASE: &str = "6.12.99+deb12-cloud-amd64";
+
+/// What the kernel's Makefile does for `M=DIR modules`, where the module comes out with the name of
+/// the kernel that it is for. `gcc` is called, so that a wrong compiler shows.
+const MAKEFILE: &str = "\
+CC = gcc
+modules:
+\t@test -f $(M)/Kbuild && test -f $(M)/ntcopy.h
+\t@echo '  CC [M]  main.o'
+\t@sh slow.sh
+\t@echo 'int x;' > $(M)/x.c && $(CC) $(OPTION) -c $(M)/x.c -o $(M)/x.o
+\t@printf '\\177ELF\\0version=9.9\\0vermagic=%s SMP \\0' $$(cat include/config/kernel.release) \\
+\t\t> $(M)/ntcopy.ko
+";
+
+/// A machine with a kernel and, maybe, its headers.
+struct Machine(House);
+
+impl Machine {
+    fn new() -> Self {
+        let house = House::new();
+        house.put("root/proc/sys/kernel/osrelease", &format!("{RELEASE}\n"));
+        house.put("root/proc/modules", "");
+        Self(house)
+    }
+
+    fn with_headers() -> Self {
+        let machine = Self::new();
+        let build = format!("root/lib/modules/{RELEASE}/build");
+        let put = |name: &str, text: &str| machine.0.put(&format!("{build}/{name}"), text);
+        put("Makefile", MAKEFILE);
+        put("slow.sh", "");
+        put("include/config/auto.conf", "CONFIG_MODULES=y\n");
+        put("include/config/kernel.release", &format!("{RELEASE}\n"));
+        put("Module.symvers", "");
+        put("scripts/mod/modpost", "");
+        machine
+    }
+
+    fn build_file(&self, name: &str) -> std::path::PathBuf {
+        self.0.path(&format!("root/lib/modules/{RELEASE}/build/{name}"))
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut ntcopy = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+        ntcopy.arg("module").args(arguments).stdin(Stdio::null());
+        if arguments[0] == "build" || arguments[0] == "status" {
+            ntcopy.arg("--sysroot").arg(self.0.path("root"));
+        }
+        ntcopy.env("NTCOPY_CACHE", self.0.path("cache"));
+        ntcopy
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Fails with this exit code, leaves nothing half-done, and gives what was said.
+    fn fail(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        let modules = house::children(&self.0.path("cache/modules"));
+        assert!(modules.iter().all(|name| !name.starts_with('.')), "{modules:?}");
+        said
+    }
+
+    fn status(&self) -> Value {
+        let output = self.run(&["status", "--json"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+#[test]
+fn a_module_is_built_kept_and_built_again_when_something_changes() {
+    let machine = Machine::with_headers();
+    let built = machine.run(&["build"]);
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    let path = text(&built.stdout).trim().to_owned();
+    assert!(path.ends_with("/ntcopy.ko") && path.contains(RELEASE), "{path}");
+    let said = text(&built.stderr);
+    assert!(said.contains(&format!("sudo ntcopy module load {path}")), "{said}");
+    let when = || fs::metadata(&path).unwrap().modified().unwrap();
+    let first = when();
+    let again = machine.run(&["build", "--kernel-release", RELEASE]);
+    assert_eq!(text(&again.stdout).trim(), path);
+    assert_eq!(when(), first, "it was there");
+    assert!(machine.run(&["build", "--force"]).status.success());
+    assert_ne!(when(), first, "--force builds again");
+    fs::write(machine.build_file("Module.symvers"), "0x1 x vmlinux EXPORT_SYMBOL\n").unwrap();
+    let other = text(&machine.run(&["build"]).stdout).trim().to_owned();
+    assert_ne!(other, path, "other symbols make another module");
+}
+
+#[test]
+fn a_copy_goes_where_it_is_asked_to() {
+    let machine = Machine::with_headers();
+    let out = machine.0.path("out");
+    let built = machine.run(&["build", "--out", out.to_str().unwrap()]);
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    assert_eq!(text(&built.stdout).trim(), out.join("ntcopy.ko").to_str().unwrap());
+    assert!(out.join("ntcopy.ko").is_file());
+    fs::write(machine.0.path("file"), "").unwrap();
+    let bad = machine.0.path("file/out");
+    let said = machine.fail(1, &["build", "--out", bad.to_str().unwrap()]);
+    assert!(said.contains("file/out"), "{said}");
+}
+
+#[test]
+fn headers_that_are_missing_come_with_the_package_that_brings_them() {
+    let machine = Machine::new();
+    let said = machine.fail(3, &["build"]);
+    assert!(said.contains(&format!("linux-headers-{RELEASE}")), "{said}");
+    let folder = machine.0.path("linux");
+    let said = machine.fail(3, &["build", "--headers", folder.to_str().unwrap()]);
+    assert!(said.contains("modules_prepare"), "{said}");
+}
+
+#[test]
+fn a_kernel_outside_of_the_range_and_one_without_modules_are_told_so() {
+    let machine = Machine::new();
+    for (release, part) in [("6.1.0-9-amd64", "MSG_SPLICE_PAGES"), ("9.0.0", "newer version")] {
+        let said = machine.fail(3, &["build", "--kernel-release", release]);
+        assert!(said.contains(release) && said.contains(part), "{said}");
+    }
+    fs::remove_file(machine.0.path("root/proc/modules")).unwrap();
+    let said = machine.fail(3, &["build"]);
+    assert!(said.contains("takes no modules") && said.contains("--headers"), "{said}");
+    let shown = text(&machine.run(&["status"]).stdout);
+    assert!(shown.starts_with("This kernel takes no modules."), "{shown}");
+}
+
+#[test]
+fn a_compiler_that_is_not_the_kernel_s_is_named_and_may_be_overruled() {
+    let machine = Machine::with_headers();
+    let config = "CONFIG_MODULES=y\nCONFIG_CC_IS_GCC=y\nCONFIG_GCC_VERSION=30400\n\
+                  CONFIG_CC_VERSION_TEXT=\"gcc-3 (Debian) 3.4.0\"\n";
+    fs::write(machine.build_file("include/config/auto.conf"), config).unwrap();
+    let said = machine.fail(3, &["build"]);
+    assert!(said.contains("gcc-3 (Debian) 3.4.0") && said.contains("install gcc-3"), "{said}");
+    let built = machine.run(&["build", "--cc", "gcc"]);
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    // The kernel's flags are those of its own compiler.
+    let makefile = fs::read_to_string(machine.build_file("Makefile")).unwrap();
+    let makefile = makefile.replace("$(OPTION)", "-fno-such-option-of-any-compiler");
+    fs::write(machine.build_file("Makefile"), makefile).unwrap();
+    let said = machine.fail(1, &["build", "--cc", "gcc", "--force"]);
+    assert!(said.contains("-fno-such-option"), "{said}");
+    let log = said.rsplit("the whole log: ").next().unwrap().trim();
+    assert!(fs::read_to_string(log).unwrap().contains("-fno-such-option"), "{log}");
+}
+
+#[test]
+fn a_module_for_another_kernel_than_asked_for_is_not_kept() {
+    let machine = Machine::with_headers();
+    let makefile = fs::read_to_string(machine.build_file("Makefile")).unwrap();
+    let makefile = makefile.replace("$$(cat include/config/kernel.release)", "6.12.1-other");
+    fs::write(machine.build_file("Makefile"), makefile).unwrap();
+    let said = machine.fail(1, &["build"]);
+    assert!(said.contains("6.12.1-other") && said.contains(RELEASE), "{said}");
+    assert!(house::children(&machine.0.path("cache/modules")).is_empty());
+}
+
+#[test]
+fn a_signal_ends_the_build_and_leaves_nothing() {
+    let machine = Machine::with_headers();
+    let begun = machine.0.path("begun");
+    let slow = format!("touch {}; sleep 600\n", begun.display());
+    fs::write(machine.build_file("slow.sh"), slow).unwrap();
+    let mut child = machine.command(&["build"]).stderr(Stdio::null()).spawn().unwrap();
+    while !begun.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    signal::send(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(house::children(&machine.0.path("cache/modules")).is_empty());
+}
+
+#[test]
+fn a_kernel_that_takes_no_modules_is_refused_before_it_is_built() {
+    let machine = Machine::new();
+    assert!(machine.fail(2, &["build", "--kernel", "vms"]).contains("vms"));
+    for name in ["um", "x86"] {
+        let said = machine.fail(3, &["build", "--kernel", name]);
+        for part in [name, "stock:7.3", "um+module", "--headers"] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+    }
+    let both = machine.run(&["build", "--kernel", "stock", "--headers", "/"]);
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[test]
+fn status_tells_of_a_module_that_is_loaded() {
+    let machine = Machine::with_headers();
+    let put = |name: &str, text: &str| machine.0.put(&format!("root/{name}"), text);
+    put("proc/modules", "ntcopy 49152 2 - Live 0xffffffffc09f0000 (OE)\n");
+    put("sys/module/ntcopy/version", "0.1.0\n");
+    put("proc/sys/net/core/ntcopy", "1\n");
+    put(&format!("lib/modules/{RELEASE}/updates/dkms/ntcopy.ko.xz"), "");
+    let shown = text(&machine.run(&["status"]).stdout);
+    for part in ["The module is loaded.", "version 0.1.0", "updates/dkms/ntcopy.ko.xz"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let object = machine.status();
+    assert_eq!(object["kernel"]["release"], RELEASE);
+    assert_eq!(
+        (&object["module"]["version"], &object["module"]["references"]),
+        (&Value::from("0.1.0"), &Value::from(2))
+    );
+}
+
+#[test]
+fn status_says_what_to_do_next() {
+    let machine = Machine::new();
+    let first = || text(&machine.run(&["status"]).stdout).lines().next().unwrap().to_owned();
+    assert!(first().contains("install the kernel's headers"), "{}", first());
+    assert!(machine.status()["module"].is_null());
+    machine.0.put(&format!("root/lib/modules/{RELEASE}/build/Makefile"), "");
+    assert!(first().ends_with("Next: ntcopy module build"), "{}", first());
+    machine.0.put(&format!("root/lib/modules/{RELEASE}/extra/ntcopy.ko"), "");
+    assert!(first().ends_with("Next: sudo ntcopy module load"), "{}", first());
+    machine.0.put("root/proc/sys/kernel/osrelease", "6.1.0-9-amd64\n");
+    assert_eq!(first(), "The module is not for this kernel.");
+    machine.0.put("root/proc/sys/net/core/ntcopy", "1\n");
+    assert_eq!(first(), "This kernel knows MSG_NTCOPY itself. It needs no module.");
+    assert_eq!(machine.status()["kernel"]["has_msg_ntcopy"], true);
+}

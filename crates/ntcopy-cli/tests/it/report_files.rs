@@ -1,0 +1,139 @@
+//! `ntcopy report`: from records on disk to files and output.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::store::write;
+use crate::common::{stderr, stdout};
+use crate::synthetic;
+
+fn report(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.current_dir(folder).arg("report").args(arguments);
+    command.output().expect("the program starts")
+}
+
+fn with_rounds() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &synthetic::synthetic_rounds());
+    folder
+}
+
+#[test]
+fn a_directory_and_its_file_are_the_same_record_and_make_the_same_page() {
+    let folder = with_rounds();
+    let at = folder.path();
+    // The page states its command, which names what it was given.
+    let page = |record: &str| {
+        let output = report(at, &[record, "--out", "page.html"]);
+        assert_eq!(stdout(&output), "");
+        let page = fs::read_to_string(at.join("page.html")).unwrap();
+        let command = format!("ntcopy report {record} --out page.html");
+        assert_eq!(page.matches(&command).count(), 1, "{command}");
+        page.replace(&command, "")
+    };
+    let first = page("synthetic-rounds");
+    assert!(first.starts_with("<!DOCTYPE html>"));
+    assert_eq!(first, page("synthetic-rounds/record.jsonl"));
+    let mode = fs::metadata(at.join("page.html")).unwrap().permissions().mode();
+    assert_ne!(mode & 0o044, 0, "others may read a page: {mode:o}");
+}
+
+#[test]
+fn two_records_are_one_page() {
+    let folder = with_rounds();
+    write(folder.path(), &synthetic::synthetic_published());
+    let arguments = ["synthetic-rounds", "synthetic-published", "--out", "/dev/stdout"];
+    let page = stdout(&report(folder.path(), &arguments));
+    assert!(page.contains("id=\"record-0\"") && page.contains("id=\"record-1\""));
+}
+
+#[test]
+fn without_an_option_table_and_verdict_are_printed() {
+    let folder = with_rounds();
+    let text = stdout(&report(folder.path(), &["synthetic-rounds"]));
+    assert!(text.contains("in flight") && text.contains("vmsplice"), "{text}");
+    assert!(text.contains("MSG_NTCOPY wins from 32 MiB in flight on"), "{text}");
+}
+
+#[test]
+fn json_is_the_object_of_the_bench() {
+    let folder = with_rounds();
+    let text = stdout(&report(folder.path(), &["synthetic-rounds", "--json"]));
+    let object: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(object["record"], "synthetic-rounds");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_named_and_no_page_is_left() {
+    let folder = with_rounds();
+    let output = report(folder.path(), &["synthetic-rounds", "nowhere", "--out", "page.html"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("nowhere"), "{output:?}");
+    assert!(!folder.path().join("page.html").exists());
+}
+
+#[test]
+fn usage_errors_are_two() {
+    let folder = with_rounds();
+    let record = "synthetic-rounds";
+    for arguments in [
+        &[][..],
+        &[record, record, "--markdown"],
+        &[record, record, "--json"],
+        &[record, "--out", "x.html", "--json"],
+    ] {
+        assert_eq!(report(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_an_error_with_its_name() {
+    let folder = with_rounds();
+    let output = report(folder.path(), &["synthetic-rounds", "--out", "no/such/page.html"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no/such/page.html"), "{output:?}");
+}
+
+#[test]
+fn a_folder_with_records_in_it_stands_for_them() {
+    let folder = with_rounds();
+    write(folder.path(), &synthetic::synthetic_published());
+    let named = stdout(&report(folder.path(), &["synthetic-published", "synthetic-rounds"]));
+    assert_eq!(stdout(&report(folder.path(), &["."])), named);
+    let output = report(folder.path(), &[".", "--json"]);
+    assert_eq!(output.status.code(), Some(2), "two records are not one object");
+    assert!(stderr(&output).contains("these are 2"), "{output:?}");
+}
+
+#[test]
+fn values_separated_by_commas_are_of_any_number_of_records() {
+    let folder = with_rounds();
+    write(folder.path(), &synthetic::synthetic_published());
+    let text = stdout(&report(folder.path(), &[".", "--csv"]));
+    assert!(text.starts_with("record,experiment,"), "{text}");
+    for record in ["synthetic-rounds,unix,", "synthetic-published,unix,"] {
+        assert!(text.lines().any(|line| line.starts_with(record)), "{record}: {text}");
+    }
+}
+
+#[test]
+fn what_the_page_says_first_is_printed_beside_it() {
+    let folder = with_rounds();
+    let output = report(folder.path(), &["synthetic-rounds", "--out", "page.html"]);
+    let said = stderr(&output);
+    assert!(
+        said.starts_with("Obey hints (SO_NTCOPY = 3) in programs with 32 MiB or more in flight: "),
+        "{said}"
+    );
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    let first = page.split("id=\"decision\"").nth(1).unwrap().split("<p>").nth(1).unwrap();
+    let first =
+        first.split("</p>").next().unwrap().replace("<strong>", "").replace("</strong>", "");
+    assert_eq!(first.replace("&#39;", "'"), said.trim_end());
+}

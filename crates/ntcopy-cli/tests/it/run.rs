@@ -1,0 +1,349 @@
+//! `ntcopy run` as a user sees it: what it refuses, what it passes on, and in a kernel that knows
+//! the flag, that programs that were never changed are hinted.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::{env, fs};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{
+    built, good,
+    preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
+    text,
+};
+
+fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_ntcopy")
+}
+
+fn ntcopy_run(arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.args(["run", "--library", library()]).args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    ntcopy_run(arguments).output().expect("the program starts")
+}
+
+fn this_kernel_knows() -> bool {
+    ntcopy::socket::kernel_support() != ntcopy::socket::Support::None
+}
+
+#[test]
+fn a_kernel_without_the_flag_starts_nothing_unless_told_to() {
+    if this_kernel_knows() {
+        println!("not run: this kernel has the flag");
+        return;
+    }
+    let refused = output(&["--", "echo", "started"]);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    assert!(refused.stdout.is_empty(), "{refused:?}");
+    let said = text(&refused.stderr);
+    assert!(said.contains("does not know MSG_NTCOPY") && said.contains("--anyway"), "{said}");
+    let explained = output(&["--explain", "--", "echo", "started"]);
+    assert_eq!(explained.status.code(), Some(3), "{explained:?}");
+    assert!(!text(&explained.stdout).contains("started\n"), "{explained:?}");
+}
+
+#[test]
+fn what_is_not_there_has_the_exit_codes_of_shells() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shut = folder.path().join("shut");
+    fs::write(&shut, "echo\n").expect("a file");
+    let broken = folder.path().join("broken");
+    fs::write(&broken, "#!/nonexistent/interpreter\n").expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&broken, mode).expect("our file");
+    for (name, code) in [
+        ("ntcopy-no-such-program", 127),
+        ("/nonexistent", 127),
+        (shut.to_str().expect("UTF-8"), 126),
+        ("/", 126),
+        (broken.to_str().expect("UTF-8"), 127),
+    ] {
+        for more in [&["--anyway"][..], &["--anyway", "--stat"]] {
+            let output = output(&[more, &["--", name]].concat());
+            assert_eq!(output.status.code(), Some(code), "{output:?}");
+            assert!(text(&output.stderr).contains(name), "{output:?}");
+        }
+    }
+    for usage in
+        [&[][..], &["--bogus", "cat"], &["--min-bytes", "4k", "cat"], &["--mode", "x", "cat"]]
+    {
+        assert_eq!(output(usage).status.code(), Some(2), "{usage:?}");
+    }
+}
+
+#[test]
+fn out_of_reach_is_said_of_each_kind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("static.c");
+    fs::write(&source, "int main(void) { return 0; }\n").expect("a file");
+    let made = folder.path().join("static");
+    let mut compiler = Command::new("cc");
+    good(&compiler.arg("-static").arg(&source).arg("-o").arg(&made).output().expect("cc"));
+    let explained = output(&["--explain", "--", made.to_str().expect("UTF-8")]);
+    assert_eq!(explained.status.code(), Some(3));
+    assert!(text(&explained.stdout).contains("linked statically"), "{explained:?}");
+
+    let script = folder.path().join("script");
+    fs::write(&script, format!("#!{}\n", made.display())).expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&script, mode).expect("our file");
+    let explained = output(&["--explain", "--", script.to_str().expect("UTF-8")]);
+    let said = text(&explained.stdout);
+    assert!(said.contains("a script") && said.contains("linked statically"), "{said}");
+}
+
+#[test]
+fn exit_codes_signals_and_arguments_are_those_of_the_program() {
+    for more in [&["--anyway"][..], &["--anyway", "--stat"]] {
+        let run = |command: &[&str]| output(&[more, &["--"], command].concat());
+        let echoed = run(&["sh", "-c", "printf '%s|' \"$0\" \"$@\"; exit 7", "a b", "--stat", ""]);
+        assert_eq!(
+            (echoed.status.code(), text(&echoed.stdout).as_str()),
+            (Some(7), "a b|--stat||")
+        );
+        let killed = run(&["sh", "-c", "kill -KILL $$"]);
+        assert_eq!(killed.status.signal(), Some(9), "{killed:?}");
+        // Not QUIT: a shell's background jobs ignore that, and so would this one's programs.
+        let alarmed = run(&["sh", "-c", "kill -ALRM $$"]);
+        assert_eq!(alarmed.status.signal(), Some(14), "{alarmed:?}");
+    }
+}
+
+#[test]
+fn signals_reach_the_program_and_are_what_it_was_given() {
+    for more in [&["--anyway"][..], &["--anyway", "--stat"]] {
+        let script = "trap 'echo term; exit 5' TERM; trap 'echo usr1' USR1; echo ready; \
+                      while :; do sleep 0.05; done";
+        let arguments = [more, &["--", "sh", "-c", script]].concat();
+        let mut child = ntcopy_run(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let mut lines =
+            std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("a pipe")));
+        let mut line = || lines.next().expect("a line").expect("UTF-8");
+        assert_eq!(line(), "ready");
+        kill_process(Pid::from_child(&child), Signal::USR1).expect("it lives");
+        assert_eq!(line(), "usr1");
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it lives");
+        assert_eq!(line(), "term");
+        assert_eq!(child.wait().expect("it ends").code(), Some(5));
+    }
+}
+
+#[test]
+fn what_was_ignored_or_blocked_stays_so() {
+    // SIGPIPE is ignored in services, and the run-time of Rust would undo it.
+    let status = |ignored: &str, how: &str| {
+        let script = format!(
+            "trap '' {ignored}; exec {} run --library {} --anyway {how} -- \
+             grep -E 'Sig(Ign|Blk)' /proc/self/status",
+            program(),
+            library()
+        );
+        let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
+        good(&output)
+    };
+    let plain = |ignored: &str| {
+        let script = format!("trap '' {ignored}; exec grep -E 'Sig(Ign|Blk)' /proc/self/status");
+        good(&Command::new("sh").args(["-c", &script]).output().expect("a shell"))
+    };
+    for ignored in ["PIPE", "HUP", "USR2 PIPE CHLD"] {
+        for how in ["", "--stat"] {
+            assert_eq!(status(ignored, how), plain(ignored), "{ignored} {how}");
+        }
+    }
+}
+
+#[test]
+fn the_environment_is_the_programs_own_and_the_library() {
+    let mut command = ntcopy_run(&["--anyway", "--min-bytes", "64KiB", "--udp", "--mode", "nt"]);
+    command.args(["--", "env"]).env_clear().env("LD_PRELOAD", "").env("OWN", "kept");
+    let environment = good(&command.output().expect("it starts"));
+    let mut lines: Vec<&str> = environment.lines().collect();
+    lines.sort_unstable();
+    let preload = format!("LD_PRELOAD={}", library());
+    let filters = format!("NTCOPY_PRELOAD_FILTERS={}", filters());
+    assert_eq!(
+        lines,
+        [
+            preload.as_str(),
+            "NTCOPY_PRELOAD_FAMILIES=udp",
+            filters.as_str(),
+            "NTCOPY_PRELOAD_MIN_BYTES=65536",
+            "NTCOPY_PRELOAD_MODE=nt",
+            "OWN=kept",
+        ]
+    );
+    // A library that is not there.
+    let mut command = Command::new(program());
+    command.args(["run", "--library", "/nonexistent.so", "--", "echo", "started"]);
+    let output = command.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(text(&output.stderr).contains("/nonexistent.so"), "{output:?}");
+}
+
+/// How many filters of system calls these tests are under themselves, as in a container.
+fn filters() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").expect("/proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    line.map_or(0, |count| count.trim().parse().expect("a number"))
+}
+
+/// The program of the library's own tests that installs a filter, or sends; made once.
+fn filtered() -> &'static str {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("filtered");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-pthread", "-D_GNU_SOURCE", "-I"]).arg(root.join("uapi"));
+        compiler.arg(root.join("crates/ntcopy-preload/tests/c/filtered.c")).arg("-o").arg(&made);
+        good(&compiler.arg("-ldl").output().expect("cc"));
+        made
+    });
+    program.to_str().expect("a target folder in UTF-8")
+}
+
+/// What happens to a system call, and to which.
+type Filter = Option<[&'static str; 2]>;
+
+/// `ntcopy run` of what writes 1 MiB into sockets and holds what arrives against it, under one filter
+/// before `ntcopy run`, and one between it and the program. The library believes that the kernel has
+/// the flag.
+fn sends_under(before: Filter, options: &[&'static str], between: Filter) -> Output {
+    let filter = |filter: Filter| match filter {
+        Some([what, call]) => vec![filtered(), "filter", what, call],
+        None => Vec::new(),
+    };
+    let start = [&[program(), "run", "--library", library()], options, &["--"]].concat();
+    let line = [filter(before), start, filter(between), vec![filtered(), "send"]].concat();
+    let mut command = Command::new(line[0]);
+    command.args(&line[1..]).env("NTCOPY_PRELOAD_ASSUME", "kernel").stdin(Stdio::null());
+    command.output().expect("it starts")
+}
+
+#[test]
+fn no_program_dies_of_a_filter_that_it_was_started_under() {
+    for call in ["sendto", "sendmsg", "getsockopt", "setsockopt", "process_vm_readv", "socketpair"]
+    {
+        for what in ["kill", "refuse"] {
+            let filter = Some([what, call]);
+            let is_as_without_a_flag = call == "socketpair" && what == "refuse";
+            // The program needs some of them itself.
+            let sends = !matches!(call, "socketpair" | "setsockopt");
+            let refused = sends_under(filter, &[], None);
+            assert_eq!(refused.status.code(), Some(3), "{filter:?}: {refused:?}");
+            if !is_as_without_a_flag {
+                assert!(text(&refused.stderr).contains(call), "{filter:?}: {refused:?}");
+            }
+            if sends {
+                for options in [&["--anyway"][..], &["--anyway", "--stat"]] {
+                    good(&sends_under(filter, options, None));
+                }
+                // `ntcopy run` knows nothing of one that comes later.
+                good(&sends_under(None, &["--anyway"], filter));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_allows_what_the_library_does_is_no_obstacle() {
+    let allow = Some(["allow", "sendto"]);
+    good(&sends_under(allow, &["--anyway"], None));
+    // That they are hinted there can be seen by one that allows small ones: a write, the library not
+    // being there, it doesn't touch.
+    let refuse_large = Some(["refuse-large", "sendto"]);
+    let refused = sends_under(refuse_large, &["--anyway"], None);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(text(&refused.stderr).contains("errno 1)"), "{refused:?}");
+    good(&sends_under(allow, &["--anyway"], refuse_large));
+
+    let mut explained = Command::new(filtered());
+    explained.args(["filter", "allow", "sendto", program(), "run", "--library", library()]);
+    let said =
+        text(&explained.args(["--explain", "--", "cat"]).output().expect("it starts").stdout);
+    let count = filters() + 1;
+    assert!(said.contains(&format!("NTCOPY_PRELOAD_FILTERS={count}")), "{said}");
+    assert!(said.contains(&format!("filters   {count} in force here")), "{said}");
+}
+
+#[test]
+fn a_program_that_ends_at_once_is_not_missed() {
+    for _ in 0..20 {
+        assert!(output(&["--anyway", "--stat", "--", "true"]).status.success());
+    }
+}
+
+/// The timing program. All of the tests together have it built; this one alone builds it.
+fn run_overhead() -> PathBuf {
+    let example = Path::new(program()).with_file_name("examples").join("run_overhead");
+    if !example.exists() {
+        built(&["-p", "ntcopy-cli", "--example", "run_overhead"]);
+    }
+    example
+}
+
+#[test]
+fn what_it_costs_a_call_that_it_leaves_alone_can_be_measured() {
+    let example = run_overhead();
+    let timing = |library: &str| {
+        let mut timing = Command::new(&example);
+        timing.args(["--pairs", "5", "--calls", "20", library]);
+        timing.output().expect("the example starts")
+    };
+    let table = good(&timing(library()));
+    let rows: Vec<&str> = table.lines().skip(2).collect();
+    assert_eq!(rows.len(), 7, "{table}");
+    assert!(rows.iter().all(|row| row.split('|').count() == 6 && row.contains("x (")), "{table}");
+    // Without the library, nothing is measured.
+    let none = timing("/nonexistent.so");
+    assert!(!none.status.success() && none.stdout.is_empty(), "{none:?}");
+}
+
+/// The sum of all that a kernel counted under each of these command lines, in its own guest.
+fn hinted_bytes(lines: &[Vec<&str>]) -> Vec<u64> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sender = folder.path().join("sender.py");
+    fs::write(&sender, SENDER).expect("a file");
+    let sender = sender.to_str().expect("UTF-8");
+    let mut script = String::new();
+    for line in lines {
+        let line: Vec<&str> =
+            line.iter().map(|word| if *word == "SENDER" { sender } else { word }).collect();
+        script += &format!("{} && {} stat --once --json && ", line.join(" "), program());
+    }
+    script += "true";
+    let booted = Command::new(program())
+        .args(["kernel", "boot", "--timeout", "120", "--", "sh", "-c", &script])
+        .output()
+        .expect("the program starts");
+    rises(&good(&booted), hinted)
+}
+
+#[test]
+fn in_a_kernel_that_knows_the_flag_unchanged_programs_are_hinted() {
+    let run = |more: &[&'static str]| {
+        let start = vec![program(), "run", "--library", library()];
+        [&start, more, &["--", PYTHON, "SENDER"]].concat()
+    };
+    let counted = hinted_bytes(&[
+        vec![PYTHON, "SENDER"],
+        run(&[]),
+        run(&["--unix"]),
+        run(&["--tcp"]),
+        run(&["--min-bytes", "2MiB"]),
+        run(&["--mode", "nt"]),
+        run(&["--stat"]),
+    ]);
+    assert_eq!(counted, [0, SENT_BYTES, SENT_BYTES, 0, 0, SENT_BYTES, SENT_BYTES]);
+}

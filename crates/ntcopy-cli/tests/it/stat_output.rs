@@ -1,0 +1,328 @@
+//! `ntcopy stat` as a user sees it: from files of counters, and in a kernel that counts.
+
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::common::{good, json, project, stdout};
+
+/// The counters of a kernel that did a bit of everything.
+const COUNTERS: &str = "nontemporal_bytes 750\nfits_cache_bytes 150\ntoo_small_bytes 40\n\
+                        read_by_kernel_bytes 50\nnot_supported_bytes 10\n";
+
+fn stat(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.arg("stat").args(arguments);
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    stat(arguments).output().expect("the program starts")
+}
+
+/// A folder with a file of counters, and the file's name.
+fn recorded(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ntcopy_stat");
+    fs::write(&path, text).expect("the file can be written");
+    let path = path.to_str().expect("a temporary path in UTF-8").to_owned();
+    (folder, path)
+}
+
+fn this_kernel_counts() -> bool {
+    Path::new("/proc/net/ntcopy_stat").exists()
+}
+
+#[test]
+fn once_prints_every_reason_with_its_share() {
+    let (_folder, path) = recorded(COUNTERS);
+    let text = stdout(&output(&["--file", &path, "--once"]));
+    for (reason, share) in [
+        ("non-temporal", "75.0 %"),
+        ("fits cache", "15.0 %"),
+        ("too small", "4.0 %"),
+        ("read by kernel", "5.0 %"),
+        ("not supported", "1.0 %"),
+    ] {
+        let line = text.lines().find(|line| line.trim_start().starts_with(reason));
+        assert!(line.is_some_and(|line| line.contains(share)), "{reason}: {text}");
+    }
+    let object = json(&stdout(&output(&["--file", &path, "--once", "--json"])));
+    assert_eq!(object["hinted_total_bytes"], 1000);
+    assert_eq!(object["nontemporal_share"], 0.75);
+    assert_eq!(object["total_bytes"]["too_small_bytes"], 40);
+}
+
+#[test]
+fn what_an_earlier_interface_counted_is_shown_under_its_own_name() {
+    let earlier = "nontemporal_bytes 60\nchecksummed_bytes 30\nsoftware_tls_bytes 10\n";
+    let (_folder, path) = recorded(earlier);
+    let text = stdout(&output(&["--file", &path, "--once"]));
+    for (reason, share) in [("checksummed_bytes", "30.0 %"), ("software_tls_bytes", "10.0 %")] {
+        let line = text.lines().find(|line| line.trim_start().starts_with(reason));
+        assert!(line.is_some_and(|line| line.contains(share)), "{reason}: {text}");
+    }
+}
+
+#[test]
+fn count_ends_it_and_counters_that_rest_have_no_share() {
+    let (_folder, path) = recorded(COUNTERS);
+    let arguments = ["--file", &path, "--interval", "5ms", "--count", "3"];
+    let text = stdout(&output(&arguments));
+    let lines: Vec<&str> = text.lines().collect();
+    // What was before, the head, three lines, and what the three were together.
+    assert_eq!(lines.len(), 6, "{text}");
+    assert!(lines[0].contains("1.00 kB were hinted"), "{text}");
+    assert!(lines[1].trim_start().starts_with("hinted/s"), "{text}");
+    assert!(lines[5].ends_with("no bytes were hinted."), "{text}");
+
+    let text = stdout(&output(&[&arguments[..], &["--json"]].concat()));
+    assert_eq!(text.lines().count(), 3, "{text}");
+    for line in text.lines() {
+        let object = json(line);
+        assert!(object["nontemporal_share"].is_null(), "{line}");
+        assert_eq!(object["bytes_per_second"]["nontemporal_bytes"], 0);
+        assert_eq!(object["total_bytes"]["nontemporal_bytes"], 750);
+        assert!(object["interval_ns"].as_u64().unwrap() >= 1_000_000, "{line}");
+    }
+}
+
+/// A `stat --json` that runs until it is ended, and its lines.
+fn watching(path: &str) -> (Child, impl Iterator<Item = Value>) {
+    let mut child = stat(&["--file", path, "--interval", "5ms", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    (child, lines.map(|line| json(&line.expect("a line"))))
+}
+
+/// Replaces the file at once: no reader finds half of it.
+fn replace(path: &str, text: &str) {
+    let new = format!("{path}.new");
+    fs::write(&new, text).expect("the file can be written");
+    fs::rename(&new, path).expect("the file can be renamed");
+}
+
+#[test]
+fn what_is_added_is_seen_and_a_signal_ends_it_well() {
+    let (_folder, path) = recorded(COUNTERS);
+    let (mut child, mut lines) = watching(&path);
+    assert_eq!(lines.next().expect("a line")["hinted_bytes_per_second"], 0);
+    replace(&path, &COUNTERS.replace(" 750", " 1050").replace(" 40", " 140"));
+    let line = lines.find(|line| line["hinted_bytes_per_second"] != 0).expect("a line");
+    assert_eq!(line["added_bytes"]["nontemporal_bytes"], 300);
+    assert_eq!(line["added_bytes"]["too_small_bytes"], 100);
+    assert_eq!(line["added_bytes"]["fits_cache_bytes"], 0);
+    assert_eq!(line["nontemporal_share"], 0.75);
+    assert_eq!(line["total_bytes"]["nontemporal_bytes"], 1050);
+
+    kill_process(Pid::from_child(&child), Signal::INT).expect("the child lives");
+    assert!(lines.all(|line| line["hinted_bytes_per_second"] == 0));
+    assert!(child.wait().expect("the child ends").success());
+}
+
+#[test]
+fn a_closed_pipe_ends_it_without_a_word() {
+    let (_folder, path) = recorded(COUNTERS);
+    let (mut child, mut lines) = watching(&path);
+    lines.next().expect("a line");
+    drop(lines);
+    assert!(child.wait().expect("the child ends").success());
+    let mut said = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
+    assert_eq!(said, "");
+}
+
+#[test]
+fn counters_that_fall_or_vanish_or_are_not_understood_fail() {
+    for (later, says) in [
+        (Some(COUNTERS.replace(" 750", " 749")), "went from 750 to 749"),
+        (Some("nontemporal_bytes many\n".to_owned()), "line 1: expected"),
+        (None, "is gone"),
+    ] {
+        let (_folder, path) = recorded(COUNTERS);
+        let (mut child, mut lines) = watching(&path);
+        lines.next().expect("a line");
+        match later {
+            Some(text) => replace(&path, &text),
+            None => fs::remove_file(&path).expect("the file is there"),
+        }
+        assert_eq!(lines.by_ref().filter(|line| line["hinted_bytes_per_second"] != 0).count(), 0);
+        assert_eq!(child.wait().expect("the child ends").code(), Some(1));
+        let mut said = String::new();
+        child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
+        assert!(said.contains(says), "{says}: {said}");
+    }
+}
+
+#[test]
+fn a_kernel_without_the_counters_is_told_from_a_wrong_question() {
+    let absent = output(&["--once"]);
+    if this_kernel_counts() {
+        assert!(absent.status.success(), "{absent:?}");
+    } else {
+        assert_eq!(absent.status.code(), Some(3), "{absent:?}");
+        let said = String::from_utf8_lossy(&absent.stderr).into_owned();
+        assert!(said.contains("does not know MSG_NTCOPY"), "{said}");
+    }
+    // No process has the largest number.
+    let nobody = output(&["--once", "--pid", "4294967295"]);
+    assert_eq!(nobody.status.code(), Some(1), "{nobody:?}");
+    assert_eq!(output(&["--once", "--file", "/nonexistent"]).status.code(), Some(1));
+}
+
+/// What promtool says of a text: nothing, if it is as it should be. None where there is no promtool.
+fn promtool_says(text: &str) -> Option<String> {
+    let mut command = Command::new("promtool");
+    command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = match command.stderr(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("not run: promtool is not installed (package prometheus)");
+            return None;
+        }
+        Err(error) => panic!("promtool: {error}"),
+    };
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said).expect("UTF-8");
+    assert_eq!(output.status.success(), said.is_empty(), "{said}");
+    Some(said)
+}
+
+#[test]
+fn the_text_for_prometheus_has_every_counter_and_promtool_has_no_word_against_it() {
+    let (_folder, path) = recorded(COUNTERS);
+    let text = stdout(&output(&["--file", &path, "--prometheus"]));
+    let mut families = Vec::new();
+    let mut sum = 0;
+    for line in text.lines() {
+        if let Some(head) = line.strip_prefix("# TYPE ") {
+            families.push(head.split_once(' ').expect("name and kind"));
+            continue;
+        }
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            assert!(help.contains(' '), "{line}");
+            continue;
+        }
+        let (series, value) = line.rsplit_once(' ').expect("a series and its value");
+        let name = series.split('{').next().expect("a name");
+        let (family, kind) = *families.last().expect("its head comes first");
+        assert_eq!(name, family, "{text}");
+        assert_eq!(kind == "counter", name.ends_with("_total"), "{text}");
+        if kind == "counter" {
+            sum += value.parse::<u64>().expect("a number");
+        }
+    }
+    assert_eq!(sum, 1000, "{text}");
+    assert!(text.contains("\nntcopy_hinted_bytes_total{outcome=\"fits_cache\"} 150\n"), "{text}");
+    assert!(text.contains("\nntcopy_available 1\n"), "{text}");
+    if let Some(said) = promtool_says(&text) {
+        assert_eq!(said, "", "{text}");
+        let worse = text.replace("hinted_bytes_total", "hinted_bytes");
+        assert!(promtool_says(&worse).is_some_and(|said| said.contains("_total")));
+    }
+}
+
+#[test]
+fn the_alerts_fire_when_they_should() {
+    let tests = project().join("packaging/prometheus/ntcopy.rules.test.yml");
+    match Command::new("promtool").args(["test", "rules"]).arg(tests).output() {
+        Ok(output) => drop(good(&output)),
+        Err(_) => println!("not run: promtool is not installed (package prometheus)"),
+    }
+}
+
+#[test]
+fn a_file_for_the_exporter_is_written_again_and_again_until_a_signal() {
+    let (folder, path) = recorded(COUNTERS);
+    let out = folder.path().join("ntcopy.prom");
+    let name = out.to_str().expect("UTF-8");
+    let arguments = ["--file", &path, "--prometheus", "--out", name];
+    assert_eq!(stdout(&output(&arguments)), "");
+    let written = || fs::read_to_string(&out).expect("it was written");
+    assert_eq!(written(), stdout(&output(&arguments[..3])));
+    let more = [&arguments[..], &["--interval", "5ms"]].concat();
+    assert_eq!(stdout(&output(&[&more[..], &["--count", "3"]].concat())), "");
+    let mut child = stat(&more).stderr(Stdio::piped()).spawn().expect("the program starts");
+    replace(&path, &COUNTERS.replace(" 750", " 1050"));
+    // It has written it, or the test is ended from without.
+    while !written().contains("{outcome=\"nontemporal\"} 1050\n") {
+        assert!(child.try_wait().expect("our child").is_none(), "it has ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("the child lives");
+    assert!(child.wait().expect("the child ends").success());
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2, "nothing else is left");
+    let nowhere = folder.path().join("none/ntcopy.prom");
+    let failed =
+        output(&["--file", &path, "--prometheus", "--out", nowhere.to_str().expect("UTF-8")]);
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("cannot write"), "{failed:?}");
+}
+
+#[test]
+fn a_kernel_without_the_counters_is_a_metric_and_an_exit_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("ntcopy.prom");
+    let output = output(&["--prometheus", "--out", out.to_str().expect("UTF-8")]);
+    let counts = this_kernel_counts();
+    assert_eq!(output.status.code(), Some(if counts { 0 } else { 3 }), "{output:?}");
+    let text = fs::read_to_string(&out).expect("it was written");
+    assert!(text.contains(&format!("\nntcopy_available {}\n", u8::from(counts))), "{text}");
+    assert_eq!(text.contains("ntcopy_hinted_bytes_total"), counts, "{text}");
+}
+
+#[test]
+fn usage_errors_are_two() {
+    for arguments in [
+        &["--interval", "soon"][..],
+        &["--interval", "0"],
+        &["--count", "0"],
+        &["--once", "--count", "2"],
+        &["--pid", "0"],
+        &["--pid", "1", "--file", "x"],
+        &["--prometheus", "--json"],
+        &["--prometheus", "--interval", "1s"],
+        &["--out", "x"],
+        &["extra"],
+    ] {
+        assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn in_a_kernel_that_counts_hinted_sends_are_seen() {
+    let program = env!("CARGO_BIN_EXE_ntcopy");
+    let script = format!(
+        "{program} unix-nt-bench 1048576 64 1 524288 524288 >&2 && {program} stat --once --json && \
+         {program} stat --json --interval 10ms --count 2 --pid $$ && \
+         {program} stat --prometheus"
+    );
+    let output = Command::new(program)
+        .args(["kernel", "boot", "--timeout", "60", "--", "sh", "-c", &script])
+        .output()
+        .expect("the program starts");
+    let text = stdout(&output);
+    let (objects, metrics) = text.split_at(text.find("# HELP").expect("metrics come last"));
+    let lines: Vec<Value> = objects.lines().map(json).collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    for (name, bytes) in lines[0]["total_bytes"].as_object().expect("an object") {
+        let outcome = name.strip_suffix("_bytes").expect("counters are bytes");
+        let line = format!("\nntcopy_hinted_bytes_total{{outcome=\"{outcome}\"}} {bytes}\n");
+        assert!(metrics.contains(&line), "{line}: {metrics}");
+    }
+    assert!(metrics.contains("\nntcopy_setting 1\n"), "{metrics}");
+    let hinted = lines[0]["hinted_total_bytes"].as_u64().expect("a number");
+    assert!(hinted >= 64 << 20, "{text}");
+    for line in &lines[1..] {
+        assert_eq!(line["total_bytes"], lines[0]["total_bytes"], "{text}");
+    }
+}

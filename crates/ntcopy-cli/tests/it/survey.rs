@@ -1,0 +1,38 @@
+//! `ntcopy survey`: records in, records out, by whatever way they travel.
+
+mod run;
+mod store;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+pub use crate::common::json;
+
+/// The program, with a home and a store of its own.
+fn ntcopy(folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(words).env("HOME", folder).env_remove("XDG_DATA_HOME");
+    command.env("NTCOPY_SURVEY_STORE", folder.join("survey.sqlite"));
+    command
+}
+
+fn done(output: &Output, code: i32) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{stdout}\n{stderr}");
+    stdout
+}
+
+fn run(folder: &Path, words: &[&str]) -> String {
+    done(&ntcopy(folder, words).output().expect("the program starts"), 0)
+}
+
+/// The records of this machine that the repository holds.
+fn recorded(name: &str) -> String {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/record");
+    let date = std::fs::read_dir(&records)
+        .expect("bench/record")
+        .filter_map(|entry| Some(entry.ok()?.path().join(name)))
+        .find(|path| path.join("record.jsonl").exists());
+    date.unwrap_or_else(|| panic!("no record of {name}")).display().to_string()
+}

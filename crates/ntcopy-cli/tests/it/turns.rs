@@ -1,0 +1,167 @@
+//! `ntcopy try` as a user sees it: on the kernel that runs the tests, where nothing may be hinted,
+//! and in a booted one that knows the flag. No test looks at a time.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use ntcopy_record::Record;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::common::{
+    preload::{PYTHON, SENDER, SENT_BYTES, library},
+    text,
+};
+
+fn ntcopy_try(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(["try", "--library", library(), "--allow-not-a-timing"]).args(arguments);
+    command.stdin(Stdio::null());
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    ntcopy_try(arguments).output().expect("the program starts")
+}
+
+/// A place for a record that is not there yet.
+fn place() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("record").to_str().expect("UTF-8").to_owned();
+    (folder, out)
+}
+
+fn object(output: &Output) -> Value {
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
+fn a_kernel_without_the_flag_takes_no_turn_and_says_what_would() {
+    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
+        println!("not run: this kernel has the flag");
+        return;
+    }
+    let (_folder, out) = place();
+    let refused = output(&["--out", &out, "--", "true"]);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    assert!(text(&refused.stderr).contains("--kernel um boots"), "{refused:?}");
+    assert!(!Path::new(&out).exists());
+    let missing = output(&["--", "/nonexistent"]);
+    assert_eq!(missing.status.code(), Some(127), "{missing:?}");
+}
+
+#[test]
+fn turns_are_in_pairs_and_only_the_hinted_ones_have_the_library() {
+    let (folder, out) = place();
+    let log = folder.path().join("log");
+    let script = format!("echo \"${{LD_PRELOAD:-none}}\" >> {}; echo number 7.5", log.display());
+    let line = ["--anyway", "--pairs", "5", "--out", &out, "--json", "--metric", "s/.* (.*)/\\1/"];
+    let told = object(&output(&[&line[..], &["--", "sh", "-c", &script]].concat()));
+    let result = &told["results"][0];
+    assert_eq!((result["median"].as_f64(), result["ratio"].as_f64()), (Some(7.5), Some(1.0)));
+    assert_eq!(result["verdict"], "equal");
+    assert_eq!(told["experiment"], "try");
+    let log = fs::read_to_string(log).expect("the program wrote it");
+    let hinted: Vec<bool> = log.lines().map(|line| line.contains(library())).collect();
+    // There is one turn of each way before the first pair. Each way is first in equally many pairs,
+    // and not always after the other one.
+    let is_hinted_first = [false, true, true, false, false];
+    let pairs = is_hinted_first.into_iter().flat_map(|first| [first, !first]);
+    let expected: Vec<bool> = [true, false].into_iter().chain(pairs).collect();
+    assert_eq!(hinted, expected, "{log}");
+    let record = Record::read(Path::new(&out)).expect("a record");
+    assert!(record.complete && record.samples.len() == 10, "{record:?}");
+}
+
+#[test]
+fn a_turn_that_fails_is_told_with_what_it_said() {
+    for (script, words) in
+        [("echo why >&2; exit 3", "exit code 3"), ("echo none", "no line matches")]
+    {
+        let (_folder, out) = place();
+        let metric = ["--anyway", "--out", &out, "--metric", "s/rate (.*)/\\1/"];
+        let failed = output(&[&metric[..], &["--", "sh", "-c", script]].concat());
+        assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+        assert!(text(&failed.stderr).contains(words), "{failed:?}");
+        assert!(text(&failed.stdout).contains("No verdict"), "{failed:?}");
+    }
+}
+
+/// A server that tells its process ID, and one that it leaves behind; it answers nothing.
+const SERVER: &str = "import os, socket, sys, time\n\
+                      listener = socket.socket()\n\
+                      listener.bind(('127.0.0.1', 0))\n\
+                      listener.listen()\n\
+                      if os.fork() == 0:\n\
+                      \x20os.setsid()\n\
+                      \x20if os.fork() == 0:\n\
+                      \x20 open(sys.argv[1], 'a').write(f'{os.getpid()}\\n')\n\
+                      \x20 time.sleep(600)\n\
+                      \x20os._exit(0)\n\
+                      open(sys.argv[1], 'a').write(f'{os.getpid()}\\n')\n\
+                      time.sleep(600)\n";
+
+/// Whether none of the processes whose numbers are in a file is there any more.
+fn all_gone(pids: &Path) -> bool {
+    let text = fs::read_to_string(pids).unwrap_or_default();
+    text.lines().all(|pid| !Path::new("/proc").join(pid).exists())
+}
+
+#[test]
+fn a_server_is_asked_once_it_listens_and_leaves_nothing_behind() {
+    let (folder, out) = place();
+    let (server, pids) = (folder.path().join("server.py"), folder.path().join("pids"));
+    fs::write(&server, SERVER).expect("a file");
+    let (server, pids_word) = (server.to_str().expect("UTF-8"), pids.to_str().expect("UTF-8"));
+    let load = format!("grep -c . {pids_word}; echo Requests/sec: 12.5");
+    let line = ["--anyway", "--pairs", "5", "--out", &out, "--json", "--load", &load, "--"];
+    let told = object(&output(&[&line[..], &[PYTHON, server, pids_word]].concat()));
+    assert_eq!(told["results"][0]["baseline_median"], 12.5);
+    assert_eq!(told["results"][0]["metric"], "requests a second");
+    assert!(all_gone(&pids), "something is left of {}", text(&fs::read(&pids).expect("it ran")));
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_behind_and_a_record_that_was_cut_short() {
+    let (folder, out) = place();
+    let (server, pids) = (folder.path().join("server.py"), folder.path().join("pids"));
+    fs::write(&server, SERVER).expect("a file");
+    let (server, pids_word) = (server.to_str().expect("UTF-8"), pids.to_str().expect("UTF-8"));
+    let line = ["--anyway", "--out", &out, "--load", "echo asked >&2; sleep 600", "--"];
+    let mut command = ntcopy_try(&[&line[..], &[PYTHON, server, pids_word]].concat());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let began = Instant::now();
+    let lines = || fs::read_to_string(&pids).unwrap_or_default().lines().count();
+    while lines() < 2 {
+        assert!(began.elapsed() < Duration::from_secs(60), "the server did not come up");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it lives");
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    assert!(all_gone(&pids));
+    let record = Record::read(Path::new(&out)).expect("a record");
+    assert!(!record.complete && record.errors.is_empty(), "{record:?}");
+    assert!(BufReader::new(&ended.stderr[..]).lines().count() > 0);
+}
+
+#[test]
+fn in_a_booted_kernel_the_hinted_turns_are_counted() {
+    let (folder, out) = place();
+    let sender = folder.path().join("sender.py");
+    fs::write(&sender, SENDER).expect("a file");
+    let sender = sender.to_str().expect("UTF-8");
+    let line = ["--kernel", "um", "--unix", "--pairs", "5", "--out", &out, "--json", "--"];
+    let told = object(&output(&[&line[..], &[PYTHON, sender]].concat()));
+    assert_eq!(told["hinted_bytes"], 5 * SENT_BYTES);
+    let record = Record::read(Path::new(&out)).expect("a record");
+    assert_eq!(record.machine.kernel_kind, "um");
+    for sample in &record.samples {
+        let counted: u64 = sample.counters.values().sum();
+        assert_eq!(counted, if sample.mode == "hinted" { SENT_BYTES } else { 0 });
+    }
+}

@@ -1,0 +1,179 @@
+//! Boots in which programs of the suite run: what they say goes into files, and is judged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ntcopy_kernel::boot::Cpus;
+use ntcopy_kernel::{Boot, BuildOptions, Built, Kind, Outcome, Output, progress};
+use tempfile::TempDir;
+
+use crate::error::{Doing, Error};
+use crate::programs::root;
+use crate::report::Counts;
+use crate::{running, selftests};
+
+/// The size of the biggest send, in MiB: an emulated CPU that checks each access is slow.
+const BIG_MIB: &str = "4";
+
+/// Runs programs of a folder one after another; 1 if any of them failed.
+pub const EACH: &str = r##"cd "$1" && shift && code=0
+    for program; do echo "# program $program"; ./"$program" 2>&1 || code=1; done; exit $code"##;
+
+/// Where boots of one command are run and kept.
+pub struct Guests {
+    /// The program that is the guests' first process.
+    pub ntcopy: PathBuf,
+    /// The suite's programs, in a folder of this run's own.
+    pub bin: TempDir,
+    logs: PathBuf,
+}
+
+impl Guests {
+    /// Builds these programs of the suite. What guests say is kept in out/NAME.
+    pub fn new(ntcopy: &Path, name: &str, programs: &[&str]) -> Result<Self, Error> {
+        let logs = root().join("out").join(name);
+        fs::create_dir_all(&logs).doing("making a folder for what guests say")?;
+        let bin = tempfile::tempdir().doing("making a folder for the suite")?;
+        selftests::build(bin.path(), programs)?;
+        Ok(Self { ntcopy: ntcopy.to_owned(), bin, logs })
+    }
+
+    pub fn log(&self, kernel: &Built, name: &str) -> PathBuf {
+        let kernel = kernel.kind.name().replace([':', '+'], "-");
+        self.logs.join(format!("{kernel}-{name}.log"))
+    }
+
+    /// A program of the suite, as guests find it.
+    pub fn program(&self, name: &str) -> String {
+        self.bin.path().join(name).display().to_string()
+    }
+
+    /// A command in a kernel, with two CPUs and two hours.
+    pub fn command(&self, kernel: &Built, words: &[&str]) -> Boot {
+        let boot = Boot::new(kernel, words).init(&self.ntcopy).output(Output::Capture);
+        let boot = boot.cpus(Cpus::Two).timeout(Duration::from_secs(7200));
+        boot.env("NTCOPY_SELFTEST_BIG_MIB", BIG_MIB)
+    }
+
+    /// Boots, keeps what was said, and says what came of it.
+    pub fn run(&self, kernel: &Built, name: &str, boot: Boot) -> Result<Tried, Error> {
+        running::check()?;
+        let log = self.log(kernel, name);
+        println!("{}: {name} runs; its output: {}", kernel.kind, log.display());
+        let begun = Instant::now();
+        let outcome = boot.run()?;
+        fs::write(&log, &outcome.stdout).doing("writing what a guest said")?;
+        fs::write(log.with_extension("log.err"), faults(&outcome))
+            .doing("writing a guest's faults")?;
+        let tried = Tried::of(&outcome);
+        let Counts { passed, failed, skipped } = tried.counts;
+        println!(
+            "{}: {name}: {passed} passed, {skipped} skipped, {failed} failed; exit code {}, {} s",
+            kernel.kind,
+            outcome.code,
+            begun.elapsed().as_secs()
+        );
+        Ok(tried)
+    }
+}
+
+/// What a boot of the suite's programs came to.
+pub struct Tried {
+    pub counts: Counts,
+    pub stdout: String,
+    /// Why it is no good; empty if it is.
+    pub faults: String,
+}
+
+impl Tried {
+    fn of(outcome: &Outcome) -> Self {
+        let stdout = String::from_utf8_lossy(&outcome.stdout).into_owned();
+        let mut counts = Counts::default();
+        let mut wrong = String::new();
+        for line in stdout.lines() {
+            if line.starts_with("not ok ") {
+                counts.failed += 1;
+                wrong += &format!("{line}\n");
+            } else if line.starts_with("ok ") && line.contains("# SKIP") {
+                counts.skipped += 1;
+            } else if line.starts_with("ok ") {
+                counts.passed += 1;
+            }
+        }
+        if outcome.code != 0 || !outcome.complaints.is_empty() || counts.passed == 0 {
+            wrong += &faults(outcome);
+            wrong += &format!("exit code {}\n", outcome.code);
+        }
+        Self { counts, stdout, faults: wrong }
+    }
+
+    /// An error unless it was good.
+    pub fn must_pass(self, what: &str) -> Result<Self, Error> {
+        if self.faults.is_empty() {
+            return Ok(self);
+        }
+        Err(Error::Failed(format!("{what}:\n{}", self.faults)))
+    }
+}
+
+/// What the host was told, and what the guest's kernel said of itself.
+fn faults(outcome: &Outcome) -> String {
+    let mut text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+    for splat in &outcome.splats {
+        text += &splat.lines.join("\n");
+        text.push('\n');
+    }
+    text
+}
+
+/// A kernel of this name, from the cache or built.
+pub fn kernel(name: &str) -> Result<Built, Error> {
+    let options = BuildOptions::from_env(Kind::parse(name)?)?;
+    Ok(ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?)
+}
+
+/// `ntcopy.ko` for a kernel of this name, and that kernel.
+pub fn module(name: &str) -> Result<(Built, PathBuf), Error> {
+    let options = BuildOptions::from_env(Kind::parse(name)?)?;
+    let mut module = ntcopy_kernel::module::ModuleBuild {
+        release: None,
+        headers: None,
+        out: None,
+        compiler: None,
+        cache: options.cache.clone(),
+        rebuild: false,
+        jobs: options.jobs,
+        root: "/".into(),
+    };
+    let mut progress = progress::for_stderr();
+    let kernel = module.take_kernel(&options, progress.as_mut())?;
+    let path = ntcopy_kernel::module::build(&module, progress.as_mut())?;
+    Ok((kernel, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(code: u8, stdout: &str) -> Outcome {
+        Outcome {
+            code,
+            wall: Duration::ZERO,
+            stdout: stdout.into(),
+            stderr: Vec::new(),
+            complaints: Vec::new(),
+            splats: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_boot_is_good_where_something_passed_and_nothing_failed() {
+        let good = Tried::of(&outcome(0, "ok 1 a\nok 2 b # SKIP no such family\n"));
+        assert_eq!(good.counts, Counts { passed: 1, failed: 0, skipped: 1 });
+        assert!(good.must_pass("suite").is_ok());
+        for (code, said) in [(0, ""), (1, "ok 1 a\n"), (0, "ok 1 a\nnot ok 2 b\n")] {
+            assert!(Tried::of(&outcome(code, said)).must_pass("suite").is_err(), "{said}");
+        }
+    }
+}

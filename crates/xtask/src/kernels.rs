@@ -1,0 +1,89 @@
+//! The suite in the kernels that look for faults: under KASAN, lockdep, kmemleak and UBSAN, the
+//! copies and their faults on a CPU of each vendor's way to copy, then under KCSAN, then with user
+//! copies and allocations that fail.
+//!
+//! The first socket that opts in patches the kernel, once per boot, and so may the sysctl: each is
+//! the first in a boot of its own, under lockdep. Under KCSAN random programs send while the sysctl
+//! changes. A failed test fails this, and so does any report of a kernel about itself.
+
+use std::path::Path;
+
+use ntcopy_kernel::Built;
+
+use crate::error::Error;
+use crate::guests::{EACH, Guests, kernel};
+use crate::programs::root;
+use crate::soak::{self, Soak};
+
+const KERNELS: [&str; 4] = ["x86", "x86+kcsan", "x86:6.12", "x86:6.12+kcsan"];
+
+const PROGRAMS: [&str; 10] = [
+    "options",
+    "counters",
+    "edges",
+    "flags",
+    "calls",
+    "control",
+    "gone",
+    "holes",
+    "ntcopy_pages",
+    "bytes",
+];
+
+/// What tries the copies themselves.
+const COPIES: [&str; 3] = ["edges", "holes", "bytes"];
+
+/// The ways to copy: four pages in turn, and line by line. The one a page ahead is QEMU's own.
+const VENDORS: [(&str, &str); 2] = [
+    ("intel", "max,vendor=GenuineIntel,family=6,model=143"),
+    ("zen4", "max,vendor=AuthenticAMD,family=25,model=17"),
+];
+
+pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
+    let guests = Guests::new(ntcopy, "kernels", &PROGRAMS)?;
+    for name in if kernels.is_empty() { &KERNELS } else { kernels } {
+        let kernel = kernel(name)?;
+        each(&guests, &kernel, "suite", &PROGRAMS)?;
+        if name.ends_with("kcsan") {
+            let soak = Soak { kernel: name, cpus: 2, seed: 1, minutes: 0, programs: 50 };
+            soak::run(ntcopy, &soak)?;
+        } else if !name.ends_with("plain") {
+            faults(&guests, &kernel)?;
+            vendors(&guests, &kernel)?;
+        }
+    }
+    Ok(())
+}
+
+fn each(guests: &Guests, kernel: &Built, name: &str, programs: &[&str]) -> Result<(), Error> {
+    let bin = guests.bin.path().display().to_string();
+    let words = [&["sh", "-c", EACH, name, &bin][..], programs].concat();
+    guests.run(kernel, name, guests.command(kernel, &words))?.must_pass(name).map(drop)
+}
+
+fn faults(guests: &Guests, kernel: &Built) -> Result<(), Error> {
+    let bin = guests.bin.path().display().to_string();
+    let script = root().join("kernel/selftests/faults.sh").display().to_string();
+    let calls = guests.program("calls");
+    for (name, words) in [
+        ("faults", &["sh", &script, &bin, "1"][..]),
+        ("first-setsockopt", &[&calls, "-r", "calls.tcp_obeyed.write_and_writev"]),
+        ("first-sysctl", &[&calls, "-r", "calls.tcp_all.write_and_writev"]),
+        ("first-without-memory", &["sh", &script, "--first", &bin, "1", "20"]),
+    ] {
+        guests.run(kernel, name, guests.command(kernel, words))?.must_pass(name)?;
+    }
+    Ok(())
+}
+
+fn vendors(guests: &Guests, kernel: &Built) -> Result<(), Error> {
+    for (name, cpu) in VENDORS {
+        // SAFETY: the one other thread, which waits for signals, reads no variable.
+        unsafe { std::env::set_var("NTCOPY_QEMU_CPU", cpu) };
+        let result = each(guests, kernel, name, &COPIES);
+        // SAFETY: the one other thread, which waits for signals, reads no variable.
+        unsafe { std::env::remove_var("NTCOPY_QEMU_CPU") };
+        result?;
+    }
+    Ok(())
+}

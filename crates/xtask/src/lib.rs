@@ -1,0 +1,20 @@
+//! What tests and releases need beside cargo: the commands of `cargo xtask`, and what the tests of
+//! the program share with them.
+
+pub mod all;
+pub mod error;
+mod guests;
+pub mod inputs;
+pub mod kept;
+mod kernels;
+mod modules;
+pub mod mutations;
+pub mod programs;
+mod report;
+mod running;
+pub mod selftests;
+pub mod soak;
+mod sum;
+pub mod test;
+
+pub use error::Error;

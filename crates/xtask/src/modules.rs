@@ -1,0 +1,218 @@
+//! ntcopy.ko: its sources, and the suite through it.
+//!
+//! The sources: whether the header that the series makes is so byte for byte, the range of versions
+//! in the two files that state it, checkpatch, and for each kernel W=1 and sparse. Then the module
+//! is loaded in QEMU, into kernels with KASAN, lockdep and kmemleak, and the suite runs; also while
+//! allocations and user copies fail in the middle of sends. What the guest's kernel says of itself
+//! fails this, and so does a reference that is left when all sockets are closed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ntcopy_kernel::{Built, Cache};
+
+use crate::error::{Doing, Error};
+use crate::guests::{EACH, Guests, module};
+use crate::programs::root;
+use crate::selftests::{packages, unpack};
+
+const KERNELS: [&str; 2] = ["x86:6.12+module", "x86+module"];
+
+const PROGRAMS: [&str; 14] = [
+    "module",
+    "module_life",
+    "module_memory",
+    "module_races",
+    "module_replace",
+    "options",
+    "counters",
+    "edges",
+    "flags",
+    "calls",
+    "control",
+    "gone",
+    "holes",
+    "bytes",
+];
+
+/// An out-of-tree module, and nothing else.
+const TAINT: &str = "taint: 4096";
+
+/// A command with the module loaded; then it goes, and nothing holds it.
+const THROUGH: &str = r##"ntcopy=$1; "$ntcopy" module load "$2" || exit
+    shift 2; code=0; "$@" 2>&1 || code=1
+    echo "references left: $(cat /sys/module/ntcopy/refcnt)"
+    "$ntcopy" module unload || code=1
+    echo "taint: $(cat /proc/sys/kernel/tainted)"
+    exit $code"##;
+
+pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
+    header()?;
+    range()?;
+    style()?;
+    let guests = Guests::new(ntcopy, "module", &PROGRAMS)?;
+    for name in if kernels.is_empty() { &KERNELS } else { kernels } {
+        let (kernel, module) = module(name)?;
+        warnings(&kernel)?;
+        let bin = guests.bin.path().display().to_string();
+        let suite = [&["sh", "-c", EACH, "suite", &bin][..], &PROGRAMS].concat();
+        through(&guests, &kernel, &module, "suite", &suite)?;
+        let faults = root().join("kernel/selftests/faults.sh").display().to_string();
+        let said = through(&guests, &kernel, &module, "faults", &["sh", &faults, &bin, "1"])?;
+        let hinted = said.lines().filter_map(|line| line.strip_prefix("# nontemporal_bytes "));
+        if !hinted.into_iter().any(|bytes| bytes != "0") {
+            return Err(Error::Failed(format!("{name}: faults: nothing was hinted")));
+        }
+    }
+    Ok(())
+}
+
+fn through(
+    guests: &Guests,
+    kernel: &Built,
+    module: &Path,
+    name: &str,
+    command: &[&str],
+) -> Result<String, Error> {
+    let (ntcopy, module) = (guests.ntcopy.display().to_string(), module.display().to_string());
+    let words = [&["sh", "-c", THROUGH, "through", &ntcopy, &module][..], command].concat();
+    let tried = guests.run(kernel, name, guests.command(kernel, &words))?.must_pass(name)?;
+    if tried.stdout.lines().any(|line| line == TAINT) {
+        return Ok(tried.stdout);
+    }
+    Err(Error::Failed(format!("{}: {name}: tainted by more than the module", kernel.kind)))
+}
+
+fn quiet(command: &mut Command, what: &str) -> Result<String, Error> {
+    let output = command.output().doing(format!("running {command:?}"))?;
+    let said = [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat();
+    if output.status.success() { Ok(said) } else { Err(Error::Failed(format!("{what}:\n{said}"))) }
+}
+
+/// include/linux/nontemporal.h is what patches of the series make of it.
+fn header() -> Result<(), Error> {
+    let work = tempfile::tempdir().doing("making a folder")?;
+    let header = Path::new("include/linux/nontemporal.h");
+    let mut export = Command::new(root().join("scripts/series.sh"));
+    quiet(export.arg(work.path().join("series")), "the series cannot be exported")?;
+    let made = work.path().join("made");
+    fs::create_dir(&made).doing("making a folder")?;
+    let folder = work.path().join("series/7.3/net");
+    let entries = fs::read_dir(&folder).doing("reading the exported series")?;
+    let mut patches: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    patches.sort();
+    for patch in patches.iter().filter(|patch| patch.extension().is_some_and(|it| it == "patch")) {
+        let include = format!("--include={}", header.display());
+        let mut git = Command::new("git");
+        git.current_dir(&made).args(["apply", &include]).arg(patch);
+        quiet(&mut git, &format!("{} does not apply", patch.display()))?;
+    }
+    let series = fs::read(made.join(header)).doing("reading the header of the series")?;
+    let ours = fs::read(root().join("kernel/module").join(header)).doing("reading the header")?;
+    if series == ours {
+        return Ok(());
+    }
+    Err(Error::Failed(format!("kernel/module/{} is not the series'", header.display())))
+}
+
+/// dkms.conf has to take what compat.h takes, and nothing else.
+fn range() -> Result<(), Error> {
+    let read = |name: &str| {
+        let file = root().join("kernel/module").join(name);
+        fs::read_to_string(file).doing(format!("reading {name}"))
+    };
+    let (compat, dkms) = (read("compat.h")?, read("dkms.conf")?);
+    let bounds: Vec<(u32, u32)> = compat.lines().filter_map(bound).take(2).collect();
+    let [low, high] = bounds[..] else {
+        return Err(Error::Failed("compat.h does not state its range".to_owned()));
+    };
+    let pattern = dkms.lines().find_map(|it| it.strip_prefix("BUILD_EXCLUSIVE_KERNEL="));
+    let pattern = pattern.unwrap_or_default().trim_matches('"').to_owned();
+    // On both sides of each bound, and between them where a number has two digits.
+    let before = |(major, minor): (u32, u32)| (major, minor.saturating_sub(1));
+    for (major, minor) in [before(low), low, (6, 12), (7, 0), before(high), high, (7, 30)] {
+        let release = format!("{major}.{minor}.4-amd64");
+        let wanted = low <= (major, minor) && (major, minor) < high;
+        let script = "printf '%s\\n' \"$1\" | grep -Eq \"$2\"";
+        let mut grep = Command::new("sh");
+        grep.args(["-c", script, "grep", &release, &pattern]);
+        if grep.status().doing("running grep")?.success() != wanted {
+            return Err(Error::Failed(format!("dkms.conf and compat.h differ on {major}.{minor}")));
+        }
+    }
+    Ok(())
+}
+
+/// `#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)`
+fn bound(line: &str) -> Option<(u32, u32)> {
+    let rest = line.strip_prefix("#if LINUX_VERSION_CODE ")?;
+    let numbers = rest.split_once("KERNEL_VERSION(")?.1.strip_suffix(", 0)")?;
+    let (major, minor) = numbers.split_once(", ")?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// checkpatch of the source's own. compat.h is about versions; a table of sysctls that is filled in
+/// is not constant; a name in an asm goto is no division.
+const IGNORED: &str = "LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED,MACRO_ARG_REUSE,\
+                       COMPLEX_MACRO,FUNCTION_ARGUMENTS,CONST_STRUCT";
+
+fn style() -> Result<(), Error> {
+    let work = tempfile::tempdir().doing("making a folder")?;
+    let packages = packages(&Cache::locate()?);
+    let newest = packages.last().ok_or_else(|| {
+        Error::NotHere("no source of Linux 7.x: run 'ntcopy kernel build' first".to_owned())
+    })?;
+    let names = ["checkpatch.pl", "spelling.txt", "const_structs.checkpatch"];
+    unpack(newest, &names.map(|name| format!("*/scripts/{name}")), 2, work.path())?;
+    let check = |ignored: &str, files: &str| {
+        let script =
+            format!("perl \"$1\" --no-tree --strict --quiet --ignore {ignored} -f {files}");
+        let mut perl = Command::new("sh");
+        perl.args(["-c", &script, "checkpatch"]).arg(work.path().join("checkpatch.pl"));
+        quiet(perl.current_dir(root().join("kernel/module")), "checkpatch complains")
+    };
+    check(IGNORED, "./*.c ./*.h include/linux/*.h Kbuild Makefile")?;
+    check("SPACING", "include/asm/nontemporal.h")?;
+    Ok(())
+}
+
+/// Compiles once more, with every warning there is, and sparse.
+fn warnings(kernel: &Built) -> Result<(), Error> {
+    let headers = kernel.headers().ok_or_else(|| {
+        Error::NotHere(format!("'{}' is no kernel that was built for modules", kernel.kind))
+    })?;
+    let work = tempfile::tempdir().doing("making a folder")?;
+    let copy = "cp -r \"$1/kernel/module/.\" \"$1/uapi/ntcopy.h\" \"$2\"";
+    let mut cp = Command::new("sh");
+    cp.args(["-c", copy, "cp"]).arg(root()).arg(work.path());
+    quiet(&mut cp, "the sources cannot be copied")?;
+    let mut make = Command::new("make");
+    make.arg("-C").arg(headers).arg(format!("M={}", work.path().display()));
+    make.arg(format!("CHECK={}", root().join("scripts/sparse.sh").display()));
+    make.args(["CC=gcc", "W=1", "C=1", "modules"]);
+    let said = quiet(&mut make, "the module does not compile")?;
+    let complaint = |line: &&str| {
+        let of_ours =
+            line.contains("ntcopy") && (line.contains("warning") || line.contains("error"));
+        let names_a_line = line.split(':').nth(1).is_some_and(|at| at.parse::<u32>().is_ok());
+        of_ours || (names_a_line && (line.contains(".c:") || line.contains(".h:")))
+    };
+    let complaints: Vec<&str> = said.lines().filter(complaint).collect();
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Failed(format!("the compiler or sparse complains:\n{}", complaints.join("\n"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bound;
+
+    #[test]
+    fn a_bound_of_versions_is_read() {
+        let line = "#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)";
+        assert_eq!(bound(line), Some((6, 5)));
+        assert_eq!(bound("#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 7)"), None);
+    }
+}

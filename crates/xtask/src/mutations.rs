@@ -1,0 +1,280 @@
+//! Would the suite notice? Puts one deliberate mistake at a time into the patched kernel, builds it
+//! again, runs a program of kernel/selftests in it, and demands that the test named beside the
+//! mistake fails.
+//!
+//! A kernel with a mistake is kept in the cache's folder mutants/, by the kernel that it was made of
+//! and by its row of the table: only what is new is built. What the test said in it is kept by all
+//! that such a run depends on, and judged anew each time. Kernels of another series go when the
+//! first of this one is made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use ntcopy_kernel::{Boot, BuildOptions, Built, Cache, Kind, Output, progress};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::error::{Doing, Error};
+use crate::guests::kernel;
+use crate::kept::{Kept, Said};
+use crate::programs::root;
+use crate::selftests;
+
+/// No fence, a wrong byte at a page's end, a hint kept for TLS, a counter not bumped.
+pub const WORST: [&str; 4] =
+    ["no-fence", "wrong-byte-at-page-end", "hint-kept-for-tls", "counter-not-bumped"];
+
+/// The program of the table that is no program of the suite but looks at the machine code.
+const FENCES: &str = "fences";
+
+/// A row of kernel/selftests/mutations.txt.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Mistake {
+    name: String,
+    what: String,
+    file: String,
+    /// As perl makes it of the whole file.
+    change: String,
+    /// What the kernel's command line has then beside the rest.
+    append: Option<String>,
+    program: String,
+    /// The test that must fail.
+    test: String,
+}
+
+fn table(text: &str) -> Vec<Mistake> {
+    let rows = text.split("\n\n").map(|row| row.trim_start_matches('\n'));
+    rows.filter(|row| row.starts_with("name: ")).map(row).collect()
+}
+
+fn row(text: &str) -> Mistake {
+    let field = |name: &str| {
+        let prefix = format!("{name}: ");
+        text.lines().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned)
+    };
+    let test = field("test").unwrap_or_default();
+    let (program, test) = test.split_once(' ').unwrap_or((&test, ""));
+    Mistake {
+        name: field("name").unwrap_or_default(),
+        what: field("what").unwrap_or_default(),
+        file: field("file").unwrap_or_default(),
+        change: field("change").unwrap_or_default(),
+        append: field("append"),
+        program: program.to_owned(),
+        test: test.to_owned(),
+    }
+}
+
+/// Tries these mistakes, or all.
+pub fn run(ntcopy: &Path, names: &[&str]) -> Result<(), Error> {
+    let file = root().join("kernel/selftests/mutations.txt");
+    let text = fs::read_to_string(&file).doing(format!("reading {}", file.display()))?;
+    let mut mistakes = table(&text);
+    if let Some(unknown) = names.iter().find(|name| !mistakes.iter().any(|it| it.name == **name)) {
+        return Err(Error::Failed(format!(
+            "there is no mistake '{unknown}' in {}",
+            file.display()
+        )));
+    }
+    mistakes.retain(|it| names.is_empty() || names.contains(&it.name.as_str()));
+    let good = kernel("um")?;
+    let said = fences(&good.path)?;
+    if !said.1 {
+        return Err(Error::Failed(said.0));
+    }
+    let folder = Cache::locate()?.root().join("mutants").join(&good.key);
+    let work = tempfile::tempdir().doing("making a folder")?;
+    let mut mutants = Mutants { ntcopy, good, folder, work, source: None };
+    let mut missed = Vec::new();
+    for mistake in &mistakes {
+        let Mistake { name, what, program, test, .. } = mistake;
+        if mutants.is_noticed(mistake)? {
+            println!("mutations: {name} ({what}): noticed by {program}, {test}");
+        } else {
+            println!("mutations: {name} ({what}): NOT noticed by {program}, {test}");
+            missed.push(name.as_str());
+        }
+    }
+    if missed.is_empty() {
+        println!("mutations: all {} noticed", mistakes.len());
+        return Ok(());
+    }
+    Err(Error::Failed(format!("not noticed: {}", missed.join(", "))))
+}
+
+/// What scripts/check-fences.py says of a kernel, and whether it is content.
+fn fences(kernel: &Path) -> Result<(String, bool), Error> {
+    let mut script = Command::new(root().join("scripts/check-fences.py"));
+    let output = script.arg(kernel).output().doing("running scripts/check-fences.py")?;
+    let said = [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat();
+    Ok((said, output.status.success()))
+}
+
+struct Mutants<'a> {
+    ntcopy: &'a Path,
+    good: Built,
+    folder: PathBuf,
+    work: TempDir,
+    /// The patched source with all its objects, once it was needed.
+    source: Option<PathBuf>,
+}
+
+impl Mutants<'_> {
+    fn is_noticed(&mut self, mistake: &Mistake) -> Result<bool, Error> {
+        let kernel = self.kernel(mistake)?;
+        if mistake.program == FENCES {
+            let begins = format!("check-fences: {}", mistake.test);
+            let names = |line: &str| {
+                let rest = line.strip_prefix(&begins)?.split_once(": ")?.0;
+                rest.chars().all(|c| c == '.' || c.is_ascii_alphanumeric()).then_some(())
+            };
+            return Ok(fences(&kernel)?.0.lines().any(|line| names(line).is_some()));
+        }
+        let append = mistake.append.as_deref().unwrap_or_default();
+        let kept = Kept::of("mutant", &[&kernel], &[&mistake.program, append])?;
+        let fails = |said: &Said| {
+            let is_it = |line: &str| {
+                let mut words = line.strip_prefix("not ok ")?.split(' ');
+                (words.nth(1) == Some(&mistake.test)).then_some(())
+            };
+            said.stdout.lines().any(|line| is_it(line).is_some())
+        };
+        if let Some(said) = kept.read() {
+            return Ok(fails(&said));
+        }
+        let said = self.boot(&kernel, mistake)?;
+        if fails(&said) {
+            kept.write(&said)?;
+            return Ok(true);
+        }
+        println!("{}{}", said.stdout, said.stderr);
+        Ok(false)
+    }
+
+    fn boot(&self, kernel: &Path, mistake: &Mistake) -> Result<Said, Error> {
+        let program = self.work.path().join(&mistake.program);
+        if !program.exists() {
+            selftests::build(self.work.path(), &[&mistake.program])?;
+        }
+        let mutant = Built { path: kernel.to_owned(), ..self.good.clone() };
+        let mut boot = Boot::new(&mutant, [&program]).init(self.ntcopy).output(Output::Capture);
+        boot = boot.timeout(Duration::from_secs(300)).env("NTCOPY_SELFTEST_BIG_MIB", "2");
+        if let Some(words) = &mistake.append {
+            boot = boot.argument(words);
+        }
+        // A kernel that breaks down has told no test's failure.
+        let outcome = match boot.run() {
+            Ok(outcome) => outcome,
+            Err(ntcopy_kernel::Error::Interrupted(_)) => return Err(Error::Interrupted),
+            Err(error) => return Ok(Said { stdout: String::new(), stderr: error.to_string() }),
+        };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Said { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) })
+    }
+
+    /// The kernel with this mistake, built if it is not kept.
+    fn kernel(&mut self, mistake: &Mistake) -> Result<PathBuf, Error> {
+        let key = Sha256::digest(format!("{mistake:?}"));
+        let key: String = key[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+        let kept = self.folder.join(format!("{}-{key}", mistake.name));
+        if kept.exists() {
+            return Ok(kept);
+        }
+        let source = self.source()?;
+        let file = source.join(&mistake.file);
+        let original = fs::read(&file).doing(format!("reading {}", file.display()))?;
+        let mut perl = Command::new("perl");
+        perl.args(["-0pi", "-e", &mistake.change]).arg(&file);
+        perl.status().doing("running perl")?;
+        let is_changed = fs::read(&file).doing("reading what was changed")? != original;
+        let made = if is_changed { make(&source) } else { Ok(()) };
+        fs::write(&file, original).doing("taking the mistake out again")?;
+        made?;
+        if !is_changed {
+            let what = format!("{} changes nothing in {}", mistake.name, mistake.file);
+            return Err(Error::Failed(format!("{what}: the code has moved on")));
+        }
+        // Half of one must never be found there.
+        let half = self.folder.join(format!(".partial-{}", std::process::id()));
+        fs::copy(source.join("linux"), &half).doing("keeping a mutant")?;
+        fs::rename(&half, &kept).doing("keeping a mutant")?;
+        Ok(kept)
+    }
+
+    fn source(&mut self) -> Result<PathBuf, Error> {
+        if let Some(source) = &self.source {
+            return Ok(source.clone());
+        }
+        // A cache of its own, so that no kernel with a mistake is ever taken for a good one.
+        let own = self.work.path().join("cache");
+        fs::create_dir_all(&own).doing("making a folder")?;
+        let shared = Cache::locate()?.root().to_owned();
+        for name in ["packages", "ccache"] {
+            fs::create_dir_all(shared.join(name)).doing("making a folder of the cache")?;
+            let link = own.join(name);
+            std::os::unix::fs::symlink(shared.join(name), link).doing("linking a folder")?;
+        }
+        let mut options = BuildOptions::from_env(Kind::Um)?;
+        options.cache = Cache::at(&own);
+        options.keep_source = true;
+        ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?;
+        let mut sources = fs::read_dir(own.join("sources")).doing("looking for the source")?;
+        let none = || Error::Failed("the build has left no source".to_owned());
+        let source = sources.next().ok_or_else(none)?.doing("looking for the source")?.path();
+        let mutants = self.folder.parent().unwrap_or(Path::new("/")).to_owned();
+        for old in fs::read_dir(&mutants).into_iter().flatten().flatten() {
+            if old.path() != self.folder {
+                let _ = fs::remove_dir_all(old.path());
+            }
+        }
+        fs::create_dir_all(&self.folder).doing("making a folder for mutants")?;
+        self.source = Some(source.clone());
+        Ok(source)
+    }
+}
+
+/// Calls make as ntcopy-kernel does, so that only what has changed is compiled.
+fn make(source: &Path) -> Result<(), Error> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut make = Command::new("make");
+    make.arg("-C").arg(source).args(["LOCALVERSION=", "ARCH=um", "SUBARCH=x86_64"]);
+    make.arg(format!("-j{jobs}")).env("LC_ALL", "C");
+    make.env("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970");
+    make.env("KBUILD_BUILD_VERSION", "1").env("KBUILD_BUILD_USER", "ntcopy");
+    make.env("KBUILD_BUILD_HOST", "ntcopy").env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+    // Another compiler's name would have all compiled again.
+    if Command::new("ccache").arg("--version").output().is_ok() {
+        make.arg("CC=ccache gcc").env("CCACHE_NOHASHDIR", "1").env("CCACHE_BASEDIR", source);
+        if std::env::var_os("CCACHE_DIR").is_none() {
+            make.env("CCACHE_DIR", Cache::locate()?.root().join("ccache"));
+        }
+    }
+    let output = make.output().doing("starting make")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(Error::Failed(format!("a mistake does not compile:\n{said}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_table_is_whole_and_the_worst_are_in_it() {
+        let text = fs::read_to_string(root().join("kernel/selftests/mutations.txt")).expect("it");
+        let mistakes = table(&text);
+        let names = text.lines().filter(|line| line.starts_with("name: ")).count();
+        assert_eq!(mistakes.len(), names);
+        for mistake in &mistakes {
+            let Mistake { name, what, file, change, program, test, .. } = mistake;
+            for field in [name, what, file, change, program, test] {
+                assert!(!field.is_empty(), "{mistake:?}");
+            }
+        }
+        assert!(WORST.iter().all(|name| mistakes.iter().any(|it| it.name == *name)));
+    }
+}

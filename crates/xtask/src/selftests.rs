@@ -1,0 +1,148 @@
+//! Builds the programs of kernel/selftests outside of a kernel tree. The harness that they are
+//! written for is the kernel's own: it comes from NTCOPY_LINUX, or from the source package that
+//! `ntcopy kernel build` keeps, and is kept beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ntcopy_kernel::Cache;
+
+use crate::error::{Doing, Error};
+use crate::programs::root;
+
+const HEADERS: [&str; 2] = ["kselftest.h", "kselftest_harness.h"];
+
+/// What each program is linked with.
+const COMMON: [&str; 9] = [
+    "scene.c",
+    "scene_io.c",
+    "stat.c",
+    "hint.c",
+    "family.c",
+    "family_other.c",
+    "device.c",
+    "ring.c",
+    "acts.c",
+];
+
+/// Builds programs into a folder; every warning is an error.
+pub fn build(folder: &Path, programs: &[&str]) -> Result<(), Error> {
+    let include = include()?;
+    let suite = root().join("kernel/selftests");
+    fs::create_dir_all(folder).doing("making a folder for the suite")?;
+    for program in programs {
+        let mut compiler = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
+        compiler.current_dir(&suite);
+        compiler.args(["-O2", "-D_GNU_SOURCE=", "-Wall", "-Wextra", "-Werror", "-I."]);
+        compiler.arg("-I").arg(root().join("uapi")).arg("-I").arg(&include);
+        compiler.arg(format!("{program}.c"));
+        let rest = format!("{program}_acts.c");
+        if suite.join(&rest).exists() {
+            compiler.arg(rest);
+        }
+        compiler.args(COMMON).arg("-o").arg(folder.join(program)).arg("-lpthread");
+        let output = compiler.output().doing("starting the compiler")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(Error::Failed(format!("kernel/selftests/{program}.c:\n{said}")));
+        }
+    }
+    Ok(())
+}
+
+/// The source packages in the cache, the newest last.
+pub fn packages(cache: &Cache) -> Vec<PathBuf> {
+    let entries = fs::read_dir(cache.root().join("packages")).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    found.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("linux-source-") && name.ends_with(".deb")
+    });
+    let numbers = |path: &PathBuf| -> Vec<u64> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
+    };
+    found.sort_by_key(numbers);
+    found
+}
+
+/// The folder with the harness.
+fn include() -> Result<PathBuf, Error> {
+    let tree = std::env::var_os("NTCOPY_LINUX").filter(|tree| !tree.is_empty());
+    let folder = match tree {
+        Some(tree) => PathBuf::from(tree).join("tools/testing/selftests"),
+        None => {
+            let cache = Cache::locate()?;
+            let packages = packages(&cache);
+            let package = packages.last().ok_or_else(|| {
+                let fix = "run 'ntcopy kernel build' first, or set NTCOPY_LINUX";
+                Error::NotHere(format!("no kernel source: {fix}"))
+            })?;
+            unpacked(&cache, package)?
+        }
+    };
+    match HEADERS.iter().find(|header| !folder.join(header).exists()) {
+        Some(header) => Err(Error::NotHere(format!("{} has no {header}", folder.display()))),
+        None => Ok(folder),
+    }
+}
+
+/// Unpacks the two headers of a package, once: it takes a while to get at them.
+fn unpacked(cache: &Cache, package: &Path) -> Result<PathBuf, Error> {
+    let folder = cache.root().join("selftests");
+    let name = package.file_stem().unwrap_or_default();
+    let include = folder.join(name);
+    if include.is_dir() {
+        return Ok(include);
+    }
+    fs::create_dir_all(&folder).doing("making a folder of the cache")?;
+    let half = tempfile::tempdir_in(&folder).doing("making a folder of the cache")?;
+    let headers = HEADERS.map(|header| format!("*/tools/testing/selftests/{header}"));
+    unpack(package, &headers, 4, half.path())?;
+    // Another run may have been faster: what it has is the same.
+    if fs::rename(half.path(), &include).is_err() && !include.is_dir() {
+        return Err(Error::Failed(format!("{} cannot be written", include.display())));
+    }
+    Ok(include)
+}
+
+/// Unpacks files of a source package, less so many leading folders.
+pub fn unpack(package: &Path, names: &[String], strip: u32, to: &Path) -> Result<(), Error> {
+    let mut package_tar = Command::new("dpkg-deb");
+    package_tar.arg("--fsys-tarfile").arg(package);
+    let mut source_tar = Command::new("tar");
+    source_tar.args(["x", "-O", "--wildcards", "./usr/src/linux-source-*.tar.xz"]);
+    let mut files = Command::new("tar");
+    files.args(["xJ", "--wildcards", "-C"]).arg(to);
+    files.arg(format!("--strip-components={strip}")).args(names);
+    pipe([package_tar, source_tar, files]).doing(format!("unpacking {}", package.display()))
+}
+
+/// Commands of which each reads what the one before writes; the last must end well.
+fn pipe(commands: [Command; 3]) -> std::io::Result<()> {
+    let mut children = Vec::new();
+    let mut input = Stdio::null();
+    let count = commands.len();
+    for (at, mut command) in commands.into_iter().enumerate() {
+        command.stdin(input);
+        input = Stdio::null();
+        if at + 1 < count {
+            command.stdout(Stdio::piped());
+        }
+        let mut child = command.spawn()?;
+        if let Some(output) = child.stdout.take() {
+            input = output.into();
+        }
+        children.push(child);
+    }
+    let mut last = true;
+    while let Some(mut child) = children.pop() {
+        let status = child.wait()?;
+        if last && !status.success() {
+            return Err(std::io::Error::other(format!("tar ended with {status}")));
+        }
+        last = false;
+    }
+    Ok(())
+}
