@@ -4,10 +4,10 @@
 # Makes what a release is: the packages and the tarball of scripts/dist.sh, and what
 # CHANGELOG.md says of this version, in out/release/VERSION. Refuses a checkout that
 # is not committed, or whose version has no section with a date in CHANGELOG.md. It
-# publishes nothing; `make apt-repo` makes a repository of it.
+# publishes nothing.
 #
 # The packages are built on this system, and want its glibc or a later one: on a
-# Debian 12 they are for 12 and 13, and `make test-release` tries them in both.
+# Debian 12 they are for 12 and 13.
 #
 # usage: scripts/release.sh [DIR]      default: out/release/VERSION
 set -eu
@@ -30,4 +30,4 @@ awk -v head="## $version - " 'index($0, head) == 1 { on = 1 } /^## / && index($0
 	"$root/CHANGELOG.md" >"$out/NOTES.md"
 [ -s "$out/NOTES.md" ] || die "no notes"
 echo "release: $out, built on $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release); next:"
-echo "release:     sudo scripts/test-release.sh $out && make apt-repo DIR=/srv/apt KEY=you@example.org PACKAGES=$out"
+echo "release:     sudo scripts/test-dist.sh $out"
