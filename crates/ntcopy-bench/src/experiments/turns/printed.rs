@@ -81,13 +81,32 @@ impl Expression {
 pub fn requests_a_second(output: &[u8]) -> Option<Result<f64, String>> {
     let text = String::from_utf8_lossy(output).to_lowercase();
     text.lines().rev().find_map(|line| {
-        let before = BEFORE.iter().find_map(|label| {
-            let (_, rest) = line.split_once(label)?;
-            rest.split_whitespace().next()
-        });
-        let word = before.or_else(|| line.split_once(AFTER)?.0.split_whitespace().last())?;
-        Some(number(word).map_err(|why| format!("`{}`: {why}", line.trim())))
+        let label = BEFORE.iter().find_map(|label| line.split_once(label));
+        let found = match label {
+            Some((_, rest)) => first_number(rest)?,
+            None => last_number(line.split_once(AFTER)?.0)?,
+        };
+        Some(number(&found).map_err(|why| format!("`{}`: {why}", line.trim())))
     })
+}
+
+/// The number that a text begins with, and what may belong to it: a group of digits, a prefix of a
+/// unit.
+fn first_number(text: &str) -> Option<String> {
+    let mut words = text.split_whitespace();
+    let first = words.next()?;
+    let belongs = |word: &&str| {
+        word.starts_with(|c: char| c.is_ascii_digit()) || ["k", "m", "g"].contains(word)
+    };
+    Some(words.next().filter(belongs).map_or(first.to_owned(), |next| format!("{first} {next}")))
+}
+
+/// The same of a text that ends with it.
+fn last_number(text: &str) -> Option<String> {
+    let mut words = text.split_whitespace().rev();
+    let last = words.next()?;
+    let belongs = |word: &&str| word.ends_with(|c: char| c.is_ascii_digit());
+    Some(words.next().filter(belongs).map_or(last.to_owned(), |next| format!("{next} {last}")))
 }
 
 /// A number above 0. Commas are taken where they can only be between groups of three digits: with a
@@ -149,6 +168,18 @@ mod tests {
         }
         let found = requests_a_second(b"Requests/sec: 81234,50\n").unwrap().unwrap_err();
         assert!(found.contains("81234,50") && found.contains("LC_ALL=C"), "{found}");
+        for line in [
+            "Requests/sec: 81 234.50",
+            "Requests/sec:\t81\u{202f}234.50",
+            "Requests/sec: 81.23 k",
+            "Requests/sec: 81.23k",
+            "Requests/sec: nan",
+            "GET: 98 039.22 requests per second",
+            "GET: 98\u{a0}039.22 requests per second",
+        ] {
+            let found = requests_a_second(line.as_bytes()).unwrap();
+            assert!(found.unwrap_err().contains("is not a number above 0"), "{line}");
+        }
     }
 
     #[test]
@@ -170,6 +201,14 @@ mod tests {
             (",234.5", None),
             ("1,,234.5", None),
             ("1'234", None),
+            ("1 234", None),
+            ("1\u{202f}234.5", None),
+            ("1.5.2", None),
+            ("0x10", None),
+            ("1k", None),
+            ("NaN", None),
+            ("1e999", None),
+            ("1e3", Some(1000.0)),
             ("-3", None),
             ("0", None),
             ("inf", None),
