@@ -147,7 +147,7 @@ mod tests {
             assert_eq!(call, Call { kind, bytes });
             assert_eq!(call.to_string().parse(), Ok(call));
         }
-        for text in ["", "copi", "copy:", "copy:0", "copy:1M", "copy:17MiB"] {
+        for text in ["", "copi", "copy:", "copy:0", "copy:1X", "copy:17MiB"] {
             assert!(text.parse::<Call>().is_err(), "{text}");
         }
     }
