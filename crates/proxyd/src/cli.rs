@@ -9,7 +9,7 @@ use clap::error::ContextKind;
 use ntcopy::socket::{Support, kernel_support};
 
 use crate::config::{Config, ConfigError, TlsBy};
-use crate::net::{Address, Mode, Place};
+use crate::net::{Mode, Place};
 
 /// HTTP reverse proxy that splices bodies, and sends what it must write past the CPU caches.
 #[derive(Debug, Parser)]
@@ -21,13 +21,13 @@ pub struct Cli {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Accept HTTP here: tcp:HOST:PORT or unix:PATH; may be repeated
+    /// Accept HTTP here, at every address of a host: tcp:HOST:PORT or unix:PATH; may be repeated
     #[arg(long, value_name = "ADDRESS")]
-    pub listen: Vec<Address>,
+    pub listen: Vec<Place>,
 
     /// Accept HTTP over TLS here; may be repeated
     #[arg(long, value_name = "ADDRESS")]
-    pub tls_listen: Vec<Address>,
+    pub tls_listen: Vec<Place>,
 
     /// Pass requests on to here, to the first of a host's addresses that takes the connection; may
     /// be repeated, they take turns
@@ -60,7 +60,7 @@ pub struct Cli {
 
     /// Serve /metrics for Prometheus here, a TCP address
     #[arg(long, value_name = "ADDRESS")]
-    pub metrics: Option<Address>,
+    pub metrics: Option<Place>,
 
     /// Log exchanges to a file, or to standard output: -
     #[arg(long, value_name = "FILE")]

@@ -60,9 +60,9 @@ const GONE: [(&str, &str); 3] = [
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Where plain HTTP is accepted.
-    pub listen: Vec<Address>,
+    pub listen: Vec<Place>,
     /// Where HTTP over TLS is accepted.
-    pub tls_listen: Vec<Address>,
+    pub tls_listen: Vec<Place>,
     /// Where requests go.
     pub backends: Vec<Place>,
     /// Threads; 0 stands for one a CPU that this process may use.
@@ -72,7 +72,7 @@ pub struct Config {
     /// Whether bodies may be spliced.
     pub splice: bool,
     /// Where `/metrics` is served, a TCP address.
-    pub metrics: Option<Address>,
+    pub metrics: Option<Place>,
     /// Where exchanges are logged: a file, or `-` for standard output.
     pub access_log: Option<PathBuf>,
     /// What listeners let in.
@@ -288,7 +288,8 @@ impl Config {
             return wrong("health.failures must not be 0");
         }
         self.edges()?;
-        if matches!(self.metrics, Some(Address::Unix(_))) {
+        let mut metrics = self.metrics.iter().flat_map(Place::addresses);
+        if metrics.any(|at| matches!(at, Address::Unix(_))) {
             return wrong("metrics must be a TCP address");
         }
         Ok(())
@@ -301,8 +302,8 @@ impl Config {
     /// A table's name is no address that is listened on, or a value makes no sense.
     pub fn edges(&self) -> Result<Edges, ConfigError> {
         let edges = Edges::new(&self.edge, &self.listener).map_err(ConfigError::Value)?;
-        let known = |at: &&Address| !self.listen.contains(at) && !self.tls_listen.contains(at);
-        if let Some(at) = edges.addresses().find(known) {
+        let listening = || self.listen.iter().chain(&self.tls_listen).flat_map(Place::addresses);
+        if let Some(at) = edges.addresses().find(|at| !listening().any(|other| other == *at)) {
             let text = format!("listener: nothing listens on {at}");
             return Err(ConfigError::Value(text));
         }

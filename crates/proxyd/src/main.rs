@@ -79,7 +79,7 @@ fn run(cli: &Cli) -> Result<(), StartError> {
     for address in addresses.plain.iter().chain(&addresses.tls) {
         tracing::info!(%address, "listening");
     }
-    if let Some(address) = &addresses.metrics {
+    for address in &addresses.metrics {
         tracing::info!(%address, "metrics");
     }
     let waiting = signals.handle();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::http::Refusal;
-use crate::net::{Address, BadAddress};
+use crate::net::{Address, BadAddress, Place};
 
 /// Methods that are passed on where none are named.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -80,8 +80,8 @@ impl Edges {
             if name == "quic" {
                 return Err("listener \"quic\" went: leave the table out, it was HTTP/3's".into());
             }
-            let at = name.parse().map_err(|error: BadAddress| error.to_string())?;
-            edges.at.push((at, edge.clone()));
+            let at: Place = name.parse().map_err(|error: BadAddress| error.to_string())?;
+            edges.at.extend(at.addresses().iter().map(|at| (at.clone(), edge.clone())));
         }
         Ok(edges)
     }
@@ -278,10 +278,10 @@ mod tests {
         .unwrap();
         let all: Edge = toml::from_str("lists = true\n").unwrap();
         let edges = Edges::new(&all, &tables).unwrap();
-        let unix = "unix:/run/p".parse().unwrap();
+        let unix = Address::Unix("/run/p".into());
         let policy = edges.policy(&unix);
         assert!(policy.lists && policy.allow() == "GET");
-        assert!(!edges.policy(&"/run/q".parse().unwrap()).lists);
+        assert!(!edges.policy(&Address::Unix("/run/q".into())).lists);
         assert_eq!(edges.socket(&unix), (Some(0o660), None));
         for bad in ["[x]\n", "[\"/p\"]\nmode = \"9\"\n", "[\"/p\"]\nmode = \"1777\"\n"] {
             let tables = toml::from_str(bad).unwrap();

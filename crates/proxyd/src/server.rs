@@ -9,10 +9,12 @@ use std::thread::JoinHandle;
 use crate::config::{Config, ConfigError, Settings, TlsBy};
 use crate::http::Scheme;
 use crate::metrics::Counters;
-use crate::net::{Address, ListenError, SocketFile, bind_tcp, bind_unix};
+use crate::net::{Address, ListenError, Place, SocketFile, bind_tcp, bind_unix};
 use crate::policy::Edges;
 use crate::splice;
 use crate::worker::{Door, Shared, Stop, Worker};
+
+use metrics_listener::MetricsListener;
 
 /// Why the proxy can't start.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +50,7 @@ pub struct Server {
     counters: Vec<Arc<Counters>>,
     addresses: Addresses,
     _files: Vec<SocketFile>,
-    _metrics: Option<metrics_listener::MetricsListener>,
+    _metrics: Vec<MetricsListener>,
 }
 
 /// Where a proxy listens, with the ports that the kernel chose.
@@ -59,7 +61,7 @@ pub struct Addresses {
     /// HTTP over TLS.
     pub tls: Vec<Address>,
     /// Metrics.
-    pub metrics: Option<Address>,
+    pub metrics: Vec<Address>,
 }
 
 impl Server {
@@ -89,19 +91,18 @@ impl Server {
             (&config.listen, Scheme::Http, &mut addresses.plain),
             (&config.tls_listen, Scheme::Https, &mut addresses.tls),
         ] {
-            for address in list {
+            for address in list.iter().flat_map(Place::addresses) {
                 known.push(open_door(address, scheme, &edges, &mut doors, &mut files)?);
             }
         }
         let counters: Vec<_> = (0..workers).map(|_| Arc::new(Counters::default())).collect();
-        let metrics = match &config.metrics {
-            Some(Address::Tcp(at)) => {
-                let started = metrics_listener::MetricsListener::start(*at, counters.clone(), mode);
-                Some(started.map_err(system(format!("serve metrics on tcp:{at}")))?)
-            }
-            _ => None,
-        };
-        addresses.metrics = metrics.as_ref().map(|metrics| Address::Tcp(metrics.address()));
+        let mut metrics = Vec::new();
+        for address in config.metrics.iter().flat_map(Place::addresses) {
+            let Address::Tcp(at) = address else { continue };
+            let started = MetricsListener::start(*at, counters.clone(), mode);
+            metrics.push(started.map_err(system(format!("serve metrics on {address}")))?);
+        }
+        addresses.metrics = metrics.iter().map(|metrics| Address::Tcp(metrics.address())).collect();
         let mut server = Server {
             shared,
             config,

@@ -43,7 +43,7 @@ fn listeners_differ_in_methods_and_paths() {
             paths: Some(vec!["/length/".to_owned()]),
             ..Edge::default()
         };
-        config.listen.push(Address::Unix(path.clone()));
+        config.listen.push(Address::Unix(path.clone()).into());
         let inside = Edge {
             methods: Some(vec!["PUT".to_owned()]),
             paths: Some(vec!["/".to_owned()]),

@@ -65,7 +65,7 @@ fn a_client_that_goes_away_before_the_answer_is_noticed() {
     let server = proxy(&backend, |config| config.listen = vec![config.listen[0].clone()]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.sock");
-    let unix = proxy(&backend, |config| config.listen = vec![Address::Unix(path.clone())]);
+    let unix = proxy(&backend, |config| config.listen = vec![Address::Unix(path.clone()).into()]);
     let mut client =
         crate::common::Peer::new(std::os::unix::net::UnixStream::connect(&path).unwrap());
     client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
@@ -338,8 +338,9 @@ fn interim_answers_have_an_end() {
 #[test]
 fn each_address_of_a_backends_name_is_tried_until_one_takes_the_connection() {
     let backend = Backend::standard();
-    let dead = || ["unix:/nonexistent/a", "tcp:127.0.0.1:1"].map(|text| text.parse().unwrap());
-    let place = |last: &[Address]| Place::new([&dead()[..], last].concat()).unwrap();
+    let port = Address::Tcp(([127, 0, 0, 1], 1).into());
+    let dead = [Address::Unix("/nonexistent/a".into()), port];
+    let place = |last: &[Address]| Place::new([&dead[..], last].concat()).unwrap();
     let server = proxy(&backend, |config| {
         config.backends = vec![place(std::slice::from_ref(&backend.address))];
         // Its addresses are not other tries, nor failures of it.

@@ -176,7 +176,7 @@ fn unix_clients_are_served_and_have_no_address() {
     let path = folder.path().join("p.sock");
     let server = proxy(&backend, |config| {
         config.workers = 2;
-        config.listen = vec![Address::Unix(path.clone())];
+        config.listen = vec![Address::Unix(path.clone()).into()];
     });
     for _ in 0..4 {
         let mut client = Peer::new(UnixStream::connect(&path).unwrap());

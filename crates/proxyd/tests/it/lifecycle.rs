@@ -1,13 +1,13 @@
 //! Start, files read anew, stop; logs and metrics; the program itself.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use proxyd::config::Config;
-use proxyd::net::Address;
+use proxyd::net::{Address, Place};
 use proxyd::server::Server;
 use proxyd::worker::Stop;
 use rustix::process::{Pid, Signal, kill_process};
@@ -95,7 +95,7 @@ fn metrics_are_served() {
         config.workers = 2;
     });
     connect(&server).get("/length/5");
-    let metrics = server.addresses().metrics.clone().unwrap();
+    let metrics = server.addresses().metrics[0].clone();
     eventually("it is counted", || {
         let text = String::from_utf8(Peer::tcp(&metrics).get("/metrics").body).unwrap();
         text.contains("proxyd_responses_total{class=\"2xx\"} 1\n")
@@ -113,7 +113,7 @@ fn an_address_that_is_taken_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.sock");
     let _live = UnixListener::bind(&path).unwrap();
-    let settings = Config { listen: vec![Address::Unix(path)], ..config(&backend) };
+    let settings = Config { listen: vec![Address::Unix(path).into()], ..config(&backend) };
     let error = Server::start(settings).unwrap_err().to_string();
     assert!(error.contains("p.sock: another process answers"), "{error}");
 }
@@ -262,6 +262,41 @@ fn a_reader_that_is_gone_and_a_full_disk() {
     eventually("it listens", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
     program.signal(Signal::TERM);
     assert!(program.0.wait().unwrap().success());
+}
+
+/// A host's name of two addresses, in a hosts file of the program's own.
+#[test]
+fn every_address_of_a_name_is_listened_on_and_tried() {
+    let alone = ["--map-root-user", "--mount"];
+    if !Command::new("unshare").args(alone).arg("true").status().is_ok_and(|it| it.success()) {
+        println!("skipped: a mount namespace is not to be had here");
+        return;
+    }
+    let backend = Backend::standard();
+    let mut last = config(&backend);
+    last.listen = vec!["tcp:127.0.0.2:0".parse().unwrap()];
+    let last = Server::start(last).unwrap();
+    let Address::Tcp(at) = &last.addresses().plain[0] else { panic!() };
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = folder.path().join("hosts");
+    std::fs::write(&hosts, "127.0.0.1 twice\n127.0.0.2 twice\n").unwrap();
+    let to = format!("tcp:twice:{}", at.port());
+    let script = "mount --bind \"$1\" /etc/hosts && shift && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(alone).args(["sh", "-c", script, "sh"]).arg(&hosts);
+    command.args([env!("CARGO_BIN_EXE_proxyd"), "--listen", "tcp:twice:0", "--backend", &to]);
+    command.args(["--metrics", "tcp:twice:0"]).stderr(Stdio::piped());
+    let mut program = Program(command.spawn().unwrap());
+    let log = BufReader::new(program.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let places = log.filter_map(|line| line.rsplit_once("address=")?.1.parse::<Place>().ok());
+    let places: Vec<Place> = places.take(4).collect();
+    let host = |place: &Place| place.to_string().rsplit_once(':').unwrap().0.to_owned();
+    let hosts: Vec<String> = places.iter().map(host).collect();
+    let both = ["tcp:127.0.0.1", "tcp:127.0.0.2"];
+    assert_eq!(hosts, [both, both].concat());
+    for (place, path) in places.iter().zip(["/length/5", "/length/6", "/metrics", "/metrics"]) {
+        assert_eq!(Peer::tcp(&place.addresses()[0]).get(path).status, 200, "{place}");
+    }
 }
 
 #[test]
