@@ -115,10 +115,8 @@ fn run(file: Option<PathBuf>, options: Options) -> ExitCode {
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
     };
-    let ansi = rustix::termios::isatty(std::io::stderr());
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_ansi(ansi)
         .with_target(false)
         .with_max_level(level)
         // A line that can't be written is lost: saying so in the same place would end the thread.

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -425,6 +425,23 @@ fn a_reader_that_is_gone_and_a_full_disk() {
         assert_eq!(quiet.client().get("/none").status, 404);
     }
     quiet.stop();
+}
+
+#[test]
+fn on_a_terminal_the_log_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display();
+    let script = format!(
+        "{} --listen unix:{at}/s --data {at}/data & \
+         until [ -S {at}/s ] || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!",
+        env!("CARGO_BIN_EXE_storaged")
+    );
+    let mut terminal = Command::new("script");
+    terminal.args(["--quiet", "--return", "--command", &script, "/dev/null"]);
+    let output = terminal.env("TERM", "xterm").stdin(Stdio::null()).output().unwrap();
+    let log = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{log}");
+    assert!(log.contains("INFO ended") && !log.contains('\x1b') && !log.contains("ansi"), "{log}");
 }
 
 /// An object's file as storaged 0.2 wrote it with `--zstd`, as far as this version reads it.
