@@ -82,17 +82,22 @@ pub fn html(records: &[Record], command: &[String]) -> String {
                     @if records.is_empty() { p { "There is no record on this page." } }
                     @else {
                         (first)
-                        (settings)
-                        (questions::contents(records, &questions, &more))
-                    }
-                    @for (number, question) in questions.iter().enumerate() {
-                        section class="question" aria-labelledby=(format!("question-{number}")) {
-                            h2 id=(format!("question-{number}")) { (question.words) }
-                            @for at in &question.records { (sections[*at]) }
+                        (risk())
+                        details class="rest" {
+                            summary { "Settings, and all that was measured" }
+                            (settings)
+                            (questions::contents(records, &questions, &more))
+                            @for (number, question) in questions.iter().enumerate() {
+                                @let name = format!("question-{number}");
+                                section class="question" aria-labelledby=(name) {
+                                    h2 id=(name) { (question.words) }
+                                    @for at in &question.records { (sections[*at]) }
+                                }
+                            }
+                            (published)
+                            (machines)
                         }
                     }
-                    (published)
-                    (machines)
                 }
                 (footer(command))
             }
@@ -101,7 +106,27 @@ pub fn html(records: &[Record], command: &[String]) -> String {
     page.into_string()
 }
 
+/// What hinted sends may cost, and how to go back.
+fn risk() -> Markup {
+    html! {
+        p class="risk" {
+            strong { "Risk: " }
+            "a hint changes where bytes are cached, never which arrive, in what order, or which \
+            error comes. A reader that touches the bytes on this machine waits for memory. Back: "
+            code { "sysctl net.core.ntcopy=0" } "."
+        }
+    }
+}
+
+/// The answer, where the page is of one machine and has one; else what the records are of.
 fn title(records: &[Record]) -> String {
+    match crate::decision::all(records).as_slice() {
+        [one] if one.answer.is_some() => one.answer.clone().unwrap_or_default(),
+        _ => contents(records),
+    }
+}
+
+fn contents(records: &[Record]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for record in records {
         if !names.contains(&record.header.experiment.as_str()) {

@@ -93,8 +93,8 @@ fn hot_sets_are_bars_with_their_figures() {
     let first =
         &page[page.find("id=\"decision\"").unwrap()..page.find("class=\"contents\"").unwrap()];
     let said = words(&format!("<body>{first}"));
-    let sentence = "A line of a hot set of 6400 bytes takes 8.0 ns beside hinted sends, 10.0 ns \
-                    beside plain ones and 5.0 ns alone.";
+    let sentence = "A line of a hot set of 6400 bytes takes 8.0 ns (p99 8.0) alongside hinted \
+                    sends, 10.0 ns (p99 10.0) alongside plain ones, and 5.0 ns alone.";
     assert!(said.contains(sentence), "{said}");
     assert_eq!(first.matches("<rect class=\"idle\"").count(), 1);
     for (mode, figure) in [("idle", "5.0 ns"), ("copy", "10.0 ns"), ("nt", "8.0 ns")] {
@@ -106,6 +106,17 @@ fn hot_sets_are_bars_with_their_figures() {
         bar.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
     };
     assert!((long("mode m0") - 2.0 * long("idle")).abs() < 0.2);
+}
+
+#[test]
+fn the_title_is_the_answer_and_all_that_was_measured_is_folded() {
+    let page = html(&[common::synthetic_rounds()]);
+    let title = page.split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
+    assert!(title.starts_with("Hint large sends: ") && title.contains(" in flight on"), "{title}");
+    assert!(page.contains(&format!("<h1>{title}</h1>")), "{title}");
+    let folded = page.find("<details class=\"rest\">").unwrap();
+    assert!(page.find("class=\"risk\"").unwrap() < folded);
+    assert!(page.find("class=\"contents\"").unwrap() > folded);
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Hot {
     is_of_sends: bool,
     /// Mode and nanoseconds at the median.
     pub lines: Vec<(String, f64)>,
+    /// Mode and nanoseconds that 99 of 100 walks or passes did not exceed.
+    pub tails: Vec<(String, f64)>,
 }
 
 pub(crate) fn all(record: &Record) -> Vec<Hot> {
@@ -42,16 +44,22 @@ pub(crate) fn worst(records: &[&Record]) -> Option<Hot> {
 
 fn one(record: &Record, cell: &Cell) -> Option<Hot> {
     let is_of_sends = !copies::is_one(cell);
-    let mut lines: Vec<(String, f64)> = if is_of_sends {
-        retention::felt(record, cell).into_iter().map(|felt| (felt.mode, felt.p50_ns)).collect()
+    let both: Vec<(String, f64, f64)> = if is_of_sends {
+        let felt = retention::felt(record, cell).into_iter();
+        felt.map(|felt| (felt.mode, felt.p50_ns, felt.p99_ns)).collect()
     } else {
-        copies::felt(record, cell).into_iter().map(|felt| (felt.mode, felt.line_ns[0])).collect()
+        let felt = copies::felt(record, cell).into_iter();
+        felt.map(|felt| (felt.mode, felt.line_ns[0], felt.line_ns[1])).collect()
     };
+    let tails = both.iter().map(|(mode, _, p99)| (mode.clone(), *p99)).collect();
+    let mut lines: Vec<(String, f64)> =
+        both.into_iter().map(|(mode, p50, _)| (mode, p50)).collect();
     lines.sort_by_key(|(mode, _)| {
         MODES.iter().position(|known| known == mode).unwrap_or(MODES.len())
     });
     let bytes = number(&cell.params, "hot_set_bytes")?;
-    (lines.len() > 1).then(|| Hot { bytes, beside: beside(cell, is_of_sends), is_of_sends, lines })
+    let beside = beside(cell, is_of_sends);
+    (lines.len() > 1).then_some(Hot { bytes, beside, is_of_sends, lines, tails })
 }
 
 fn beside(cell: &Cell, is_of_sends: bool) -> String {
@@ -75,6 +83,10 @@ impl Hot {
         self.lines.iter().find(|(known, _)| known == mode).map(|(_, ns)| *ns)
     }
 
+    fn tail(&self, mode: &str) -> Option<f64> {
+        self.tails.iter().find(|(known, _)| known == mode).map(|(_, ns)| *ns)
+    }
+
     /// How much longer a line takes beside plain sends or copies than alone; 0 where that is not
     /// known.
     pub(crate) fn slow_down(&self) -> f64 {
@@ -84,12 +96,14 @@ impl Hot {
     /// What a hinted send or copy leaves of it: the wanted mode, or `nt` where that is missing.
     pub(crate) fn sentence(&self, wanted: &str) -> Option<String> {
         let (idle, plain) = (self.line(IDLE)?, self.line(COPY)?);
-        let hinted = self.line(wanted).or_else(|| self.line("nt"))?;
+        let mode = if self.line(wanted).is_some() { wanted } else { "nt" };
+        let hinted = self.line(mode)?;
+        let (hinted_tail, plain_tail) = (self.tail(mode)?, self.tail(COPY)?);
         let (what, hint) =
             if self.is_of_sends { ("sends", "hinted") } else { ("copies", "non-temporal") };
         Some(format!(
-            "A line of a hot set of {} takes {hinted:.1} ns beside {hint} {what}, {plain:.1} ns \
-             beside plain ones and {idle:.1} ns alone.",
+            "A line of a hot set of {} takes {hinted:.1} ns (p99 {hinted_tail:.1}) alongside {hint} \
+             {what}, {plain:.1} ns (p99 {plain_tail:.1}) alongside plain ones, and {idle:.1} ns alone.",
             self.size()
         ))
     }
