@@ -8,7 +8,6 @@ pub mod advice;
 mod app;
 mod bulk;
 pub mod compare;
-pub mod csv;
 pub mod decision;
 pub mod documents;
 mod experiment;

@@ -147,22 +147,3 @@ fn a_curve_of_sends_is_drawn_in_letters_and_fits_a_terminal() {
     assert_eq!(table::bars(&common::synthetic_retention()), "", "there is no axis");
     assert_eq!(table::bars(&common::synthetic_published()), "", "nor here");
 }
-
-#[test]
-fn values_separated_by_commas_have_a_line_a_result_and_a_column_a_parameter() {
-    let (rounds, retention) = (common::synthetic_rounds(), common::synthetic_retention());
-    let text = ntcopy_report::csv::of(&[&rounds, &retention]);
-    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    let results = |record| json::object(record)["results"].as_array().unwrap().len();
-    assert_eq!(lines.len(), 1 + results(&rounds) + results(&retention), "{text}");
-    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
-    let field = |line: usize, name: &str| {
-        lines[line][lines[0].iter().position(|field| *field == name).unwrap()]
-    };
-    assert_eq!((field(1, "record"), field(1, "in_flight_bytes")), ("synthetic-rounds", "1048576"));
-    assert_eq!((field(1, "mode"), field(1, "verdict")), ("nt", "loss"));
-    assert_eq!(field(1, "hot_set_bytes"), "", "a parameter of the other record");
-    let why = common::without_nt(rounds);
-    let text = ntcopy_report::csv::of(&[&why]);
-    assert!(text.contains("this kernel has no MSG_NTCOPY; try --kernel um"), "{text}");
-}

@@ -11,7 +11,7 @@ use clap::error::ErrorKind;
 use ntcopy_record::Record;
 use ntcopy_record::{compare, verdict};
 use ntcopy_report::compare::{Side, object, terminal};
-use ntcopy_report::{csv, decision, json, page, table};
+use ntcopy_report::{decision, json, page, table};
 
 use super::{NOT_AVAILABLE, colour};
 
@@ -19,7 +19,6 @@ const EXAMPLES: &str = "\
 Examples:
   ntcopy report RECORD                         its table, and what follows from it
   ntcopy report RECORD --out report.html       a page
-  ntcopy report ~/.local/share/ntcopy/records --csv      all records in that folder
   ntcopy report A --against B                  two machines, two dates, two versions
 
 With --against the same cells of both sides are set side by side, with the ratio of their ratios. \
@@ -41,7 +40,7 @@ pub struct Args {
     #[arg(required = true, value_name = "RECORD")]
     records: Vec<PathBuf>,
     /// Compare with these records, or folders of records
-    #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with_all = ["markdown", "csv"])]
+    #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with = "markdown")]
     against: Vec<PathBuf>,
     /// Write one self-contained HTML page
     #[arg(long, value_name = "FILE.html", group = "form")]
@@ -52,9 +51,6 @@ pub struct Args {
     /// Print one JSON object: of one record, or of the comparison
     #[arg(long, group = "form")]
     json: bool,
-    /// Print the results as comma-separated values, a line a result
-    #[arg(long, group = "form")]
-    csv: bool,
 }
 
 /// Runs it.
@@ -65,7 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if (args.markdown || args.json) && records.len() > 1 {
         let message = format!(
-            "--markdown and --json take one record, and these are {}; --out and --csv take any \
+            "--markdown and --json take one record, and these are {}; --out takes any \
              number\n",
             records.len()
         );
@@ -73,8 +69,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if let Some(out) = &args.out {
         write_page(&records, out)?;
-    } else if args.csv {
-        print!("{}", csv::of(&records.iter().collect::<Vec<&Record>>()));
     } else {
         for record in &records {
             let text = if args.markdown {

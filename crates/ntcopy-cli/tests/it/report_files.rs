@@ -112,17 +112,6 @@ fn a_folder_with_records_in_it_stands_for_them() {
 }
 
 #[test]
-fn values_separated_by_commas_are_of_any_number_of_records() {
-    let folder = with_rounds();
-    write(folder.path(), &synthetic::synthetic_published());
-    let text = stdout(&report(folder.path(), &[".", "--csv"]));
-    assert!(text.starts_with("record,experiment,"), "{text}");
-    for record in ["synthetic-rounds,unix,", "synthetic-published,unix,"] {
-        assert!(text.lines().any(|line| line.starts_with(record)), "{record}: {text}");
-    }
-}
-
-#[test]
 fn what_the_page_says_first_is_printed_beside_it() {
     let folder = with_rounds();
     let output = report(folder.path(), &["synthetic-rounds", "--out", "page.html"]);
