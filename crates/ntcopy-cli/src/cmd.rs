@@ -22,8 +22,6 @@ pub mod unix_nt_bench;
 
 use std::process::ExitCode;
 
-use ntcopy_record::foreign;
-
 /// Done, but something could not be done here; the reason was printed.
 pub const NOT_AVAILABLE: u8 = 3;
 pub const WRONG_BYTE: u8 = 4;
@@ -33,8 +31,7 @@ pub const PARTIAL: u8 = 5;
 
 /// Says on standard error what went wrong, with its causes, and gives the exit code.
 pub fn fail(error: &anyhow::Error) -> ExitCode {
-    // It may name a file, or quote a line, of somebody else.
-    eprintln!("ntcopy: {}", foreign::visible_lines(&format!("{error:#}")));
+    eprintln!("ntcopy: {error:#}");
     ExitCode::FAILURE
 }
 

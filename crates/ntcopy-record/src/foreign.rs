@@ -17,10 +17,32 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// Lines: as [`visible`], but line feeds stay.
+/// Lines: as [`visible`], but line feeds and tabs stay.
 #[must_use]
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| c != '\n' && is_hidden(c))
+    escaped(text, is_hidden_in_lines)
+}
+
+/// What a program prints: as [`visible_lines`], but as `\u001b`, which is right in JSON, too.
+#[must_use]
+pub fn visible_output(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden_in_lines) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_hidden_in_lines(c) {
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            out.extend(units.into_iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn is_hidden_in_lines(c: char) -> bool {
+    c != '\n' && c != '\t' && is_hidden(c)
 }
 
 /// A cell or a line of Markdown: as [`visible`], and nothing in it ends a cell or begins markup.
@@ -113,7 +135,11 @@ mod tests {
             "\\u{202e}nt\\u{2066}\\u{2028}\\u{2029}"
         );
         assert_eq!(visible("nt\u{200b}\u{feff}"), "nt\\u{200b}\\u{feff}");
-        assert_eq!(visible_lines("a\nb\x1b\n"), "a\nb\\u{1b}\n");
+        assert_eq!(visible_lines("a\nb\x1b\tc\n"), "a\nb\\u{1b}\tc\n");
+        assert_eq!(visible_output("a\n\x1b\u{e0041}\t\n"), "a\n\\u001b\\udb40\\udc41\t\n");
+        let json = serde_json::json!("\u{202e}\u{9b}\u{e0041}").to_string();
+        let read: String = serde_json::from_str(&visible_output(&json)).unwrap();
+        assert_eq!(read, "\u{202e}\u{9b}\u{e0041}");
         assert!(matches!(visible("12 µs, 日本, \\u{1b}"), Cow::Borrowed(_)));
     }
 

@@ -17,7 +17,8 @@ use ntcopy_report::advice as show;
 use ntcopy_report::advice::dropins::{self, Service};
 use serde_json::json;
 
-use super::{NOT_AVAILABLE, colour};
+use super::NOT_AVAILABLE;
+use crate::say::write_coloured;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,7 +153,7 @@ fn say(
         }
         println!("{object:#}");
     } else {
-        print!("{}", colour::of(&show::terminal(all, target, sources)));
+        write_coloured(&show::terminal(all, target, sources));
     }
     sources::hint(sources, &target.machine);
     Ok(match applied {

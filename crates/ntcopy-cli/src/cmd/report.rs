@@ -13,7 +13,8 @@ use ntcopy_record::{compare, verdict};
 use ntcopy_report::compare::{Side, object, terminal};
 use ntcopy_report::{decision, json, page, table};
 
-use super::{NOT_AVAILABLE, colour};
+use super::NOT_AVAILABLE;
+use crate::say::write_coloured;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,14 +72,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         write_page(&records, out)?;
     } else {
         for record in &records {
-            let text = if args.markdown {
-                table::markdown(record)
+            if args.markdown {
+                print!("{}", table::markdown(record));
             } else if args.json {
-                format!("{}\n", serde_json::to_string_pretty(&json::object(record))?)
+                println!("{}", serde_json::to_string_pretty(&json::object(record))?);
             } else {
-                colour::of(&plain(record, records.len() > 1))
-            };
-            print!("{text}");
+                write_coloured(&plain(record, records.len() > 1));
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -108,15 +108,14 @@ fn compared(args: &Args, records: &[Record]) -> anyhow::Result<ExitCode> {
     let a = Side { place: &a_place, records };
     let b = Side { place: &b_place, records: &others };
     if let Some(out) = &args.out {
-        replace(out, &page::compare::html(&a, &b, &comparison, &command_line()), 0o666)?;
+        replace(out, page::compare::html(&a, &b, &comparison, &command_line()), 0o666)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let text = if args.json {
-        format!("{:#}\n", object(&a, &b, &comparison))
+    if args.json {
+        println!("{:#}", object(&a, &b, &comparison));
     } else {
-        colour::of(&terminal(&a, &b, &comparison))
-    };
-    print!("{text}");
+        write_coloured(&terminal(&a, &b, &comparison));
+    }
     let is_empty = comparison.cells.is_empty();
     Ok(if is_empty { ExitCode::from(NOT_AVAILABLE) } else { ExitCode::SUCCESS })
 }
@@ -128,7 +127,7 @@ fn names(places: &[PathBuf]) -> String {
 }
 
 fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
-    replace(out, &page::html(records, &command_line()), 0o666)?;
+    replace(out, page::html(records, &command_line()), 0o666)?;
     // What the page says first, for whoever is not going to open it.
     let decisions = decision::all(records);
     for decision in &decisions {
@@ -149,19 +148,19 @@ pub fn command_line() -> Vec<String> {
 }
 
 /// Writes a file whole or not at all; a device or a pipe is written to as it is.
-pub fn replace(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, mode: u32) -> anyhow::Result<()> {
     let context = || format!("cannot write {}", path.display());
     // Through a link, so that the link stays one.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
-        return fs::write(path, text).with_context(context);
+        return fs::write(path, bytes).with_context(context);
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(mode))
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .with_context(context)?;
-    file.write_all(text.as_bytes()).with_context(context)?;
+    file.write_all(bytes.as_ref()).with_context(context)?;
     file.persist(path).with_context(context)?;
     Ok(())
 }

@@ -191,3 +191,62 @@ fn counters_of_a_stranger_are_not_obeyed() {
         assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stderr).unwrap());
     }
 }
+
+/// Folders, processes and files of somebody else, in the words of commands that read no record.
+#[test]
+fn no_name_of_a_stranger_is_obeyed() {
+    let folder = TempDir::new().unwrap();
+    let name = PUT.replace('/', "");
+    let at = folder.path().join(&name);
+    for (place, text) in [
+        ("root/proc/sys/kernel/osrelease", "6.12.1\n"),
+        ("root/proc/modules", "ntcopy 1 1 - Live 0x0\n"),
+        ("root/sys/module/ntcopy/version", "1\x1b[31m\u{202e}\n"),
+        ("root/proc/12/comm", "x\x1b[31m\u{9b}\u{202e}\n"),
+        ("profile.toml", "x\x1b[31m = \"\u{202e}\"\n"),
+    ] {
+        let path = at.join(place);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let fds = at.join("root/proc/12/fd");
+    fs::create_dir_all(&fds).unwrap();
+    std::os::unix::fs::symlink("/dev/ntcopy", fds.join("3")).unwrap();
+    let script = at.join("script");
+    fs::write(&script, format!("#!{}\n", at.join("sh").display().to_string().replace('\n', "")))
+        .unwrap();
+    let there = |place: &str| at.join(place).display().to_string();
+    for words in [
+        &["module", "status", "--sysroot", &there("root")][..],
+        &["module", "status", "--json", "--sysroot", &there("root")],
+        &["module", "build", "--sysroot", &there("root"), "--headers", &there("root")],
+        &["kernel", "list"],
+        &["kernel", "list", "--json"],
+        &["run", "--explain", "--", &there("script")],
+        &["run", "--", &there("none")],
+        &["probe"],
+        &["probe", "--json"],
+        &["report", &there("none")],
+        &["stat", "--once", "--file", &there("none")],
+        &["survey", "add", &there("none"), "--store", &there("store")],
+        &["survey", "list", "--store", &there("none")],
+        &["survey", "list", "--json", "--store", &there("store")],
+        &["advise", ".", "--apply", &there("root")],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+        command.args(words).current_dir(&at).env("HOME", &at);
+        command
+            .env("NTCOPY_CACHE", at.join("cache"))
+            .env("NTCOPY_PROFILE", at.join("profile.toml"));
+        let output = command.output().expect("the program starts");
+        for bytes in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            let is_obeyed =
+                |c: char| (c.is_control() && c != '\n') || ('\u{2028}'..='\u{202e}').contains(&c);
+            assert!(!text.contains(is_obeyed), "{words:?}: {text:?}");
+        }
+        if words.contains(&"--json") && !output.stdout.is_empty() {
+            serde_json::from_slice::<Value>(&output.stdout).expect("it stays JSON");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::process::{Command, Output, Stdio};
 
 /// What prints by each way that the program has.
-const LINES: [&str; 8] = [
+const LINES: [&str; 11] = [
     "--help",
     "--version",
     "bench --help",
@@ -14,6 +14,9 @@ const LINES: [&str; 8] = [
     "probe --json",
     "kernel list",
     "run --explain -- cat",
+    "module status --json",
+    "footprint --list",
+    "stat --file /dev/null --once",
 ];
 
 fn printing(line: &str, to: Stdio) -> Output {
@@ -42,5 +45,27 @@ fn a_reader_that_is_gone_is_no_failure() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(0 | 3)), "{line}: {output:?}");
         assert!(!said.contains("panicked") && !said.contains("standard output"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_message_that_nobody_can_read_changes_no_exit_code() {
+    for (line, code) in [
+        ("report /nonexistent", 1),
+        ("kernel build --kernel none", 2),
+        ("module build --headers /nonexistent", 3),
+        ("survey list --store /nonexistent", 1),
+        ("bench pages --kernel um", 2),
+        ("try --metric x -- true", 2),
+        ("none", 2),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        for to in [Stdio::from(writer), full.into()] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+            let status = command.args(line.split(' ')).stderr(to).status().unwrap();
+            assert_eq!(status.code(), Some(code), "{line}: {status}");
+        }
     }
 }

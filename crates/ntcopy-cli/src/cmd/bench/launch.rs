@@ -19,7 +19,8 @@ use super::against::KernelPair;
 use super::args::Common;
 use super::boot::{failed, judged, measured, record_dir};
 use super::{Pin, not_a_clock, not_available, pinned, signalled};
-use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, colour};
+use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE};
+use crate::say::write_coloured;
 
 /// Whether a mode that is not available was asked for by name.
 pub type IsAsked<'a> = &'a dyn Fn(&Unavailable) -> bool;
@@ -268,12 +269,11 @@ pub fn conclude(
 
 /// Prints what a record says, and where it is.
 fn say(record: &Record, print: Print, place: &Path) -> anyhow::Result<()> {
-    let text = match print {
+    match print {
         Print::Nothing => return Ok(()),
-        Print::Table => colour::of(&table(record)),
-        Print::Json => format!("{:#}\n", ntcopy_report::json::object(record)),
-    };
-    print!("{text}");
+        Print::Table => write_coloured(&table(record)),
+        Print::Json => println!("{:#}", ntcopy_report::json::object(record)),
+    }
     eprintln!("record: {}", place.display());
     Ok(())
 }
