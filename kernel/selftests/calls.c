@@ -235,8 +235,20 @@ static void scene_uring(struct scene *scene)
 	scene_expect(scene, data, scene_account(scene, "uring write", LENGTH, ret));
 }
 
+static bool has_ring(void)
+{
+	struct io_uring_params params = { 0 };
+	int fd = syscall(__NR_io_uring_setup, 1, &params);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno != ENOSYS;
+}
+
 TEST_FAMILY(calls, io_uring)
 {
+	if (!has_ring())
+		SKIP(return, "io_uring: not in this kernel");
 	identical(_metadata, scene_uring, variant->family, variant->mode);
 }
 
@@ -257,6 +269,8 @@ static void scene_uring_zerocopy(struct scene *scene)
 
 TEST_FAMILY(calls, io_uring_zerocopy)
 {
+	if (!has_ring())
+		SKIP(return, "io_uring: not in this kernel");
 	identical(_metadata, scene_uring_zerocopy, variant->family, variant->mode);
 }
 

@@ -108,9 +108,12 @@ fn each_of_them_runs_on_this_kernel_and_says_whether_it_takes_the_hint() {
 #[test]
 fn in_a_kernel_with_the_flag_every_byte_of_each_is_counted_and_obeyed_if_so_set() {
     let mut script = "set -e\n".to_owned();
+    // um has no io_uring: the suite tries that in x86.
+    let has = |example: &&Example| example.name != "uring.c";
+    let examples: Vec<&Example> = examples().iter().filter(has).collect();
     for setting in [1, 2] {
         script.push_str(&format!("echo {setting} >/proc/sys/net/core/ntcopy\n"));
-        for example in examples() {
+        for example in &examples {
             script
                 .push_str(&format!("echo '== {} {setting}'\n{}\n", example.name, example.command));
         }
@@ -121,7 +124,7 @@ fn in_a_kernel_with_the_flag_every_byte_of_each_is_counted_and_obeyed_if_so_set(
         .expect("the program starts");
     let text = good(&booted);
     let parts: Vec<_> = text.split("== ").skip(1).collect();
-    assert_eq!(parts.len(), 2 * examples().len(), "{text}");
+    assert_eq!(parts.len(), 2 * examples.len(), "{text}");
     for part in parts {
         let (title, said) = part.split_once('\n').expect("a title and what it said");
         assert!(said.starts_with("the kernel takes the hint\n"), "{part}");
