@@ -114,31 +114,26 @@ fn boot(
         source,
     })?;
     let facts = facts(&request.host_cpus);
-    let cpus = if request.kernel_cpus == 1 { Cpus::One } else { Cpus::Two };
     let mut boot = Boot::new(built, command(program.into(), request, module, hinted))
-        .cpus(cpus)
-        .host_cpus(request.host_cpus.clone())
-        .mem_bytes(mem_bytes(&request.needs))
         .env(KIND_VARIABLE, request.kernel.name())
         .env(KEY_VARIABLE, &built.key)
         .env(FACTS_VARIABLE, json(&facts))
         .env(COMMAND_VARIABLE, json(&request.command));
-    for sysctl in &request.needs.sysctls {
-        boot = boot.sysctl(sysctl.name, sysctl.value());
-    }
-    if let Some(limit) = request.needs.longest {
-        boot = boot.timeout(limit);
-    }
-    for folder in &request.writable {
-        boot = boot.writable(folder);
-    }
+    boot.cpus = if request.kernel_cpus == 1 { Cpus::One } else { Cpus::Two };
+    boot.host_cpus = request.host_cpus.clone();
+    boot.mem_bytes = mem_bytes(&request.needs);
+    boot.timeout = request.needs.longest;
+    let sysctls = request.needs.sysctls.iter();
+    boot.sysctls = sysctls.map(|sysctl| (sysctl.name.into(), sysctl.value())).collect();
+    boot.writable.clone_from(&request.writable);
     let place = &request.place;
     std::fs::create_dir_all(place).map_err(|source| Error::Io {
         doing: "creating",
         path: place.clone(),
         source,
     })?;
-    let outcome = boot.writable(place).run();
+    boot.writable.push(place.clone());
+    let outcome = boot.run();
     // Where nothing was measured there is no record.
     let _ = std::fs::remove_dir(place);
     let outcome = outcome?;

@@ -55,29 +55,37 @@ pub enum Output {
     Capture,
 }
 
-/// A command to run in a booted kernel: a builder.
+/// A command to run in a booted kernel.
 ///
-/// The guest sees the host's file tree, and may not write to it except where [`Boot::writable`]
-/// says so. It has its own /proc, /sys, /dev, /dev/shm and /run; its root is this user. A um kernel runs as a process of the host; the others in QEMU, emulated.
+/// The guest sees the host's file tree, and may not write to it except below `writable`. It has its
+/// own /proc, /sys, /dev, /dev/shm and /run; its root is this user. A um kernel runs as a process of
+/// the host; the others in QEMU, emulated.
 #[derive(Clone, Debug)]
 pub struct Boot {
     kernel: PathBuf,
     kind: Kind,
     modules: Option<PathBuf>,
-    init: Option<PathBuf>,
     command: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
-    directory: Option<PathBuf>,
-    writable: Vec<PathBuf>,
-    cpus: Cpus,
-    mem_bytes: u64,
-    sysctls: Vec<(String, String)>,
-    arguments: Vec<String>,
-    host_cpus: HostCpus,
-    timeout: Option<Duration>,
-    boot_limit: Duration,
-    output: Output,
-    console: Option<PathBuf>,
+    /// The program that is the guest's first process: `ntcopy`, which is what runs now unless
+    /// this says otherwise. It is called as `PROGRAM kernel guest-init SPEC`.
+    pub init: Option<PathBuf>,
+    /// Folders of the host that the guest may write.
+    pub writable: Vec<PathBuf>,
+    pub cpus: Cpus,
+    pub mem_bytes: u64,
+    /// Set before the command starts, as `net.core.ntcopy` or `net/core/ntcopy`.
+    pub sysctls: Vec<(String, String)>,
+    /// Of the kernel's command line, beside ours.
+    pub arguments: Vec<String>,
+    pub host_cpus: HostCpus,
+    /// The guest is killed when the command runs longer than this.
+    pub timeout: Option<Duration>,
+    /// And when its init is not at work after this.
+    pub boot_limit: Duration,
+    pub output: Output,
+    /// A file for what the kernel says. It never goes into the command's output.
+    pub console: Option<PathBuf>,
 }
 
 /// How a command in the guest ended.
@@ -102,10 +110,9 @@ impl Boot {
             kernel: kernel.path.clone(),
             kind: kernel.kind,
             modules: kernel.modules(),
-            init: None,
             command: command.into_iter().map(|word| word.as_ref().to_owned()).collect(),
             environment: std::env::vars_os().collect(),
-            directory: None,
+            init: None,
             writable: Vec::new(),
             cpus: Cpus::default(),
             mem_bytes: DEFAULT_MEM_BYTES,
@@ -122,79 +129,11 @@ impl Boot {
         }
     }
 
-    /// The program that is the guest's first process: `ntcopy`, which is what runs now unless
-    /// this says otherwise. It is called as `PROGRAM kernel guest-init SPEC`.
-    pub fn init(mut self, program: impl Into<PathBuf>) -> Self {
-        self.init = Some(program.into());
-        self
-    }
-
-    pub fn cpus(mut self, cpus: Cpus) -> Self {
-        self.cpus = cpus;
-        self
-    }
-
-    pub fn mem_bytes(mut self, bytes: u64) -> Self {
-        self.mem_bytes = bytes;
-        self
-    }
-
-    /// Sets a sysctl before the command starts, as `net.core.ntcopy` or `net/core/ntcopy`.
-    pub fn sysctl(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.sysctls.push((key.into(), value.into()));
-        self
-    }
-
     /// Sets a variable of the command's environment.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         let name = name.into();
         self.environment.retain(|(known, _)| *known != name);
         self.environment.push((name, value.into()));
-        self
-    }
-
-    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.directory = Some(directory.into());
-        self
-    }
-
-    /// A folder of the host that the guest may write.
-    pub fn writable(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.writable.push(folder.into());
-        self
-    }
-
-    /// Kills the guest when the command runs longer than this.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// Kills the guest when its init is not at work after this; [`BOOT_LIMIT`] or
-    /// [`EMULATED_BOOT_LIMIT`] otherwise.
-    pub fn boot_limit(mut self, limit: Duration) -> Self {
-        self.boot_limit = limit;
-        self
-    }
-
-    pub fn host_cpus(mut self, host_cpus: HostCpus) -> Self {
-        self.host_cpus = host_cpus;
-        self
-    }
-
-    pub fn argument(mut self, argument: impl Into<String>) -> Self {
-        self.arguments.push(argument.into());
-        self
-    }
-
-    pub fn output(mut self, output: Output) -> Self {
-        self.output = output;
-        self
-    }
-
-    /// Keeps what the kernel says in a file. It never goes into the command's output.
-    pub fn console(mut self, file: impl Into<PathBuf>) -> Self {
-        self.console = Some(file.into());
         self
     }
 
@@ -267,10 +206,7 @@ impl Boot {
     }
 
     fn spec(&self) -> Result<Spec> {
-        let directory = match &self.directory {
-            Some(directory) => std::path::absolute(directory).doing("finding", directory)?,
-            None => std::env::current_dir().doing("finding", "the current directory")?,
-        };
+        let directory = std::env::current_dir().doing("finding", "the current directory")?;
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         Ok(Spec {
             command: self.command.clone(),

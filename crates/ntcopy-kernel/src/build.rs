@@ -10,14 +10,14 @@ pub(crate) use source::Prepared;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::cache::{Built, Cache, HEADERS, Inputs, Meta, Partial};
+use crate::cache::{Built, Cache, HEADERS, Inputs, Meta, Part, Partial};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::{Kind, Machine};
 use crate::progress::Progress;
 use crate::series::Series;
+use crate::source::tree::Tree;
 use crate::{config, process, tools};
 
 /// Environment variable that keeps the patched source, as [`BuildOptions::keep_source`] does.
@@ -34,8 +34,6 @@ pub struct BuildOptions {
     /// The configuration, as a fragment on top of `allnoconfig`; empty for a stock kernel.
     pub fragment: String,
     pub keep_source: bool,
-    /// Ask the mirror for a newer source, though the cache has one.
-    pub refresh: bool,
     pub rebuild: bool,
     pub jobs: usize,
     /// Where the system's apt sources are, `/etc/apt`.
@@ -55,7 +53,6 @@ impl BuildOptions {
             series: Series::current(kind)?,
             fragment: config::fragment(kind),
             keep_source: set(KEEP_SOURCE_VARIABLE).is_some(),
-            refresh: false,
             rebuild: false,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             etc_apt: "/etc/apt".into(),
@@ -104,20 +101,21 @@ fn build_exactly(options: &BuildOptions, progress: &mut dyn Progress) -> Result<
         return Err(Error::NotHere("kernels are built on x86-64 Linux only".into()));
     }
     let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
-    let tree = options.tree.as_deref().map(crate::source::tree::Tree::open).transpose()?;
-    let tree_id = tree.as_ref().map(crate::source::tree::Tree::id).transpose()?;
+    if options.tree.is_some() {
+        tools::check(options.kind, false)?;
+    }
+    let open = |root| Tree::open(root, &interrupts);
+    let tree = options.tree.as_deref().map(open).transpose()?;
+    let tree_id = tree.as_ref().map(Tree::id);
     let inputs = options.inputs();
     let found = |cache: &Cache| -> Result<Option<Built>> {
-        if options.rebuild || options.refresh {
-            return Ok(None);
-        }
-        cache.find(&inputs, tree_id.as_ref())
+        if options.rebuild { Ok(None) } else { cache.find(&inputs, tree_id.as_ref()) }
     };
     if let Some(built) = found(&options.cache)? {
         return Ok(built);
     }
     tools::check(options.kind, tree.is_none())?;
-    let _lock = options.cache.lock(&interrupts, progress)?;
+    let _lock = options.cache.lock(Part::Kernels, &interrupts, progress)?;
     if let Some(built) = found(&options.cache)? {
         return Ok(built);
     }
@@ -135,7 +133,7 @@ pub(crate) fn prepare(
     interrupts: &Interrupts,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
-    let tree = options.tree.as_deref().map(crate::source::tree::Tree::open).transpose()?;
+    let tree = options.tree.as_deref().map(|root| Tree::open(root, interrupts)).transpose()?;
     let mut work = Work { options, interrupts, progress };
     match tree {
         Some(tree) => work.take_tree(&tree, partial),
@@ -151,11 +149,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn build(
-        &mut self,
-        tree: Option<&crate::source::tree::Tree>,
-        inputs: &Inputs,
-    ) -> Result<Built> {
+    fn build(&mut self, tree: Option<&Tree>, inputs: &Inputs) -> Result<Built> {
         let cache = &self.options.cache;
         let partial = cache.partial(&cache.kernels())?;
         let prepared = match tree {
@@ -163,13 +157,6 @@ impl Work<'_> {
             None => self.take_package(partial.path())?,
         };
         let key = inputs.key(&prepared.id, &prepared.version);
-        // A newer source was asked for, and what the mirror has is what the cache has.
-        if self.options.refresh
-            && let Some(built) = cache.built()?.into_iter().find(|built| built.key == key)
-        {
-            self.progress.note(&format!("{key} is up to date"));
-            return Ok(built);
-        }
         let out = partial.path().join("out");
         fs::create_dir_all(&out).doing("creating", &out)?;
         let log = out.join("build.log");
@@ -188,7 +175,7 @@ impl Work<'_> {
             fs::copy(&from, &to).doing("copying to", &to)?;
         }
         if self.options.kind.is_for_module() {
-            headers::keep(&prepared.source, &out.join(HEADERS))?;
+            headers::keep(&prepared.source, &out.join(HEADERS), self.interrupts)?;
         }
         let kept = self.options.keep_source.then_some(prepared.source.as_path());
         self.install(partial, kept, &key, meta)
@@ -205,19 +192,11 @@ impl Work<'_> {
         let release = fs::read_to_string(&release).doing("reading", &release)?;
         let mut gcc = std::process::Command::new("gcc");
         let compiler = process::output(gcc.arg("--version"), self.interrupts)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Meta {
-            recipe: inputs.recipe(),
-            kind: inputs.kind.name().into(),
-            version: prepared.version.clone(),
-            release: release.trim().into(),
-            source: prepared.id.clone(),
-            series: inputs.series.clone(),
             patches: self.options.series.patches.iter().map(|p| p.name.clone()).collect(),
-            config: inputs.config.clone(),
             compiler: compiler.lines().next().unwrap_or("").into(),
             seconds,
-            built_unix_s: now.as_secs(),
+            ..inputs.meta(&prepared.version, release.trim(), prepared.id.clone())
         })
     }
 
@@ -294,7 +273,6 @@ mod tests {
             series,
             fragment: config::fragment(kind),
             keep_source: false,
-            refresh: false,
             rebuild: false,
             jobs: 1,
             etc_apt: home.path().join("etc"),

@@ -25,10 +25,12 @@ mod meta;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ntcopy::folder::of_this_user;
 use sha2::{Digest, Sha256};
 
+pub(crate) use lock::Part;
 pub use meta::{Meta, SourceId};
 
 use crate::error::{Context, Error, Result};
@@ -247,8 +249,22 @@ impl Inputs {
             && meta.config == self.config
     }
 
-    pub(crate) fn recipe(&self) -> u32 {
-        RECIPE
+    /// What is kept of a kernel that was made of these now, and by no compiler of ours.
+    pub(crate) fn meta(&self, version: &str, release: &str, source: SourceId) -> Meta {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Meta {
+            recipe: RECIPE,
+            kind: self.kind.name().into(),
+            version: version.into(),
+            release: release.into(),
+            source,
+            series: self.series.clone(),
+            patches: Vec::new(),
+            config: self.config.clone(),
+            compiler: "(the distribution's)".into(),
+            seconds: 0,
+            built_unix_s: now.as_secs(),
+        }
     }
 
     /// Name of the kernel's directory, for a source of this version.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cache::{self, Cache, Inputs, Meta, SourceId};
+use crate::cache::{self, Cache, Inputs, Meta, Part, SourceId};
 use crate::error::{Context, Result};
 use crate::interrupt::Interrupts;
 use crate::progress::Progress;
@@ -85,10 +85,14 @@ pub fn clean(cache: &Cache, what: What, progress: &mut dyn Progress) -> Result<V
         return Ok(Vec::new());
     }
     let interrupts = Interrupts::arm().doing("taking over signals for", "clean")?;
-    let _locks = (cache.lock(&interrupts, progress)?, cache.lock_modules(&interrupts, progress)?);
+    let _locks = (
+        cache.lock(Part::Kernels, &interrupts, progress)?,
+        cache.lock(Part::Modules, &interrupts, progress)?,
+    );
     // Packages take hours: whoever only clears away what is stale is not to wait for them.
     let takes_builds = what != What::Stale;
-    let _builds = takes_builds.then(|| cache.lock_builds(&interrupts, progress)).transpose()?;
+    let _builds =
+        takes_builds.then(|| cache.lock(Part::Builds, &interrupts, progress)).transpose()?;
     let mut doomed = Vec::new();
     // Not only what `list` knows: a directory without a readable meta.json is of no use either.
     let entries = list(cache)?;

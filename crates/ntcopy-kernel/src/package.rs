@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::build::{self, BuildOptions, make};
-use crate::cache::children;
+use crate::cache::{Part, children};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::{Flavour, Kind, Release};
@@ -71,11 +71,11 @@ pub fn package(options: &PackageOptions, progress: &mut dyn Progress) -> Result<
         None => running(&interrupts)?,
     };
     fs::create_dir_all(&options.out).doing("creating", &options.out)?;
-    let _builds = base.cache.lock_builds(&interrupts, progress)?;
+    let _builds = base.cache.lock(Part::Builds, &interrupts, progress)?;
     let partial = base.cache.partial(&base.cache.builds())?;
     let prepared = {
         // Packages are downloaded under it, and nobody is to wait for hours of compiling.
-        let _lock = base.cache.lock(&interrupts, progress)?;
+        let _lock = base.cache.lock(Part::Kernels, &interrupts, progress)?;
         build::prepare(base, partial.path(), &interrupts, progress)?
     };
     let source = &prepared.source;

@@ -51,8 +51,9 @@ impl Guests {
 
     /// A command in a kernel, with two CPUs and two hours.
     pub fn command(&self, kernel: &Built, words: &[&str]) -> Boot {
-        let boot = Boot::new(kernel, words).init(&self.ntcopy).output(Output::Capture);
-        let boot = boot.cpus(Cpus::Two).timeout(Duration::from_secs(7200));
+        let mut boot = Boot::new(kernel, words);
+        (boot.init, boot.output) = (Some(self.ntcopy.clone()), Output::Capture);
+        (boot.cpus, boot.timeout) = (Cpus::Two, Some(Duration::from_secs(7200)));
         boot.env("NTCOPY_SELFTEST_BIG_MIB", BIG_MIB)
     }
 

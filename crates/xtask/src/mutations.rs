@@ -159,11 +159,10 @@ impl Mutants<'_> {
             selftests::build(self.work.path(), &[&mistake.program])?;
         }
         let mutant = Built { path: kernel.to_owned(), ..self.good.clone() };
-        let mut boot = Boot::new(&mutant, [&program]).init(self.ntcopy).output(Output::Capture);
-        boot = boot.timeout(Duration::from_secs(300)).env("NTCOPY_SELFTEST_BIG_MIB", "2");
-        if let Some(words) = &mistake.append {
-            boot = boot.argument(words);
-        }
+        let mut boot = Boot::new(&mutant, [&program]).env("NTCOPY_SELFTEST_BIG_MIB", "2");
+        (boot.init, boot.output) = (Some(self.ntcopy.into()), Output::Capture);
+        boot.timeout = Some(Duration::from_secs(300));
+        boot.arguments.extend(mistake.append.clone());
         // A kernel that breaks down has told no test's failure.
         let outcome = match boot.run() {
             Ok(outcome) => outcome,

@@ -79,8 +79,10 @@ fn boot(
     words.extend(more);
     words.extend(flips.then_some("--flip"));
     let cpus = if soak.cpus == 2 { Cpus::Two } else { Cpus::One };
-    let boot = guests.command(kernel, &words).cpus(cpus).sysctl("net.core.ntcopy", value);
-    let outcome = boot.timeout(Duration::from_secs(1200)).run()?;
+    let mut boot = guests.command(kernel, &words);
+    (boot.cpus, boot.timeout) = (cpus, Some(Duration::from_secs(1200)));
+    boot.sysctls.push(("net.core.ntcopy".into(), value.into()));
+    let outcome = boot.run()?;
     let said = String::from_utf8_lossy(&outcome.stdout).into_owned();
     if outcome.code == 0 && outcome.complaints.is_empty() {
         return Ok(said);
@@ -130,7 +132,8 @@ pub fn module(ntcopy: &Path, name: &str, seed: u32, minutes: u64) -> Result<(), 
     let seconds = (minutes * 60).to_string();
     let words = ["sh", "-c", script, "soak", &program, &module, &fuzz, &seed, &seconds];
     let limit = Duration::from_secs(minutes * 60 + 1200);
-    let boot = guests.command(&kernel, &words).timeout(limit).output(Output::Inherit);
+    let mut boot = guests.command(&kernel, &words);
+    (boot.timeout, boot.output) = (Some(limit), Output::Inherit);
     let outcome = boot.run()?;
     if outcome.code == 0 && outcome.complaints.is_empty() {
         return Ok(());
@@ -153,9 +156,10 @@ pub fn holes(ntcopy: &Path, cases: usize) -> Result<(), Error> {
     let variants = source.lines().filter(|it| it.starts_with("FIXTURE_VARIANT_ADD(holes")).count();
     let each = cases.div_ceil(WAYS.len() * variants.max(1));
     for way in WAYS {
-        let boot = guests.command(&kernel, &[&guests.program("holes")]).cpus(Cpus::One);
-        let boot = boot.env("NTCOPY_SELFTEST_HOLES", each.to_string());
-        let boot = boot.argument(format!("nontemporal={way}"));
+        let boot = guests.command(&kernel, &[&guests.program("holes")]);
+        let mut boot = boot.env("NTCOPY_SELFTEST_HOLES", each.to_string());
+        boot.cpus = Cpus::One;
+        boot.arguments.push(format!("nontemporal={way}"));
         guests.run(&kernel, way, boot)?.must_pass("holes")?;
     }
     println!("holes: {} cases, no difference", each * WAYS.len() * variants);

@@ -40,7 +40,6 @@ fn options(kernel: &KernelArgs) -> Result<BuildOptions, Error> {
 
 fn build(args: &BuildArgs) -> Result<ExitCode, Error> {
     let mut options = options(&args.kernel)?;
-    options.refresh = args.refresh;
     options.rebuild = args.force;
     if let Some(jobs) = args.jobs {
         options.jobs = jobs.into();
@@ -68,20 +67,12 @@ fn guest(
     (kernel, host_cpus): (&Built, HostCpus),
     command: Vec<OsString>,
 ) -> Boot {
-    let mut boot = Boot::new(kernel, command).cpus(guest.cpus).mem_bytes(guest.mem);
-    boot = boot.host_cpus(host_cpus);
-    for folder in guest.write {
-        boot = boot.writable(folder);
-    }
-    for (key, value) in guest.sysctl {
-        boot = boot.sysctl(key, value);
-    }
-    for argument in guest.append {
-        boot = boot.argument(argument);
-    }
-    if let Some(file) = guest.console {
-        boot = boot.console(file);
-    }
+    let mut boot = Boot::new(kernel, command);
+    (boot.cpus, boot.mem_bytes, boot.host_cpus) = (guest.cpus, guest.mem, host_cpus);
+    boot.writable = guest.write;
+    boot.sysctls = guest.sysctl;
+    boot.arguments = guest.append;
+    boot.console = guest.console;
     boot
 }
 
@@ -89,12 +80,8 @@ fn boot(args: BootArgs) -> Result<ExitCode, Error> {
     let (kernel, host_cpus) = kernel(&args.guest)?;
     let splats = policy(&args.guest, &kernel);
     let mut boot = guest(args.guest, (&kernel, host_cpus), args.command);
-    if let Some(limit) = args.boot_timeout {
-        boot = boot.boot_limit(Duration::from_secs(limit));
-    }
-    if args.timeout > 0 {
-        boot = boot.timeout(Duration::from_secs(args.timeout));
-    }
+    boot.boot_limit = args.boot_timeout.map_or(boot.boot_limit, Duration::from_secs);
+    boot.timeout = (args.timeout > 0).then(|| Duration::from_secs(args.timeout));
     Ok(end(&boot.run()?, splats))
 }
 

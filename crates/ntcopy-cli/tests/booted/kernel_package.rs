@@ -145,8 +145,9 @@ fn a_kernel_boots_out_of_its_package_and_knows_the_flag() {
     let installed =
         Built { path: root.join(format!("boot/vmlinuz-{release}")), dir: root, ..plain.clone() };
     let script = "uname -r; cat /proc/sys/net/core/ntcopy; \"$1\" probe | grep MSG_NTCOPY";
-    let boot = Boot::new(&installed, ["sh", "-c", script, "it", program.to_str().unwrap()]);
-    let boot = boot.init(program).mem_bytes(768 << 20).output(Kept::Capture);
+    let mut boot = Boot::new(&installed, ["sh", "-c", script, "it", program.to_str().unwrap()]);
+    (boot.init, boot.mem_bytes) = (Some(program.into()), 768 << 20);
+    boot.output = Kept::Capture;
     let outcome = boot.run().unwrap();
     let said = text(&outcome.stdout);
     assert_eq!(outcome.code, 0, "{said}{}", text(&outcome.stderr));

@@ -21,53 +21,27 @@ pub struct Splat {
 /// How many lines of a report are kept.
 const MOST_LINES: usize = 80;
 
-/// What a report begins with, and how it ends.
-const MARKS: &[(&str, End)] = &[
-    ("BUG: KASAN: ", End::Ruler),
-    ("BUG: KCSAN: ", End::Ruler),
-    ("BUG: KFENCE: ", End::Ruler),
-    ("UBSAN: ", End::Trace),
+/// What a report begins with.
+const MARKS: [&str; 14] = [
+    // KASAN, KCSAN, KFENCE, sleeping in atomic context, bad page states, spinlocks, lost stacks.
+    "BUG: ",
     // Slab debugging: "BUG kmalloc-64 (Not tainted): Right Redzone overwritten".
-    ("BUG ", End::Task),
-    // Sleeping in atomic context, bad page states, spinlocks, lost stacks.
-    ("BUG: ", End::Task),
-    ("kernel BUG at ", End::Trace),
-    ("Oops", End::Trace),
-    ("general protection fault", End::Trace),
-    ("Kernel panic", End::Panic),
-    // lockdep and RCU.
-    ("WARNING: possible ", End::Task),
-    ("WARNING: inconsistent lock state", End::Task),
-    ("WARNING: suspicious RCU usage", End::Task),
-    ("WARNING: bad unlock balance", End::Task),
-    ("WARNING: held lock freed", End::Task),
-    ("WARNING: lock held when returning to user space", End::Task),
-    ("WARNING: Nested lock was not taken", End::Task),
-    ("INFO: trying to register non-static key", End::Task),
-    ("INFO: task ", End::Task),
-    ("INFO: rcu", End::Task),
-    ("rcu: INFO: ", End::Task),
-    ("watchdog: BUG: soft lockup", End::Task),
-    // WARN_ON and what is built on it: refcounts, lists, objects, DEBUG_NET.
-    ("WARNING: ", End::Trace),
+    "BUG ",
+    "UBSAN: ",
+    "kernel BUG at ",
+    "Oops",
+    "general protection fault",
+    "Kernel panic",
+    // WARN_ON and what is built on it: refcounts, lists, objects, DEBUG_NET; lockdep; RCU.
+    "WARNING: ",
+    "INFO: trying to register non-static key",
+    "INFO: task ",
+    "INFO: rcu",
+    "rcu: INFO: ",
+    "watchdog: BUG: soft lockup",
     // kmemleak, as init prints it when the command has ended.
-    ("unreferenced object 0x", End::Indent),
+    "unreferenced object 0x",
 ];
-
-/// What follows a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// A line of `=`.
-    Ruler,
-    /// The end of a stack, `</TASK>` or `</IRQ>` on a line of its own.
-    Task,
-    /// `---[ end trace 0000000000000000 ]---`
-    Trace,
-    /// `---[ end Kernel panic … ]---`
-    Panic,
-    /// A line that is not indented.
-    Indent,
-}
 
 /// The reports of a console, in their order.
 pub(super) fn find(console: &str, machine: Machine) -> Vec<Splat> {
@@ -75,11 +49,11 @@ pub(super) fn find(console: &str, machine: Machine) -> Vec<Splat> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < messages.len() {
-        let Some(end) = mark(messages[at]).filter(|_| !is_of_time(messages[at], machine)) else {
+        if !is_fault(messages[at]) || is_of_time(messages[at], machine) {
             at += 1;
             continue;
-        };
-        let length = length(&messages[at..], end);
+        }
+        let length = length(&messages[at..]);
         let lines = messages[at..].iter().take(length.min(MOST_LINES));
         found.push(Splat {
             title: messages[at].to_owned(),
@@ -113,9 +87,8 @@ fn message(line: &str) -> &str {
     rest
 }
 
-/// How a report ends that begins with this line.
-fn mark(message: &str) -> Option<End> {
-    MARKS.iter().find(|(mark, _)| message.starts_with(mark)).map(|(_, end)| *end)
+fn is_fault(message: &str) -> bool {
+    MARKS.iter().any(|mark| message.starts_with(mark))
 }
 
 /// Whether a report is about time: an emulated CPU has none to keep.
@@ -125,24 +98,21 @@ fn is_of_time(message: &str, machine: Machine) -> bool {
 }
 
 /// How many of the messages belong to the report that begins with the first.
-fn length(messages: &[&str], end: End) -> usize {
+fn length(messages: &[&str]) -> usize {
+    let has_ruler = messages[0].starts_with("BUG: K");
+    let is_leak = messages[0].starts_with("unreferenced object");
     for (index, message) in messages.iter().enumerate().skip(1) {
         let is_ruler = message.len() >= 20 && message.chars().all(|c| c == '=');
-        let is_last = match end {
-            End::Ruler => is_ruler,
-            End::Task => matches!(message.trim(), "</TASK>" | "</IRQ>"),
-            End::Trace => message.starts_with("---[ end trace"),
-            End::Panic => message.starts_with("---[ end Kernel panic"),
-            End::Indent if message.starts_with(' ') => false,
-            End::Indent => return index,
-        };
-        if is_last {
+        let is_end =
+            matches!(message.trim(), "</TASK>" | "</IRQ>") || message.starts_with("---[ end ");
+        if if has_ruler { is_ruler } else { is_end } {
             return index + 1;
         }
         // The next report, where this one broke off. An oops says first what happened, then that
         // it is one.
-        let is_next = message.starts_with("------------[ cut here ]") || is_ruler && index > 4;
-        if is_next || mark(message).is_some() && !message.starts_with("Oops") {
+        let is_next = message.starts_with("------------[ cut here ]")
+            || is_fault(message) && !message.starts_with("Oops");
+        if is_next || is_leak && !message.starts_with(' ') {
             return index;
         }
     }

@@ -22,18 +22,15 @@ fn news_is_no_fault() {
     assert_eq!(titles(NEWS), Vec::<String>::new());
 }
 
-/// Each kind of report as a kernel prints it, and the line that it is named by.
+/// Reports as a kernel prints them, and the line that each is named by.
 const REPORTS: &[(&str, &str)] = &[
     (
         "WARNING: drivers/misc/lkdtm/bugs.c:115 at lkdtm_WARNING+0x1d/0x30, CPU#1: sh/40",
         "\
 [    9.1] ------------[ cut here ]------------
 [    9.2] WARNING: drivers/misc/lkdtm/bugs.c:115 at lkdtm_WARNING+0x1d/0x30, CPU#1: sh/40
-[    9.2] CPU: 1 UID: 0 PID: 40 Comm: sh Not tainted 7.3.4-ntcopy #1 PREEMPT
-[    9.2] RIP: 0010:lkdtm_WARNING+0x1d/0x30
 [    9.2] Call Trace:
 [    9.2]  <TASK>
-[    9.2]  lkdtm_do_action+0x1f/0x40
 [    9.2]  </TASK>
 [    9.2] ---[ end trace 0000000000000000 ]---
 ",
@@ -43,42 +40,10 @@ const REPORTS: &[(&str, &str)] = &[
         "\
 [    9.1] ==================================================================
 [    9.1] BUG: KASAN: slab-use-after-free in lkdtm_READ_AFTER_FREE+0x11c/0x1a0
-[    9.1] Read of size 4 at addr ffff888006a1c208 by task sh/41
-[    9.1] Call Trace:
 [    9.1]  <TASK>
-[    9.1]  kasan_report+0xda/0x110
 [    9.1]  </TASK>
-[    9.1] 
 [    9.1] Allocated by task 41:
-[    9.1]  kasan_save_stack+0x24/0x50
-[    9.1] The buggy address belongs to the object at ffff888006a1c000
 [    9.1] ==================================================================
-",
-    ),
-    (
-        "BUG: KCSAN: data-race in unix_stream_sendmsg / unix_stream_read_generic",
-        "\
-[    9.1] ==================================================================
-[    9.1] BUG: KCSAN: data-race in unix_stream_sendmsg / unix_stream_read_generic
-[    9.1] 
-[    9.1] write to 0xffff888003a5b0f0 of 8 bytes by task 77 on cpu 0:
-[    9.1]  unix_stream_sendmsg+0x2f1/0x6b0
-[    9.1] Reported by Kernel Concurrency Sanitizer on:
-[    9.1] CPU: 1 UID: 0 PID: 78 Comm: test Not tainted 7.3.4-ntcopy #1
-[    9.1] ==================================================================
-",
-    ),
-    (
-        "UBSAN: array-index-out-of-bounds in drivers/misc/lkdtm/bugs.c:441:16",
-        "\
-[    9.1] ------------[ cut here ]------------
-[    9.1] UBSAN: array-index-out-of-bounds in drivers/misc/lkdtm/bugs.c:441:16
-[    9.1] index 8 is out of range for type 'char [8]'
-[    9.1] Call Trace:
-[    9.1]  <TASK>
-[    9.1]  __ubsan_handle_out_of_bounds+0xa0/0xd0
-[    9.1]  </TASK>
-[    9.1] ---[ end trace ]---
 ",
     ),
     (
@@ -86,27 +51,8 @@ const REPORTS: &[(&str, &str)] = &[
         "\
 [    9.1] ======================================================
 [    9.1] WARNING: possible circular locking dependency detected
-[    9.1] 7.3.4-ntcopy #1 Not tainted
 [    9.1] ------------------------------------------------------
-[    9.1] test/44 is trying to acquire lock:
-[    9.1] ffff888003b1c0f0 (&u->iolock){+.+.}-{4:4}, at: unix_a+0x10/0x20
-[    9.1] 
-[    9.1] *** DEADLOCK ***
-[    9.1] stack backtrace:
-[    9.1] Call Trace:
 [    9.1]  <TASK>
-[    9.1]  dump_stack_lvl+0x78/0xe0
-[    9.1]  </TASK>
-",
-    ),
-    (
-        "BUG: sleeping function called from invalid context at lib/iov_iter.c:42",
-        "\
-[    9.1] BUG: sleeping function called from invalid context at lib/iov_iter.c:42
-[    9.1] in_atomic(): 1, irqs_disabled(): 0, non_block: 0, pid: 45, name: test
-[    9.1] Call Trace:
-[    9.1]  <TASK>
-[    9.1]  __might_resched+0x1e8/0x2c0
 [    9.1]  </TASK>
 ",
     ),
@@ -115,7 +61,7 @@ const REPORTS: &[(&str, &str)] = &[
         "\
 [    9.1] ------------[ cut here ]------------
 [    9.1] kernel BUG at drivers/misc/lkdtm/bugs.c:105!
-[    9.1] RIP: 0010:lkdtm_BUG+0x5/0x10
+[    9.1] Oops: invalid opcode: 0000 [#1] SMP
 [    9.1] ---[ end trace 0000000000000000 ]---
 ",
     ),
@@ -124,23 +70,34 @@ const REPORTS: &[(&str, &str)] = &[
         "\
 unreferenced object 0xffff888004b1c000 (size 64):
   comm \"test\", pid 46, jiffies 4294897000
-  hex dump (first 32 bytes):
-    00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f  ................
-  backtrace (crc 1a2b3c4d):
-    __kmalloc_noprof+0x2d4/0x4e0
 ",
     ),
 ];
 
 #[test]
-fn each_report_is_found_once_and_whole_among_the_news() {
+fn each_report_is_found_once_and_takes_none_of_the_news() {
     for (title, report) in REPORTS {
         let found = find(&format!("{NEWS}{report}{NEWS}"), Machine::Qemu);
         assert_eq!(found.len(), 1, "{title}: {found:?}");
-        assert_eq!(found[0].title, *title);
-        assert_eq!(found[0].lines[0], *title);
-        let last = report.lines().last().map(message);
-        assert_eq!(found[0].lines.last().map(String::as_str), last, "{title}");
+        assert_eq!((found[0].title.as_str(), found[0].lines[0].as_str()), (*title, *title));
+        assert!(found[0].lines.iter().all(|line| !NEWS.contains(line)), "{:?}", found[0].lines);
+    }
+}
+
+#[test]
+fn each_kind_of_report_is_a_fault() {
+    for title in [
+        "BUG: KCSAN: data-race in unix_stream_sendmsg / unix_stream_read_generic",
+        "BUG: sleeping function called from invalid context at lib/iov_iter.c:42",
+        "BUG kmalloc-64 (Not tainted): Right Redzone overwritten",
+        "UBSAN: array-index-out-of-bounds in drivers/misc/lkdtm/bugs.c:441:16",
+        "WARNING: suspicious RCU usage",
+        "INFO: trying to register non-static key.",
+        "Kernel panic - not syncing: why",
+    ] {
+        assert_eq!(titles(&format!("[    9.1] {title}\n")), [title]);
+        // Programs may speak of bugs as they like.
+        assert_eq!(titles(&format!("[    9.1] test: {title}\n")), Vec::<String>::new());
     }
 }
 
@@ -161,22 +118,6 @@ fn a_report_is_found_whatever_stands_before_it_on_its_line() {
                 report.lines().map(|line| format!("{stamp}{}\r\n", message(line))).collect();
             assert_eq!(titles(&moved), [*title], "{stamp}");
         }
-    }
-}
-
-#[test]
-fn a_report_that_breaks_off_counts_all_the_same() {
-    for (title, report) in REPORTS {
-        let first = report.lines().position(|line| message(line) == *title).unwrap();
-        let cut: String = report.lines().take(first + 1).map(|line| format!("{line}\n")).collect();
-        assert_eq!(titles(&cut), [*title]);
-    }
-}
-
-#[test]
-fn a_title_in_the_middle_of_a_message_is_none() {
-    for (title, _) in REPORTS {
-        assert_eq!(titles(&format!("[    9.1] test: {title}\n")), Vec::<String>::new(), "{title}");
     }
 }
 

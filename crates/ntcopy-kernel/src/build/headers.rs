@@ -2,88 +2,43 @@
 //! and the programs that these call, and the kernel's symbols; none of its objects.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
-use crate::cache::children;
 use crate::error::{Context, Result};
+use crate::interrupt::Interrupts;
+use crate::process;
 
-/// Kept whole but for what was compiled there, if the source has them.
-const FOLDERS: [&str; 8] = [
-    "include",
-    "scripts",
-    "arch/um/include",
-    "arch/um/scripts",
-    "arch/x86/include",
-    "arch/x86/tools",
-    "arch/x86/um/asm",
-    "arch/x86/um/shared",
-];
+/// Folders but for what was compiled there; makefiles of others; what the build wrote at the top,
+/// and a program of its tools.
+const KEEP: &str = r#"
+    cd "$1" && mkdir -p "$2" || exit
+    for name in include scripts arch/um/include arch/um/scripts arch/x86/include arch/x86/tools \
+        arch/x86/um/asm arch/x86/um/shared Makefile* Kbuild* Kconfig* arch/um/Makefile* \
+        arch/um/Kconfig* arch/x86/Makefile* arch/x86/Kbuild* arch/x86/Kconfig* \
+        arch/x86/um/Makefile* arch/x86/um/Kconfig* .config Module.symvers tools/objtool/objtool
+    do
+        [ ! -e "$name" ] || echo "$name"
+    done |
+        tar --create --exclude='*.o' --exclude='*.a' --exclude='*.cmd' --exclude='*.so' \
+            --exclude='*.dbg' --files-from=- |
+        tar --extract --directory "$2""#;
 
-/// Folders whose files are taken, and none of the folders in them.
-const MAKEFILES_OF: [&str; 4] = ["", "arch/um", "arch/x86", "arch/x86/um"];
-
-/// Single files: what the build wrote at the top, and a program of its tools.
-const FILES: [&str; 3] = [".config", "Module.symvers", "tools/objtool/objtool"];
-
-/// Gives the files of `source` a second name below `headers`, which is on the same disk: the
-/// source may go, or be kept.
-pub(super) fn keep(source: &Path, headers: &Path) -> Result<()> {
+/// Copies it from `source` to `headers`.
+pub(super) fn keep(source: &Path, headers: &Path, interrupts: &Interrupts) -> Result<()> {
     // Linking the modules writes it, even if there are none. A module that is built without it
     // finds none of the kernel's symbols.
     let symbols = source.join("Module.symvers");
     fs::metadata(&symbols).doing("reading", &symbols)?;
-    for folder in FOLDERS.iter().filter(|folder| source.join(folder).is_dir()) {
-        keep_folder(&source.join(folder), &headers.join(folder))?;
-    }
-    for folder in MAKEFILES_OF.map(|folder| source.join(folder)) {
-        for path in children(&folder)?.into_iter().filter(|path| is_makefile(path)) {
-            let below = path.strip_prefix(source).unwrap_or(&path);
-            keep_file(&path, &headers.join(below))?;
-        }
-    }
-    for file in FILES.iter().filter(|file| source.join(file).is_file()) {
-        keep_file(&source.join(file), &headers.join(file))?;
-    }
-    Ok(())
-}
-
-fn keep_folder(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).doing("creating", to)?;
-    for path in children(from)? {
-        let target = to.join(path.file_name().unwrap_or_default());
-        let kind = fs::symlink_metadata(&path).doing("reading", &path)?.file_type();
-        if kind.is_symlink() {
-            let leads_to = fs::read_link(&path).doing("reading", &path)?;
-            symlink(leads_to, &target).doing("creating", &target)?;
-        } else if kind.is_dir() {
-            keep_folder(&path, &target)?;
-        } else if !is_compiled(&path) {
-            fs::hard_link(&path, &target).doing("keeping", &path)?;
-        }
-    }
-    Ok(())
-}
-
-fn keep_file(from: &Path, to: &Path) -> Result<()> {
-    let parent = to.parent().unwrap_or(to);
-    fs::create_dir_all(parent).doing("creating", parent)?;
-    fs::hard_link(from, to).doing("keeping", from)
-}
-
-fn is_makefile(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    ["Makefile", "Kbuild", "Kconfig"].iter().any(|start| name.starts_with(start)) && path.is_file()
-}
-
-/// Whether the build made it, and only the linker of the kernel wants it.
-fn is_compiled(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    matches!(ending, "o" | "a" | "cmd" | "so" | "dbg")
+    let mut shell = Command::new("sh");
+    shell.args(["-c", KEEP, "keep"]).args([source, headers]);
+    process::output(&mut shell, interrupts).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     fn source(files: &[&str]) -> tempfile::TempDir {
@@ -122,7 +77,7 @@ mod tests {
         let source = source(&[&kept[..], &left[..]].concat());
         symlink("../linux", source.path().join("scripts/link")).unwrap();
         let headers = source.path().join("out/headers");
-        keep(source.path(), &headers).unwrap();
+        keep(source.path(), &headers, &Interrupts::arm().unwrap()).unwrap();
         for file in kept {
             assert_eq!(fs::read_to_string(headers.join(file)).unwrap(), file);
         }
@@ -135,7 +90,8 @@ mod tests {
     #[test]
     fn a_build_without_symbols_is_no_kernel_for_modules() {
         let source = source(&["Makefile", "include/linux/net.h"]);
-        let error = keep(source.path(), &source.path().join("out/headers")).unwrap_err();
+        let interrupts = Interrupts::arm().unwrap();
+        let error = keep(source.path(), &source.path().join("out"), &interrupts).unwrap_err();
         assert!(error.to_string().contains("Module.symvers"), "{error}");
     }
 }

@@ -30,7 +30,7 @@ impl Work<'_> {
         self.progress.begin("copying the source", None);
         tree.copy_to(&source, self.interrupts)?;
         self.progress.end();
-        self.prepare(source, tree.id()?)
+        self.prepare(source, tree.id())
     }
 
     /// Takes the newest package to which the series applies: of the cache, else of the mirror.
@@ -40,12 +40,10 @@ impl Work<'_> {
         let wanted = wanted::Wanted::source(self.options.kind.release());
         let cached = package::cached(&self.options.cache, wanted)?;
         let mut refusals = Vec::new();
-        if !self.options.refresh {
-            for package in &cached {
-                match self.try_package(package, partial) {
-                    Err(error) if is_refusal(&error) => refusals.push(error),
-                    result => return result,
-                }
+        for package in &cached {
+            match self.try_package(package, partial) {
+                Err(error) if is_refusal(&error) => refusals.push(error),
+                result => return result,
             }
         }
         let apt = Apt::update(&self.options.etc_apt, wanted, self.interrupts, self.progress);
@@ -56,15 +54,10 @@ impl Work<'_> {
             }
             apt => apt?,
         };
-        for package in apt.packages(self.interrupts)? {
-            let known = cached.contains(&package);
-            if known && !self.options.refresh {
-                continue;
-            }
-            if !known {
-                let cache = &self.options.cache;
-                apt.download(&package, cache, self.interrupts, self.progress)?;
-            }
+        let mut offered = apt.packages(self.interrupts)?;
+        offered.retain(|package| !cached.contains(package));
+        for package in offered {
+            apt.download(&package, &self.options.cache, self.interrupts, self.progress)?;
             match self.try_package(&package, partial) {
                 Err(error) if is_refusal(&error) => refusals.push(error),
                 result => return result,

@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Work;
-use crate::cache::{Built, Inputs, Meta};
+use crate::cache::{Built, Inputs};
 use crate::error::{Context, Result};
 use crate::source::package::{self, Apt};
 use crate::source::unpack;
@@ -20,19 +19,13 @@ impl Work<'_> {
         let package = &packages[0];
         let version = package.version.split('-').next().unwrap_or(&package.version).to_owned();
         let key = inputs.key(&package.id(), &version);
-        if self.options.refresh
-            && let Some(built) = cache.built()?.into_iter().find(|built| built.key == key)
-        {
-            self.progress.note(&format!("{key} is up to date"));
-            return Ok(built);
-        }
         let out = partial.path().join("out");
         fs::create_dir_all(&out).doing("creating", &out)?;
         self.progress.begin(&format!("unpacking {}", package.name), None);
         let files: Vec<PathBuf> = packages.iter().map(|package| package.file(cache)).collect();
         let release = unpack::image(&files, &out, self.interrupts);
         self.progress.end();
-        let meta = stock_meta(package, inputs, version, release?);
+        let meta = inputs.meta(&version, &release?, package.id());
         self.install(partial, None::<&Path>, &key, meta)
     }
 
@@ -46,11 +39,9 @@ impl Work<'_> {
             [vec![package], rest].concat()
         };
         let is_here = |package: &Package| package.file(cache).is_file();
-        if !self.options.refresh {
-            let kernels = package::cached(cache, wanted)?.into_iter().map(with_rest);
-            if let Some(whole) = kernels.into_iter().find(|whole| whole.iter().all(is_here)) {
-                return Ok(whole);
-            }
+        let kernels = package::cached(cache, wanted)?.into_iter().map(with_rest);
+        if let Some(whole) = kernels.into_iter().find(|whole| whole.iter().all(is_here)) {
+            return Ok(whole);
         }
         let apt = Apt::update(&self.options.etc_apt, wanted, self.interrupts, self.progress)?;
         // There is one at least, or this would have been an error.
@@ -64,22 +55,5 @@ impl Work<'_> {
             apt.download(package, cache, self.interrupts, self.progress)?;
         }
         Ok(packages)
-    }
-}
-
-fn stock_meta(package: &Package, inputs: &Inputs, version: String, release: String) -> Meta {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Meta {
-        recipe: inputs.recipe(),
-        kind: inputs.kind.name().into(),
-        version,
-        release,
-        source: package.id(),
-        series: inputs.series.clone(),
-        patches: Vec::new(),
-        config: inputs.config.clone(),
-        compiler: "(the distribution's)".into(),
-        seconds: 0,
-        built_unix_s: now.as_secs(),
     }
 }

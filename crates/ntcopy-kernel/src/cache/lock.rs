@@ -17,46 +17,29 @@ pub(crate) struct Lock {
     _file: File,
 }
 
+/// What is locked by itself: packages for real machines take hours, and a module is not to wait for
+/// a kernel.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    /// And all that is not the others'.
+    Kernels,
+    Modules,
+    Builds,
+}
+
 impl Cache {
-    /// Takes the lock, waiting for whoever has it, and clears away what dead processes left.
+    /// Takes a lock, waiting for whoever has it, and clears away what dead processes left.
     pub(crate) fn lock(
         &self,
+        part: Part,
         interrupts: &Interrupts,
         progress: &mut dyn Progress,
     ) -> Result<Lock> {
-        let lock = self.lock_file("lock", interrupts, progress)?;
-        self.sweep(&[self.kernels(), self.packages(), self.headers()])?;
-        Ok(lock)
-    }
-
-    /// The same of the modules alone.
-    pub(crate) fn lock_modules(
-        &self,
-        interrupts: &Interrupts,
-        progress: &mut dyn Progress,
-    ) -> Result<Lock> {
-        let lock = self.lock_file("modules.lock", interrupts, progress)?;
-        self.sweep(&[self.modules()])?;
-        Ok(lock)
-    }
-
-    /// The same of packages for real machines alone.
-    pub(crate) fn lock_builds(
-        &self,
-        interrupts: &Interrupts,
-        progress: &mut dyn Progress,
-    ) -> Result<Lock> {
-        let lock = self.lock_file("builds.lock", interrupts, progress)?;
-        self.sweep(&[self.builds()])?;
-        Ok(lock)
-    }
-
-    fn lock_file(
-        &self,
-        name: &str,
-        interrupts: &Interrupts,
-        progress: &mut dyn Progress,
-    ) -> Result<Lock> {
+        let (name, folders) = match part {
+            Part::Kernels => ("lock", vec![self.kernels(), self.packages(), self.headers()]),
+            Part::Modules => ("modules.lock", vec![self.modules()]),
+            Part::Builds => ("builds.lock", vec![self.builds()]),
+        };
         let root = self.root();
         fs::create_dir_all(root).doing("creating the cache", root)?;
         let path = root.join(name);
@@ -90,6 +73,7 @@ impl Cache {
             file.write_all(text.as_bytes())
         });
         written.doing("writing", &path)?;
+        self.sweep(&folders)?;
         Ok(Lock { _file: file })
     }
 }
@@ -114,17 +98,17 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let cache = Cache::at(home.path());
         let interrupts = Interrupts::arm().unwrap();
-        let first = cache.lock(&interrupts, &mut crate::progress::Silent).unwrap();
+        let first = cache.lock(Part::Kernels, &interrupts, &mut crate::progress::Silent).unwrap();
         let (sender, notes) = std::sync::mpsc::channel();
         let other = cache.clone();
         let second = thread::spawn(move || {
             let interrupts = Interrupts::arm().unwrap();
-            other.lock(&interrupts, &mut Notes(sender)).map(drop)
+            other.lock(Part::Kernels, &interrupts, &mut Notes(sender)).map(drop)
         });
         let note = notes.recv().unwrap();
         assert!(note.contains(&std::process::id().to_string()), "{note}");
         // Modules are another matter.
-        let modules = cache.lock_modules(&interrupts, &mut crate::progress::Silent);
+        let modules = cache.lock(Part::Modules, &interrupts, &mut crate::progress::Silent);
         drop((first, modules.unwrap()));
         second.join().unwrap().unwrap();
     }

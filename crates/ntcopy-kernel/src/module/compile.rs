@@ -8,11 +8,10 @@ use std::process::Command;
 use sha2::{Digest, Sha256};
 
 use super::headers::Headers;
-use super::source::Sources;
-use super::{kept, stock};
+use super::{kept, source, stock};
 use crate::build::make::{FOREIGN_VARIABLES, run_make};
 use crate::build::{BuildOptions, keep_log};
-use crate::cache::{Built, Cache};
+use crate::cache::{Built, Cache, Part};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::progress::Progress;
@@ -41,26 +40,25 @@ pub struct ModuleBuild {
 /// Builds the module, unless the cache has it, and gives the path of `ntcopy.ko`.
 pub fn build(options: &ModuleBuild, progress: &mut dyn Progress) -> Result<PathBuf> {
     let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
-    let sources = Sources::embedded();
     let headers = match (&options.headers, options.release.as_deref()) {
         (Some(dir), release) => Headers::open(dir, release)?,
         (None, Some(release)) => {
-            sources.check(release)?;
+            source::check(release)?;
             Headers::installed(&options.root, release)?
         }
         (None, None) => return Err(Error::NotHere("no kernel to build the module for".into())),
     };
-    sources.check(&headers.release)?;
+    source::check(&headers.release)?;
     tools::check_module()?;
     let compiler = match &options.compiler {
         Some(program) => vec![format!("CC={program}")],
         None => headers.compiler()?,
     };
-    let key = key(&sources, &headers, &compiler)?;
+    let key = key(&headers, &compiler)?;
     let module = options.cache.modules().join(&key).join(kept::FILE);
     if options.rebuild || !module.is_file() {
-        let _lock = options.cache.lock_modules(&interrupts, progress)?;
-        let work = Work { options, headers: &headers, sources: &sources, compiler, key: &key };
+        let _lock = options.cache.lock(Part::Modules, &interrupts, progress)?;
+        let work = Work { options, headers: &headers, compiler, key: &key };
         // Whoever had the lock may have built it.
         if options.rebuild || !module.is_file() {
             work.build(&interrupts, progress)?;
@@ -74,20 +72,19 @@ pub fn build(options: &ModuleBuild, progress: &mut dyn Progress) -> Result<PathB
 }
 
 /// The name of the module's folder in the cache: what it is for, and hashes of all that goes in.
-fn key(sources: &Sources, headers: &Headers, compiler: &[String]) -> Result<String> {
+fn key(headers: &Headers, compiler: &[String]) -> Result<String> {
     let mut hasher = Sha256::new();
     for part in [headers.fingerprint()?, compiler.join(" ").into_bytes()] {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part);
     }
-    Ok(format!("{}{}", kept::prefix(sources, &headers.release), &hex(&hasher.finalize())[..12]))
+    Ok(format!("{}{}", kept::prefix(&headers.release), &hex(&hasher.finalize())[..12]))
 }
 
 /// A build under way.
 struct Work<'a> {
     options: &'a ModuleBuild,
     headers: &'a Headers,
-    sources: &'a Sources,
     /// The arguments of make that name the compiler.
     compiler: Vec<String>,
     key: &'a str,
@@ -97,13 +94,13 @@ impl Work<'_> {
     fn build(&self, interrupts: &Interrupts, progress: &mut dyn Progress) -> Result<()> {
         let cache = &self.options.cache;
         let partial = cache.partial(&cache.modules())?;
-        let source = partial.path().join("src");
-        self.sources.write_to(&source)?;
+        let place = partial.path().join("src");
+        source::write_to(&place)?;
         let log = partial.path().join("build.log");
-        let compiled = self.compile(&source, &log, interrupts, progress);
+        let compiled = self.compile(&place, &log, interrupts, progress);
         let name = format!("module-{}", self.key);
         compiled.map_err(|error| keep_log(cache, &name, &log, error))?;
-        let made = source.join(kept::FILE);
+        let made = place.join(kept::FILE);
         let release = release_of(&fs::read(&made).doing("reading", &made)?);
         if release.as_ref().is_some_and(|release| *release != self.headers.release) {
             let release = release.unwrap_or_default();
@@ -158,8 +155,7 @@ fn release_of(module: &[u8]) -> Option<String> {
 }
 
 impl ModuleBuild {
-    /// Has the kernel built or fetched, unless the cache has it, and takes its release, its headers
-    /// and, unless another is named, its compiler.
+    /// Has the kernel built or fetched, unless the cache has it, and takes its release and headers.
     pub fn take_kernel(
         &mut self,
         kernel: &BuildOptions,
@@ -177,9 +173,8 @@ impl ModuleBuild {
         match built.headers() {
             Some(headers) => self.headers = Some(headers),
             None => {
-                let stock = stock::headers(&built, &self.cache, &kernel.etc_apt, progress)?;
-                self.headers = Some(stock.dir);
-                self.compiler = self.compiler.take().or(stock.compiler);
+                let headers = stock::headers(&built, &self.cache, &kernel.etc_apt, progress)?;
+                self.headers = Some(headers);
             }
         }
         self.release = Some(built.meta.release.clone());

@@ -4,20 +4,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::source::Sources;
+use super::source;
 use crate::cache::{Cache, children};
 use crate::error::Result;
 
 pub(super) const FILE: &str = "ntcopy.ko";
 
 /// What the name of a module's folder begins with.
-pub(super) fn prefix(sources: &Sources, release: &str) -> String {
-    format!("{release}-{}-", &sources.hash()[..12])
+pub(super) fn prefix(release: &str) -> String {
+    format!("{release}-{}-", &source::hash()[..12])
 }
 
 /// The module of this program's sources for a release that was built last.
 pub(super) fn built(cache: &Cache, release: &str) -> Result<Option<PathBuf>> {
-    let prefix = prefix(&Sources::embedded(), release);
+    let prefix = prefix(release);
     let mut found = children(&cache.modules())?;
     found.retain(|dir| dir.file_name().is_some_and(|it| it.to_string_lossy().starts_with(&prefix)));
     let files = found.into_iter().map(|dir| dir.join(FILE)).filter(|file| file.is_file());
@@ -43,7 +43,7 @@ mod tests {
     fn only_a_module_of_todays_sources_for_this_kernel_is_taken() {
         let home = tempfile::tempdir().unwrap();
         let cache = Cache::at(home.path());
-        let own = prefix(&Sources::embedded(), "6.12.1");
+        let own = prefix("6.12.1");
         for name in [&format!("{own}aaaa"), "6.12.1-others-bbbb", "6.12.10-x-cccc"] {
             fs::create_dir_all(cache.modules().join(name)).unwrap();
             fs::write(cache.modules().join(name).join(FILE), name).unwrap();

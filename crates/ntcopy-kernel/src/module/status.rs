@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::kept::{built, installed};
-use super::source::Sources;
+use super::source;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 
@@ -67,7 +67,7 @@ impl Status {
         Ok(Self {
             // The module brings the same sysctl.
             has_series: sysroot.path("proc/sys/net/core/ntcopy").exists() && loaded.is_none(),
-            is_in_range: Sources::embedded().check(&release).is_ok(),
+            is_in_range: source::check(&release).is_ok(),
             takes_modules: sysroot.path("proc/modules").exists(),
             loaded,
             file: built.or_else(|| installed(&sysroot.0, &release)),

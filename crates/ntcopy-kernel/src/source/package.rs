@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::wanted::{FIX, Package, Part, Wanted};
+use super::wanted::{FIX, Package, Wanted};
 use crate::cache::{Cache, children, size_bytes, version_key};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
@@ -15,8 +15,8 @@ use crate::kind::Release;
 use crate::process::{self, Event};
 use crate::progress::Progress;
 
-/// The suite that carries new kernels for Debian 12 and 13, and the suite that they are for.
-const NEWEST: [&str; 2] = ["trixie-backports", "trixie"];
+/// The suite that carries new kernels for Debian 12 and 13.
+const NEWEST: &str = "trixie-backports";
 
 /// The packages that the cache holds, newest first.
 pub(crate) fn cached(cache: &Cache, wanted: Wanted) -> Result<Vec<Package>> {
@@ -220,18 +220,13 @@ fn candidates(places: Vec<Place>, wanted: Wanted) -> Vec<Vec<Place>> {
         let lists = with_security.into_iter().chain([places]);
         return lists.filter(|list| !list.is_empty()).collect();
     }
-    // Headers come with a compiler, which is older than the backports.
-    let suites = if wanted.part == Part::Headers { &NEWEST[..] } else { &NEWEST[..1] };
     let mut mirrors: Vec<String> = Vec::new();
     for (mirror, suite) in places {
         if !suite.ends_with("-security") && !mirrors.contains(&mirror) {
             mirrors.push(mirror);
         }
     }
-    let of_mirror = |mirror: String| {
-        suites.iter().map(move |suite| (mirror.clone(), (*suite).to_owned())).collect()
-    };
-    mirrors.into_iter().map(of_mirror).collect()
+    mirrors.into_iter().map(|mirror| vec![(mirror, NEWEST.to_owned())]).collect()
 }
 
 /// Places as apt reads them.
@@ -357,11 +352,8 @@ mod tests {
     #[test]
     fn a_new_kernel_is_looked_for_in_the_backports_of_each_mirror() {
         let own = vec![place("m", "bookworm"), place("m", "bookworm-updates"), place("n", "sid")];
-        let lists = candidates(own.clone(), source());
+        let lists = candidates(own, source());
         assert_eq!(lists, [[place("m", "trixie-backports")], [place("n", "trixie-backports")]]);
-        let headers = Wanted::headers(crate::kind::Kind::Stock(Release::Newest));
-        let both = [place("m", "trixie-backports"), place("m", "trixie")];
-        assert_eq!(candidates(own, headers)[0], both);
     }
 
     #[test]

@@ -1,63 +1,55 @@
 //! A source tree of the user's own: looked at and copied, never changed.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
-use crate::cache::{SourceId, children};
-use crate::error::{Context, Error, Result};
+use crate::cache::SourceId;
+use crate::error::{Context, Result};
 use crate::interrupt::Interrupts;
+use crate::process;
 use crate::series::hex;
+
+/// Finds what is in `$1`, but for what git and a build have there: enough to get a tree that a
+/// configuration can start from. What is to become of it follows.
+const FIND: &str = r#"
+    cd "$1" && find . \( -path ./.git -o -path ./.config -o -path ./vmlinux -o -path ./linux \
+        -o -path ./include/config -o -path '*/include/generated' -o -name '*.o' -o -name '*.a' \
+        -o -name '*.ko' -o -name '*.cmd' -o -name '*.mod' -o -name '*.order' -o -name '*.builtin' \
+        -o -name '*.mod.c' \) -prune -o ! -type d -printf "#;
 
 /// A tree, and the files in it that are source.
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: PathBuf,
-    /// Relative to the root, sorted.
-    files: Vec<PathBuf>,
+    /// Name, size and time, a line for each.
+    files: String,
 }
 
 impl Tree {
     /// Looks at the tree that `NTCOPY_LINUX` names.
-    pub(crate) fn open(root: &Path) -> Result<Self> {
+    pub(crate) fn open(root: &Path, interrupts: &Interrupts) -> Result<Self> {
         let root = fs::canonicalize(root).doing("opening NTCOPY_LINUX", root)?;
         super::version(&root)?;
-        let files = match git_files(&root) {
-            Some(files) => files,
-            None => walked_files(&root)?,
-        };
+        let list = format!(r"{FIND} '%P %s %T@\n' | LC_ALL=C sort");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &list, "list"]).arg(&root);
+        let files = process::output(&mut shell, interrupts)?;
         Ok(Self { root, files })
     }
 
     /// The tree's identity: path, and a hash over names, sizes and times.
-    pub(crate) fn id(&self) -> Result<SourceId> {
-        let mut hasher = Sha256::new();
-        for file in &self.files {
-            let path = self.root.join(file);
-            let metadata = fs::symlink_metadata(&path).doing("looking at", &path)?;
-            hasher.update((file.as_os_str().len() as u64).to_le_bytes());
-            hasher.update(file.as_os_str().as_bytes());
-            for number in [metadata.len() as i64, metadata.mtime(), metadata.mtime_nsec()] {
-                hasher.update(number.to_le_bytes());
-            }
-        }
-        Ok(SourceId::Tree {
-            path: self.root.display().to_string(),
-            digest: hex(&hasher.finalize()),
-        })
+    pub(crate) fn id(&self) -> SourceId {
+        let path = self.root.display().to_string();
+        SourceId::Tree { path, digest: hex(&Sha256::digest(&self.files)) }
     }
 
     /// Size of the copy in bytes.
     pub(crate) fn size_bytes(&self) -> u64 {
-        let size = |file: &PathBuf| {
-            fs::symlink_metadata(self.root.join(file)).map_or(0, |m| m.len().next_multiple_of(4096))
-        };
-        self.files.iter().map(size).sum()
+        let size = |line: &str| line.rsplit(' ').nth(1)?.parse::<u64>().ok();
+        self.files.lines().filter_map(size).map(|bytes| bytes.next_multiple_of(4096)).sum()
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -66,84 +58,14 @@ impl Tree {
 
     /// Copies the files to a directory that does not exist yet.
     pub(crate) fn copy_to(&self, target: &Path, interrupts: &Interrupts) -> Result<()> {
-        let mut made = BTreeSet::new();
-        for file in &self.files {
-            interrupts.check()?;
-            let (from, to) = (self.root.join(file), target.join(file));
-            if let Some(parent) = to.parent()
-                && made.insert(parent.to_path_buf())
-            {
-                fs::create_dir_all(parent).doing("creating", parent)?;
-            }
-            if from.is_symlink() {
-                let link = fs::read_link(&from).doing("reading", &from)?;
-                std::os::unix::fs::symlink(link, &to).doing("creating", &to)?;
-            } else {
-                // Shares the blocks where the file system can.
-                fs::copy(&from, &to).doing("copying to", &to)?;
-            }
-        }
-        Ok(())
+        fs::create_dir_all(target).doing("creating", target)?;
+        let copy = format!(
+            r#"{FIND} '%P\0' | tar --create --null --files-from=- | tar --extract --directory "$2""#
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &copy, "copy"]).args([self.root.as_path(), target]);
+        process::output(&mut shell, interrupts).map(drop)
     }
-}
-
-/// The tracked files and the new ones, when the tree is a git work tree that git lets us read.
-fn git_files(root: &Path) -> Option<Vec<PathBuf>> {
-    if !root.join(".git").exists() {
-        return None;
-    }
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(root)
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    let names = output.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
-    let files = names.map(|name| PathBuf::from(std::ffi::OsStr::from_bytes(name)));
-    // A file that was deleted and not committed is still in the index.
-    let files = files.filter(|file| root.join(file).symlink_metadata().is_ok());
-    let files: BTreeSet<PathBuf> = files.collect();
-    Some(files.into_iter().collect())
-}
-
-/// Every file but what a build in the tree leaves behind.
-fn walked_files(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(folder) = folders.pop() {
-        for path in children(&root.join(&folder))? {
-            let name = path.file_name().unwrap_or_default();
-            let relative = folder.join(name);
-            if is_built(&relative) {
-                continue;
-            }
-            if path.is_dir() && !path.is_symlink() {
-                folders.push(relative);
-            } else {
-                files.push(relative);
-            }
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        let reason = "it is empty".to_owned();
-        return Err(Error::NotATree { path: root.to_path_buf(), reason });
-    }
-    Ok(files)
-}
-
-/// What a build makes, by its name: enough to get a tree that a configuration can start from.
-fn is_built(relative: &Path) -> bool {
-    let name = relative.file_name().and_then(|name| name.to_str()).unwrap_or("");
-    let extension = relative.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    let generated = ["include/config", "include/generated", ".git", ".config", "vmlinux", "linux"];
-    generated.iter().any(|path| relative == Path::new(path))
-        || relative.ends_with("include/generated")
-        || matches!(extension, "o" | "a" | "ko" | "cmd" | "mod" | "order" | "builtin")
-        || name.ends_with(".mod.c")
 }
 
 #[cfg(test)]
@@ -173,7 +95,7 @@ mod tests {
         let target = tempfile::tempdir().unwrap();
         let target = target.path().join("copy");
         let interrupts = Interrupts::arm().unwrap();
-        let tree = Tree::open(folder.path()).unwrap();
+        let tree = Tree::open(folder.path(), &interrupts).unwrap();
         tree.copy_to(&target, &interrupts).unwrap();
         assert_eq!(fs::read_to_string(target.join("net/socket.c")).unwrap(), "int x;\n");
         assert_eq!(fs::read_link(target.join("net/link.c")).unwrap(), Path::new("socket.c"));
@@ -185,7 +107,8 @@ mod tests {
     #[test]
     fn the_identity_follows_the_files() {
         let folder = tree();
-        let id = || Tree::open(folder.path()).unwrap().id().unwrap();
+        let interrupts = Interrupts::arm().unwrap();
+        let id = || Tree::open(folder.path(), &interrupts).unwrap().id();
         let before = id();
         assert_eq!(before, id());
         fs::write(folder.path().join("net/socket.o"), "another object").unwrap();
@@ -197,7 +120,8 @@ mod tests {
     #[test]
     fn a_folder_that_is_no_kernel_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let text = Tree::open(folder.path()).unwrap_err().to_string();
+        let interrupts = Interrupts::arm().unwrap();
+        let text = Tree::open(folder.path(), &interrupts).unwrap_err().to_string();
         assert!(text.contains("is not a Linux source tree"), "{text}");
     }
 }

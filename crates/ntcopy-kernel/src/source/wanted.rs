@@ -17,8 +17,6 @@ pub(crate) struct Wanted {
 pub(super) enum Part {
     Source,
     Image,
-    /// What modules are built against, and what builds them.
-    Headers,
 }
 
 impl Wanted {
@@ -32,11 +30,6 @@ impl Wanted {
         Self { release: kind.release(), part: Part::Image }
     }
 
-    /// The headers of the distribution's kernel, and what compiles against them.
-    pub(crate) fn headers(kind: Kind) -> Self {
-        Self { release: kind.release(), part: Part::Headers }
-    }
-
     /// What the names begin with.
     pub(crate) fn prefix(self) -> &'static str {
         match (self.part, self.release) {
@@ -44,7 +37,6 @@ impl Wanted {
             (Part::Source, Release::V6_12) => "linux-source-6.12",
             (Part::Image, Release::Newest) => "linux-binary-",
             (Part::Image, Release::V6_12) => "linux-image-6.12.",
-            (Part::Headers, _) => "linux-headers-",
         }
     }
 
@@ -57,7 +49,7 @@ impl Wanted {
                 let rest = rest.strip_prefix(UNSIGNED).unwrap_or(rest);
                 rest.starts_with("7.") && rest.ends_with(CLOUDS)
             }
-            (Part::Image | Part::Headers, _) => rest.ends_with(CLOUDS),
+            (Part::Image, _) => rest.ends_with(CLOUDS),
             (Part::Source, _) => rest.chars().all(|c| c.is_ascii_digit()),
         }
     }
@@ -74,11 +66,6 @@ impl Wanted {
         }
     }
 
-    /// The kernel that it is of.
-    pub(crate) fn release(self) -> Release {
-        self.release
-    }
-
     pub(super) fn architecture(self) -> &'static str {
         if self.part == Part::Source { "all" } else { "amd64" }
     }
@@ -87,7 +74,7 @@ impl Wanted {
 /// What the user can do when a package is not to be had.
 pub(super) const FIX: &str = "Check the network and the sources of apt. NTCOPY_LINUX may name a \
     source tree; for headers that the mirror no longer has, take its newest kernel: ntcopy kernel \
-    build --refresh, with the same --kernel";
+    clean --all, and build again";
 
 /// How the name of a kernel ends that has the drivers of a virtual machine built in.
 const CLOUDS: &str = "-cloud-amd64";

@@ -39,7 +39,7 @@ Examples:
   ntcopy kernel boot --sysctl net.core.ntcopy=2 -- ./my-test
   ntcopy kernel boot --cpus 2 --mem 4G -- ntcopy unix-nt-bench 1048576 100000 1 524288 524288
   ntcopy kernel boot --cpus 2 --own-caches -- taskset -c 1 ./my-test
-  ntcopy kernel boot --kernel x86 --cpus 2 --append slub_debug=FZP -- ./my-test
+  ntcopy kernel boot --kernel x86 --cpus 2 -- ./my-test
   ntcopy kernel boot --kernel stock -- uname -r
 
 The command sees the host's files, directory and environment, and can write to nothing of the host
@@ -114,9 +114,6 @@ pub enum Splats {
 pub struct BuildArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// Ask the mirror for a newer source package
-    #[arg(long, conflicts_with = "force")]
-    pub refresh: bool,
     /// Build again, though the kernel is there
     #[arg(long)]
     pub force: bool,
@@ -152,7 +149,7 @@ pub struct GuestArgs {
     #[arg(long, value_name = "FILE", hide = true)]
     pub console: Option<PathBuf>,
     /// Another argument for the kernel's command line; may be repeated
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, hide = true)]
     pub append: Vec<String>,
     /// What becomes of a fault that the guest's kernel reports [default: fail in QEMU, else print]
     #[arg(long, value_name = "WHAT", hide = true)]
