@@ -6,7 +6,6 @@ mod list;
 mod measure;
 mod report;
 mod run;
-mod say;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

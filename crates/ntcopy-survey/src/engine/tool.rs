@@ -54,7 +54,6 @@ const WAITING_LINES: usize = 64;
 pub struct Tool {
     words: Vec<String>,
     fleet: String,
-    /// The program `ntcopy` on the nodes.
     program: String,
     budget: Budget,
 }
@@ -90,8 +89,7 @@ impl Tool {
         }
         is_plain("fleet", fleet)?;
         is_plain("program", program)?;
-        let (fleet, program) = (fleet.to_owned(), program.to_owned());
-        Ok(Tool { words, fleet, program, budget })
+        Ok(Tool { words, fleet: fleet.to_owned(), program: program.to_owned(), budget })
     }
 
     fn command(&self, node: &str, ask: &Ask) -> Command {
@@ -158,22 +156,19 @@ impl Tool {
     ) -> (std::io::Result<ExitStatus>, bool, Tail) {
         let tail = Arc::new(Mutex::new(Tail::default()));
         let (send, lines) = sync_channel::<String>(WAITING_LINES);
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let stdout = child.stdout.take().expect("the command has pipes");
+        let stderr = child.stderr.take().expect("the command has pipes");
         let said = Arc::clone(&tail);
         let (all_said, is_all_said) = sync_channel::<()>(0);
         thread::spawn(move || {
-            if let Some(stderr) = stderr {
-                lines::each(stderr, |line| {
-                    said.lock().unwrap_or_else(PoisonError::into_inner).push(line);
-                });
-            }
+            lines::each(stderr, |line| {
+                said.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            });
             drop(all_said);
         });
         thread::spawn(move || {
-            if let Some(stdout) = stdout {
-                // It fails when the receiver is gone: the output is drained all the same.
-                lines::each(stdout, |line| drop(send.send(line.to_owned())));
-            }
+            // It fails when the receiver is gone: the output is drained all the same.
+            lines::each(stdout, |line| drop(send.send(line.to_owned())));
         });
         let mut reader = frame::Reader::new(self.budget.clone());
         loop {
@@ -193,8 +188,7 @@ impl Tool {
         }
         drop(lines);
         let status = end(&mut child);
-        // The tool's end may be seen before its last line, and what it left in the background may
-        // hold its standard error open for ever.
+        // Its last line may come after its end, or never, from what it left in the background.
         if !reader.is_done() && !cancelled() {
             let _ = is_all_said.recv_timeout(GOODBYE);
         }

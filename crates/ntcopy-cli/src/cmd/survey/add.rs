@@ -21,11 +21,9 @@ use crate::cmd::records;
 /// Arguments.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  ntcopy survey add ~/.local/share/ntcopy/records --node web7\n  \
-                        ntcopy survey add bench/record/DATE-CPU\n  ssh web7 ntcopy survey measure \
-                        --node web7 | ntcopy survey add -\n\nA record is stored once, by its id. \
-                        Without --node, the records of one folder that are of one kind of machine \
-                        count as one machine's."
+    after_help = "Example:\n  ssh web7 ntcopy survey measure --node web7 | ntcopy survey add -\n\n\
+                  A record is stored once, by its id. Without --node, the records of one folder \
+                  that are of one kind of machine count as one machine's."
 )]
 pub struct Args {
     /// Records, folders with records in them, files that `survey measure` printed, or - for its
@@ -82,13 +80,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     let Adding { store, new, known, failed, .. } = adding;
-    let text = if args.json {
+    if args.json {
         let object = json!({"store": store.name(), "new": new, "known": known, "failed": failed});
-        format!("{object:#}\n")
+        println!("{object:#}");
     } else {
-        format!("{new} new, {known} there already, in {}\n", store.name())
-    };
-    print!("{text}");
+        println!("{new} new, {known} there already, in {}", store.name());
+    }
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -1,7 +1,6 @@
 //! `ntcopy survey list` and `ntcopy survey export`.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,6 +11,7 @@ use ntcopy_survey::store::Stored;
 use serde_json::{Value, json};
 
 use super::StoreArg;
+use crate::cmd::report;
 
 /// Arguments of `list`.
 #[derive(clap::Args)]
@@ -28,10 +28,7 @@ pub struct ListArgs {
 
 /// Arguments of `export`.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  ntcopy survey export --out records\n  ntcopy survey export \
-                        --out records 20261121-224234-memcpy-61730fa9\n  ntcopy report \
-                        records/FLEET/NODE/ID --out report.html\n\nWrites \
-                        DIR/FLEET/NODE/ID/record.jsonl; what is there already stays.")]
+#[command(after_help = "Writes DIR/FLEET/NODE/ID/record.jsonl; what is there already stays.")]
 pub struct ExportArgs {
     /// Ids of records [default: all]
     #[arg(value_name = "ID")]
@@ -52,17 +49,12 @@ pub fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
     let listed = store.records(args.fleet.as_deref())?;
     if args.json {
         let records: Vec<Value> = listed.iter().map(object).collect();
-        let object = json!({"store": store.name(), "records": records});
-        println!("{object:#}");
-        return Ok(ExitCode::SUCCESS);
+        println!("{:#}", json!({"store": store.name(), "records": records}));
+    } else {
+        listed.iter().for_each(|one| println!("{}", line(one)));
+        eprintln!("records: {} in {}", listed.len(), store.name());
     }
-    print!("{}", table(&listed));
-    eprintln!("{} in {}", counted(listed.len()), store.name());
     Ok(ExitCode::SUCCESS)
-}
-
-fn counted(records: usize) -> String {
-    if records == 1 { "1 record".to_owned() } else { format!("{records} records") }
 }
 
 fn object(one: &Stored) -> Value {
@@ -81,36 +73,19 @@ fn object(one: &Stored) -> Value {
     })
 }
 
-fn table(listed: &[Stored]) -> String {
-    let mut rows: Vec<[String; 4]> = vec![["record", "node", "CPU", "asked"].map(str::to_owned)];
-    for one in listed {
-        let summary = &one.summary;
-        let machine = &summary.machine.id.0;
-        let node = match (&one.fleet, &summary.node) {
-            (Some(fleet), Some(node)) => format!("{fleet}/{node}"),
-            _ => format!("({})", machine.get(..8).unwrap_or(machine)),
-        };
-        let asked = one.asked.as_deref().unwrap_or(summary.experiment.as_str());
-        let note = summary.not_counted.as_ref().map(|why| format!("  does not count: {why}"));
-        let row = [
-            summary.record.to_string(),
-            node,
-            summary.machine.machine.cpu_signature.clone(),
-            format!("{asked}{}", note.unwrap_or_default()),
-        ];
-        rows.push(row.map(|text| visible(&text).into_owned()));
-    }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..3).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let [record, node, cpu, asked] = row;
-        let (a, b, c) = (widths[0], widths[1], widths[2]);
-        text.push_str(&format!("{record:a$}  {node:b$}  {cpu:c$}  {asked}"));
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
+/// Record, node, CPU, what was asked, and why it does not count if it does not.
+fn line(one: &Stored) -> String {
+    let summary = &one.summary;
+    let machine = &summary.machine.id.0;
+    let node = match (&one.fleet, &summary.node) {
+        (Some(fleet), Some(node)) => format!("{fleet}/{node}"),
+        _ => format!("({})", machine.get(..8).unwrap_or(machine)),
+    };
+    let asked = one.asked.as_deref().unwrap_or(summary.experiment.as_str());
+    let note = summary.not_counted.as_ref().map(|why| format!("  does not count: {why}"));
+    let (record, cpu) = (&summary.record, &summary.machine.machine.cpu_signature);
+    let line = format!("{record}  {node}  {cpu}  {asked}{}", note.unwrap_or_default());
+    visible(&line).into_owned()
 }
 
 /// Writes records out.
@@ -155,12 +130,8 @@ fn write(folder: &Path, raw: &[u8]) -> anyhow::Result<bool> {
         Err(error) => return Err(error).with_context(context),
     }
     fs::create_dir_all(folder).with_context(context)?;
-    let mut part = tempfile::NamedTempFile::new_in(folder).with_context(context)?;
-    part.write_all(raw).with_context(context)?;
-    // For others to read, as any record is: a temporary file is its owner's alone.
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    part.as_file().set_permissions(permissions).with_context(context)?;
-    part.persist(&file).with_context(context)?;
+    // For others to read, as any record is.
+    report::replace(&file, raw, 0o644)?;
     Ok(true)
 }
 

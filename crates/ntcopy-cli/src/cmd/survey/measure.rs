@@ -11,20 +11,15 @@ use ntcopy_survey::engine::{NodeFacts, node};
 use super::AskArgs;
 use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
 
-const EXAMPLES: &str = "\
-Examples:
-  ntcopy survey measure --node web7 --quick > web7.frames    and elsewhere:
-  ntcopy survey add web7.frames
-  ssh web7 ntcopy survey measure --node web7 | ntcopy survey add -
-
+const HELP: &str = "\
 Standard output carries the records, packed and with their digests, as lines of text; progress goes
-to standard error. The lines are in docs/reference/record.md.
+to standard error. The lines are in docs/reference/survey.md.
 
 Exit codes: 0 done; 1 failed; 2 usage; 4 a byte was wrong; 5 some experiments failed.";
 
 /// Arguments.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// The fleet's name
     #[arg(long, value_name = "NAME", default_value = "local")]

@@ -11,12 +11,7 @@ use ntcopy_survey::summary::Summary;
 use super::StoreArg;
 use crate::cmd::{NOT_AVAILABLE, report};
 
-const EXAMPLES: &str = "\
-Examples:
-  ntcopy survey report
-  ntcopy survey report --store survey.sqlite --out survey.html
-  ntcopy survey report --model AuthenticAMD-26-2-1 --json
-
+const HELP: &str = "\
 A CPU model is a CPUID signature: vendor, family, model, stepping. Figures are medians over
 machines, with 95 % intervals over machines from five on; those marked * stand for what fewer span.
 Machines that behave unlike their model are named, with what their records say differs, and left out
@@ -28,7 +23,7 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the reason.";
 #[derive(clap::Args)]
 #[command(
     about = "What a survey came to: by CPU model, and which machines are unlike theirs",
-    after_help = EXAMPLES
+    after_help = HELP
 )]
 pub struct Args {
     #[command(flatten)]
@@ -57,7 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(NOT_AVAILABLE));
     }
     if let Some(out) = &args.out {
-        report::replace(out, &page::html(&analysis, &report::command_line()), 0o666)?;
+        report::replace(out, page::html(&analysis, &report::command_line()), 0o666)?;
     } else if args.json {
         println!("{:#}", serde_json::to_value(&analysis)?);
     } else {

@@ -5,23 +5,23 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use ntcopy_bench::run::Stop;
-use ntcopy_survey::engine::fleet::{self, Plan};
+use ntcopy_record::foreign::visible;
+use ntcopy_survey::engine::fleet::{self, Event, Outcome, Plan, State};
 use ntcopy_survey::engine::tool::{TEMPLATES, Tool};
+use serde_json::json;
 
-use super::{AskArgs, BudgetArg, StoreArg, say};
+use super::{AskArgs, BudgetArg, StoreArg};
+use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
 
 const EXAMPLES: &str = "\
 Examples:
   ntcopy survey run --on slurm --nodes \"$(sinfo -hN -o %N | sort -u)\" --quick
   ntcopy survey run --on kubernetes --image registry/ntcopy:0.2.0 --nodes n1,n2
-  ntcopy survey run --on ssh --nodes web7,web8 --ntcopy /usr/bin/ntcopy
   ntcopy survey run --with 'my-tool --host {node} -- {ntcopy}' --nodes web7,web8
 
-The site's own tool is called once for each node: srun, kubectl, ssh, or what --with says, in which
-{node} stands for the node and {ntcopy} for the command that measures. Records come back on its
-standard output and are stored as they come. Nodes that fail are reported and tried again. Run
-again, it measures what the store lacks: a node is asked nothing that it answered within --max-age
-days. Ctrl-C ends the tools and keeps what came. The templates stand in docs/reference/record.md.
+The site's own tool is called once for each node, and records are stored as they come. Nodes that
+fail are tried again. Run again, it measures what the store lacks. Ctrl-C ends the tools and keeps
+what came. docs/reference/survey.md has the templates.
 
 Exit codes: 0 every node answered; 1 none did; 2 usage; 4 a byte was wrong; 5 some nodes answered,
 others failed.";
@@ -81,14 +81,9 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let named = TEMPLATES.iter().find(|(name, _)| args.on.as_deref() == Some(*name));
     let template = args.with.as_deref().or(named.map(|(_, template)| *template));
-    let made = Tool::new(
-        template.unwrap_or_default(),
-        args.image.as_deref(),
-        &args.fleet,
-        &args.ntcopy,
-        args.budget.budget(),
-    );
-    let tool = match made {
+    let (template, budget) = (template.unwrap_or_default(), args.budget.budget());
+    let tool = Tool::new(template, args.image.as_deref(), &args.fleet, &args.ntcopy, budget);
+    let tool = match tool {
         Ok(tool) => tool,
         Err(why) => {
             eprintln!("ntcopy: {why}");
@@ -111,8 +106,62 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         good_since_unix_ns: (!args.again).then(|| since(args.max_age)),
     };
     let cancelled = || stop.signal().is_some();
-    let outcomes = fleet::run(&plan, &mut store, &cancelled, &mut |event| say::event(event))?;
-    say::outcomes(&args.fleet, &store, &ask, &outcomes, args.json, stop.signal())
+    let outcomes = fleet::run(&plan, &mut store, &cancelled, &mut tell)?;
+    if args.json {
+        let asked: Vec<String> = ask.experiments.iter().map(|name| ask.key(name)).collect();
+        let object = json!({"fleet": args.fleet, "store": store.name(), "asked": asked,
+            "nodes": outcomes, "complete": outcomes.iter().all(is_good)});
+        println!("{object:#}");
+    } else {
+        print!("{}", text(&outcomes));
+        eprintln!("store: {}", store.name());
+    }
+    Ok(stop.signal().map_or_else(|| code(&outcomes), bench::signalled))
+}
+
+/// Says in a line on standard error how it goes on.
+fn tell(event: Event<'_>) {
+    let line = match event {
+        Event::Started(node, 1) => format!("{node}: measuring"),
+        Event::Started(node, attempt) => format!("{node}: measuring, attempt {attempt}"),
+        Event::Stored(node, asked) => format!("{node}: stored {asked}"),
+        Event::Again(node, why) => format!("{node}: {why}; again later"),
+        Event::Ended(outcome) => ended(outcome),
+    };
+    eprintln!("{}", visible(&line));
+}
+
+fn ended(outcome: &Outcome) -> String {
+    let why = outcome.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{}: {}{why}", outcome.node, outcome.state.as_str())
+}
+
+fn is_good(outcome: &Outcome) -> bool {
+    matches!(outcome.state, State::Measured | State::AlreadyThere)
+}
+
+fn code(outcomes: &[Outcome]) -> ExitCode {
+    let good = outcomes.iter().filter(|outcome| is_good(outcome)).count();
+    if outcomes.iter().any(|outcome| outcome.wrong_byte) {
+        ExitCode::from(WRONG_BYTE)
+    } else if good == outcomes.len() {
+        ExitCode::SUCCESS
+    } else if good > 0 {
+        ExitCode::from(PARTIAL)
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// What became of nodes that did not answer, and how many did.
+fn text(outcomes: &[Outcome]) -> String {
+    let failed = outcomes.iter().filter(|outcome| !is_good(outcome));
+    let mut text: String = failed.map(|one| format!("{}\n", visible(&ended(one)))).collect();
+    let good = outcomes.iter().filter(|outcome| is_good(outcome)).count();
+    let records: usize = outcomes.iter().map(|outcome| outcome.records.len()).sum();
+    text +=
+        &format!("nodes that answered: {good} of {}; records stored: {records}\n", outcomes.len());
+    text
 }
 
 /// Each node once.
