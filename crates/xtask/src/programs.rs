@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::error::{Doing, Error};
 
+/// Set for test programs when all that the workspace's tests need is built.
+pub const BUILT: &str = "NTCOPY_TESTS_BUILT";
+
 /// A test program.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -32,7 +35,7 @@ pub fn cargo() -> Command {
 /// Builds every test program of the workspace. cargo says on standard error what it does.
 pub fn build() -> Result<Vec<Program>, Error> {
     let mut child = cargo()
-        .args(["test", "--workspace", "--locked", "--no-run", "--tests"])
+        .args(["test", "--workspace", "--locked", "--no-run"])
         .arg("--message-format=json-render-diagnostics")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::common::{built, good, preload::PYTHON};
+use crate::common::{beside, good, preload::PYTHON};
 
 const SENT_BYTES: u64 = 16 << 20;
 
@@ -46,7 +46,7 @@ fn examples() -> &'static [Example] {
     EXAMPLES.get_or_init(|| {
         let header = format!("-I{}", root().join("uapi").display());
         let warn = ["-Wall", "-Wextra", "-Werror", "-O2", &header];
-        let rust = built(&["-p", "ntcopy", "--example", "send"]).join("examples/send");
+        let rust = beside(&["-p", "ntcopy", "--example", "send"]).join("examples/send");
         let python = root().join("examples/send.py");
         let mut all = vec![
             compiled("send.c", "cc", &[&warn[..], &["-std=c11", "-D_GNU_SOURCE"]].concat(), &[]),

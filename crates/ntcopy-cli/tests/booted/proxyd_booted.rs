@@ -10,26 +10,11 @@ fn text(output: &Output) -> String {
     [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
 }
 
-/// The program of proxyd's integration tests, built if it isn't there.
+/// The program of proxyd's integration tests.
 fn proxyd_tests() -> PathBuf {
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_ntcopy"));
-    let profile = program.parent().expect("a folder of the program");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["test", "-q", "--locked", "--no-run", "-p", "proxyd", "--test", "it"]);
-    cargo.args(["--message-format=json", "--target-dir"]);
-    cargo.arg(profile.parent().expect("the target folder"));
-    if profile.ends_with("release") {
-        cargo.arg("--release");
-    }
-    let output = cargo.output().expect("cargo, which runs this test");
-    assert!(output.status.success(), "{}", text(&output));
-    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
-    messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .find(|message| message["target"]["name"] == "it" && message["executable"].is_string())
-        .and_then(|message| message["executable"].as_str().map(PathBuf::from))
-        .expect("cargo names the program that it made")
+    let programs = xtask::programs::build().expect("the tests of the workspace");
+    let of_proxyd = programs.into_iter().find(|program| program.name == "proxyd it");
+    of_proxyd.expect("cargo names the program that it made").path
 }
 
 fn ntcopy(arguments: &[&str]) -> Command {

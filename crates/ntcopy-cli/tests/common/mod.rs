@@ -61,17 +61,42 @@ pub fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Has cargo build something as this test was built, and gives the folder.
-pub fn built(what: &[&str]) -> &'static Path {
-    let profile = Path::new(PROGRAM).parent().expect("a folder of the program");
+/// Has cargo build a library as this test was built, and gives the folder.
+pub fn built(package: &str) -> &'static Path {
+    cargo_build(&["-p", package, "--lib"])
+}
+
+/// An example, or the programs of packages, as [`built`] has it. `cargo xtask test` has built them
+/// with the workspace's tests: by themselves they would be built again, with other features of what
+/// they share.
+pub fn beside(what: &[&str]) -> &'static Path {
+    match std::env::var_os(xtask::programs::BUILT) {
+        Some(_) => profile(),
+        None => cargo_build(what),
+    }
+}
+
+fn profile() -> &'static Path {
+    Path::new(PROGRAM).parent().expect("a folder of the program")
+}
+
+fn cargo_build(what: &[&str]) -> &'static Path {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "-q", "--locked"]).args(what).arg("--target-dir");
-    cargo.arg(profile.parent().expect("the target folder"));
-    if profile.ends_with("release") {
+    cargo.arg(profile().parent().expect("the target folder"));
+    if profile().ends_with("release") {
         cargo.arg("--release");
     }
     good(&cargo.output().expect("cargo, which runs this test"));
-    profile
+    profile()
+}
+
+/// storaged and proxyd are beside the program.
+pub fn daemons_built() {
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        beside(&["-p", "storaged", "-p", "proxyd"]);
+    });
 }
 
 /// Processes whose parent this is.

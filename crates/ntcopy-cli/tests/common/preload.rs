@@ -25,7 +25,7 @@ pub const PYTHON: &str = "/usr/bin/python3";
 pub fn library() -> &'static str {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| {
-        let profile = built(&["-p", "ntcopy-preload"]);
+        let profile = built("ntcopy-preload");
         // Other tests may link it at the same time.
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ntcopy-preload/link.sh");

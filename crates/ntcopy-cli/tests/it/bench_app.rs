@@ -4,13 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use ntcopy_record::{Record, Sample};
 use serde_json::Value;
 
-use crate::common::{built, kernel_built, preload, signal, stderr};
+use crate::common::{daemons_built, kernel_built, preload, signal, stderr};
 
 const SMALL: [&str; 13] = [
     "--quick",
@@ -51,12 +50,6 @@ const APPS: [[&str; 3]; 3] = [
     ["nginx", "nginx-light", "nginx version: nginx/"],
 ];
 
-/// Has the daemon built beside the program.
-fn storaged() {
-    static BUILT: OnceLock<&Path> = OnceLock::new();
-    BUILT.get_or_init(|| built(&["-p", "storaged"]));
-}
-
 fn of<'a>(record: &'a Record, mode: &'a str) -> impl Iterator<Item = &'a Sample> {
     record.samples.iter().filter(move |sample| sample.mode == mode)
 }
@@ -67,7 +60,7 @@ fn sum(sample: &Sample, name: &str) -> u64 {
 
 #[test]
 fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
-    storaged();
+    daemons_built();
     every_mode_answers("storaged", "storaged ");
 }
 
@@ -153,7 +146,7 @@ fn a_search_tries_the_same_rates_in_every_mode_and_tells_what_it_found() {
 
 #[test]
 fn a_wrong_byte_ends_with_4_and_the_mode_gives_no_number() {
-    storaged();
+    daemons_built();
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
     let output = run(&["--app", "storaged", "--modes", "chunked", "--inject", "wrong-byte"], &out);
@@ -180,7 +173,7 @@ fn what_is_not_there_is_told_with_how_to_get_it() {
         return;
     }
     // The others are measured all the same.
-    storaged();
+    daemons_built();
     let out = place.path().join("hinted");
     let hinted = run(&["--app", "storaged", "--modes", "adaptive"], &out);
     assert_eq!(hinted.status.code(), Some(3), "{}", stderr(&hinted));
@@ -268,7 +261,7 @@ fn is_gone(process: u32) -> bool {
 #[ignore = "make test-programs"]
 fn in_the_kernel_with_the_flag_the_hinted_modes_alone_are_counted() {
     kernel_built();
-    storaged();
+    daemons_built();
     for app in APPS.map(|[app, ..]| app).into_iter().chain(["storaged"]) {
         hinted_modes_alone_are_counted(app);
     }

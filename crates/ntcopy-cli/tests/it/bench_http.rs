@@ -4,24 +4,20 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{PROGRAM, built, children, counted, kernel_built, stderr};
+use crate::common::{PROGRAM, children, counted, daemons_built, kernel_built, stderr};
 
 /// Nothing here takes this long, on any machine; a test that would hang ends.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program, with both daemons beside it, as `cargo build` has them.
 fn program() -> &'static Path {
-    static DAEMONS: OnceLock<()> = OnceLock::new();
-    DAEMONS.get_or_init(|| {
-        built(&["-p", "storaged", "-p", "proxyd"]);
-    });
+    daemons_built();
     Path::new(PROGRAM)
 }
 

@@ -10,7 +10,7 @@ use std::{env, fs};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    built, good,
+    beside, good,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
     text,
 };
@@ -288,7 +288,7 @@ fn a_program_that_ends_at_once_is_not_missed() {
 fn run_overhead() -> PathBuf {
     let example = Path::new(program()).with_file_name("examples").join("run_overhead");
     if !example.exists() {
-        built(&["-p", "ntcopy-cli", "--example", "run_overhead"]);
+        beside(&["-p", "ntcopy-cli", "--example", "run_overhead"]);
     }
     example
 }
