@@ -72,7 +72,7 @@ fn what_is_not_there_has_the_exit_codes_of_shells() {
         }
     }
     for usage in
-        [&[][..], &["--bogus", "cat"], &["--min-bytes", "4k", "cat"], &["--mode", "x", "cat"]]
+        [&[][..], &["--bogus", "cat"], &["--min-bytes", "4q", "cat"], &["--mode", "x", "cat"]]
     {
         assert_eq!(output(usage).status.code(), Some(2), "{usage:?}");
     }
