@@ -252,18 +252,19 @@ pub fn counters_in(path: &Path) -> Result<Option<Counters>, CountersError> {
     Counters::read(path)
 }
 
-/// The system's settings; `None` for those that this kernel does not have.
+/// The machine's settings; `None` for those that this kernel does not have, and in every network
+/// namespace but the first one, such as a container's: they hold there, and are not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sysctls {
     /// `net.core.ntcopy`, one of `uapi::SYSCTL_*`.
     pub ntcopy: Option<u8>,
-    /// `net.core.ntcopy_cache_bytes`: hinted bytes are copied normally while no more than these are
-    /// in flight, and after more once it is less than half; 0: a third of the CPU's part of its
-    /// level-2 cache.
+    /// `net.core.ntcopy_cache_bytes`: a sender's bytes are copied normally while the pages that it
+    /// fills are filled again within so many copied bytes, and after more once it is within half; 0:
+    /// a third of the CPU's part of its level-2 cache.
     pub cache_bytes: Option<u64>,
 }
 
-/// Reads the settings of this network namespace.
+/// Reads the machine's settings.
 pub fn sysctl() -> Sysctls {
     fn read<T: std::str::FromStr>(name: &str) -> Option<T> {
         fs::read_to_string(Path::new("/proc/sys/net/core").join(name)).ok()?.trim().parse().ok()
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(support, kernel_support());
         let counted = counters().expect("a counters file, if there, can be read");
         assert_eq!(support != Support::None, counted.is_some());
-        assert_eq!(support != Support::None, sysctl().ntcopy.is_some());
+        assert!(support != Support::None || sysctl().ntcopy.is_none());
     }
 
     #[test]

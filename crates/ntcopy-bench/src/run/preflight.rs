@@ -47,7 +47,10 @@ fn not_adaptive() -> Option<String> {
              hint: sysctl -w net.core.ntcopy={0}, if this kernel takes it",
             uapi::SYSCTL_RULE
         )),
-        None => Some("this kernel has no net.core.ntcopy".to_owned()),
+        None => Some(
+            "net.core.ntcopy is not to be seen here: only the first network namespace shows it"
+                .to_owned(),
+        ),
     }
 }
 

@@ -145,10 +145,9 @@ impl Source {
         Ok(ExitCode::from(super::NOT_AVAILABLE))
     }
 
-    /// The sysctl net.core.ntcopy; that of another namespace is not to be seen from here.
+    /// The machine's net.core.ntcopy, where it is to be seen; a file may be another machine's.
     fn setting(&self) -> Option<u8> {
-        let is_own = self.pid.is_none() && !self.is_file;
-        if is_own { socket::sysctl().ntcopy } else { None }
+        if self.is_file { None } else { socket::sysctl().ntcopy }
     }
 
     /// What the reader should know about the settings.

@@ -37,8 +37,9 @@ impl Experiment for NetPlan {
         let start = MeasureError::Start;
         net::allow_files(self.most_connections(), self.modes.len()).map_err(start)?;
         place(self.places.map(|places| places.client)).map_err(start)?;
-        let network = Network::make(self.between, &self.families(), &self.modes).map_err(start)?;
+        // Before the namespaces: the first one alone shows the kernel's settings.
         let (modes, missing) = available(&self.modes).map_err(start)?;
+        let network = Network::make(self.between, &self.families(), &self.modes).map_err(start)?;
         let machine = in_this_namespace(machine);
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
         for (mode, why) in missing {

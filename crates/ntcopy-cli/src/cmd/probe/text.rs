@@ -173,7 +173,10 @@ fn kernel(out: &mut String, found: &Findings) {
             .to_owned(),
     };
     row(out, "MSG_NTCOPY", &flag);
-    let number = |value: Option<u64>| value.map_or("not there".to_owned(), |v| v.to_string());
+    // A container's network namespace does not show the machine's settings.
+    let hidden =
+        if kernel.msg_ntcopy { "not to be seen in this network namespace" } else { "not there" };
+    let number = |value: Option<u64>| value.map_or(hidden.to_owned(), |v| v.to_string());
     row(out, "net.core.ntcopy", &number(kernel.sysctl_ntcopy.map(u64::from)));
     row(out, "  ..._cache_bytes", &number(kernel.sysctl_ntcopy_cache_bytes));
     match &kernel.counted {
