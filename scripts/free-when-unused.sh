@@ -123,6 +123,7 @@ done
 python3 "$root/scripts/free-when-unused.py" --key nontemporal_key \
 	--known "sk_setsockopt=the option itself" \
 	--known "sk_getsockopt=the option itself" \
+	--known "do_accept=passes the option on" \
 	--known "sock_sendmsg=calls __sock_sendmsg(), as the system calls do, where it was inlined" \
 	--known "io_sendmsg_zc=zero copy; the compiler lays out its blocks anew" \
 	--cold ntcopy_sendmsg $(each --must $must) $pairs

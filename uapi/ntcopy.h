@@ -28,7 +28,7 @@
  * Socket option at level SOL_SOCKET, an int: which sends of the socket are
  * hinted. Any other value fails with EINVAL; no privilege is needed. A kernel
  * without the option answers ENOPROTOOPT, which makes it the probe, too.
- * Accepted sockets inherit it from their listener: TCP, MPTCP, SCTP, vsock, unix.
+ * Accepted sockets inherit it from their listener.
  * The number is 'N' << 8 | 'T': far from the consecutive numbers that
  * asm-generic/socket.h hands out, and free on every architecture.
  */
@@ -39,7 +39,7 @@
 #define NTCOPY_SOCK_EVERY	2	/* every one */
 #define NTCOPY_SOCK_OBEY	3	/* every one, and the rule is not asked */
 
-/* Values of the sysctl net.core.ntcopy, one setting per network namespace. */
+/* Values of the sysctl net.core.ntcopy, one setting for the machine. */
 #define NTCOPY_SYSCTL_OFF	0	/* ignore hints */
 #define NTCOPY_SYSCTL_RULE	1	/* the rule decides, the default */
 #define NTCOPY_SYSCTL_OBEY	2	/* obey every hint */
@@ -55,7 +55,7 @@
 #define NTCOPY_STAT_PATH		"/proc/net/ntcopy_stat"
 #define NTCOPY_STAT_NONTEMPORAL		"nontemporal_bytes"
 /* Hinted, but copied normally, because: */
-#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* no more in flight than net.core.ntcopy_cache_bytes */
+#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* filled again within net.core.ntcopy_cache_bytes */
 #define NTCOPY_STAT_TOO_SMALL		"too_small_bytes"	/* in pieces below a page */
 #define NTCOPY_STAT_READ_BY_KERNEL	"read_by_kernel_bytes"	/* encrypted or checksummed right away by the CPU */
 #define NTCOPY_STAT_NOT_SUPPORTED	"not_supported_bytes"	/* no such copy on this path or CPU */

@@ -2,27 +2,40 @@
 /* The rule of lib/nontemporal.c, which includes this file. */
 
 #include <kunit/test.h>
+#include <linux/prandom.h>
 
 #define NT_PIECE	SZ_32K
-#define NT_CACHE	SZ_8M
+#define NT_CACHE	SZ_1M
 #define NT_TO		BIT(40)
+#define NT_BULK		1	/* senders */
+#define NT_SMALL	2
 
-/* Copies to @to bytes in flight.  Return: the percentage that was normal. */
-static unsigned int nontemporal_copies(struct nontemporal_cpu *s, size_t total,
-				       size_t to, bool stack)
+static bool nontemporal_copy(struct nontemporal_cpu *s, unsigned long to, size_t bytes, u8 sender)
 {
-	unsigned int normal = 0, n = 0;
+	bool normal = !(s->bypass & BIT_ULL(sender));
+
+	look_on(s, to, bytes, sender);
+	return normal;
+}
+
+/*
+ * Copies to @to bytes in flight, as from a ring or a stack.
+ * Return: how many pieces were normal.
+ */
+static unsigned int nontemporal_copies(struct nontemporal_cpu *s, size_t total, size_t to,
+				       bool stack)
+{
+	unsigned int normal = 0;
 	size_t done, in_round;
 	bool odd;
 
-	for (done = 0; done < total; done += NT_PIECE, n++) {
+	for (done = 0; done < total; done += NT_PIECE) {
 		in_round = done % to;
 		odd = stack && (done / to) % 2;
-		normal += comes_round_within(s, NT_CACHE,
-					     NT_TO + (odd ? to - NT_PIECE - in_round : in_round),
-					     NT_PIECE);
+		normal += nontemporal_copy(s, NT_TO + (odd ? to - NT_PIECE - in_round : in_round),
+					   NT_PIECE, NT_BULK);
 	}
-	return normal * 100 / n;
+	return normal;
 }
 
 static struct nontemporal_cpu *nontemporal_state(struct kunit *test)
@@ -30,25 +43,26 @@ static struct nontemporal_cpu *nontemporal_state(struct kunit *test)
 	struct nontemporal_cpu *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	s->mean = MEAN_MIN;
+	s->limit = NT_CACHE;
 	return s;
 }
 
 struct nontemporal_case {
 	const char *name;
 	size_t to;
-	bool stack;		/* pages come back in the order of a stack */
+	bool stack;
 	bool normal;
 };
 
 static const struct nontemporal_case nontemporal_cases[] = {
 	{ "one object", SZ_64K, false, true },
-	{ "it fits", SZ_4M, false, true },
-	{ "it fits, as a stack", SZ_4M, true, true },
-	{ "it does not fit", SZ_16M, false, false },
-	{ "it does not fit, as a stack", SZ_64M, true, false },
-	{ "it hardly fits, as a stack", SZ_4M + SZ_2M, true, true },
-	{ "it hardly does not fit, as a stack", SZ_8M + SZ_2M, true, false },
+	{ "it fits", SZ_512K, false, true },
+	{ "it fits, as a stack", SZ_512K, true, true },
+	{ "it hardly fits", SZ_1M - SZ_64K, false, true },
+	{ "it hardly fits, as a stack", SZ_512K + SZ_256K, true, true },
+	{ "it hardly does not fit", SZ_1M + SZ_64K, false, false },
+	{ "it does not fit, as a stack", SZ_2M, true, false },
+	{ "it does not fit", SZ_64M, false, false },
 };
 
 static void nontemporal_desc(const struct nontemporal_case *c, char *desc)
@@ -58,156 +72,126 @@ static void nontemporal_desc(const struct nontemporal_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(nontemporal, nontemporal_cases, nontemporal_desc);
 
-static void nontemporal_comes_round(struct kunit *test)
+static void nontemporal_in_flight(struct kunit *test)
 {
 	const struct nontemporal_case *c = test->param_value;
 	struct nontemporal_cpu *s = nontemporal_state(test);
-	unsigned int percent;
 
-	nontemporal_copies(s, SZ_1G, c->to, c->stack);
-	percent = nontemporal_copies(s, SZ_256M, c->to, c->stack);
-	if (c->normal)
-		KUNIT_EXPECT_EQ(test, percent, 100);
-	else
-		KUNIT_EXPECT_EQ(test, percent, 0);
+	nontemporal_copies(s, SZ_128M, c->to, c->stack);
+	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_128M, c->to, c->stack),
+			c->normal ? SZ_128M / NT_PIECE : 0);
 }
 
+/* Within three times the limit. */
 static void nontemporal_follows(struct kunit *test)
 {
 	struct nontemporal_cpu *s = nontemporal_state(test);
-	bool normal = false;
-	unsigned int i;
 
-	nontemporal_copies(s, SZ_256M, SZ_64M, false);
-	nontemporal_copies(s, SZ_1G, SZ_1M, false);
-	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_1M, false), 100);
-	nontemporal_copies(s, SZ_128M, SZ_64M, false);
+	nontemporal_copies(s, SZ_64M, SZ_256K, false);
+	nontemporal_copies(s, 3 * NT_CACHE, SZ_64M, false);
 	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_64M, false), 0);
-	/* One place that is filled again and again, and two that share a granule. */
-	nontemporal_copies(s, SZ_1G, NT_PIECE, false);
-	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, NT_PIECE, false), 100);
-	nontemporal_copies(s, SZ_128M, SZ_64M, false);
-	for (i = 0; i < SZ_1G / SZ_16K; i++)
-		normal = comes_round_within(s, NT_CACHE, NT_TO + i % 2 * SZ_16K, SZ_16K);
-	KUNIT_EXPECT_TRUE(test, normal);
+	nontemporal_copies(s, 3 * NT_CACHE, SZ_256K, false);
+	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_256K, false), SZ_16M / NT_PIECE);
 }
 
-/* Single pages from all over a set: its size counts. */
-static void nontemporal_scattered(struct kunit *test)
-{
-	static const struct { size_t to; bool normal; } sets[] = {
-		{ SZ_2M, true },
-		{ SZ_32M, false },
-	};
-	unsigned int i, page, normal;
-
-	for (i = 0; i < ARRAY_SIZE(sets); i++) {
-		struct nontemporal_cpu *s = nontemporal_state(test);
-
-		for (page = 0, normal = 0; page < SZ_512M / SZ_4K; page++)
-			normal += comes_round_within(s, NT_CACHE,
-						     NT_TO + page * 40503UL * SZ_4K % sets[i].to,
-						     SZ_4K) &&
-				  page >= SZ_256M / SZ_4K;
-		KUNIT_EXPECT_EQ(test, normal, sets[i].normal ? SZ_256M / SZ_4K : 0);
-	}
-}
-
-/* Pages, and pieces of an skb, that fill one granule of a large set are no return to it. */
-static void nontemporal_pieces(struct kunit *test)
-{
-	static const size_t pieces[][4] = {
-		{ SZ_4K, SZ_4K, SZ_4K, SZ_4K },
-		{ SZ_32K, SZ_16K, SZ_8K, SZ_8K },
-	};
-	unsigned int i, n, normal;
-	size_t done;
-
-	for (i = 0; i < ARRAY_SIZE(pieces); i++) {
-		struct nontemporal_cpu *s = nontemporal_state(test);
-
-		for (done = 0, n = 0, normal = 0; done < SZ_256M; done += pieces[i][n++ % 4])
-			normal += comes_round_within(s, NT_CACHE, NT_TO + done % SZ_64M,
-						     pieces[i][n % 4]) &&
-				  done >= SZ_128M;
-		KUNIT_EXPECT_EQ(test, normal, 0);
-	}
-}
-
-/* Small pieces of several sends share a granule, and do not count beside whole ones. */
-static void nontemporal_shared_granules(struct kunit *test)
-{
-	static const struct { unsigned int objects; bool normal; } sets[] = {
-		{ SZ_4M / SZ_64K, true },
-		{ SZ_16M / SZ_64K, false },
-	};
-	unsigned int i, n, piece, normal;
-
-	for (i = 0; i < ARRAY_SIZE(sets); i++) {
-		struct nontemporal_cpu *s = nontemporal_state(test);
-		unsigned int objects = sets[i].objects;
-
-		for (n = 0, normal = 0; n < SZ_1G / SZ_64K; n++) {
-			unsigned long to = NT_TO + n % objects * SZ_32K;
-			bool fits = comes_round_within(s, NT_CACHE, to, SZ_32K);
-
-			for (piece = 0; piece < 4; piece++) {
-				to = NT_TO + SZ_1G + (n * 4 + piece) % (objects / 4) * SZ_32K;
-				fits &= comes_round_within(s, NT_CACHE, to, SZ_8K);
-			}
-			normal += fits && n >= SZ_512M / SZ_64K;
-		}
-		KUNIT_EXPECT_EQ(test, normal, sets[i].normal ? SZ_512M / SZ_64K : 0);
-	}
-}
-
-/* One place that is filled whole says nothing of another sender's pieces. */
-static void nontemporal_senders(struct kunit *test)
-{
-	struct nontemporal_cpu *s = nontemporal_state(test);
-	unsigned int n, piece, normal = 0;
-
-	for (n = 0; n < SZ_1G / SZ_64K; n++) {
-		comes_round_within(s, NT_CACHE, NT_TO, SZ_32K);
-		for (piece = 0; piece < 4; piece++) {
-			unsigned long to = NT_TO + SZ_1G + (n * 4 + piece) * SZ_16K % SZ_64M;
-
-			normal += comes_round_within(s, NT_CACHE, to, SZ_16K) &&
-				  n >= SZ_512M / SZ_64K;
-		}
-	}
-	KUNIT_EXPECT_LT(test, normal, SZ_512M / SZ_16K / 4);
-}
-
-/* About the limit, copies stay what they are. */
+/* Between half the limit and the limit, copies stay what they are. */
 static void nontemporal_stays(struct kunit *test)
 {
+	static const size_t flights[] = { SZ_512K + SZ_128K, SZ_1M - SZ_64K };
 	struct nontemporal_cpu *s = nontemporal_state(test);
-	bool normal = false;
-	unsigned int i;
+	unsigned int i, normal = 0;
 
-	nontemporal_copies(s, SZ_1G, SZ_4M + SZ_2M, false);
-	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_4M + SZ_2M, false), 100);
-	nontemporal_copies(s, SZ_1G, SZ_8M + SZ_2M, false);
-	nontemporal_copies(s, SZ_1G, SZ_4M + SZ_2M, false);
-	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_4M + SZ_2M, false), 0);
-	nontemporal_copies(s, SZ_1G, SZ_2M, false);
-	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_2M, false), 100);
-	/* The mean comes back to the least number that grants anything. */
-	nontemporal_copies(s, SZ_1G, SZ_8M + SZ_2M, false);
-	for (i = 0; i < SZ_1G / NT_PIECE; i++)
-		normal = comes_round_within(s, MEAN_MIN, NT_TO, NT_PIECE);
-	KUNIT_EXPECT_TRUE(test, normal);
+	for (i = 0; i < 256; i++)
+		normal += nontemporal_copies(s, SZ_1M, flights[i % 2], false);
+	KUNIT_EXPECT_EQ(test, normal, 256 * SZ_1M / NT_PIECE);
+	nontemporal_copies(s, SZ_16M, SZ_2M, false);
+	for (i = 0, normal = 0; i < 256; i++)
+		normal += nontemporal_copies(s, SZ_1M, flights[i % 2], false);
+	KUNIT_EXPECT_EQ(test, normal, 0);
+	nontemporal_copies(s, SZ_16M, SZ_256K, false);
+	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_1M, SZ_256K, false), SZ_1M / NT_PIECE);
+}
+
+/* Pages and pieces from all over a set: its size counts. */
+static void nontemporal_pieces(struct kunit *test)
+{
+	static const struct { size_t to; bool normal; } sets[] = {
+		{ SZ_256K, true },
+		{ SZ_8M, false },
+	};
+	unsigned int i, n, normal;
+
+	for (i = 0; i < ARRAY_SIZE(sets); i++) {
+		struct nontemporal_cpu *s = nontemporal_state(test);
+
+		for (n = 0, normal = 0; n < 2 * SZ_16K; n++)
+			normal += nontemporal_copy(s, NT_TO + n * 40503UL * SZ_4K % sets[i].to,
+						   SZ_4K << n % 3, NT_BULK) && n >= SZ_16K;
+		KUNIT_EXPECT_EQ(test, normal, sets[i].normal ? SZ_16K : 0);
+	}
+}
+
+/* One has 64 MiB in flight, the other one piece: each has its own copy. */
+static void nontemporal_senders(struct kunit *test)
+{
+	static const unsigned int shares[] = { 10, 30, 60 };
+	static const size_t runs[] = { NT_PIECE, SZ_1M };
+	unsigned int i, k, n, normal[2], all[2];
+	struct rnd_state rnd;
+	size_t bulk, done;
+
+	for (i = 0; i < ARRAY_SIZE(shares) * ARRAY_SIZE(runs); i++) {
+		struct nontemporal_cpu *s = nontemporal_state(test);
+		size_t run = runs[i / ARRAY_SIZE(shares)];
+
+		prandom_seed_state(&rnd, i + 1);
+		memset(normal, 0, sizeof(normal));
+		memset(all, 0, sizeof(all));
+		for (n = 0, bulk = 0; n < SZ_512M / run; n++) {
+			bool small = prandom_u32_state(&rnd) % 100 < shares[i % ARRAY_SIZE(shares)];
+
+			for (done = 0; done < run; done += NT_PIECE) {
+				unsigned long to = small ? NT_TO : NT_TO + SZ_1G + bulk % SZ_64M;
+
+				k = nontemporal_copy(s, to, NT_PIECE, small ? NT_SMALL : NT_BULK);
+				bulk += small ? 0 : NT_PIECE;
+				if (n < SZ_128M / run)
+					continue;
+				normal[small] += k;
+				all[small]++;
+			}
+		}
+		KUNIT_EXPECT_EQ(test, normal[0], 0);
+		KUNIT_EXPECT_GE(test, normal[1], all[1] / 100 * 98);
+	}
+}
+
+/* However many sockets share the bits of the hash: what is in flight counts. */
+static void nontemporal_sockets(struct kunit *test)
+{
+	static const unsigned int counts[] = { 64, 10000 };
+	unsigned int i, n, normal;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(counts); i++) {
+		struct nontemporal_cpu *s = nontemporal_state(test);
+		unsigned int sockets = counts[i / 2];
+		size_t to = i % 2 ? SZ_64M : SZ_256K;
+
+		for (n = 0, normal = 0; n < SZ_1G / NT_PIECE; n++)
+			normal += nontemporal_copy(s, NT_TO + n * NT_PIECE % to, NT_PIECE,
+						   n % sockets % (1 << NONTEMPORAL_SENDER_BITS)) &&
+				  n >= SZ_512M / NT_PIECE;
+		KUNIT_EXPECT_EQ(test, normal, i % 2 ? 0 : SZ_512M / NT_PIECE);
+	}
 }
 
 static struct kunit_case nontemporal_test_cases[] = {
-	KUNIT_CASE_PARAM(nontemporal_comes_round, nontemporal_gen_params),
+	KUNIT_CASE_PARAM(nontemporal_in_flight, nontemporal_gen_params),
 	KUNIT_CASE(nontemporal_follows),
-	KUNIT_CASE(nontemporal_pieces),
-	KUNIT_CASE(nontemporal_scattered),
-	KUNIT_CASE(nontemporal_shared_granules),
-	KUNIT_CASE(nontemporal_senders),
 	KUNIT_CASE(nontemporal_stays),
+	KUNIT_CASE(nontemporal_pieces),
+	KUNIT_CASE(nontemporal_senders),
+	KUNIT_CASE(nontemporal_sockets),
 	{}
 };
 

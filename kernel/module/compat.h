@@ -73,30 +73,18 @@
  * What the series adds to asm/uaccess.h.  The user-mode kernel that is built for
  * this module has it, and the functions, of its own.
  */
-#if defined(CONFIG_X86_64) && !defined(CONFIG_UML) && !defined(memcpy_nontemporal_unfenced)
+#ifdef CONFIG_NONTEMPORAL_COPY
+#define NTCOPY_CAN_COPY	true
+#elif defined(CONFIG_X86_64) && !defined(CONFIG_UML)
+#define NTCOPY_CAN_COPY	true
 #define NTCOPY_OWN_COPY
-/* Up to 6.7 nothing tells a Zen 4: a bit that no CPU of 64 bits has stands for it. */
-#ifndef X86_FEATURE_ZEN4
-#define X86_FEATURE_ZEN4	X86_FEATURE_CENTAUR_MCR
-#endif
-static __always_inline void nontemporal_fence(void)
-{
-	asm volatile("sfence" : : : "memory");
-}
-
 unsigned long __must_check
 raw_copy_from_user_nontemporal(void *to, const void __user *from, unsigned long n);
 void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n);
-#define memcpy_nontemporal_unfenced memcpy_nontemporal_unfenced
-#endif
-
-#ifdef memcpy_nontemporal_unfenced
-#define NTCOPY_CAN_COPY	true
 #else
 /* Not reached, as no send is hinted there. */
 #define NTCOPY_CAN_COPY	false
 #define raw_copy_from_user_nontemporal(to, from, n)	raw_copy_from_user(to, from, n)
-#define nontemporal_fence()		do { } while (0)
 #endif
 
 #endif /* NTCOPY_COMPAT_H */

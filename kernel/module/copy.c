@@ -11,6 +11,10 @@
 #include "module.h"
 
 #ifdef NTCOPY_OWN_COPY
+#include <asm/processor.h>
+/* The series has a bit for that. */
+#undef cpu_feature_enabled
+#define cpu_feature_enabled(bit)	(boot_cpu_data.x86_vendor == X86_VENDOR_INTEL)
 #include "copy_nontemporal.c"
 #endif
 
@@ -44,7 +48,7 @@ static size_t segment_bytes(const struct iov_iter *from)
  * @bytes: How many
  * @pages: Whose bytes they are; gets those added that were copied so
  *
- * The caller owes a nontemporal_fence().
+ * The caller owes a wmb().
  *
  * Return: whether all of them were copied.
  */

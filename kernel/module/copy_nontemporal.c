@@ -2,48 +2,36 @@
 /* Copies whose destination is not looked at soon: see asm/nontemporal.h. */
 
 #include <linux/sched.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/cpufeature.h>
 #include <asm/nontemporal.h>
-#include <asm/processor.h>
 
 static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes)
 {
-	if (boot_cpu_data.x86_vendor == X86_VENDOR_INTEL)
+	if (cpu_feature_enabled(X86_FEATURE_NT_IN_TURN))
 		return nt_in_turn(to, from, bytes);
-	if (cpu_feature_enabled(X86_FEATURE_ZEN4))
-		return nt_lines(to, from, bytes, NULL, 0);
-	return nt_ahead(to, from, bytes, PAGE_SIZE);
+	return nt_lines(to, from, from + NT_AHEAD, bytes);
 }
 
 /*
- * The caller has checked or masked @from, and has to call nontemporal_fence()
- * before it tells anyone of the copy.  Pages in turn are read in order: the guard
- * page above user addresses catches them, like the plain copy.
- *
- * Unlike raw_copy_from_user(), it may have written to @to beyond the first byte that
- * was not copied: @to is memory that is not published yet.
- *
- * Return: how many bytes were not copied, the same as raw_copy_from_user().
+ * As raw_copy_from_user(), but the caller owes a wmb() before it tells anyone of the copy,
+ * and @to may be written to beyond the first byte that was not copied.  Pages in turn are
+ * read in order, so that the guard page above user addresses catches them.
  */
 unsigned long raw_copy_from_user_nontemporal(void *to, const void __user *from,
 					     unsigned long n)
 {
-	size_t done = min(-(unsigned long)to % NT_LINE, n), lines;
-	unsigned long left;
+	size_t done = min(-(unsigned long)to % NT_LINE, n);
+	size_t lines = round_down(n - done, NT_LINE), left;
 
 	left = raw_copy_from_user(to, from, done);
 	if (unlikely(left))
 		return n - done + left;
 
-	lines = round_down(n - done, NT_LINE);
 	stac();
 	left = lines - nt_copy(to + done, (__force const void *)from + done, lines);
 	clac();
 	done += lines - left;
-	if (done == n)
-		return 0;
 #ifdef CONFIG_X86_MCE
 	/* Poison: a second page that has it would be fatal. */
 	if (unlikely(left && current->mce_count))
@@ -53,7 +41,7 @@ unsigned long raw_copy_from_user_nontemporal(void *to, const void __user *from,
 	return raw_copy_from_user(to + done, from + done, n - done);
 }
 
-/* Within the kernel.  The caller owes a nontemporal_fence(). */
+/* Within the kernel.  The caller owes a wmb(). */
 void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n)
 {
 	size_t done = min(-(unsigned long)to % NT_LINE, n);

@@ -130,18 +130,21 @@ static int __init ntcopy_init(void)
 	ret = ntcopy_tables_init();
 	if (ret < 0)
 		return ret;
-	nontemporal_init();
-	ret = ntcopy_stat_init();
+	ret = ntcopy_sysctl_init();
 	if (ret < 0)
 		goto free;
+	ret = ntcopy_stat_init();
+	if (ret < 0)
+		goto unset;
 	ret = misc_register(&device);
 	if (ret < 0)
 		goto unregister;
 	return 0;
 unregister:
 	ntcopy_stat_exit();
+unset:
+	ntcopy_sysctl_exit();
 free:
-	ntcopy_rule_exit();
 	ntcopy_tables_exit();
 	return ret;
 }
@@ -152,7 +155,7 @@ static void __exit ntcopy_exit(void)
 	/* A destructor of ours may have put the last reference, and be at its end. */
 	rcu_barrier();
 	ntcopy_stat_exit();
-	ntcopy_rule_exit();
+	ntcopy_sysctl_exit();
 	ntcopy_tables_exit();
 }
 

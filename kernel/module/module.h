@@ -64,7 +64,8 @@ struct ntcopy_send {
 	struct socket			*sock;
 	const struct ntcopy_kind	*kind;
 	struct msghdr			*msg;
-	bool				by_rule;	/* only where it pays */
+	bool				bypass;		/* by the rule, or to be obeyed */
+	u8				sender;		/* as the rule knows it */
 	size_t				bytes[NTCOPY_FATES];
 };
 
@@ -112,25 +113,14 @@ int ntcopy_send_pages(struct ntcopy_send *send, struct ntcopy_pages *pages, size
 /* copy.c: copy_nontemporal.c in a module */
 bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, struct ntcopy_pages *pages);
 
-/* rule.c: nontemporal.c in a module */
-void ntcopy_rule_exit(void);
+/* sysctl.c: settings of the machine */
+extern u8 ntcopy_mode;
 
-/* stat.c, sysctl.c: counters and settings of a network namespace */
+int ntcopy_sysctl_init(void);
+void ntcopy_sysctl_exit(void);
 
-struct ntcopy_stat;
-struct ctl_table_header;
-
-struct ntcopy_net {
-	u8				mode;
-	struct ntcopy_stat __percpu	*stat;
-	struct ctl_table		*table;
-	struct ctl_table_header		*header;
-};
-
-struct ntcopy_net *ntcopy_net(const struct net *net);
+/* stat.c: counters of a network namespace */
 void ntcopy_count(const struct sock *sk, const size_t bytes[NTCOPY_FATES]);
-int ntcopy_sysctl_init(struct net *net, struct ntcopy_net *nt);
-void ntcopy_sysctl_exit(struct ntcopy_net *nt);
 int ntcopy_stat_init(void);
 void ntcopy_stat_exit(void);
 

@@ -1,114 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether a hinted copy is to bypass the caches.
+ * Whether hinted copies are to bypass the caches.
  *
- * Pages that are filled again soon are still in the private cache from the last
- * time: a normal copy finds them there, and displaces nothing.  How soon is the mean
- * of the distances between two touches of the same granule, on a clock of copied
- * bytes: what is in flight, in whatever order pages come back.  The source does not
- * count.  It is read in either case.
+ * A page that is filled again soon is still in the private cache from the last time: a
+ * normal copy finds it there and displaces nothing.  So each CPU remembers a few that
+ * were filled, with sender and time, on a clock of copied bytes.  One that anyone fills
+ * again within the limit is a hit for that sender, another one a miss.
  */
 
 #include <linux/cacheinfo.h>
-#include <linux/cpu.h>
-#include <linux/hash.h>
-#include <linux/math64.h>
+#include <linux/mm.h>
 #include <linux/nontemporal.h>
-#include <linux/once.h>
 #include <linux/percpu.h>
 #include <linux/sizes.h>
-#include <linux/slab.h>
 
-#define GRANULE_SHIFT	15	/* an order-3 page, of which streams are made */
-#define GRANULE		BIT(GRANULE_SHIFT)
-#define GRANULES	4080	/* 127 MiB, and 16 KiB with the rest */
-#define PACE		32	/* flights that the mean is over, about */
-#define MEAN_MIN	((u64)SZ_64K)	/* lest it get stuck */
-
-struct granule {
-	u16 tag;
-	u16 touched;		/* on the clock, in granules */
-};
+#define PROBES		32
+#define SCORE		12	/* hits less misses that change a sender's copies */
 
 struct nontemporal_cpu {
-	u64 clock;		/* bytes copied */
-	u64 sampled;		/* the clock, when the mean moved last */
-	u64 whole;		/* the clock, when a whole granule was filled last */
-	u64 mean;
-	unsigned long cache_bytes;	/* what may be in flight */
-	bool bypass;		/* the last copy */
-	struct granule granules[GRANULES];
+	u64 clock, placed;	/* bytes copied, by now and by the last probe */
+	unsigned long set, limit;	/* nontemporal_cache_bytes, of which all this is */
+	u64 bypass;		/* a bit for each sender */
+	s8 score[1 << NONTEMPORAL_SENDER_BITS];
+	unsigned long page[PROBES];
+	u64 filled[PROBES];	/* on the clock */
+	u8 sender[PROBES];
 };
 
-static_assert(sizeof(struct nontemporal_cpu) <= SZ_16K);
-
-static DEFINE_PER_CPU_READ_MOSTLY(struct nontemporal_cpu *, nontemporal_cpu);
+static DEFINE_PER_CPU(struct nontemporal_cpu, nontemporal_cpu);
 
 unsigned long nontemporal_cache_bytes __read_mostly;
 
-/* Bytes that were copied since a granule was touched, or @unknown. */
-static u64 touch(struct nontemporal_cpu *s, unsigned long granule, u64 unknown)
+static void look_on(struct nontemporal_cpu *s, unsigned long to, size_t bytes, u8 sender)
 {
-	u32 hash = hash_long(granule, 32);
-	struct granule *g = &s->granules[reciprocal_scale(hash, GRANULES)];
-	u16 now = s->clock >> GRANULE_SHIFT;
-	u64 distance = unknown;
+	unsigned long page = PAGE_ALIGN(to);
+	bool late, due;
+	s8 *score;
+	int i;
 
-	if (g->tag == (u16)hash)
-		distance = (u64)(u16)(now - g->touched) << GRANULE_SHIFT;
-	*g = (struct granule){ .tag = hash, .touched = now };
-	return distance;
-}
-
-static void fill(struct nontemporal_cpu *s, unsigned long granule, size_t bytes)
-{
-	u64 since = s->clock - s->sampled;
-	s64 distance, weight;
-
-	if (bytes >= GRANULE)
-		s->whole = s->clock;
-	if (since < GRANULE)
-		return;
-	/* One that is new, or was forgotten, counts as twice the mean. */
-	distance = min(touch(s, granule, 2 * s->mean), 4 * s->mean);
-	/* Several sends may share one that they fill in pieces, which comes back too soon. */
-	if (bytes < GRANULE && s->clock - s->whole < 4 * GRANULE && distance < (s64)s->mean)
-		return;
-	/* Slowly: what was freed last is handed out first, at all distances. */
-	weight = min(since, s->mean) / PACE;
-	s->sampled = s->clock;
-	s->mean += div64_s64((distance - (s64)s->mean) * weight, s->mean);
-}
-
-static bool comes_round_within(struct nontemporal_cpu *s, u64 cache_bytes,
-			       unsigned long to, size_t bytes)
-{
 	s->clock += bytes;
-	fill(s, to >> GRANULE_SHIFT, bytes);
-	s->mean = clamp(s->mean, MEAN_MIN, max(2 * cache_bytes, MEAN_MIN));
-	/* Pages that were copied to the other way are slow: it changes seldom. */
-	s->bypass = s->mean > cache_bytes ||
-		    (s->bypass && s->mean > max(cache_bytes / 2, MEAN_MIN));
-	return !s->bypass;
+	due = page - to < bytes && s->clock - s->placed >= s->limit / PROBES;
+	for (i = 0; i < PROBES; i++) {
+		/* Half ends a bypass: pages that were copied to the other way are slow. */
+		late = s->clock - s->filled[i] > s->limit >> (s->bypass >> s->sender[i] & 1);
+		if (s->page[i] && (late || s->page[i] - to < bytes)) {
+			s->page[i] = 0;
+			score = &s->score[s->sender[i]];
+			*score = clamp(*score + (late ? -1 : 1), -SCORE, SCORE);
+			if (*score == -SCORE)
+				s->bypass |= BIT_ULL(s->sender[i]);
+			else if (*score == SCORE)
+				s->bypass &= ~BIT_ULL(s->sender[i]);
+		}
+		if (due && !s->page[i]) {
+			due = false;
+			s->page[i] = page;
+			s->sender[i] = sender;
+			s->filled[i] = s->clock;
+			s->placed = s->clock;
+		}
+	}
 }
 
-/* Whether a hinted copy, of a page at least, is to bypass the caches. */
-bool nontemporal_pays(const void *to, size_t bytes)
+/* After each copy of a sender that was told what nontemporal_pays() says. */
+void nontemporal_look_on(const void *to, size_t bytes, u8 sender)
 {
-	u64 cache_bytes = READ_ONCE(nontemporal_cache_bytes);
-	struct nontemporal_cpu *s;
-	bool pays = false;
+	unsigned long set = READ_ONCE(nontemporal_cache_bytes);
+	struct nontemporal_cpu *s = get_cpu_ptr(&nontemporal_cpu);
 
-	if (!in_task())
-		return false;
+	if (!s->limit || s->set != set) {
+		memset(s, 0, sizeof(*s));
+		s->set = set;
+		/* A third: the source goes through there, and the program wants some of it. */
+		s->limit = set ?: max(nontemporal_private_bytes(smp_processor_id()) / 3, SZ_64K);
+	}
+	look_on(s, (unsigned long)to, bytes, sender);
+	put_cpu_ptr(&nontemporal_cpu);
+}
 
-	preempt_disable();
-	s = this_cpu_read(nontemporal_cpu);
-	if (s)
-		pays = !comes_round_within(s, cache_bytes ?: s->cache_bytes,
-					   (unsigned long)to, bytes);
-	preempt_enable();
-	return pays;
+/* Whether the copies of a send are to bypass the caches. */
+bool nontemporal_pays(u8 sender)
+{
+	unsigned long set = READ_ONCE(nontemporal_cache_bytes);
+
+	return (set && set < SZ_64K) ||
+	       (raw_cpu_read(nontemporal_cpu.set) == set &&
+		raw_cpu_read(nontemporal_cpu.bypass) & BIT_ULL(sender));
 }
 
 unsigned long __weak nontemporal_private_bytes(int cpu)
@@ -116,45 +93,6 @@ unsigned long __weak nontemporal_private_bytes(int cpu)
 	const struct cacheinfo *leaf = get_cpu_cacheinfo_level(cpu, 2);
 
 	return leaf ? leaf->size / max(cpumask_weight(&leaf->shared_cpu_map), 1) : SZ_1M;
-}
-
-static int nontemporal_online(unsigned int cpu)
-{
-	struct nontemporal_cpu *s;
-
-	if (per_cpu(nontemporal_cpu, cpu))
-		return 0;
-	s = kvzalloc_node(sizeof(*s), GFP_KERNEL, cpu_to_node(cpu));
-	if (!s)
-		return 0;	/* and copies normally */
-	/* What is read goes through the cache, too, and the program wants some of it. */
-	s->cache_bytes = max(nontemporal_private_bytes(cpu) / 3, MEAN_MIN);
-	s->mean = MEAN_MIN;
-	/* Its CPU may be in a send, and divides by the mean. */
-	smp_store_release(per_cpu_ptr(&nontemporal_cpu, cpu), s);
-	return 0;
-}
-
-/* Waits for no other CPU: one may be busy for good.  On an error, those to come copy normally. */
-static int nontemporal_start(void)
-{
-	unsigned int cpu;
-	int state;
-
-	cpus_read_lock();
-	for_each_online_cpu(cpu)
-		nontemporal_online(cpu);
-	state = cpuhp_setup_state_nocalls_cpuslocked(CPUHP_AP_ONLINE_DYN,
-						     "lib/nontemporal:online",
-						     nontemporal_online, NULL);
-	cpus_read_unlock();
-	return state;
-}
-
-/* When the first socket opts in.  The memory is the machine's: it stays. */
-void nontemporal_init(void)
-{
-	DO_ONCE_SLEEPABLE(nontemporal_start);
 }
 
 #if IS_ENABLED(CONFIG_NONTEMPORAL_KUNIT_TEST)

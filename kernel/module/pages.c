@@ -75,22 +75,19 @@ static void drop_pages(struct ntcopy_pages *pages)
 		put_page(pages->bv[--pages->count].bv_page);
 }
 
-/* By the rule, asked about as many bytes at once as it goes by. */
-static bool pays(struct ntcopy_pages *pages, const struct ntcopy_send *send,
-		 size_t bytes)
+/* In as large steps as the rule is told of in the series. */
+static void look_on(const struct ntcopy_pages *pages, u8 sender, size_t bytes)
 {
-	size_t at = 0, asked = 0, step;
-	bool pays = !send->by_rule;
+	size_t at = 0, told = 0, step;
 	unsigned int i;
 
 	for (i = 0; i < pages->count; at += pages->bv[i++].bv_len) {
-		if (at < asked)
+		if (at < told)
 			continue;
-		step = min(bytes - asked, PAGE_SIZE << NTCOPY_PAGE_ORDER);
-		pays |= nontemporal_pays(page_address(pages->bv[i].bv_page), step);
-		asked += step;
+		step = min(bytes - told, PAGE_SIZE << NTCOPY_PAGE_ORDER);
+		nontemporal_look_on(page_address(pages->bv[i].bv_page), step, sender);
+		told += step;
 	}
-	return pays;
 }
 
 static enum ntcopy_fate fill(struct ntcopy_pages *pages, const struct ntcopy_send *send,
@@ -105,7 +102,8 @@ static enum ntcopy_fate fill(struct ntcopy_pages *pages, const struct ntcopy_sen
 	for (; left >= PAGE_SIZE; left -= bv++->bv_len, pages->count++)
 		if (!take_page(gfp, bv, left))
 			return NTCOPY_NOT_SUPPORTED;
-	if (!pays(pages, send, bytes))
+	look_on(pages, send->sender, bytes);
+	if (!send->bypass)
 		return NTCOPY_FITS_CACHE;
 	if (left) {
 		if (!take_part(gfp, bv, left))
@@ -141,7 +139,7 @@ enum ntcopy_fate ntcopy_fill(struct ntcopy_pages *pages, const struct ntcopy_sen
 	pages->nontemporal = 0;
 	fate = fill(pages, send, bytes);
 	/* Before anybody else may learn of the copy. */
-	nontemporal_fence();
+	wmb();
 	if (fate != NTCOPY_NONTEMPORAL)
 		drop_pages(pages);
 	return fate;

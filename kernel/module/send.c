@@ -3,10 +3,16 @@
  * A send of an attached socket: whether it is hinted, and who copies its bytes.
  */
 
+#include <linux/hash.h>
+#include <linux/moduleparam.h>
+#include <linux/nontemporal.h>
 #include <linux/socket.h>
-#include <net/net_namespace.h>
 
 #include "module.h"
+
+static bool disable;
+module_param(disable, bool, 0644);
+MODULE_PARM_DESC(disable, "make every send a plain one, whatever its socket says");
 
 /**
  * ntcopy_send_plain - have the original operations copy as they always do
@@ -72,8 +78,7 @@ int ntcopy_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	const struct ntcopy_ops *table = ntcopy_ops_of(sock);
 	bool flag = msg->msg_flags & MSG_NTCOPY;
 	struct ntcopy_send send = { .sock = sock, .msg = msg };
-	const struct ntcopy_net *settings;
-	u8 mode;
+	u8 mode = READ_ONCE(ntcopy_mode);
 	int ret;
 
 	msg->msg_flags &= ~MSG_NTCOPY;
@@ -81,13 +86,13 @@ int ntcopy_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	if (!table)
 		return READ_ONCE(sock->ops)->sendmsg(sock, msg, len);
 
-	settings = ntcopy_net(sock_net(sock->sk));
-	mode = READ_ONCE(settings->mode);
-	if (!is_hinted(table, mode, flag))
+	if (READ_ONCE(disable) || !is_hinted(table, mode, flag))
 		return table->kind->orig->sendmsg(sock, msg, len);
 
 	send.kind = table->kind;
-	send.by_rule = mode == NTCOPY_SYSCTL_RULE && table->mode != NTCOPY_SOCK_OBEY;
+	send.sender = hash_ptr(sock->sk, NONTEMPORAL_SENDER_BITS);
+	send.bypass = mode != NTCOPY_SYSCTL_RULE || table->mode == NTCOPY_SOCK_OBEY ||
+		      nontemporal_pays(send.sender);
 	ret = send_hinted(&send, len);
 	if (ret > 0)
 		ntcopy_count(sock->sk, send.bytes);

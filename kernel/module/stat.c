@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a network namespace has of us: /proc/net/ntcopy_stat, and the settings in
- * net.core, which sysctl.c registers.
+ * What a network namespace has of us: /proc/net/ntcopy_stat.
  */
 
 #include <linux/percpu.h>
@@ -26,9 +25,13 @@ static const char * const names[NTCOPY_FATES] = {
 	[NTCOPY_NOT_SUPPORTED]	= NTCOPY_STAT_NOT_SUPPORTED,
 };
 
+struct ntcopy_net {
+	struct ntcopy_stat __percpu	*stat;
+};
+
 static unsigned int net_id __read_mostly;
 
-struct ntcopy_net *ntcopy_net(const struct net *net)
+static struct ntcopy_net *ntcopy_net(const struct net *net)
 {
 	return net_generic(net, net_id);
 }
@@ -83,7 +86,7 @@ static int show(struct seq_file *seq, void *v)
 static int __net_init net_init(struct net *net)
 {
 	struct ntcopy_net *nt = ntcopy_net(net);
-	int cpu, ret = -ENOMEM;
+	int cpu;
 
 	nt->stat = alloc_percpu(struct ntcopy_stat);
 	if (!nt->stat)
@@ -91,24 +94,16 @@ static int __net_init net_init(struct net *net)
 	for_each_possible_cpu(cpu)
 		u64_stats_init(&per_cpu_ptr(nt->stat, cpu)->syncp);
 
-	if (!proc_create_net_single("ntcopy_stat", 0444, net->proc_net, show, NULL))
-		goto free;
-	ret = ntcopy_sysctl_init(net, nt);
-	if (ret < 0)
-		goto remove;
-	return 0;
-remove:
-	remove_proc_entry("ntcopy_stat", net->proc_net);
-free:
+	if (proc_create_net_single("ntcopy_stat", 0444, net->proc_net, show, NULL))
+		return 0;
 	free_percpu(nt->stat);
-	return ret;
+	return -ENOMEM;
 }
 
 static void __net_exit net_exit(struct net *net)
 {
 	struct ntcopy_net *nt = ntcopy_net(net);
 
-	ntcopy_sysctl_exit(nt);
 	remove_proc_entry("ntcopy_stat", net->proc_net);
 	free_percpu(nt->stat);
 }

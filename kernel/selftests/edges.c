@@ -218,30 +218,29 @@ TEST_FAMILY(faults, one_page_of_four)
 	identical(_metadata, scene_blocks, variant->family, variant->mode);
 }
 
-/* A stream takes what precedes the page that is missing, to the byte. */
-TEST(a_unix_stream_takes_what_precedes_a_hole)
+/* As ever: the first buffer of a send that faults is not sent, and the error is told. */
+TEST(a_unix_stream_takes_nothing_of_a_buffer_that_faults)
 {
 	static const size_t offsets[] = { 0, 1, 64, 100, 4095 };
 	static const int flags[] = { 0, MSG_NTCOPY };
 	unsigned char *data, *received = pages(PAGES);
 	struct pair pair = { .tx = -1, .rx = -1 };
-	size_t hole, o, f, len;
+	size_t hole, o, f;
 
 	if (via_module())
 		SKIP(return, "the module has no such buffers");
 	ASSERT_EQ(set_mode("2"), 0);
-	for (hole = 1; hole < PAGES; hole++) {
+	for (hole = 1; hole < 8; hole++) {
 		data = pages(PAGES);
 		fill(data, PAGES * PAGE, hole);
 		make_hole(data + hole * PAGE);
 		for (o = 0; o < ARRAY_SIZE(offsets); o++)
 			for (f = 0; f < ARRAY_SIZE(flags); f++) {
-				len = hole * PAGE - offsets[o];
 				ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
 				EXPECT_EQ(send(pair.tx, data + offsets[o],
-					       PAGES * PAGE - offsets[o], flags[f]), (long)len);
-				EXPECT_EQ(recv(pair.rx, received, len, MSG_WAITALL), (long)len);
-				EXPECT_EQ(memcmp(received, data + offsets[o], len), 0);
+					       PAGES * PAGE - offsets[o], flags[f]), -1);
+				EXPECT_EQ(errno, EFAULT);
+				EXPECT_EQ(recv(pair.rx, received, 1, MSG_DONTWAIT), -1);
 				close_pair(&pair);
 			}
 		munmap(data, (PAGES + 1) * PAGE);

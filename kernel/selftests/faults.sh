@@ -7,18 +7,9 @@
 # must not complain.
 #
 # usage: faults.sh DIR SEED [COUNT]        DIR holds the program soak
-#        faults.sh --first DIR SEED [COUNT]   and the program counters
-#
-# --first, in a kernel in which no socket has opted in yet: the first that does, and
-# for which there is no memory, and what becomes of those after it.
 #
 # With ntcopy.ko loaded, soak attaches its sockets, and it is the module that is tried.
 # Needs CONFIG_FAULT_INJECTION_DEBUG_FS, and debugfs; skips (4) without.
-first=
-if [ "$1" = --first ]; then
-	first=1
-	shift
-fi
 dir=$1
 seed=$2
 count=${3:-100}
@@ -100,39 +91,11 @@ while_calls_fail() {
 	done
 }
 
-# A CPU without memory for what the rule remembers copies normally what the rule
-# decides, from then on; what is obeyed bypasses the caches there all the same.
-# shellcheck disable=SC2317 # told() calls it
-copies_normally() {
-	"$dir/counters" -r counters.of_an_obeying_socket_know_no_cache >/dev/null &&
-		! "$dir/counters" -r counters.of_what_fits_a_cache_of_known_size >/dev/null 2>&1
-}
-
-the_first_hint() {
-	echo 1 >$sysctl || exit 1
-	if ! one failslab 100 || ! one fail_page_alloc 100; then
-		skipped "the first hint" "failslab and fail_page_alloc"
-		return
-	fi
-	# All of them: small ones too, and those for which vmalloc() asks.
-	echo 0 >$debugfs/fail_page_alloc/min-order
-	echo N >$debugfs/fail_page_alloc/ignore-gfp-highmem
-	told "the first hint, without memory" "$dir/soak" --seed "$seed" --count 1 --inject
-	off failslab
-	off fail_page_alloc
-	told "the rule has all copied normally, and is not asked where hints are obeyed" copies_normally
-	told "hints after that" "$dir/soak" --seed "$seed" --count "$count"
-}
-
 before=$(splats)
 number=0
 failed=0
 echo "TAP version 13"
-if [ -n "$first" ]; then
-	the_first_hint
-else
-	while_calls_fail
-fi
+while_calls_fail
 told "the kernel does not complain" kernel_is_quiet
 echo "1..$number"
 exit $failed

@@ -113,11 +113,12 @@ static pid_t flip(int cache_fd)
 	}
 }
 
+/* The machine's setting, which no other namespace shows. */
+static char mode_at_start[32];
+
 static bool every_send_is_hinted(void)
 {
-	char text[32];
-
-	return read_file(MODE_PATH, text, sizeof(text)) > 0 && text[0] == '3';
+	return mode_at_start[0] == '3';
 }
 
 /* Return: whether the kernel kept its promises, as far as one playing shows. */
@@ -176,7 +177,6 @@ int main(int argc, char **argv)
 {
 	struct options options = { 0 };
 	unsigned long long i, bad = 0;
-	char value[32];
 	int cache_fd;
 	bool counted;
 	pid_t flipper = 0;
@@ -187,17 +187,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "soak: this kernel has no MSG_NTCOPY\n");
 		return 4;
 	}
-	/* A namespace begins with the default: keep what was set from outside. */
-	read_file(MODE_PATH, value, sizeof(value));
-	/* The machine's setting, which no other namespace shows. */
+	read_file(MODE_PATH, mode_at_start, sizeof(mode_at_start));
 	cache_fd = open(CACHE_PATH, O_WRONLY | O_CLOEXEC);
 	if (!own_namespace()) {
 		fprintf(stderr, "soak: a network namespace of its own takes root\n");
 		return 4;
-	}
-	if (set_mode(value) < 0) {
-		fprintf(stderr, "soak: cannot set %s\n", MODE_PATH);
-		return 1;
 	}
 	choose_families();
 	if (!families_count)

@@ -56,15 +56,7 @@ int read_file(const char *path, char *text, size_t size)
 	return ret;
 }
 
-int set_mode(const char *mode)
-{
-	return write_file(MODE_PATH, mode);
-}
-
-/*
- * Some settings are the machine's, and a namespace begins with those of the
- * first one: in neither case does it do to set them where the tests run.
- */
+/* Settings of the machine are not to be seen where the tests run. */
 int set_in_first_namespace(const char *path, const char *text)
 {
 	int fd, status = 0;
@@ -80,6 +72,11 @@ int set_in_first_namespace(const char *path, const char *text)
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return -errno;
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
+int set_mode(const char *mode)
+{
+	return set_in_first_namespace(MODE_PATH, mode);
 }
 
 /* What the rule grants the bytes in flight; the machine's, not a namespace's. */

@@ -146,7 +146,7 @@ pub fn module(ntcopy: &Path, name: &str, seed: u32, minutes: u64) -> Result<(), 
 }
 
 /// The loops of the copy, whatever this CPU's own is.
-const WAYS: [&str; 3] = ["ahead", "turns", "lines"];
+const WAYS: [&str; 2] = ["turns", "lines"];
 
 pub fn holes(ntcopy: &Path, cases: usize) -> Result<(), Error> {
     let kernel = kernel("um")?;

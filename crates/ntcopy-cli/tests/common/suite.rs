@@ -11,8 +11,8 @@ use super::text;
 
 /// The programs of the suite, and how many tests each has. One that runs fewer has lost some.
 pub const PROGRAMS: [(&str, usize); 10] = [
-    ("options", 81),
-    ("counters", 25),
+    ("options", 80),
+    ("counters", 26),
     ("bytes", 441),
     ("edges", 208),
     ("gone", 72),

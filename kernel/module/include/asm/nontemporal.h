@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The loops of a non-temporal copy, shared by the user and the kernel side.
- *
- * A copy out of memory waits for the CPU's prefetcher, which starts anew at each
- * page.  Two ways keep it busy:
- * - in turn: a run of lines from each of four pages, then the next run of each, with
- *   a prefetch half a KiB before its turn, beyond the end as well: there the source of
- *   the next fragment begins.  Intel's CPUs are best so.
- * - ahead: each line that is copied prefetches the line one page later.  A Zen 5 is
- *   best so; four pages in turn halve its speed.
- *
- * A Zen 4 wants neither.
+ * The loops of a non-temporal copy.  Where the prefetcher starts anew at each page, a run
+ * of lines from each of four pages keeps it busy.  Prefetches go on beyond the end: there
+ * the source of the next fragment begins.
  */
 #ifndef _ASM_X86_NONTEMPORAL_H
 #define _ASM_X86_NONTEMPORAL_H
@@ -22,7 +14,7 @@
 #define NT_LINE		64	/* bytes of a store that leaves nothing to read */
 #define NT_PAGES	4	/* copied in turn */
 #define NT_RUN		128	/* bytes of a page before the next one's turn */
-#define NT_AHEAD	512	/* bytes of a page, by which its prefetch is ahead */
+#define NT_AHEAD	512	/* bytes by which a prefetch is ahead */
 
 /* Half a line.  Return: false if the source faulted. */
 static __always_inline bool nt_half(void *to, const void *from)
@@ -47,31 +39,20 @@ fault:
 	return false;
 }
 
-static __always_inline bool nt_line(void *to, const void *from)
-{
-	return nt_half(to, from) && nt_half(to + NT_LINE / 2, from + NT_LINE / 2);
-}
-
 /* Return: how many bytes were copied, up to the first line that faulted. */
-static __always_inline size_t nt_lines(void *to, const void *from, size_t bytes,
-				       const void *ahead, size_t ahead_bytes)
+static __always_inline size_t nt_lines(void *to, const void *from, const void *ahead,
+				       size_t bytes)
 {
 	size_t done;
 
 	for (done = 0; done < bytes; done += NT_LINE) {
-		if (done < ahead_bytes)
-			/* Without SSE, clang leaves __builtin_prefetch() out. */
-			asm volatile("prefetcht0 %0" : : "m" (*(const char *)(ahead + done)));
-		if (!nt_line(to + done, from + done))
+		/* Without SSE, clang leaves __builtin_prefetch() out. */
+		asm volatile("prefetcht0 %0" : : "m" (*(const char *)(ahead + done)));
+		if (!nt_half(to + done, from + done) ||
+		    !nt_half(to + done + NT_LINE / 2, from + done + NT_LINE / 2))
 			break;
 	}
 	return done;
-}
-
-static __always_inline size_t nt_ahead(void *to, const void *from, size_t bytes, size_t distance)
-{
-	return nt_lines(to, from, bytes, from + distance,
-			bytes > distance ? bytes - distance : 0);
 }
 
 static __always_inline size_t nt_in_turn(void *to, const void *from, size_t bytes)
@@ -83,11 +64,11 @@ static __always_inline size_t nt_in_turn(void *to, const void *from, size_t byte
 			ahead = NT_AHEAD + (run + NT_AHEAD < done + PAGE_SIZE ?
 					    0 : (NT_PAGES - 1) * PAGE_SIZE);
 			for (page = run; page < run + NT_PAGES * PAGE_SIZE; page += PAGE_SIZE)
-				if (nt_lines(to + page, from + page, NT_RUN, from + page + ahead,
+				if (nt_lines(to + page, from + page, from + page + ahead,
 					     NT_RUN) < NT_RUN)
 					return done;
 		}
-	return done + nt_ahead(to + done, from + done, bytes - done, NT_AHEAD);
+	return done + nt_lines(to + done, from + done, from + done + NT_AHEAD, bytes - done);
 }
 
 #endif /* _ASM_X86_NONTEMPORAL_H */
