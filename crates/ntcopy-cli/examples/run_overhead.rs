@@ -14,6 +14,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -48,7 +49,10 @@ struct Ends {
     udp: UdpSocket,
     /// It is never read from: what is too much for its buffer is dropped by the kernel.
     _sink: UdpSocket,
+    unix: (UnixStream, UnixStream),
     bytes: Vec<u8>,
+    /// A message of the first bytes, and its slice, which are not on the stack.
+    message: Box<(libc::msghdr, libc::iovec)>,
 }
 
 /// A kind of call.
@@ -61,13 +65,22 @@ struct Case {
 const SMALL: usize = 64;
 const LARGE: usize = 16 << 10;
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 10] = [
     Case { name: "`write` of 1 byte to a file", call: |ends| write(&ends.null, ends, 1) },
     Case { name: "`write` of 16 KiB to a file", call: |ends| write(&ends.null, ends, LARGE) },
     Case { name: "`writev` of 2 x 64 bytes to a file", call: writev },
     Case { name: "`send` of 64 bytes, UDP", call: |ends| send(ends, SMALL) },
     Case { name: "`send` of 16 KiB, UDP", call: |ends| send(ends, LARGE) },
-    Case { name: "`sendmsg` of 64 bytes, UDP", call: sendmsg },
+    Case { name: "`sendmsg` of 64 bytes, UDP", call: |ends| sendmsg(&ends.udp, ends) },
+    Case { name: "the same from the heap", call: |ends| sendmsg_of_heap(&ends.udp, ends) },
+    Case {
+        name: "`sendmsg` of 64 bytes, unix, and `read`",
+        call: |ends| sendmsg(&ends.unix.0, ends).min(read(ends)),
+    },
+    Case {
+        name: "the same from the heap",
+        call: |ends| sendmsg_of_heap(&ends.unix.0, ends).min(read(ends)),
+    },
     Case { name: "`dup` and `close`", call: dup_and_close },
 ];
 
@@ -96,13 +109,29 @@ fn send(ends: &Ends, size: usize) -> isize {
     unsafe { libc::send(ends.udp.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) }
 }
 
-fn sendmsg(ends: &Ends) -> isize {
-    let mut vector = vector(ends);
+fn message(slice: *mut libc::iovec) -> libc::msghdr {
     // SAFETY: zeros are null pointers and sizes of nothing.
     let mut message: libc::msghdr = unsafe { mem::zeroed() };
-    (message.msg_iov, message.msg_iovlen) = (vector.as_mut_ptr(), 1);
+    (message.msg_iov, message.msg_iovlen) = (slice, 1);
+    message
+}
+
+fn sendmsg(to: &impl AsRawFd, ends: &Ends) -> isize {
+    let mut vector = vector(ends);
+    let message = message(vector.as_mut_ptr());
     // SAFETY: the message has one part, a slice, which the call only reads.
-    unsafe { libc::sendmsg(ends.udp.as_raw_fd(), &raw const message, 0) }
+    unsafe { libc::sendmsg(to.as_raw_fd(), &raw const message, 0) }
+}
+
+fn sendmsg_of_heap(to: &impl AsRawFd, ends: &Ends) -> isize {
+    // SAFETY: as above; the part lies beside the message.
+    unsafe { libc::sendmsg(to.as_raw_fd(), &raw const ends.message.0, 0) }
+}
+
+fn read(ends: &Ends) -> isize {
+    let mut bytes = [0_u8; SMALL];
+    // SAFETY: the pointer and the length are those of a slice.
+    unsafe { libc::read(ends.unix.1.as_raw_fd(), bytes.as_mut_ptr().cast(), SMALL) }
 }
 
 fn dup_and_close(ends: &Ends) -> isize {
@@ -131,7 +160,11 @@ fn time_calls(args: &Args) -> anyhow::Result<()> {
     let udp = UdpSocket::bind("127.0.0.1:0")?;
     udp.connect(sink.local_addr()?)?;
     let null = File::options().write(true).open("/dev/null").context("/dev/null")?;
-    let ends = Ends { null, udp, _sink: sink, bytes: vec![7; LARGE] };
+    let bytes = vec![7; LARGE];
+    let slice = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: SMALL };
+    let mut heap = Box::new((message(std::ptr::null_mut()), slice));
+    heap.0.msg_iov = &raw mut heap.1;
+    let ends = Ends { null, udp, _sink: sink, unix: UnixStream::pair()?, bytes, message: heap };
     for case in &CASES {
         repeat(case, &ends, args.calls / 10)?;
         let start = Instant::now();

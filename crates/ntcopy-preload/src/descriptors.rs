@@ -45,7 +45,7 @@ pub unsafe extern "C-unwind" fn socketpair(
     let result = unsafe { original::socketpair(domain, kind, protocol, pair) };
     if result == 0 {
         // SAFETY: any bytes are integers.
-        match unsafe { memory::read(pair.cast::<[c_int; 2]>()) } {
+        match unsafe { memory::read(pair.cast::<[c_int; 2]>(), || true) } {
             Some(pair) => pair.into_iter().for_each(sockets::forget),
             // Another thread has taken them away.
             None => sockets::forget_all(0, c_uint::MAX),

@@ -31,15 +31,20 @@ fn is_on_stack(address: usize, bytes: usize) -> bool {
     here <= address && address.checked_add(bytes).is_some_and(|end| end <= top)
 }
 
-/// Copies what lies at an address; false where it can't all be read.
-fn copy<T: Copy>(at: *const T, into: &mut [MaybeUninit<T>]) -> bool {
+/// Copies what lies at an address; false where it can't all be read, or is not worth the kernel's
+/// work, which is asked only where the kernel would do it.
+fn copy<T: Copy>(
+    at: *const T,
+    into: &mut [MaybeUninit<T>],
+    is_worth_it: impl Fn() -> bool,
+) -> bool {
     let bytes = mem::size_of_val(into);
     if is_on_stack(at as usize, bytes) {
         // SAFETY: both have as many bytes, and the stack's are there; they need not be aligned.
         unsafe { at.cast::<u8>().copy_to(into.as_mut_ptr().cast(), bytes) };
         return true;
     }
-    sys::read_memory(at as usize, into.as_mut_ptr().cast(), bytes)
+    is_worth_it() && sys::read_memory(at as usize, into.as_mut_ptr().cast(), bytes)
 }
 
 /// What lies at an address, as a copy.
@@ -47,10 +52,11 @@ fn copy<T: Copy>(at: *const T, into: &mut [MaybeUninit<T>]) -> bool {
 /// # Safety
 ///
 /// - Any bytes are a `T`.
-pub unsafe fn read<T: Copy>(at: *const T) -> Option<T> {
+pub unsafe fn read<T: Copy>(at: *const T, is_worth_it: impl Fn() -> bool) -> Option<T> {
     let mut value = MaybeUninit::uninit();
+    let is_read = copy(at, core::slice::from_mut(&mut value), is_worth_it);
     // SAFETY: it was copied whole, and any bytes will do, as the caller promises.
-    copy(at, core::slice::from_mut(&mut value)).then(|| unsafe { value.assume_init() })
+    is_read.then(|| unsafe { value.assume_init() })
 }
 
 /// Whether one of the values that lie at an address is such a one; false as well where they can't
@@ -59,12 +65,17 @@ pub unsafe fn read<T: Copy>(at: *const T) -> Option<T> {
 /// # Safety
 ///
 /// - Any bytes are a `T`.
-pub unsafe fn any<T: Copy>(at: *const T, count: usize, is_one: impl Fn(&T) -> bool) -> bool {
+pub unsafe fn any<T: Copy>(
+    at: *const T,
+    count: usize,
+    is_worth_it: impl Fn() -> bool + Copy,
+    is_one: impl Fn(&T) -> bool,
+) -> bool {
     const AT_ONCE: usize = 32;
     let mut values = [const { MaybeUninit::uninit() }; AT_ONCE];
     for first in (0..count).step_by(AT_ONCE) {
         let Some(values) = values.get_mut(..AT_ONCE.min(count - first)) else { return false };
-        if !copy(at.wrapping_add(first), values) {
+        if !copy(at.wrapping_add(first), values, is_worth_it) {
             return false;
         }
         // SAFETY: they were copied whole, and any bytes will do, as the caller promises.
@@ -86,19 +97,22 @@ mod tests {
         let (on_stack, on_heap) = ([1_u64, 2, 3], vec![4_u64; 100]);
         for at in [on_stack.as_ptr(), on_heap.as_ptr()] {
             // SAFETY: any bytes are an integer.
-            assert_eq!(unsafe { read(at) }, Some(if at == on_stack.as_ptr() { 1 } else { 4 }));
+            let value = unsafe { read(at, || true) };
+            assert_eq!(value, Some(if at == on_stack.as_ptr() { 1 } else { 4 }));
         }
         // SAFETY: as above.
         unsafe {
-            assert!(any(on_stack.as_ptr(), 3, |value| *value == 3));
-            assert!(any(on_heap.as_ptr(), 100, |value| *value == 4));
-            assert!(!any(on_heap.as_ptr(), 100, |value| *value == 5));
-            assert!(!any(on_heap.as_ptr(), 0, |_| true));
+            assert!(any(on_stack.as_ptr(), 3, || false, |value| *value == 3));
+            assert!(any(on_heap.as_ptr(), 100, || true, |value| *value == 4));
+            assert!(!any(on_heap.as_ptr(), 100, || true, |value| *value == 5));
+            assert!(!any(on_heap.as_ptr(), 0, || true, |_| true));
+            assert!(!any(on_heap.as_ptr(), 100, || false, |value| *value == 4));
         }
         for bad in [0, 1, 4096, 1 << 63, usize::MAX, usize::MAX - 15] {
             let at = ptr::without_provenance::<u64>(bad);
             // SAFETY: as above.
-            assert!(unsafe { read(at).is_none() && !any(at, 2, |_| true) }, "{bad:x}");
+            let is_there = unsafe { read(at, || true).is_some() || any(at, 2, || true, |_| true) };
+            assert!(!is_there, "{bad:x}");
         }
     }
 

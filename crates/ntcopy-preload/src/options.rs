@@ -59,7 +59,7 @@ pub unsafe extern "C-unwind" fn getsockopt(
         const { assert!(uapi::SOCK_NONE == 0) };
         const MOST: usize = mem::size_of::<c_int>();
         // SAFETY: any bytes are an integer.
-        let size = unsafe { memory::read(size) }.unwrap_or(0) as usize;
+        let size = unsafe { memory::read(size, || true) }.unwrap_or(0) as usize;
         // SAFETY: the kernel has just written there; not if another thread took it away.
         unsafe { sys::write_memory(&[0; MOST][..size.min(MOST)], value as usize) };
     }

@@ -1,9 +1,10 @@
 //! The calls that send.
 //!
 //! Each asks first how large the send is, since that costs nothing: the hint is for large ones,
-//! and most are not. One that gathers is as large as its largest piece. Then what the descriptor is. Only then is the call changed: `MSG_NTCOPY` is
-//! added to its flags, and `write` and `writev`, which have none, become the `send` and `sendmsg`
-//! that are the same on a socket.
+//! and most are not. Then what the descriptor is. One that gathers is as large as its largest piece,
+//! which is dear to know where the pieces are not on the stack: there the descriptor comes first.
+//! Only then is the call changed: `MSG_NTCOPY` is added to its flags, and `write` and `writev`,
+//! which have none, become the `send` and `sendmsg` that are the same on a socket.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem;
@@ -128,8 +129,9 @@ unsafe fn large_write(fd: c_int, bytes: *const c_void, size: usize) -> ssize_t {
 pub unsafe extern "C-unwind" fn writev(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: the caller's promise.
     let plain = move || unsafe { original::writev(fd, vector, count) };
+    let (min_bytes, matters) = (active::min_bytes(), || sockets::may_be_hinted(fd));
     let is_large =
-        active::is_active() && message::writev_reaches(vector, count, active::min_bytes());
+        active::is_active() && message::writev_reaches(vector, count, min_bytes, matters);
     let Some(flags) = is_large.then(|| flags_of_write(fd)).flatten() else { return plain() };
     // SAFETY: zeros are null pointers and sizes of nothing.
     let mut message: msghdr = unsafe { mem::zeroed() };
@@ -213,7 +215,8 @@ pub unsafe extern "C-unwind" fn sendmsg(
 ) -> ssize_t {
     // SAFETY: the caller's promise.
     let call = move |flags| unsafe { original::sendmsg(fd, message, flags) };
-    if active::is_active() && message::message_reaches(message, active::min_bytes()) {
+    let (min_bytes, matters) = (active::min_bytes(), || sockets::may_be_hinted(fd));
+    if active::is_active() && message::message_reaches(message, min_bytes, matters) {
         hinted(fd, flags, call)
     } else {
         call(flags)
@@ -235,7 +238,8 @@ pub unsafe extern "C-unwind" fn sendmmsg(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let call = move |flags| unsafe { original::sendmmsg(fd, messages, count, flags) };
-    if active::is_active() && message::any_message_reaches(messages, count, active::min_bytes()) {
+    let (min_bytes, matters) = (active::min_bytes(), || sockets::may_be_hinted(fd));
+    if active::is_active() && message::any_message_reaches(messages, count, min_bytes, matters) {
         hinted(fd, flags, call)
     } else {
         call(flags)

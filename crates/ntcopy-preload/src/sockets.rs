@@ -33,6 +33,16 @@ pub fn kind(fd: c_int) -> Kind {
     })
 }
 
+/// Whether it is a socket of a family that was asked for. It opts in at its first large send.
+#[inline(never)]
+pub fn may_be_hinted(fd: c_int) -> bool {
+    let kind = TABLE.look_up(fd, || {
+        let wanted = wanted(fd);
+        (wanted.unwrap_or(Kind::Other), wanted.is_none() && OWNER.load(Relaxed) == sys::getpid())
+    });
+    kind != Kind::Other
+}
+
 /// The number has a new meaning, or none.
 #[inline(always)]
 pub fn forget(fd: c_int) {
