@@ -31,6 +31,22 @@ impl Decision {
         let said = self.sentences.join(" ");
         if is_of_several { format!("{}: {said}", self.cpu) } else { said }
     }
+
+    /// The same for a terminal: the verdict, what to set, what it costs, a line each.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let Some((first, rest)) = self.sentences.split_first() else { return Vec::new() };
+        let mut lines = match (&self.answer, first.split_once(": ")) {
+            (Some(answer), Some((set, _))) => {
+                vec![format!("verdict: {answer}"), format!("to set:  {set}")]
+            }
+            _ => vec![format!("verdict: {first}")],
+        };
+        if !rest.is_empty() {
+            lines.push(format!("costs:   {}", rest.join(" ")));
+        }
+        lines
+    }
 }
 
 /// A decision for each machine that the records are of, in the order in which they are met.
@@ -169,12 +185,12 @@ impl Sends {
                  throughput over all, but {counted}."
             )],
             Verdict::Loss => vec![format!("Leave hints off here: {counted}.")],
-            Verdict::Equal => {
-                vec![format!("Hints make no difference here over all, {figure}: {counted}.")]
-            }
+            Verdict::Equal => vec![format!(
+                "Set nothing: hints make no difference here over all, {figure}; {counted}."
+            )],
             Verdict::Unresolved => vec![format!(
-                "Whether hints pay here is unresolved, {figure} over all: {counted}. Measure longer \
-                 (--budget), pinned, on a quieter machine."
+                "Measure longer before you set anything (--budget, pinned, on a quieter machine): \
+                 whether hints pay here is unresolved, {figure} over all; {counted}."
             )],
         }
     }

@@ -131,8 +131,12 @@ fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
     // What the page says first, for whoever is not going to open it.
     let decisions = decision::all(records);
     for decision in &decisions {
-        eprintln!("{}", decision.text(decisions.len() > 1));
+        if decisions.len() > 1 {
+            eprintln!("{}", decision.cpu);
+        }
+        decision.lines().iter().for_each(|line| eprintln!("{line}"));
     }
+    eprintln!("page:    {}", out.display());
     Ok(())
 }
 

@@ -112,17 +112,16 @@ fn a_folder_with_records_in_it_stands_for_them() {
 }
 
 #[test]
-fn what_the_page_says_first_is_printed_beside_it() {
+fn what_the_page_says_first_is_printed_beside_it_line_by_line() {
     let folder = with_rounds();
     let output = report(folder.path(), &["synthetic-rounds", "--out", "page.html"]);
     let said = stderr(&output);
-    assert!(
-        said.starts_with("Obey hints (SO_NTCOPY = 3) in programs with 32 MiB or more in flight: "),
-        "{said}"
-    );
-    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
-    let first = page.split("id=\"decision\"").nth(1).unwrap().split("<p>").nth(1).unwrap();
-    let first =
-        first.split("</p>").next().unwrap().replace("<strong>", "").replace("</strong>", "");
-    assert_eq!(first.replace("&#39;", "'"), said.trim_end());
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    assert!(lines[0].starts_with("verdict: Hint large sends: "), "{said}");
+    assert!(lines[0].ends_with("from 32 MiB in flight on; they lose below"), "{said}");
+    let set = "to set:  Obey hints (SO_NTCOPY = 3) in programs with 32 MiB or more in flight";
+    assert_eq!(lines[1], set);
+    assert!(lines[2].starts_with("costs:   Below that it costs"), "{said}");
+    assert_eq!(lines[3], "page:    page.html");
 }
