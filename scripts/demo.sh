@@ -46,9 +46,9 @@ crates() {
 		Compiling)
 			count=$((count + 1))
 			if [ -t 2 ]; then
-				printf '\r\033[K%s crates, %s' "$count" "$name" >&2
+				printf '\r\033[Kcompiling: %s, %s' "$count" "$name" >&2
 			elif [ $((count % 50)) = 1 ]; then
-				echo "$count crates, $name" >&2
+				echo "compiling: $count, $name" >&2
 			fi
 			;;
 		warning:* | error*) printf '\n%s\n' "$word $name $rest" >&2 ;;
@@ -61,6 +61,7 @@ crates() {
 compiled() {
 	log=$logs/$1
 	shift
+	: >"$log"
 	"$@" >"$log" 2>&1 &
 	compiler=$!
 	tail -n +1 -f --pid="$compiler" "$log" | crates

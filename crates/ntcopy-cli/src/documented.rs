@@ -67,7 +67,8 @@ fn commands(text: &str) -> Vec<Command> {
 
 /// Why the program would not take it.
 fn refusal(command: &Command) -> Option<String> {
-    let Some(words) = shlex::split(&command.line) else {
+    // A number stands for that of a process.
+    let Some(words) = shlex::split(&command.line.replace(" PID", " 1")) else {
         return Some("a quotation mark has no other one".to_owned());
     };
     // What comes then is the shell's.

@@ -12,6 +12,7 @@ mod documented;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[derive(Parser)]
@@ -29,8 +30,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Probe(cmd::probe::Args),
-    #[command(subcommand)]
-    Bench(cmd::bench::Args),
+    Bench(Box<cmd::bench::Args>),
     Advise(cmd::advise::Args),
     Ddio(cmd::ddio::Args),
     Footprint(Box<cmd::footprint::Args>),
@@ -38,10 +38,6 @@ enum Command {
     Run(cmd::run::Args),
     Stat(cmd::stat::Args),
     Try(cmd::r#try::Args),
-    #[cfg(feature = "survey")]
-    #[command(subcommand)]
-    Survey(Box<cmd::survey::Args>),
-    #[cfg(not(feature = "survey"))]
     Survey(Box<cmd::survey::Args>),
     #[command(subcommand)]
     Kernel(cmd::kernel::Args),
@@ -52,7 +48,7 @@ enum Command {
 
 /// The command line that is parsed, and that completions and manual pages describe.
 pub fn command() -> clap::Command {
-    cmd::help::grouped(Cli::command())
+    cmd::help::laid_out(Cli::command())
 }
 
 /// Runs the command line of this process.
@@ -60,6 +56,12 @@ pub fn main() -> ExitCode {
     let parsed = command().try_get_matches();
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
+            // Where standard error is gone, so are these words.
+            let _ = error.print();
+            eprintln!("\n{}", cmd::help::commands_here());
+            return ExitCode::from(2);
+        }
         Err(error) if error.use_stderr() => error.exit(),
         // Help, or the version.
         Err(error) => {
@@ -69,7 +71,7 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Probe(args) => cmd::probe::run(args),
-        Command::Bench(args) => cmd::bench::run(args),
+        Command::Bench(args) => cmd::bench::run(*args),
         Command::Advise(args) => cmd::advise::run(args),
         Command::Ddio(args) => cmd::ddio::run(args),
         Command::Footprint(args) => cmd::footprint::run(*args),

@@ -14,8 +14,7 @@ use crate::error::{Doing, Error};
 use crate::programs::root;
 
 /// Subcommands that those which boot a kernel and load a module do not use.
-const ELSEWHERE: [&str; 8] =
-    ["bench", "survey", "advise", "calibrate", "compare", "footprint", "try", "records"];
+const ELSEWHERE: [&str; 6] = ["bench", "survey", "advise", "footprint", "try", "records"];
 
 const MACHINE: [&str; 4] = ["model name", "microcode", "flags", "cache size"];
 

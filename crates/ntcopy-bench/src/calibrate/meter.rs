@@ -44,7 +44,6 @@ impl<'a> Meter<'a> {
             cold_warm_up_bytes: COLD_WARM_UP_BYTES.min(region_bytes),
             source_bytes: region_bytes,
             destination_bytes: region_bytes,
-            source_offset_bytes: 0,
             huge_pages: true,
             cpus: room.cpus.iter().copied().take(1).collect(),
             tuned_threshold_bytes: None,

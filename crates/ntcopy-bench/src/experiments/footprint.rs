@@ -38,15 +38,6 @@ impl Level {
     }
 }
 
-impl std::str::FromStr for Level {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Level::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text));
-        found.ok_or_else(|| format!("`{text}`: L2 or LLC"))
-    }
-}
-
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Plan {

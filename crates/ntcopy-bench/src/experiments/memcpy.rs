@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use ntcopy_record::ExperimentKind;
-use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
-use crate::experiment::bulk::{Heat, PAGE_BYTES, Task, Way};
+use crate::experiment::bulk::{Heat, Task, Way};
 use crate::plan::bulk::{
     BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
-    cpus, too_little_memory, ways,
+    check_threads, too_little_memory, ways,
 };
 use crate::plan::or;
 
@@ -64,12 +63,8 @@ pub struct Settings {
     pub region_bytes: Option<u64>,
     /// The C library's corrected threshold, instead of the one from CPUID.
     pub tuned_threshold_bytes: Option<u64>,
-    /// How far into a page sources begin that destinations begin with.
-    pub source_offset_bytes: u64,
     /// Pages of 4 KiB instead of transparent huge ones.
     pub small_pages: bool,
-    /// The CPUs, one a thread. Empty: the first ones.
-    pub cpus: Vec<u32>,
     pub pairs: Option<u32>,
     /// Fewer sizes and groups, shorter samples.
     pub quick: bool,
@@ -92,10 +87,7 @@ pub fn plan(
     let sizes = or(&settings.size_bytes, sizes);
     let mut threads = or(&settings.threads, threads);
     check_sizes(&sizes)?;
-    if settings.source_offset_bytes >= PAGE_BYTES {
-        return Err(BulkPlanError::BeyondPage(Bytes(settings.source_offset_bytes)));
-    }
-    let cpus = cpus(&settings.cpus, &mut threads, !settings.threads.is_empty(), room)?;
+    check_threads(&mut threads, !settings.threads.is_empty(), room)?;
     let any = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
     let ways = ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), any)?;
     let region = settings.region_bytes.unwrap_or_else(|| {
@@ -116,9 +108,8 @@ pub fn plan(
         cold_warm_up_bytes: room.llc_bytes.min(defaults.most_warm_up_bytes).min(region),
         source_bytes: 0,
         destination_bytes: 0,
-        source_offset_bytes: settings.source_offset_bytes,
         huge_pages: !settings.small_pages,
-        cpus,
+        cpus: room.cpus.clone(),
         tuned_threshold_bytes,
     };
     for threads in threads {
@@ -207,7 +198,6 @@ mod tests {
         for (settings, words) in [
             (Settings { size_bytes: vec![0], ..settings() }, "--size 0"),
             (Settings { pairs: Some(4), ..settings() }, "at least 5"),
-            (Settings { cpus: vec![9], ..settings() }, "--cpus 9"),
             (Settings { peers: vec!["memcopy".into()], ..settings() }, "--modes memcopy"),
             (Settings { region_bytes: Some(0), ..settings() }, "--region 0"),
         ] {

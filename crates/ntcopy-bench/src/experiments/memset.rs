@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::experiment::bulk::{Heat, Task, Way};
 use crate::plan::bulk::{
     BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
-    cpus, too_little_memory, ways,
+    check_threads, too_little_memory, ways,
 };
 use crate::plan::or;
 
@@ -55,8 +55,6 @@ pub struct Settings {
     pub tuned_threshold_bytes: Option<u64>,
     /// Pages of 4 KiB instead of transparent huge ones.
     pub small_pages: bool,
-    /// The CPUs, one a thread. Empty: the first ones.
-    pub cpus: Vec<u32>,
     pub pairs: Option<u32>,
     /// Fewer sizes and groups, shorter samples.
     pub quick: bool,
@@ -78,7 +76,7 @@ pub fn plan(
     let sizes = or(&settings.size_bytes, sizes);
     check_sizes(&sizes)?;
     let mut threads = or(&settings.threads, &defaults.threads);
-    let cpus = cpus(&settings.cpus, &mut threads, !settings.threads.is_empty(), room)?;
+    check_threads(&mut threads, !settings.threads.is_empty(), room)?;
     let task =
         Task::Fill { value: settings.value.unwrap_or(defaults.value), destination: Heat::Hot };
     let mut ways = ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), task)?;
@@ -95,9 +93,8 @@ pub fn plan(
         cold_warm_up_bytes: 0,
         source_bytes: 0,
         destination_bytes: 0,
-        source_offset_bytes: 0,
         huge_pages: !settings.small_pages,
-        cpus,
+        cpus: room.cpus.clone(),
         tuned_threshold_bytes,
     };
     // The process with the other threshold has memory of its own.

@@ -58,8 +58,6 @@ pub struct Settings {
     pub rate: Option<Rate>,
     /// Two network namespaces and a pair of devices between them, instead of the loopback.
     pub veth: bool,
-    /// The largest packet of these devices in bytes.
-    pub mtu_bytes: Option<u32>,
     /// CPUs of client and server, or one for both.
     pub cpus: Vec<u32>,
     pub pairs: Option<u32>,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Task};
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pairs, check_sizes, cpus,
+    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pairs, check_sizes,
     too_little_memory, ways,
 };
 use crate::plan::or;
@@ -48,8 +48,6 @@ pub struct Settings {
     pub tasks: Vec<MatrixTask>,
     /// Pages of 4 KiB instead of transparent huge ones.
     pub small_pages: bool,
-    /// The CPU. Empty: the first.
-    pub cpus: Vec<u32>,
     pub pairs: Option<u32>,
     /// Smaller matrices, fewer groups, shorter samples.
     pub quick: bool,
@@ -80,9 +78,8 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
         cold_warm_up_bytes: 0,
         source_bytes: 0,
         destination_bytes: 0,
-        source_offset_bytes: 0,
         huge_pages: !settings.small_pages,
-        cpus: cpus(&settings.cpus, &mut vec![1], true, room)?,
+        cpus: room.cpus.clone(),
         tuned_threshold_bytes: None,
     };
     for side in &sides {

@@ -66,8 +66,6 @@ pub struct Settings {
     pub read_back: Vec<ReadBack>,
     /// Sizes of the buffer. Empty: the default ones.
     pub buffer_bytes: Vec<u64>,
-    /// The CPU. Empty: the first.
-    pub cpus: Vec<u32>,
     pub pairs: Option<u32>,
     /// Fewer sizes and groups, shorter samples.
     pub quick: bool,

@@ -64,7 +64,6 @@ pub struct Settings {
     /// Size of the data set in bytes.
     pub dataset_bytes: Option<u64>,
     pub family: Option<Family>,
-    pub cpu: Option<u32>,
     pub pairs: Option<u32>,
     /// Fewer groups, shorter samples.
     pub quick: bool,

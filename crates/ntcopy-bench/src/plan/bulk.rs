@@ -40,8 +40,6 @@ pub struct BulkPlan {
     pub cold_warm_up_bytes: u64,
     pub source_bytes: u64,
     pub destination_bytes: u64,
-    /// Bytes before the first source: how far into a page it begins.
-    pub source_offset_bytes: u64,
     /// Transparent huge pages, instead of pages of 4 KiB.
     pub huge_pages: bool,
     /// The CPUs, one a thread.
@@ -71,9 +69,6 @@ impl BulkCell {
                 put("source", source.as_str().into());
                 put("destination", destination.as_str().into());
                 put("region_bytes", plan.destination_bytes.into());
-                if plan.source_offset_bytes > 0 {
-                    put("source_offset_bytes", plan.source_offset_bytes.into());
-                }
             }
             Task::Fill { value, .. } => {
                 put("value", value.into());
@@ -161,15 +156,7 @@ pub enum BulkPlanError {
     /// A size or count of nothing.
     #[error("--{0} 0: must be at least 1")]
     Zero(&'static str),
-    /// A CPU that is not there, or that the process may not use.
-    #[error("--cpus {cpu}: this process may run on CPU {allowed}")]
-    NoSuchCpu {
-        /// The CPU asked for.
-        cpu: u32,
-        /// The CPUs that it may use.
-        allowed: String,
-    },
-    #[error("--threads {threads}: there are {cpus} CPUs to run on (--cpus names others)")]
+    #[error("--threads {threads}: this process may run on {cpus} CPUs")]
     TooManyThreads {
         /// Threads asked for.
         threads: u32,
@@ -178,9 +165,6 @@ pub enum BulkPlanError {
     /// A buffer that is no number of pages.
     #[error("--buffer {0}: a whole number of pages of 4 KiB")]
     NoPages(Bytes),
-    /// Source and destination can't be further apart in their pages.
-    #[error("--source-offset {0}: less than a page of 4 KiB")]
-    BeyondPage(Bytes),
     /// Too large for a sum without losing bits, and for any memory.
     #[error("--size {0}: at most 64 GiB")]
     TooLarge(Bytes),
@@ -227,28 +211,22 @@ pub(crate) fn ways(
     Ok(ways)
 }
 
-/// A CPU for each of the threads. `threads` that were not asked for give way where there are fewer
-/// CPUs; those that were are refused.
-pub(crate) fn cpus(
-    asked: &[u32],
+/// Numbers of threads for which there are CPUs: of others, those that were not asked for give way,
+/// and those that were are refused.
+pub(crate) fn check_threads(
     threads: &mut Vec<u32>,
     named: bool,
     room: &Room,
-) -> Result<Vec<u32>, BulkPlanError> {
-    if let Some(cpu) = asked.iter().find(|cpu| !room.cpus.contains(cpu)) {
-        let allowed: Vec<String> = room.cpus.iter().map(ToString::to_string).collect();
-        return Err(BulkPlanError::NoSuchCpu { cpu: *cpu, allowed: allowed.join(", ") });
-    }
-    let cpus = if asked.is_empty() { room.cpus.clone() } else { asked.to_vec() };
+) -> Result<(), BulkPlanError> {
     if threads.contains(&0) {
         return Err(BulkPlanError::Zero("threads"));
     }
-    let too_many = |threads: &u32| *threads as usize > cpus.len();
+    let too_many = |threads: &u32| *threads as usize > room.cpus.len();
     if let Some(threads) = threads.iter().copied().find(|threads| named && too_many(threads)) {
-        return Err(BulkPlanError::TooManyThreads { threads, cpus: cpus.len() });
+        return Err(BulkPlanError::TooManyThreads { threads, cpus: room.cpus.len() });
     }
     threads.retain(|threads| !too_many(threads));
-    Ok(cpus)
+    Ok(())
 }
 
 /// What a measurement may take of the memory that is available: the rest of the system goes on.

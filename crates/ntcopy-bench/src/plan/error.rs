@@ -77,9 +77,6 @@ pub enum PlanError {
     /// A message with no room for its number.
     #[error("--message {0}: a message begins with its number, which takes 8 bytes")]
     MessageTooSmall(Bytes),
-    /// A packet size that no pair of devices has.
-    #[error("--mtu {0}: from 1280 to 65535")]
-    Mtu(u32),
     #[error("--duration {0}: seconds, from 0.05 to 86400")]
     Duration(String),
     #[error(

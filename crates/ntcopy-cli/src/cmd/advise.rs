@@ -36,9 +36,9 @@ Advice is given where every cell that was measured wins, its whole 95 % interval
 size on. Where nothing was measured it names the command that does. Nothing is changed on this
 machine; --apply writes files that nothing reads where they are.
 
---pid, --service and --all read the kernel's socket diagnostics and /proc, for ten seconds, and change
-nothing; one's own processes need no root. What is said of them is of records with about as much in
-flight, by the store and bench/record.
+--pid, --service and --all read the kernel's socket diagnostics and /proc, for ten seconds, and \
+change nothing; one's own processes need no root. What is said of them is of records with about as \
+much in flight, by the store and bench/record.
 
 --check measures at most three pieces of advice anew, those for the whole machine first, then by
 gain. Its records are not kept, unless --out says where.

@@ -21,36 +21,60 @@ use ntcopy_bench::run;
 use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
-pub use self::args::Pin;
+use self::args::Common;
 pub use self::boot::{failed, judged, measured, record_dir};
 pub use self::bulk::worker_args;
 pub use self::launch::judge;
 use super::NOT_AVAILABLE;
 
-/// Measure: run an experiment, write its record, and say what it shows.
+const HELP: &str = "\
+Examples:
+  ntcopy bench unix --kernel um --sockets 1,8,64     where do hinted sends pay?
+  ntcopy bench http --kernel um --quick              client, proxy and backend
+  ntcopy bench memcpy --quick                        copies in user space; needs no other kernel
+
+Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
+Exit codes: 0 done; 1 a run failed; 2 usage; 3 something that was asked for is not available here; \
+4 a byte was wrong.";
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "Measure: run an experiment, write its record, and say what it shows",
+    after_help = HELP,
+    arg_required_else_help = true,
+    subcommand_value_name = "NAME",
+    subcommand_help_heading = "Experiments"
+)]
+pub struct Args {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
 #[derive(clap::Subcommand)]
-#[command(about = "Measure: run an experiment, write its record, and say what it shows")]
-pub enum Args {
-    /// A parent sends, a child splices socket -> pipe -> /dev/null; unix sockets, TCP and UDP
+enum Experiment {
+    /// One process sends, another takes the bytes: unix sockets, TCP and UDP
     Unix(Box<unix::UnixArgs>),
-    /// What do copies, or sends, leave of the cache for another program?
-    Retention(Box<retention::RetentionArgs>),
-    /// Copies in user space: our choice against every peer, by size, hot and cold
-    Memcpy(Box<bulk::MemcpyArgs>),
-    /// Fills: perf's functions, the C library and ours
-    Memset(Box<bulk::MemsetArgs>),
-    /// A matrix by rows and by columns, with normal and with non-temporal stores
-    Order(Box<bulk::OrderArgs>),
-    /// Clearing and copying pages as a kernel does, then reading them back; and the fork() loop
-    Pages(Box<pages::PagesArgs>),
     /// Client, proxy, backend: throughput, CPU time, latency at an offered rate
     Http(Box<http::HttpArgs>),
+    /// Small requests beside large ones, in an unmodified program: memcached, Redis, nginx
+    App(Box<app::AppArgs>),
     /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint
     Net(Box<net::NetArgs>),
     /// One message there and back at a time: latency as sockperf reports it
     Pingpong(Box<pingpong::PingPongArgs>),
-    /// Small requests beside large ones, in an unmodified program: memcached, Redis, nginx
-    App(Box<app::AppArgs>),
+    /// Copies in user space: the library against every other, by size, hot and cold
+    Memcpy(Box<bulk::MemcpyArgs>),
+    /// Fills in user space: the library, the C library and perf's functions
+    Memset(Box<bulk::MemsetArgs>),
+    /// Clearing and copying pages as a kernel does, then reading them back; and the fork() loop
+    Pages(Box<pages::PagesArgs>),
+    /// What copies, or sends, leave of the cache to other programs on this CPU
+    Retention(Box<retention::RetentionArgs>),
+    /// A matrix by rows and by columns, with normal and with non-temporal stores
+    Order(Box<bulk::OrderArgs>),
     /// Print every experiment with its defaults
     List,
     /// The reading process of an experiment; not for people
@@ -75,24 +99,25 @@ fn server_args() -> Vec<String> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    match args {
-        Args::Unix(args) => unix::run(&args),
-        Args::Retention(args) => retention::run(&args),
-        Args::Memcpy(args) => bulk::memcpy(&args),
-        Args::Memset(args) => bulk::memset(&args),
-        Args::Order(args) => bulk::order(&args),
-        Args::Pages(args) => pages::run(&args),
-        Args::Http(args) => http::run(&args),
-        Args::Net(args) => net::run(&args),
-        Args::Pingpong(args) => pingpong::run(&args),
-        Args::App(args) => app::run(&args),
-        Args::List => {
+    let common = &args.common;
+    match args.experiment {
+        Experiment::Unix(args) => unix::run(common, &args),
+        Experiment::Http(args) => http::run(common, &args),
+        Experiment::App(args) => app::run(common, &args),
+        Experiment::Net(args) => net::run(common, &args),
+        Experiment::Pingpong(args) => pingpong::run(common, &args),
+        Experiment::Memcpy(args) => bulk::memcpy(common, &args),
+        Experiment::Memset(args) => bulk::memset(common, &args),
+        Experiment::Pages(args) => pages::run(common, &args),
+        Experiment::Retention(args) => retention::run(common, &args),
+        Experiment::Order(args) => bulk::order(common, &args),
+        Experiment::List => {
             EXPERIMENTS.iter().for_each(|listed| list(&listed.experiment));
             Ok(ExitCode::SUCCESS)
         }
-        Args::Reader => Ok(run::reader::main()),
-        Args::Server => Ok(run::net::server_main()),
-        Args::Worker => Ok(run::bulk::worker_main()),
+        Experiment::Reader => Ok(run::reader::main()),
+        Experiment::Server => Ok(run::net::server_main()),
+        Experiment::Worker => Ok(run::bulk::worker_main()),
     }
 }
 
@@ -101,19 +126,12 @@ fn names_or_lacks(modes: &[Mode]) -> impl Fn(&Unavailable) -> bool {
     move |line| line.cell.is_some() || modes.iter().any(|mode| mode.as_str() == line.mode)
 }
 
-/// The CPU of the host that a booted kernel is put on, if not each CPU on one of its own: the one
-/// that was named, else the first one if there is to be one. Where processes take turns, one CPU is
-/// quieter than two, between which the host moves the kernel's threads; and what shares a
-/// CPU's own caches is then the same in every sample.
-pub fn pinned(pin: Option<Pin>, by_default: bool) -> anyhow::Result<HostCpus> {
-    match pin {
-        Some(Pin::Cpu(cpu)) => Ok(HostCpus::One(cpu)),
-        None if by_default => {
-            let first = run::cpus()?.allowed.first().copied();
-            Ok(first.map_or(HostCpus::Any, |cpu| HostCpus::One(cpu as usize)))
-        }
-        Some(Pin::None) | None => Ok(HostCpus::Any),
-    }
+/// The first CPU that this process may run on, for all of a booted kernel. Where processes take
+/// turns, one CPU is quieter than two, between which the host moves the kernel's threads; and what
+/// shares a CPU's own caches is then the same in every sample.
+pub fn on_one_cpu() -> anyhow::Result<HostCpus> {
+    let first = run::cpus()?.allowed.first().copied();
+    Ok(first.map_or(HostCpus::Any, |cpu| HostCpus::One(cpu as usize)))
 }
 
 fn list(experiment: &ExperimentKind) {

@@ -12,7 +12,7 @@ use ntcopy_record::ExperimentKind;
 use ntcopy_record::FILE_NAME;
 use serde_json::json;
 
-use super::bench::{self, Pin};
+use super::bench;
 
 /// The kernel of a name, unless it is an emulator's, for the reason `why`.
 pub fn kernel(name: &str, allow_not_a_timing: bool, why: &str) -> Result<Kind, ExitCode> {
@@ -34,8 +34,6 @@ pub struct Asked<'a> {
     pub experiment: ExperimentKind,
     /// Where the record goes, if it was said.
     pub out: Option<&'a Path>,
-    /// The CPU of the host, if it was said; else the first.
-    pub pin: Option<Pin>,
     /// What the kernel needs.
     pub needs: Needs,
     /// What the program may write.
@@ -53,7 +51,7 @@ pub fn run(
     let request = Request {
         kernel: asked.kernel,
         kernel_cpus: 1,
-        host_cpus: bench::pinned(asked.pin, true)?,
+        host_cpus: bench::on_one_cpu()?,
         needs: asked.needs,
         place: place.clone(),
         writable: asked.write.to_vec(),
@@ -70,8 +68,11 @@ pub fn run(
 /// This program's arguments for the inside: options, and the user's program as one of them, since
 /// others come after.
 fn inside(command: &[OsString]) -> anyhow::Result<Vec<OsString>> {
-    let own = std::env::args_os().skip(1).take_while(|word| word != "--");
-    let mut inside: Vec<OsString> = own.collect();
+    let mut inside: Vec<OsString> = std::env::args_os().skip(1).collect();
+    inside.truncate(inside.len().saturating_sub(command.len()));
+    if inside.last().is_some_and(|word| word == "--") {
+        inside.pop();
+    }
     if !command.is_empty() {
         let words: Option<Vec<&str>> = command.iter().map(|word| word.to_str()).collect();
         let words = words.context("a word of the command is no UTF-8")?;

@@ -30,9 +30,6 @@ guest, or a CPU whose registers are not known.";
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
-    /// Write; without it, say what would be written
-    #[arg(long, global = true)]
-    yes: bool,
     /// Read and write below DIR instead of /
     #[arg(long, value_name = "DIR", default_value = "/", hide = true, global = true)]
     sysroot: PathBuf,
@@ -47,17 +44,30 @@ enum Verb {
         /// How many ways: 2 or more, as the hardware wants it
         #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
         ways: u32,
+        #[command(flatten)]
+        write: Write,
     },
     /// Let writes from behind a root port allocate in the last-level cache
     On {
         /// Its address, as `status` has it
         port: String,
+        #[command(flatten)]
+        write: Write,
     },
     /// Send writes from behind a root port to memory
     Off {
         /// Its address, as `status` has it
         port: String,
+        #[command(flatten)]
+        write: Write,
     },
+}
+
+#[derive(clap::Args)]
+struct Write {
+    /// Write; without it, say what would be written
+    #[arg(long)]
+    yes: bool,
 }
 
 /// A register, what it holds, and what it is to hold.
@@ -65,16 +75,16 @@ type Change = (Register, u64, u64);
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let done = Machine::find(&args.sysroot).and_then(|machine| {
-        let changes = match &args.verb {
+        let (changes, write) = match &args.verb {
             Verb::Status => {
                 status(&machine);
                 return Ok(());
             }
-            Verb::Ways { ways } => to_ways(&machine, *ways)?,
-            Verb::On { port } => vec![switched(&machine, port, true)?],
-            Verb::Off { port } => vec![switched(&machine, port, false)?],
+            Verb::Ways { ways, write } => (to_ways(&machine, *ways)?, write),
+            Verb::On { port, write } => (vec![switched(&machine, port, true)?], write),
+            Verb::Off { port, write } => (vec![switched(&machine, port, false)?], write),
         };
-        apply(&machine, &changes, args.yes)
+        apply(&machine, &changes, write.yes)
     });
     Ok(done.map_or_else(
         |Refusal { code, why }| {

@@ -18,7 +18,7 @@ use ntcopy_record::{ExperimentKind, Record, verdict};
 use ntcopy_report::table;
 use ntcopy_report::text::wrapped;
 
-use super::bench::{self, Pin};
+use super::bench;
 use super::booted;
 
 /// Repetitions, with `--quick` and without.
@@ -62,24 +62,12 @@ pub struct Args {
     /// Print the calls and stop
     #[arg(long)]
     list: bool,
-    /// Levels of the caches: L2, LLC [default: L2; without --quick both]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    levels: Vec<Level>,
-    /// Repetitions [default: 63; with --quick 21; a ninth of it at the LLC]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=1000))]
-    rounds: Option<u32>,
     /// Fewer repetitions, and the L2 alone
     #[arg(long)]
     quick: bool,
-    /// CPU to stay on [default: the last one allowed]
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<u32>,
     /// Kernel to measure in: host, or one that `ntcopy kernel` builds and boots, as um
     #[arg(long, value_name = "KERNEL", default_value = "host")]
     kernel: String,
-    /// CPU of the host that all of a booted kernel is put on [default: the first]
-    #[arg(long, value_name = "CPU")]
-    pin: Option<Pin>,
     /// A folder that the program may write in a booted kernel; may be repeated
     #[arg(long, value_name = "DIR")]
     write: Vec<PathBuf>,
@@ -131,18 +119,14 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         (true, true) => TABLE.iter().map(|kind| kind.by_default()).collect(),
         _ => args.calls.clone(),
     };
-    let levels = match (args.levels.is_empty(), args.quick) {
-        (false, _) => args.levels.clone(),
-        (true, true) => vec![Level::L2],
-        (true, false) => Level::ALL.into(),
-    };
+    let levels = if args.quick { vec![Level::L2] } else { Level::ALL.into() };
     let allowed = ntcopy_bench::run::cpus()?.allowed;
     Ok(Plan {
         calls,
         program: args.command.clone(),
         levels,
-        rounds: args.rounds.unwrap_or(ROUNDS[usize::from(!args.quick)]),
-        cpu: args.cpu.or_else(|| allowed.last().copied()).unwrap_or(0),
+        rounds: ROUNDS[usize::from(!args.quick)],
+        cpu: allowed.last().copied().unwrap_or(0),
         cache_bytes: [l2.map_or(1 << 20, |cache| cache.size_bytes), cpu.llc_bytes()],
         out: bench::record_dir(args.out.as_deref(), &ExperimentKind::Footprint)?,
         command: guest::command_line(),
@@ -175,7 +159,6 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
         kernel,
         experiment: ExperimentKind::Footprint,
         out: args.out.as_deref(),
-        pin: args.pin,
         needs: Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None },
         write: &args.write,
         command: &args.command,
@@ -194,11 +177,8 @@ fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<E
         }
         eprintln!("record: {}", place.display());
     }
-    let is_asked = |mode: &str| {
-        args.calls.iter().any(|call| call.to_string() == mode)
-            || args.levels.iter().any(|level| level.as_str() == mode)
-            || levels.is_empty()
-    };
+    let is_asked =
+        |mode: &str| args.calls.iter().any(|call| call.to_string() == mode) || levels.is_empty();
     Ok(bench::judge(&record, stopped, &|line| is_asked(&line.mode)))
 }
 

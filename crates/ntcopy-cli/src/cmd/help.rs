@@ -1,6 +1,7 @@
-//! The program's own help: its commands in groups, what most people need first.
+//! How the help is laid out: commands in groups, what most people need first; and options that all
+//! commands below one take, in the help of that one alone.
 
-use clap::Command;
+use clap::{Arg, Command};
 
 /// What a command is for.
 const GROUPS: [(&str, &[&str]); 3] = [
@@ -13,10 +14,55 @@ const GROUPS: [(&str, &[&str]); 3] = [
 const TEMPLATE: &str =
     "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
 
-/// The command line with its commands in groups.
-pub fn grouped(command: Command) -> Command {
+/// The command line with its commands in groups, and shared options once.
+pub fn laid_out(command: Command) -> Command {
     let list = list(&command);
-    command.before_help(list).help_template(TEMPLATE)
+    let command = command.before_help(list).help_template(TEMPLATE);
+    command.mut_subcommands(sharing)
+}
+
+/// A command whose options are those of all below it: their help names them, and points here.
+fn sharing(command: Command) -> Command {
+    let shared: Vec<Arg> =
+        command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+    let named = shared.iter().filter(|arg| !arg.is_hide_set());
+    let named: Vec<String> = named.filter_map(as_typed).collect();
+    if named.is_empty() {
+        return command;
+    }
+    let words = format!(
+        "More options, which ntcopy {} --help explains:\n  {}",
+        command.get_name(),
+        named.join(", ")
+    );
+    command.mut_subcommands(|below| {
+        let notes = below.get_after_help().map(|notes| format!("\n\n{notes}"));
+        below
+            .args(shared.iter().map(|arg| arg.clone().hide(true)))
+            .after_help(format!("{words}{}", notes.unwrap_or_default()))
+    })
+}
+
+/// `--out DIR`
+fn as_typed(arg: &Arg) -> Option<String> {
+    let value = arg.get_value_names().and_then(|names| names.first());
+    let value = value.map(|name| format!(" {name}")).unwrap_or_default();
+    arg.get_long().map(|name| format!("--{name}{value}"))
+}
+
+/// The names that this process's arguments might have gone on with where they name no command.
+pub fn commands_here() -> String {
+    let mut command = crate::command();
+    for word in std::env::args().skip(1) {
+        match command.find_subcommand(&word) {
+            Some(found) => command = found.clone(),
+            None if word.starts_with('-') => {}
+            None => break,
+        }
+    }
+    let names = command.get_subcommands().filter(|below| !below.is_hide_set());
+    let names: Vec<&str> = names.map(Command::get_name).collect();
+    format!("There are: {}", names.join(", "))
 }
 
 fn list(command: &Command) -> String {
@@ -53,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_most_people_need_comes_first_and_each_line_fits() {
-        let help = grouped(crate::Cli::command()).render_help().to_string();
+        let help = laid_out(crate::Cli::command()).render_help().to_string();
         let at = |words: &str| help.find(words).unwrap_or_else(|| panic!("{words}: {help}"));
         assert!(at("What most people need:") < at("  probe "), "{help}");
         assert!(at("  report ") < at("Measuring:") && at("Measuring:") < at("  kernel "), "{help}");

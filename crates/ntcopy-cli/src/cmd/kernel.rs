@@ -41,9 +41,6 @@ fn options(kernel: &KernelArgs) -> Result<BuildOptions, Error> {
 fn build(args: &BuildArgs) -> Result<ExitCode, Error> {
     let mut options = options(&args.kernel)?;
     options.rebuild = args.force;
-    if let Some(jobs) = args.jobs {
-        options.jobs = jobs.into();
-    }
     let built = ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?;
     println!("{}", built.path.display());
     Ok(ExitCode::SUCCESS)
@@ -54,10 +51,9 @@ fn kernel(guest: &GuestArgs) -> Result<(Built, HostCpus), Error> {
     let options = options(&guest.kernel)?;
     // Not after minutes of compiling.
     boot::check_boot(options.kind)?;
-    let host_cpus = match guest.pin {
-        Some(cpu) => HostCpus::One(cpu),
-        None if guest.own_caches => HostCpus::with_own_caches(guest.cpus, options.kind)?,
-        None => HostCpus::Any,
+    let host_cpus = match guest.own_caches {
+        true => HostCpus::with_own_caches(guest.cpus, options.kind)?,
+        false => HostCpus::Any,
     };
     Ok((ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?, host_cpus))
 }

@@ -34,7 +34,7 @@ fn build(args: BuildArgs) -> Result<ExitCode, Error> {
         compiler: args.cc,
         cache: Cache::locate()?,
         rebuild: args.force,
-        jobs: args.jobs.map_or_else(cpus, usize::from),
+        jobs: cpus(),
         root: args.sysroot,
     };
     let mut progress = progress::for_stderr();

@@ -25,7 +25,7 @@ const KERNEL_MIN_BYTES: u64 = 4096;
 const HELP: &str = "\
 Examples:
   ntcopy run -- nginx -g 'daemon off;'
-  ntcopy run --unix --min-bytes 64KiB -- ./backend --listen /run/backend.sock
+  ntcopy run --family unix --min-bytes 64k -- ./backend --listen /run/backend.sock
   ntcopy run --stat -- curl -T big.iso http://archive/
   ntcopy run --explain -- ./program
 
@@ -53,6 +53,25 @@ pub enum Mode {
     Nt,
 }
 
+/// A family of sockets that is hinted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Family {
+    Unix,
+    Tcp,
+    Udp,
+}
+
+impl Family {
+    /// Its name in the library's environment.
+    fn as_str(self) -> &'static str {
+        match self {
+            Family::Unix => "unix",
+            Family::Tcp => "tcp",
+            Family::Udp => "udp",
+        }
+    }
+}
+
 /// Arguments.
 #[derive(clap::Args)]
 #[command(
@@ -66,15 +85,9 @@ pub struct Args {
     /// copies normally]
     #[arg(long, value_name = "SIZE")]
     pub min_bytes: Option<Bytes>,
-    /// Hint unix sockets [default: unix and TCP, if none is said]
-    #[arg(long)]
-    pub unix: bool,
-    /// Hint TCP sockets, MPTCP among them
-    #[arg(long)]
-    pub tcp: bool,
-    /// Hint UDP sockets
-    #[arg(long)]
-    pub udp: bool,
+    /// The sockets that are hinted: unix, tcp (with MPTCP), udp [default: unix,tcp]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
+    pub family: Vec<Family>,
     /// Whether the kernel may copy hinted bytes normally where it expects that to be faster. With
     /// `nt` it may not, and all later sends of the sockets are hinted
     #[arg(long, default_value = "adaptive")]
@@ -108,12 +121,13 @@ struct Settings {
 impl Settings {
     fn new(args: &Args, filters: u32) -> Self {
         let min_bytes = args.min_bytes.map_or(KERNEL_MIN_BYTES, |size| size.0);
-        let chosen = [(args.unix, "unix"), (args.tcp, "tcp"), (args.udp, "udp")];
-        let mut families: Vec<&str> =
-            chosen.iter().filter(|(is_chosen, _)| *is_chosen).map(|(_, name)| *name).collect();
+        let mut families = args.family.clone();
         if families.is_empty() {
-            families = vec!["unix", "tcp"];
+            families = vec![Family::Unix, Family::Tcp];
         }
+        families.sort_unstable();
+        families.dedup();
+        let families: Vec<&str> = families.into_iter().map(Family::as_str).collect();
         Settings { min_bytes, families: families.join(","), mode: args.mode, filters }
     }
 
@@ -264,10 +278,10 @@ mod tests {
     #[test]
     fn what_follows_the_program_is_its_own() {
         for line in
-            [&["--unix", "--", "cat", "--stat", "-n"][..], &["--unix", "cat", "--stat", "-n"]]
+            [&["--anyway", "--", "cat", "--stat", "-n"][..], &["--anyway", "cat", "--stat", "-n"]]
         {
             let args = parse(line);
-            assert!(args.unix && !args.stat);
+            assert!(args.anyway && !args.stat);
             assert_eq!(args.command, ["cat", "--stat", "-n"]);
         }
         assert!(Line::try_parse_from(["run", "--bogus", "cat"]).is_err());
@@ -278,8 +292,8 @@ mod tests {
     fn families_are_those_said_or_unix_and_tcp() {
         for (line, families) in [
             (&["cat"][..], "unix,tcp"),
-            (&["--udp", "cat"], "udp"),
-            (&["--tcp", "--unix", "--udp", "cat"], "unix,tcp,udp"),
+            (&["--family", "udp", "cat"], "udp"),
+            (&["--family", "tcp,unix,udp,tcp", "cat"], "unix,tcp,udp"),
         ] {
             assert_eq!(Settings::new(&parse(line), 0).families, families);
         }

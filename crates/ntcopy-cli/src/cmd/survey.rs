@@ -15,10 +15,30 @@ use ntcopy_survey::engine::budget::Budget;
 use ntcopy_survey::engine::{Ask, DEFAULT_EXPERIMENTS, EXPERIMENTS};
 use ntcopy_survey::store::{self, Store};
 
+const HELP: &str = "\
+Examples:
+  ntcopy survey run --on ssh --nodes web7,web8     measure two machines, and keep the records
+  ntcopy survey report                             what their CPU models gain
+  ntcopy survey export --out records               the records, for ntcopy advise and report
+
+A survey is a SQLite file. docs/reference/survey.md has the rest.";
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "Measure a fleet, by its own scheduler, and say what its CPU models gain",
+    after_help = HELP
+)]
+pub struct Args {
+    #[command(flatten)]
+    store: StoreArg,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
 /// What of a survey is to be done.
 #[derive(clap::Subcommand)]
-#[command(about = "Measure a fleet, by its own scheduler, and say what its CPU models gain")]
-pub enum Args {
+enum Verb {
     /// Measure every node that has not been, and store the records as they come
     Run(Box<run::Args>),
     /// Per CPU model: from which size it gains, and which machines are unlike their model
@@ -26,7 +46,7 @@ pub enum Args {
     /// Store records that are here already, or what `survey measure` printed
     Add(add::Args),
     /// The records that there are
-    List(list::ListArgs),
+    List,
     /// Write records out of the store into folders
     Export(list::ExportArgs),
     /// What runs on a node: measures, and prints the records for `survey run` or `add`
@@ -35,28 +55,47 @@ pub enum Args {
 
 /// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    match args {
-        Args::Run(args) => run::run(&args),
-        Args::Report(args) => report::run(&args),
-        Args::Add(args) => add::run(&args),
-        Args::List(args) => list::list(&args),
-        Args::Export(args) => list::export(&args),
-        Args::Measure(args) => measure::run(&args),
+    let store = &args.store;
+    match args.verb {
+        Verb::Run(args) => run::run(store, &args),
+        Verb::Report(args) => report::run(store, &args),
+        Verb::Add(args) => add::run(store, &args),
+        Verb::List => list::list(store),
+        Verb::Export(args) => list::export(store, &args),
+        Verb::Measure(args) => measure::run(store, &args),
     }
 }
 
-/// Which store.
-#[derive(clap::Args, Clone)]
+/// What every command of a survey takes. Its help is in that of `ntcopy survey`, once.
+#[derive(clap::Args)]
 pub struct StoreArg {
-    /// A SQLite file [default: what NTCOPY_SURVEY_STORE says, or
+    /// The survey's SQLite file [default: what NTCOPY_SURVEY_STORE says, or
     /// ~/.local/share/ntcopy/survey.sqlite]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     store: Option<String>,
+    /// The fleet, in a file that has several [default: all, or local where records are stored]
+    #[arg(long, global = true, value_name = "NAME")]
+    fleet: Option<String>,
+    /// The most that all nodes together may send, packed and unpacked
+    #[arg(long, global = true, value_name = "SIZE", default_value = "16GiB")]
+    max_bytes: Bytes,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 impl StoreArg {
     fn place(&self) -> anyhow::Result<PathBuf> {
         Ok(self.store.as_deref().map_or_else(store::default_place, store::place)?)
+    }
+
+    /// The fleet that records are stored for.
+    fn fleet(&self) -> &str {
+        self.fleet.as_deref().unwrap_or("local")
+    }
+
+    fn budget(&self) -> Budget {
+        Budget::new(self.max_bytes.0)
     }
 
     /// Opens it; makes it if it is not there.
@@ -67,20 +106,6 @@ impl StoreArg {
     /// Opens it if it is there.
     fn open_existing(&self) -> anyhow::Result<Store> {
         Ok(Store::open_existing(&self.place()?)?)
-    }
-}
-
-/// How much is taken from nodes.
-#[derive(clap::Args, Clone)]
-pub struct BudgetArg {
-    /// The most that all nodes together may send, packed and unpacked
-    #[arg(long, value_name = "SIZE", default_value = "16GiB")]
-    max_bytes: Bytes,
-}
-
-impl BudgetArg {
-    fn budget(&self) -> Budget {
-        Budget::new(self.max_bytes.0)
     }
 }
 

@@ -17,15 +17,15 @@ use ntcopy_report::table;
 use ntcopy_report::text::wrapped;
 
 use super::NOT_AVAILABLE;
-use super::bench::{self, Pin};
+use super::bench;
 use super::booted;
 use super::run::{self, Hinting};
 
 const HELP: &str = "\
 Examples:
   ntcopy try --kernel um -- ./import --from big.dump
-  ntcopy try --unix --metric 's/^rate: ([0-9.]+) MB.*/\\1/' -- ./sender
-  ntcopy try --tcp --load 'wrk -t1 -c16 -d3s http://127.0.0.1:8080/big' -- ./server
+  ntcopy try --family unix --metric 's/^rate: ([0-9.]+) MB.*/\\1/' -- ./sender
+  ntcopy try --family tcp --load 'wrk -t1 -c16 -d3s http://127.0.0.1:8080/big' -- ./server
 
 A turn is one run of the program; with --load it is the program as a server, started anew, and one \
 run of the load against it. Turns come in pairs, plain and hinted, the first of a pair in turns as \
@@ -51,15 +51,9 @@ socket here; 127 there is no such program, 126 it cannot be run.";
     args_override_self = true
 )]
 pub struct Args {
-    /// Hint unix sockets [default: unix and TCP, if none is said]
-    #[arg(long)]
-    unix: bool,
-    /// Hint TCP sockets
-    #[arg(long)]
-    tcp: bool,
-    /// Hint UDP sockets
-    #[arg(long)]
-    udp: bool,
+    /// The sockets that are hinted: unix, tcp, udp [default: unix,tcp]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
+    family: Vec<run::Family>,
     /// The smallest send that is hinted [default: 4KiB]
     #[arg(long, value_name = "SIZE")]
     min_bytes: Option<Bytes>,
@@ -93,9 +87,6 @@ pub struct Args {
     /// Kernel to run in: host, or one that `ntcopy kernel` builds and boots, as um
     #[arg(long, value_name = "KERNEL", default_value = "host")]
     kernel: String,
-    /// CPU of the host that all of a booted kernel is put on, or none [default: the first]
-    #[arg(long, value_name = "CPU")]
-    pin: Option<Pin>,
     /// Memory of a booted kernel
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     mem: Bytes,
@@ -124,7 +115,7 @@ pub struct Args {
     #[arg(long, hide = true, value_name = "JSON", conflicts_with = "command")]
     words: Option<String>,
     /// The program and its arguments
-    #[arg(last = true, value_name = "PROGRAM", required_unless_present = "words")]
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM", required_unless_present = "words")]
     command: Vec<OsString>,
 }
 
@@ -139,9 +130,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 fn as_run(args: &Args) -> run::Args {
     run::Args {
         min_bytes: args.min_bytes,
-        unix: args.unix,
-        tcp: args.tcp,
-        udp: args.udp,
+        family: args.family.clone(),
         mode: args.mode,
         anyway: args.anyway,
         explain: false,
@@ -225,7 +214,6 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
         kernel,
         experiment: ExperimentKind::Try,
         out: args.out.as_deref(),
-        pin: args.pin,
         needs: Needs {
             samples: u64::from(args.pairs.unwrap_or(0)) * 2,
             memory_bytes: args.mem.0,
@@ -290,10 +278,19 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_the_program_is_its_own() {
+        for line in [&["--json", "ls", "--less", "-l"][..], &["--json", "--", "ls", "--less", "-l"]]
+        {
+            let args = parse(line).unwrap_or_else(|error| panic!("{error}"));
+            assert!(args.json && !args.less);
+            assert_eq!(args.command, ["ls", "--less", "-l"]);
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_a_usage_error() {
         for line in [
-            &["cat"][..],
-            &[],
+            &[][..],
             &["--pairs", "4", "--", "cat"],
             &["--less", "--", "cat"],
             &["--ready", "true", "--", "cat"],

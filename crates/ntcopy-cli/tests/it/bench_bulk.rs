@@ -135,7 +135,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["memcpy", "--modes", "memmov"][..], "rep-movsb"),
         (&["memcpy", "--size", "0"], "--size 0"),
         (&["memcpy", "--threads", "4000"], "--threads 4000"),
-        (&["memcpy", "--cpus", "4000"], "--cpus 4000"),
+        (&["memcpy", "--kernel", "um"], "leave it out"),
         (&["memset", "--pairs", "4"], "at least 5 pairs"),
         (&["order", "--side", "0"], "--side 0"),
     ] {

@@ -134,7 +134,8 @@ fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
     let place = tempfile::tempdir().unwrap();
     let args = ["--object", "32KiB", "--dataset", "64KiB", "--connections", "2", "--rate", "off"];
     let output = bench(&[&args[..], &["--json"]].concat(), place.path()).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let results = object["results"].as_array().unwrap();
     let missing = results.iter().filter(|result| result.get("unavailable").is_some());

@@ -95,7 +95,6 @@ fn usage_errors_name_the_option_and_nothing_is_begun() {
         (&["--rate", "10GiB/s"], "10GB/s"),
         (&["--rate", "1"], "--rate"),
         (&["--victim", "both"], "same-core"),
-        (&["--cpu", "99999"], "--cpu 99999"),
         (&["--dataset", "16KiB"], "--dataset 16 KiB"),
         (&["--pairs", "2"], "at least 5 pairs"),
         (&["--sockets", "1", "--rate", "10GB/s"], "cannot be used with"),

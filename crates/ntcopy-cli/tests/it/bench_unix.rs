@@ -317,7 +317,6 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--pieces", "300", "--sockets", "1", "--object", "1MiB"], "--object"),
         (&["--sweep", "--published"], "--sweep"),
         (&["--own-caches", "--sockets", "1"], "--kernel um"),
-        (&["--own-caches", "--pin", "0"], "--pin"),
         (&["--against", "unpatched"], "--kernel um"),
         (&["--against", "unpatched", "--modes", "vmsplice"], "copy, nt, adaptive"),
         (&["--against", "module", "--kernel", "um+module"], "no patches to compare"),

@@ -85,7 +85,7 @@ fn a_hint_where_nobody_takes_it_is_exit_code_3() {
 
 #[test]
 fn what_cannot_be_asked_is_a_usage_error_and_the_calls_are_listed() {
-    for line in [&["copi"][..], &["copy:17MiB"], &["--levels", "L5"], &["copy", "--", "cat"]] {
+    for line in [&["copi"][..], &["copy:17MiB"], &["copy", "--", "cat"]] {
         assert_eq!(footprint(line).status.code(), Some(2), "{line:?}");
     }
     let list = footprint(&["--list"]);

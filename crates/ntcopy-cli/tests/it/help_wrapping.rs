@@ -17,8 +17,13 @@ fn help(words: &[String]) -> String {
 }
 
 /// What stands above the names of commands; the program's own are in groups.
-const LISTS: [&str; 4] =
-    ["Commands:", "What most people need:", "Measuring:", "Kernels, fleets and the rest:"];
+const LISTS: [&str; 5] = [
+    "Commands:",
+    "Experiments:",
+    "What most people need:",
+    "Measuring:",
+    "Kernels, fleets and the rest:",
+];
 
 fn below(help: &str) -> Vec<String> {
     let mut names = Vec::new();
@@ -55,19 +60,74 @@ fn badly_wrapped(help: &str) -> Vec<String> {
     bad
 }
 
-#[test]
-fn no_command_has_a_badly_wrapped_help() {
+/// The help of every command, with the command's name.
+fn all() -> Vec<(String, String)> {
     let mut waiting: Vec<Vec<String>> = vec![Vec::new()];
-    let (mut seen, mut bad) = (0, Vec::new());
+    let mut all = Vec::new();
     while let Some(words) = waiting.pop() {
         let help = help(&words);
-        let name = words.join(" ");
-        bad.extend(badly_wrapped(&help).into_iter().map(|what| format!("ntcopy {name}: {what}")));
         waiting.extend(below(&help).into_iter().map(|word| [words.clone(), vec![word]].concat()));
-        seen += 1;
+        all.push((words.join(" "), help));
     }
-    assert!(seen > 30, "{seen} commands");
+    assert!(all.len() > 30, "{} commands", all.len());
+    all
+}
+
+#[test]
+fn no_command_has_a_badly_wrapped_help() {
+    let all = all();
+    let bad = |(name, help): &(String, String)| {
+        let bad = badly_wrapped(help).into_iter();
+        bad.map(|what| format!("ntcopy {name}: {what}")).collect::<Vec<String>>()
+    };
+    let bad: Vec<String> = all.iter().flat_map(bad).collect();
     assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// Options that are explained: the lines that begin with one.
+fn options(help: &str) -> usize {
+    let mut is_list = false;
+    let mut count = 0;
+    for line in help.lines() {
+        if !line.is_empty() && !line.starts_with(' ') {
+            is_list = line == "Options:";
+        }
+        // Deeper lines go on with what the one before says.
+        let is_first = line.starts_with("  -") || line.starts_with("      --");
+        count += usize::from(is_list && is_first);
+    }
+    count
+}
+
+/// What a user can be expected to look through; one that all commands below another take is
+/// explained once.
+const MOST_OPTIONS: usize = 250;
+
+#[test]
+fn no_more_options_are_explained_than_somebody_reads() {
+    let counts: Vec<(String, usize)> =
+        all().into_iter().map(|(name, help)| (name, options(&help))).collect();
+    let total: usize = counts.iter().map(|(_, count)| count).sum();
+    println!("{total} options: {counts:?}");
+    assert!(total <= MOST_OPTIONS, "{total} options: {counts:?}");
+    assert!(counts.iter().all(|(_, count)| *count > 0), "each has --help: {counts:?}");
+}
+
+#[test]
+fn a_wrong_command_is_told_which_there_are() {
+    for (words, right) in [
+        (&["bench", "unx"][..], "There are: unix, http, app"),
+        (&["bench"], "unix "),
+        (&["bench", "unix", "--socket", "1"], "'--sockets'"),
+        (&["kernel", "remove"], "There are: build, "),
+        (&["advice"], "'advise'"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+        let output = command.args(words).output().expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(right), "{words:?}: {said}");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn an_x86_kernel_is_built_in_each_configuration_and_none_is_taken_for_another() 
         &["--kernel", "x86"][..],
         &["--kernel", "x86+kcsan"],
         &["--kernel", "x86+plain"],
-        &["--kernel", "um:6.12", "--jobs", "1"],
+        &["--kernel", "um:6.12"],
     ] {
         let output = house.run(&[&["build"], arguments].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));

@@ -70,8 +70,13 @@ fn each_shell_reads_its_script() {
 }
 
 /// What stands above the names of commands; the program's own are in groups.
-const LISTS: [&str; 4] =
-    ["Commands:", "What most people need:", "Measuring:", "Kernels, fleets and the rest:"];
+const LISTS: [&str; 5] = [
+    "Commands:",
+    "Experiments:",
+    "What most people need:",
+    "Measuring:",
+    "Kernels, fleets and the rest:",
+];
 
 /// The commands that `--help` lists below these words.
 fn listed(words: &[&str]) -> Vec<String> {

@@ -165,7 +165,8 @@ fn what_was_ignored_or_blocked_stays_so() {
 
 #[test]
 fn the_environment_is_the_programs_own_and_the_library() {
-    let mut command = ntcopy_run(&["--anyway", "--min-bytes", "64KiB", "--udp", "--mode", "nt"]);
+    let mut command =
+        ntcopy_run(&["--anyway", "--min-bytes", "64KiB", "--family", "udp", "--mode", "nt"]);
     command.args(["--", "env"]).env_clear().env("LD_PRELOAD", "").env("OWN", "kept");
     let environment = good(&command.output().expect("it starts"));
     let mut lines: Vec<&str> = environment.lines().collect();
@@ -339,8 +340,8 @@ fn in_a_kernel_that_knows_the_flag_unchanged_programs_are_hinted() {
     let counted = hinted_bytes(&[
         vec![PYTHON, "SENDER"],
         run(&[]),
-        run(&["--unix"]),
-        run(&["--tcp"]),
+        run(&["--family", "unix"]),
+        run(&["--family", "tcp"]),
         run(&["--min-bytes", "2MiB"]),
         run(&["--mode", "nt"]),
         run(&["--stat"]),

@@ -155,7 +155,8 @@ fn in_a_booted_kernel_the_hinted_turns_are_counted() {
     let sender = folder.path().join("sender.py");
     fs::write(&sender, SENDER).expect("a file");
     let sender = sender.to_str().expect("UTF-8");
-    let line = ["--kernel", "um", "--unix", "--pairs", "5", "--out", &out, "--json", "--"];
+    let line =
+        ["--kernel", "um", "--family", "unix", "--pairs", "5", "--out", &out, "--json", "--"];
     let told = object(&output(&[&line[..], &[PYTHON, sender]].concat()));
     assert_eq!(told["hinted_bytes"], 5 * SENT_BYTES);
     let record = Record::read(Path::new(&out)).expect("a record");

@@ -21,10 +21,6 @@ const MODE_BYTES: u64 = 16 << 20;
 /// What one connection's sockets hold beside the messages, at most.
 const SOCKETS_BYTES: u64 = 512 << 10;
 const WITH_VETH: &str = "say --veth too";
-/// IPv6 wants no less.
-const LEAST_MTU_BYTES: u32 = 1280;
-/// A pair of devices takes no more.
-const MOST_MTU_BYTES: u32 = 65_535;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetCell {
@@ -150,7 +146,10 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
     Ok(NetPlan {
         cells: cells(settings, rate)?,
         modes: modes(settings)?,
-        between: between(settings)?,
+        between: match settings.veth {
+            true => Between::Veth { mtu_bytes: defaults.mtu_bytes },
+            false => Between::Loopback,
+        },
         rate,
         places: two_places(&settings.cpus, cpus)?,
         pairs,
@@ -163,14 +162,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
             warm_up: ms(open.warm_up_ms, open.quick_warm_up_ms),
         },
     })
-}
-
-fn between(settings: &Settings) -> Result<Between, PlanError> {
-    let mtu_bytes = settings.mtu_bytes.unwrap_or(defaults().mtu_bytes);
-    if !(LEAST_MTU_BYTES..=MOST_MTU_BYTES).contains(&mtu_bytes) {
-        return Err(PlanError::Mtu(mtu_bytes));
-    }
-    Ok(if settings.veth { Between::Veth { mtu_bytes } } else { Between::Loopback })
 }
 
 /// The baseline, and what was asked for or is measured by default.

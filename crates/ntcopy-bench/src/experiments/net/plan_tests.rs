@@ -54,7 +54,6 @@ fn what_cannot_be_is_refused() {
     assert_eq!(refused(Settings { pairs: Some(4), ..all() }), PlanError::TooFewPairs(4));
     assert_eq!(refused(Settings { request_bytes: vec![0], ..all() }), PlanError::Zero("request"));
     assert_eq!(refused(Settings { cpus: vec![0, 1, 0], ..all() }), PlanError::NotTwoCpus(3));
-    assert_eq!(refused(Settings { mtu_bytes: Some(68), ..all() }), PlanError::Mtu(68));
     let unix = refused(Settings { families: vec![Family::Unix], ..all() });
     assert!(unix.to_string().contains("--family unix"), "{unix}");
     let large = Settings { request_bytes: vec![65_508], families: vec![Family::Udp], ..all() };

@@ -90,12 +90,6 @@ pub struct ForkSettings {
     pub modes: Vec<ForkMode>,
     /// Sizes of the buffer. Empty: the default ones.
     pub buffer_bytes: Vec<u64>,
-    /// Who uses it. Empty: both, one cell each.
-    pub users: Vec<User>,
-    /// And how. Empty: both, one cell each.
-    pub uses: Vec<Use>,
-    /// The CPU. Empty: the first.
-    pub cpus: Vec<u32>,
     pub pairs: Option<u32>,
     /// Fewer sizes and groups, shorter samples.
     pub quick: bool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Settings, defaults};
 use crate::experiment::bulk::{Action, PAGE_BYTES, ReadBack, Task};
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pages, check_pairs, cpus,
+    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pages, check_pairs,
     too_little_memory, ways,
 };
 use crate::plan::or;
@@ -31,9 +31,8 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
         cold_warm_up_bytes: 0,
         source_bytes: 0,
         destination_bytes: 0,
-        source_offset_bytes: 0,
         huge_pages: true,
-        cpus: cpus(&settings.cpus, &mut vec![1], true, room)?,
+        cpus: room.cpus.clone(),
         tuned_threshold_bytes: None,
     };
     for action in or(&settings.actions, &defaults.actions) {

@@ -147,9 +147,6 @@ pub struct Settings {
     pub rates_bytes_per_s: Vec<u64>,
     /// Bytes of the source, and of the destination.
     pub dataset_bytes: Option<u64>,
-    pub cpu: Option<u32>,
-    /// The CPU of the streamer beside a neighbour.
-    pub streamer_cpu: Option<u32>,
     pub pairs: Option<u32>,
     /// Fewer groups, shorter samples, fewer hot sets.
     pub quick: bool,

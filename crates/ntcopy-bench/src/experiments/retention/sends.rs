@@ -21,7 +21,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
         let what = "vmsplice copies nothing that could push a hot set out: leave it out of --modes";
         return Err(PlanError::Family { family: settings.family.unwrap_or(Family::Unix), what });
     }
-    let cpu = settings.cpu.or(cpus.allowed.first().copied()).unwrap_or(0);
+    let cpu = cpus.allowed.first().copied().unwrap_or(0);
     let pair = pin(&[cpu], cpus)?;
     let mut cells = Vec::new();
     for hot_set_bytes in hot_sets(settings)? {

@@ -14,8 +14,6 @@ pub enum Order {
     SetUp {
         source_bytes: u64,
         destination_bytes: u64,
-        /// Bytes before the first source.
-        source_offset_bytes: u64,
         huge_pages: bool,
         /// The CPUs, one a thread.
         cpus: Vec<u32>,

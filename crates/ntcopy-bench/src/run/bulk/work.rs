@@ -63,16 +63,8 @@ fn serve(line: BorrowedFd<'_>) -> rustix::io::Result<()> {
 fn carry_out(worker: &mut Option<Work>, order: Order) -> Result<Reply, Failure> {
     let too_early = || Failure::Worker("an order before the memory is there".to_owned());
     match order {
-        Order::SetUp { source_bytes, source_offset_bytes, destination_bytes, huge_pages, cpus } => {
-            let work = Work {
-                source_offset: source_offset_bytes as usize,
-                ..Work::new(
-                    source_bytes + source_offset_bytes,
-                    destination_bytes,
-                    huge_pages,
-                    cpus,
-                )?
-            };
+        Order::SetUp { source_bytes, destination_bytes, huge_pages, cpus } => {
+            let work = Work::new(source_bytes, destination_bytes, huge_pages, cpus)?;
             let libc = ntcopy::libc::Libc::detect();
             let reply = Reply::Ready {
                 libc_threshold_bytes: libc.memcpy_nt_threshold_bytes,
@@ -99,8 +91,6 @@ struct Work {
     source: MmapMut,
     destination: MmapMut,
     cpus: Vec<u32>,
-    /// Bytes of the source's memory before what is copied from.
-    source_offset: usize,
     peers: Peers,
     /// The whole machine's counters.
     machine: Hardware,
@@ -175,7 +165,6 @@ impl Work {
             source: map_memory(source_bytes, huge_pages, Some(SEED))?,
             destination: map_memory(destination_bytes, huge_pages, None)?,
             cpus: on,
-            source_offset: 0,
             peers: Peers::load(),
             machine: Hardware::of_machine(),
             task: Task::Matrix(MatrixTask::Sum),
@@ -193,8 +182,7 @@ impl Work {
         self.task = task;
         self.size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
         let part = |len: usize| part(len, threads as usize);
-        let source_len = self.source.len() - self.source_offset;
-        let (from, to) = (part(source_len), part(self.destination.len()));
+        let (from, to) = (part(self.source.len()), part(self.destination.len()));
         let needs_source =
             !matches!(task, Task::Fill { .. } | Task::Pages { action: Action::Clear, .. });
         if to < self.size
@@ -229,15 +217,14 @@ impl Work {
 
     fn lanes(&mut self) -> Vec<Lane<'_>> {
         let threads = self.stands.len();
-        let (source, size) = (&self.source[self.source_offset..], self.size);
+        let (source, size) = (&self.source[..], self.size);
         let (from, to) = (part(source.len(), threads), part(self.destination.len(), threads));
-        let offset = self.source_offset;
         let destinations = self.destination.chunks_mut(to.max(1));
         let lanes = self.stands.iter_mut().zip(destinations).enumerate();
         lanes
             .map(|(thread, (stand, destination))| Lane {
                 source: &source[thread * from..(thread + 1) * from],
-                source_start: (offset + thread * from) as u64,
+                source_start: (thread * from) as u64,
                 destination,
                 stand,
                 size,

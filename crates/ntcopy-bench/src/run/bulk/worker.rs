@@ -62,7 +62,6 @@ impl Worker {
         let order = Order::SetUp {
             source_bytes: plan.source_bytes,
             destination_bytes: plan.destination_bytes,
-            source_offset_bytes: plan.source_offset_bytes,
             huge_pages: plan.huge_pages,
             cpus: plan.cpus.clone(),
         };

@@ -30,54 +30,48 @@ Examples:
   ntcopy bench app --kernel um --capacity 2ms        how many multigets a second at p99 <= 2 ms
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
-  ntcopy bench app --kernel um --against unpatched   by the program in a kernel without the patches
+  ntcopy bench app --kernel um --against unpatched   relative to a stock kernel
   ntcopy bench app --kernel um --against unpatched --capacity 5ms
 
 One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
-have been answered; a latency counts from the moment when its request was due. Beside that, \
-connections fetch large values and drop them in the socket, unread, at an offered rate or without \
-a pause. The program comes from the distribution's package, answers with one thread, \
-and listens on a unix socket. Redis writes nothing to a disk. nginx and storaged \
-have a file for each value, in memory; nginx runs with sendfile off. A multiget over HTTP is \
-its keys' GETs, pipelined on one connection.
+have been answered; a latency counts from the moment its request was due. Beside that, connections \
+fetch large values and drop them in the socket unread, at an offered rate or without a pause. The \
+program is the distribution's package, has one thread and listens on a unix socket. Redis writes \
+nothing to a disk. nginx and storaged have a file in memory for each value; nginx runs with sendfile \
+off. A multiget over HTTP is its keys' GETs, pipelined on one connection.
 
 Modes: copy (the program as it is, the baseline), idle (the same without large requests), adaptive \
-(under `ntcopy run`, storaged by its own --mode; the kernel's rule decides), nt (every hint is obeyed), second-instance (as it \
-is, one instance for hot keys and one for large values), chunked (as it is, large values stored and \
-fetched in pieces of 64 KiB). Each mode has servers of its own, started anew for each pair.
+(under `ntcopy run`, storaged by its own --mode; the kernel's rule decides), nt (every hint is \
+obeyed), second-instance (as it is, one instance for hot keys and one for large values), chunked (as \
+it is, large values in pieces of 64 KiB). Servers are started again for each mode and pair.
 
-A booted kernel has one CPU here, for the program and its client, or with --own-caches two. There \
-and on this kernel the program is kept on the first CPU and the client on the second, unless --cpus \
-says otherwise.
+A booted kernel has one CPU for program and client, or two with --own-caches. There and on this \
+kernel the program is kept on the first CPU and the client on the second, unless --cpus says \
+otherwise.
 
-With --capacity each sample is a search: the highest rate of multigets at which 99 in 100 are \
+With --capacity each sample is a search for the highest rate of multigets at which 99 in 100 are \
 answered within the limit, beside the same large values. Rates are 2 % apart and the same in every \
-mode; a search goes up or down by factors of two, then takes 5 steps between. A rate that fails is \
-tried again once, since the machine may have stopped for a moment. Where not even the lowest rate \
-keeps to the limit, the p99 of that rate is printed instead.
+mode. A search goes up or down by factors of two and then takes 5 steps between; a rate that fails \
+is tried once more, since the machine may have stopped for a moment. Where not even the lowest rate \
+keeps to the limit, the p99 of that rate is printed.
 
-With --against unpatched the kernel with the patches and one without are booted in turns, one \
-sample of each boot, at least 5 boots of each; what is offered is found out in the first. With \
---capacity a boot makes two searches in each mode, and their median counts. idle is \
-the kernel without the patches then, and second-instance and chunked are left out.
+--against unpatched boots the kernel with the patches and one without in turns, one sample in each \
+boot, at least 5 boots of each. What is offered is found out in the first. With --capacity a boot \
+makes two searches in each mode, and their median counts. idle is the kernel without the patches \
+then; second-instance and chunked are left out.
 
 Every value is compared when the servers have started; after each sample all hot values and one \
-large one; during it one value of each multiget, and the head and the end of each large one.
-
-Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+large one; during it one value of each multiget, and both ends of each large one.";
 
 /// Arguments of `bench app`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct AppArgs {
-    #[command(flatten)]
-    pub common: Common,
     /// The program: memcached, redis, nginx, or storaged, which is ntcopy's own
     #[arg(long, value_name = "PROGRAM", default_value = "memcached")]
     app: App,
     /// Boot two CPUs, for program and client, each on one of the host's with an L2 of its own
-    #[arg(long, conflicts_with = "pin")]
+    #[arg(long)]
     own_caches: bool,
     /// Modes to compare with copy and idle [default: adaptive,nt,second-instance,chunked; with
     /// --quick adaptive,nt]
@@ -119,8 +113,8 @@ pub struct AppArgs {
     /// CPUs of program and client, or one for both [default: the first two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
-    /// Compare, boot by boot, this kernel's sends with the plain ones of a kernel without the
-    /// patches; --large-rate is no fraction then [default: 1GB/s], --connections [default: 16,64]
+    /// Boot two kernels in turns, and compare with plain sends in one without the patches;
+    /// --large-rate is no fraction then [default: 1GB/s], --connections [default: 16,64]
     #[arg(long, value_name = "KERNEL", value_parser = ["unpatched"])]
     against: Option<String>,
     /// The library of `ntcopy run`, if not the one that belongs to this program
@@ -166,28 +160,28 @@ fn multigets(first: &Record) -> Vec<OsString> {
 }
 
 impl AppArgs {
-    fn settings(&self) -> Settings {
-        let settings = self.as_asked();
+    fn settings(&self, common: &Common) -> Settings {
+        let settings = self.as_asked(common);
         if self.against.is_some() { one_boot(settings) } else { settings }
     }
 
     /// The boots of two kernels, if any are asked for.
-    fn boots(&self) -> Option<KernelPair<'_>> {
+    fn boots<'a>(&self, common: &'a Common) -> Option<KernelPair<'a>> {
         let asked: Vec<&str> = self.modes.iter().map(|mode| mode.as_str()).collect();
         let hinted = if asked.is_empty() { BOOT_MODES[2..].to_vec() } else { self.modes.clone() };
         let modes = BOOT_MODES[..2].iter().chain(&hinted).map(|mode| mode.as_str()).collect();
         let defaults = app::defaults();
         self.against.as_ref().map(|_| KernelPair {
-            common: &self.common,
+            common,
             against: Against::Unpatched,
             asked,
             modes,
-            pairs: if self.common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
+            pairs: if common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
             settled: multigets,
         })
     }
 
-    fn as_asked(&self) -> Settings {
+    fn as_asked(&self, common: &Common) -> Settings {
         let bytes = |size: Option<Bytes>| size.map(|size| size.0);
         Settings {
             modes: self.modes.clone(),
@@ -200,17 +194,17 @@ impl AppArgs {
             capacity: self.capacity,
             sample: self.sample,
             cpus: self.cpus.clone(),
-            pairs: self.common.extent.pairs,
+            pairs: common.extent.pairs,
             one_boot: false,
-            quick: self.common.extent.quick,
+            quick: common.extent.quick,
         }
     }
 
-    fn plan(&self, program: &Path, cpus: &Cpus) -> Result<Plan, PlanError> {
+    fn plan(&self, common: &Common, program: &Path, cpus: &Cpus) -> Result<Plan, PlanError> {
         let hinting = [(AppMode::Adaptive, hint::Mode::Adaptive), (AppMode::Nt, hint::Mode::Nt)];
         let hinting: BTreeMap<AppMode, Hinting> =
             hinting.into_iter().map(|(mode, how)| (mode, self.hinted(program, how))).collect();
-        app::plan(&self.settings(), (self.app, program.to_path_buf()), hinting, cpus)
+        app::plan(&self.settings(common), (self.app, program.to_path_buf()), hinting, cpus)
     }
 
     /// How the program is hinted, as `ntcopy run` would; storaged does it by itself.
@@ -226,9 +220,7 @@ impl AppArgs {
         }
         let asked = hint::Args {
             min_bytes: None,
-            unix: true,
-            tcp: false,
-            udp: false,
+            family: vec![hint::Family::Unix],
             mode,
             anyway: false,
             explain: false,
@@ -244,10 +236,10 @@ impl AppArgs {
     }
 }
 
-pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
+pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
     let program = match args.app.find() {
         Ok(program) => program,
-        Err(_) if args.common.list => PathBuf::new(),
+        Err(_) if common.list => PathBuf::new(),
         Err(why) => return Ok(not_available(&why)),
     };
     let is_fraction = |rate: &&LargeRate| matches!(rate, LargeRate::OfBaseline(_));
@@ -258,19 +250,19 @@ pub fn run(args: &AppArgs) -> anyhow::Result<ExitCode> {
             "--large-rate {rate}: both kernels are offered the same: say bytes a second, or max"
         )));
     }
-    if args.common.extent.budget.is_some() {
+    if common.extent.budget.is_some() {
         let why = "--budget: each pair starts new servers and takes every cell; say --pairs";
         return Ok(launch::usage(why));
     }
     let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {
-        common: &args.common,
+        common,
         experiment: ExperimentKind::App,
         // Program and client take turns, and share the caches of one CPU.
         kernel_cpus: KernelCpus::OnePinned.or_own_caches(args.own_caches),
         worker_args: Vec::new(),
-        against: args.boots(),
-        plan: &|cpus| args.plan(&program, cpus),
+        against: args.boots(common),
+        plan: &|cpus| args.plan(common, &program, cpus),
         is_asked: &is_asked,
     };
     launch.run()

@@ -3,38 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where a booted kernel is put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pin {
-    /// All of it on one CPU of the host.
-    Cpu(usize),
-    /// Wherever the host likes.
-    None,
-}
-
-impl std::str::FromStr for Pin {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => Ok(Pin::None),
-            cpu => cpu.parse().map(Pin::Cpu).map_err(|_| "a CPU's number, or none".to_owned()),
-        }
-    }
-}
-
 /// How much is sampled.
 #[derive(clap::Args, Clone, Copy)]
 pub struct Extent {
     /// Interleaved groups of samples, or repetitions, at least 5 [default: see --list]
-    #[arg(long, value_name = "N")]
+    #[arg(long, global = true, value_name = "N")]
     pub pairs: Option<u32>,
     /// Seconds, all cells together, in which a cell is sampled beyond --pairs until it is a win, a
     /// loss or equal [default: 60; none with --pairs or --quick]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, global = true, value_name = "SECONDS")]
     pub budget: Option<u32>,
-    /// Fewer and shorter samples
-    #[arg(long)]
+    /// Fewer cells, fewer and shorter samples
+    #[arg(long, global = true)]
     pub quick: bool,
 }
 
@@ -50,38 +30,44 @@ impl Extent {
     }
 }
 
-/// What every experiment takes.
+/// What every experiment takes. Its help is in that of `ntcopy bench`, once.
 #[derive(clap::Args)]
 pub struct Common {
-    /// Kernel to measure in: host, or one that `ntcopy kernel` builds and boots
-    #[arg(long, value_name = "KERNEL", default_value = "host")]
+    /// Kernel to measure in: host, or one that is booted for it, as um; see ntcopy kernel build --help
+    #[arg(long, global = true, value_name = "KERNEL", default_value = "host")]
     pub kernel: String,
-    /// CPU of the host that all of a booted kernel is put on, or none [default: the first; none
-    /// for the free-running form]
-    #[arg(long, value_name = "CPU")]
-    pub pin: Option<Pin>,
     #[command(flatten)]
     pub extent: Extent,
-    /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
-    #[arg(long, value_name = "DIR")]
+    /// Folder of the record [default: ~/.local/share/ntcopy/records/ID]
+    #[arg(long, global = true, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print one JSON object instead of the table
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub json: bool,
     /// Print the experiment's defaults and stop
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub list: bool,
     /// Measure under a debug kernel or an emulator too; the record says that it is not a timing
-    #[arg(long, hide = true)]
+    #[arg(long, global = true, hide = true)]
     pub allow_not_a_timing: bool,
-    /// Seconds without a byte moving after which a run has failed
-    #[arg(long, hide = true, value_name = "SECONDS", default_value = "30",
+    /// Seconds without progress after which a run has failed: for tests.
+    #[arg(long, global = true, hide = true, value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(1..))]
-    pub patience: u64,
+    pub patience: Option<u64>,
     /// Write the record and print nothing: for the inside of a booted kernel.
-    #[arg(long, hide = true)]
+    #[arg(long, global = true, hide = true)]
     pub measure_only: bool,
     /// Cause a fault, to see that it is noticed: for tests.
-    #[arg(long, hide = true, value_parser = ["wrong-byte"])]
+    #[arg(long, global = true, hide = true, value_parser = ["wrong-byte"])]
     pub inject: Option<String>,
+}
+
+/// Seconds without progress after which a run has failed.
+const PATIENCE_S: u64 = 60;
+
+impl Common {
+    /// Seconds without progress after which a run has failed.
+    pub fn patience_s(&self) -> u64 {
+        self.patience.unwrap_or(PATIENCE_S)
+    }
 }

@@ -11,7 +11,8 @@ use ntcopy_bench::plan::bulk::{BulkPlan, BulkPlanError, Room};
 use ntcopy_bench::run;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
-pub use self::args::{Common, MemcpyArgs, MemsetArgs, OrderArgs};
+pub use self::args::{MemcpyArgs, MemsetArgs, OrderArgs};
+use super::args::Common;
 use super::launch::{InThisKernel, usage};
 use super::not_available;
 
@@ -21,9 +22,9 @@ pub fn worker_args() -> Vec<String> {
 }
 
 /// Runs `bench memcpy`.
-pub fn memcpy(args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings();
-    run(&args.common, &ExperimentKind::Memcpy, &args.modes, &|room| {
+pub fn memcpy(common: &Common, args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
+    let settings = args.settings(common);
+    run(common, &ExperimentKind::Memcpy, &args.modes, &|room| {
         let own = |libc: &Libc| libc.memcpy_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
         memcpy::plan(&settings, room, tuned)
@@ -31,9 +32,9 @@ pub fn memcpy(args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Runs `bench memset`.
-pub fn memset(args: &MemsetArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings();
-    run(&args.common, &ExperimentKind::Memset, &args.modes, &|room| {
+pub fn memset(common: &Common, args: &MemsetArgs) -> anyhow::Result<ExitCode> {
+    let settings = args.settings(common);
+    run(common, &ExperimentKind::Memset, &args.modes, &|room| {
         let own = |libc: &Libc| libc.memset_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
         memset::plan(&settings, room, tuned)
@@ -41,9 +42,9 @@ pub fn memset(args: &MemsetArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Runs `bench order`.
-pub fn order(args: &OrderArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings();
-    run(&args.common, &ExperimentKind::Order, &args.modes, &|room| order::plan(&settings, room))
+pub fn order(common: &Common, args: &OrderArgs) -> anyhow::Result<ExitCode> {
+    let settings = args.settings(common);
+    run(common, &ExperimentKind::Order, &args.modes, &|room| order::plan(&settings, room))
 }
 
 /// What was asked for, or what CPUID's cache asks glibc's threshold to be; none where there is no
@@ -56,14 +57,21 @@ fn tuned_threshold_bytes(asked: Option<u64>, own: fn(&Libc) -> Option<u64>) -> O
 
 /// Runs what is measured by a worker: plan, measure, say. `named` are the ways that were asked for.
 pub fn run(
-    args: &Common,
+    common: &Common,
     experiment: &ExperimentKind,
     named: &[String],
     plan: &dyn Fn(&Room) -> Result<BulkPlan, BulkPlanError>,
 ) -> anyhow::Result<ExitCode> {
-    if args.list {
+    if common.list {
         super::list(experiment);
         return Ok(ExitCode::SUCCESS);
+    }
+    if common.kernel != "host" {
+        return Ok(usage(format!(
+            "--kernel {}: copies and fills are made in user space, where no other kernel changes \
+             anything; leave it out",
+            common.kernel
+        )));
     }
     if let Err(error) = ntcopy::init() {
         return Ok(usage(error));
@@ -76,14 +84,6 @@ pub fn run(
         let why = plan.cells.first().and_then(|cell| cell.left_out.clone());
         return Ok(not_available(&why.unwrap_or_else(|| "there is nothing to measure".to_owned())));
     }
-    let here = InThisKernel {
-        out: args.out.clone(),
-        patience_s: args.patience,
-        budget: args.extent.budget(),
-        spoil: args.inject.is_some(),
-        allow_not_a_timing: args.allow_not_a_timing,
-        print: args.print(),
-        worker_args: worker_args(),
-    };
+    let here = InThisKernel { worker_args: worker_args(), ..common.into() };
     here.measure(&plan, &|line: &Unavailable| named.contains(&line.mode))
 }

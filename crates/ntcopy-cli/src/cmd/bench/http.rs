@@ -14,7 +14,7 @@ use super::launch::{KernelCpus, Launch};
 const EXAMPLES: &str = "\
 Examples:
   ntcopy bench http --kernel um                   storaged and proxyd, in the kernel with the flag
-  ntcopy bench http --kernel um --against unpatched --sndbuf 4MiB     by today's kernel's plain sends
+  ntcopy bench http --kernel um --against unpatched --sndbuf 4MiB     relative to a stock kernel
   ntcopy bench http --quick                       on this kernel, in a minute
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
@@ -23,45 +23,37 @@ Examples:
   ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
   ntcopy bench http --kernel um --hot-set 512KiB         what the backend leaves of the cache
 
-A client asks a proxy, which asks a backend. Each combination of objects and connections is \
-measured twice. Without a pause, every connection asks anew as soon as it is answered: how much \
-goes through, and what it costs each process in CPU time. On a schedule, requests come at an \
-offered rate whether or not others have been answered, the same in every mode: how long does an \
-answer take, from when its request was due?
+A client asks a proxy, which asks a backend. Each cell is measured twice. Without a pause, every \
+connection asks again as soon as it is answered: how much goes through, and what CPU time it costs \
+each process. On a schedule, requests come at an offered rate, the same in every mode, whether or \
+not others have been answered: how long does an answer take, from the moment its request was due?
 
-Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel's \
-rule decides), sendfile (the backend copies nothing); storaged+proxyd also has vmsplice and auto. \
-nginx and HAProxy get the hint from `ntcopy run`. The daemons are started in a folder of their \
-own, and end with the measurement.
+Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel's rule \
+decides), sendfile (the backend copies nothing); storaged+proxyd also has vmsplice and auto. nginx \
+and HAProxy get the hint from `ntcopy run`. Proxies and backends are started again for each pair, \
+because which memory a process got changes its speed by a few percent, in any mode.
 
-With --transport veth there is also nocache: plain sends, and the feature tx-nocache-copy of both
-devices. Client and proxy are in one network namespace then, the backend in another, with a pair of
-devices for each mode. They have no names, and go with the program, however it ends; the namespace
-that it was started in is not touched. This takes root, or a system that lets users make namespaces.
+--transport veth adds the mode nocache: plain sends, and the feature tx-nocache-copy of both \
+devices. Client and proxy are then in one network namespace and the backend in another, joined by a \
+pair of devices for each mode. Namespaces and devices have no names and end with the program; the \
+namespace it was started in is not touched. This takes root, or a system that lets users make \
+namespaces.
 
-With --hot-set a victim on the backend's CPU walks through a hot set of that size every 2 ms, line \
-after line in random order, and times itself; idle is the walk without requests. A booted kernel \
-is put on one CPU of the host then, so that the kernel's copies and the victim share its caches.
+--hot-set starts another program on the backend's CPU, which reads a hot set of that size every \
+2 ms, line after line in random order, and times itself; idle is that time without requests. A \
+booted kernel is put on one CPU of the host then, so that both share its caches.
 
-With --against two kernels are booted in turns: the one with the patches measures copy, nt and \
-adaptive (or --modes), the other plain sends, and all are compared with these. Connections ask \
-without a pause then; a rate would be another one in each boot.
+--against boots two kernels in turns: the one with the patches measures copy, nt and adaptive (or \
+--modes), the other plain sends, and all are compared with those. Connections ask without a pause, \
+because a rate would be another one in each boot.
 
-Proxies and backends are started anew for each pair: which memory a process got makes it some \
-hundredths faster or slower for as long as it lives, whatever its mode.
-
-With several stacks a mode is called STACK:MODE, and the first stack's copy is the baseline, or \
-what --baseline says: what is offered on a schedule is a part of what that does without a pause.
-
-Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+With several stacks a mode is called STACK:MODE. The baseline is the first stack's copy, or what \
+--baseline says, and the offered rate is a part of what the baseline does without a pause.";
 
 /// Arguments of `bench http`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct HttpArgs {
-    #[command(flatten)]
-    pub common: Common,
     /// Proxy and backend: storaged+proxyd, haproxy+nginx, nginx+nginx [default: storaged+proxyd]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     stack: Vec<Stack>,
@@ -109,33 +101,32 @@ pub struct HttpArgs {
     /// passes on [default: nginx's own, 32 KiB and 4 KiB]
     #[arg(long, value_name = "SIZE")]
     nginx_buffer: Option<Bytes>,
-    /// Size of a hot set that a victim on the backend's CPU walks through meanwhile; without
-    /// --cpus the backend is kept on the last CPU [default: none]
+    /// Hot set of another program on the backend's CPU; without --cpus the backend is kept on the
+    /// last CPU [default: none]
     #[arg(long, value_name = "SIZE")]
     hot_set: Option<Bytes>,
     /// How often proxies and backends are started anew in each cell [default: for each pair; with
     /// --quick once]
     #[arg(long, hide = true, value_name = "N")]
     starts: Option<u32>,
-    /// Compare, boot by boot, this kernel's sends with the plain ones of a kernel without the
-    /// patches
+    /// Boot two kernels in turns, and compare with plain sends in one without the patches
     #[arg(long, value_name = "KERNEL", value_parser = ["unpatched"],
           conflicts_with_all = ["rate", "baseline", "starts"])]
     against: Option<String>,
 }
 
 impl HttpArgs {
-    fn settings(&self) -> Settings {
-        let settings = self.as_asked();
+    fn settings(&self, common: &Common) -> Settings {
+        let settings = self.as_asked(common);
         if self.against.is_some() { one_boot(settings) } else { settings }
     }
 
     /// The boots of two kernels, if any are asked for.
-    fn boots(&self) -> Option<KernelPair<'_>> {
+    fn boots<'a>(&self, common: &'a Common) -> Option<KernelPair<'a>> {
         let defaults = http::defaults();
         let asked: Vec<&str> = self.modes.iter().map(|mode| mode.as_str()).collect();
         self.against.as_ref().map(|_| KernelPair {
-            common: &self.common,
+            common,
             against: Against::Unpatched,
             modes: if asked.is_empty() {
                 BOOT_MODES.map(HttpMode::as_str).into()
@@ -143,12 +134,12 @@ impl HttpArgs {
                 asked.clone()
             },
             asked,
-            pairs: if self.common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
+            pairs: if common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
             settled: nothing_settled,
         })
     }
 
-    fn as_asked(&self) -> Settings {
+    fn as_asked(&self, common: &Common) -> Settings {
         let sizes = |sizes: &[Bytes]| sizes.iter().map(|size| size.0).collect();
         Settings {
             stacks: self.stack.clone(),
@@ -166,9 +157,9 @@ impl HttpArgs {
             sndbuf_bytes: self.sndbuf.map(|size| size.0),
             nginx_buffer_bytes: self.nginx_buffer.map(|size| size.0),
             hot_set_bytes: self.hot_set.map(|size| size.0),
-            pairs: self.common.extent.pairs,
+            pairs: common.extent.pairs,
             starts: self.starts,
-            quick: self.common.extent.quick,
+            quick: common.extent.quick,
         }
     }
 }
@@ -194,7 +185,7 @@ fn one_boot(mut settings: Settings) -> Settings {
     settings
 }
 
-pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
+pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
     // A stack that was named and is not installed, or a mode that was named.
     let is_asked = |line: &Unavailable| {
         let (stack, mode) = line.mode.rsplit_once(':').unwrap_or(("", &line.mode));
@@ -209,17 +200,17 @@ pub fn run(args: &HttpArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(2));
     }
     let launch = Launch {
-        common: &args.common,
+        common,
         experiment: ExperimentKind::Http,
         kernel_cpus: match args.hot_set {
-            // The host might give the kernel's copies and the victim two CPUs otherwise.
+            // The host might give the kernel's copies and the other program two CPUs otherwise.
             Some(_) => KernelCpus::OnePinned,
             // Its processes take turns, and what one of them costs then shows.
             None => KernelCpus::Free(1),
         },
         worker_args: Vec::new(),
-        against: args.boots(),
-        plan: &|cpus| http::plan::plan(&args.settings(), cpus),
+        against: args.boots(common),
+        plan: &|cpus| http::plan::plan(&args.settings(common), cpus),
         is_asked: &is_asked,
     };
     launch.run()

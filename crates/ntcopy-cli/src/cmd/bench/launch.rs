@@ -18,7 +18,7 @@ use ntcopy_record::{ExperimentKind, Record, Unavailable, verdict};
 use super::against::KernelPair;
 use super::args::Common;
 use super::boot::{failed, judged, measured, record_dir};
-use super::{Pin, not_a_clock, not_available, pinned, signalled};
+use super::{not_a_clock, not_available, on_one_cpu, signalled};
 use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE};
 use crate::say::write_coloured;
 
@@ -28,9 +28,9 @@ pub type IsAsked<'a> = &'a dyn Fn(&Unavailable) -> bool;
 /// CPUs of a booted kernel, and where they are on the host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum KernelCpus {
-    /// One, on one CPU of the host, unless --pin says otherwise.
+    /// One, on one CPU of the host.
     OnePinned,
-    /// This number, where the host puts them, unless --pin says otherwise.
+    /// This number, where the host puts them.
     Free(u32),
     /// Two, each on one of the host's with an L2 of its own.
     OwnCaches,
@@ -43,14 +43,10 @@ impl KernelCpus {
     }
 
     /// Their number, and the host's CPUs; an exit code where the host has none of that kind.
-    fn on_host(
-        self,
-        kernel: Kind,
-        pin: Option<Pin>,
-    ) -> anyhow::Result<Result<(u32, HostCpus), ExitCode>> {
+    fn on_host(self, kernel: Kind) -> anyhow::Result<Result<(u32, HostCpus), ExitCode>> {
         Ok(Ok(match self {
-            KernelCpus::OnePinned => (1, pinned(pin, true)?),
-            KernelCpus::Free(count) => (count, pinned(pin, false)?),
+            KernelCpus::OnePinned => (1, on_one_cpu()?),
+            KernelCpus::Free(count) => (count, HostCpus::Any),
             KernelCpus::OwnCaches => match HostCpus::with_own_caches(boot::Cpus::Two, kernel) {
                 Ok(host_cpus) => (2, host_cpus),
                 Err(error) => return Ok(Err(ExitCode::from(failed(error)))),
@@ -126,7 +122,7 @@ impl<P: Bootable> Launch<'_, P> {
         if let Some(code) = self.against.as_ref().and_then(|_| KernelPair::refused_kernel(kernel)) {
             return Ok(code);
         }
-        let (kernel_cpus, host_cpus) = match self.kernel_cpus.on_host(kernel, self.common.pin)? {
+        let (kernel_cpus, host_cpus) = match self.kernel_cpus.on_host(kernel)? {
             Ok(cpus) => cpus,
             Err(code) => return Ok(code),
         };
@@ -203,7 +199,7 @@ impl From<&Common> for InThisKernel {
     fn from(common: &Common) -> InThisKernel {
         InThisKernel {
             out: common.out.clone(),
-            patience_s: common.patience,
+            patience_s: common.patience_s(),
             budget: common.extent.budget(),
             spoil: common.inject.is_some(),
             allow_not_a_timing: common.allow_not_a_timing,
@@ -264,7 +260,24 @@ pub fn conclude(
 ) -> anyhow::Result<ExitCode> {
     let record = Record::read(place)?;
     say(&record, print, place)?;
+    if let Some(why) = lacks_hints(&record).filter(|_| print != Print::Nothing) {
+        let other = match record.machine.kernel_kind.as_str() {
+            "host" => "; --kernel um measures in a kernel that has it, built if need be",
+            _ => "",
+        };
+        eprintln!("ntcopy: no hinted mode could be measured: {why}{other}");
+    }
     Ok(judge(&record, stopped, is_asked))
+}
+
+/// Why no hinted mode was measured, if some were to be.
+fn lacks_hints(record: &Record) -> Option<&str> {
+    let is_hinted =
+        |mode: &str| matches!(mode.rsplit(':').next(), Some("nt" | "adaptive" | "nt-copy"));
+    let missing =
+        record.unavailable.iter().find(|line| line.cell.is_none() && is_hinted(&line.mode));
+    let is_measured = record.samples.iter().any(|sample| is_hinted(&sample.mode));
+    missing.filter(|_| !is_measured).map(|line| line.why.as_str())
 }
 
 /// Prints what a record says, and where it is.
@@ -293,7 +306,7 @@ pub fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> Ex
         ExitCode::from(WRONG_BYTE)
     } else if !record.errors.is_empty() || !record.complete {
         ExitCode::FAILURE
-    } else if record.unavailable.iter().any(is_asked) {
+    } else if record.unavailable.iter().any(is_asked) || lacks_hints(record).is_some() {
         ExitCode::from(NOT_AVAILABLE)
     } else {
         ExitCode::SUCCESS

@@ -17,30 +17,23 @@ Examples:
   ntcopy bench net --veth --modes nocache            tx-nocache-copy on this kernel
   ntcopy bench net --family tcp6 --request 64 --response 1MiB --connections 16 --rate off
 
-Each combination of family, sizes and connections is measured twice. Without a pause, every \
-connection asks anew as soon as it is answered: transactions a second, CPU time of client and \
-server for one, and how long each took. On a schedule, requests come at an offered rate whether \
-or not others have been answered, the same in every mode: how long does a response take, from \
-when its request was due?
+Each cell is measured twice. Without a pause, every connection asks again as soon as it is \
+answered: transactions a second, CPU time of client and server for each, and how long each took. On \
+a schedule, requests come at an offered rate, the same in every mode, whether or not others have \
+been answered: how long does a response take, from the moment its request was due?
 
 Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
 kernel's rule decides); with --veth also nocache, the feature tx-nocache-copy of both devices. Both \
 sides send alike.
 
-With --veth, client and server are in two network namespaces that this program makes, joined by \
-a pair of devices for each mode. They have no names, and go with the program, however it ends; \
-the namespace that it was started in is not touched. This takes root, or a system that lets \
-users make namespaces.
-
-Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+--veth puts client and server into two network namespaces that this program makes, joined by a pair \
+of devices for each mode. They have no names and end with the program; the namespace it was started \
+in is not touched. This takes root, or a system that lets users make namespaces.";
 
 /// Arguments of `bench net`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct NetArgs {
-    #[command(flatten)]
-    pub common: Common,
     /// Modes to compare with copy [default: nt,adaptive; with --veth also nocache]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<NetMode>,
@@ -63,16 +56,13 @@ pub struct NetArgs {
     /// Through a pair of devices between two network namespaces, instead of the loopback
     #[arg(long)]
     veth: bool,
-    /// Largest packet of these devices, in bytes [default: 1500]
-    #[arg(long, value_name = "BYTES", requires = "veth")]
-    mtu: Option<u32>,
     /// CPUs of client and server, or one for both [default: wherever the system likes]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
 }
 
 impl NetArgs {
-    fn settings(&self) -> Settings {
+    fn settings(&self, common: &Common) -> Settings {
         let sizes = |sizes: &[Bytes]| sizes.iter().map(|size| size.0).collect();
         Settings {
             modes: self.modes.clone(),
@@ -82,27 +72,26 @@ impl NetArgs {
             connections: self.connections.clone(),
             rate: self.rate,
             veth: self.veth,
-            mtu_bytes: self.mtu,
             cpus: self.cpus.clone(),
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 }
 
-pub fn run(args: &NetArgs) -> anyhow::Result<ExitCode> {
+pub fn run(common: &Common, args: &NetArgs) -> anyhow::Result<ExitCode> {
     // A mode that says nothing of one family may well be had in another.
     let is_asked = |line: &Unavailable| {
         line.cell.is_none() && args.modes.iter().any(|mode| mode.as_str() == line.mode)
     };
     let launch = Launch {
-        common: &args.common,
+        common,
         experiment: ExperimentKind::Net,
         // Its processes take turns, and what one of them costs then shows.
         kernel_cpus: KernelCpus::Free(1),
         worker_args: super::server_args(),
         against: None,
-        plan: &|cpus| net::plan(&args.settings(), cpus),
+        plan: &|cpus| net::plan(&args.settings(common), cpus),
         is_asked: &is_asked,
     };
     launch.run()

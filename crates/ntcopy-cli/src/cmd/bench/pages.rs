@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use ntcopy_bench::experiment::bulk::{Action, ReadBack};
 use ntcopy_bench::experiments::pages;
-use ntcopy_bench::experiments::pages::fork::{ForkMode, ForkSettings, Use, User};
+use ntcopy_bench::experiments::pages::fork::{ForkMode, ForkSettings};
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 
@@ -19,7 +19,6 @@ Examples:
   ntcopy bench pages --action copy --read-back all       the question of 2004
   ntcopy bench pages --buffer 32KiB,256KiB --modes movnti,sse-nt-t0
   ntcopy bench pages --form fork --kernel um             the fork() loop, 32 cells, some minutes
-  ntcopy bench pages --form fork --kernel um --quick --user parent --use all
 
 Form pages, in user space. A call clears or copies every page of a buffer, each fenced by \
 itself, and then reads back nothing, some of it (100 bytes of each page) or all of it.
@@ -32,9 +31,7 @@ Form fork: alloc(buffer); for (;;) { fork(); use(buffer); }. Parent or child wri
 buffer while the other waits, one byte a page or every byte, and the kernel copies the pages. \
 Modes: temporal (the baseline), nt (the kernel clears and copies non-temporally), nt-copy (it \
 only copies so). Only --kernel um can be switched; this kernel shows the baseline. \
-/proc/vmstat's counters must agree with the mode in every sample.
-
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+/proc/vmstat's counters must agree with the mode in every sample.";
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -47,8 +44,6 @@ enum Form {
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct PagesArgs {
-    #[command(flatten)]
-    pub common: Common,
     /// pages (the routines, in user space) or fork (the fork() loop)
     #[arg(long, value_name = "FORM", default_value = "pages")]
     form: Form,
@@ -62,25 +57,12 @@ pub struct PagesArgs {
     /// Form pages: what is read afterwards: none, some, all [default: each]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     read_back: Vec<ReadBack>,
-    /// Form fork: who writes to the buffer: parent, child [default: each]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    user: Vec<User>,
-    /// Form fork: what is written: byte (one a page), all [default: each]
-    #[arg(long = "use", value_name = "LIST", value_delimiter = ',')]
-    usage: Vec<Use>,
     /// Sizes of the buffer, whole pages of 4 KiB [default: see --list]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     buffer: Vec<Bytes>,
-    /// CPU to run on [default: the first]
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<u32>,
 }
 
 impl PagesArgs {
-    fn cpus(&self) -> Vec<u32> {
-        self.cpu.into_iter().collect()
-    }
-
     fn buffer_bytes(&self) -> Vec<u64> {
         self.buffer.iter().map(|size| size.0).collect()
     }
@@ -90,27 +72,20 @@ impl PagesArgs {
         self.modes.iter().map(one).collect()
     }
 
-    fn fork_settings(&self, modes: Vec<ForkMode>) -> ForkSettings {
+    fn fork_settings(&self, common: &Common, modes: Vec<ForkMode>) -> ForkSettings {
         ForkSettings {
             modes,
             buffer_bytes: self.buffer_bytes(),
-            users: self.user.clone(),
-            uses: self.usage.clone(),
-            cpus: self.cpus(),
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 
     /// An option that the form does not have, in words.
-    fn of_the_other_form(&self) -> Option<String> {
+    fn of_the_other_form(&self, common: &Common) -> Option<String> {
         let of_pages =
             [("action", !self.action.is_empty()), ("read-back", !self.read_back.is_empty())];
-        let of_fork = [
-            ("user", !self.user.is_empty()),
-            ("use", !self.usage.is_empty()),
-            ("kernel", self.common.kernel != "host"),
-        ];
+        let of_fork = [("kernel", common.kernel != "host")];
         let (others, form, hint) = match self.form {
             Form::Pages => (&of_fork[..], "fork", "add --form fork"),
             Form::Fork => (&of_pages[..], "pages", "leave out --form fork"),
@@ -119,36 +94,34 @@ impl PagesArgs {
         Some(format!("--{option} is of --form {form}: {hint}"))
     }
 
-    fn settings(&self) -> pages::Settings {
+    fn settings(&self, common: &Common) -> pages::Settings {
         pages::Settings {
             peers: self.modes.clone(),
             actions: self.action.clone(),
             read_back: self.read_back.clone(),
             buffer_bytes: self.buffer_bytes(),
-            cpus: self.cpus(),
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 }
 
-pub fn run(args: &PagesArgs) -> anyhow::Result<ExitCode> {
-    if let Some(option) = args.of_the_other_form() {
+pub fn run(common: &Common, args: &PagesArgs) -> anyhow::Result<ExitCode> {
+    if let Some(option) = args.of_the_other_form(common) {
         eprintln!("ntcopy: {option}");
         return Ok(ExitCode::from(2));
     }
     if args.form == Form::Fork {
         return match args.fork_modes() {
-            Ok(modes) => fork::run(args, &modes),
+            Ok(modes) => fork::run(common, args, &modes),
             Err(why) => {
                 eprintln!("ntcopy: {why}");
                 Ok(ExitCode::from(2))
             }
         };
     }
-    let settings = args.settings();
-    let common = super::bulk::Common::of(&args.common, args.cpus());
-    super::bulk::run(&common, &ExperimentKind::Pages, &args.modes, &|room| {
+    let settings = args.settings(common);
+    super::bulk::run(common, &ExperimentKind::Pages, &args.modes, &|room| {
         pages::plan(&settings, room)
     })
 }

@@ -23,17 +23,12 @@ its 99 % confidence interval. Below that, modes are compared by interleaved samp
 
 Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
 kernel's rule decides). Both sides send alike. Messages below a page are never \
-copied non-temporally: there the modes show what asking costs.
-
-Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+copied non-temporally: there the modes show what asking costs.";
 
 /// Arguments of `bench pingpong`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct PingPongArgs {
-    #[command(flatten)]
-    pub common: Common,
     /// Modes to compare with copy [default: nt,adaptive]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<NetMode>,
@@ -53,29 +48,29 @@ pub struct PingPongArgs {
 }
 
 impl PingPongArgs {
-    fn settings(&self) -> Settings {
+    fn settings(&self, common: &Common) -> Settings {
         Settings {
             modes: self.modes.clone(),
             families: self.family.clone(),
             message_bytes: self.message.iter().map(|size| size.0).collect(),
             duration_s: self.duration,
             cpus: self.cpus.clone(),
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 }
 
-pub fn run(args: &PingPongArgs) -> anyhow::Result<ExitCode> {
+pub fn run(common: &Common, args: &PingPongArgs) -> anyhow::Result<ExitCode> {
     let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {
-        common: &args.common,
+        common,
         experiment: ExperimentKind::Pingpong,
         // Its processes take turns.
         kernel_cpus: KernelCpus::Free(1),
         worker_args: super::server_args(),
         against: None,
-        plan: &|cpus| pingpong::plan(&args.settings(), cpus),
+        plan: &|cpus| pingpong::plan(&args.settings(common), cpus),
         is_asked: &is_asked,
     };
     launch.run()

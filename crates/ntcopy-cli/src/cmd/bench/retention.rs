@@ -22,34 +22,30 @@ Examples:
   ntcopy bench retention --kernel um                   sends: 256 KiB on one socket, 1 MiB on 64
   ntcopy bench retention --kernel um --hot-set 256KiB,1MiB --sockets 64
 
-A victim owns a hot set and walks through it, line after line in random order, and times itself. \
-The traffic is the same in every mode; idle is the walk without any.
+What do large copies, or sends, cost another program on this CPU? That program has a hot set, reads \
+it line after line in random order, and times itself. The traffic beside it is the same in every \
+mode; idle is the time without traffic.
 
-Copies, unless --sockets, --family or a --kernel other than host asks for sends. The victim is \
-on the streamer's own core, a pass of it and a copy taking turns; or on a neighbour that shares \
-the last-level cache, while a streamer copies at the offered rate. Where a mode cannot copy as \
-much, every mode is offered less, and the cell is marked. Modes: copy (normal), nt (non-temporal \
-destination), nt-both (and a non-temporal source).
+Copies are measured, unless --sockets, --family or --kernel asks for sends. The other program is on \
+the same core, where one pass of it and one copy take turns, or on a neighbour that shares the \
+last-level cache, while copies run at the offered rate. Where a mode cannot copy as much, every \
+mode is offered less, and the cell is marked. Modes: copy (normal), nt (non-temporal destination), \
+nt-both (and a non-temporal source).
 
-Sends. The victim walks after every send, on the sender's CPU. A booted kernel is put on one CPU \
-of the host, so that the kernel's copies and the victim share its caches. Modes: copy, nt, \
-adaptive.
-
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+Sends. The other program reads its hot set after every send, on the sender's CPU. A booted kernel \
+is put on one CPU of the host, so that both share its caches. Modes: copy, nt, adaptive.";
 
 /// Arguments of `bench retention`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct RetentionArgs {
-    #[command(flatten)]
-    pub common: Common,
     /// Modes to measure beside idle [default: copy,nt,nt-both; of sends copy,nt,adaptive]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<String>,
-    /// Where the victim of copies is: same-core, neighbour [default: both]
+    /// Where the other program is beside copies: same-core, neighbour [default: both]
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["sockets", "family"])]
     victim: Vec<copies::Victim>,
-    /// Sizes of the victim's hot set [default: of copies from half of L2 up to the last-level
+    /// Sizes of the other program's hot set [default: of copies from half of L2 up to the last-level
     /// cache; of sends 512KiB]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     hot_set: Vec<Bytes>,
@@ -69,25 +65,17 @@ pub struct RetentionArgs {
     /// Measure sends, through this address family [default: unix]
     #[arg(long, value_name = "FAMILY")]
     family: Option<Family>,
-    /// CPU of the victim; of sends also of sender and reader, in the kernel that is measured
-    /// [default: the first]
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<u32>,
-    /// CPU of the streamer beside a neighbour [default: the first other that shares the last-level
-    /// cache, rather not a hardware thread of the victim's core]
-    #[arg(long, value_name = "CPU", conflicts_with_all = ["sockets", "family"])]
-    streamer_cpu: Option<u32>,
 }
 
-pub fn run(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
-    if args.is_of_sends() { sends(args) } else { of_copies(args) }
+pub fn run(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
+    if args.is_of_sends(common) { sends(common, args) } else { of_copies(common, args) }
 }
 
 impl RetentionArgs {
     /// Whether sends are asked for: by what only they have, or by a kernel to measure in.
-    fn is_of_sends(&self) -> bool {
+    fn is_of_sends(&self, common: &Common) -> bool {
         // Inside a booted kernel, --kernel is host and --measure-only is set.
-        let in_a_kernel = self.common.kernel != "host" || self.common.measure_only;
+        let in_a_kernel = common.kernel != "host" || common.measure_only;
         in_a_kernel || !self.sockets.is_empty() || self.family.is_some()
     }
 
@@ -95,7 +83,7 @@ impl RetentionArgs {
         sizes.iter().map(|size| size.0).collect()
     }
 
-    fn settings_of_sends(&self, modes: Vec<Mode>) -> retention::Settings {
+    fn settings_of_sends(&self, common: &Common, modes: Vec<Mode>) -> retention::Settings {
         retention::Settings {
             modes,
             hot_set_bytes: Self::sizes(&self.hot_set),
@@ -103,13 +91,16 @@ impl RetentionArgs {
             object_bytes: Self::sizes(&self.object),
             dataset_bytes: self.dataset.map(|size| size.0),
             family: self.family,
-            cpu: self.cpu,
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 
-    fn settings_of_copies(&self, modes: Vec<copies::CopyMode>) -> copies::Settings {
+    fn settings_of_copies(
+        &self,
+        common: &Common,
+        modes: Vec<copies::CopyMode>,
+    ) -> copies::Settings {
         copies::Settings {
             modes,
             victims: self.victim.clone(),
@@ -117,10 +108,8 @@ impl RetentionArgs {
             object_bytes: Self::sizes(&self.object),
             rates_bytes_per_s: self.rate.iter().map(|rate| rate.0).collect(),
             dataset_bytes: self.dataset.map(|size| size.0),
-            cpu: self.cpu,
-            streamer_cpu: self.streamer_cpu,
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 }
@@ -134,12 +123,8 @@ where
     names.iter().map(|name| name.parse().map_err(usage)).collect()
 }
 
-fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
-    let of_copies = [
-        ("victim", !args.victim.is_empty()),
-        ("rate", !args.rate.is_empty()),
-        ("streamer-cpu", args.streamer_cpu.is_some()),
-    ];
+fn sends(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
+    let of_copies = [("victim", !args.victim.is_empty()), ("rate", !args.rate.is_empty())];
     if let Some((option, _)) = of_copies.iter().find(|(_, is_given)| *is_given) {
         return Ok(usage(format!("--{option} is of copies: with --kernel, sends are measured")));
     }
@@ -147,9 +132,9 @@ fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         Ok(modes) => modes,
         Err(code) => return Ok(code),
     };
-    let settings = args.settings_of_sends(modes.clone());
+    let settings = args.settings_of_sends(common, modes.clone());
     let launch = Launch {
-        common: &args.common,
+        common,
         experiment: ExperimentKind::Retention,
         kernel_cpus: KernelCpus::OnePinned,
         worker_args: super::reader_args(),
@@ -160,8 +145,8 @@ fn sends(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     launch.run()
 }
 
-fn of_copies(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
-    if args.common.list {
+fn of_copies(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
+    if common.list {
         super::list(&ExperimentKind::Retention);
         return Ok(ExitCode::SUCCESS);
     }
@@ -173,7 +158,7 @@ fn of_copies(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         Ok(modes) => modes,
         Err(code) => return Ok(code),
     };
-    let plan = match copies_plan::plan(&args.settings_of_copies(modes), &here(args.cpu)?) {
+    let plan = match copies_plan::plan(&args.settings_of_copies(common, modes), &here()?) {
         Ok(plan) => plan,
         Err(error) => return Ok(usage(error)),
     };
@@ -182,13 +167,13 @@ fn of_copies(args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     }
     // Without --victim, a machine of one CPU has measured what there is.
     let is_asked = |line: &Unavailable| args.modes.contains(&line.mode) || !args.victim.is_empty();
-    InThisKernel::from(&args.common).measure(&plan, &is_asked)
+    InThisKernel::from(common).measure(&plan, &is_asked)
 }
 
 /// The machine as the plan has to know it.
-fn here(cpu: Option<u32>) -> anyhow::Result<Here> {
+fn here() -> anyhow::Result<Here> {
     let allowed = run::cpus()?.allowed;
-    let victim_cpu = cpu.or(allowed.first().copied()).unwrap_or(0);
+    let victim_cpu = allowed.first().copied().unwrap_or(0);
     let detected = Cpu::detect();
     let l2 = detected.caches.iter().chain(&detected.sysfs_caches).find(|cache| cache.level == 2);
     let llc_bytes = detected.llc_bytes();

@@ -14,37 +14,29 @@ use super::launch::{KernelCpus, Launch};
 
 const EXAMPLES: &str = "\
 Examples:
-  ntcopy bench unix --kernel um --sockets 1,8,64      where does the hint pay?
+  ntcopy bench unix --kernel um --sockets 1,8,64      where do hinted sends pay?
   ntcopy bench unix --kernel um --sweep               everywhere: 72 cells, some minutes
   ntcopy bench unix --kernel um --sweep --quick --family tcp,udp
   ntcopy bench unix --kernel um --published           the three published configurations
-  ntcopy bench unix --kernel um --against unpatched   sends by those of today's kernel, in 3 columns
-  ntcopy bench unix --kernel um --against unpatched --modes copy   what if no program ever hints?
-  ntcopy bench unix --kernel um --against unpatched-after-hint     and once one has?
-  ntcopy bench unix --kernel um --against module      is ntcopy.ko as fast as the patches?
-  ntcopy bench unix --kernel um --pieces 300 --sockets 1,16         an answer of 100 small values
-  ntcopy bench unix --kernel um --senders 2 --dataset 64MiB        two CPUs that send at once
-  ntcopy bench unix --sockets 1,8 --quick --json      on this kernel, quickly, for programs
+  ntcopy bench unix --kernel um --against unpatched   relative to plain sends of a stock kernel
+  ntcopy bench unix --kernel um --against module      ntcopy.ko relative to the patches
+  ntcopy bench unix --kernel um --pieces 300 --sockets 1,16      an answer of 100 small values
+  ntcopy bench unix --kernel um --senders 2 --dataset 64MiB      two CPUs that send at once
 
-With --sockets or --sweep a round is: fill every socket with one object, then drain them all, so \
-the bytes in flight are exactly sockets x object. Without them, sender and reader run freely on \
-one socket.
+With --sockets or --sweep a round fills every socket with one object and then drains them all, so \
+the bytes in flight are exactly sockets x object. Without them, sender and reader run freely on one \
+socket.
 
 Modes: copy (a plain send, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
 kernel's rule decides), vmsplice (no copy at all; its buffer must not be touched again until the \
-reader is done with it).
-
-Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+reader is done with it).";
 
 /// Arguments of `bench unix`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct UnixArgs {
-    #[command(flatten)]
-    common: Common,
     /// Boot two CPUs, for sender and reader, each on one of the host's with an L2 of its own
-    #[arg(long, conflicts_with = "pin")]
+    #[arg(long)]
     own_caches: bool,
     /// Modes to compare with copy
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -91,9 +83,9 @@ pub struct UnixArgs {
     /// Every combination of the sweep's sockets, data sets and objects (see --list)
     #[arg(long, conflicts_with_all = ["published", "iterations"])]
     sweep: bool,
-    /// Compare, boot by boot, this kernel with one without the patches: sends in the modes copy,
-    /// nt and adaptive (or --modes) with plain ones there (unpatched), plain ones once a program
-    /// has hinted (unpatched-after-hint), or hinted ones that the module takes there (module)
+    /// Boot two kernels in turns, and compare sends with the patches (copy, nt, adaptive, or --modes)
+    /// with plain sends without them (unpatched), plain ones after a program has hinted
+    /// (unpatched-after-hint), or hinted ones that ntcopy.ko takes (module)
     #[arg(long, value_name = "KERNEL",
           value_parser = ["unpatched", "unpatched-after-hint", "module"],
           conflicts_with = "published")]
@@ -102,8 +94,8 @@ pub struct UnixArgs {
 
 impl UnixArgs {
     /// The settings as the engine wants them.
-    fn settings(&self) -> unix::Settings {
-        let settings = self.as_asked();
+    fn settings(&self, common: &Common) -> unix::Settings {
+        let settings = self.as_asked(common);
         match self.against() {
             Some(against) => one_boot(settings, against),
             None => settings,
@@ -111,15 +103,15 @@ impl UnixArgs {
     }
 
     /// The boots of two kernels, if any are asked for.
-    fn boots(&self) -> Option<KernelPair<'_>> {
+    fn boots<'a>(&self, common: &'a Common) -> Option<KernelPair<'a>> {
         let defaults = unix::defaults();
         let names = |modes: &[Mode]| modes.iter().map(|mode| mode.as_str()).collect();
         self.against().map(|against| KernelPair {
-            common: &self.common,
+            common,
             against,
             asked: names(&self.modes),
             modes: names(&against.measured(&self.modes)),
-            pairs: if self.common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
+            pairs: if common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
             settled: nothing_settled,
         })
     }
@@ -133,7 +125,7 @@ impl UnixArgs {
         })
     }
 
-    fn as_asked(&self) -> unix::Settings {
+    fn as_asked(&self, common: &Common) -> unix::Settings {
         let sizes = |sizes: &[Bytes]| sizes.iter().map(|size| size.0).collect();
         unix::Settings {
             modes: self.modes.clone(),
@@ -149,8 +141,8 @@ impl UnixArgs {
             senders: self.senders,
             iterations: self.iterations,
             cpus: self.cpus.clone(),
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 
@@ -188,14 +180,14 @@ fn one_boot(mut settings: unix::Settings, against: Against) -> unix::Settings {
     settings
 }
 
-pub fn run(args: &UnixArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings();
+pub fn run(common: &Common, args: &UnixArgs) -> anyhow::Result<ExitCode> {
+    let settings = args.settings(common);
     let launch = Launch {
-        common: &args.common,
+        common,
         experiment: ExperimentKind::Unix,
         kernel_cpus: args.kernel_cpus().or_own_caches(args.own_caches),
         worker_args: super::reader_args(),
-        against: args.boots(),
+        against: args.boots(common),
         plan: &|cpus| unix::plan(&settings, cpus),
         is_asked: &super::names_or_lacks(&args.modes),
     };

@@ -14,18 +14,18 @@ const BUILD_HELP: &str = "\
 Examples:
   ntcopy kernel build                       from the distribution's linux-source package
   NTCOPY_LINUX=~/linux ntcopy kernel build  from a tree of your own, which is copied, not changed
-  ntcopy kernel build --kernel x86:6.12+kcsan
+  ntcopy kernel build --kernel x86+kcsan
 
 Kernels:
-  um, um:6.12     as a process of the host: the bench
-  x86, x86:6.12   in QEMU, every instruction emulated, with kasan, lockdep, kmemleak, ubsan
-                  and fault injection: the proof. Others are x86+kcsan, x86+plain and their like
-  stock, stock:7.3
-                  the distribution's own kernel for clouds (6.12 unless 7.3 is said), in QEMU;
-                  its package is unpacked into the cache and never installed
-  um+module, x86+module, x86:6.12+module
-                  without the series, for ntcopy.ko: ntcopy module build --kernel x86+module. The
-                  x86 ones have the checkers of kasan
+  um              Linux 7.3 with the patches, as a process of this machine: to measure in
+  um:6.12         Linux 6.12 likewise; slower, and with one CPU only
+  um+module       Linux 7.3 without the patches, with ntcopy.ko
+  stock           the distribution's own kernel 6.12, in QEMU, where nothing can be measured; its
+                  package is unpacked into the cache and never installed
+  stock:7.3       its kernel 7.3 likewise
+  x86, x86:6.12   with the patches and what looks for faults (kasan, lockdep, kmemleak, ubsan,
+                  fault injection), in QEMU: to test in
+  x86+kcsan       with the detector of data races instead
 
 Environment:
   NTCOPY_LINUX        a Linux source tree, instead of the package
@@ -89,7 +89,7 @@ pub enum Args {
 /// Which kernel.
 #[derive(ClapArgs)]
 pub struct KernelArgs {
-    /// The kernel: um, um:6.12, x86, x86:6.12, stock, stock:7.3, and others below
+    /// The kernel, as um; ntcopy kernel build --help lists them
     #[arg(long, value_name = "KERNEL", default_value = "um")]
     pub kernel: String,
 }
@@ -117,9 +117,6 @@ pub struct BuildArgs {
     /// Build again, though the kernel is there
     #[arg(long)]
     pub force: bool,
-    /// Compilers at work at once [default: the CPUs of this process]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
 }
 
 /// Arguments of `boot` that describe the guest.
@@ -139,11 +136,8 @@ pub struct GuestArgs {
     /// A sysctl to set before the command starts; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_sysctl)]
     pub sysctl: Vec<(String, String)>,
-    /// Pin the whole guest to one CPU of the host
-    #[arg(long, value_name = "CPU")]
-    pub pin: Option<usize>,
     /// Keep each CPU of the guest, and what it runs, on one of the host's with an L2 of its own
-    #[arg(long, conflicts_with = "pin")]
+    #[arg(long)]
     pub own_caches: bool,
     /// Keep what the kernel says in a file
     #[arg(long, value_name = "FILE", hide = true)]

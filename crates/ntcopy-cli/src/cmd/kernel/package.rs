@@ -31,9 +31,6 @@ pub struct PackageArgs {
     /// Compile without information for debuggers, and so without BTF: a fraction of the disk
     #[arg(long)]
     pub no_debug_info: bool,
-    /// Compilers at work at once [default: the CPUs of this process]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
 }
 
 fn parse_release(text: &str) -> Result<Release, String> {
@@ -49,9 +46,6 @@ pub fn run(args: PackageArgs) -> Result<ExitCode, Error> {
     options.config = args.config;
     options.debug_info = !args.no_debug_info;
     options.out = args.out;
-    if let Some(jobs) = args.jobs {
-        options.base.jobs = jobs.into();
-    }
     for file in package(&options, progress::for_stderr().as_mut())? {
         println!("{}", file.display());
     }

@@ -10,7 +10,7 @@ Examples:
   ntcopy module build --kernel-release 6.12.9-amd64   for another one that is installed
   ntcopy module build --headers ~/linux --out .       for a kernel that you built yourself
   ntcopy module build --kernel stock:7.3              for a kernel of ntcopy kernel boot
-  ntcopy module build --kernel x86+module             for one that is built here for it
+  ntcopy module build --kernel um+module              for one that is built here for it
 
 The kernel's headers are needed: /lib/modules/RELEASE/build, a package that is called
 linux-headers-RELEASE in Debian and Ubuntu. For --kernel stock they are fetched with the kernel,
@@ -77,7 +77,7 @@ pub struct BuildArgs {
     /// The kernel's headers, or its source tree after it was built
     #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
     pub headers: Option<PathBuf>,
-    /// A kernel of ntcopy kernel: stock, stock:7.3, um+module, x86+module, x86:6.12+module
+    /// A kernel of ntcopy kernel: um+module, stock, stock:7.3
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
     /// Put a copy of ntcopy.ko there
@@ -89,9 +89,6 @@ pub struct BuildArgs {
     /// Build again, though it is there
     #[arg(long)]
     pub force: bool,
-    /// Compilers at work at once [default: the CPUs of this process]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
     /// Take a recorded machine for this one
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     pub sysroot: PathBuf,

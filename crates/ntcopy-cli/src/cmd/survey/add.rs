@@ -15,7 +15,7 @@ use ntcopy_survey::store::{Added, Entry, Origin, Store};
 use ntcopy_survey::summary::MachineId;
 use serde_json::json;
 
-use super::{BudgetArg, StoreArg};
+use super::StoreArg;
 use crate::cmd::records;
 
 /// Arguments.
@@ -33,16 +33,6 @@ pub struct Args {
     /// The node that the records are of
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// The node's fleet
-    #[arg(long, value_name = "NAME", default_value = "local")]
-    fleet: String,
-    #[command(flatten)]
-    budget: BudgetArg,
-    #[command(flatten)]
-    store: StoreArg,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 /// Reasons that the JSON object has; all are said on standard error.
@@ -51,6 +41,7 @@ const MOST_REASONS: usize = 1000;
 /// The store, and what became of the records.
 struct Adding<'a> {
     args: &'a Args,
+    fleet: &'a str,
     budget: Budget,
     store: Store,
     new: usize,
@@ -59,9 +50,9 @@ struct Adding<'a> {
 }
 
 /// Runs it.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let (budget, store) = (args.budget.budget(), args.store.open()?);
-    let mut adding = Adding { args, budget, store, new: 0, known: 0, failed: Vec::new() };
+pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
+    let (fleet, budget, store) = (asked.fleet(), asked.budget(), asked.open()?);
+    let mut adding = Adding { args, fleet, budget, store, new: 0, known: 0, failed: Vec::new() };
     for place in &args.records {
         if place == Path::new("-") {
             adding.frames(io::stdin().lock(), "standard input")?;
@@ -80,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     let Adding { store, new, known, failed, .. } = adding;
-    if args.json {
+    if asked.json {
         let object = json!({"store": store.name(), "new": new, "known": known, "failed": failed});
         println!("{object:#}");
     } else {
@@ -123,7 +114,7 @@ impl Adding<'_> {
         if raw.split(|&byte| byte == b'\n').any(|line| line.starts_with(PREFIX.as_bytes())) {
             return self.frames(raw.as_slice(), &name);
         }
-        let (node, fleet) = (&self.args.node, &self.args.fleet);
+        let (node, fleet) = (&self.args.node, self.fleet);
         let machine = match (node, Record::parse(path, &raw)) {
             (_, Err(error)) => {
                 self.fail(error.to_string());
@@ -132,7 +123,7 @@ impl Adding<'_> {
             (Some(node), Ok(_)) => machine_id(fleet, node),
             (None, Ok(record)) => machine_of(path, &record),
         };
-        let fleet = node.is_some().then(|| fleet.clone());
+        let fleet = node.is_some().then(|| fleet.to_owned());
         let origin = Origin { machine, fleet, node: node.clone(), asked: None };
         self.put(&Entry::parse(path, raw, origin)?)
     }

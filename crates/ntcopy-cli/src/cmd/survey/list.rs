@@ -13,19 +13,6 @@ use serde_json::{Value, json};
 use super::StoreArg;
 use crate::cmd::report;
 
-/// Arguments of `list`.
-#[derive(clap::Args)]
-pub struct ListArgs {
-    /// Only this fleet's
-    #[arg(long, value_name = "NAME")]
-    fleet: Option<String>,
-    #[command(flatten)]
-    store: StoreArg,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
 /// Arguments of `export`.
 #[derive(clap::Args)]
 #[command(after_help = "Writes DIR/FLEET/NODE/ID/record.jsonl; what is there already stays.")]
@@ -36,18 +23,13 @@ pub struct ExportArgs {
     /// The folder to write to
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Only this fleet's
-    #[arg(long, value_name = "NAME")]
-    fleet: Option<String>,
-    #[command(flatten)]
-    store: StoreArg,
 }
 
 /// Lists what there is.
-pub fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
-    let store = args.store.open_existing()?;
-    let listed = store.records(args.fleet.as_deref())?;
-    if args.json {
+pub fn list(asked: &StoreArg) -> anyhow::Result<ExitCode> {
+    let store = asked.open_existing()?;
+    let listed = store.records(asked.fleet.as_deref())?;
+    if asked.json {
         let records: Vec<Value> = listed.iter().map(object).collect();
         println!("{:#}", json!({"store": store.name(), "records": records}));
     } else {
@@ -89,9 +71,9 @@ fn line(one: &Stored) -> String {
 }
 
 /// Writes records out.
-pub fn export(args: &ExportArgs) -> anyhow::Result<ExitCode> {
-    let store = args.store.open_existing()?;
-    let mut listed = store.records(args.fleet.as_deref())?;
+pub fn export(asked: &StoreArg, args: &ExportArgs) -> anyhow::Result<ExitCode> {
+    let store = asked.open_existing()?;
+    let mut listed = store.records(asked.fleet.as_deref())?;
     let is_there = |id: &&String| listed.iter().any(|one| one.summary.record.0 == **id);
     if let Some(id) = args.ids.iter().find(|id| !is_there(id)) {
         anyhow::bail!("the store {} has no record {id}: see ntcopy survey list", store.name());

@@ -1,14 +1,13 @@
 //! `ntcopy survey measure`: what runs on a node.
 
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy_bench::run::Stop;
 use ntcopy_survey::engine::{NodeFacts, node};
 
-use super::AskArgs;
+use super::{AskArgs, StoreArg};
 use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
 
 const HELP: &str = "\
@@ -21,31 +20,24 @@ Exit codes: 0 done; 1 failed; 2 usage; 4 a byte was wrong; 5 some experiments fa
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The fleet's name
-    #[arg(long, value_name = "NAME", default_value = "local")]
-    fleet: String,
-    /// This node's name in it [default: the host's name]
+    /// This node's name in the fleet [default: the host's name]
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     #[command(flatten)]
     ask: AskArgs,
-    /// Folder for the records until they are sent [default: TMPDIR, or /tmp]
-    #[arg(long, value_name = "DIR")]
-    scratch: Option<PathBuf>,
 }
 
 /// Runs it.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let program = std::env::current_exe().context("where is this program?")?;
-    let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let folder = tempfile::Builder::new()
         .prefix("ntcopy-survey-")
-        .tempdir_in(&scratch)
-        .with_context(|| format!("cannot write to {}: say --scratch DIR", scratch.display()))?;
+        .tempdir()
+        .context("cannot write to the folder for temporary files, which TMPDIR names")?;
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
     let facts =
-        NodeFacts { fleet: args.fleet.clone(), node: args.node.clone().unwrap_or_else(host) };
+        NodeFacts { fleet: asked.fleet().to_owned(), node: args.node.clone().unwrap_or_else(host) };
     let ask = args.ask.ask();
     let cancelled = || stop.signal().is_some();
     let mut out = io::stdout().lock();

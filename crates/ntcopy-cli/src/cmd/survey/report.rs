@@ -26,25 +26,17 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the reason.";
     after_help = HELP
 )]
 pub struct Args {
-    #[command(flatten)]
-    store: StoreArg,
-    /// Only records of this fleet
-    #[arg(long, value_name = "NAME")]
-    fleet: Option<String>,
     /// Show only the CPU models with these signatures; machines are still judged among all
-    #[arg(long = "model", value_name = "SIGNATURE", num_args = 1..)]
+    #[arg(value_name = "SIGNATURE")]
     models: Vec<String>,
     /// Write one self-contained HTML page
-    #[arg(long, value_name = "FILE.html", group = "form")]
+    #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
-    /// Print one JSON object
-    #[arg(long, group = "form")]
-    json: bool,
 }
 
 /// Runs it.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let records = args.store.open_existing()?.records(args.fleet.as_deref())?;
+pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
+    let records = asked.open_existing()?.records(asked.fleet.as_deref())?;
     let summaries: Vec<Summary> = records.into_iter().map(|record| record.summary).collect();
     let mut analysis = analyse(&summaries);
     if let Err(why) = select(&mut analysis, &args.models) {
@@ -53,7 +45,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if let Some(out) = &args.out {
         report::replace(out, page::html(&analysis, &report::command_line()), 0o666)?;
-    } else if args.json {
+    } else if asked.json {
         println!("{:#}", serde_json::to_value(&analysis)?);
     } else {
         print!("{}", page::terminal(&analysis));

@@ -10,7 +10,7 @@ use ntcopy_survey::engine::fleet::{self, Event, Outcome, Plan, State};
 use ntcopy_survey::engine::tool::{TEMPLATES, Tool};
 use serde_json::json;
 
-use super::{AskArgs, BudgetArg, StoreArg};
+use super::{AskArgs, StoreArg};
 use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
 
 const EXAMPLES: &str = "\
@@ -56,33 +56,20 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "2",
           value_parser = clap::value_parser!(u32).range(..=100))]
     retries: u32,
-    /// Seconds before a node that failed is tried again
-    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    /// Seconds before a node that failed is tried again: for tests.
+    #[arg(long, hide = true, default_value = "10")]
     retry_after: u32,
-    /// Answers of the last DAYS days are good enough
-    #[arg(long, value_name = "DAYS", default_value = "7", conflicts_with = "again")]
+    /// Answers of the last DAYS days are good enough; with 0 every node is measured
+    #[arg(long, value_name = "DAYS", default_value = "7")]
     max_age: u32,
-    /// Measure every node, whatever the store has
-    #[arg(long)]
-    again: bool,
-    #[command(flatten)]
-    budget: BudgetArg,
-    /// The fleet's name in the store
-    #[arg(long, value_name = "NAME", default_value = "local")]
-    fleet: String,
-    #[command(flatten)]
-    store: StoreArg,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 /// Runs it.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let named = TEMPLATES.iter().find(|(name, _)| args.on.as_deref() == Some(*name));
     let template = args.with.as_deref().or(named.map(|(_, template)| *template));
-    let (template, budget) = (template.unwrap_or_default(), args.budget.budget());
-    let tool = Tool::new(template, args.image.as_deref(), &args.fleet, &args.ntcopy, budget);
+    let (template, budget) = (template.unwrap_or_default(), asked.budget());
+    let tool = Tool::new(template, args.image.as_deref(), asked.fleet(), &args.ntcopy, budget);
     let tool = match tool {
         Ok(tool) => tool,
         Err(why) => {
@@ -92,24 +79,24 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let nodes = nodes(&args.nodes);
     anyhow::ensure!(!nodes.is_empty(), "--nodes names no node");
-    let mut store = args.store.open()?;
+    let mut store = asked.open()?;
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let ask = args.ask.ask();
     let plan = Plan {
         tool: &tool,
-        fleet: &args.fleet,
+        fleet: asked.fleet(),
         ask: &ask,
         nodes: &nodes,
         retries: args.retries,
         retry_after: Duration::from_secs(args.retry_after.into()),
         parallel: args.parallel.into(),
-        good_since_unix_ns: (!args.again).then(|| since(args.max_age)),
+        good_since_unix_ns: (args.max_age > 0).then(|| since(args.max_age)),
     };
     let cancelled = || stop.signal().is_some();
     let outcomes = fleet::run(&plan, &mut store, &cancelled, &mut tell)?;
-    if args.json {
-        let asked: Vec<String> = ask.experiments.iter().map(|name| ask.key(name)).collect();
-        let object = json!({"fleet": args.fleet, "store": store.name(), "asked": asked,
+    if asked.json {
+        let measured: Vec<String> = ask.experiments.iter().map(|name| ask.key(name)).collect();
+        let object = json!({"fleet": asked.fleet(), "store": store.name(), "asked": measured,
             "nodes": outcomes, "complete": outcomes.iter().all(is_good)});
         println!("{object:#}");
     } else {

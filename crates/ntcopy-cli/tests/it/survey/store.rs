@@ -104,10 +104,10 @@ fn the_report_is_text_an_object_and_a_page() {
     let signature = object["models"][0]["signature"].as_str().unwrap();
     assert!(object["models"][0]["series"][0]["points"][0]["median"].is_f64(), "{object}");
     let page = home.path().join("page.html").display().to_string();
-    run(home.path(), &["survey", "report", "--out", &page, "--model", signature]);
+    run(home.path(), &["survey", "report", "--out", &page, signature]);
     assert!(fs::read_to_string(&page).unwrap().contains(signature));
-    for more in [["--model", "None-0-0-0"], ["--fleet", "another"]] {
-        let words = [&["survey", "report"], &more[..]].concat();
+    for more in [&["None-0-0-0"][..], &["--fleet", "another"]] {
+        let words = [&["survey", "report"], more].concat();
         done(&ntcopy(home.path(), &words).output().unwrap(), 3);
     }
 }

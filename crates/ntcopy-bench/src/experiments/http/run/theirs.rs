@@ -26,7 +26,9 @@ pub fn hinted(mode: HttpMode, program: &Path) -> Command {
         HttpMode::Nt | HttpMode::Adaptive => {
             // The link in /proc, not the name behind it: the file may have been replaced since.
             command = Command::new("/proc/self/exe");
-            command.args(["run", "--unix", "--tcp", "--mode", mode.as_str(), "--"]).arg(program);
+            command
+                .args(["run", "--family", "unix,tcp", "--mode", mode.as_str(), "--"])
+                .arg(program);
         }
         _ => command = Command::new(program),
     }

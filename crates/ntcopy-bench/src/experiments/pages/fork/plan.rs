@@ -7,7 +7,7 @@ use ntcopy_record::Params;
 use super::super::defaults;
 use super::{ForkMode, ForkSettings, Use, User};
 use crate::experiment::bulk::PAGE_BYTES;
-use crate::plan::bulk::{BulkPlanError, Room, check_pages, check_pairs, cpus};
+use crate::plan::bulk::{BulkPlanError, Room, check_pages, check_pairs};
 use crate::plan::or;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,6 @@ pub fn plan(settings: &ForkSettings, room: &Room) -> Result<ForkPlan, BulkPlanEr
     };
     let buffers = or(&settings.buffer_bytes, buffers);
     check_pages(&buffers)?;
-    let cpus = cpus(&settings.cpus, &mut vec![1], true, room)?;
     let mut modes = vec![defaults.baseline];
     for mode in or(&settings.modes, &defaults.modes) {
         if !modes.contains(&mode) {
@@ -93,8 +92,8 @@ pub fn plan(settings: &ForkSettings, room: &Room) -> Result<ForkPlan, BulkPlanEr
         }
     }
     let mut cells = Vec::new();
-    for user in or(&settings.users, &defaults.users) {
-        for usage in or(&settings.uses, &defaults.uses) {
+    for &user in &defaults.users {
+        for &usage in &defaults.uses {
             let sizes = buffers.iter().copied();
             cells.extend(sizes.map(|buffer_bytes| ForkCell { buffer_bytes, user, usage }));
         }
@@ -105,6 +104,6 @@ pub fn plan(settings: &ForkSettings, room: &Room) -> Result<ForkPlan, BulkPlanEr
         pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
         sample: Duration::from_millis(sample_ms),
         warm_up: Duration::from_millis(defaults.warm_up_ms),
-        cpu: cpus.first().copied().unwrap_or(0),
+        cpu: room.cpus.first().copied().unwrap_or(0),
     })
 }

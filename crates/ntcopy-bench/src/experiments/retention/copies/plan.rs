@@ -54,21 +54,6 @@ pub enum CopiesError {
     },
     #[error("--rate: at least 1000000 bytes a second")]
     Rate,
-    /// A CPU that is not there, or that the process may not use.
-    #[error("--{option} {cpu}: this process may run on CPU {}", list(allowed))]
-    NoSuchCpu {
-        option: &'static str,
-        /// The CPU asked for.
-        cpu: u32,
-        /// The CPUs that it may use.
-        allowed: Vec<u32>,
-    },
-    #[error("--streamer-cpu {0}: that is the victim's own CPU; a neighbour needs another")]
-    SameCpu(u32),
-}
-
-fn list(cpus: &[u32]) -> String {
-    cpus.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")
 }
 
 /// Where the streamer runs beside a neighbour.
@@ -206,10 +191,7 @@ fn cells(
     if rates.iter().any(|rate| *rate < LEAST_RATE_BYTES_PER_S) {
         return Err(CopiesError::Rate);
     }
-    if !here.allowed.contains(&here.victim_cpu) {
-        return Err(no_such_cpu("cpu", here.victim_cpu, here));
-    }
-    let neighbour = neighbour(settings.streamer_cpu, here)?;
+    let neighbour = neighbour(here);
     let hot_sets = hot_sets(settings, here)?;
     let victims = if settings.victims.is_empty() { &defaults.victims } else { &settings.victims };
     let mut cells = Vec::new();
@@ -282,7 +264,7 @@ fn hot_sets(settings: &Settings, here: &Here) -> Result<Vec<u64>, CopiesError> {
 }
 
 /// The streamer's CPU: one that shares the last-level cache, rather not the victim's own core.
-fn neighbour(asked: Option<u32>, here: &Here) -> Result<Result<Neighbour, String>, CopiesError> {
+fn neighbour(here: &Here) -> Result<Neighbour, String> {
     let is_in = |cpus: &Option<Vec<u32>>, cpu: u32| cpus.as_ref().map(|cpus| cpus.contains(&cpu));
     let shares_core = |cpu| is_in(&here.sharing_core, cpu) == Some(true);
     let note = |cpu| match is_in(&here.sharing_llc, cpu) {
@@ -290,33 +272,26 @@ fn neighbour(asked: Option<u32>, here: &Here) -> Result<Result<Neighbour, String
             Some("victim and streamer are hardware threads of one core, and share its L1 and L2")
         }
         Some(true) => None,
-        Some(false) => Some("victim and streamer share no last-level cache"),
-        None => Some("the kernel does not tell which CPUs share the last-level cache"),
+        Some(false) | None => {
+            Some("the kernel does not tell which CPUs share the last-level cache")
+        }
     };
-    if let Some(cpu) = asked {
-        return match here.allowed.contains(&cpu) {
-            false => Err(no_such_cpu("streamer-cpu", cpu, here)),
-            true if cpu == here.victim_cpu => Err(CopiesError::SameCpu(cpu)),
-            true => Ok(Ok(Neighbour { cpu, note: note(cpu) })),
-        };
-    }
     let mut others: Vec<u32> = here.allowed.clone();
     others.retain(|cpu| *cpu != here.victim_cpu && is_in(&here.sharing_llc, *cpu) != Some(false));
     // The sort is stable: the first CPU of another core, or else the first hardware thread.
     others.sort_by_key(|cpu| shares_core(*cpu));
-    Ok(match others.first() {
+    match others.first() {
         Some(&cpu) => Ok(Neighbour { cpu, note: note(cpu) }),
-        None => Err(format!(
-            "a neighbour needs a second CPU with the last-level cache of CPU {}, and this process \
-             may run on CPU {}",
-            here.victim_cpu,
-            list(&here.allowed)
-        )),
-    })
-}
-
-fn no_such_cpu(option: &'static str, cpu: u32, here: &Here) -> CopiesError {
-    CopiesError::NoSuchCpu { option, cpu, allowed: here.allowed.clone() }
+        None => {
+            let allowed: Vec<String> = here.allowed.iter().map(ToString::to_string).collect();
+            Err(format!(
+                "a neighbour needs a second CPU with the last-level cache of CPU {}, and this \
+                 process may run on CPU {}",
+                here.victim_cpu,
+                allowed.join(", ")
+            ))
+        }
+    }
 }
 
 #[cfg(test)]

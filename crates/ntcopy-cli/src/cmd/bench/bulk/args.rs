@@ -1,14 +1,11 @@
 //! What `bench memcpy`, `memset` and `order` take on the command line.
 
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 use ntcopy_bench::experiment::bulk::{Heat, MatrixTask};
 use ntcopy_bench::experiments::{memcpy, memset, order};
 use ntcopy_record::units::Bytes;
 
-use super::super::args::Extent;
-use super::super::launch::Print;
+use super::super::args::Common;
 
 /// Pages of the memory that is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -17,59 +14,6 @@ enum Pages {
     Huge,
     /// Pages of 4 KiB, as a program gets them that asks for nothing on most systems
     Small,
-}
-
-/// What each of them takes.
-#[derive(clap::Args)]
-pub struct Common {
-    #[command(flatten)]
-    pub extent: Extent,
-    /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Print one JSON object instead of the table
-    #[arg(long)]
-    pub json: bool,
-    /// Print the experiment's defaults and stop
-    #[arg(long)]
-    pub list: bool,
-    /// CPUs to run on, one a thread [default: the first ones]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    cpus: Vec<u32>,
-    /// Pages of the memory
-    #[arg(long, value_name = "KIND", default_value = "huge")]
-    pages: Pages,
-    /// Measure under a debug kernel or an emulator too; the record says that it is not a timing
-    #[arg(long, hide = true)]
-    pub allow_not_a_timing: bool,
-    /// Seconds without an answer after which a run has failed
-    #[arg(long, hide = true, value_name = "SECONDS", default_value = "60",
-          value_parser = clap::value_parser!(u64).range(1..))]
-    pub patience: u64,
-    /// Cause a fault, to see that it is noticed: for tests.
-    #[arg(long, hide = true, value_parser = ["wrong-byte"])]
-    pub inject: Option<String>,
-}
-
-impl Common {
-    pub fn print(&self) -> Print {
-        Print::by_options(self.json)
-    }
-
-    /// What an experiment takes that may be measured in a booted kernel too.
-    pub fn of(common: &super::super::args::Common, cpus: Vec<u32>) -> Common {
-        Common {
-            extent: common.extent,
-            out: common.out.clone(),
-            json: common.json,
-            list: common.list,
-            cpus,
-            pages: Pages::Huge,
-            allow_not_a_timing: common.allow_not_a_timing,
-            patience: common.patience,
-            inject: common.inject.clone(),
-        }
-    }
 }
 
 const MEMCPY_EXAMPLES: &str = "\
@@ -85,16 +29,12 @@ total of a stream, as it would from a program that streams.
 
 Modes beside libc: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2, \
 llvm-libc and rte-memcpy (if they are there: scripts/copy-peers.sh), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
-name. libc, as it is, is what all are compared with.
-
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+name. libc, as it is, is what all are compared with.";
 
 /// Arguments of `bench memcpy`.
 #[derive(clap::Args)]
 #[command(after_help = MEMCPY_EXAMPLES, args_override_self = true)]
 pub struct MemcpyArgs {
-    #[command(flatten)]
-    pub common: Common,
     /// Ways to compare with libc
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<String>,
@@ -113,17 +53,17 @@ pub struct MemcpyArgs {
     /// Memory that a cold side walks through [default: four times the last-level cache]
     #[arg(long, value_name = "SIZE")]
     region: Option<Bytes>,
-    /// How far into a page sources begin, where destinations begin with one
-    #[arg(long, value_name = "SIZE", default_value = "0")]
-    source_offset: Bytes,
     /// The corrected threshold of libc-tuned [default: three quarters of CPUID's level-3 cache]
     #[arg(long, value_name = "SIZE")]
     libc_threshold: Option<Bytes>,
+    /// Pages of the memory
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pages: Pages,
 }
 
 impl MemcpyArgs {
     /// The settings as the engine wants them.
-    pub fn settings(&self) -> memcpy::Settings {
+    pub fn settings(&self, common: &Common) -> memcpy::Settings {
         memcpy::Settings {
             peers: self.modes.clone(),
             size_bytes: bytes(&self.size),
@@ -132,11 +72,9 @@ impl MemcpyArgs {
             threads: self.threads.clone(),
             region_bytes: self.region.map(|size| size.0),
             tuned_threshold_bytes: self.libc_threshold.map(|size| size.0),
-            source_offset_bytes: self.source_offset.0,
-            small_pages: self.common.pages == Pages::Small,
-            cpus: self.common.cpus.clone(),
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            small_pages: self.pages == Pages::Small,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 }
@@ -149,16 +87,12 @@ Examples:
   ntcopy bench memset --modes libc-tuned --libc-threshold 4MiB   glibc with another threshold
 
 Every call fills the same memory, touched before. Functions that `perf bench mem memset` has \
-carry its names; libc is what all are compared with.
-
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+carry its names; libc is what all are compared with.";
 
 /// Arguments of `bench memset`.
 #[derive(clap::Args)]
 #[command(after_help = MEMSET_EXAMPLES, args_override_self = true)]
 pub struct MemsetArgs {
-    #[command(flatten)]
-    pub common: Common,
     /// Ways to compare with libc [default: all that the CPU has]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<String>,
@@ -175,21 +109,23 @@ pub struct MemsetArgs {
     /// cache]
     #[arg(long, value_name = "SIZE")]
     libc_threshold: Option<Bytes>,
+    /// Pages of the memory
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pages: Pages,
 }
 
 impl MemsetArgs {
     /// The settings as the engine wants them.
-    pub fn settings(&self) -> memset::Settings {
+    pub fn settings(&self, common: &Common) -> memset::Settings {
         memset::Settings {
             peers: self.modes.clone(),
             size_bytes: bytes(&self.size),
             threads: self.threads.clone(),
             value: self.value,
             tuned_threshold_bytes: self.libc_threshold.map(|size| size.0),
-            small_pages: self.common.pages == Pages::Small,
-            cpus: self.common.cpus.clone(),
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            small_pages: self.pages == Pages::Small,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 }
@@ -200,16 +136,12 @@ Examples:
   ntcopy bench order --side 4096,4097 --task write       a power of two, and one more
 
 A square matrix of 8-byte numbers is summed, written and copied: row by row, and column by \
-column; with normal stores, and with MOVNTI.
-
-Exit codes: 0 done; 1 a run failed; 2 usage; 3 not available here; 4 a byte was wrong.";
+column; with normal stores, and with MOVNTI.";
 
 /// Arguments of `bench order`.
 #[derive(clap::Args)]
 #[command(after_help = ORDER_EXAMPLES, args_override_self = true)]
 pub struct OrderArgs {
-    #[command(flatten)]
-    pub common: Common,
     /// Walks to compare with row [default: column,row-nt,column-nt]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<String>,
@@ -219,19 +151,21 @@ pub struct OrderArgs {
     /// sum, write, copy [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     task: Vec<MatrixTask>,
+    /// Pages of the memory
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pages: Pages,
 }
 
 impl OrderArgs {
     /// The settings as the engine wants them.
-    pub fn settings(&self) -> order::Settings {
+    pub fn settings(&self, common: &Common) -> order::Settings {
         order::Settings {
             peers: self.modes.clone(),
             side: self.side.clone(),
             tasks: self.task.clone(),
-            small_pages: self.common.pages == Pages::Small,
-            cpus: self.common.cpus.clone(),
-            pairs: self.common.extent.pairs,
-            quick: self.common.extent.quick,
+            small_pages: self.pages == Pages::Small,
+            pairs: common.extent.pairs,
+            quick: common.extent.quick,
         }
     }
 }

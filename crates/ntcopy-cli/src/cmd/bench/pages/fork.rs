@@ -9,40 +9,54 @@ use ntcopy_bench::run;
 use ntcopy_kernel::{Kind, Machine};
 use ntcopy_record::{ExperimentKind, Unavailable};
 
+use super::super::args::Common;
 use super::super::boot;
 use super::super::launch::{self, InThisKernel};
-use super::super::{not_available, pinned};
+use super::super::{not_available, on_one_cpu};
 use super::PagesArgs;
 
-pub fn run(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
-    if args.common.list {
+pub fn run(common: &Common, args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
+    if common.list {
         super::super::list(&ExperimentKind::Pages);
         return Ok(ExitCode::SUCCESS);
     }
-    if args.common.kernel == "host" {
-        on_this_kernel(args, modes)
+    if common.kernel == "host" {
+        on_this_kernel(common, args, modes)
     } else {
-        in_a_booted_kernel(args, modes)
+        in_a_booted_kernel(common, args, modes)
     }
 }
 
 /// The plan for a machine, or the exit code for settings that cannot be.
-fn plan(args: &PagesArgs, modes: &[ForkMode], room: &Room) -> Result<ForkPlan, ExitCode> {
-    fork::plan(&args.fork_settings(modes.to_vec()), room).map_err(|error| {
+fn plan(
+    common: &Common,
+    args: &PagesArgs,
+    modes: &[ForkMode],
+    room: &Room,
+) -> Result<ForkPlan, ExitCode> {
+    fork::plan(&args.fork_settings(common, modes.to_vec()), room).map_err(|error| {
         eprintln!("ntcopy: {error}");
         ExitCode::from(2)
     })
 }
 
-fn on_this_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
-    match plan(args, modes, &run::bulk::room()?) {
-        Ok(plan) => InThisKernel::from(&args.common).measure(&plan, &|line| names(modes, line)),
+fn on_this_kernel(
+    common: &Common,
+    args: &PagesArgs,
+    modes: &[ForkMode],
+) -> anyhow::Result<ExitCode> {
+    match plan(common, args, modes, &run::bulk::room()?) {
+        Ok(plan) => InThisKernel::from(common).measure(&plan, &|line| names(modes, line)),
         Err(code) => Ok(code),
     }
 }
 
-fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<ExitCode> {
-    let kernel = match Kind::parse(&args.common.kernel) {
+fn in_a_booted_kernel(
+    common: &Common,
+    args: &PagesArgs,
+    modes: &[ForkMode],
+) -> anyhow::Result<ExitCode> {
+    let kernel = match Kind::parse(&common.kernel) {
         Ok(kernel) => kernel,
         Err(error) => return Ok(ExitCode::from(boot::failed(error))),
     };
@@ -54,15 +68,15 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
         )));
     }
     let inside = Room { cpus: vec![0], available_bytes: u64::MAX, llc_bytes: 0 };
-    let plan = match plan(args, modes, &inside) {
+    let plan = match plan(common, args, modes, &inside) {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    let place = boot::record_dir(args.common.out.as_deref(), &ExperimentKind::Pages)?;
+    let place = boot::record_dir(common.out.as_deref(), &ExperimentKind::Pages)?;
     let request = Request {
         kernel,
         kernel_cpus: 1,
-        host_cpus: pinned(args.common.pin, true)?,
+        host_cpus: on_one_cpu()?,
         needs: plan.needs(),
         place: place.clone(),
         writable: Vec::new(),
@@ -70,7 +84,7 @@ fn in_a_booted_kernel(args: &PagesArgs, modes: &[ForkMode]) -> anyhow::Result<Ex
         command: guest::command_line(),
     };
     let (code, stopped) = boot::measured(&request);
-    let print = (&args.common).into();
+    let print = common.into();
     boot::judged(&place, code, || {
         launch::conclude(print, &place, stopped, &|line| names(modes, line))
     })

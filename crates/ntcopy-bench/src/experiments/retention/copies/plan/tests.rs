@@ -57,8 +57,6 @@ fn a_neighbour_is_another_core_before_it_is_a_thread_of_the_same() {
     assert!(thread.cpu == 1 && thread.note.unwrap().contains("one core"));
     let silent = Here { sharing_llc: None, sharing_core: None, ..here() };
     assert!(streamer(&silent, &default).unwrap().note.unwrap().contains("does not tell"));
-    let far = Settings { streamer_cpu: Some(3), ..Settings::default() };
-    assert!(streamer(&here(), &far).unwrap().note.unwrap().contains("share no"));
     let lonely = Here { allowed: vec![0, 3], ..here() };
     assert!(streamer(&lonely, &default).unwrap_err().contains("second CPU"));
 }
@@ -78,14 +76,9 @@ fn what_cannot_be_is_refused_by_the_option_that_asks_for_it() {
         (ask(|s| s.object_bytes = vec![1 << 30]), "--object 1 GiB"),
         (ask(|s| s.dataset_bytes = Some(1 << 10)), "--dataset 1 KiB"),
         (ask(|s| s.rates_bytes_per_s = vec![0]), "--rate"),
-        (ask(|s| s.streamer_cpu = Some(9)), "--streamer-cpu 9"),
-        (ask(|s| s.streamer_cpu = Some(0)), "--streamer-cpu 0"),
     ] {
         assert!(text.starts_with(words), "{text}");
     }
-    let elsewhere = Here { victim_cpu: 7, ..here() };
-    let error = plan(&Settings::default(), &elsewhere).unwrap_err().to_string();
-    assert!(error.contains("--cpu 7") && error.contains("0, 1, 2, 3"), "{error}");
 }
 
 #[test]
