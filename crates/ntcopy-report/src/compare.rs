@@ -148,7 +148,7 @@ fn ratio(ratio: f64, ci: (f64, f64)) -> String {
 pub(crate) fn name(metric: &str) -> &str {
     match metric {
         THROUGHPUT => "throughput",
-        WALKS => "the victim's speed",
+        WALKS => "other programs' speed",
         PER_CPU => "bytes for a CPU second",
         P50 => "the median of latency",
         P99 => "the 99th percentile of latency",

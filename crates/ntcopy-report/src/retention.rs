@@ -17,9 +17,9 @@ const HEADER: [&str; 6] = [
     "mode",
     "p50, ns a line",
     "p99",
-    "victim's speed by copy's",
+    "hot set's speed relative to copy",
     "send and walk, us",
-    "speed of both by copy's",
+    "speed of both relative to copy",
 ];
 
 /// Each cell with a line that says what it is, and its rows.

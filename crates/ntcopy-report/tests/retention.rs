@@ -84,7 +84,10 @@ fn the_table_has_a_row_a_mode_and_fits_a_terminal() {
     assert!(row("copy", beside).contains(&"7.2*"), "less than was asked for is marked: {text}");
     assert!(text.contains("150 MiB  not available"), "{text}");
     let markdown = table::markdown(&synthetic());
-    assert!(markdown.contains("| hot set |") && markdown.contains("whole by copy's"), "{markdown}");
+    assert!(
+        markdown.contains("| hot set |") && markdown.contains("whole relative to copy"),
+        "{markdown}"
+    );
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn hot_set(records: &[&Record]) -> Advice {
     let (mut advice, used) = pays.answer();
     if let Some(whole) = whole(&used, NT_BOTH, COPY) {
         advice.why.push_str(&format!(
-            " The figure is the victim's speed; copies and victim together come to {}.",
+            " The figure is the other program's speed; copies and that program together come to {}.",
             figure(whole.ratio, whole.ci)
         ));
     }

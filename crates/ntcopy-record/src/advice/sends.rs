@@ -220,7 +220,7 @@ fn hot_set(records: &[&Record]) -> Advice {
     let (mut advice, used) = pays.answer();
     if let Some(whole) = whole(&used, NT, COPY) {
         advice.why.push_str(&format!(
-            " The figure is the victim's speed; sends and victim together come to {}.",
+            " The figure is the other program's speed; sends and that program together come to {}.",
             figure(whole.ratio, whole.ci)
         ));
     }

@@ -55,7 +55,7 @@ fn sentence(cells: &[&Compared]) -> Option<String> {
 fn name(metric: &str) -> &str {
     match metric {
         THROUGHPUT => "throughput",
-        WALKS => "the victim's speed",
+        WALKS => "other programs' speed",
         PER_CPU => "bytes for a CPU second",
         P99 => "the 99th percentile of latency",
         CAPACITY => "multigets a second at p99 within the limit",

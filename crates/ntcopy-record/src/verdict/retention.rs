@@ -45,8 +45,8 @@ fn sentence(place: &str, felt: &Felt) -> Option<String> {
     let victim = felt.against_baseline.as_ref()?;
     let whole = felt.whole_against_baseline.as_ref()?;
     Some(format!(
-        "{place}: beside {} the victim {} ({:.1} ns a line; {}), and sends and victim together \
-         {} ({}).",
+        "{place}: alongside {} other programs on this CPU {} ({:.1} ns per line; {}); sends and \
+         their reads together {} ({}).",
         super::name(&felt.mode).replacen("The ", "the ", 1),
         alone(victim.verdict()),
         felt.p50_ns,
@@ -56,23 +56,23 @@ fn sentence(place: &str, felt: &Felt) -> Option<String> {
     ))
 }
 
-/// What becomes of traffic and victim together, as a verb.
+/// What becomes of the traffic and the other programs together, as a verb.
 fn together(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Win => "win",
-        Verdict::Loss => "lose",
+        Verdict::Win => "are faster",
+        Verdict::Loss => "are slower",
         Verdict::Equal => "are as fast",
         Verdict::Unresolved => "are unresolved",
     }
 }
 
-/// What becomes of the victim.
+/// What becomes of the other programs.
 fn alone(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Win => "wins",
-        Verdict::Loss => "loses",
-        Verdict::Equal => "feels no difference",
-        Verdict::Unresolved => "is unresolved",
+        Verdict::Win => "get faster",
+        Verdict::Loss => "get slower",
+        Verdict::Equal => "feel no difference",
+        Verdict::Unresolved => "are unresolved",
     }
 }
 
@@ -103,9 +103,9 @@ mod tests {
             [
                 "1 MiB on 1 socket: a line of the hot set takes 5.0 ns when idle and 10.0 ns \
                  beside copy (99 of 100 walks within 45.0 and 90.0).",
-                "1 MiB on 1 socket: beside MSG_NTCOPY the victim wins (8.0 ns a line; 1.25x, \
-                 interval 1.25-1.25), and sends and victim together lose (0.90x, interval \
-                 0.90-0.90).",
+                "1 MiB on 1 socket: alongside MSG_NTCOPY other programs on this CPU get faster (8.0 \
+                 ns per line; 1.25x, interval 1.25-1.25); sends and their reads together are \
+                 slower (0.90x, interval 0.90-0.90).",
             ]
         );
     }

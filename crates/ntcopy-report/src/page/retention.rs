@@ -45,14 +45,14 @@ fn section(record_index: usize, record: &Record) -> Markup {
             }
         }
         p class="details" {
-            "A field has the slow-down, which is a pass by one of a victim that was left alone, "
-            "and the nanoseconds a line. " (legend(record))
+            "A field has the slow-down, a pass relative to one with nothing alongside, "
+            "and the nanoseconds per line. " (legend(record))
         }
     }
 }
 
 fn map(group: &Group<'_>, id: &str, name: &str, at: usize) -> Markup {
-    let title = format!("Slow-down of the victim's passes at {name}");
+    let title = format!("Slow-down of the other program's passes at {name}");
     of_group(group, (id, &at.to_string()), &title, |_, felt| {
         let line = format!("{:.1} ns", felt.line_ns[at]);
         let by_groups = felt.slow_down.get(at).copied().flatten();

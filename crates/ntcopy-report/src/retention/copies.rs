@@ -20,7 +20,7 @@ const HEADER: [&str; COLUMNS] = [
     "at p99",
     "GB/s",
     "copies",
-    "whole by copy's",
+    "whole relative to copy",
 ];
 const COLUMNS: usize = 10;
 /// The columns of traffic: what was offered, which says nothing on the same core, where it follows
@@ -84,14 +84,14 @@ fn heading(cell: &Cell, asked: Option<u64>) -> String {
     let victim = cpu("victim_cpu");
     if is_same_core(cell) {
         return format!(
-            "Victim on the streamer's core ({victim}): a copy of {object} out of {dataset}, a \
+            "Another program on the same core ({victim}): a copy of {object} out of {dataset}, a \
              pass, a copy, a pass"
         );
     }
     let rate =
         asked.map_or(String::new(), |rate| format!(" at {} GB/s", text::gigabytes(rate as f64)));
     format!(
-        "Victim ({victim}) beside a streamer ({}): copies of {object} out of {dataset}{rate}",
+        "Another program ({victim}) alongside copies ({}): copies of {object} out of {dataset}{rate}",
         cpu("streamer_cpu")
     )
 }
@@ -154,10 +154,11 @@ fn whole(versus: Option<&Versus>) -> String {
 
 /// What the columns mean, below the tables.
 pub(crate) fn legend(record: &Record) -> String {
-    let mut legend = "p50, p99, p99.9: nanoseconds a line of the victim's passes. Slow-down: a \
+    let mut legend =
+        "p50, p99, p99.9: nanoseconds per line of the other program's passes. Slow-down: a \
                       pass by one that was left alone. GB/s: what was copied while the clock ran; \
                       copies: how fast a copy was."
-        .to_owned();
+            .to_owned();
     if record.cells.iter().any(|cell| number(cell, "asked_rate_bytes_per_s").is_some()) {
         legend.push_str(" *: less was offered than was asked for, since a mode cannot copy more.");
     }
@@ -166,7 +167,8 @@ pub(crate) fn legend(record: &Record) -> String {
     }
     if record.cells.iter().any(is_same_core) {
         legend.push_str(
-            " Whole by copy's: speed of copies and passes together, by that with normal copies.",
+            " Whole relative to copy: speed of copies and passes together, divided by that with \
+             normal copies.",
         );
     }
     legend

@@ -46,7 +46,7 @@ pub fn question(question: &Question) -> String {
     let Question { experiment, mode, baseline, metric, .. } = question;
     let metric = match metric.as_str() {
         THROUGHPUT => "",
-        WALKS => ", the victim's speed",
+        WALKS => ", other programs' speed",
         PER_CPU => ", bytes per CPU second",
         P99 => ", the 99th percentile of latency",
         other => &format!(", {other}"),

@@ -22,17 +22,17 @@ pub(in crate::page) fn section(record_index: usize, record: &Record) -> Markup {
             @let id = format!("r{record_index}v{index}");
             section class="group" {
                 h4 id=(id) { (group.heading) }
-                (map(group, (&id, "0"), "Slow-down of the victim's walks at p50", |felt| {
+                (map(group, (&id, "0"), "Slow-down of the other program's walks at p50", |felt| {
                     let by_idle = felt.by_idle.map(|by_idle| by_idle[0]);
                     slowed(felt.slow_down, by_idle, &line(felt.p50_ns))
                 }))
-                (map(group, (&id, "1"), "Slow-down of the victim's walks at p99", |felt| {
+                (map(group, (&id, "1"), "Slow-down of the other program's walks at p99", |felt| {
                     slowed(None, felt.by_idle.map(|by_idle| by_idle[1]), &line(felt.p99_ns))
                 }))
-                (map(group, (&id, "s"), "Victim's speed by that beside the baseline", |felt| {
+                (map(group, (&id, "s"), "The other program's speed relative to that alongside the baseline", |felt| {
                     speed(felt.against_baseline.as_ref(), &line(felt.p50_ns))
                 }))
-                (map(group, (&id, "t"), "Speed of sends and walks together by the baseline's", |felt| {
+                (map(group, (&id, "t"), "Speed of sends and walks together relative to the baseline", |felt| {
                     let whole = format!("{:.0}\u{a0}us", felt.whole_ns / 1e3);
                     speed(felt.whole_against_baseline.as_ref(), &whole)
                 }))
@@ -40,7 +40,7 @@ pub(in crate::page) fn section(record_index: usize, record: &Record) -> Markup {
         }
         p class="details" {
             "The baseline is " code { (record.header.baseline) } ". A slow-down is a walk through \
-            the hot set by one of a victim that was left alone, with the nanoseconds a line; below \
+            the hot set relative to one with nothing alongside, with the nanoseconds per line; below \
             the last map's figures stand the microseconds of a send and a walk."
         }
     }
@@ -51,7 +51,7 @@ fn groups(record: &Record) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for cell in &record.cells {
         let sends = sends(cell);
-        let heading = format!("A victim between sends, objects out of {}", sends.dataset);
+        let heading = format!("Another program between sends, objects out of {}", sends.dataset);
         let entry = (sends, felt(record, cell));
         match groups.iter_mut().find(|group| group.heading == heading) {
             Some(group) => group.cells.push(entry),
