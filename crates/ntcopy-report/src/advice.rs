@@ -16,10 +16,14 @@ const BODY: usize = 12;
 /// All of it for a terminal. Ends in a newline.
 pub fn terminal(all: &[Advice], target: &Target, sources: &[Source]) -> String {
     let mut out = head(target, sources);
+    let is_known =
+        |advice: &&Advice| !matches!(advice.decision, Decision::NoEvidence | Decision::NotHere);
     let (settings, programs): (Vec<&Advice>, Vec<&Advice>) =
-        all.iter().partition(|advice| advice.topic.is_setting());
+        all.iter().filter(is_known).partition(|advice| advice.topic.is_setting());
     for (title, group) in [("To set on this machine", settings), ("In programs", programs)] {
-        out.push_str(&format!("\n{title}\n"));
+        if !group.is_empty() {
+            out.push_str(&format!("\n{title}\n"));
+        }
         for advice in group {
             out.push('\n');
             out.push_str(&piece(advice));
@@ -29,8 +33,37 @@ pub fn terminal(all: &[Advice], target: &Target, sources: &[Source]) -> String {
         out.push_str("\nBoth thresholds in one line:\n");
         out.push_str(&format!("  {line}\n"));
     }
+    out.push_str(&unknown(all));
     out.push_str(&left_out(sources));
     text::ascii_lines(&out)
+}
+
+/// What nothing was measured for, with the command that does, and what is not to be had here.
+fn unknown(all: &[Advice]) -> String {
+    let mut out = String::new();
+    let of = |decision| all.iter().filter(move |advice| advice.decision == decision);
+    for (index, advice) in of(Decision::NoEvidence).enumerate() {
+        if index == 0 {
+            out.push_str("\nNo evidence yet; these commands measure it\n");
+        }
+        out.push_str(&format!("  {}\n", named(advice)));
+        let run = advice.run.as_deref().map(text::shell_line).unwrap_or_default();
+        out.push_str(&format!("      {run}\n"));
+    }
+    for (index, advice) in of(Decision::NotHere).enumerate() {
+        if index == 0 {
+            out.push_str("\nNot available here\n");
+        }
+        out.push_str(&format!("  {}\n", named(advice)));
+        out.push_str(&wrapped(&advice.why, 6));
+    }
+    out
+}
+
+/// The topic, and what it is about.
+fn named(advice: &Advice) -> String {
+    let about = advice.about.as_ref().map_or(String::new(), |about| format!(": {about}"));
+    format!("{}{about}", advice.topic.title())
 }
 
 fn head(target: &Target, sources: &[Source]) -> String {
@@ -60,8 +93,7 @@ fn head(target: &Target, sources: &[Source]) -> String {
 
 /// One piece of it, in lines. Ends in a newline.
 pub fn piece(advice: &Advice) -> String {
-    let about = advice.about.as_ref().map_or(String::new(), |about| format!(": {about}"));
-    let mut out = format!("  {}{about}\n", advice.topic.title());
+    let mut out = format!("  {}\n", named(advice));
     let mut line = |label: &str, words: &str| {
         let body = wrapped(words, BODY);
         out.push_str(&format!("{:LABEL$}{label:<width$}", "", width = BODY - LABEL));

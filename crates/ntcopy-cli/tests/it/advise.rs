@@ -58,7 +58,7 @@ fn an_empty_store_gives_commands_and_no_advice() {
     assert_eq!(of("fills")["measure"], json!(["ntcopy", "bench", "memset", "--modes", "ours"]));
     let text = stdout(&advise(home.path(), &[]));
     assert!(
-        text.contains("no evidence") && !text.contains("SET ") && !text.contains("USE "),
+        text.contains("No evidence yet") && !text.contains("SET ") && !text.contains("USE "),
         "{text}"
     );
     // Where the line breaks depends on the CPU's name.
