@@ -20,7 +20,7 @@ pub(super) fn sentence(record: &Record) -> Option<String> {
     Some(format!(
         "Unresolved: {} of {} results have an interval that holds 1 and is wider than 0.97 to 1.03, by \
          up to {:.0} % to either side after {most_pairs} pairs{why}. Four times the pairs halve it \
-         (--budget SECONDS); processes that are pinned (--cpus, --pin) and a quieter machine need \
+         (--budget SECONDS); processes that are pinned (taskset) and a quieter machine need \
          fewer.",
         unresolved.len(),
         all.len(),

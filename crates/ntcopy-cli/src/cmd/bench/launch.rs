@@ -261,10 +261,8 @@ pub fn conclude(
     let record = Record::read(place)?;
     say(&record, print, place)?;
     if let Some(why) = lacks_hints(&record).filter(|_| print != Print::Nothing) {
-        let other = match record.machine.kernel_kind.as_str() {
-            "host" => "; --kernel um measures in a kernel that has it, built if need be",
-            _ => "",
-        };
+        let is_told = record.machine.kernel_kind != "host" || why.contains("--kernel um");
+        let other = if is_told { "" } else { "; --kernel um measures in a kernel that has it" };
         eprintln!("ntcopy: no hinted mode could be measured: {why}{other}");
     }
     Ok(judge(&record, stopped, is_asked))
