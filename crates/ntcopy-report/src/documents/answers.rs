@@ -1,4 +1,4 @@
-//! README's table: a row a question, a column a machine.
+//! README's table, a row per question and a column per machine, and the demo's last lines.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use ntcopy_record::stats::{Verdict, Versus, median, versus};
 
 use super::Error;
 use super::index::{self, Answer, Index};
-use crate::text;
+use crate::{decision, text};
 
 /// What stands where a machine has no record.
 const NONE: &str = "not measured";
@@ -34,6 +34,17 @@ pub(super) fn table(index: &Index, records: &BTreeMap<String, Record>) -> Result
         }
     }
     Ok(out)
+}
+
+/// What the demo prints of records like these.
+pub(super) fn output(index: &Index, records: &BTreeMap<String, Record>) -> Result<String, Error> {
+    let shown = index.answers.output.iter().map(|name| index.record(records, name).cloned());
+    let shown = shown.collect::<Result<Vec<Record>, Error>>()?;
+    let decisions = decision::all(&shown);
+    let [one] = decisions.as_slice() else {
+        return Err(Error::Index("answers.output: the records are of several machines".to_owned()));
+    };
+    Ok(format!("```text\n{}\n```", one.lines().join("\n")))
 }
 
 /// What a row says, by the signature of the machine.

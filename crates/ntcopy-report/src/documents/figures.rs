@@ -19,6 +19,7 @@ const SHUT: &str = "-->";
 const CLOSE: &str = "<!--=-->";
 const PICTURE: &str = "picture";
 const ANSWERS: &str = "answers";
+const OUTPUT: &str = "output";
 
 /// Every figure and block, by its name.
 pub(super) fn all(
@@ -33,6 +34,7 @@ pub(super) fn all(
     }
     figures.insert(PICTURE.to_owned(), results::picture(index));
     figures.insert(ANSWERS.to_owned(), answers::table(index, records)?);
+    figures.insert(OUTPUT.to_owned(), answers::output(index, records)?);
     Ok(figures)
 }
 

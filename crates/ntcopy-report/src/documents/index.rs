@@ -36,6 +36,8 @@ pub(super) struct Named {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answers {
+    /// Short names of the records whose verdict README shows as the demo prints it.
+    pub output: Vec<String>,
     /// Signatures of the machines that have a column, in order.
     pub machines: Vec<String>,
     pub row: Vec<Answer>,
@@ -163,6 +165,7 @@ impl Index {
         let parts = index.page.iter().flat_map(|page| &page.part).map(|part| &part.record);
         let pictured = index.picture.chart.iter().map(|chart| &chart.record);
         let answers = index.answers.row.iter().flat_map(|row| &row.records);
+        let answers = answers.chain(&index.answers.output);
         let named = figures.chain(parts).chain(pictured).chain(answers);
         let unknown = named.into_iter().find(|name| short(name));
         if let Some(name) = unknown {
