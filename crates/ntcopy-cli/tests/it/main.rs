@@ -7,6 +7,7 @@ mod common;
 mod synthetic;
 
 mod advise;
+mod advise_running;
 mod bench_app;
 mod bench_bulk;
 mod bench_http;

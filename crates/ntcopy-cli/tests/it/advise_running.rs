@@ -32,7 +32,7 @@ struct Role {
 impl Role {
     fn start(name: &str, path: &Path) -> Role {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "--nocapture", name])
+            .args(["--ignored", "--exact", "--nocapture", &format!("advise_running::{name}")])
             .env(PATH, path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
