@@ -152,6 +152,7 @@ need_programs() {
 	need iperf3 iperf3
 	# Where the search path of a user does not lead.
 	[ -x /usr/sbin/nginx ] || need nginx nginx-light
+	[ -x /usr/sbin/haproxy ] || need haproxy haproxy
 }
 
 # The programs whose own test suites are run, and what these are made of. Their packages start their

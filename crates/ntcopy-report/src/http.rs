@@ -208,6 +208,11 @@ fn common(params: &Params) -> String {
             .map(|b| format!("nginx's buffers of {}", text::size(b))),
     );
     words.extend(
+        number(params, "haproxy_pipe_bytes")
+            .map(|b| format!("HAProxy's pipes of {}", text::size(b))),
+    );
+    words.extend(word(params, "splice").map(|how| format!("HAProxy's splicing {how}")));
+    words.extend(
         number(params, "hot_set_bytes")
             .map(|b| format!("a hot set of {} on the backend's CPU", text::size(b))),
     );

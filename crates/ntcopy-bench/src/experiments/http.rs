@@ -27,13 +27,16 @@ pub enum Stack {
     HaproxyNginx,
     /// nginx before nginx.
     NginxNginx,
+    /// HAProxy, unchanged, before a backend that knows the hint.
+    HaproxyStoraged,
 }
 
 words!(
     Stack,
     StoragedProxyd = "storaged+proxyd",
     HaproxyNginx = "haproxy+nginx",
-    NginxNginx = "nginx+nginx"
+    NginxNginx = "nginx+nginx",
+    HaproxyStoraged = "haproxy+storaged"
 );
 
 impl Stack {
@@ -41,12 +44,18 @@ impl Stack {
     #[must_use]
     pub fn modes(self) -> &'static [HttpMode] {
         match self {
-            Stack::StoragedProxyd => HttpMode::ALL,
+            Stack::StoragedProxyd | Stack::HaproxyStoraged => HttpMode::ALL,
             Stack::HaproxyNginx | Stack::NginxNginx => {
                 use HttpMode::{Adaptive, Copy, Nocache, Nt, Sendfile};
                 &[Copy, Nt, Adaptive, Sendfile, Nocache]
             }
         }
+    }
+
+    /// Whether its backend is storaged, which hints by itself.
+    #[must_use]
+    pub fn has_storaged(self) -> bool {
+        matches!(self, Stack::StoragedProxyd | Stack::HaproxyStoraged)
     }
 
     /// Whether its clients can come that way.
@@ -210,6 +219,10 @@ pub struct Settings {
     pub sndbuf_bytes: Option<u64>,
     /// One of the buffers that nginx reads files and bodies into, in bytes.
     pub nginx_buffer_bytes: Option<u64>,
+    /// HAProxy reads bodies and writes them, where it would splice.
+    pub without_splice: bool,
+    /// What each of HAProxy's pipes holds, in bytes, if it is not HAProxy's own choice.
+    pub haproxy_pipe_bytes: Option<u64>,
     /// Size in bytes of a hot set on the backend's CPU; none: there is no victim.
     pub hot_set_bytes: Option<u64>,
     pub pairs: Option<u32>,

@@ -407,3 +407,22 @@ fn every_sample_is_counted_as_its_mode_says(transport: &str, more: &[&str]) {
         }
     }
 }
+
+#[test]
+fn haproxy_before_a_backend_that_hints_splices_or_does_not() {
+    if !Path::new("/usr/sbin/haproxy").exists() {
+        println!("not run: haproxy is not installed (scripts/setup.sh programs)");
+        return;
+    }
+    for more in [&[][..], &["--no-splice"], &["--haproxy-pipe", "1MiB"]] {
+        let place = tempfile::tempdir().unwrap();
+        let args = ["--stack", "haproxy+storaged", "--modes", "sendfile", "--rate", "off"];
+        let output = bench(&[&TINY[..], &args, more].concat(), place.path()).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let record = Record::read(place.path().join("record")).unwrap();
+        assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+        assert_eq!((record.cells.len(), record.samples.len()), (4, 4 * 2 * 5));
+        let splice = record.cells[0].params.get("splice");
+        assert_eq!(splice.is_some(), more == ["--no-splice"], "{splice:?}");
+    }
+}

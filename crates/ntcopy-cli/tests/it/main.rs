@@ -20,6 +20,7 @@ mod bench_unix_nt_bench;
 mod calibrate;
 mod compare;
 mod ddio;
+mod example_backend;
 mod footprint;
 mod foreign_text;
 mod help_wrapping;

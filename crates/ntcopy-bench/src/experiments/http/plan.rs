@@ -82,6 +82,10 @@ pub struct HttpPlan {
     pub sndbuf_bytes: Option<u64>,
     /// One of the buffers that nginx reads files and bodies into, if it is not nginx's own choice.
     pub nginx_buffer_bytes: Option<u64>,
+    /// HAProxy reads bodies and writes them, where it would splice.
+    pub without_splice: bool,
+    /// What each of HAProxy's pipes holds, if it is not HAProxy's own choice.
+    pub haproxy_pipe_bytes: Option<u64>,
     /// Interleaved groups in each cell.
     pub pairs: u32,
     /// How often proxies and backends are started anew in each cell, at most once a group.
@@ -184,6 +188,12 @@ impl HttpPlan {
         if let Some(bytes) = self.nginx_buffer_bytes {
             put("nginx_buffer_bytes", bytes.into());
         }
+        if let Some(bytes) = self.haproxy_pipe_bytes {
+            put("haproxy_pipe_bytes", bytes.into());
+        }
+        if self.without_splice {
+            put("splice", "off".into());
+        }
         params
     }
 
@@ -191,8 +201,8 @@ impl HttpPlan {
     /// whose folders share their files, and once for nginx.
     #[must_use]
     pub fn data_bytes(&self, cell: &HttpCell) -> u64 {
-        let ours = self.ways.iter().any(|way| way.stack == Stack::StoragedProxyd);
-        let theirs = self.ways.iter().any(|way| way.stack != Stack::StoragedProxyd);
+        let ours = self.ways.iter().any(|way| way.stack.has_storaged());
+        let theirs = self.ways.iter().any(|way| !way.stack.has_storaged());
         // A page each for the ends of an object's file, its checksums and its inode.
         let each = cell.object_bytes.next_multiple_of(4096) + 3 * 4096;
         cell.objects() * each * (u64::from(ours) + u64::from(theirs))
@@ -245,6 +255,9 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     if workers == 0 {
         return Err(PlanError::Zero("workers"));
     }
+    if settings.haproxy_pipe_bytes == Some(0) {
+        return Err(PlanError::Zero("haproxy-pipe"));
+    }
     if settings.nginx_buffer_bytes == Some(0) {
         return Err(PlanError::Zero("nginx-buffer"));
     }
@@ -266,6 +279,8 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         hot_set: places::hot_set(settings, places)?,
         sndbuf_bytes: settings.sndbuf_bytes,
         nginx_buffer_bytes: settings.nginx_buffer_bytes,
+        without_splice: settings.without_splice,
+        haproxy_pipe_bytes: settings.haproxy_pipe_bytes,
         pairs,
         starts,
         closed: Times {

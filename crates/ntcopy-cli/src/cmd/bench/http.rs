@@ -19,6 +19,7 @@ Examples:
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
   ntcopy bench http --kernel um --stack haproxy+nginx --nginx-buffer 1MiB    files read, not sendfile
+  ntcopy bench http --kernel um --stack haproxy+storaged          HAProxy before a hinted backend
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
   ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
   ntcopy bench http --kernel um --hot-set 512KiB         what the backend leaves of the cache
@@ -29,9 +30,10 @@ each process. On a schedule, requests come at an offered rate, the same in every
 not others have been answered: how long does an answer take, from the moment its request was due?
 
 Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel's rule \
-decides), sendfile (the backend copies nothing); storaged+proxyd also has vmsplice and auto. nginx \
-and HAProxy get the hint from `ntcopy run`. Proxies and backends are started again for each pair, \
-because which memory a process got changes its speed by a few percent, in any mode.
+decides), sendfile (the backend copies nothing); storaged also has vmsplice and auto. nginx, and \
+HAProxy before it, get the hint from `ntcopy run`; before storaged HAProxy is as it is. Proxies and \
+backends are started again for each pair, because which memory a process got changes its speed by a \
+few percent, in any mode.
 
 --transport veth adds the mode nocache: plain sends, and the feature tx-nocache-copy of both \
 devices. Client and proxy are then in one network namespace and the backend in another, joined by a \
@@ -54,7 +56,8 @@ With several stacks a mode is called STACK:MODE. The baseline is the first stack
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct HttpArgs {
-    /// Proxy and backend: storaged+proxyd, haproxy+nginx, nginx+nginx [default: storaged+proxyd]
+    /// Proxy and backend: storaged+proxyd, haproxy+storaged, haproxy+nginx, nginx+nginx [default:
+    /// storaged+proxyd]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     stack: Vec<Stack>,
     /// Modes to compare with the baseline [default: nt,adaptive,sendfile; with --transport veth
@@ -101,6 +104,12 @@ pub struct HttpArgs {
     /// passes on [default: nginx's own, 32 KiB and 4 KiB]
     #[arg(long, value_name = "SIZE")]
     nginx_buffer: Option<Bytes>,
+    /// HAProxy reads bodies and writes them, where it would splice them
+    #[arg(long)]
+    no_splice: bool,
+    /// What each of HAProxy's pipes holds [default: HAProxy's own, 64 KiB]
+    #[arg(long, value_name = "SIZE")]
+    haproxy_pipe: Option<Bytes>,
     /// Hot set of another program on the backend's CPU; without --cpus the backend is kept on the
     /// last CPU [default: none]
     #[arg(long, value_name = "SIZE")]
@@ -156,6 +165,8 @@ impl HttpArgs {
             cpus: self.cpus.clone(),
             sndbuf_bytes: self.sndbuf.map(|size| size.0),
             nginx_buffer_bytes: self.nginx_buffer.map(|size| size.0),
+            without_splice: self.no_splice,
+            haproxy_pipe_bytes: self.haproxy_pipe.map(|size| size.0),
             hot_set_bytes: self.hot_set.map(|size| size.0),
             pairs: common.extent.pairs,
             starts: self.starts,

@@ -39,12 +39,11 @@ impl Data {
         stacks: &[Stack],
         (patience, stop): (Duration, &Stop),
     ) -> Result<Data, Failure> {
-        let is_ours = |stack: &&Stack| **stack == Stack::StoragedProxyd;
         let mut data = Data { ours: None, theirs: None };
-        if stacks.iter().any(|stack| is_ours(&stack)) {
+        if stacks.iter().any(|stack| stack.has_storaged()) {
             data.ours = Some(put_all(cell, scratch.path(), patience, stop)?);
         }
-        if stacks.iter().any(|stack| !is_ours(&stack)) {
+        if stacks.iter().any(|stack| !stack.has_storaged()) {
             data.theirs = Some(write_all(cell, scratch.path(), stop)?);
         }
         Ok(data)

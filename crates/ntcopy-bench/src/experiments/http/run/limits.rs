@@ -2,7 +2,6 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::experiments::http::Stack;
 use crate::experiments::http::plan::HttpPlan;
 use crate::run::{Failure, cpus};
 
@@ -22,7 +21,7 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
         of_client.max(connections * FILES_A_CONNECTION).max(cell.objects() + connections)
     });
     let needed = needed.max().unwrap_or(0) + OTHER_FILES;
-    let is_ours = plan.ways.iter().any(|way| way.stack == Stack::StoragedProxyd);
+    let is_ours = plan.ways.iter().any(|way| way.stack.has_storaged());
     if let Some(cell) = plan.cells.iter().find(|cell| is_ours && cell.objects() > MOST_OBJECTS) {
         return Err(Failure::Limit(format!(
             "{} objects are more than a process can have mapped: a smaller --dataset, or a larger \

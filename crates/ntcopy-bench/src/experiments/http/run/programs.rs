@@ -25,6 +25,7 @@ impl Program {
             Stack::StoragedProxyd => [Program::Proxyd, Program::Storaged],
             Stack::HaproxyNginx => [Program::Haproxy, Program::Nginx],
             Stack::NginxNginx => [Program::Nginx, Program::Nginx],
+            Stack::HaproxyStoraged => [Program::Haproxy, Program::Storaged],
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ntcopy::uapi;
 
 use super::stack::Running;
-use crate::experiments::http::{HttpMode, Scheme, Stack, Way};
+use crate::experiments::http::{HttpMode, Scheme, Way};
 use crate::run::{Failure, counters};
 
 /// The counters before a run.
@@ -38,7 +38,8 @@ impl Proof {
 fn least_percent(way: Way, scheme: Scheme) -> u64 {
     match (way.stack, scheme) {
         (_, Scheme::Ktls) => 0,
-        (Stack::StoragedProxyd, Scheme::Plain | Scheme::Tls) => 99,
+        // Behind HAProxy the proxy's part of TLS is not hinted, and the backend's whole bodies are.
+        (stack, _) if stack.has_storaged() => 99,
         _ => 75,
     }
 }
@@ -78,6 +79,7 @@ fn fits(added: &BTreeMap<String, u64>, way: Way, scheme: Scheme, bytes: u64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::http::Stack;
 
     fn way(mode: HttpMode) -> Way {
         Way { stack: Stack::StoragedProxyd, mode }

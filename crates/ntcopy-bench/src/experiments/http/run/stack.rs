@@ -11,7 +11,7 @@ use super::setup::{self, Setup};
 use super::wire::Target;
 use super::{ours, theirs};
 use crate::experiment::Mode;
-use crate::experiments::http::{HttpMode, Scheme, Stack, Way};
+use crate::experiments::http::{HttpMode, Scheme, Way};
 use crate::run::cpu_clock::CpuClock;
 use crate::run::load::CpuTimes;
 use crate::run::{self, Failure, Stop, counters};
@@ -47,7 +47,7 @@ pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> 
             Ok(path) => path,
             Err(why) => return Ok(Some(why)),
         };
-        if way.stack != Stack::StoragedProxyd
+        if !way.stack.has_storaged()
             && way.mode.is_hinted()
             && let Some(why) = cannot_be_hinted(way.mode, &path)?
         {

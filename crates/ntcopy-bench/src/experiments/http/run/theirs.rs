@@ -16,8 +16,6 @@ use crate::run::Failure;
 const NO_LIMIT: u32 = 2_000_000_000;
 /// Beside those of the client: the looks whether it listens.
 const SPARE_CONNECTIONS: u32 = 64;
-/// HAProxy's pipes: what this project's proxy has, too.
-const PIPE_BYTES: u32 = 1 << 20;
 
 /// A program, hinted if the mode says so.
 pub fn hinted(mode: HttpMode, program: &Path) -> Command {
@@ -123,7 +121,8 @@ pub fn nginx_proxy(
     nginx(setup, "nginx-proxy", &http)
 }
 
-/// HAProxy as the proxy; it splices.
+/// HAProxy as the proxy; it splices unless that is switched off. Before a backend that hints by
+/// itself it is as it is everywhere.
 pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
     let ssl = match (setup.plan.scheme, setup.certificate) {
         (Scheme::Tls, Some(made)) => format!(" ssl crt {} alpn http/1.1", made.both.display()),
@@ -133,9 +132,14 @@ pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<C
         Endpoint::Unix(path) => format!("unix@{}", path.display()),
         Endpoint::Tcp(address) => address.to_string(),
     };
+    let pipes = setup
+        .plan
+        .haproxy_pipe_bytes
+        .map_or(String::new(), |bytes| format!("  tune.pipesize {bytes}\n"));
+    let splice = if setup.plan.without_splice { "" } else { "  option splice-response\n" };
     let text = format!(
-        "global\n  nbthread {}\n  maxconn {}\n  tune.pipesize {PIPE_BYTES}\n\
-         defaults\n  mode http\n  option splice-response\n  http-reuse always\n  \
+        "global\n  nbthread {}\n  maxconn {}\n{pipes}\
+         defaults\n  mode http\n{splice}  http-reuse always\n  \
          timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n  \
          timeout http-keep-alive 1h\n\
          frontend clients\n  bind {}{ssl}\n  default_backend backend\n\
@@ -145,7 +149,12 @@ pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<C
         nginx_at(at)
     );
     let file = write(setup.folder, "haproxy.cfg", &text)?;
-    let mut command = hinted(setup.way.mode, &Program::Haproxy.find().map_err(Failure::Limit)?);
+    let program = Program::Haproxy.find().map_err(Failure::Limit)?;
+    let mut command = if setup.way.stack.has_storaged() {
+        Command::new(program)
+    } else {
+        hinted(setup.way.mode, &program)
+    };
     command.args(["-db", "-f"]).arg(file);
     Ok(command)
 }
