@@ -16,6 +16,7 @@ use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
 use ntcopy_record::advice::{self, Advice, InFlight, Target};
 use ntcopy_record::{Record, foreign};
 
+use super::ceiling::{self, Chain, Outcome};
 use super::{here, not_available, sources};
 use found::Found;
 
@@ -39,6 +40,9 @@ pub struct Options {
     /// Look again and again, a line each time, until Ctrl-C
     #[arg(long, requires = "running")]
     watch: bool,
+    /// Measure, on this kernel, what a chain gains at most if copies cost nothing
+    #[arg(long, conflicts_with_all = ["watch", "check", "apply", "other"])]
+    pub ceiling: bool,
 }
 
 impl Options {
@@ -66,6 +70,9 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
         if all.is_empty() {
             return Ok(not_available("every process of it ended before anything was seen"));
         }
+        if options.ceiling {
+            return with_ceiling(&all, &seen, &notes, (is_json, &stop));
+        }
         match (is_json, options.watch) {
             (true, false) => println!("{:#}", json::object(&all, &seen, &notes)),
             (true, true) => println!("{}", json::object(&all, &seen, &notes)),
@@ -76,6 +83,35 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
             return Ok(ExitCode::SUCCESS);
         }
     }
+}
+
+/// What was seen, and what a chain with as much in flight gains at most.
+fn with_ceiling(
+    all: &[Told<'_>],
+    seen: &Seen,
+    notes: &[String],
+    (is_json, stop): (bool, &Stop),
+) -> anyhow::Result<ExitCode> {
+    let mut object = json::object(all, seen, notes);
+    if !is_json {
+        print!("{}", text::whole(all, seen, notes));
+    }
+    let most = all.first().map(|told| most(told.series));
+    let chain = most.and_then(|most| Chain::like(most.family, most.bytes, most.sockets));
+    let Some(chain) = chain else {
+        return Ok(not_available(
+            "there is no ceiling to measure: nothing is in flight on unix or TCP sockets",
+        ));
+    };
+    match ceiling::measure(&chain, stop)? {
+        Outcome::Ended(code) => return Ok(code),
+        Outcome::Measured(found) if is_json => {
+            object["ceiling"] = ceiling::object(&found);
+            println!("{object:#}");
+        }
+        Outcome::Measured(found) => print!("\n{}", ceiling::sentences(&found)),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A program, what was seen of it, and what the records say of as much.
