@@ -48,7 +48,7 @@ pub use listen::{ListenError, Rights};
 pub use log::AccessLog;
 pub use pace::{Pace, TimedOut, unacknowledged};
 pub use reply::{Reply, date, http_date, reason};
-pub use request::{Refusal, Request, parse_request};
+pub use request::{Refusal, Request, keeps, parse_request};
 pub use server::{Door, Handle, Server, Service, StartError};
 pub use signals::{Signals, raise_file_limit};
 pub use stream::Stream;

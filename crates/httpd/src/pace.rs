@@ -35,6 +35,11 @@ impl Pace {
         Pace { patience, until: Instant::now() + patience, moved: 0, taken: 0, spare: 0 }
     }
 
+    /// When its time is over.
+    pub fn until(&self) -> Instant {
+        self.until
+    }
+
     /// Its time begins anew.
     pub fn again(&mut self) {
         self.moved = 0;
@@ -74,7 +79,7 @@ impl Pace {
     }
 
     /// That it took this number of bytes in all is enough for another time.
-    fn take(&mut self, taken: u64) -> Result<(), TimedOut> {
+    pub fn take(&mut self, taken: u64) -> Result<(), TimedOut> {
         let since = taken.saturating_sub(self.taken);
         self.taken = taken;
         self.spare = (self.spare + since / LEAST_BYTES).min(SPARE_TIMES);

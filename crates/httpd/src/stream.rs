@@ -101,6 +101,11 @@ impl Stream {
         Ok(())
     }
 
+    /// The socket, for who keeps account of its events himself.
+    pub fn into_inner(self) -> AsyncFd<Arc<OwnedFd>> {
+        self.0
+    }
+
     /// Says that nothing more will be sent.
     pub fn end_sending(&self) {
         let _ = shutdown(self.as_fd(), Shutdown::Write);

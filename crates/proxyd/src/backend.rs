@@ -1,11 +1,62 @@
 //! Backends, what their recent connections say about them, and when a request may be given to
 //! another connection.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::net::Place;
+use httpd::{Address, BadAddress};
+
+/// Where a backend is: a unix socket's path, or every address that a host's name stands for. There
+/// is at least one.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "String")]
+pub struct Place(Vec<Address>);
+
+impl Place {
+    /// These addresses of one backend; `None` without any.
+    pub fn new(addresses: Vec<Address>) -> Option<Place> {
+        (!addresses.is_empty()).then_some(Place(addresses))
+    }
+
+    pub fn addresses(&self) -> &[Address] {
+        &self.0
+    }
+}
+
+impl From<Address> for Place {
+    fn from(address: Address) -> Place {
+        Place(vec![address])
+    }
+}
+
+impl FromStr for Place {
+    type Err = BadAddress;
+
+    /// A host's name is looked up here, once.
+    fn from_str(text: &str) -> Result<Place, BadAddress> {
+        Address::all(text).map(Place)
+    }
+}
+
+impl TryFrom<String> for Place {
+    type Error = BadAddress;
+
+    fn try_from(text: String) -> Result<Place, BadAddress> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, address) in self.0.iter().enumerate() {
+            write!(f, "{}{address}", if at > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
 
 /// A backend. Workers share it; its health is what their exchanges saw, nothing probes it.
 #[derive(Debug)]

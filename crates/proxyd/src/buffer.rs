@@ -73,13 +73,6 @@ impl Buffer {
         self.start = 0;
         self.end = 0;
     }
-
-    /// Gives the memory back if there are no bytes.
-    pub fn release(&mut self) {
-        if self.is_empty() {
-            *self = Buffer::default();
-        }
-    }
 }
 
 #[cfg(test)]
@@ -100,7 +93,5 @@ mod tests {
         assert_eq!(buffer.bytes(), b"efghijk");
         buffer.consume(7);
         assert!(buffer.is_empty());
-        buffer.release();
-        assert_eq!(buffer.data.capacity(), 0);
     }
 }

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use clap::error::ContextKind;
+use httpd::config::ConfigError;
 use ntcopy::socket::{Support, kernel_support};
 
-use crate::config::{Config, ConfigError, TlsBy};
-use crate::net::{Mode, Place};
+use crate::backend::Place;
+use crate::config::{Config, TlsBy};
+use crate::mode::Mode;
 
 /// HTTP reverse proxy that splices bodies, and sends what it must write past the CPU caches.
 #[derive(Debug, Parser)]
@@ -117,10 +119,6 @@ impl Cli {
     }
 
     /// The file's settings, and over them the command line's.
-    ///
-    /// # Errors
-    ///
-    /// The file can't be read, or is not understood.
     pub fn settings(&self) -> Result<Config, ConfigError> {
         let mut config = match &self.config {
             Some(path) => Config::from_file(path)?,

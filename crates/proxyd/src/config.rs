@@ -1,47 +1,20 @@
 //! The proxy's settings: a TOML file, the command line over it.
 
-mod settings;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use httpd::Address;
+use httpd::config::{ConfigError, read};
+use httpd::head::MAX_HEADERS;
+use rustls::ServerConfig;
 use serde::Deserialize;
 
-pub use self::settings::Settings;
-use crate::http;
-use crate::net::{Address, Mode, Place};
+use crate::backend::Place;
+use crate::mode::Mode;
 use crate::policy::{Edge, Edges};
-
-/// Why the proxy can't be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file can't be read.
-    #[error("{path}: {cause}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// The file is not understood.
-    #[error("{path}: {cause}")]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// Where and why: it names line, column and key.
-        cause: Box<toml::de::Error>,
-    },
-    /// The file has a setting that there is no more.
-    #[error("{path}: {cause}\n{name} went: {instead}")]
-    Gone { path: PathBuf, cause: Box<toml::de::Error>, name: &'static str, instead: &'static str },
-    /// A value makes no sense, or one is missing.
-    #[error("{0}")]
-    Value(String),
-    /// TLS can't be offered.
-    #[error(transparent)]
-    Tls(#[from] crate::tls::TlsError),
-}
+use crate::tls::server_config;
 
 /// Settings of earlier versions, and what to do instead.
 const GONE: [(&str, &str); 3] = [
@@ -185,7 +158,7 @@ settings! {
         headers: usize = 100,
         /// Bytes of a request's body; 0 stands for no limit.
         body_bytes: u64 = 0,
-        /// Client connections a worker.
+        /// Client connections, of all workers.
         connections: usize = 8192,
         /// And of one address, or of one /64; 0: no limit.
         connections_per_client: usize = 1024,
@@ -215,17 +188,32 @@ settings! {
     }
 }
 
-impl Timeouts {
-    /// A number of milliseconds of this table.
-    pub fn of(millis: u64) -> Duration {
-        Duration::from_millis(millis)
-    }
+macro_rules! durations {
+    ($($name:ident: $field:ident,)*) => {
+        impl Timeouts {
+            $(pub(crate) fn $name(&self) -> Duration {
+                Duration::from_millis(self.$field)
+            })*
+        }
+    };
+}
+
+durations! {
+    handshake: handshake_ms,
+    header: header_ms,
+    body_idle: body_idle_ms,
+    connect: connect_ms,
+    backend_header: backend_header_ms,
+    keep_alive: keep_alive_ms,
+    backend_idle: backend_idle_ms,
+    linger: linger_ms,
+    shutdown: shutdown_ms,
 }
 
 impl Limits {
     /// Those that concern heads and bodies alone.
-    pub fn http(&self) -> http::Limits {
-        http::Limits {
+    pub fn http(&self) -> httpd::Limits {
+        httpd::Limits {
             head_bytes: self.head_bytes,
             line_bytes: self.line_bytes,
             headers: self.headers,
@@ -236,29 +224,11 @@ impl Limits {
 
 impl Config {
     /// Reads a file.
-    ///
-    /// # Errors
-    ///
-    /// It can't be read, or has a key or a value that is not known.
     pub fn from_file(path: &Path) -> Result<Config, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| ConfigError::Read { path: path.to_owned(), cause })?;
-        toml::from_str(&text).map_err(|cause| {
-            let (path, cause) = (path.to_owned(), Box::new(cause));
-            let is_meant =
-                |name: &str| cause.message().starts_with(&format!("unknown field `{name}`"));
-            match GONE.iter().find(|(name, _)| is_meant(name)) {
-                Some((name, instead)) => ConfigError::Gone { path, cause, name, instead },
-                None => ConfigError::Parse { path, cause },
-            }
-        })
+        read(path, &GONE)
     }
 
     /// Whether the values make sense together.
-    ///
-    /// # Errors
-    ///
-    /// The first that does not.
     pub fn check(&self) -> Result<(), ConfigError> {
         let wrong = |text: &str| Err(ConfigError::Value(text.to_owned()));
         if self.listen.is_empty() && self.tls_listen.is_empty() {
@@ -272,7 +242,7 @@ impl Config {
             return wrong("TLS needs a certificate and its key: give --cert and --key");
         }
         let limits = &self.limits;
-        if limits.headers == 0 || limits.headers > http::MAX_HEADERS {
+        if limits.headers == 0 || limits.headers > MAX_HEADERS {
             return wrong("limits.headers must be 1 to 256");
         }
         if limits.line_bytes < 64 || limits.head_bytes < limits.line_bytes {
@@ -295,11 +265,19 @@ impl Config {
         Ok(())
     }
 
+    /// What clients of TLS are offered, from the files that are named; `None` if none are.
+    pub fn offered(&self) -> Result<Option<Arc<ServerConfig>>, ConfigError> {
+        let (Some(certificate), Some(key)) = (&self.tls.certificate, &self.tls.key) else {
+            return Ok(None);
+        };
+        let offered = server_config(certificate, key);
+        let mut offered = offered.map_err(|error| ConfigError::Value(error.to_string()))?;
+        // The kernel is given secrets only where it was asked for.
+        offered.enable_secret_extraction = self.tls.by == TlsBy::Ktls;
+        Ok(Some(Arc::new(offered)))
+    }
+
     /// What each listener lets in.
-    ///
-    /// # Errors
-    ///
-    /// A table's name is no address that is listened on, or a value makes no sense.
     pub fn edges(&self) -> Result<Edges, ConfigError> {
         let edges = Edges::new(&self.edge, &self.listener).map_err(ConfigError::Value)?;
         let listening = || self.listen.iter().chain(&self.tls_listen).flat_map(Place::addresses);

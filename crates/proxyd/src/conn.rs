@@ -1,50 +1,30 @@
-//! A non-blocking connection that remembers whether it can be read or written.
+//! Connections whose flags say what the last event promised.
 //!
-//! The workers' epoll is edge-triggered: a connection is registered once, for everything, and a
-//! flag here says what the last edge promised. A flag falls when the kernel says EAGAIN. That
-//! spares the epoll_ctl calls with which a level-triggered proxy switches interest back and
-//! forth several times an exchange. The price is that whoever stops before EAGAIN must come back
-//! without being called; the worker keeps a list for that.
+//! A socket is registered once, for both directions, and a call lowers its flag where the kernel
+//! says EAGAIN. The flags are kept here and not by tokio, which forgets that the peer hung up while
+//! bytes wait to be read, and wakes nobody for it.
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::net::Shutdown;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::server::TlsStream;
 
-use crate::net::{Io, Raw, is_silent};
 use crate::pipe::Pipe;
 use crate::splice::{self, Moved};
-use crate::tls::{Session, kernel};
+use crate::tls::kernel;
 
-/// How far the end of a connection is said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finish {
-    /// It is said, and follows all that was sent.
-    Said,
-    /// It isn't; an event will say when to try again.
-    Blocked,
-    /// It isn't; this number of bytes must leave first, and no event will say that they have.
-    HeldUp(u64),
-}
-
-/// What stands between the bytes and the socket.
+/// A socket that does not block.
 #[derive(Debug)]
-pub enum Layer {
-    /// Nothing.
-    Plain,
-    /// rustls encrypts in this process.
-    Tls(Box<Session>),
-    /// The kernel encrypts.
-    Kernel,
-}
-
-/// A connection.
-#[derive(Debug)]
-pub struct Conn {
-    fd: OwnedFd,
-    layer: Layer,
+pub struct Socket {
+    fd: AsyncFd<Arc<OwnedFd>>,
     readable: bool,
     writable: bool,
     /// The peer has closed its sending side; what it sent before may still be there.
@@ -55,12 +35,11 @@ pub struct Conn {
     written: u64,
 }
 
-impl Conn {
-    /// A connection of which nothing is known: it is tried first and waited for then.
-    pub fn new(fd: OwnedFd, layer: Layer) -> Conn {
-        Conn {
+impl Socket {
+    /// A socket of which nothing is known: it is tried first and waited for then.
+    pub fn new(fd: AsyncFd<Arc<OwnedFd>>) -> Socket {
+        Socket {
             fd,
-            layer,
             readable: true,
             writable: true,
             half_closed: false,
@@ -69,210 +48,370 @@ impl Conn {
         }
     }
 
-    /// A connection whose `connect` is under way.
-    pub fn connecting(fd: OwnedFd) -> Conn {
-        Conn { readable: false, writable: false, ..Conn::new(fd, Layer::Plain) }
+    /// Waits for the end of a `connect` that is under way.
+    pub async fn connected(&mut self) -> Result<(), Errno> {
+        self.writable = false;
+        std::future::poll_fn(|cx| {
+            while !self.writable {
+                ready!(self.poll_event(cx));
+            }
+            Poll::Ready(rustix::net::sockopt::socket_error(&self.fd).and_then(|result| result))
+        })
+        .await
     }
 
-    /// Takes note of an event.
-    pub fn on_event(&mut self, flags: EventFlags) {
-        let broken = flags.intersects(EventFlags::HUP | EventFlags::ERR);
-        self.hung_up |= broken;
-        self.half_closed |= broken || flags.contains(EventFlags::RDHUP);
-        self.readable |= broken || flags.intersects(EventFlags::IN | EventFlags::RDHUP);
-        self.writable |= broken || flags.contains(EventFlags::OUT);
+    /// Takes up what has happened to the socket since the last time; ready if anything has.
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut any = Poll::Pending;
+        if !self.half_closed
+            && let Poll::Ready(Ok(mut guard)) = self.fd.poll_read_ready(cx)
+        {
+            self.half_closed = guard.ready().is_read_closed();
+            self.readable = true;
+            guard.clear_ready();
+            any = Poll::Ready(());
+        }
+        if !self.hung_up
+            && let Poll::Ready(Ok(mut guard)) = self.fd.poll_write_ready(cx)
+        {
+            self.hung_up = guard.ready().is_write_closed();
+            self.half_closed |= self.hung_up;
+            self.readable |= self.hung_up;
+            self.writable = true;
+            guard.clear_ready();
+            any = Poll::Ready(());
+        }
+        any
     }
 
-    /// Whether there is something to read: bytes, or the end.
-    pub fn is_readable(&self) -> bool {
-        self.readable
+    /// Makes a call that reads, once there may be something, until it says something else than
+    /// EAGAIN.
+    fn poll_in<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut call: impl FnMut(&OwnedFd) -> Result<T, Errno>,
+    ) -> Poll<Result<T, Errno>> {
+        loop {
+            if !self.readable {
+                ready!(self.poll_event(cx));
+                continue;
+            }
+            match call(self.fd.get_ref()) {
+                Err(Errno::AGAIN) => self.readable = false,
+                Err(Errno::INTR) => {}
+                result => return Poll::Ready(result),
+            }
+        }
+    }
+
+    /// The same for a call that writes.
+    fn poll_out<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut call: impl FnMut(&OwnedFd) -> Result<T, Errno>,
+    ) -> Poll<Result<T, Errno>> {
+        loop {
+            if !self.writable {
+                ready!(self.poll_event(cx));
+                continue;
+            }
+            match call(self.fd.get_ref()) {
+                Err(Errno::AGAIN) => self.writable = false,
+                Err(Errno::INTR) => {}
+                result => return Poll::Ready(result),
+            }
+        }
+    }
+
+    fn poll_recv(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Errno>> {
+        let flags = RecvFlags::DONTWAIT;
+        let bytes = ready!(self.poll_in(cx, |fd| rustix::net::recv(fd, &mut *into, flags)))?.0;
+        // Less than there was room for: the socket is empty, and the next byte makes an event.
+        // After a half-close there is none to come, so the end must be read.
+        if bytes < into.len() && !self.half_closed {
+            self.readable = false;
+        }
+        Poll::Ready(Ok(bytes))
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+        more: bool,
+    ) -> Poll<Result<usize, Errno>> {
+        let mut flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        flags.set(SendFlags::MORE, more);
+        let sent = ready!(self.poll_out(cx, |fd| {
+            rustix::net::sendmsg(fd, slices, &mut SendAncillaryBuffer::default(), flags)
+        }))?;
+        self.written += sent as u64;
+        Poll::Ready(Ok(sent))
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.get_ref().as_fd()
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let bytes = ready!(self.poll_recv(cx, buffer.initialize_unfilled()))?;
+        buffer.advance(bytes);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, &[IoSlice::new(bytes)], false).map_err(io::Error::from)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, slices, false).map_err(io::Error::from)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let _ = rustix::net::shutdown(&*self, Shutdown::Write);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A connection, by what stands between its bytes and the socket.
+#[derive(Debug)]
+pub enum Conn {
+    /// Nothing.
+    Plain(Socket),
+    /// rustls encrypts in this process.
+    Tls(Box<TlsStream<Socket>>),
+    /// The kernel encrypts.
+    Kernel(Socket),
+}
+
+impl Conn {
+    pub fn socket(&self) -> &Socket {
+        match self {
+            Conn::Plain(socket) | Conn::Kernel(socket) => socket,
+            Conn::Tls(stream) => stream.get_ref().0,
+        }
+    }
+
+    fn socket_mut(&mut self) -> &mut Socket {
+        match self {
+            Conn::Plain(socket) | Conn::Kernel(socket) => socket,
+            Conn::Tls(stream) => stream.get_mut().0,
+        }
+    }
+
+    /// Ready once the peer is gone for both directions.
+    pub fn poll_hung_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let socket = self.socket_mut();
+        while !socket.hung_up {
+            ready!(socket.poll_event(cx));
+        }
+        Poll::Ready(())
     }
 
     /// Whether a write is worth trying.
     pub fn is_writable(&self) -> bool {
-        self.writable
-    }
-
-    /// Whether the peer is gone for both directions.
-    pub fn is_hung_up(&self) -> bool {
-        self.hung_up
+        self.socket().writable
     }
 
     /// Whether the peer has closed its sending side, at least.
     pub fn is_half_closed(&self) -> bool {
-        self.half_closed
+        self.socket().half_closed
     }
 
     /// Whether nothing has come that was not read, and no end; asked of the kernel.
     pub fn is_silent(&self) -> bool {
-        is_silent(&self.fd)
+        is_silent(self.socket().as_fd())
     }
 
-    /// Whether a splice may read from it.
     pub fn can_splice_from(&self) -> bool {
-        matches!(self.layer, Layer::Plain)
+        matches!(self, Conn::Plain(_))
     }
 
-    /// Whether a splice may write to it.
     pub fn can_splice_to(&self) -> bool {
-        matches!(self.layer, Layer::Plain | Layer::Kernel)
+        matches!(self, Conn::Plain(_) | Conn::Kernel(_))
+    }
+
+    /// Whether the CPU reads what is written to it, in order to encrypt it.
+    pub fn is_encrypted(&self) -> bool {
+        !matches!(self, Conn::Plain(_))
     }
 
     /// Bytes that have left for the kernel by writes. What a layer encrypts here leaves later than
     /// it is taken, and is a little more.
     pub fn written(&self) -> u64 {
-        self.written
+        self.socket().written
     }
 
-    /// What a call on the socket has found out.
-    fn note(&mut self, readable: bool, writable: bool, sent: u64) {
-        (self.readable, self.writable) = (readable, writable);
-        self.written += sent;
-    }
-
-    /// Whether the CPU reads what is written to it, in order to encrypt it.
-    pub fn is_encrypted(&self) -> bool {
-        !matches!(self.layer, Layer::Plain)
-    }
-
-    /// Goes on with what comes before the first request; true once it is done.
-    ///
-    /// # Errors
-    ///
-    /// The handshake failed or the socket is broken.
-    pub fn handshake(&mut self) -> Result<bool, Errno> {
-        let Layer::Tls(session) = &mut self.layer else { return Ok(true) };
-        let for_kernel = session.is_for_kernel();
-        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
-        let done = session.handshake(&mut socket);
-        self.note(socket.readable, socket.writable, socket.sent);
-        if !done? {
-            return Ok(false);
-        }
-        if for_kernel && let Layer::Tls(session) = std::mem::replace(&mut self.layer, Layer::Kernel)
-        {
-            session.hand_over(&self.fd)?;
-        }
-        Ok(true)
-    }
-
-    /// Reads.
-    ///
-    /// # Errors
-    ///
-    /// The connection is broken.
-    pub fn recv(&mut self, into: &mut [u8]) -> Result<Io, Errno> {
-        debug_assert!(!into.is_empty());
-        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
-        let result = match &mut self.layer {
-            Layer::Plain => socket.recv(into).inspect(|io| {
-                // Less than there was room for: the socket is empty, and the next byte makes an
-                // edge. After a half-close there is none to come, so the end must be read.
-                if matches!(io, Io::Done(bytes) if *bytes < into.len()) && !self.half_closed {
-                    socket.readable = false;
-                }
-            }),
-            Layer::Tls(session) => session.recv(&mut socket, into),
+    /// Reads; 0 is the end.
+    pub fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, Errno>> {
+        match self {
+            Conn::Plain(socket) => socket.poll_recv(cx, into),
             // A record's end cuts a read short, so a short one does not say that none follows.
-            Layer::Kernel => kernel::recv(&mut socket, into),
-        };
-        self.note(socket.readable, socket.writable, socket.sent);
-        result
+            Conn::Kernel(socket) => socket.poll_in(cx, |fd| kernel::recv(fd, into)),
+            Conn::Tls(stream) => {
+                let mut buffer = ReadBuf::new(into);
+                match ready!(Pin::new(stream).poll_read(cx, &mut buffer)) {
+                    Ok(()) => Poll::Ready(Ok(buffer.filled().len())),
+                    // Closed without a close_notify: what is framed notices.
+                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                        Poll::Ready(Ok(0))
+                    }
+                    Err(error) => Poll::Ready(Err(errno(&error))),
+                }
+            }
+        }
     }
 
     /// Writes. `more` says that others follow at once, so that the kernel waits for them with
-    /// the last packet. What was taken may still be in the layer: see [`flush`](Conn::flush).
-    ///
-    /// # Errors
-    ///
-    /// The connection is broken.
-    pub fn send(&mut self, bytes: &[u8], more: bool) -> Result<Io, Errno> {
-        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
-        let result = match &mut self.layer {
-            Layer::Plain | Layer::Kernel => socket.send(&[IoSlice::new(bytes)], more),
-            Layer::Tls(session) => session.send(&mut socket, bytes),
-        };
-        self.note(socket.readable, socket.writable, socket.sent);
-        result
+    /// the last packet. What was taken may still be in the layer: see
+    /// [`poll_flush`](Conn::poll_flush).
+    pub fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+        more: bool,
+    ) -> Poll<Result<usize, Errno>> {
+        match self {
+            Conn::Plain(socket) | Conn::Kernel(socket) => {
+                socket.poll_send(cx, &[IoSlice::new(bytes)], more)
+            }
+            Conn::Tls(stream) => {
+                Pin::new(stream).poll_write(cx, bytes).map_err(|error| errno(&error))
+            }
+        }
     }
 
-    /// Hands what the layer holds to the kernel; true once it holds nothing.
-    ///
-    /// # Errors
-    ///
-    /// The connection is broken.
-    pub fn flush(&mut self) -> Result<bool, Errno> {
-        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
-        let result = match &mut self.layer {
-            Layer::Plain | Layer::Kernel => Ok(true),
-            Layer::Tls(session) => session.flush(&mut socket),
-        };
-        self.note(socket.readable, socket.writable, socket.sent);
-        result
+    /// Hands what the layer holds to the kernel; ready once it holds nothing.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Errno>> {
+        match self {
+            Conn::Plain(_) | Conn::Kernel(_) => Poll::Ready(Ok(())),
+            Conn::Tls(stream) => Pin::new(stream).poll_flush(cx).map_err(|error| errno(&error)),
+        }
     }
 
-    /// [`splice::to_pipe`], with the flag.
-    pub(crate) fn splice_into(&mut self, pipe: &mut Pipe, limit: usize) -> Result<Moved, Errno> {
-        if !self.readable {
-            return Ok(Moved::Blocked);
+    /// [`splice::to_pipe`], with the flag. It also waits where a pipe that holds something is full:
+    /// whoever draws from it goes on then.
+    pub fn poll_splice_into(
+        &mut self,
+        cx: &mut Context<'_>,
+        pipe: &mut Pipe,
+        limit: usize,
+    ) -> Poll<Result<Moved, Errno>> {
+        let Conn::Plain(socket) = self else { return Poll::Ready(Ok(Moved::Unsupported)) };
+        loop {
+            if !socket.readable {
+                ready!(socket.poll_event(cx));
+                continue;
+            }
+            let was_empty = pipe.held() == 0;
+            match splice::to_pipe(&*socket, pipe, limit)? {
+                Moved::Blocked if was_empty || is_silent(socket.as_fd()) => socket.readable = false,
+                Moved::Blocked => return Poll::Pending,
+                moved => return Poll::Ready(Ok(moved)),
+            }
         }
-        let was_empty = pipe.held() == 0;
-        let moved = splice::to_pipe(&self.fd, pipe, limit)?;
-        // A pipe that holds something may be full, with the socket's bytes still to come.
-        if moved == Moved::Blocked && (was_empty || self.is_silent()) {
-            self.readable = false;
-        }
-        Ok(moved)
     }
 
     /// [`splice::from_pipe`], with the flag.
-    pub(crate) fn splice_from(&mut self, pipe: &mut Pipe, more: bool) -> Result<Moved, Errno> {
-        if !self.writable {
-            return Ok(Moved::Blocked);
-        }
-        let moved = splice::from_pipe(pipe, &self.fd, more)?;
-        self.writable &= moved != Moved::Blocked;
-        Ok(moved)
+    pub fn poll_splice_from(
+        &mut self,
+        cx: &mut Context<'_>,
+        pipe: &mut Pipe,
+    ) -> Poll<Result<Moved, Errno>> {
+        self.socket_mut().poll_out(cx, |fd| match splice::from_pipe(pipe, fd, false)? {
+            Moved::Blocked => Err(Errno::AGAIN),
+            moved => Ok(moved),
+        })
     }
 
     /// Bytes that were sent and that the peer has not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
-        kernel::unacknowledged(&self.fd).unwrap_or(0)
+        httpd::unacknowledged(self.socket())
     }
 
     /// Has the next write tried, whatever the last event said: a socket calls only once a good
     /// part of it is free, which takes a slow reader minutes.
     pub fn try_writing(&mut self) {
-        self.writable = true;
+        self.socket_mut().writable = true;
     }
 
-    /// Says that nothing more will be sent, once everything before it is with TCP.
-    pub fn finish(&mut self) -> Finish {
-        let mut socket = Raw::of(&self.fd, self.readable, self.writable);
-        let said = match &mut self.layer {
-            Layer::Plain => true,
-            Layer::Tls(session) => session.close(&mut socket),
-            Layer::Kernel => match kernel::held_up(&self.fd) {
-                Some(bytes) => return Finish::HeldUp(bytes),
-                None => kernel::close(&mut socket),
-            },
+    /// Says that nothing more will be sent, behind everything that was; it waits for a client that
+    /// takes something in each `patience`.
+    pub async fn finish(&mut self, patience: Duration) {
+        let said = match self {
+            Conn::Plain(_) => true,
+            Conn::Tls(stream) => {
+                let goodbye = tokio::io::AsyncWriteExt::shutdown(stream);
+                return drop(tokio::time::timeout(patience, goodbye).await);
+            }
+            Conn::Kernel(socket) => {
+                kernel::drained(&*socket, patience).await
+                    && tokio::time::timeout(
+                        patience,
+                        std::future::poll_fn(|cx| socket.poll_out(cx, kernel::close)),
+                    )
+                    .await
+                    .is_ok()
+            }
         };
-        self.note(socket.readable, socket.writable, socket.sent);
-        if !said {
-            return Finish::Blocked;
+        if said {
+            let _ = rustix::net::shutdown(self.socket(), Shutdown::Write);
         }
-        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write);
-        Finish::Said
     }
 
     /// Makes the close that follows a reset: the peer can't take it for a body's proper end.
     pub fn reset_on_close(&self) {
-        let _ = rustix::net::sockopt::set_socket_linger(&self.fd, Some(std::time::Duration::ZERO));
+        let _ = rustix::net::sockopt::set_socket_linger(self.socket(), Some(Duration::ZERO));
     }
 }
 
-impl AsFd for Conn {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+impl AsyncRead for Conn {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let bytes = ready!(self.poll_recv(cx, buffer.initialize_unfilled()))?;
+        buffer.advance(bytes);
+        Poll::Ready(Ok(()))
     }
+}
+
+fn is_silent(socket: BorrowedFd<'_>) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    matches!(rustix::net::recv(socket, &mut [0; 1], flags), Err(Errno::AGAIN))
+}
+
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::PROTO)
 }

@@ -153,15 +153,4 @@ mod tests {
         assert_eq!(Source::of_connecting(Errno::CONNREFUSED), Source::Upstream);
         assert_eq!(Source::of_connecting(Errno::MFILE), Source::Internal);
     }
-
-    #[test]
-    fn each_side_has_statuses_of_its_own() {
-        let status = |source, kind| Error::new(source, kind, "").status();
-        assert_eq!(status(Source::Downstream, Kind::Timeout), 408);
-        assert_eq!(status(Source::Downstream, Kind::TooLarge), 413);
-        assert_eq!(status(Source::Downstream, Kind::Malformed), 400);
-        assert_eq!(status(Source::Upstream, Kind::Timeout), 504);
-        assert_eq!(status(Source::Upstream, Kind::Malformed), 502);
-        assert_eq!(status(Source::Internal, Kind::System), 500);
-    }
 }

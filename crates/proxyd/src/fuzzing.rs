@@ -2,10 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::http::{
-    Chunks, Event, Facts, Framing, Limits, Method, Reader, Scanner, Scheme, parse_request,
-    parse_response, write_request, write_response,
-};
+use httpd::{Chunks, Event, Framing, Limits, Scanner};
+
+use crate::forward::{Facts, Reader, Scheme, write_request, write_response};
+use crate::request::{Method, parse_request};
+use crate::response::parse_response;
 
 /// Bytes of an input of [`chunked`] that say where its body is cut.
 const CUTS: usize = 8;
@@ -70,6 +71,7 @@ fn passed_on(head: &[u8]) {
     let end = Scanner::default().find_end(&out, &WIDE).expect("it is unambiguous");
     assert_eq!(end, Some(out.len()), "it is one head");
     let again = parse_request(&out, &WIDE).expect("it is accepted");
+    let (again, request) = (again.http, request.http);
     assert_eq!((again.method, again.framing), (request.method, request.framing));
     assert_eq!(again.target.path, request.target.path);
     assert_eq!(again.target.query, request.target.query);

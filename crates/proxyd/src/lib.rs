@@ -2,32 +2,41 @@
 //!
 //! A backend writes a response into a socket; the proxy moves it on to the client and never
 //! touches it; so no program on the machine needs those bytes in a cache. The proxy says to the
-//! backend, request by request, whether that is so ([`http::Reader`]), and sends what it must
-//! write itself past the cache ([`net::Mode`]).
+//! backend, request by request, whether that is so ([`forward::Reader`]), and sends what it must
+//! write itself past the cache ([`mode::Mode`]).
 //!
 //! | module | what |
 //! |---|---|
-//! | [`http`] | heads, framing, what is passed on; bytes alone |
-//! | [`splice`], [`pipe`] | socket to pipe to socket |
-//! | [`net`], [`tls`], [`conn`] | addresses, listeners, connections |
-//! | [`worker`] | the loop, sessions, exchanges |
+//! | `session` | a client's connection, from top to bottom |
+//! | `exchange` | one request and its answer, in both directions at once |
+//! | `flow` | one direction: what is copied, and what goes through a pipe |
+//! | [`splice`], [`pipe`] | socket to pipe to socket: the only place that splices |
+//! | [`mode`] | the hint |
+//! | [`conn`], [`tls`] | connections |
+//! | `upstreams`, [`backend`] | connections to backends, and their health |
+//! | [`request`], [`response`], [`forward`], [`policy`] | heads; bytes alone |
 //! | [`server`] | all of it, started, reloaded, stopped |
 
-pub mod access;
+mod access;
 pub mod backend;
-pub mod buffer;
+mod buffer;
 pub mod cli;
 pub mod config;
 pub mod conn;
 pub mod error;
+mod exchange;
+mod flow;
+pub mod forward;
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod http;
-pub mod metrics;
-pub mod net;
+mod metrics;
+pub mod mode;
 pub mod pipe;
 pub mod policy;
+pub mod request;
+pub mod response;
 pub mod server;
+mod session;
 pub mod splice;
 pub mod tls;
-pub mod worker;
+mod upstreams;

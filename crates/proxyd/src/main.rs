@@ -2,12 +2,9 @@
 
 use std::process::ExitCode;
 
+use httpd::{ListenError, Signals, StartError, raise_file_limit};
 use proxyd::cli::{Cli, complain, print};
-use proxyd::net::ListenError;
-use proxyd::server::{Server, StartError};
-use proxyd::worker::Stop;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use proxyd::server::{Failure, Server};
 use tracing_subscriber::EnvFilter;
 
 /// The settings make no sense.
@@ -16,7 +13,9 @@ const USAGE: u8 = 2;
 const NOT_AVAILABLE: u8 = 3;
 
 fn main() -> ExitCode {
-    on_broken_pipe(libc::SIG_DFL);
+    // A reader that is gone ends what prints, as it ends any program; the server's signals say else.
+    // SAFETY: the default action runs no code of ours.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let cli = match Cli::of_process() {
         Ok(cli) => cli,
         Err(code) => return ExitCode::from(code),
@@ -25,7 +24,6 @@ fn main() -> ExitCode {
         let printed = print(&capabilities(cli.json));
         return printed.map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
     }
-    on_broken_pipe(libc::SIG_IGN);
     let filter = EnvFilter::try_from_env("PROXYD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     // A line that can't be written is lost: saying so in the same place would end the thread.
     tracing_subscriber::fmt()
@@ -38,18 +36,12 @@ fn main() -> ExitCode {
         Err(error) => {
             complain(&error);
             ExitCode::from(match error {
-                StartError::Config(_) => USAGE,
-                StartError::Listen(ListenError::Live(_)) => NOT_AVAILABLE,
-                StartError::Listen(_) | StartError::System { .. } => 1,
+                Failure::Config(_) => USAGE,
+                Failure::Start(StartError::Listen(ListenError::InUse(_))) => NOT_AVAILABLE,
+                Failure::Start(_) | Failure::Log(_) => 1,
             })
         }
     }
-}
-
-/// A reader that is gone ends what prints, as it ends any program, and is an error to the server.
-fn on_broken_pipe(action: libc::sighandler_t) {
-    // SAFETY: neither action runs code of ours.
-    unsafe { libc::signal(libc::SIGPIPE, action) };
 }
 
 fn capabilities(json: bool) -> String {
@@ -62,19 +54,19 @@ fn capabilities(json: bool) -> String {
     }
 }
 
-fn run(cli: &Cli) -> Result<(), StartError> {
+fn run(cli: &Cli) -> Result<(), Failure> {
     let config = cli.settings()?;
     if cli.check {
-        proxyd::config::Settings::new(&config)?;
+        config.check()?;
         config.offered()?;
         return Ok(());
     }
-    raise_descriptor_limit();
-    // Before the workers: a signal that comes while they start is not lost.
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
-        .map_err(|cause| StartError::System { what: "catch signals".to_owned(), cause })?;
+    // Connections and pipes need descriptors: as many as this process may have.
+    raise_file_limit();
+    let failed = |doing| move |cause| Failure::Start(StartError::System { doing, cause });
+    let signals = Signals::catch().map_err(failed("catch signals"))?;
     let certificate = config.tls.certificate.clone();
-    let mut server = Server::start(config)?;
+    let server = Server::start(config)?;
     let addresses = server.addresses();
     for address in addresses.plain.iter().chain(&addresses.tls) {
         tracing::info!(%address, "listening");
@@ -82,23 +74,18 @@ fn run(cli: &Cli) -> Result<(), StartError> {
     for address in &addresses.metrics {
         tracing::info!(%address, "metrics");
     }
-    let waiting = signals.handle();
-    server
-        .when_over(move || waiting.close())
-        .map_err(|cause| StartError::System { what: "start a thread".to_owned(), cause })?;
-    let mut stopping = false;
-    for signal in &mut signals {
-        match signal {
-            SIGHUP => reload(certificate.as_deref(), &server),
-            _ if stopping => server.stop(Stop::Now),
-            _ => {
-                tracing::info!("stopping; a second signal stops at once");
-                stopping = true;
-                server.stop(Stop::Graceful);
-            }
+    let reload = server.reloader();
+    let reload = || {
+        say_if_copied(certificate.as_deref());
+        match reload() {
+            Ok(()) => tracing::info!(
+                "certificate and key are read again, the access log is opened again; \
+                 other settings take a restart"
+            ),
+            Err(error) => tracing::error!(%error, "what is in use stays"),
         }
-    }
-    Ok(())
+    };
+    signals.obey(server.into_inner(), reload).map_err(failed("start a thread"))
 }
 
 /// systemd copies credentials when it starts a service, and not again: what was renewed since is
@@ -113,26 +100,5 @@ fn say_if_copied(certificate: Option<&std::path::Path>) {
             "the certificate is systemd's copy from the start of the service: restart it to take up \
              a renewed one, or name the original in the settings"
         );
-    }
-}
-
-fn reload(certificate: Option<&std::path::Path>, server: &Server) {
-    say_if_copied(certificate);
-    match server.reload() {
-        Ok(()) => tracing::info!(
-            "certificate and key are read again, the access log is opened again; \
-             other settings take a restart"
-        ),
-        Err(error) => tracing::error!(%error, "the old certificate stays"),
-    }
-}
-
-/// Connections and pipes need descriptors: as many as this process may have.
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(errno) = setrlimit(Resource::Nofile, limit) {
-        tracing::debug!(%errno, "the limit of open files stays");
     }
 }

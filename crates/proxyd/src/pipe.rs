@@ -25,11 +25,6 @@ impl Pipe {
     /// A pipe of `wanted` bytes, or of what can be had: an unprivileged user gets at most
     /// `/proc/sys/fs/pipe-max-size` each, and less once all of this user's pipes together reach
     /// `pipe-user-pages-soft`.
-    ///
-    /// # Errors
-    ///
-    /// The system has none, or none of a useful size: NOBUFS. Beyond the soft limit a new pipe
-    /// has two pages and can't grow (pipe(7)), and a body would go through it 8 KiB at a time.
     fn new(wanted: usize) -> Result<Pipe, Errno> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let standing = fcntl_getpipe_size(&write)?;

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use httpd::config::ModeBits;
+use httpd::{Address, BadAddress, Refusal, Rights};
 use serde::Deserialize;
-
-use crate::http::Refusal;
-use crate::net::{Address, BadAddress, Place};
 
 /// Methods that are passed on where none are named.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -27,7 +26,7 @@ pub struct Edge {
     /// Whether `/` is passed on: storaged answers it with the list of its keys.
     pub lists: Option<bool>,
     /// Mode of a unix socket, in octal.
-    pub mode: Option<String>,
+    pub mode: Option<ModeBits>,
     /// Group of a unix socket, by name or number.
     pub group: Option<String>,
 }
@@ -43,19 +42,9 @@ impl Edge {
             paths: or(&self.paths, &other.paths),
             hidden: or(&self.hidden, &other.hidden),
             lists: self.lists.or(other.lists),
-            mode: self.mode.as_ref().or(other.mode.as_ref()).cloned(),
+            mode: self.mode.or(other.mode),
             group: self.group.as_ref().or(other.group.as_ref()).cloned(),
         }
-    }
-
-    /// The mode as a number.
-    fn bits(&self) -> Result<Option<u32>, String> {
-        let Some(mode) = &self.mode else { return Ok(None) };
-        u32::from_str_radix(mode, 8)
-            .ok()
-            .filter(|bits| *bits <= 0o777)
-            .map(Some)
-            .ok_or_else(|| format!("mode: {mode:?} is not octal, 0 to 777"))
     }
 }
 
@@ -68,20 +57,14 @@ pub struct Edges {
 
 impl Edges {
     /// `[edge]`, and the tables by address.
-    ///
-    /// # Errors
-    ///
-    /// A name is no address, or a mode no mode.
     pub fn new(all: &Edge, tables: &BTreeMap<String, Edge>) -> Result<Edges, String> {
         let mut edges = Edges { all: all.clone(), ..Edges::default() };
-        all.bits()?;
         for (name, edge) in tables {
-            edge.bits().map_err(|error| format!("listener {name:?}: {error}"))?;
             if name == "quic" {
                 return Err("listener \"quic\" went: leave the table out, it was HTTP/3's".into());
             }
-            let at: Place = name.parse().map_err(|error: BadAddress| error.to_string())?;
-            edges.at.extend(at.addresses().iter().map(|at| (at.clone(), edge.clone())));
+            let all = Address::all(name).map_err(|error: BadAddress| error.to_string())?;
+            edges.at.extend(all.into_iter().map(|at| (at, edge.clone())));
         }
         Ok(edges)
     }
@@ -107,10 +90,10 @@ impl Edges {
         }
     }
 
-    /// Mode and group of a unix socket.
-    pub fn socket(&self, at: &Address) -> (Option<u32>, Option<String>) {
+    /// Who may connect to that unix socket.
+    pub fn rights(&self, at: &Address) -> Rights {
         let edge = self.of(at);
-        (edge.bits().unwrap_or(None), edge.group)
+        Rights { mode: edge.mode.map(|mode| mode.0), group: edge.group }
     }
 }
 
@@ -130,10 +113,6 @@ impl Policy {
     }
 
     /// Whether a request is passed on; `path` is without its query.
-    ///
-    /// # Errors
-    ///
-    /// It isn't, and why.
     pub fn admit(&self, method: &str, path: &str) -> Result<(), Refusal> {
         let refuse = |status, reason| Err(Refusal { status, reason });
         if !self.methods.iter().any(|one| one == method) {
@@ -278,14 +257,12 @@ mod tests {
         .unwrap();
         let all: Edge = toml::from_str("lists = true\n").unwrap();
         let edges = Edges::new(&all, &tables).unwrap();
-        let unix = Address::Unix("/run/p".into());
+        let unix = "unix:/run/p".parse().unwrap();
         let policy = edges.policy(&unix);
         assert!(policy.lists && policy.allow() == "GET");
-        assert!(!edges.policy(&Address::Unix("/run/q".into())).lists);
-        assert_eq!(edges.socket(&unix), (Some(0o660), None));
-        for bad in ["[x]\n", "[\"/p\"]\nmode = \"9\"\n", "[\"/p\"]\nmode = \"1777\"\n"] {
-            let tables = toml::from_str(bad).unwrap();
-            assert!(Edges::new(&Edge::default(), &tables).is_err(), "{bad}");
-        }
+        assert!(!edges.policy(&"/run/q".parse().unwrap()).lists);
+        assert_eq!(edges.rights(&unix), Rights { mode: Some(0o660), group: None });
+        let tables = toml::from_str("[x]\n").unwrap();
+        assert!(Edges::new(&Edge::default(), &tables).is_err());
     }
 }

@@ -1,43 +1,214 @@
-//! The whole: listeners, workers, metrics, and the asking of them to reopen files and to stop.
+//! The whole: what listeners let in, what workers share, and how all of it starts and stops.
 
-mod metrics_listener;
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::thread::JoinHandle;
+use httpd::config::ConfigError;
+use httpd::server::Handle;
+use httpd::{AccessLog, Address, Door, Reply, StartError, Stop};
+use rustls::ServerConfig;
 
-use crate::config::{Config, ConfigError, Settings, TlsBy};
-use crate::http::Scheme;
-use crate::metrics::Counters;
-use crate::net::{Address, ListenError, Place, SocketFile, bind_tcp, bind_unix};
-use crate::policy::Edges;
-use crate::splice;
-use crate::worker::{Door, Shared, Stop, Worker};
+use crate::access::Line;
+use crate::backend::{Backend, HealthRule, Place, pick};
+use crate::config::{Config, Limits, Timeouts, TlsBy};
+use crate::metrics::{Counters, render};
+use crate::mode::Applied;
+use crate::pipe::Pool;
+use crate::policy::Policy;
+use crate::upstreams::Upstreams;
+use crate::{session, splice, tls};
 
-use metrics_listener::MetricsListener;
+/// How often idle connections to backends are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// For a request of the metrics, and again for its answer.
+const METRICS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why the proxy can't start.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum Failure {
     /// The settings are no good.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// An address can't be listened on.
     #[error(transparent)]
-    Listen(#[from] ListenError),
-    /// The system refuses something else.
-    #[error("cannot {what}: {cause}")]
-    System {
-        /// What was refused.
-        what: String,
-        /// Why.
-        cause: std::io::Error,
-    },
+    Start(#[from] StartError),
+    #[error("access log: {0}")]
+    Log(io::Error),
 }
 
-fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> StartError {
-    let what = what.into();
-    move |cause| StartError::System { what, cause }
+/// What is spoken at a door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    Http,
+    Https,
+    Metrics,
+}
+
+/// A place where clients come in.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    pub(crate) opening: Opening,
+    pub(crate) policy: Policy,
+}
+
+/// What the workers and those who steer them share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) doors: Vec<Gate>,
+    backends: Vec<Arc<Backend>>,
+    pub(crate) health: HealthRule,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) limits: Limits,
+    pub(crate) http: httpd::Limits,
+    pub(crate) log: Option<AccessLog>,
+    /// What clients of TLS are offered.
+    tls: Mutex<Option<Arc<ServerConfig>>>,
+    /// How clients are sent to.
+    pub(crate) mode: Applied,
+    /// Whether bodies may be spliced, and can be.
+    pub(crate) splice: bool,
+    /// Whether the kernel does TLS after the handshake.
+    pub(crate) kernel_tls: bool,
+    counters: Vec<Arc<Counters>>,
+    handle: OnceLock<Handle>,
+}
+
+impl Shared {
+    fn new(config: &Config, doors: Vec<Gate>, workers: usize) -> Result<Shared, Failure> {
+        let log = config.access_log.as_deref().map(AccessLog::open).transpose();
+        Ok(Shared {
+            doors,
+            backends: config.backends.iter().cloned().map(Backend::new).map(Arc::new).collect(),
+            health: HealthRule {
+                failures: config.health.failures,
+                down_for: Duration::from_millis(config.health.down_ms),
+            },
+            timeouts: config.timeouts,
+            limits: config.limits,
+            http: config.limits.http(),
+            log: log.map_err(Failure::Log)?,
+            tls: Mutex::new(config.offered()?),
+            mode: config.mode.applied(),
+            splice: config.splice && splice::probe(),
+            kernel_tls: config.tls.by == TlsBy::Ktls && tls::kernel_is_available(),
+            counters: (0..workers).map(|_| Arc::default()).collect(),
+            handle: OnceLock::new(),
+        })
+    }
+
+    /// What clients of TLS are offered now.
+    pub(crate) fn tls(&self) -> Option<Arc<ServerConfig>> {
+        self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn metrics(&self) -> String {
+        let counts = self.handle.get().map(Handle::counts).unwrap_or_default();
+        render(&counts, self.counters.iter().map(|counters| &**counters), &self.mode)
+    }
+
+    pub(crate) async fn serve_metrics(&self, mut conn: httpd::Conn) {
+        let limits = httpd::Limits { head_bytes: 8 << 10, ..httpd::Limits::default() };
+        let Ok(head) = conn.head(&limits, METRICS_PATIENCE).await else { return };
+        let (status, body) = match httpd::parse_request(&conn.input.bytes()[..head], &limits) {
+            Err(refusal) => (refusal.status, format!("{}\n", refusal.reason)),
+            Ok(request) if request.target.path != "/metrics" => (404, "try /metrics\n".to_owned()),
+            Ok(_) => (200, self.metrics()),
+        };
+        let mut reply = Reply::new(status, false);
+        reply.field("Content-Type", httpd::metrics::CONTENT_TYPE);
+        let reply = reply.end_with(body.as_bytes(), conn.input.bytes().starts_with(b"HEAD "));
+        let sent = tokio::time::timeout(METRICS_PATIENCE, conn.stream.send_all(&reply)).await;
+        if let Ok(Ok(())) = sent {
+            conn.stream.end_sending();
+            conn.linger().await;
+        }
+    }
+}
+
+/// What one worker's sessions share.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) upstreams: Rc<Upstreams>,
+    pub(crate) pipes: RefCell<Pool>,
+    turn: Cell<usize>,
+}
+
+impl Worker {
+    fn new(shared: &Arc<Shared>, index: usize) -> Worker {
+        let (limits, counters) = (&shared.limits, &shared.counters[index]);
+        let upstreams = Rc::new(Upstreams::new(
+            &shared.backends,
+            limits.backend_connections,
+            limits.backend_idle,
+            Arc::clone(counters),
+        ));
+        tokio::task::spawn_local(expire(Rc::clone(&upstreams), shared.timeouts.backend_idle()));
+        Worker {
+            shared: Arc::clone(shared),
+            counters: Arc::clone(counters),
+            upstreams,
+            pipes: RefCell::new(Pool::new(limits.pipes, limits.pipe_bytes)),
+            turn: Cell::new(0),
+        }
+    }
+
+    /// The backend for the next try.
+    pub(crate) fn pick(&self, tried: Option<&Arc<Backend>>) -> Arc<Backend> {
+        let mut turn = self.turn.get();
+        let picked = Arc::clone(pick(&self.shared.backends, &mut turn, tried, Instant::now()));
+        self.turn.set(turn);
+        picked
+    }
+
+    /// Counts an exchange that was answered, by the proxy or a backend.
+    pub(crate) fn answered(&self, status: u16, took: Duration) {
+        self.counters.responses[usize::from(status / 100).clamp(1, 5) - 1].up();
+        self.counters.durations.took(took);
+    }
+
+    pub(crate) fn log(&self, line: &Line<'_>) {
+        if let Some(log) = &self.shared.log {
+            log.line(line.text());
+        }
+    }
+}
+
+async fn expire(upstreams: Rc<Upstreams>, patience: Duration) {
+    loop {
+        tokio::time::sleep(LOOK.min(patience)).await;
+        upstreams.expire(patience);
+    }
+}
+
+#[derive(Debug)]
+struct Service(Arc<Shared>);
+
+impl httpd::Service for Service {
+    type Worker = Worker;
+
+    fn worker(&self, index: usize) -> Worker {
+        Worker::new(&self.0, index)
+    }
+
+    fn serve(worker: Rc<Worker>, conn: httpd::Conn) -> impl Future<Output = ()> + 'static {
+        session::serve(worker, conn)
+    }
+
+    fn no_room(&self, door: usize) -> Vec<u8> {
+        match self.0.doors[door].opening {
+            Opening::Https => Vec::new(),
+            Opening::Http | Opening::Metrics => {
+                let mut reply = Reply::new(503, false);
+                reply.field("Content-Type", "text/plain");
+                reply.end_with(b"no room for another connection\n", false)
+            }
+        }
+    }
 }
 
 /// A running proxy. Dropping it stops it at once.
@@ -45,12 +216,8 @@ fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> StartError 
 pub struct Server {
     shared: Arc<Shared>,
     config: Config,
-    wakes: Vec<Arc<OwnedFd>>,
-    threads: Vec<JoinHandle<()>>,
-    counters: Vec<Arc<Counters>>,
+    server: httpd::Server,
     addresses: Addresses,
-    _files: Vec<SocketFile>,
-    _metrics: Vec<MetricsListener>,
 }
 
 /// Where a proxy listens, with the ports that the kernel chose.
@@ -70,66 +237,36 @@ impl Server {
     /// # Errors
     ///
     /// The settings are no good, an address is taken, or the system refuses.
-    pub fn start(config: Config) -> Result<Server, StartError> {
-        let settings = Settings::new(&config)?;
-        let tls = config.offered()?;
+    pub fn start(config: Config) -> Result<Server, Failure> {
+        config.check()?;
         let workers = match config.workers {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         };
-        let mode = config.mode.applied();
-        let splice = config.splice && splice::probe();
-        let kernel_tls = config.tls.by == TlsBy::Ktls && crate::tls::kernel_is_available();
-        announce(&config, &mode, splice, kernel_tls);
-        let log = config.access_log.clone();
-        let shared = Arc::new(Shared::new(settings, (tls, log), mode, splice, kernel_tls));
+        let (doors, gates) = doors(&config)?;
+        let shared = Arc::new(Shared::new(&config, gates, workers)?);
+        announce(&config, &shared);
+        let settings = httpd::Settings {
+            workers,
+            connections: config.limits.connections,
+            per_client: config.limits.connections_per_client,
+            idle: config.timeouts.keep_alive(),
+            drain: config.timeouts.shutdown(),
+            sndbuf: None,
+            blocking_threads: 1,
+        };
+        let server =
+            httpd::Server::start(Arc::new(Service(Arc::clone(&shared))), &doors, settings)?;
+        let _ = shared.handle.set(server.handle());
         let mut addresses = Addresses::default();
-        let mut doors = vec![Vec::new(); workers];
-        let edges = config.edges()?;
-        let mut files = Vec::new();
-        for (list, scheme, known) in [
-            (&config.listen, Scheme::Http, &mut addresses.plain),
-            (&config.tls_listen, Scheme::Https, &mut addresses.tls),
-        ] {
-            for address in list.iter().flat_map(Place::addresses) {
-                known.push(open_door(address, scheme, &edges, &mut doors, &mut files)?);
+        for (gate, address) in shared.doors.iter().zip(server.addresses()) {
+            match gate.opening {
+                Opening::Http => addresses.plain.push(address.clone()),
+                Opening::Https => addresses.tls.push(address.clone()),
+                Opening::Metrics => addresses.metrics.push(address.clone()),
             }
         }
-        let counters: Vec<_> = (0..workers).map(|_| Arc::new(Counters::default())).collect();
-        let mut metrics = Vec::new();
-        for address in config.metrics.iter().flat_map(Place::addresses) {
-            let Address::Tcp(at) = address else { continue };
-            let started = MetricsListener::start(*at, counters.clone(), mode);
-            metrics.push(started.map_err(system(format!("serve metrics on {address}")))?);
-        }
-        addresses.metrics = metrics.iter().map(|metrics| Address::Tcp(metrics.address())).collect();
-        let mut server = Server {
-            shared,
-            config,
-            wakes: Vec::new(),
-            threads: Vec::new(),
-            counters,
-            addresses,
-            _files: files,
-            _metrics: metrics,
-        };
-        server.start_workers(doors)?;
-        Ok(server)
-    }
-
-    fn start_workers(&mut self, doors: Vec<Vec<Door>>) -> Result<(), StartError> {
-        for (index, doors) in doors.into_iter().enumerate() {
-            let counters = Arc::clone(&self.counters[index]);
-            let worker = Worker::new(doors, Arc::clone(&self.shared), counters)
-                .map_err(system("start a worker"))?;
-            self.wakes.push(worker.wake());
-            let thread = std::thread::Builder::new()
-                .name(format!("worker-{index}"))
-                .spawn(move || worker.run())
-                .map_err(system("start a worker's thread"))?;
-            self.threads.push(thread);
-        }
-        Ok(())
+        Ok(Server { shared, config, server, addresses })
     }
 
     /// Where it listens.
@@ -137,115 +274,80 @@ impl Server {
         &self.addresses
     }
 
-    /// Each worker's counters.
-    pub fn counters(&self) -> &[Arc<Counters>] {
-        &self.counters
+    /// What `/metrics` says.
+    pub fn metrics(&self) -> String {
+        self.shared.metrics()
+    }
+
+    /// Asks the workers to stop.
+    pub fn stop(&self, stop: Stop) {
+        self.server.stop(stop);
+    }
+
+    /// Waits until all workers have ended.
+    pub fn join(&mut self) {
+        self.server.join();
     }
 
     /// Reads certificate and key again, and opens the access log again; connections go on.
     ///
     /// # Errors
     ///
-    /// The certificate is no good: the old one stays. The log is opened again all the same.
-    pub fn reload(&self) -> Result<(), ConfigError> {
-        let (tls, result) = match self.config.offered() {
-            Ok(tls) => (tls, Ok(())),
-            Err(error) => (None, Err(error)),
-        };
-        self.shared.reload(tls);
-        self.wake();
-        result
+    /// The certificate is no good, or the log can't be opened: the old one stays, and the other is
+    /// taken up all the same.
+    pub fn reload(&self) -> Result<(), Failure> {
+        self.reloader()()
     }
 
-    /// Asks the workers to stop.
-    pub fn stop(&self, stop: Stop) {
-        self.shared.stop(stop);
-        self.wake();
-    }
-
-    /// Waits until all workers have ended.
-    pub fn join(&mut self) {
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
+    /// [`reload`](Server::reload), for when the server is elsewhere.
+    pub fn reloader(&self) -> impl Fn() -> Result<(), Failure> + use<> {
+        let (shared, config) = (Arc::clone(&self.shared), self.config.clone());
+        move || {
+            let log = shared.log.as_ref().map_or(Ok(()), AccessLog::reopen).map_err(Failure::Log);
+            let offered = config.offered()?;
+            *shared.tls.lock().unwrap_or_else(PoisonError::into_inner) = offered;
+            log
         }
     }
 
-    /// Calls back once all workers have ended, from a thread of its own; [`join`](Server::join)
-    /// then waits for that.
-    ///
-    /// # Errors
-    ///
-    /// The system has no thread left; the workers are stopped then.
-    pub fn when_over(&mut self, then: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-        let threads = std::mem::take(&mut self.threads);
-        let waiter = std::thread::Builder::new().name("waiter".to_owned()).spawn(move || {
-            for thread in threads {
-                let _ = thread.join();
-            }
-            then();
-        });
-        match waiter {
-            Ok(waiter) => {
-                self.threads.push(waiter);
-                Ok(())
-            }
-            Err(error) => {
-                self.stop(Stop::Now);
-                Err(error)
-            }
-        }
-    }
-
-    fn wake(&self) {
-        for wake in &self.wakes {
-            let _ = rustix::io::write(wake, &1_u64.to_ne_bytes());
-        }
+    /// The server itself, for who obeys signals.
+    pub fn into_inner(self) -> httpd::Server {
+        self.server
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop(Stop::Now);
-        self.join();
-    }
+/// Every address that is listened on, and what is let in there.
+fn doors(config: &Config) -> Result<(Vec<Door>, Vec<Gate>), ConfigError> {
+    let edges = config.edges()?;
+    let all = [
+        (&config.listen[..], Opening::Http),
+        (&config.tls_listen[..], Opening::Https),
+        (config.metrics.as_slice(), Opening::Metrics),
+    ];
+    let all = all.iter().flat_map(|(list, opening)| {
+        list.iter().flat_map(Place::addresses).map(move |at| (at, *opening))
+    });
+    Ok(all
+        .map(|(at, opening)| {
+            let counted = opening != Opening::Metrics;
+            let door = Door { address: at.clone(), rights: edges.rights(at), counted };
+            (door, Gate { opening, policy: edges.policy(at) })
+        })
+        .unzip())
 }
 
 /// Says once what was asked for and can't be had.
-fn announce(config: &Config, mode: &crate::net::Applied, splice: bool, kernel_tls: bool) {
-    if mode.is_plain_instead() {
+fn announce(config: &Config, shared: &Shared) {
+    if shared.mode.is_plain_instead() {
         tracing::warn!(
-            mode = mode.asked.name(),
+            mode = shared.mode.asked.name(),
             "this kernel does not know MSG_NTCOPY: clients are sent to plainly"
         );
     }
-    if config.splice && !splice {
+    if config.splice && !shared.splice {
         tracing::warn!("this kernel does not splice between sockets: bodies are copied");
     }
-    if config.tls.by == TlsBy::Ktls && !kernel_tls {
+    if config.tls.by == TlsBy::Ktls && !shared.kernel_tls {
         tracing::warn!("this kernel has no TLS: this process encrypts");
     }
-}
-
-/// Binds an address for every worker; returns it with the port that the kernel chose.
-fn open_door(
-    address: &Address,
-    scheme: Scheme,
-    edges: &Edges,
-    doors: &mut [Vec<Door>],
-    files: &mut Vec<SocketFile>,
-) -> Result<Address, ListenError> {
-    let listeners = match address {
-        Address::Tcp(at) => bind_tcp(*at, doors.len())?,
-        Address::Unix(path) => {
-            let (mode, group) = edges.socket(address);
-            let (listener, file) = bind_unix(path, mode, group.as_deref())?;
-            files.push(file);
-            vec![listener; doors.len()]
-        }
-    };
-    let bound = listeners.first().map_or_else(|| address.clone(), |first| first.address.clone());
-    for (doors, listener) in doors.iter_mut().zip(listeners) {
-        doors.push(Door { listener, asked: address.clone(), scheme });
-    }
-    Ok(bound)
 }

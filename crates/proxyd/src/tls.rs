@@ -2,17 +2,22 @@
 //! the rest. Certificates and keys come from PEM files.
 
 pub(crate) mod kernel;
-mod session;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+use crate::conn::{Conn, Socket};
 
 pub use kernel::is_available as kernel_is_available;
-pub use session::Session;
+
+/// Ciphertext that may wait for a slow client: 16 records.
+const PENDING_BYTES: usize = 256 << 10;
 
 /// Why TLS can't be offered.
 #[derive(Debug, thiserror::Error)]
@@ -40,10 +45,6 @@ pub enum TlsError {
 }
 
 /// What clients are offered: the certificate chain, and HTTP/1.1 by ALPN.
-///
-/// # Errors
-///
-/// A file can't be read, or the two don't go together.
 pub fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
     let file = |path: &Path, what: &'static str| {
         let path = path.to_owned();
@@ -68,6 +69,23 @@ pub fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, Tls
         .map_err(pair)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// A client's connection after its handshake. With `by_kernel` the kernel does the rest; the
+/// configuration must then allow that the secrets are taken out.
+pub(crate) async fn accept(
+    mut socket: Socket,
+    config: Arc<ServerConfig>,
+    by_kernel: bool,
+) -> io::Result<Conn> {
+    if by_kernel {
+        let tls = kernel::handshake(&mut socket, config).await?;
+        kernel::hand_over(&socket, tls)?;
+        return Ok(Conn::Kernel(socket));
+    }
+    let limit = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(PENDING_BYTES));
+    let stream = TlsAcceptor::from(config).accept_with(socket, limit).await?;
+    Ok(Conn::Tls(Box::new(stream)))
 }
 
 #[cfg(test)]

@@ -7,15 +7,16 @@
 //! The ciphertext is made in the kernel and isn't copied from anywhere, so there is nothing left to
 //! hint.
 
-use std::mem;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{io, mem};
 
 use libc::{c_int, c_void, cmsghdr, iovec, msghdr};
 use rustix::io::Errno;
-use rustls::{ConnectionTrafficSecrets, ExtractedSecrets, ProtocolVersion};
+use rustls::{ConnectionTrafficSecrets, ProtocolVersion, ServerConfig, ServerConnection};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use zeroize::Zeroizing;
-
-use crate::net::{Io, Raw};
 
 /// More than any `struct tls12_crypto_info_…` has.
 const INFO_BYTES: usize = 64;
@@ -23,6 +24,9 @@ const ALERT: u8 = 21;
 const APPLICATION_DATA: u8 = 23;
 const CLOSE_NOTIFY: u8 = 0;
 const WARNING: u8 = 1;
+const RECORD_HEADER_BYTES: usize = 5;
+/// How soon to look again at what the kernel holds back.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A control message with one byte of data: a record's type.
 #[repr(C, align(8))]
@@ -35,15 +39,15 @@ struct RecordType {
 /// Whether the kernel has TLS, asked with a throw-away connection: the protocol can only be put
 /// over an established one.
 pub fn is_available() -> bool {
-    crate::splice::tcp_pair().is_ok_and(|(socket, _peer)| attach(&socket).is_ok())
+    crate::splice::tcp_pair().is_ok_and(|(socket, _peer)| attach(socket.as_fd()).is_ok())
 }
 
-fn set(socket: &OwnedFd, level: c_int, option: c_int, value: &[u8]) -> Result<(), Errno> {
+fn set(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: &[u8]) -> Result<(), Errno> {
     // SAFETY: the pointer and the length describe `value`, which outlives the call; the
     // descriptor is open.
     let result = unsafe {
         libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
+            socket.as_raw_fd(),
             level,
             option,
             value.as_ptr().cast(),
@@ -57,24 +61,21 @@ fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-fn attach(socket: &OwnedFd) -> Result<(), Errno> {
+fn attach(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     set(socket, libc::SOL_TCP, libc::TCP_ULP, b"tls")
 }
 
-/// Gives the kernel a connection whose handshake is done and whose records are all handed over.
-///
-/// # Errors
-///
-/// The kernel has no TLS, or not this cipher; the connection can't be used then.
-pub(crate) fn hand_over(
-    socket: &OwnedFd,
-    version: ProtocolVersion,
-    secrets: ExtractedSecrets,
-) -> Result<(), Errno> {
-    let version = match version {
-        ProtocolVersion::TLSv1_3 => libc::TLS_1_3_VERSION,
+/// Gives the kernel a connection after its [`handshake`].
+pub(crate) fn hand_over(socket: impl AsFd, tls: ServerConnection) -> Result<(), Errno> {
+    let version = match tls.protocol_version() {
+        Some(ProtocolVersion::TLSv1_3) => libc::TLS_1_3_VERSION,
         _ => libc::TLS_1_2_VERSION,
     };
+    let secrets = tls.dangerous_extract_secrets().map_err(|error| {
+        tracing::debug!(%error, "kTLS");
+        Errno::PROTO
+    })?;
+    let socket = socket.as_fd();
     attach(socket)?;
     for (option, (sequence, keys)) in [(libc::TLS_TX, secrets.tx), (libc::TLS_RX, secrets.rx)] {
         let info = crypto_info(version, sequence, &keys).ok_or(Errno::OPNOTSUPP)?;
@@ -114,12 +115,9 @@ fn crypto_info(
     Some(info)
 }
 
-/// Reads application data. An alert is the end, if it is a goodbye. A key update ends the
+/// Reads application data; 0 is the end, and so is an alert that says goodbye. A key update ends the
 /// connection with an error: the kernel has no new keys for it.
-pub(crate) fn recv(socket: &mut Raw<'_>, into: &mut [u8]) -> Result<Io, Errno> {
-    if !socket.readable {
-        return Ok(Io::Blocked);
-    }
+pub(crate) fn recv(socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
     let mut vector = iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut control = RecordType {
         header: cmsghdr { cmsg_len: 0, cmsg_level: 0, cmsg_type: 0 },
@@ -127,34 +125,24 @@ pub(crate) fn recv(socket: &mut Raw<'_>, into: &mut [u8]) -> Result<Io, Errno> {
         padding: [0; 7],
     };
     let mut message = message(&raw mut vector, &raw mut control);
-    let received = rustix::io::retry_on_intr(|| {
-        // SAFETY: the message points to `vector`, which describes `into`, and to `control`; all
-        // outlive the call, and nothing else refers to them meanwhile.
-        match unsafe { libc::recvmsg(socket.fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) }
-        {
-            bytes if bytes >= 0 => Ok(bytes as usize),
-            _ => Err(last_error()),
-        }
-    });
+    // SAFETY: the message points to `vector`, which describes `into`, and to `control`; all
+    // outlive the call, and nothing else refers to them meanwhile.
+    let received =
+        unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
     let is_typed = message.msg_controllen > 0
         && control.header.cmsg_level == libc::SOL_TLS
         && control.header.cmsg_type == libc::TLS_GET_RECORD_TYPE;
     let kind = if is_typed { control.kind } else { APPLICATION_DATA };
-    match received {
-        Ok(0) => Ok(Io::End),
-        Ok(bytes) if kind == APPLICATION_DATA => Ok(Io::Done(bytes)),
-        Ok(2..) if kind == ALERT && into[1] == CLOSE_NOTIFY => Ok(Io::End),
+    match usize::try_from(received) {
+        Err(_) => Err(last_error()),
+        Ok(bytes) if bytes == 0 || kind == APPLICATION_DATA => Ok(bytes),
+        Ok(2..) if kind == ALERT && into[1] == CLOSE_NOTIFY => Ok(0),
         Ok(_) => Err(Errno::PROTO),
-        Err(Errno::AGAIN) => {
-            socket.readable = false;
-            Ok(Io::Blocked)
-        }
-        Err(errno) => Err(errno),
     }
 }
 
-/// Bytes that were sent and not acknowledged yet, if the kernel may hold back records behind them:
-/// `None` if it doesn't.
+/// Waits until the kernel may hold back no record any more; false if the client took nothing of
+/// what was before it in each `patience`.
 ///
 /// A send that doesn't wait counts as taken what was encrypted, also where TCP had no room for all
 /// of the record (`tls_sw_sendmsg_locked()` goes on after EAGAIN). A worker of the kernel's hands
@@ -165,22 +153,26 @@ pub(crate) fn recv(socket: &mut Raw<'_>, into: &mut [u8]) -> Result<Io, Errno> {
 /// Room is three quarters of the send buffer. The kernel counts what the memory of the packets is,
 /// which for small records is up to twice their bytes; then the half that is left holds a record
 /// of 16 KiB also in the smallest buffer that TCP gives a connection by itself, of ten packets.
-pub(crate) fn held_up(socket: &OwnedFd) -> Option<u64> {
-    let buffer = rustix::net::sockopt::socket_send_buffer_size(socket).unwrap_or(0) as u64;
-    unacknowledged(socket).filter(|bytes| *bytes > buffer / 4)
+pub(crate) async fn drained(socket: impl AsFd, patience: Duration) -> bool {
+    let buffer = rustix::net::sockopt::socket_send_buffer_size(&socket).unwrap_or(0) as u64;
+    let (mut least, mut until) = (u64::MAX, Instant::now() + patience);
+    loop {
+        let waiting = httpd::unacknowledged(&socket);
+        if waiting <= buffer / 4 {
+            return true;
+        }
+        if waiting < least {
+            (least, until) = (waiting, Instant::now() + patience);
+        } else if Instant::now() >= until {
+            return false;
+        }
+        // No event tells.
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
-/// Bytes that were sent and not acknowledged yet.
-pub(crate) fn unacknowledged(socket: &OwnedFd) -> Option<u64> {
-    let mut bytes: c_int = 0;
-    // SAFETY: SIOCOUTQ, which is TIOCOUTQ, writes one int to the pointer; the descriptor is open.
-    let asked = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-    u64::try_from(bytes).ok().filter(|_| asked == 0)
-}
-
-/// Says goodbye; false if the socket doesn't take it yet. Only without anything
-/// [held up](held_up) is it with TCP then.
-pub(crate) fn close(socket: &mut Raw<'_>) -> bool {
+/// Says goodbye. Only once all is [`drained`] is it with TCP then.
+pub(crate) fn close(socket: &OwnedFd) -> Result<(), Errno> {
     let mut alert = [WARNING, CLOSE_NOTIFY];
     let mut vector = iovec { iov_base: alert.as_mut_ptr().cast(), iov_len: alert.len() };
     let mut control = RecordType {
@@ -197,9 +189,8 @@ pub(crate) fn close(socket: &mut Raw<'_>) -> bool {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the message points to `vector`, which describes `alert`, and to `control`; all
     // outlive the call.
-    let sent = unsafe { libc::sendmsg(socket.fd.as_raw_fd(), &raw const message, flags) };
-    // Whatever else is wrong, another try would not mend it.
-    sent >= 0 || last_error() != Errno::AGAIN
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+    if sent >= 0 { Ok(()) } else { Err(last_error()) }
 }
 
 fn message(vector: *mut iovec, control: *mut RecordType) -> msghdr {
@@ -212,56 +203,105 @@ fn message(vector: *mut iovec, control: *mut RecordType) -> msghdr {
     message
 }
 
-/// How many bytes may be read while the handshake runs, so that no byte of the record behind its
-/// last one is taken from the socket: the kernel would miss it.
-#[derive(Debug, Default)]
-pub(crate) struct RecordReader {
-    header: [u8; 5],
-    have: usize,
-    left: usize,
-}
-
-impl RecordReader {
-    pub(crate) fn limit(&self) -> usize {
-        if self.have < self.header.len() { self.header.len() - self.have } else { self.left }
-    }
-
-    pub(crate) fn took(&mut self, bytes: &[u8]) {
-        if self.have < self.header.len() {
-            self.header[self.have..self.have + bytes.len()].copy_from_slice(bytes);
-            self.have += bytes.len();
-            if self.have == self.header.len() {
-                self.left = usize::from(u16::from_be_bytes([self.header[3], self.header[4]]));
-            }
-        } else {
-            self.left -= bytes.len();
+/// A handshake in which no byte of the record behind its last one is taken from the socket, and all
+/// that the server says is with TCP: the kernel would miss the one and number the other wrong.
+pub(crate) async fn handshake(
+    socket: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    config: Arc<ServerConfig>,
+) -> io::Result<ServerConnection> {
+    let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
+    let (mut record, mut answer) = (Vec::new(), Vec::new());
+    loop {
+        while tls.wants_write() {
+            tls.write_tls(&mut answer)?;
         }
-        if self.have == self.header.len() && self.left == 0 {
-            self.have = 0;
+        socket.write_all(&answer).await?;
+        answer.clear();
+        if !tls.is_handshaking() {
+            return Ok(tls);
+        }
+        record.resize(RECORD_HEADER_BYTES, 0);
+        socket.read_exact(&mut record).await?;
+        let len = usize::from(u16::from_be_bytes([record[3], record[4]]));
+        record.resize(RECORD_HEADER_BYTES + len, 0);
+        socket.read_exact(&mut record[RECORD_HEADER_BYTES..]).await?;
+        let mut rest = &record[..];
+        while !rest.is_empty() {
+            // It takes nothing behind a goodbye.
+            if tls.read_tls(&mut rest)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        if let Err(error) = tls.process_new_packets() {
+            // The alert that says why.
+            while tls.wants_write() {
+                tls.write_tls(&mut answer)?;
+            }
+            let _ = socket.write_all(&answer).await;
+            return Err(io::Error::other(error));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rustls::pki_types::{PrivateKeyDer, ServerName};
+    use rustls::{ClientConfig, ClientConnection, RootCertStore};
+
     use super::*;
 
+    /// The server's last words of a handshake, tickets for another, are more than the socket takes
+    /// of a client that does not read them.
     #[test]
-    fn reads_stop_at_the_end_of_a_record() {
-        let records = [&[22, 3, 1, 0, 3, 7, 7, 7][..], &[23, 3, 3, 0, 0], &[21, 3, 3, 0, 1, 9]];
-        for step in 1..9 {
-            let mut reader = RecordReader::default();
-            for record in records {
-                let mut at = 0;
-                while at < record.len() {
-                    let take = reader.limit().min(step);
-                    assert!(take > 0 && at + take <= record.len());
-                    reader.took(&record[at..at + take]);
-                    at += take;
+    fn secrets_are_taken_only_once_a_slow_client_has_all_of_the_handshake() {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let mut config = config
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        config.enable_secret_extraction = true;
+        config.send_tls13_tickets = 500;
+        let mut roots = RootCertStore::empty();
+        roots.add(made.cert.der().clone()).unwrap();
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (mut ours, mut theirs) = tokio::io::duplex(4096);
+        let server = async {
+            let tls = handshake(&mut ours, Arc::new(config)).await.unwrap();
+            drop(ours);
+            tls
+        };
+        let client = async {
+            let (mut said, mut piece, mut heard) = (Vec::new(), [0; 1000], 0);
+            loop {
+                while client.wants_write() {
+                    client.write_tls(&mut said).unwrap();
                 }
-                assert_eq!(reader.limit(), 5, "the next begins with a header");
+                theirs.write_all(&said).await.unwrap();
+                said.clear();
+                match theirs.read(&mut piece).await.unwrap() {
+                    0 => return heard,
+                    bytes => {
+                        heard += client.read_tls(&mut &piece[..bytes]).unwrap();
+                        client.process_new_packets().unwrap();
+                    }
+                }
             }
-        }
+        };
+        let (server, heard) = runtime.block_on(async { tokio::join!(server, client) });
+        assert!(heard > 10 * 4096, "more than the socket holds: {heard}");
+        server.dangerous_extract_secrets().unwrap();
     }
 
     #[test]

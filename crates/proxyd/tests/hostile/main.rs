@@ -17,8 +17,9 @@ use std::thread;
 use std::time::Duration;
 
 use cases::{Case, all};
+use httpd::Address;
 use proxyd::config::Config;
-use proxyd::net::{Address, Mode};
+use proxyd::mode::Mode;
 use proxyd::policy::Edge;
 use proxyd::server::Server;
 

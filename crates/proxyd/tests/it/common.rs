@@ -9,14 +9,16 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use httpd::Address;
 use proxyd::config::{Config, Timeouts};
-use proxyd::net::{Address, Mode};
+use proxyd::mode::Mode;
 use proxyd::policy::Edge;
 use proxyd::server::Server;
 use tempfile::TempDir;
 
 /// Far beyond anything that is waited for, on a busy machine too; only a hang takes this long.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE_MS: u64 = 120_000;
+const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS);
 
 /// The bytes of every body: position tells value, so that a lost or doubled byte shows.
 pub fn pattern(len: usize) -> Vec<u8> {
@@ -310,11 +312,12 @@ pub fn config(backend: &Backend) -> Config {
         workers: 1,
         mode: Mode::Copy,
         timeouts: Timeouts {
-            handshake_ms: PATIENCE.as_millis() as u64,
-            header_ms: PATIENCE.as_millis() as u64,
-            body_idle_ms: PATIENCE.as_millis() as u64,
-            connect_ms: PATIENCE.as_millis() as u64,
-            backend_header_ms: PATIENCE.as_millis() as u64,
+            handshake_ms: PATIENCE_MS,
+            header_ms: PATIENCE_MS,
+            body_idle_ms: PATIENCE_MS,
+            connect_ms: PATIENCE_MS,
+            backend_header_ms: PATIENCE_MS,
+            linger_ms: 200,
             ..Timeouts::default()
         },
         ..Config::default()
@@ -343,7 +346,7 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
 
 /// The samples of a server's counters by name, summed over the workers.
 pub fn counters(server: &Server) -> HashMap<String, u64> {
-    let text = proxyd::metrics::render(server.counters(), &Mode::Copy.applied());
+    let text = server.metrics();
     let mut sums = HashMap::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').unwrap();

@@ -1,30 +1,35 @@
-//! What is too large, and what takes too long. Deadlines are short here, patience is not.
+//! What is too large, what takes too long, and what many clients can make the proxy hold. Deadlines
+//! are short here, patience is not.
 
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::common::{Backend, connect, counters, eventually, pattern, proxy};
+use httpd::Address;
+
+use crate::common::{Backend, Peer, connect, counters, eventually, pattern, proxy};
 
 #[test]
-fn heads_beyond_the_limits_are_refused() {
+fn heads_and_bodies_beyond_the_limits_are_refused() {
     let backend = Backend::standard();
     let server = proxy(&backend, |config| {
         config.limits.head_bytes = 2048;
         config.limits.line_bytes = 512;
         config.limits.headers = 10;
+        config.limits.body_bytes = 1000;
     });
-    let long = "a".repeat(600);
+    let (long, get) = ("a".repeat(600), "GET /x HTTP/1.1\r\nHost: t\r\n");
+    let put = "PUT /echo HTTP/1.1\r\nHost: t\r\n";
+    let chunk = format!("300\r\n{}\r\n", "x".repeat(0x300));
     for (request, status) in [
         (format!("GET /{long} HTTP/1.1\r\nHost: t\r\n\r\n"), 414),
-        (format!("GET / HTTP/1.1\r\nHost: t\r\nX: {long}\r\n\r\n"), 431),
-        (format!("GET / HTTP/1.1\r\nHost: t\r\n{}\r\n", "X: y\r\n".repeat(10)), 431),
-        (
-            format!(
-                "GET / HTTP/1.1\r\nHost: t\r\n{}",
-                format!("X: {}\r\n", &long[..400]).repeat(6)
-            ),
-            431,
-        ),
-        (long, 414),
+        (format!("{get}X: {long}\r\n\r\n"), 431),
+        (format!("{get}{}\r\n", "X: y\r\n".repeat(10)), 431),
+        (format!("{get}{}", format!("X: {}\r\n", &long[..400]).repeat(6)), 431),
+        (long.clone(), 414),
+        (format!("{put}Content-Length: 1001\r\n\r\n"), 413),
+        (format!("{put}Transfer-Encoding: chunked\r\n\r\n{chunk}{chunk}"), 413),
     ] {
         let mut client = connect(&server);
         client.send(&request);
@@ -32,235 +37,258 @@ fn heads_beyond_the_limits_are_refused() {
         assert_eq!(client.rest(), b"");
     }
     let mut client = connect(&server);
-    client.send(format!("GET /length/3 HTTP/1.1\r\nHost: t\r\n{}\r\n", "X: y\r\n".repeat(9)));
-    assert_eq!(client.answer().unwrap().body, pattern(3));
-}
-
-#[test]
-fn bodies_beyond_the_limit_are_refused_in_both_framings() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.limits.body_bytes = 1000);
-    let mut client = connect(&server);
-    client.send("PUT /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 1001\r\n\r\n");
-    assert_eq!(client.answer().unwrap().status, 413);
-    let mut client = connect(&server);
-    client.send("PUT /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n");
-    client.send(format!("300\r\n{0}\r\n300\r\n{0}\r\n", "x".repeat(0x300)));
-    assert_eq!(client.answer().unwrap().status, 413);
-    let mut client = connect(&server);
-    client.send("PUT /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n");
+    client.send(format!("{put}{}Content-Length: 1000\r\n\r\n", "X: y\r\n".repeat(8)));
     client.send(pattern(1000));
     assert_eq!(client.answer().unwrap().body, pattern(1000));
-}
-
-#[test]
-fn an_oversized_answer_head_is_a_bad_gateway() {
-    let backend = Backend::new(|peer, _| {
+    let endless = Backend::new(|peer, _| {
         peer.head().unwrap();
         peer.send("HTTP/1.1 200 OK\r\n");
         while peer.try_send("X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n") {}
     });
-    let server = proxy(&backend, |_| {});
-    assert_eq!(connect(&server).get("/").status, 502);
+    assert_eq!(connect(&proxy(&endless, |_| {})).get("/").status, 502);
 }
 
 #[test]
-fn a_head_that_drips_in_is_cut_off() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.timeouts.header_ms = 300);
-    let mut client = connect(&server);
-    for byte in "GET / HTTP/1.1\r\nHost: t\r\n".bytes().chain(std::iter::repeat(b'x')) {
-        if !client.try_send([byte]) {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-        if counters(&server)["proxyd_timeouts_total"] > 0 {
-            break;
-        }
-    }
-    let answer = client.answer().unwrap();
-    assert_eq!((answer.status, answer.header("connection")), (408, Some("close")));
-    assert_eq!(backend.connections(), 0);
-}
-
-#[test]
-fn empty_lines_do_not_keep_an_idle_connection() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.timeouts.keep_alive_ms = 200);
-    let mut client = connect(&server);
-    for _ in 0..1000 {
-        std::thread::sleep(Duration::from_millis(10));
-        if !client.try_send("\r\n") {
-            return;
-        }
-    }
-    panic!("still open");
-}
-
-#[test]
-fn a_body_that_stops_is_cut_off_in_both_directions() {
+fn what_stops_is_cut_off_with_a_status_that_says_who() {
     let backend = Backend::new(|peer, _| {
         let head = peer.head().unwrap();
-        if head.starts_with("GET") {
+        if head.starts_with("GET /half") {
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
             peer.send(pattern(50_000));
         }
         peer.rest();
     });
-    let server = proxy(&backend, |config| config.timeouts.body_idle_ms = 200);
-    let mut client = connect(&server);
-    client.send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\nhello");
-    assert_eq!(client.answer().unwrap().status, 408);
-    let mut client = connect(&server);
-    client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
-    let head = client.head().unwrap();
-    assert!(head.contains("Content-Length: 100000"), "{head}");
-    assert_eq!(client.rest(), pattern(50_000), "cut off, not padded");
-}
-
-#[test]
-fn a_backend_that_does_not_answer_is_a_gateway_timeout() {
-    let backend = Backend::new(|peer, _| {
-        peer.rest();
+    let server = proxy(&backend, |config| {
+        config.timeouts.body_idle_ms = 200;
+        config.timeouts.header_ms = 200;
+        config.timeouts.backend_header_ms = 200;
+        config.timeouts.keep_alive_ms = 200;
     });
-    let server = proxy(&backend, |config| config.timeouts.backend_header_ms = 200);
-    let answer = connect(&server).get("/");
-    assert_eq!(answer.status, 504);
-    assert!(String::from_utf8(answer.body).unwrap().contains("no answer"));
+    for (at, (request, status)) in [
+        ("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\nhello", 408),
+        ("GET / HTTP/1.1\r\nHo", 408),
+        ("GET / HTTP/1.1\r\nHost: t\r\n\r\n", 504),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut client = connect(&server);
+        client.send(request);
+        let answer = client.answer().unwrap();
+        assert_eq!((answer.status, answer.header("connection")), (status, Some("close")));
+        assert_eq!(counters(&server)["proxyd_timeouts_total"], at as u64 + 1);
+    }
+    let mut client = connect(&server);
+    client.send("GET /half HTTP/1.1\r\nHost: t\r\n\r\n");
+    assert!(client.head().unwrap().contains("Content-Length: 100000"));
+    assert_eq!(client.rest(), pattern(50_000), "cut off, not padded");
+    assert_eq!(connect(&server).rest(), b"", "idle");
 }
 
+/// A byte now and then is no progress, however steadily it comes; nor is an empty line.
 #[test]
-fn idle_connections_are_closed_on_both_sides() {
+fn what_drips_in_is_cut_off() {
     let backend = Backend::standard();
     let server = proxy(&backend, |config| {
-        config.timeouts.keep_alive_ms = 200;
-        config.timeouts.backend_idle_ms = 200;
+        config.timeouts.header_ms = 500;
+        config.timeouts.body_idle_ms = 500;
+        config.timeouts.keep_alive_ms = 500;
+    });
+    let put = "PUT /echo HTTP/1.1\r\nHost: t\r\n";
+    for (begin, drop) in [
+        ("GET / HTTP/1.1\r\nHost: t\r\nX: ".to_owned(), "x"),
+        (format!("{put}Content-Length: 1000\r\n\r\n"), "x"),
+        (format!("{put}Transfer-Encoding: chunked\r\n\r\n"), "1\r\nx\r\n"),
+        (String::new(), "\r\n"),
+    ] {
+        let mut client = connect(&server);
+        client.send(&begin);
+        let cut = (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            !client.try_send(drop)
+        });
+        assert!(cut, "{begin:?}: it went on for ever");
+    }
+    assert_eq!(counters(&server)["proxyd_timeouts_total"], 3);
+}
+
+/// Were each byte a reason to look at all of them, a head of a megabyte would take minutes.
+#[test]
+fn a_head_that_drips_in_is_read_once() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |config| {
+        (config.limits.head_bytes, config.limits.line_bytes) = (1 << 20, 1 << 20);
     });
     let mut client = connect(&server);
-    client.get("/length/1");
-    assert_eq!(client.rest(), b"");
-    eventually("no idle backend connection", || counters(&server)["proxyd_backend_idle"] == 0);
-}
-
-#[test]
-fn beyond_the_limit_connections_wait_to_be_accepted() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.limits.connections = 2);
-    let (mut one, mut two) = (connect(&server), connect(&server));
-    // Not idle: a connection in the middle of a request makes no room.
-    one.send("GET /length/1");
-    two.send("GET /length/2");
-    let accepted = || counters(&server)["proxyd_connections_accepted_total"];
-    eventually("both are in", || accepted() == 2);
-    std::thread::sleep(Duration::from_millis(100));
-    let mut three = connect(&server);
-    three.send("GET /length/3 HTTP/1.1\r\nHost: t\r\n\r\n");
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(counters(&server)["proxyd_connections_accepted_total"], 2);
-    drop(one);
-    assert_eq!(three.answer().unwrap().body, pattern(3));
-    two.send(" HTTP/1.1\r\nHost: t\r\n\r\n");
-    assert_eq!(two.answer().unwrap().body, pattern(2));
-}
-
-#[test]
-fn idle_backend_connections_are_bounded() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.limits.backend_idle = 3);
-    let mut clients: Vec<_> = (0..8).map(|_| connect(&server)).collect();
-    for client in &mut clients {
-        // All at once, so that each needs a connection of its own.
-        client.send("GET /length/2000000 HTTP/1.1\r\nHost: t\r\n\r\n");
+    client.send("GET /length/5 HTTP/1.1\r\nHost: t\r\nX: ");
+    for _ in 0..100_000 {
+        client.send("12345678");
     }
-    for client in &mut clients {
-        assert!(client.answer().unwrap().body == pattern(2_000_000));
-    }
-    eventually("three are kept", || counters(&server)["proxyd_backend_idle"] == 3);
-}
-
-/// A byte now and then is no progress, however steadily it comes.
-#[test]
-fn a_body_that_drips_in_is_cut_off() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.timeouts.body_idle_ms = 500);
-    for (at, framing) in ["Content-Length: 1000", "Transfer-Encoding: chunked"].iter().enumerate() {
-        let mut client = connect(&server);
-        client.send(format!("PUT /echo HTTP/1.1\r\nHost: t\r\n{framing}\r\n\r\n"));
-        let mut cut = false;
-        for _ in 0..1000 {
-            let piece = if framing.starts_with('C') { "x" } else { "1\r\nx\r\n" };
-            cut = !client.try_send(piece) || counters(&server)["proxyd_timeouts_total"] > at as u64;
-            if cut {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        assert!(cut, "{framing}: it went on for ever");
-    }
-    eventually("both are counted", || counters(&server)["proxyd_timeouts_total"] == 2);
+    client.send("\r\n\r\n");
+    assert_eq!(client.answer().unwrap().body, pattern(5));
 }
 
 /// A reader that is slow, but not too slow, gets all of it, though no event ever says that its
-/// socket has much room; and the backend, which wants to see progress, sees some.
+/// socket has much room; and the backend, which wants to see progress, sees some. What a client
+/// took covers a pause; one that takes nothing any more is cut off all the same.
 #[test]
-fn a_slow_reader_gets_all_of_it_and_the_backend_sees_that_it_reads() {
+fn a_slow_reader_gets_all_of_it_and_one_that_stopped_is_cut_off() {
     const BYTES: usize = 6 << 20;
-    let stuck = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
-    let longest = std::sync::Arc::clone(&stuck);
-    let backend = Backend::new(move |peer, _| {
-        peer.head().unwrap();
-        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\n\r\n"));
-        for piece in pattern(BYTES).chunks(16 << 10) {
-            let began = std::time::Instant::now();
-            if !peer.try_send(piece) {
-                return;
-            }
-            let took = began.elapsed().as_millis() as u64;
-            longest.fetch_max(took, std::sync::atomic::Ordering::SeqCst);
-        }
-        peer.rest();
-    });
+    let backend = Backend::standard();
     for splice in [true, false] {
         let server = proxy(&backend, |config| {
-            config.splice = splice;
-            config.timeouts.body_idle_ms = 1000;
+            (config.splice, config.timeouts.body_idle_ms) = (splice, 1000);
         });
         let mut client = connect(&server);
-        client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
-        let head = client.head().unwrap();
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        client.send(format!("GET /length/{BYTES} HTTP/1.1\r\nHost: t\r\n\r\n"));
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
         let mut got = Vec::new();
-        // 200 KB/s, in pieces, for some seconds; then the rest.
-        while got.len() < 2 << 20 {
+        // 200 KB/s, in pieces, for some seconds; a pause; then the rest.
+        while got.len() < 1 << 20 {
             got.extend(client.bytes(20 << 10));
             std::thread::sleep(Duration::from_millis(100));
         }
+        std::thread::sleep(Duration::from_secs(2));
         got.extend(client.bytes(BYTES - got.len()));
         assert!(got == pattern(BYTES), "{} bytes", got.len());
-        println!("the backend was stuck for {stuck:?} ms at most");
     }
-}
-
-/// A client whose system tells by large steps that it reads: what it took covers a pause. One that
-/// takes nothing any more is cut off all the same.
-#[test]
-fn what_a_client_took_covers_a_pause_and_a_pause_has_an_end() {
-    const BYTES: usize = 24 << 20;
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.timeouts.body_idle_ms = 1000);
-    let ask = |client: &mut crate::common::Peer| {
-        client.send(format!("GET /length/{BYTES} HTTP/1.1\r\nHost: t\r\n\r\n"));
-        let head = client.head().unwrap();
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-        client.bytes(2 << 20)
-    };
-    let mut client = connect(&server);
-    let mut got = ask(&mut client);
-    std::thread::sleep(Duration::from_secs(3));
-    got.extend(client.bytes(BYTES - got.len()));
-    assert!(got == pattern(BYTES), "{} bytes", got.len());
     let server = proxy(&backend, |config| config.timeouts.body_idle_ms = 50);
     let mut client = connect(&server);
-    ask(&mut client);
+    client.send("GET /length/100000000 HTTP/1.1\r\nHost: t\r\n\r\n");
+    client.bytes(2 << 20);
     eventually("it is cut off", || counters(&server)["proxyd_exchanges_aborted_total"] == 1);
+}
+
+#[test]
+fn idle_clients_make_room_and_busy_ones_do_not() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |config| {
+        (config.limits.connections, config.workers) = (3, 2);
+    });
+    let accepted = || counters(&server)["proxyd_connections_accepted_total"];
+    let (mut busy, mut idle, mut other) = (connect(&server), connect(&server), connect(&server));
+    busy.send("GET /length/4 HTTP/1.1\r\n");
+    assert_eq!(idle.get("/length/1").body, pattern(1));
+    assert_eq!(other.get("/length/2").body, pattern(2));
+    for _ in 0..5 {
+        assert_eq!(connect(&server).get("/length/3").body, pattern(3));
+    }
+    assert_eq!(idle.rest(), b"", "closed, for it was idle longest");
+    eventually("they are gone", || counters(&server)["proxyd_connections_open"] <= 2);
+    let mut rest: Vec<_> = (0..2).map(|_| connect(&server)).collect();
+    for client in &mut rest {
+        client.send("GET /length/4 HTTP/1.1\r\n");
+    }
+    eventually("three are busy", || accepted() >= 10);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(connect(&server).answer().map(|answer| answer.status), Some(503));
+    busy.send("Host: t\r\n\r\n");
+    assert_eq!(busy.answer().unwrap().body, pattern(4));
+    let counted = counters(&server);
+    assert!(counted["proxyd_connections_evicted_total"] > 0, "{counted:?}");
+    assert_eq!(counted["proxyd_connections_refused_total"], 1);
+}
+
+#[test]
+fn one_client_has_as_many_connections_as_it_may() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |config| config.limits.connections_per_client = 2);
+    let (mut one, mut two) = (connect(&server), connect(&server));
+    assert_eq!(one.get("/length/1").body, pattern(1));
+    assert_eq!(two.get("/length/2").body, pattern(2));
+    assert_eq!(connect(&server).answer().map(|answer| answer.status), Some(503));
+    assert_eq!(counters(&server)["proxyd_connections_refused_total"], 1);
+    drop(one);
+    eventually("there is room again", || {
+        let mut next = connect(&server);
+        next.try_send("GET /length/3 HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n")
+            && next.rest().ends_with(&pattern(3))
+    });
+    let server = proxy(&backend, |config| config.limits.connections_per_client = 0);
+    let mut many: Vec<_> = (0..5).map(|_| connect(&server)).collect();
+    assert!(many.iter_mut().all(|client| client.get("/length/1").status == 200), "no limit");
+}
+
+#[test]
+fn a_backend_has_as_many_connections_as_it_may_and_the_rest_wait() {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (count, peak) = (Arc::clone(&now), Arc::clone(&most));
+    let backend = Backend::new(move |peer, _| {
+        peak.fetch_max(count.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        while peer.head().is_some() {
+            std::thread::sleep(Duration::from_millis(2));
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+        count.fetch_sub(1, Ordering::SeqCst);
+    });
+    for idle in [0, 2] {
+        let server = proxy(&backend, |config| {
+            config.limits.backend_connections = 3;
+            config.limits.backend_idle = idle;
+            config.timeouts.backend_idle_ms = 200;
+        });
+        let mut clients: Vec<_> = (0..60).map(|_| connect(&server)).collect();
+        for _ in 0..3 {
+            for client in &mut clients {
+                client.send("GET /a HTTP/1.1\r\nHost: t\r\n\r\n");
+            }
+            for client in &mut clients {
+                assert_eq!(client.answer().unwrap().body, b"ok");
+            }
+        }
+        assert!(counters(&server)["proxyd_backend_idle"] <= idle as u64);
+        eventually("idle ones are closed", || counters(&server)["proxyd_backend_idle"] == 0);
+        drop(server);
+        eventually("all are closed", || now.load(Ordering::SeqCst) == 0);
+    }
+    // One that is closed here and not yet there, at the most.
+    assert!((1..=6).contains(&most.load(Ordering::SeqCst)), "{most:?}");
+}
+
+#[test]
+fn those_who_wait_in_vain_are_told_and_the_backend_is_not_blamed() {
+    let backend = Backend::new(|peer, _| drop(peer.rest()));
+    let server = proxy(&backend, |config| {
+        config.limits.backend_connections = 1;
+        config.timeouts.connect_ms = 200;
+    });
+    let mut first = connect(&server);
+    first.send("GET /a HTTP/1.1\r\nHost: t\r\n\r\n");
+    eventually("it has the connection", || backend.connections() == 1);
+    for _ in 0..3 {
+        let answer = connect(&server).get("/b");
+        assert_eq!(answer.status, 503);
+        assert!(String::from_utf8(answer.body).unwrap().contains("taken"));
+    }
+    assert_eq!(counters(&server)["proxyd_backend_failures_total"], 0);
+}
+
+/// A unix backend whose queue is full, for as long as the backend accepts nothing.
+#[test]
+fn a_full_queue_is_waited_for_by_many_and_asked_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 1).unwrap();
+    let unused = Backend::standard();
+    let server = proxy(&unused, |config| config.backends = vec![Address::Unix(path).into()]);
+    let mut clients: Vec<_> = (0..40).map(|_| connect(&server)).collect();
+    for client in &mut clients {
+        client.send("GET /a HTTP/1.1\r\nHost: t\r\n\r\n");
+    }
+    eventually("they have come", || counters(&server)["proxyd_requests_total"] == 40);
+    std::thread::sleep(Duration::from_millis(200));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut peer = Peer::new(stream.unwrap());
+            std::thread::spawn(move || {
+                while peer.head().is_some() {
+                    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                }
+            });
+        }
+    });
+    for client in &mut clients {
+        assert_eq!(client.answer().unwrap().body, b"ok");
+    }
 }

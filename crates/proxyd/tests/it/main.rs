@@ -1,15 +1,12 @@
-//! The proxy between real sockets: a backend made of threads, and clients that write bytes.
+//! The proxy from outside, over real sockets: what arrives where, what is refused, what takes too
+//! long, who goes away, how it starts and stops. Hostile requests have a battery of their own.
 
-mod budget;
+mod bodies;
 mod closing;
 mod common;
-mod edge;
 mod failures;
-mod forwarding;
-mod framing;
 mod fuzz;
+mod heads;
 mod lifecycle;
 mod limits;
-mod meaning;
-mod smuggling;
 mod tls;

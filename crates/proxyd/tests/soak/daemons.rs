@@ -1,363 +1,250 @@
 //! storaged and proxyd, the programs: started, killed, reloaded, and gone at the end whatever
-//! happens.
+//! happens; and what they hold, as the kernel has it.
 
-use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::process::CommandExt;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{env, fs, process, thread};
+use std::{fmt, fs, thread};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use tempfile::TempDir;
 
-use crate::random::Random;
-use crate::wire::Target;
+use crate::GROWTH_BYTES_MAX;
+use crate::model::Random;
 
-/// Objects that storaged keeps open; few, so that they come and go.
-pub const OPEN_OBJECTS: usize = 6;
-/// Workers of each daemon.
-pub const WORKERS: usize = 2;
-/// Pipes of a worker of proxyd; few, so that bodies are copied at times.
-pub const PIPES: usize = 12;
-/// A daemon is there, or gone, long before.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Pipes and open objects that storaged keeps on purpose, and takes up again.
+const STORAGED_SPARE: usize = 150;
 
-/// Processes and folders that may not be left behind.
-#[derive(Debug, Default)]
-struct Litter {
-    processes: Vec<u32>,
-    folders: Vec<PathBuf>,
-}
-
-static LITTER: Mutex<Litter> = Mutex::new(Litter { processes: Vec::new(), folders: Vec::new() });
-
-fn litter() -> MutexGuard<'static, Litter> {
-    LITTER.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Has Ctrl-C, or a TERM, take the daemons and their folders along.
-pub fn clean_up_when_told_to_end() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let mut signals = Signals::new([SIGINT, SIGTERM]).expect("signals can be caught");
-        thread::spawn(move || {
-            if signals.forever().next().is_some() {
-                // Held to the end: nothing is started any more.
-                let litter = litter();
-                for process in &litter.processes {
-                    if let Some(pid) = Pid::from_raw(*process as i32) {
-                        let _ = kill_process(pid, Signal::KILL);
-                    }
-                }
-                for folder in &litter.folders {
-                    let _ = fs::remove_dir_all(folder);
-                }
-                process::exit(130);
-            }
-        });
-    });
-}
-
-/// A folder for all of it, in memory where there is such a place: it is the processes that die
-/// here, not the machine.
-#[derive(Debug)]
-pub struct Place(tempfile::TempDir);
-
-impl Place {
-    pub fn new() -> Place {
-        let builder = || tempfile::Builder::new().prefix("ntcopy-soak-").to_owned();
-        let folder = builder().tempdir_in("/dev/shm").or_else(|_| builder().tempdir());
-        let folder = folder.expect("a temporary folder");
-        litter().folders.push(folder.path().to_owned());
-        Place(folder)
-    }
-
-    pub fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        litter().folders.retain(|folder| folder != self.0.path());
-    }
+/// Where clients come in.
+#[derive(Clone)]
+pub struct Target {
+    pub tcp: SocketAddr,
+    pub tls: SocketAddr,
+    pub unix: PathBuf,
+    pub config: Arc<ClientConfig>,
 }
 
 /// A process that does not outlive this one.
-#[derive(Debug)]
 struct Process(Child);
 
 impl Process {
-    /// `command`, in a group of its own, so that Ctrl-C is this process's affair.
-    fn start(command: &mut Command, log: &Path) -> Process {
-        let log = fs::OpenOptions::new().create(true).append(true).open(log).expect("a log");
-        command.process_group(0).stdin(Stdio::null()).stderr(log).env("NO_COLOR", "1");
-        let mut litter = litter();
-        let child = command.spawn().expect("the daemon's program");
-        litter.processes.push(child.id());
-        Process(child)
-    }
-
     fn signal(&self, signal: Signal) {
         let _ = kill_process(Pid::from_child(&self.0), signal);
-    }
-
-    fn wait(&mut self) -> Option<ExitStatus> {
-        let end = Instant::now() + PATIENCE;
-        while Instant::now() < end {
-            if let Ok(Some(status)) = self.0.try_wait() {
-                return Some(status);
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
-        None
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let mut litter = litter();
         let _ = self.0.kill();
         let _ = self.0.wait();
-        litter.processes.retain(|process| *process != self.0.id());
     }
+}
+
+pub struct Daemons {
+    storaged: Process,
+    proxyd: Process,
+    target: Target,
+    metrics: SocketAddr,
+    mode: &'static str,
+    /// Goes last, after those who write into it.
+    folder: TempDir,
 }
 
 /// storaged's program, made if it isn't there: Cargo builds only this package's own for its tests.
-pub fn storaged_program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let profile = Path::new(env!("CARGO_BIN_EXE_proxyd")).parent().expect("its folder");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "-q", "--locked", "-p", "storaged", "--target-dir"]);
-        cargo.arg(profile.parent().expect("the target folder"));
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().expect("cargo, which runs this test").success());
-        profile.join("storaged")
-    })
+fn storaged_program() -> PathBuf {
+    let profile = Path::new(env!("CARGO_BIN_EXE_proxyd")).parent().expect("its folder");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "-q", "--locked", "-p", "storaged", "--target-dir"]);
+    cargo.arg(profile.parent().expect("the target folder"));
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().expect("cargo, which runs this test").success());
+    profile.join("storaged")
 }
 
-/// The object store.
-#[derive(Debug)]
-pub struct Storaged {
-    process: Process,
-    folder: PathBuf,
-    tcp: SocketAddr,
+fn start(mut command: Command, log: &Path) -> Process {
+    use std::os::unix::process::CommandExt;
+    let log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
+    command.stdin(Stdio::null()).stderr(log);
+    // SAFETY: prctl allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
+    Process(command.spawn().expect("the daemon's program"))
 }
 
-impl Storaged {
-    /// A store in that folder. The port is chosen once, and kept.
-    ///
-    /// # Errors
-    ///
-    /// It does not start; what it says.
-    pub fn start(folder: &Path, tcp: SocketAddr, random: &mut Random) -> Result<Storaged, String> {
-        let log = folder.join("storaged.log");
-        let mut command = Command::new(storaged_program());
-        command.env_remove("STORAGED_FAULT");
-        command.arg("--listen").arg(format!("unix:{}", folder.join("b.sock").display()));
-        command.arg("--listen").arg(format!("tcp:{tcp}"));
-        command.arg("--data").arg(folder.join("data"));
-        command.args(["--log-level", "warn", "--disk-threads", "3"]);
-        command.args(["--workers", &WORKERS.to_string()]);
-        command.args(["--open-objects", &OPEN_OBJECTS.to_string()]);
-        let modes = ["auto", "auto", "copy", "adaptive", "nt", "sendfile", "vmsplice"];
-        command.args(["--mode", *random.pick(&modes)]);
-        if random.once_in(3) {
-            command.args(["--verify", "always"]);
-        }
-        let mut process = Process::start(command.stdout(Stdio::piped()), &log);
-        let out = process.0.stdout.take().expect("its output is a pipe");
-        let lines = BufReader::new(out).lines().take(2).filter(Result::is_ok).count();
-        if lines < 2 {
-            return Err(format!("storaged does not start: {}", tail(&log)));
-        }
-        Ok(Storaged { process, folder: folder.to_owned(), tcp })
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.process.0.id()
-    }
-
-    /// Both ways to it.
-    pub fn target(&self) -> Target {
-        let unix = Some(self.folder.join("b.sock"));
-        Target { tcp: Some(self.tcp), unix, tls: None }
-    }
-
-    /// Ends it as a crash would.
-    pub fn kill(mut self) {
-        self.process.signal(Signal::KILL);
-        let _ = self.process.wait();
-    }
-
-    /// Objects on their way in, which are none at rest.
-    pub fn temporaries(&self) -> usize {
-        fs::read_dir(self.folder.join("data/temporary")).map_or(0, Iterator::count)
-    }
-
-    /// What `storaged fsck` says, if it is not content.
-    pub fn fsck(folder: &Path) -> Result<(), String> {
-        let output = Command::new(storaged_program()).arg("fsck").arg(folder.join("data")).output();
-        let output = output.map_err(|error| format!("storaged fsck: {error}"))?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(format!("fsck: {}", String::from_utf8_lossy(&output.stdout))),
-        }
-    }
-}
-
-/// A port that no process has, below those that the kernel gives to connections: a connection to
-/// a backend that is away could get the backend's own port, and be connected to itself.
-pub fn free_port(random: &mut Random) -> SocketAddr {
-    loop {
-        let address =
-            SocketAddr::from((Ipv4Addr::LOCALHOST, random.between(15_000, 32_000) as u16));
-        if TcpListener::bind(address).is_ok() {
-            return address;
-        }
-    }
+fn start_storaged(folder: &Path, mode: &str) -> Process {
+    let mut command = Command::new(storaged_program());
+    command.arg("--listen").arg(format!("unix:{}", folder.join("b.sock").display()));
+    command.arg("--data").arg(folder.join("data"));
+    command.args(["--log-level", "warn", "--workers", "2", "--open-objects", "6", "--mode", mode]);
+    let mut process = start(
+        {
+            command.stdout(Stdio::piped());
+            command
+        },
+        &folder.join("storaged.log"),
+    );
+    let out = process.0.stdout.take().expect("its output is a pipe");
+    let started = BufReader::new(out).lines().next().is_some_and(|line| line.is_ok());
+    assert!(started, "storaged does not start: {}", tail(&folder.join("storaged.log")));
+    process
 }
 
 fn tail(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
+    text.lines().rev().take(20).collect::<Vec<_>>().join("\n")
 }
 
-/// The proxy.
-#[derive(Debug)]
-pub struct Proxyd {
-    process: Process,
-    folder: PathBuf,
-    certificate: String,
-    pub target: Target,
-    pub metrics: SocketAddr,
-}
-
-impl Proxyd {
-    /// A proxy before that store, whether it is there or not.
-    ///
-    /// # Errors
-    ///
-    /// It does not start; what it says.
-    pub fn start(folder: &Path, backend: &Storaged) -> Result<Proxyd, String> {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
-        let made = made.map_err(|error| error.to_string())?;
-        let write = |name: &str, text: String| {
-            fs::write(folder.join(name), text).map_err(|error| error.to_string())
+impl Daemons {
+    pub fn start(random: &mut Random) -> Daemons {
+        let builder = || tempfile::Builder::new().prefix("ntcopy-soak-").to_owned();
+        let folder = builder().tempdir_in("/dev/shm").or_else(|_| builder().tempdir()).unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let modes = ["auto", "copy", "adaptive", "nt", "sendfile", "vmsplice"];
+        let mode = modes[random.below(modes.len() as u64) as usize];
+        let storaged = start_storaged(folder.path(), mode);
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::write(at("cert"), made.cert.pem()).unwrap();
+        fs::write(at("key"), made.signing_key.serialize_pem()).unwrap();
+        let port = || {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            listener.local_addr().unwrap()
         };
-        let certificate = made.cert.pem();
-        write("cert.pem", certificate.clone())?;
-        write("key.pem", made.signing_key.serialize_pem())?;
-        let backends =
-            [format!("unix:{}", folder.join("b.sock").display()), format!("tcp:{}", backend.tcp)];
-        write("proxyd.toml", settings(folder, &backends))?;
-        let log = folder.join("proxyd.log");
+        let (tcp, tls, metrics) = (port(), port(), port());
+        let text = format!(
+            "listen = [\"tcp:{tcp}\", \"unix:{}\"]\ntls_listen = [\"tcp:{tls}\"]\n\
+             backends = [\"unix:{}\"]\nworkers = 2\nmetrics = \"tcp:{metrics}\"\n\
+             access_log = {:?}\n[tls]\nby = \"ktls\"\ncertificate = {:?}\nkey = {:?}\n\
+             [timeouts]\nheader_ms = 2000\nbody_idle_ms = 3000\nconnect_ms = 1000\n\
+             backend_header_ms = 5000\nkeep_alive_ms = 3000\nbackend_idle_ms = 2000\n\
+             [limits]\npipes = 12\ntries = 2\n[health]\nfailures = 1000000\n",
+            at("p.sock").display(),
+            at("b.sock").display(),
+            at("access.log"),
+            at("cert"),
+            at("key"),
+        );
+        fs::write(at("p.toml"), text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_proxyd"));
-        command.env_remove("PROXYD_LOG").arg("--config").arg(folder.join("proxyd.toml"));
-        let process = Process::start(command.stdout(Stdio::null()), &log);
-        let (tcp, tls, metrics) = addresses(&log)?;
-        let unix = Some(folder.join("p.sock"));
-        let target = Target { tcp: Some(tcp), unix, tls: Some((tls, tls_client(folder)?)) };
-        Ok(Proxyd { process, folder: folder.to_owned(), certificate, target, metrics })
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.process.0.id()
-    }
-
-    /// Has it read its files again; at times the certificate is none, or the log was moved away.
-    pub fn reload(&self, random: &mut Random) {
-        if random.once_in(3) {
-            let (log, moved) = (self.folder.join("access.log"), self.folder.join("access.log.1"));
-            let _ = fs::rename(log, moved);
+        command.arg("--config").arg(at("p.toml"));
+        let proxyd = start(command, &at("proxyd.log"));
+        let until = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(metrics).is_err() {
+            assert!(Instant::now() < until, "proxyd does not start: {}", tail(&at("proxyd.log")));
+            thread::sleep(Duration::from_millis(10));
         }
-        let text = if random.once_in(6) { "none" } else { &self.certificate };
-        // Never half a file.
-        let new = self.folder.join("cert.pem.new");
-        if fs::write(&new, text).is_ok() && fs::rename(&new, self.folder.join("cert.pem")).is_ok() {
-            self.process.signal(Signal::HUP);
-        }
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(at("cert")).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider);
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+        let target = Target { tcp, tls, unix: at("p.sock"), config };
+        Daemons { storaged, proxyd, target, metrics, mode, folder }
     }
 
-    /// Stops it gracefully.
-    ///
-    /// # Errors
-    ///
-    /// It doesn't end, or not well.
-    pub fn stop(mut self) -> Result<(), String> {
-        self.process.signal(Signal::TERM);
-        match self.process.wait() {
-            Some(status) if status.success() => Ok(()),
-            Some(status) => Err(format!("proxyd ended with {status}")),
-            None => Err("proxyd does not end".to_owned()),
-        }
+    pub fn target(&self) -> Target {
+        self.target.clone()
     }
 
-    /// The end of its log.
-    pub fn log(&self) -> String {
-        tail(&self.folder.join("proxyd.log"))
+    pub fn reload(&self) {
+        self.proxyd.signal(Signal::HUP);
+    }
+
+    /// Ends storaged as a crash would; it is back after that time.
+    pub fn kill_storaged(&mut self, pause: Duration) {
+        self.storaged.signal(Signal::KILL);
+        let _ = self.storaged.0.wait();
+        thread::sleep(pause);
+        self.storaged = start_storaged(self.folder.path(), self.mode);
+    }
+
+    pub fn logs(&self) -> String {
+        let log = |name: &str| tail(&self.folder.path().join(name));
+        format!("proxyd:\n{}\nstoraged:\n{}", log("proxyd.log"), log("storaged.log"))
+    }
+
+    /// What proxyd and storaged hold.
+    pub fn usage(&self) -> [Usage; 2] {
+        [Usage::of(&self.proxyd, 0), Usage::of(&self.storaged, STORAGED_SPARE)]
+    }
+
+    /// A sample of proxyd's metrics, summed over its labels.
+    pub fn metric(&self, name: &str) -> u64 {
+        let mut stream = TcpStream::connect(self.metrics).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: m\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let samples = text.lines().filter_map(|line| line.strip_prefix(name));
+        let samples = samples.filter(|rest| rest.starts_with(['{', ' ']));
+        samples.map(|rest| rest.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+    }
+
+    /// Both end when they are asked to, and leave no socket behind.
+    pub fn stop(mut self) {
+        for process in [&mut self.proxyd, &mut self.storaged] {
+            process.signal(Signal::TERM);
+            assert!(process.0.wait().unwrap().success());
+        }
+        assert!(!self.target.unix.exists());
+        let log = fs::read_to_string(self.folder.path().join("proxyd.log")).unwrap();
+        assert!(!log.contains("panicked"), "{log}");
     }
 }
 
-/// Short time-outs, so that what misbehaves is done with within the soak; long enough for who
-/// behaves on a machine that has no time. All together, over all tries, they stay below
-/// [`FORGOTTEN`](crate::model::FORGOTTEN).
-fn settings(folder: &Path, backends: &[String]) -> String {
-    let folder = folder.display();
-    format!(
-        "listen = [\"tcp:127.0.0.1:0\", \"unix:{folder}/p.sock\"]\n\
-         tls_listen = [\"tcp:127.0.0.1:0\"]\n\
-         backends = {backends:?}\n\
-         workers = {WORKERS}\n\
-         metrics = \"tcp:127.0.0.1:0\"\n\
-         access_log = \"{folder}/access.log\"\n\
-         [tls]\ncertificate = \"{folder}/cert.pem\"\nkey = \"{folder}/key.pem\"\n\
-         [timeouts]\nheader_ms = 2000\nbody_idle_ms = 5000\nconnect_ms = 1000\n\
-         backend_header_ms = 5000\nbackend_idle_ms = 500\nlinger_ms = 300\n\
-         [limits]\npipes = {PIPES}\npipe_bytes = 262144\nsplice_min_bytes = 16384\n\
-         tries = 3\n\
-         [edge]\nlists = true\n\
-         [health]\ndown_ms = 100\n"
-    )
+/// Descriptors by kind, and anonymous memory that is resident.
+#[derive(Debug)]
+pub struct Usage {
+    kinds: BTreeMap<String, usize>,
+    anon_bytes: u64,
+    /// How many more of each kind there may be.
+    spare: usize,
 }
 
-/// Where it says that it listens: plain, TLS, metrics.
-fn addresses(log: &Path) -> Result<(SocketAddr, SocketAddr, SocketAddr), String> {
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end {
-        let text = fs::read_to_string(log).unwrap_or_default();
-        let tcp: Vec<SocketAddr> = text
-            .lines()
-            .filter_map(|line| line.split_once("address=tcp:")?.1.trim().parse().ok())
-            .collect();
-        if let [plain, tls, metrics, ..] = tcp[..] {
-            return Ok((plain, tls, metrics));
+impl Usage {
+    fn of(process: &Process, spare: usize) -> Usage {
+        let pid = process.0.id();
+        let mut kinds = BTreeMap::new();
+        for entry in fs::read_dir(format!("/proc/{pid}/fd")).unwrap() {
+            // It may be gone by now.
+            let Ok(target) = fs::read_link(entry.unwrap().path()) else { continue };
+            let target = target.to_string_lossy();
+            let kind = target.split_once(':').map_or("file", |(kind, _)| kind);
+            *kinds.entry(kind.to_owned()).or_default() += 1;
         }
-        thread::sleep(Duration::from_millis(5));
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+        Usage { kinds, anon_bytes: kib << 10, spare }
     }
-    Err(format!("proxyd does not start: {}", tail(log)))
+
+    /// What of a later usage is more than it may be; empty if nothing is.
+    pub fn excess(&self, later: &Usage) -> String {
+        let mut excess = String::new();
+        for (kind, is) in &later.kinds {
+            let was = self.kinds.get(kind).copied().unwrap_or(0);
+            if *is > was + self.spare {
+                excess += &format!("{is} descriptors of the kind {kind}, and there were {was}; ");
+            }
+        }
+        if later.anon_bytes > self.anon_bytes + GROWTH_BYTES_MAX {
+            excess += &format!("{later}, and there were {} bytes; ", self.anon_bytes);
+        }
+        excess
+    }
 }
 
-fn tls_client(folder: &Path) -> Result<Arc<ClientConfig>, String> {
-    let mut roots = RootCertStore::empty();
-    let certificate = CertificateDer::from_pem_file(folder.join("cert.pem"));
-    roots
-        .add(certificate.map_err(|error| error.to_string())?)
-        .map_err(|error| error.to_string())?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(rustls::ALL_VERSIONS)
-        .map_err(|error| error.to_string())?;
-    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, {} bytes", self.kinds, self.anon_bytes)
+    }
 }

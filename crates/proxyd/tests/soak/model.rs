@@ -1,58 +1,113 @@
-//! What may be read of each key: what was acknowledged last, or what was asked for since, or what
-//! was asked for and neither acknowledged nor refused, as long as it could still happen.
+//! What objects are made of, and which version of each may be seen.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::content::Object;
+/// Keys; each has one writer.
+pub const KEYS: u64 = 12;
+/// Bytes that say what they are.
+const WORD: usize = 16;
+/// Sizes around those at which daemons change their ways, mostly small.
+const SIZES: [usize; 14] = [
+    40, 200, 1_000, 1_024, 4_096, 16_383, 16_384, 16_385, 40_000, 65_536, 65_600, 100_003, 300_000,
+    1_100_000,
+];
+/// Nothing that the proxy still has of a client that is gone gets to a backend after this time: its
+/// time-outs for all of `limits.tries` together are shorter.
+const FORGOTTEN: Duration = Duration::from_secs(20);
 
-/// Nothing that the proxy still has of a client that is gone gets to a backend after this time: the
-/// time-outs of `daemons.rs` for all of `limits.tries` together are shorter.
-pub const FORGOTTEN: Duration = Duration::from_secs(20);
+/// Marsaglia's xorshift: enough to pick who does what.
+pub struct Random(u64);
 
-/// What a key may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    Absent,
-    Version(u32),
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(mix(seed) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
 }
 
-/// The keys, and what is known of them.
-#[derive(Debug)]
-pub struct Model {
-    keys: Vec<Mutex<History>>,
-    etags: Mutex<HashMap<Object, String>>,
-    last_kill: Mutex<Option<Instant>>,
+fn mix(of: u64) -> u64 {
+    let of = (of ^ of >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (of ^ of >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ of >> 32
 }
 
-#[derive(Debug)]
+pub fn path(key: u64) -> String {
+    // In folders of several levels, as a listing has to walk them.
+    format!("/soak/{}/k{key}", key % 3)
+}
+
+fn word(key: u64, version: u64, index: u64) -> [u8; WORD] {
+    let mut word = *b"NTco............";
+    word[4..6].copy_from_slice(&(key as u16).to_le_bytes());
+    word[6..8].copy_from_slice(&(version as u16).to_le_bytes());
+    word[8..].copy_from_slice(&(index ^ mix(key << 32 | version)).to_le_bytes());
+    word
+}
+
+/// All bytes of a version of an object.
+pub fn content(key: u64, version: u64) -> Vec<u8> {
+    let size = SIZES[(mix(key << 32 | version) % SIZES.len() as u64) as usize];
+    let words = (0..size.div_ceil(WORD) as u64).flat_map(|index| word(key, version, index));
+    words.take(size).collect()
+}
+
+/// The version of that object that these bytes are all of; else where they begin to be another's.
+pub fn version_of(key: u64, found: &[u8], known: impl Iterator<Item = u64>) -> Result<u64, String> {
+    for version in known {
+        if found.get(..WORD) == Some(&word(key, version, 0)[..]) {
+            let right = content(key, version);
+            return match (0..right.len().max(found.len()))
+                .find(|at| right.get(*at) != found.get(*at))
+            {
+                None => Ok(version),
+                Some(at) => {
+                    Err(format!("byte {at} of version {version} of {} is wrong", path(key)))
+                }
+            };
+        }
+    }
+    let begin = &found[..found.len().min(2 * WORD)];
+    Err(format!("no version of {}: {}", path(key), begin.escape_ascii()))
+}
+
+/// A version, or that nothing is there.
+pub type State = Option<u64>;
+
+#[derive(Debug, Default)]
 struct History {
-    /// Several clients write it at the same time, so the order is not known; none deletes it.
-    shared: bool,
-    last_version: u32,
-    /// What was asked for, in the order of asking.
+    last_version: u64,
+    /// What was asked for, in the order of asking; before it nothing was there.
     asked: Vec<State>,
     /// `asked` up to the last that was acknowledged.
     acknowledged: usize,
     /// Not acknowledged, and not known to be without effect.
-    uncertain: Vec<(usize, Instant)>,
+    uncertain: Vec<(State, Instant)>,
     /// Versions that were never sent whole.
-    never: HashSet<u32>,
+    never: HashSet<u64>,
 }
 
-/// A change that was asked for.
-#[derive(Debug)]
-pub struct Ticket {
-    key: u16,
-    index: usize,
-    asked_at: Instant,
+/// The keys, and what is known of them.
+#[derive(Debug, Default)]
+pub struct Model {
+    keys: [Mutex<History>; KEYS as usize],
+    last_kill: Mutex<Option<Instant>>,
 }
 
 /// What was known of a key when a read began.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Before {
-    acknowledged: usize,
+    from: usize,
     uncertain: Vec<State>,
 }
 
@@ -61,72 +116,42 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Model {
-    /// `owned` keys that have one writer each, and then `shared` keys that all write.
-    pub fn new(owned: usize, shared: usize) -> Model {
-        let key = |at| {
-            Mutex::new(History {
-                shared: at >= owned,
-                last_version: 0,
-                asked: Vec::new(),
-                acknowledged: 0,
-                uncertain: Vec::new(),
-                never: HashSet::new(),
-            })
-        };
-        Model {
-            keys: (0..owned + shared).map(key).collect(),
-            etags: Mutex::default(),
-            last_kill: Mutex::default(),
+    fn of(&self, key: u64) -> MutexGuard<'_, History> {
+        lock(&self.keys[key as usize])
+    }
+
+    /// A new version, which is about to be put; or one that will not be sent to its end.
+    pub fn put(&self, key: u64, whole: bool) -> u64 {
+        let mut history = self.of(key);
+        history.last_version += 1;
+        let version = history.last_version;
+        if whole {
+            history.asked.push(Some(version));
+        } else {
+            history.never.insert(version);
         }
+        version
     }
 
-    pub fn keys(&self) -> u16 {
-        self.keys.len() as u16
+    pub fn delete(&self, key: u64) {
+        self.of(key).asked.push(None);
     }
 
-    fn of(&self, key: u16) -> MutexGuard<'_, History> {
-        lock(&self.keys[usize::from(key)])
-    }
-
-    /// A new version, whose PUT is about to begin.
-    pub fn put(&self, key: u16) -> (Object, Ticket) {
-        let mut history = self.of(key);
-        history.last_version += 1;
-        let version = history.last_version;
-        let ticket = history.ask(key, State::Version(version));
-        (Object { key, version }, ticket)
-    }
-
-    /// A DELETE is about to begin.
-    pub fn delete(&self, key: u16) -> Ticket {
-        self.of(key).ask(key, State::Absent)
-    }
-
-    /// A new version that will not be sent to its end, so no client may ever see it.
-    pub fn never(&self, key: u16) -> Object {
-        let mut history = self.of(key);
-        history.last_version += 1;
-        let version = history.last_version;
-        history.never.insert(version);
-        Object { key, version }
-    }
-
-    /// It was acknowledged.
-    pub fn acknowledged(&self, ticket: &Ticket) {
+    /// How the last change that was asked for ended: acknowledged, or anybody's guess.
+    pub fn ended(&self, key: u64, acknowledged: bool, asked_at: Instant) {
         let last_kill = *lock(&self.last_kill);
-        let mut history = self.of(ticket.key);
-        history.acknowledged = history.acknowledged.max(ticket.index + 1);
+        let mut history = self.of(key);
+        if !acknowledged {
+            let state = history.asked[history.asked.len() - 1];
+            return history.uncertain.push((state, Instant::now()));
+        }
+        history.acknowledged = history.asked.len();
         // What could still happen to an older change had happened before this one was asked for,
         // if the proxy had forgotten it by then, and no backend lived that could remember it.
         let settled = |since: Instant| {
-            last_kill.is_some_and(|kill| kill >= since + FORGOTTEN && kill < ticket.asked_at)
+            last_kill.is_some_and(|kill| kill >= since + FORGOTTEN && kill < asked_at)
         };
         history.uncertain.retain(|(_, since)| !settled(*since));
-    }
-
-    /// It was not, and may have happened all the same, or still happen.
-    pub fn uncertain(&self, ticket: &Ticket) {
-        self.of(ticket.key).uncertain.push((ticket.index, Instant::now()));
     }
 
     /// The backend was killed: what it was doing is done or will not be done.
@@ -134,175 +159,77 @@ impl Model {
         *lock(&self.last_kill) = Some(Instant::now());
     }
 
-    /// What a read that begins now may not fall behind.
-    pub fn before(&self, key: u16) -> Before {
-        let history = self.of(key);
-        let uncertain = history.uncertain.iter().map(|(index, _)| history.asked[*index]).collect();
-        Before { acknowledged: history.acknowledged, uncertain }
+    /// Every version that could be anywhere, the newest first.
+    pub fn versions(&self, key: u64) -> impl Iterator<Item = u64> + use<> {
+        (1..=self.of(key).last_version).rev()
     }
 
-    /// What a read that began then may see.
-    pub fn allowed(&self, key: u16, before: &Before) -> Vec<State> {
+    /// What a read that begins now may not fall behind.
+    pub fn before(&self, key: u64) -> Before {
         let history = self.of(key);
-        let from = if history.shared { 0 } else { before.acknowledged };
-        let mut states = history.asked[from..].to_vec();
-        if !history.shared {
-            states.extend_from_slice(&before.uncertain);
-        }
-        match before.acknowledged {
-            0 => states.push(State::Absent),
-            at if !history.shared => states.push(history.asked[at - 1]),
-            _ => {}
-        }
-        states
+        let uncertain = history.uncertain.iter().map(|(state, _)| *state).collect();
+        Before { from: history.acknowledged, uncertain }
     }
 
     /// Whether a read that began then may see this.
-    ///
-    /// # Errors
-    ///
-    /// A sentence with what it may see.
-    pub fn check(&self, key: u16, before: &Before, state: State) -> Result<(), String> {
-        let states = self.allowed(key, before);
-        if states.contains(&state) {
+    pub fn check(&self, key: u64, before: &Before, state: State) -> Result<(), String> {
+        let history = self.of(key);
+        let last = before.from.checked_sub(1).and_then(|last| history.asked[last]);
+        let may = |other: &State| *other == state;
+        if last == state
+            || history.asked[before.from..].iter().any(may)
+            || before.uncertain.iter().any(may)
+        {
             return Ok(());
         }
-        let never = matches!(state, State::Version(version)
-            if self.of(key).never.contains(&version));
-        let some = &states[states.len().saturating_sub(6)..];
-        Err(match (state, never) {
-            (_, true) => format!("torn: {state:?} was never sent whole"),
-            (State::Absent, _) => format!("lost: nothing there, and it must be one of {some:?}"),
-            _ => format!("lost: {state:?} there, and it must be one of {some:?}"),
-        })
-    }
-
-    /// The tag of an object that was acknowledged, or read.
-    ///
-    /// # Errors
-    ///
-    /// It had another one before.
-    pub fn tagged(&self, object: Object, etag: &str) -> Result<(), String> {
-        let mut etags = lock(&self.etags);
-        match etags.get(&object) {
-            Some(known) if known != etag => {
-                Err(format!("{object} has the tag {etag}, and had {known} before"))
-            }
-            Some(_) => Ok(()),
-            None => {
-                etags.insert(object, etag.to_owned());
-                Ok(())
-            }
-        }
-    }
-
-    /// The tag of the version that was acknowledged last.
-    pub fn last_tag(&self, key: u16) -> Option<String> {
-        let history = self.of(key);
-        let last = history.asked.get(history.acknowledged.checked_sub(1)?)?;
-        let State::Version(version) = *last else { return None };
-        drop(history);
-        lock(&self.etags).get(&Object { key, version }).cloned()
-    }
-}
-
-impl History {
-    fn ask(&mut self, key: u16, state: State) -> Ticket {
-        self.asked.push(state);
-        Ticket { key, index: self.asked.len() - 1, asked_at: Instant::now() }
+        let torn = state.is_some_and(|version| history.never.contains(&version));
+        let what = if torn { "torn" } else { "lost" };
+        Err(format!("{what}: {state:?} of {}, where {last:?} was acknowledged", path(key)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use State::{Absent, Version};
 
-    fn may(model: &Model, before: &Before, state: State) -> bool {
-        model.check(0, before, state).is_ok()
+    #[test]
+    fn a_byte_that_is_lost_doubled_or_anothers_is_noticed() {
+        let (right, other) = (content(7, 4), content(8, 1));
+        assert_eq!(version_of(7, &right, [9, 4].into_iter()), Ok(4));
+        assert!(version_of(7, &right, [9].into_iter()).is_err());
+        assert!(version_of(7, &other, [4].into_iter()).is_err());
+        let at = right.len() / 2;
+        let changes: [fn(&mut Vec<u8>, usize); 4] = [
+            |bytes, at| _ = bytes.remove(at),
+            |bytes, at| bytes.insert(at, bytes[at]),
+            |bytes, at| bytes[at] ^= 1,
+            |bytes, at| bytes.truncate(at),
+        ];
+        for change in changes {
+            let mut wrong = right.clone();
+            change(&mut wrong, at);
+            assert!(version_of(7, &wrong, [4].into_iter()).is_err());
+        }
     }
 
     #[test]
-    fn what_was_acknowledged_may_not_be_lost() {
-        let model = Model::new(1, 0);
+    fn what_was_acknowledged_may_not_be_lost_and_what_was_not_may_be_there() {
+        let (model, now) = (Model::default(), Instant::now());
+        let may = |before: &Before, state| model.check(0, before, state).is_ok();
         let nothing = model.before(0);
-        let (first, ticket) = model.put(0);
-        assert!(may(&model, &nothing, Absent) && may(&model, &nothing, Version(first.version)));
-        model.acknowledged(&ticket);
-        assert!(may(&model, &nothing, Absent), "that read began before");
+        let first = model.put(0, true);
+        assert!(may(&nothing, None) && may(&nothing, Some(first)));
+        model.ended(0, true, now);
+        assert!(may(&nothing, None), "that read began before");
         let before = model.before(0);
-        assert!(!may(&model, &before, Absent) && may(&model, &before, Version(1)));
-        let (_, ticket) = model.put(0);
-        assert!(may(&model, &before, Version(1)) && may(&model, &before, Version(2)));
-        model.acknowledged(&ticket);
-        assert!(!may(&model, &model.before(0), Version(1)), "an older version again");
-        assert!(!may(&model, &model.before(0), Version(3)), "one that was not written");
-    }
-
-    #[test]
-    fn what_was_not_acknowledged_may_be_there_or_not_and_also_later() {
-        let model = Model::new(1, 0);
-        let (_, first) = model.put(0);
-        model.acknowledged(&first);
-        let (_, second) = model.put(0);
-        model.uncertain(&second);
+        assert!(!may(&before, None) && may(&before, Some(first)) && !may(&before, Some(9)));
+        let torn = model.put(0, false);
+        assert!(model.check(0, &before, Some(torn)).unwrap_err().starts_with("torn"));
+        let second = model.put(0, true);
+        model.ended(0, false, now);
+        model.delete(0);
+        model.ended(0, true, now);
         let before = model.before(0);
-        assert!(may(&model, &before, Version(1)) && may(&model, &before, Version(2)));
-        let (_, third) = model.put(0);
-        model.acknowledged(&third);
-        let before = model.before(0);
-        assert!(may(&model, &before, Version(2)) && may(&model, &before, Version(3)));
-        assert!(!may(&model, &before, Version(1)));
-        let gone = model.delete(0);
-        model.acknowledged(&gone);
-        assert!(
-            may(&model, &model.before(0), Absent) && !may(&model, &model.before(0), Version(3))
-        );
-    }
-
-    #[test]
-    fn what_is_settled_may_not_come_back() {
-        let model = Model::new(1, 0);
-        let (_, first) = model.put(0);
-        model.of(0).uncertain.push((first.index, Instant::now() - 2 * FORGOTTEN));
-        model.killed();
-        std::thread::sleep(Duration::from_millis(2));
-        let (_, second) = model.put(0);
-        let reading = model.before(0);
-        model.acknowledged(&second);
-        assert!(may(&model, &reading, Version(1)), "that read began before");
-        assert!(!may(&model, &model.before(0), Version(1)));
-    }
-
-    #[test]
-    fn a_version_that_was_not_sent_to_its_end_may_not_be_there() {
-        let model = Model::new(1, 0);
-        let torn = model.never(0);
-        let why = model.check(0, &model.before(0), Version(torn.version)).unwrap_err();
-        assert!(why.starts_with("torn"), "{why}");
-    }
-
-    #[test]
-    fn keys_that_all_write_have_any_version_but_are_there() {
-        let model = Model::new(0, 1);
-        assert!(may(&model, &model.before(0), Absent));
-        let ((_, first), (_, second)) = (model.put(0), model.put(0));
-        model.acknowledged(&second);
-        model.acknowledged(&first);
-        let before = model.before(0);
-        assert!(may(&model, &before, Version(1)) && may(&model, &before, Version(2)));
-        assert!(!may(&model, &before, Absent) && !may(&model, &before, Version(3)));
-    }
-
-    #[test]
-    fn a_tag_stays_with_its_version() {
-        let (model, object) = (Model::new(1, 0), Object { key: 0, version: 1 });
-        assert_eq!(model.last_tag(0), None);
-        let (_, ticket) = model.put(0);
-        model.acknowledged(&ticket);
-        model.tagged(object, "\"a\"").unwrap();
-        model.tagged(object, "\"a\"").unwrap();
-        assert!(model.tagged(object, "\"b\"").unwrap_err().contains("\"a\" before"));
-        assert_eq!(model.last_tag(0).as_deref(), Some("\"a\""));
+        assert!(may(&before, None) && may(&before, Some(second)) && !may(&before, Some(first)));
     }
 }

@@ -2,9 +2,11 @@
 
 use std::io::Write;
 use std::net::IpAddr;
-use std::time::SystemTime;
 
-use super::{Framing, Request, Response, reason};
+use httpd::{Framing, reason};
+
+use crate::request::Request;
+use crate::response::Response;
 
 /// Who reads the body of the response next. The request names it to the backend, which then knows
 /// how to copy.
@@ -92,14 +94,14 @@ fn is_kept_back(name: &str) -> bool {
 
 /// Appends the head of the request that the backend gets.
 pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
-    let target = &request.target;
-    let host = request.host.unwrap_or("localhost");
-    line(out, &[request.method, " ", target.path, target.query, " HTTP/1.1"]);
+    let http = &request.http;
+    let (target, host) = (&http.target, http.host.unwrap_or("localhost"));
+    line(out, &[http.method, " ", target.path, target.query, " HTTP/1.1"]);
     line(out, &["Host: ", host]);
-    for (name, value) in request.headers.iter() {
-        let unwaited = request.minor == 0 && name.eq_ignore_ascii_case("expect");
+    for (name, value) in http.headers.iter() {
+        let unwaited = http.minor == 0 && name.eq_ignore_ascii_case("expect");
         let counted = request.forwards.is_some() && name.eq_ignore_ascii_case("max-forwards");
-        if !is_kept_back(name) && !unwaited && !counted && !request.headers.is_hop_by_hop(name) {
+        if !is_kept_back(name) && !unwaited && !counted && !http.headers.is_hop_by_hop(name) {
             header(out, name, value);
         }
     }
@@ -107,9 +109,9 @@ pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
         let _ = write!(out, "Max-Forwards: {}\r\n", left.saturating_sub(1));
     }
     write_forwarded(facts, host, out);
-    write_via(request.minor, out);
+    write_via(http.minor, out);
     line(out, &["Ntcopy-Reader: ", facts.reader.name()]);
-    write_framing(request.framing, out);
+    write_framing(http.framing, out);
     out.extend_from_slice(b"\r\n");
 }
 
@@ -161,7 +163,7 @@ pub fn write_response(response: &Response<'_>, minor: u8, keep: bool, out: &mut 
         write_framing(response.declared, out);
     }
     if !dated {
-        let _ = write!(out, "Date: {}\r\n", httpdate::fmt_http_date(SystemTime::now()));
+        httpd::date(|date| line(out, &["Date: ", date]));
     }
     write_via(response.minor, out);
     if !response.is_interim() {
@@ -191,8 +193,11 @@ fn line(out: &mut Vec<u8>, parts: &[&str]) {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use super::super::{Limits, Method, parse_request, parse_response};
+    use httpd::Limits;
+
     use super::*;
+    use crate::request::{Method, parse_request};
+    use crate::response::parse_response;
 
     const FACTS: Facts = Facts {
         client: Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7))),

@@ -9,12 +9,14 @@
 //! framing are therefore small (`FRAMING_READ_BYTES`): what they bring of the next chunk is copied,
 //! and the rest of its inside, if it is large, is spliced.
 
+use std::pin::pin;
+use std::task::{Context, Poll, ready};
+
+use httpd::{ChunkError, Chunks, Event, Framing, Input};
 use rustix::io::Errno;
 
 use crate::buffer::Buffer;
 use crate::conn::Conn;
-use crate::http::{ChunkError, Chunks, Event, Framing};
-use crate::net::Io;
 use crate::pipe::{Pipe, Pool};
 use crate::splice::Moved;
 
@@ -29,7 +31,7 @@ const REFILL_BYTES: usize = 64 << 10;
 
 /// How the other side learns where the body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(crate) enum Coding {
     /// Its end is a length, or the connection's: the payload alone is written.
     Plain,
     /// In the chunks in which it came, without their extensions and trailers.
@@ -38,7 +40,7 @@ pub(super) enum Coding {
 
 impl Coding {
     /// How the body of a request is written to the backend.
-    pub(super) fn of_request(framing: Framing) -> Coding {
+    pub(crate) fn of_request(framing: Framing) -> Coding {
         match framing {
             Framing::Chunked => Coding::Chunked,
             Framing::None | Framing::Length(_) | Framing::UntilClose => Coding::Plain,
@@ -57,7 +59,7 @@ enum Left {
 
 /// Why a flow broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FlowError {
+pub(crate) enum FlowError {
     /// The source is broken.
     Source(Errno),
     /// The source ended before the body did.
@@ -70,51 +72,50 @@ pub(super) enum FlowError {
     TooLarge,
 }
 
-/// How a flow stands.
+/// How far a flow has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pump {
+pub(crate) enum Pump {
     /// Everything was read and handed to the kernel.
     Done,
-    /// An event has to come first.
-    Blocked,
-    /// The budget is used up; nothing is in the way.
+    /// It is another session's turn; nothing is in the way.
     Again,
 }
 
+/// Bytes that a session may move before it is another's turn.
+const BUDGET_BYTES: u64 = 4 << 20;
+
 /// What a flow needs of its worker.
-pub(super) struct Tools<'w> {
-    pub(super) pipes: &'w mut Pool,
+pub(crate) struct Tools<'w> {
+    pub(crate) pipes: &'w mut Pool,
     /// A splice of at least this number of bytes is worth its calls.
-    pub(super) splice_min: u64,
-    /// Bytes that may be moved before it is another session's turn.
-    pub(super) budget: &'w mut u64,
+    pub(crate) splice_min: u64,
 }
 
 /// One direction of an exchange.
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(crate) struct Flow {
     left: Left,
     coding: Coding,
-    pub(super) out: Buffer,
+    pub(crate) out: Buffer,
     pipe: Option<Pipe>,
     /// Whether it may splice: decided before the first byte, and only ever withdrawn.
     may_splice: bool,
     /// Bytes that the sink took, framing included.
-    pub(super) sent: u64,
+    pub(crate) sent: u64,
     /// Bytes of the source's stream that are gone from it, framing included: none of them can be
     /// had a second time.
-    pub(super) consumed: u64,
+    pub(crate) consumed: u64,
     /// Bytes of the body that came through a pipe.
-    pub(super) spliced: u64,
+    pub(crate) spliced: u64,
     /// Bytes of the body that came through a buffer.
-    pub(super) copied: u64,
+    pub(crate) copied: u64,
     /// Bytes that the body may have.
     limit: u64,
 }
 
 impl Flow {
     /// A flow without a body.
-    pub(super) fn new() -> Flow {
+    pub(crate) fn new() -> Flow {
         Flow {
             left: Left::Nothing,
             coding: Coding::Plain,
@@ -130,7 +131,7 @@ impl Flow {
     }
 
     /// Gives it its body. `limit` is what a body without a declared length may have.
-    pub(super) fn start(&mut self, framing: Framing, coding: Coding, may_splice: bool, limit: u64) {
+    pub(crate) fn start(&mut self, framing: Framing, coding: Coding, may_splice: bool, limit: u64) {
         self.left = match framing {
             Framing::None | Framing::Length(0) => Left::Nothing,
             Framing::Length(length) => Left::Bytes(length),
@@ -143,24 +144,24 @@ impl Flow {
     }
 
     /// Bytes of the body that were taken from the source.
-    pub(super) fn body_bytes(&self) -> u64 {
+    pub(crate) fn body_bytes(&self) -> u64 {
         self.spliced + self.copied
     }
 
     /// Whether the source has given all of it.
-    pub(super) fn is_read(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         matches!(self.left, Left::Nothing)
     }
 
     /// Gives the pipe back.
-    pub(super) fn release(&mut self, pipes: &mut Pool) {
+    pub(crate) fn release(&mut self, pipes: &mut Pool) {
         if let Some(pipe) = self.pipe.take() {
             pipes.put(pipe);
         }
     }
 
     /// Whether nothing of what was read waits for the sink.
-    pub(super) fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.out.is_empty() && self.held() == 0
     }
 
@@ -176,55 +177,65 @@ impl Flow {
         self.pipe.as_ref().map_or(0, Pipe::held)
     }
 
-    /// Moves what can be moved.
-    pub(super) fn pump(
+    /// Moves what can be moved; pending while an event has to come first.
+    pub(crate) fn poll_pump(
         &mut self,
+        cx: &mut Context<'_>,
         source: &mut Conn,
-        input: &mut Buffer,
+        input: &mut Input,
         sink: &mut Conn,
         tools: &mut Tools<'_>,
-    ) -> Result<Pump, FlowError> {
+    ) -> Poll<Result<Pump, FlowError>> {
+        let mut budget = BUDGET_BYTES;
         loop {
             let before = self.body_bytes();
             let filled = (self.held() == 0 || self.may_refill())
                 && self.out.len() < OUT_BYTES
-                && self.fill(source, input, tools)?;
-            let flushed = self.flush(sink)?;
+                && self.fill(cx, source, input, tools)?;
+            let flushed = self.flush(cx, sink)?;
             if self.is_read() && self.out.is_empty() && self.held() == 0 {
-                let all = sink.flush().map_err(FlowError::Sink)?;
-                return Ok(if all { Pump::Done } else { Pump::Blocked });
+                ready!(sink.poll_flush(cx)).map_err(FlowError::Sink)?;
+                return Poll::Ready(Ok(Pump::Done));
             }
             if !filled && !flushed {
-                return Ok(Pump::Blocked);
+                return Poll::Pending;
             }
-            *tools.budget = tools.budget.saturating_sub(self.body_bytes() - before + 1);
-            if *tools.budget == 0 {
-                return Ok(Pump::Again);
+            budget = budget.saturating_sub(self.body_bytes() - before + 1);
+            if budget == 0 {
+                return Poll::Ready(Ok(Pump::Again));
             }
         }
     }
 
     /// Writes what waits; true if any of it went.
-    pub(super) fn flush(&mut self, sink: &mut Conn) -> Result<bool, FlowError> {
+    pub(crate) fn flush(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut Conn,
+    ) -> Result<bool, FlowError> {
         let sent_before = self.sent;
         // What an encrypting layer still holds goes first, even if nothing follows yet.
-        sink.flush().map_err(FlowError::Sink)?;
+        if let Poll::Ready(Err(errno)) = sink.poll_flush(cx) {
+            return Err(FlowError::Sink(errno));
+        }
         while !self.out.is_empty() {
             let more = self.held() > 0;
-            match sink.send(self.out.bytes(), more).map_err(FlowError::Sink)? {
-                Io::Done(bytes) => {
+            match sink.poll_send(cx, self.out.bytes(), more) {
+                Poll::Ready(sent) => {
+                    let bytes = sent.map_err(FlowError::Sink)?;
                     self.out.consume(bytes);
                     self.sent += bytes as u64;
                 }
-                Io::Blocked | Io::End => return Ok(self.sent > sent_before),
+                Poll::Pending => return Ok(self.sent > sent_before),
             }
         }
         while let Some(pipe) = self.pipe.as_mut().filter(|pipe| pipe.held() > 0) {
-            match sink.splice_from(pipe, false).map_err(FlowError::Sink)? {
-                Moved::Bytes(bytes) => self.sent += bytes as u64,
-                Moved::Blocked | Moved::End => break,
+            match sink.poll_splice_from(cx, pipe) {
+                Poll::Ready(Ok(Moved::Bytes(bytes))) => self.sent += bytes as u64,
+                Poll::Pending => break,
+                Poll::Ready(Err(errno)) => return Err(FlowError::Sink(errno)),
                 // The probe at the start said that it can be done.
-                Moved::Unsupported => return Err(FlowError::Sink(Errno::INVAL)),
+                Poll::Ready(Ok(_)) => return Err(FlowError::Sink(Errno::INVAL)),
             }
         }
         Ok(self.sent > sent_before)
@@ -232,35 +243,41 @@ impl Flow {
 
     /// Adds to a pipe that holds something. An end or an error of the source is left for when what
     /// came before it is gone.
-    fn refill(&mut self, source: &mut Conn, left: u64) -> Result<bool, FlowError> {
+    fn refill(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Conn,
+        left: u64,
+    ) -> Result<bool, FlowError> {
         let Some(pipe) = self.pipe.as_mut() else { return Ok(false) };
         let limit = usize::try_from(left).unwrap_or(usize::MAX);
-        match source.splice_into(pipe, limit) {
-            Ok(Moved::Bytes(bytes)) => {
+        match source.poll_splice_into(cx, pipe, limit) {
+            Poll::Ready(Ok(Moved::Bytes(bytes))) => {
                 self.spliced += bytes as u64;
                 self.took(bytes as u64);
                 self.check_limit()?;
                 Ok(true)
             }
-            Ok(Moved::Blocked | Moved::End | Moved::Unsupported) | Err(_) => Ok(false),
+            _ => Ok(false),
         }
     }
 
     /// Reads once; true if there was anything. The pipe is empty, or takes more of the same.
     fn fill(
         &mut self,
+        cx: &mut Context<'_>,
         source: &mut Conn,
-        input: &mut Buffer,
+        input: &mut Input,
         tools: &mut Tools<'_>,
     ) -> Result<bool, FlowError> {
         let left = match &self.left {
             Left::Nothing => return Ok(false),
             Left::Bytes(left) => *left,
             Left::UntilClose => u64::MAX,
-            Left::Chunks(_) => return self.fill_chunked(source, input, tools),
+            Left::Chunks(_) => return self.fill_chunked(cx, source, input, tools),
         };
         if self.held() > 0 {
-            return self.refill(source, left);
+            return self.refill(cx, source, left);
         }
         if !input.is_empty() {
             self.take_buffered(input, left);
@@ -268,33 +285,31 @@ impl Flow {
         }
         if self.may_splice
             && left >= tools.splice_min
-            && let Some(moved) = self.splice(source, left, tools)?
+            && let Some(moved) = self.splice(cx, source, left, tools)?
         {
             return Ok(moved);
         }
         let limit = self.out.len().saturating_add(usize::try_from(left).unwrap_or(usize::MAX));
         let room = self.out.room(limit.min(OUT_BYTES));
-        match source.recv(room).map_err(FlowError::Source)? {
-            Io::Done(bytes) => {
-                self.out.filled(bytes);
-                self.copied += bytes as u64;
-                self.took(bytes as u64);
-                Ok(true)
-            }
-            Io::Blocked => Ok(false),
-            Io::End => self.ended(),
+        match source.poll_recv(cx, room) {
+            Poll::Pending => Ok(false),
+            Poll::Ready(came) => match came.map_err(FlowError::Source)? {
+                0 => self.ended(),
+                bytes => {
+                    self.out.filled(bytes);
+                    self.copied += bytes as u64;
+                    self.took(bytes as u64);
+                    Ok(true)
+                }
+            },
         }
     }
 
     /// Body bytes that came together with a head.
-    fn take_buffered(&mut self, input: &mut Buffer, left: u64) {
-        let take = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        if self.out.is_empty() && take == input.len() {
-            std::mem::swap(&mut self.out, input);
-        } else {
-            self.out.push(&input.bytes()[..take]);
-            input.consume(take);
-        }
+    fn take_buffered(&mut self, input: &mut Input, left: u64) {
+        let take = input.bytes().len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.out.push(&input.bytes()[..take]);
+        input.consume(take);
         self.copied += take as u64;
         self.took(take as u64);
     }
@@ -325,6 +340,7 @@ impl Flow {
     /// never will for this flow.
     fn splice(
         &mut self,
+        cx: &mut Context<'_>,
         source: &mut Conn,
         limit: u64,
         tools: &mut Tools<'_>,
@@ -337,16 +353,18 @@ impl Flow {
             return Ok(None);
         };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        match source.splice_into(pipe, limit).map_err(FlowError::Source)? {
+        let Poll::Ready(moved) = source.poll_splice_into(cx, pipe, limit) else {
+            return Ok(Some(false));
+        };
+        match moved.map_err(FlowError::Source)? {
             Moved::Bytes(bytes) => {
                 self.spliced += bytes as u64;
                 self.took(bytes as u64);
                 self.check_limit()?;
                 Ok(Some(true))
             }
-            Moved::Blocked => Ok(Some(false)),
             Moved::End => self.ended().map(Some),
-            Moved::Unsupported => {
+            Moved::Blocked | Moved::Unsupported => {
                 self.may_splice = false;
                 self.release(tools.pipes);
                 Ok(None)
@@ -356,8 +374,9 @@ impl Flow {
 
     fn fill_chunked(
         &mut self,
+        cx: &mut Context<'_>,
         source: &mut Conn,
-        input: &mut Buffer,
+        input: &mut Input,
         tools: &mut Tools<'_>,
     ) -> Result<bool, FlowError> {
         let decoded = self.decode(input)?;
@@ -369,7 +388,7 @@ impl Flow {
         if self.may_splice
             && input.is_empty()
             && inside >= tools.splice_min
-            && let Some(moved) = self.splice(source, inside, tools)?
+            && let Some(moved) = self.splice(cx, source, inside, tools)?
         {
             return Ok(moved || decoded);
         }
@@ -379,20 +398,23 @@ impl Flow {
             OUT_BYTES
         };
         // What could not be decoded is the beginning of a line, and short.
-        let limit = input.len() + wanted;
-        match source.recv(input.room(limit)).map_err(FlowError::Source)? {
-            Io::Done(bytes) => {
-                input.filled(bytes);
+        let filled = pin!(input.fill(source, wanted)).poll(cx);
+        match filled {
+            Poll::Pending => Ok(decoded),
+            Poll::Ready(Ok(0)) => Err(FlowError::SourceEnded),
+            Poll::Ready(Ok(_)) => {
                 self.decode(input)?;
                 Ok(true)
             }
-            Io::Blocked => Ok(decoded),
-            Io::End => Err(FlowError::SourceEnded),
+            Poll::Ready(Err(error)) => {
+                let errno = Errno::from_io_error(&error).unwrap_or(Errno::PROTO);
+                Err(FlowError::Source(errno))
+            }
         }
     }
 
     /// Decodes what has come, as far as there is room for it; true if there was anything.
-    fn decode(&mut self, input: &mut Buffer) -> Result<bool, FlowError> {
+    fn decode(&mut self, input: &mut Input) -> Result<bool, FlowError> {
         let mut any = false;
         while self.out.len() < OUT_BYTES {
             let Left::Chunks(chunks) = &mut self.left else { break };

@@ -1,23 +1,12 @@
-//! Addresses, listeners, modes of sockets, and their calls.
-
-mod address;
-mod listener;
-mod raw;
+//! How clients are sent to: for them, the copy into the kernel is the last time that this machine
+//! looks at the bytes.
 
 use std::os::fd::AsFd;
 
 use ntcopy::socket::{Setting, Support, enable};
 use rustix::io::Errno;
 
-pub(crate) use address::origin;
-pub use address::{Address, BadAddress, Place};
-pub(crate) use listener::BACKLOG;
-pub use listener::{ListenError, Listener, SocketFile, bind_tcp, bind_unix};
-pub use raw::Io;
-pub(crate) use raw::{Raw, is_silent};
-
-/// How sends to clients are made: for them, the copy into the kernel is the last time that this
-/// machine looks at the bytes.
+/// How sends to clients are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -69,7 +58,8 @@ impl Applied {
         self.asked != Mode::Copy && self.setting.is_none()
     }
 
-    /// Opts a client's socket in, once; does nothing where sends are plain.
+    /// Opts a client's socket in, once: each of its sends is hinted from now on. It does nothing
+    /// where sends are plain.
     pub fn mark(&self, socket: impl AsFd) -> Result<(), Errno> {
         match self.setting {
             Some(setting) => enable(socket, setting).map(|_| ()),

@@ -1,0 +1,257 @@
+//! A client's connection: one exchange after the other, so that pipelined requests are answered
+//! in order. While one is under way the next is not read: that is the client's back-pressure.
+
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::task::ready;
+
+use httpd::{Ended, Refusal, Reply};
+use tokio::time::{Instant, timeout};
+
+use crate::access::Line;
+use crate::conn::{Conn, Socket};
+use crate::error::{Error, Kind, Source};
+use crate::exchange::{Asked, Next, Timer, exchange};
+use crate::forward::{Facts, Reader, Scheme, write_request};
+use crate::request::{Method, Request, parse_request};
+use crate::server::{Opening, Worker};
+use crate::tls;
+
+/// Empty lines before a request, which RFC 9112, 2.2, lets a client send.
+const EMPTY_LINES_MAX: u32 = 8;
+
+/// A client's connection after its handshake.
+struct Client {
+    worker: Rc<Worker>,
+    conn: httpd::Conn<Conn>,
+    peer: Option<IpAddr>,
+    scheme: Scheme,
+    timer: Timer,
+}
+
+/// Serves a connection, from its first byte to its end.
+pub(crate) async fn serve(worker: Rc<Worker>, conn: httpd::Conn) {
+    let scheme = match worker.shared.doors[conn.door].opening {
+        Opening::Metrics => return worker.shared.serve_metrics(conn).await,
+        Opening::Http => Scheme::Http,
+        Opening::Https => Scheme::Https,
+    };
+    // What is needed for a while only, is held for a while only: idle connections are many.
+    let Some(mut client) = Box::pin(Client::open(worker, conn, scheme)).await else { return };
+    loop {
+        let Some(head) = client.head().await else { return };
+        let asked = match client.understand(head) {
+            Ok(asked) => asked,
+            Err(answer) => return Box::pin(client.answer(answer)).await,
+        };
+        let is_head = asked.method == Method::Head;
+        let Client { worker, conn, peer, timer, .. } = &mut client;
+        let with = (&mut conn.stream, &mut conn.input, &conn.ticket);
+        match Box::pin(exchange(worker, with, (*peer, asked), timer)).await {
+            Next::Keep => {}
+            Next::Close => return,
+            Next::Goodbye => return Box::pin(client.goodbye()).await,
+            Next::Answer(error) => {
+                let answer = Answer { status: error.status(), text: error.to_string(), is_head };
+                return Box::pin(client.answer(answer)).await;
+            }
+        }
+    }
+}
+
+/// An answer of the proxy itself.
+struct Answer {
+    status: u16,
+    text: String,
+    is_head: bool,
+}
+
+impl Client {
+    async fn open(worker: Rc<Worker>, conn: httpd::Conn, scheme: Scheme) -> Option<Client> {
+        let httpd::Conn { stream, input, peer, door, ticket } = conn;
+        if let Err(errno) = worker.shared.mode.mark(&stream) {
+            tracing::debug!(%errno, "a connection is closed unserved");
+            return None;
+        }
+        let socket = Socket::new(stream.into_inner());
+        let stream = match scheme {
+            Scheme::Http => Conn::Plain(socket),
+            Scheme::Https => {
+                let shared = &worker.shared;
+                let accept = tls::accept(socket, shared.tls()?, shared.kernel_tls);
+                let Ok(Ok(conn)) = timeout(shared.timeouts.handshake(), accept).await else {
+                    worker.counters.handshakes_failed.up();
+                    return None;
+                };
+                conn
+            }
+        };
+        let ip = peer.map(|peer| peer.ip().to_canonical());
+        let conn = httpd::Conn { stream, input, peer, door, ticket };
+        let mut client = Client { worker, conn, peer: ip, scheme, timer: Timer::default() };
+        if scheme == Scheme::Https {
+            client.wait_for_promised_request().await?;
+        }
+        Some(client)
+    }
+
+    /// A stop that came within the handshake waits for the first request.
+    async fn wait_for_promised_request(&mut self) -> Option<()> {
+        let httpd::Conn { stream, input, ticket, .. } = &mut self.conn;
+        if !ticket.is_draining() {
+            return Some(());
+        }
+        let first = input.fill(stream, self.worker.shared.http.head_bytes);
+        match timeout(self.worker.shared.timeouts.header(), first).await {
+            Ok(Ok(bytes)) if bytes > 0 => Some(()),
+            _ => None,
+        }
+    }
+
+    /// The length of the next request's head, which is at the start of the input; `None` if the
+    /// connection has ended.
+    async fn head(&mut self) -> Option<Result<usize, Refusal>> {
+        let patience = self.worker.shared.timeouts.header();
+        for _ in 0..=EMPTY_LINES_MAX {
+            match self.conn.head(&self.worker.shared.http, patience).await {
+                Ok(2) => self.conn.input.consume(2),
+                Ok(end) => return Some(Ok(end)),
+                Err(Ended::Bad(error)) => return Some(Err(error.into())),
+                Err(Ended::TimedOut) => {
+                    self.worker.counters.timeouts.up();
+                    let reason = "the head took longer than allowed";
+                    return Some(Err(Refusal { status: 408, reason }));
+                }
+                Err(Ended::Closed) => {
+                    self.leave().await;
+                    return None;
+                }
+            }
+        }
+        Some(Err(Refusal { status: 400, reason: "too many empty lines before a request" }))
+    }
+
+    /// What is to be passed on of a request; or what answers it instead, and ends the connection
+    /// with that, since where the next request would begin is anybody's guess.
+    fn understand(&mut self, head: Result<usize, Refusal>) -> Result<Asked, Answer> {
+        let started = Instant::now();
+        let shared = &self.worker.shared;
+        let input = self.conn.input.bytes();
+        let is_head = input.starts_with(b"HEAD ");
+        let refuse =
+            |refusal: Refusal, name: Option<&str>| self.refuse(refusal, is_head, name, started);
+        let end = head.map_err(|refusal| refuse(refusal, None))?;
+        self.worker.counters.requests.up();
+        let head = &input[..end];
+        let request = parse_request(head, &shared.http).map_err(|refusal| refuse(refusal, None))?;
+        let http = &request.http;
+        let name = if shared.log.is_some() { http.name() } else { String::new() };
+        let policy = &shared.doors[self.conn.door].policy;
+        let admitted = policy.admit(http.method, http.target.path);
+        admitted.map_err(|refusal| refuse(refusal, Some(&name)))?;
+        if request.forwards == Some(0) {
+            self.note(200, Some(&name), None, started);
+            let text = "not passed on, for Max-Forwards is 0".to_owned();
+            return Err(Answer { status: 200, text, is_head });
+        }
+        let asked = self.asked(&request, name, started);
+        self.conn.input.consume(end);
+        Ok(asked)
+    }
+
+    fn asked(&self, request: &Request<'_>, name: String, started: Instant) -> Asked {
+        let splice = self.worker.shared.splice && self.conn.stream.can_splice_to();
+        let facts = Facts {
+            client: self.peer,
+            scheme: self.scheme,
+            // What is spliced to the kernel's TLS is read by it at once.
+            reader: if splice && !self.conn.stream.is_encrypted() {
+                Reader::Splice
+            } else {
+                Reader::Cpu
+            },
+        };
+        let mut head = Vec::with_capacity(512);
+        write_request(request, &facts, &mut head);
+        Asked {
+            name,
+            method: request.kind,
+            minor: request.http.minor,
+            keep_alive: request.http.keep_alive,
+            framing: request.http.framing,
+            head,
+            started,
+        }
+    }
+
+    fn refuse(
+        &self,
+        refusal: Refusal,
+        is_head: bool,
+        name: Option<&str>,
+        started: Instant,
+    ) -> Answer {
+        self.worker.counters.requests_refused.up();
+        let kind = match refusal.status {
+            408 => Kind::Timeout,
+            413 | 414 | 431 => Kind::TooLarge,
+            403 | 405 => Kind::NotPublic,
+            _ => Kind::Malformed,
+        };
+        let error = Error::new(Source::Downstream, kind, refusal.reason);
+        self.note(refusal.status, name, Some(&error), started);
+        Answer { status: refusal.status, text: refusal.reason.to_owned(), is_head }
+    }
+
+    /// Logs and counts an answer of the proxy itself.
+    fn note(&self, status: u16, name: Option<&str>, error: Option<&Error>, started: Instant) {
+        let took = started.elapsed();
+        self.worker.answered(status, took);
+        self.worker.log(&Line {
+            client: self.peer,
+            request: name.unwrap_or("-"),
+            status,
+            body_bytes: 0,
+            took,
+            backend: None,
+            spliced: false,
+            error,
+        });
+    }
+
+    async fn answer(mut self, answer: Answer) {
+        let mut reply = Reply::new(answer.status, false);
+        reply.field("Content-Type", "text/plain");
+        if matches!(answer.status, 200 | 405) {
+            reply.field("Allow", self.worker.shared.doors[self.conn.door].policy.allow());
+        }
+        let reply = reply.end_with(format!("{}\n", answer.text).as_bytes(), answer.is_head);
+        let mut left = &reply[..];
+        let sent = poll_fn(|cx| {
+            while !left.is_empty() {
+                let bytes = ready!(self.conn.stream.poll_send(cx, left, false))?;
+                left = &left[bytes..];
+            }
+            self.conn.stream.poll_flush(cx)
+        });
+        if let Ok(Ok(())) = timeout(self.worker.shared.timeouts.body_idle(), sent).await {
+            self.goodbye().await;
+        }
+    }
+
+    /// Says that nothing more will be sent, and waits a little for the client's own end.
+    async fn goodbye(mut self) {
+        self.conn.input.clear();
+        self.conn.stream.finish(self.worker.shared.timeouts.body_idle()).await;
+        let _ = timeout(self.worker.shared.timeouts.linger(), self.conn.linger()).await;
+    }
+
+    /// Ends a connection on which nothing is due in either direction. TLS wants that said, and the
+    /// kernel's may still have something to send; there is no wait beyond that.
+    async fn leave(&mut self) {
+        if self.conn.stream.is_encrypted() {
+            self.conn.stream.finish(self.worker.shared.timeouts.body_idle()).await;
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Bodies of every framing and size, spliced and copied, both ways, and whose they are.
+
+use proxyd::mode::Mode;
+
+use crate::common::{Backend, Peer, config, connect, counters, eventually, pattern, proxy};
+
+/// Around the sizes at which something changes: a read, the least splice, a buffer, a pipe.
+const SIZES: [usize; 17] = [
+    0, 1, 511, 512, 513, 1000, 1024, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537, 262_144,
+    1_048_575, 1_048_577, 5_000_000,
+];
+
+/// Request and answer of that size in every framing; what is in the answer's chunks is as it came.
+fn exchange(client: &mut Peer, size: usize) {
+    assert!(client.get(&format!("/length/{size}")).body == pattern(size), "{size}");
+    client.send(format!("PUT /echo HTTP/1.1\r\nHost: t\r\nContent-Length: {size}\r\n\r\n"));
+    client.send(pattern(size));
+    assert!(client.answer().unwrap().body == pattern(size), "{size}");
+    client.send("POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for piece in pattern(size).chunks(30_000) {
+        client.send([format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat());
+    }
+    client.send("0\r\n\r\n");
+    assert!(client.answer().unwrap().body == pattern(size), "{size}");
+    for chunk in [7, 512, 16_384, 20_000, 65_536, 3_000_000] {
+        // Crumbs are dear, and a thousand of them say no less than a million.
+        let size = size.min(chunk * 1000);
+        client.send(format!("GET /chunked/{size}/{chunk} HTTP/1.1\r\nHost: t\r\n\r\n"));
+        let head = client.head().unwrap();
+        assert!(head.contains("Transfer-Encoding: chunked\r\n"), "{head}");
+        let (body, sizes) = client.chunked();
+        assert!(body == pattern(size), "{size} in {chunk}");
+        let whole = std::iter::repeat_n(chunk, size / chunk);
+        let last = Some(size % chunk).filter(|last| *last > 0);
+        assert!(sizes == whole.chain(last).collect::<Vec<_>>(), "{size} in {chunk}");
+    }
+}
+
+#[test]
+fn bodies_arrive_whole_in_every_framing_both_ways() {
+    let backend = Backend::standard();
+    for splice in [true, false] {
+        let server = proxy(&backend, |config| config.splice = splice);
+        let mut client = connect(&server);
+        for size in SIZES {
+            exchange(&mut client, size);
+            let mut other = connect(&server);
+            assert!(other.get(&format!("/close/{size}")).body == pattern(size), "{size}");
+        }
+        assert_eq!(counters(&server)["proxyd_spliced_bytes_total"] > 0, splice);
+    }
+    // A TCP backend, which the proxy itself is.
+    let inner = proxy(&backend, |_| {});
+    let at = inner.addresses().plain[0].clone();
+    let outer = proxy(&backend, |config| config.backends = vec![at.into()]);
+    exchange(&mut connect(&outer), 1_048_577);
+    let server = proxy(&backend, |config| config.limits.pipes = 0);
+    exchange(&mut connect(&server), 1_048_577);
+    assert_eq!(counters(&server)["proxyd_spliced_bytes_total"], 0, "there is no pipe");
+}
+
+#[test]
+fn small_bodies_are_copied_large_ones_spliced_and_all_is_counted() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |_| {});
+    let mut client = connect(&server);
+    client.get("/length/10000");
+    assert_eq!(counters(&server)["proxyd_spliced_bytes_total"], 0);
+    client.get("/length/1000000");
+    // Copied are what came with the head, 1 KiB at most, and a rest that is too small for a splice
+    // of its own. It is counted after the client has it.
+    let least = 1_000_000 - 1024 - config(&backend).limits.splice_min_bytes;
+    eventually("it is counted", || {
+        (least..=1_000_000).contains(&counters(&server)["proxyd_spliced_bytes_total"])
+    });
+    let counted = counters(&server);
+    assert_eq!(counted["proxyd_response_body_bytes_total"], 1_010_000);
+    let copied = counted["proxyd_copied_bytes_total"];
+    assert_eq!(counted["proxyd_spliced_bytes_total"] + copied, 1_010_000);
+    assert_eq!((backend.connections(), counted["proxyd_backend_reuses_total"]), (1, 1));
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order_and_none_is_taken_for_a_body() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |_| {});
+    let mut client = connect(&server);
+    let lens: Vec<usize> = (0..60).map(|at| (at * 7919) % 50_000).collect();
+    let get = |len: &usize| format!("\r\nGET /length/{len} HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.send(lens.iter().map(get).collect::<String>());
+    for len in lens {
+        assert_eq!(client.answer().unwrap().body, pattern(len));
+    }
+    client.send(
+        "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello\
+         POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n\
+         3\r\none\r\n3;x=y\r\ntwo\r\n0\r\nT: x\r\n\r\nHEAD /length/9 HTTP/1.1\r\nHost: test\r\n\r\n\
+         GET /status/304 HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n\
+         GET /length/3 HTTP/1.1\r\nHost: test\r\n\r\n",
+    );
+    assert_eq!(client.answer().unwrap().body, b"hello");
+    assert_eq!(client.answer().unwrap().body, b"onetwo");
+    assert!(client.head().unwrap().contains("Content-Length: 9\r\n"));
+    assert_eq!(client.answer().unwrap().status, 304);
+    assert_eq!(client.answer().unwrap().body, pattern(3));
+    assert_eq!((backend.heads().len(), backend.connections()), (65, 1));
+}
+
+#[test]
+fn a_waiting_client_gets_the_backends_100_or_its_refusal() {
+    let backend = Backend::new(|peer, number| {
+        let head = peer.head().unwrap();
+        assert!(head.contains("Expect: 100-continue\r\n"), "{head}");
+        if number == 1 {
+            peer.send("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
+            peer.rest();
+            return;
+        }
+        peer.send("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
+        assert_eq!(peer.bytes(5), b"hello");
+        peer.send("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
+    });
+    let server = proxy(&backend, |config| config.limits.backend_idle = 0);
+    let put = "PUT /x HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
+    let mut client = connect(&server);
+    client.send(put);
+    let hints = client.answer().unwrap();
+    assert_eq!((hints.status, hints.header("link")), (103, Some("x")));
+    assert_eq!(client.answer().unwrap().status, 100);
+    client.send("hello");
+    let answer = client.answer().unwrap();
+    assert_eq!((answer.status, answer.header("connection")), (201, None));
+    client.send(put);
+    let answer = client.answer().unwrap();
+    assert_eq!((answer.status, answer.header("connection")), (417, Some("close")));
+    assert_eq!(client.rest(), b"");
+}
+
+#[test]
+fn a_client_of_http_1_0_gets_what_it_understands() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |_| {});
+    let mut client = connect(&server);
+    for _ in 0..2 {
+        client.send("GET /length/5 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        let answer = client.answer().unwrap();
+        assert_eq!((answer.header("connection"), &answer.body), (Some("keep-alive"), &pattern(5)));
+    }
+    client.send("GET /chunked/100000/30000 HTTP/1.0\r\n\r\n");
+    let answer = client.answer().unwrap();
+    assert_eq!(answer.header("transfer-encoding"), None);
+    assert_eq!((answer.header("connection"), &answer.body), (Some("close"), &pattern(100_000)));
+}
+
+#[test]
+fn many_clients_at_once_get_their_own_bytes() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |config| config.workers = 2);
+    std::thread::scope(|scope| {
+        for number in 0..24 {
+            let server = &server;
+            scope.spawn(move || {
+                let mut client = connect(server);
+                for round in 0..20 {
+                    let len = number * 10_007 + round * 997;
+                    assert_eq!(client.get(&format!("/length/{len}")).body, pattern(len));
+                    assert_eq!(client.get(&format!("/chunked/{len}/20000")).body, pattern(len));
+                }
+            });
+        }
+    });
+    eventually("all are gone", || counters(&server)["proxyd_connections_open"] == 0);
+}
+
+/// What it does not read stays in sockets and a pipe, and another is served meanwhile.
+#[test]
+fn a_slow_reader_holds_the_backend_back() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |_| {});
+    let mut client = connect(&server);
+    client.send("GET /length/40000000 HTTP/1.1\r\nHost: test\r\n\r\n");
+    let head = client.head().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(connect(&server).get("/length/5").body, pattern(5));
+    assert!(client.body(&head) == pattern(40_000_000));
+}
+
+#[test]
+fn every_mode_sends_the_same_bytes_and_the_kernel_counts_what_is_hinted() {
+    let backend = Backend::standard();
+    let nontemporal = || {
+        let counters = ntcopy::socket::counters().unwrap();
+        counters.map(|counters| counters.get(ntcopy::uapi::STAT_NONTEMPORAL))
+    };
+    for mode in [Mode::Copy, Mode::Adaptive, Mode::Nt] {
+        for splice in [true, false] {
+            let server = proxy(&backend, |config| (config.mode, config.splice) = (mode, splice));
+            let before = nontemporal();
+            let mut client = connect(&server);
+            assert_eq!(client.get("/length/3000000").body, pattern(3_000_000));
+            assert_eq!(client.get("/chunked/3000000/90000").body, pattern(3_000_000));
+            // The kernel obeys this mode; what it makes of the others depends on the machine.
+            if let (Some(before), Some(after), Mode::Nt, false) =
+                (before, nontemporal(), mode, splice)
+            {
+                assert!(after - before > 5_000_000, "{}", after - before);
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Heads: what a listener lets in, what goes on as it is, what stays here, and what is added. The
+//! table in docs/reference/daemons.md says which line is which.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+
+use httpd::Address;
+use proxyd::policy::Edge;
+
+use crate::common::{Backend, Peer, connect, pattern, proxy};
+
+/// What the backend got of a request, in lower case, or the status that refused it.
+fn passed_on(backend: &Backend, request: &str) -> Result<String, u16> {
+    let before = backend.heads().len();
+    let server = proxy(backend, |_| {});
+    let mut client = connect(&server);
+    client.send(format!("{request}\r\nConnection: close\r\n\r\n"));
+    let answer = client.answer().unwrap();
+    match backend.heads().get(before) {
+        Some(head) => Ok(head.to_lowercase()),
+        None => Err(answer.status),
+    }
+}
+
+#[test]
+fn what_changes_a_meaning_goes_on_or_is_refused() {
+    let backend = Backend::standard();
+    for line in [
+        "content-range: bytes 6-9/10",
+        "content-encoding: zstd",
+        "content-type: a/b",
+        "if-match: \"a\"",
+        "if-none-match: *",
+        "if-modified-since: sun, 06 nov 1994 08:49:37 gmt",
+        "if-unmodified-since: sun, 06 nov 1994 08:49:37 gmt",
+        "if-range: \"a\"",
+        "range: bytes=0-1",
+        "expect: 100-continue",
+        "cache-control: no-cache",
+        "authorization: basic a",
+        "max-forwards: 5",
+    ] {
+        let put = "PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n";
+        let got = passed_on(&backend, &format!("{put}{line}")).unwrap();
+        assert!(got.contains(&format!("\r\n{line}\r\n")), "{line}: {got}");
+        // RFC 9110, 7.6.1: no option of Connection names a field that is for all recipients.
+        let name = line.split(':').next().unwrap();
+        let option = format!("{put}Connection: x, {name}");
+        assert_eq!(passed_on(&backend, &option), Err(400), "{name}");
+    }
+    for line in ["te: trailers", "trailer: a", "upgrade: h2c", "keep-alive: 5", "proxy: p:1"] {
+        let got = passed_on(&backend, &format!("GET /x HTTP/1.1\r\nHost: h\r\n{line}")).unwrap();
+        assert!(!got.contains(line), "{line}: {got}");
+    }
+    for name in ["Content-Range", "Range", "If-Range", "If-Modified-Since", "If-Unmodified-Since"] {
+        let two = format!("GET /x HTTP/1.1\r\nHost: h\r\n{name}: a\r\n{name}: b");
+        assert_eq!(passed_on(&backend, &two), Err(400), "{name}");
+    }
+    let got =
+        passed_on(&backend, "GET /x HTTP/1.1\r\nHost: h\r\nConnection: X-A\r\nX-A: 1\r\nX-B: 2");
+    assert!(
+        got.as_ref().is_ok_and(|got| got.contains("x-b: 2") && !got.contains("x-a")),
+        "{got:?}"
+    );
+}
+
+#[test]
+fn the_target_decides_and_the_host_goes_with_it() {
+    let backend = Backend::standard();
+    for (request, begins) in [
+        (
+            "PUT http://h?a=/b HTTP/1.1\r\nHost: o\r\nContent-Length: 0",
+            "put /?a=/b http/1.1\r\nhost: h\r\n",
+        ),
+        ("GET http://h:81/a?b/c?d HTTP/1.1\r\nHost: o", "get /a?b/c?d http/1.1\r\nhost: h:81\r\n"),
+        (
+            "GET /a?b=http://x/y HTTP/1.1\r\nHost: [::1]:80",
+            "get /a?b=http://x/y http/1.1\r\nhost: [::1]:80\r\n",
+        ),
+        ("OPTIONS http://h HTTP/1.1\r\nHost: o", "options * http/1.1\r\nhost: h\r\n"),
+    ] {
+        let got = passed_on(&backend, request).unwrap();
+        assert!(got.starts_with(begins) && !got.contains(": o\r\n"), "{request}: {got}");
+    }
+    for request in [
+        "GET /x HTTP/1.1\r\nHost: a\r\nHost: a",
+        "GET http://h/x HTTP/1.1\r\nHost: u@a",
+        "GET http://u@h/x HTTP/1.1\r\nHost: h",
+        "GET /x HTTP/1.1",
+    ] {
+        assert_eq!(passed_on(&backend, request), Err(400), "{request}");
+    }
+}
+
+#[test]
+fn max_forwards_of_options_is_counted_down_and_ends_here() {
+    let backend = Backend::standard();
+    let ask =
+        |lines: &str| passed_on(&backend, &format!("OPTIONS * HTTP/1.1\r\nHost: h\r\n{lines}"));
+    for (said, goes_on) in [("5", "4"), ("1", "0"), ("99999999999999999999", "4294967294")] {
+        let got = ask(&format!("Max-Forwards: {said}")).unwrap();
+        assert!(got.contains(&format!("\r\nmax-forwards: {goes_on}\r\n")), "{said}: {got}");
+    }
+    assert_eq!(ask("Max-Forwards: 0"), Err(200));
+    for bad in ["-1", "a", "", "5, 6", "5\r\nMax-Forwards: 5", "+5"] {
+        assert_eq!(ask(&format!("Max-Forwards: {bad}")), Err(400), "{bad:?}");
+    }
+}
+
+#[test]
+fn the_backend_is_told_who_asks_and_who_reads_and_nobody_is_believed() {
+    let backend = Backend::standard();
+    for (splice, reader) in [(true, "splice"), (false, "cpu")] {
+        let server = proxy(&backend, |config| config.splice = splice);
+        let mut client = connect(&server);
+        client.send(
+            "GET /headers HTTP/1.1\r\nHost: test:80\r\nX-Kept: 2\r\nNtcopy-Reader: forged\r\n\
+             X-Forwarded-For: 6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\nX_Forwarded_For: 6.6.6.6\r\n\
+             Forwarded: for=6.6.6.6\r\nX-Original-URL: /_/stat\r\n\r\n",
+        );
+        let head = String::from_utf8(client.answer().unwrap().body).unwrap();
+        assert_eq!(
+            head,
+            format!(
+                "GET /headers HTTP/1.1\r\nHost: test:80\r\nX-Kept: 2\r\nX-Forwarded-For: 127.0.0.1\r\n\
+                 X-Forwarded-Proto: http\r\nForwarded: for=127.0.0.1;host=\"test:80\";proto=http\r\n\
+                 Via: 1.1 proxyd\r\nNtcopy-Reader: {reader}\r\n\r\n"
+            )
+        );
+    }
+}
+
+#[test]
+fn listeners_differ_in_methods_paths_and_rights() {
+    let backend = Backend::standard();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.sock");
+    let server = proxy(&backend, |config| {
+        config.edge = Edge {
+            methods: Some(vec!["GET".to_owned(), "HEAD".to_owned()]),
+            paths: Some(vec!["/length/".to_owned()]),
+            ..Edge::default()
+        };
+        config.listen.push(Address::Unix(path.clone()).into());
+        let inside = "methods = [\"PUT\", \"GET\"]\npaths = [\"/\"]\nmode = \"606\"\n";
+        let name = format!("unix:{}", path.display());
+        config.listener.insert(name, toml::from_str(inside).unwrap());
+    });
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o606);
+    let unix = || Peer::new(UnixStream::connect(&path).unwrap());
+    let put = "PUT /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello";
+    assert_eq!(connect(&server).get("/length/3").body, pattern(3));
+    for path in ["/status/200", "/_/stat", "/%5f/stat", "/length/../_/stat", "/", "/?prefix=a"] {
+        let answer = connect(&server).get(path);
+        assert_eq!((answer.status, answer.header("connection")), (403, Some("close")), "{path}");
+    }
+    assert_eq!(unix().get("/_/stat").status, 403, "hidden unless said otherwise");
+    let mut client = connect(&server);
+    client.send(put);
+    let answer = client.answer().unwrap();
+    assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD")));
+    let mut client = unix();
+    client.send(put);
+    assert_eq!(client.answer().unwrap().body, b"hello");
+    let head = String::from_utf8(unix().get("/headers").body).unwrap();
+    assert!(!head.contains("X-Forwarded-For") && head.contains("for=unknown"), "{head}");
+    drop(server);
+    assert!(!path.exists());
+}
+
+/// Its length is said, and a body would be taken for the next answer.
+#[test]
+fn a_refused_head_gets_no_body() {
+    let backend = Backend::standard();
+    let server =
+        proxy(&backend, |config| config.backends = vec!["/nonexistent/b".parse().unwrap()]);
+    for (request, status) in [
+        ("HEAD /_/stat HTTP/1.1\r\nHost: t\r\n\r\n", 403),
+        ("HEAD /x HTTP/1.1\r\nHost: u@t\r\n\r\n", 400),
+        ("HEAD /x HTTP/1.1\r\nHost: t\r\nX: \0\r\n\r\n", 400),
+        ("HEAD /x HTTP/1.1\r\nHost: t\r\n\r\n", 503),
+    ] {
+        let mut client = connect(&server);
+        client.send(request);
+        let head = client.head().unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {head}");
+        assert!(!head.contains("Content-Length: 0\r\n"), "{head}");
+        assert_eq!(client.rest(), b"", "{request}");
+    }
+}
+
+#[test]
+fn an_answer_with_two_readings_is_not_passed_on_and_via_names_its_version() {
+    for (head, expected) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", Err(502)),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", Err(502)),
+        ("HTTP/1.1 200 OK\nContent-Length: 5\n\n", Err(502)),
+        ("HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\n", Err(502)),
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", Err(502)),
+        ("HTTP/1.1 206 P\r\nConnection: Content-Range\r\nContent-Length: 5\r\n\r\n", Err(502)),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", Err(502)),
+        ("HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n", Err(502)),
+        ("HTTP/1.1 099 Low\r\n\r\n", Err(502)),
+        ("HTTP/2 200 OK\r\n\r\n", Err(502)),
+        ("hello\r\n\r\n", Err(502)),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", Ok("1.0 proxyd")),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", Ok("1.1 proxyd")),
+    ] {
+        let backend = Backend::new(move |peer, _| {
+            peer.head().unwrap();
+            peer.send(head);
+            peer.try_send("hello");
+            peer.rest();
+        });
+        let server = proxy(&backend, |_| {});
+        let answer = connect(&server).get("/x");
+        match expected {
+            Err(status) => assert_eq!(answer.status, status, "{head:?}"),
+            Ok(via) => assert_eq!(answer.header("via"), Some(via), "{head:?}"),
+        }
+        assert_eq!(answer.body == b"hello", expected.is_ok(), "{head:?}");
+    }
+}
