@@ -22,8 +22,8 @@ pub use read::{ReadError, Record};
 pub use topology::{CpuList, NoCpuList, NumaNode, SharedCaches, Topology};
 
 /// Version of the record format. A reader refuses a larger one. Version 2 packs the histograms
-/// among a sample's series; version 3 has lines of type `look`.
-pub const FORMAT: u32 = 3;
+/// among a sample's series, and has lines of type `look`.
+pub const FORMAT: u32 = 2;
 
 /// In how many of 1000 an interval may miss the truth, where the number of pairs was set
 /// beforehand.

@@ -81,8 +81,8 @@ fn an_absent_file_is_named() {
 
 #[test]
 fn a_newer_format_is_refused_whatever_else_the_line_holds() {
-    let error = refused("{\"type\":\"preamble\",\"format\":4}\n");
-    assert!(error.contains("format 4") && error.contains("newer ntcopy"), "{error}");
+    let error = refused("{\"type\":\"preamble\",\"format\":3}\n");
+    assert!(error.contains("format 3") && error.contains("newer ntcopy"), "{error}");
 }
 
 #[test]
