@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The daemons' fuzz targets, each for SECONDS (120): what comes from a network, and
-# files that storaged did not write. With AddressSanitizer, and cargo-fuzz needn't be
-# installed. What is found stays below the target folder, in fuzz/CRATE.
+# The fuzz targets of what both daemons read from a network, each for SECONDS (120).
+# With AddressSanitizer, and cargo-fuzz needn't be installed. What is found stays below
+# the target folder, in fuzz/CRATE.
 #
 # usage: scripts/fuzz.sh [SECONDS]
 set -eu
@@ -25,7 +25,7 @@ cover="$cover -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 cover="$cover -Cllvm-args=-sanitizer-coverage-pc-table"
 cover="$cover -Cllvm-args=-sanitizer-coverage-trace-compares"
 
-for crate in proxyd storaged; do
+for crate in proxyd; do
 	fuzz=crates/$crate/fuzz
 	echo "fuzz: building the targets of $crate"
 	RUSTFLAGS="$cover -Zsanitizer=address --cfg fuzzing -Cdebug-assertions" \

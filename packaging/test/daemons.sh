@@ -139,5 +139,5 @@ if [ "$how" = systemd ]; then
 fi
 finish proxyd
 finish storaged
-[ -s "$root/var/lib/storaged/objects/d-folder/o-object" ] || die "the object is not in /var/lib/storaged"
+[ -s "$root/var/lib/storaged/blobs/1" ] || die "the object is not in /var/lib/storaged"
 echo "daemons: an object of 3000001 bytes, stored, read, proxied, by $how"

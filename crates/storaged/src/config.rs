@@ -1,87 +1,23 @@
 //! The daemon's settings: its command line, and a file for what that leaves out.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
+use httpd::Address;
+pub use httpd::config::ConfigError;
+use httpd::config::{ModeBits, Seconds, Size, read, within};
 use serde::Deserialize;
 
-use crate::address::Address;
-use crate::http::Reader;
+use crate::request::Reader;
 use crate::send::ModeSetting;
-use crate::store::Verify;
 
 const OBJECT_MAX: Size = Size(4 << 30);
 /// Settings that went, and what to do.
-pub const GONE: [(&str, &str); 2] = [
+pub const GONE: [(&str, &str); 3] = [
     ("zstd", "objects are stored as they come: leave it out, and compress before the PUT"),
     ("decoded-max", "no object is decoded any more: leave it out"),
+    ("verify", "no checksums are kept beside the ETag: leave it out, and have the disk verify"),
 ];
-
-/// A number of bytes: `4096`, `64KiB`, `16MiB`, `4GiB`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "NumberOrText")]
-pub struct Size(pub u64);
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum NumberOrText {
-    Number(u64),
-    Text(String),
-}
-
-impl TryFrom<NumberOrText> for Size {
-    type Error = String;
-
-    fn try_from(value: NumberOrText) -> Result<Size, String> {
-        match value {
-            NumberOrText::Number(bytes) => Ok(Size(bytes)),
-            NumberOrText::Text(text) => text.parse(),
-        }
-    }
-}
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Size, String> {
-        let bad = || format!("{text:?} is no size: expected a number, or one with KiB, MiB or GiB");
-        let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
-        let unit = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
-        let (digits, shift) = unit.unwrap_or((text, 0));
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(bad());
-        }
-        let number: u64 = digits.parse().map_err(|_| bad())?;
-        number.checked_mul(1 << shift).map(Size).ok_or_else(bad)
-    }
-}
-
-/// A time in seconds, more than 0: `30`, `2.5`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(try_from = "f64")]
-pub struct Seconds(pub Duration);
-
-impl TryFrom<f64> for Seconds {
-    type Error = String;
-
-    fn try_from(seconds: f64) -> Result<Seconds, String> {
-        match Duration::try_from_secs_f64(seconds) {
-            Ok(time) if !time.is_zero() && seconds <= 1e6 => Ok(Seconds(time)),
-            _ => Err(format!("{seconds} is no time in seconds, more than 0")),
-        }
-    }
-}
-
-impl FromStr for Seconds {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Seconds, String> {
-        let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is no time in seconds"))?;
-        seconds.try_into()
-    }
-}
 
 /// Words for how much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Deserialize)]
@@ -120,9 +56,6 @@ pub struct Options {
     /// Who reads bodies next, where a request doesn't say [default: unknown]
     #[arg(long, value_enum)]
     pub reader: Option<Reader>,
-    /// When checksums are compared [default: once]
-    #[arg(long, value_enum)]
-    pub verify: Option<Verify>,
     /// Largest object [default: 4GiB]
     #[arg(long, value_name = "SIZE")]
     pub object_max: Option<Size>,
@@ -136,9 +69,8 @@ pub struct Options {
     #[arg(long, value_name = "SIZE")]
     pub sndbuf: Option<Size>,
     /// Mode bits of unix sockets, in octal [default: what the umask leaves]
-    #[arg(long, value_name = "BITS", value_parser = parse_bits)]
-    #[serde(deserialize_with = "bits")]
-    pub socket_mode: Option<u32>,
+    #[arg(long, value_name = "BITS")]
+    pub socket_mode: Option<ModeBits>,
     /// Seconds for the head of a request [default: 10]
     #[arg(long, value_name = "SECONDS")]
     pub head_timeout: Option<Seconds>,
@@ -170,7 +102,6 @@ pub struct Options {
 pub struct Tunables {
     pub mode: ModeSetting,
     pub reader: Reader,
-    pub verify: Verify,
     pub object_max: u64,
     /// For a head.
     pub head_timeout: Duration,
@@ -202,28 +133,10 @@ pub struct Config {
     pub tunables: Tunables,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    #[error("cannot read {path}: {cause}")]
-    Read { path: PathBuf, cause: std::io::Error },
-    #[error("{path}: {what}")]
-    Parse { path: PathBuf, what: String },
-    #[error("{0}")]
-    Value(String),
-}
-
 impl Options {
     /// Adds what the file says to what is not given here.
     pub fn with_file(self, path: &Path) -> Result<Options, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| ConfigError::Read { path: path.to_owned(), cause })?;
-        let file: Options = toml::from_str(&text).map_err(|error| {
-            let is_it = |name| error.message().starts_with(&format!("unknown field `{name}`"));
-            let gone = GONE.iter().find(|(name, _)| is_it(*name));
-            let advice = gone.map_or(String::new(), |(name, what)| format!("\n{name}: {what}"));
-            let what = format!("{}{advice}", error.to_string().trim_end());
-            ConfigError::Parse { path: path.to_owned(), what }
-        })?;
+        let file = read(path, &GONE)?;
         Ok(self.or(file))
     }
 
@@ -235,7 +148,6 @@ impl Options {
             disk_threads: self.disk_threads.or(other.disk_threads),
             mode: self.mode.or(other.mode),
             reader: self.reader.or(other.reader),
-            verify: self.verify.or(other.verify),
             object_max: self.object_max.or(other.object_max),
             open_objects: self.open_objects.or(other.open_objects),
             connections_max: self.connections_max.or(other.connections_max),
@@ -273,7 +185,7 @@ impl Options {
                 1..=1_000_000,
             )?,
             sndbuf: sndbuf.map(|bytes| within("sndbuf", bytes, 4096..=1 << 30)).transpose()?,
-            socket_mode: self.socket_mode,
+            socket_mode: self.socket_mode.map(|bits| bits.0),
             drain_timeout: seconds(self.drain_timeout, 10),
             access_log: self.access_log,
             metrics: self.metrics,
@@ -281,7 +193,6 @@ impl Options {
             tunables: Tunables {
                 mode: self.mode.unwrap_or_default(),
                 reader: self.reader.unwrap_or_default(),
-                verify: self.verify.unwrap_or(Verify::Once),
                 object_max: self.object_max.unwrap_or(OBJECT_MAX).0,
                 head_timeout: seconds(self.head_timeout, 10),
                 idle_timeout: seconds(self.idle_timeout, 60),
@@ -291,29 +202,6 @@ impl Options {
             listen: self.listen,
         })
     }
-}
-
-fn within<T: PartialOrd + fmt::Display + fmt::Debug>(
-    name: &str,
-    value: T,
-    bounds: std::ops::RangeInclusive<T>,
-) -> Result<T, ConfigError> {
-    if bounds.contains(&value) {
-        return Ok(value);
-    }
-    let (low, high) = (bounds.start(), bounds.end());
-    Err(ConfigError::Value(format!("{name} is {value}; it can be {low} to {high}")))
-}
-
-fn parse_bits(text: &str) -> Result<u32, String> {
-    let bits = u32::from_str_radix(text, 8).ok().filter(|bits| *bits <= 0o777);
-    bits.ok_or_else(|| format!("{text:?} is not 0 to 777 in octal"))
-}
-
-/// A string, so that it is as octal as it looks.
-fn bits<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_bits(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 #[cfg(test)]
@@ -348,12 +236,9 @@ mod tests {
         for (text, words) in [
             ("\nmod = \"nt\"\n", ["line 2", "mod"]),
             ("mode = \"fast\"\n", ["line 1", "fast"]),
-            ("data = \"/d\"\nobject-max = \"1XB\"\n", ["line 2", "object-max"]),
-            ("idle-timeout = 0\n", ["line 1", "idle-timeout"]),
-            ("socket-mode = \"999\"\n", ["line 1", "999"]),
             ("listen = [\"nowhere\"]\n", ["line 1", "nowhere"]),
             ("\nzstd = 3\n", ["line 2", "compress before the PUT"]),
-            ("decoded-max = \"1GiB\"\n", ["line 1", "leave it out"]),
+            ("verify = \"once\"\n", ["line 1", "leave it out"]),
         ] {
             let error = file(text).unwrap_err().to_string();
             assert!(words.iter().all(|word| error.contains(word)), "{text:?}: {error}");
@@ -372,21 +257,5 @@ mod tests {
         assert!(Options { data: None, ..whole.clone() }.resolve().is_err());
         assert!(Options { workers: Some(0), ..whole.clone() }.resolve().is_err());
         assert!(Options { sndbuf: Some(Size(1)), ..whole }.resolve().is_err());
-    }
-
-    #[test]
-    fn sizes() {
-        for (text, expected) in [
-            ("0", Some(0)),
-            ("64KiB", Some(65_536)),
-            ("3GiB", Some(3 << 30)),
-            ("", None),
-            ("KiB", None),
-            ("+1", None),
-            ("1.5MiB", None),
-            ("99999999999GiB", None),
-        ] {
-            assert_eq!(text.parse::<Size>().ok(), expected.map(Size), "{text:?}");
-        }
     }
 }

@@ -1,25 +1,17 @@
-//! Names of objects, and where in the folder tree an object of that name lies.
+//! Names of objects.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// Longest key, in bytes after percent-decoding.
 pub const KEY_BYTES_MAX: usize = 1024;
-/// Longest segment of a key: a file name of 255 bytes, less the two that say what it is.
+/// Longest segment of a key, and most of them: a file system elsewhere can hold the objects, too.
 pub const SEGMENT_BYTES_MAX: usize = 253;
-/// Most segments of a key: each but the last is a folder, which a PUT has to make durable.
 pub const SEGMENTS_MAX: usize = 32;
 /// First segment that no object has: the daemon's own pages are there.
 pub const RESERVED: &str = "_";
 
-const OBJECT: &str = "o-";
-const DIRECTORY: &str = "d-";
-
 /// The name of an object: one or more segments with `/` between them.
-///
-/// On disk every segment but the last is a folder `d-<segment>` and the last is a file
-/// `o-<segment>`, so that the objects `a` and `a/b` can both be there, and no segment means
-/// anything to the file system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(String);
 
@@ -66,32 +58,6 @@ impl Key {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// The folder of the object, relative to the folder of all objects, and the object's file
-    /// name in it. Empty for a key of one segment.
-    pub fn place(&self) -> (String, String) {
-        let mut folder = String::new();
-        let mut segments = self.0.split('/').peekable();
-        while let Some(segment) = segments.next() {
-            if segments.peek().is_none() {
-                return (folder, format!("{OBJECT}{segment}"));
-            }
-            if !folder.is_empty() {
-                folder.push('/');
-            }
-            folder.push_str(DIRECTORY);
-            folder.push_str(segment);
-        }
-        unreachable!("a key has a segment");
-    }
-
-    /// The object's file, relative to the folder of all objects.
-    pub fn path(&self) -> String {
-        match self.place() {
-            (folder, name) if folder.is_empty() => name,
-            (folder, name) => format!("{folder}/{name}"),
-        }
-    }
 }
 
 impl FromStr for Key {
@@ -128,26 +94,6 @@ impl FromStr for Key {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-/// What a name in the folder tree stands for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Entry {
-    /// An object's file; the last segment of its key.
-    Object(String),
-    /// A folder; a segment of the keys below.
-    Directory(String),
-}
-
-impl Entry {
-    /// `None` for a name that the store didn't make.
-    pub fn from_name(name: &str) -> Option<Entry> {
-        match (name.strip_prefix(OBJECT), name.strip_prefix(DIRECTORY)) {
-            (Some(segment), _) => Some(Entry::Object(segment.to_owned())),
-            (_, Some(segment)) => Some(Entry::Directory(segment.to_owned())),
-            _ => None,
-        }
     }
 }
 
@@ -229,24 +175,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_object_and_a_folder_of_one_name_are_two_files() {
-        let place = |key: &str| key.parse::<Key>().unwrap().path();
-        assert_eq!(place("a"), "o-a");
-        assert_eq!(place("a/b"), "d-a/o-b");
-        assert_eq!(place("o-a/d-b/c"), "d-o-a/d-d-b/o-c");
-    }
-
     proptest! {
         #[test]
-        fn no_text_escapes_the_tree(text in ".{0,40}") {
+        fn every_key_is_its_own_target_encoded(text in ".{0,40}") {
             if let Ok(key) = Key::from_target(&format!("/{text}")) {
-                for name in key.path().split('/') {
-                    prop_assert!(Entry::from_name(name).is_some(), "{name}");
-                    prop_assert!(name.len() <= 255);
-                    prop_assert!(!name.contains('\0'));
-                }
-                // Every key is its own target, encoded.
                 let encoded: String = key.as_str().bytes().map(|byte| match byte {
                     b'/' => "/".to_owned(),
                     byte => format!("%{byte:02x}"),

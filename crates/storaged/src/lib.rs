@@ -1,12 +1,21 @@
 //! storaged: objects over HTTP/1.1 from a folder of immutable files, sent in the way that suits
 //! whoever reads them next.
+//!
+//! A request goes from `session` (one function, from top to bottom) to `store`, and what is found
+//! back through `send`, where the hint is given.
 
-pub mod address;
+mod admin;
+mod answer;
+mod condition;
 pub mod config;
+mod counters;
+mod date;
 pub mod fault;
-pub mod http;
-pub mod key;
-pub mod region;
-pub mod send;
-pub mod server;
-pub mod store;
+mod key;
+mod plan;
+mod request;
+mod send;
+pub mod serve;
+mod session;
+mod shared;
+mod store;

@@ -1,33 +1,28 @@
 //! The program `storaged`: parses, calls, prints.
 //!
-//! Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong.
+//! Exit codes: 0 done; 1 failed; 2 usage.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Parser, Subcommand};
 use ntcopy::socket::Support;
 use storaged::config::{GONE, LogLevel, Options};
 use storaged::fault;
-use storaged::server::serve;
-use storaged::store::{Finding, fsck};
+use storaged::serve::serve;
 use tracing::level_filters::LevelFilter;
 
 const USAGE: u8 = 2;
-const WRONG_BYTE: u8 = 4;
 
 /// An object store daemon: HTTP/1.1 on unix sockets and TCP
 #[derive(Parser)]
-#[command(name = "storaged", version, args_conflicts_with_subcommands = true)]
+#[command(name = "storaged", version)]
 #[command(after_help = "Signals: SIGTERM and SIGINT end what is in flight, then the daemon; a \
                         second one ends it at once. SIGHUP reloads --config and opens the access \
-                        log anew.\n\nExit codes: 0 done; 1 failed; 2 usage; 3 not available here; \
-                        4 a byte was wrong.")]
+                        log anew.\n\nExit codes: 0 done; 1 failed; 2 usage.")]
 struct Cli {
-    #[command(subcommand)]
-    command: Option<Command>,
     /// File with the same options, in TOML; what is given here goes before it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -36,18 +31,6 @@ struct Cli {
     capabilities: bool,
     #[command(flatten)]
     options: Options,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Verify every byte of every object; a daemon may be at work there meanwhile
-    Fsck {
-        /// The folder of the objects
-        dir: PathBuf,
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 fn main() -> ExitCode {
@@ -62,11 +45,10 @@ fn main() -> ExitCode {
     if let Err(error) = fault::init() {
         return fail(USAGE, &error);
     }
-    match cli.command {
-        Some(Command::Fsck { dir, json }) => check(&dir, json),
-        None if cli.capabilities => written(write(&capabilities())),
-        None => run(cli.config, cli.options),
+    if cli.capabilities {
+        return written(print(&capabilities()));
     }
+    run(cli.config, cli.options)
 }
 
 fn refuse(error: &clap::Error) -> ExitCode {
@@ -77,10 +59,15 @@ fn refuse(error: &clap::Error) -> ExitCode {
     {
         return fail(code, &format_args!("--{name}: {what}"));
     }
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
+        && word == "fsck"
+    {
+        return fail(code, &"fsck went: no checksums are kept beside the ETag");
+    }
     ExitCode::from(code)
 }
 
-fn write(text: &str) -> io::Result<()> {
+fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
@@ -89,12 +76,8 @@ fn write(text: &str) -> io::Result<()> {
 fn written(result: io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => unwritten(&error),
+        Err(error) => fail(1, &format_args!("cannot write to standard output: {error}")),
     }
-}
-
-fn unwritten(error: &io::Error) -> ExitCode {
-    fail(1, &format_args!("cannot write to standard output: {error}"))
 }
 
 fn run(file: Option<PathBuf>, options: Options) -> ExitCode {
@@ -116,7 +99,7 @@ fn run(file: Option<PathBuf>, options: Options) -> ExitCode {
         LogLevel::Debug => LevelFilter::DEBUG,
     };
     tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(io::stderr)
         .with_target(false)
         .with_max_level(level)
         // A line that can't be written is lost: saying so in the same place would end the thread.
@@ -140,41 +123,6 @@ fn capabilities() -> String {
         words.push("fault-points");
     }
     words.join("\n") + "\n"
-}
-
-fn check(dir: &std::path::Path, json: bool) -> ExitCode {
-    let (mut findings, mut written) = (Vec::new(), Ok(()));
-    let mut report = |finding: Finding| {
-        if !json && written.is_ok() {
-            written = write(&format!("{}: {}\n", finding.path.display(), finding.problem));
-        }
-        findings.push(finding);
-    };
-    let summary = match fsck(dir, &mut report) {
-        Ok(summary) => summary,
-        Err(error) => return fail(1, &error),
-    };
-    let end = if json {
-        serde_json::json!({ "summary": summary, "findings": findings }).to_string()
-    } else {
-        format!(
-            "{} objects whole ({} bytes, {} on disk), {} damaged, {} unreadable, {} foreign files",
-            summary.whole,
-            summary.content_bytes,
-            summary.stored_bytes,
-            summary.damaged,
-            summary.unreadable,
-            summary.foreign,
-        )
-    };
-    if let Err(error) = written.and_then(|()| write(&(end + "\n"))) {
-        return unwritten(&error);
-    }
-    match (summary.damaged, summary.unreadable) {
-        (0, 0) => ExitCode::SUCCESS,
-        (0, _) => ExitCode::FAILURE,
-        _ => ExitCode::from(WRONG_BYTE),
-    }
 }
 
 fn fail(code: u8, error: &dyn std::fmt::Display) -> ExitCode {

@@ -2,9 +2,9 @@
 
 mod outgoing;
 
-use crate::http::Reader;
+use crate::request::Reader;
 
-pub use self::outgoing::{Body, Outgoing, Pipes, Progress, Sender, Set};
+pub use self::outgoing::{Body, Outgoing, Progress, Set};
 
 /// Bodies below this go out in one call with their head: there, a call costs more than a copy.
 pub const SMALL_BYTES: u64 = 16 << 10;

@@ -1,108 +1,137 @@
-//! Objects on disk: immutable files, written durably, verified when read.
+//! Objects on disk: immutable files, and an index of them that a library keeps.
 //!
 //! ```text
-//! DIR/format           what this folder is, and of which version
-//! DIR/lock             held by the one process that writes here
-//! DIR/temporary/       objects on their way in; at start what a dead process left is removed
-//! DIR/objects/…        the objects (key.rs says where, format.rs what)
+//! DIR/index      a redb database: for each key which file, and what is known of the object
+//! DIR/blobs/ID   the files; one that the index does not name is removed at the next start
 //! ```
 //!
-//! A PUT writes a temporary file, syncs it, renames it, and syncs the folder; only then is it
-//! answered. An object's file is never written to again, so a reader keeps the version that it
-//! opened while others replace or delete it.
+//! A PUT writes a file, syncs it and its folder, and then commits to the index; a DELETE commits.
+//! The index has one writer at a time, so conditions hold until the commit, and a commit is durable
+//! when it returns. A file is never written to again: a reader keeps the version that it opened.
 
-mod blocks;
-mod cache;
-mod compressed;
-pub mod condition;
+mod earlier;
 mod error;
-mod folders;
-pub mod format;
-mod fsck;
-mod layout;
-mod list;
 mod object;
 mod open;
 mod upload;
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::ops::Bound;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, OFlags, fsync, statat, unlinkat};
+use lru::LruCache;
+use redb::{Database, ReadableTable, TableDefinition};
 use rustix::io::Errno;
 
-pub use self::error::{ErrorKind, StoreError};
-pub use self::fsck::{Finding, Summary, fsck};
-pub use self::layout::OpenError;
-pub use self::list::{Page, Query};
-pub use self::object::{FileVersion, Object, Verify};
+pub use self::error::{ErrorKind, IndexError, OpenError, StoreError};
+pub use self::object::{Meta, Object};
 pub use self::upload::{Stored, Upload};
+use crate::condition::{Conditions, Current, Verdict};
 use crate::fault::{Step, point};
 use crate::key::Key;
 
-use self::cache::Cache;
-use self::condition::{Conditions, Current, Verdict};
-use self::folders::Folders;
+/// By key: the file's number, bytes, nanoseconds since 1970, content type, digest.
+type Row<'a> = (u64, u64, u64, &'a str, &'a [u8; 32]);
+const OBJECTS: TableDefinition<'_, &str, Row<'_>> = TableDefinition::new("objects");
 
-/// Locks that PUTs and DELETEs of a key take while they look at what is there and change it.
-const LOCKS: usize = 64;
+const INDEX: &str = "index";
+const BLOBS: &str = "blobs";
+
 /// Open objects that are given up when descriptors run out.
 const GIVE_UP: usize = 32;
+
+/// Which objects to name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// Keys that begin so.
+    pub prefix: String,
+    pub after: String,
+    pub limit: usize,
+}
+
+#[derive(Debug, Default)]
+pub struct Page {
+    /// In order of their keys' bytes.
+    pub objects: Vec<(String, Meta)>,
+    /// There are more; the last key is the next query's `after`.
+    pub more: bool,
+}
 
 /// A folder of objects, held by this process.
 #[derive(Debug)]
 pub struct Store {
-    folders: Folders,
-    temporaries: OwnedFd,
-    cache: Cache,
-    locks: [Mutex<()>; LOCKS],
-    next_temporary: AtomicU64,
-    /// Locked until the store is dropped.
-    _lock: OwnedFd,
+    dir: PathBuf,
+    blobs: File,
+    /// `None` while it is opened anew.
+    index: RwLock<Option<Database>>,
+    cache: Mutex<LruCache<Key, Arc<Object>>>,
+    next: AtomicU64,
 }
 
 impl Store {
-    /// The open object, if there is one and its file is still the one of that name: nothing is
-    /// read, so no disk is waited for beyond the name's own look-up.
+    /// The open object, if there is one: nothing is waited for.
     pub fn cached(&self, key: &Key) -> Option<Arc<Object>> {
-        let stat = statat(self.folders.root(), key.path(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        self.cache.get(key, &FileVersion::from(&stat))
+        self.cache().get(key).cloned()
     }
 
     /// The object of this name, opened if it isn't.
     pub fn get(&self, key: &Key) -> Result<Arc<Object>, StoreError> {
-        if let Some(object) = self.cached(key) {
-            return Ok(object);
-        }
-        let object = Arc::new(self.open_object(key)?);
-        // It may have been replaced meanwhile: the next look-up compares the version.
-        self.cache.put(key, Arc::clone(&object));
-        Ok(object)
-    }
-
-    /// [`get`](Store::get) that leaves the set of open objects as it is.
-    pub fn peek(&self, key: &Key) -> Result<Arc<Object>, StoreError> {
-        match self.cached(key) {
-            Some(object) => Ok(object),
-            None => self.open_object(key).map(Arc::new),
-        }
-    }
-
-    fn open_object(&self, key: &Key) -> Result<Object, StoreError> {
-        let file = point(Step::GetOpen).and_then(|()| {
-            self.retry_without_cache(|| self.folders.open(&key.path(), OFlags::RDONLY))
-        });
-        match file {
-            Ok(file) => Object::open(key, file),
-            // NOTDIR, LOOP: something else was put in the place of a folder.
-            Err(Errno::NOENT) => Err(StoreError::NotFound { key: key.to_string() }),
-            Err(errno) => Err(StoreError::os("open", key.as_str(), errno)),
+        let not_found = || StoreError::NotFound { key: key.to_string() };
+        let mut meta = self.look_up(key)?.ok_or_else(not_found)?;
+        loop {
+            if let Some(object) = self.cached(key).filter(|object| object.meta().id == meta.id) {
+                return Ok(object);
+            }
+            let opened = self.open_object(key, &meta);
+            if let Ok(object) = &opened {
+                self.cache().put(key.clone(), Arc::clone(object));
+            }
+            // Whoever replaces an object forgets it after the commit: had it been replaced before
+            // it got into the cache, it would stay there.
+            let now = self.look_up(key)?;
+            if now.as_ref().is_some_and(|now| now.id == meta.id) {
+                return opened;
+            }
+            self.forget(key, meta.id);
+            meta = now.ok_or_else(not_found)?;
         }
     }
 
-    /// Begins an object. `length` is that of its content, if it is known: room is reserved then.
+    fn open_object(&self, key: &Key, meta: &Meta) -> Result<Arc<Object>, StoreError> {
+        let path = self.blob(meta.id);
+        let file = point(Step::GetOpen)
+            .map_err(std::io::Error::from)
+            .and_then(|()| self.retry_without_cache(|| File::open(&path)))
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => StoreError::Damaged { key: key.to_string() },
+                _ => StoreError::io("open", key.as_str(), &error),
+            })?;
+        let bytes =
+            file.metadata().map_err(|error| StoreError::io("look at", key.as_str(), &error));
+        // One of 0.2 is longer than its object.
+        if bytes?.len() < meta.bytes {
+            return Err(StoreError::Damaged { key: key.to_string() });
+        }
+        Ok(Arc::new(Object::new(file, meta.clone())))
+    }
+
+    /// What has a name now, if the conditions hold for it.
+    pub fn check(&self, key: &Key, conditions: &Conditions) -> Result<(), StoreError> {
+        let current = self.look_up(key)?;
+        hold(conditions, current.as_ref(), key)
+    }
+
+    fn look_up(&self, key: &Key) -> Result<Option<Meta>, StoreError> {
+        self.with_index("look up", key.as_str(), |index| {
+            let table = index.begin_read()?.open_table(OBJECTS)?;
+            Ok(table.get(key.as_str())?.map(|row| Meta::of_row(row.value())))
+        })
+    }
+
+    /// Begins an object. `length` is that of its content, if it is known.
     pub fn put(
         self: &Arc<Store>,
         key: &Key,
@@ -114,77 +143,197 @@ impl Store {
 
     /// Takes an object's name away, durably. Who is reading it reads on.
     pub fn delete(&self, key: &Key, conditions: &Conditions) -> Result<(), StoreError> {
-        let os = |doing, errno| StoreError::os(doing, key.as_str(), errno);
-        let (path, name) = key.place();
-        let folder = {
-            let _alone = self.lock(key);
-            let current = self.check(key, conditions)?;
-            if current == Current::Absent {
-                return Err(StoreError::NotFound { key: key.to_string() });
-            }
-            let folder = self
-                .retry_without_cache(|| self.folders.open_folder(&path))
-                .map_err(|errno| os("open the folder of", errno))?;
-            point(Step::DeleteUnlink)
-                .and_then(|()| unlinkat(&folder, &*name, AtFlags::empty()))
-                .map_err(|errno| os("remove", errno))?;
-            self.cache.forget(key);
-            folder
-        };
-        point(Step::DeleteSyncFolder)
-            .and_then(|()| fsync(&folder))
-            .map_err(|errno| os("sync the folder of", errno))?;
-        self.folders.prune(&path);
-        point(Step::DeleteAnswer).map_err(|errno| os("answer for", errno))
+        let gone = self.change(key, conditions, Step::DeleteCommit, None)?;
+        let Some(meta) = gone else { return Err(StoreError::NotFound { key: key.to_string() }) };
+        self.clear(key, meta.id);
+        point(Step::DeleteAnswer).map_err(|errno| StoreError::os("answer for", key.as_str(), errno))
     }
 
-    /// What has a name now, if the conditions hold for it.
-    pub fn check(&self, key: &Key, conditions: &Conditions) -> Result<Current, StoreError> {
-        let current = match statat(self.folders.root(), key.path(), AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => Current::Absent,
-            Err(errno) => return Err(StoreError::os("look up", key.as_str(), errno)),
-            Ok(_) if conditions.is_empty() => Current::Something(None),
-            Ok(stat) => match self.peek(key) {
-                Ok(object) => Current::from(object.meta()),
-                Err(StoreError::NotFound { .. }) => Current::Absent,
-                // A damaged object has no tag, but may be replaced and deleted.
-                Err(StoreError::Corrupt { .. }) => Current::Something(Some(stat.st_mtime)),
-                Err(error) => return Err(error),
-            },
-        };
-        match conditions.judge(&current) {
-            Verdict::Hold => Ok(current),
-            Verdict::Fail | Verdict::Known => Err(StoreError::Condition { key: key.to_string() }),
+    /// Puts something else in the place of what has a name, if the conditions hold; returns that.
+    fn change(
+        &self,
+        key: &Key,
+        conditions: &Conditions,
+        step: Step,
+        to: Option<&Meta>,
+    ) -> Result<Option<Meta>, StoreError> {
+        let changed = self.with_index("change", key.as_str(), |index| {
+            let writing = index.begin_write()?;
+            let before = {
+                let mut table = writing.open_table(OBJECTS)?;
+                let before = table.get(key.as_str())?.map(|row| Meta::of_row(row.value()));
+                if let Err(error) = hold(conditions, before.as_ref(), key) {
+                    return Ok(Err(error));
+                }
+                match to {
+                    Some(meta) => table.insert(key.as_str(), meta.row())?,
+                    None => table.remove(key.as_str())?,
+                };
+                before
+            };
+            if let Err(errno) = point(step) {
+                return Ok(Err(StoreError::os("commit", key.as_str(), errno)));
+            }
+            writing.commit()?;
+            Ok(Ok(before))
+        });
+        changed?
+    }
+
+    /// The file of that number has no name any more.
+    fn clear(&self, key: &Key, id: u64) {
+        self.forget(key, id);
+        if let Err(error) = std::fs::remove_file(self.blob(id)) {
+            tracing::warn!(%error, id, "cannot remove a file; the next start will");
         }
     }
 
+    /// Names of objects in order of their bytes.
+    pub fn list(&self, query: &Query) -> Result<Page, StoreError> {
+        point(Step::List).map_err(|errno| StoreError::os("list", &*query.prefix, errno))?;
+        self.with_index("list", &query.prefix, |index| {
+            let table = index.begin_read()?.open_table(OBJECTS)?;
+            let from = match query.after >= query.prefix {
+                true => Bound::Excluded(&*query.after),
+                false => Bound::Included(&*query.prefix),
+            };
+            let mut page = Page::default();
+            for row in table.range::<&str>((from, Bound::Unbounded))? {
+                let (key, row) = row?;
+                if !key.value().starts_with(&query.prefix) {
+                    break;
+                }
+                if page.objects.len() == query.limit {
+                    page.more = true;
+                    break;
+                }
+                page.objects.push((key.value().to_owned(), Meta::of_row(row.value())));
+            }
+            Ok(page)
+        })
+    }
+
     pub fn open_objects(&self) -> usize {
-        self.cache.open()
+        self.cache().len()
     }
 
     /// Closes some of the open objects, for their descriptors.
     pub fn give_up_some(&self) {
-        self.cache.shrink(GIVE_UP);
+        let mut cache = self.cache();
+        for _ in 0..GIVE_UP {
+            cache.pop_lru();
+        }
     }
 
-    fn lock(&self, key: &Key) -> MutexGuard<'_, ()> {
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(key);
-        let lock = &self.locks[hash as usize % LOCKS];
-        lock.lock().unwrap_or_else(PoisonError::into_inner)
+    fn forget(&self, key: &Key, id: u64) {
+        let mut cache = self.cache();
+        if cache.peek(key).is_some_and(|object| object.meta().id == id) {
+            cache.pop(key);
+        }
     }
 
-    fn temporary_name(&self) -> String {
-        format!("{}", self.next_temporary.fetch_add(1, Ordering::Relaxed))
+    fn cache(&self) -> MutexGuard<'_, LruCache<Key, Arc<Object>>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn blob(&self, id: u64) -> PathBuf {
+        self.dir.join(BLOBS).join(id.to_string())
+    }
+
+    /// Does something with the index. After an error of its disk the library takes nothing more:
+    /// it is opened anew then, as the last commit has left it.
+    fn with_index<T>(
+        &self,
+        doing: &'static str,
+        what: &str,
+        call: impl Fn(&Database) -> Result<T, IndexError>,
+    ) -> Result<T, StoreError> {
+        let once = || match &*self.index.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(index) => call(index),
+            None => Err(redb::Error::PreviousIo.into()),
+        };
+        let mut result = once();
+        if result.as_ref().is_err_and(IndexError::is_of_before) {
+            self.open_index_anew();
+            result = once();
+        }
+        result.map_err(|cause| StoreError::index(doing, what, cause))
+    }
+
+    fn open_index_anew(&self) {
+        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        *index = None;
+        match open::open_index(&self.dir.join(INDEX)) {
+            Ok(opened) => *index = Some(opened),
+            Err(error) => tracing::error!(%error, "cannot open the index anew"),
+        }
     }
 
     /// Descriptors that are kept for speed make room for those that are needed.
-    fn retry_without_cache<T>(&self, call: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+    fn retry_without_cache<T>(&self, call: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
+        let few = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
         match call() {
-            Err(Errno::MFILE | Errno::NFILE) => {
+            Err(error) if error.raw_os_error().is_some_and(|errno| few.contains(&errno)) => {
                 self.give_up_some();
                 call()
             }
             result => result,
         }
+    }
+}
+
+fn hold(conditions: &Conditions, current: Option<&Meta>, key: &Key) -> Result<(), StoreError> {
+    let current = current.map_or(Current::Absent, Meta::current);
+    match conditions.judge(&current) {
+        Verdict::Hold => Ok(()),
+        Verdict::Fail | Verdict::Known => Err(StoreError::Condition { key: key.to_string() }),
+    }
+}
+
+fn cache(open_objects: usize) -> Mutex<LruCache<Key, Arc<Object>>> {
+    Mutex::new(LruCache::new(NonZeroUsize::new(open_objects).unwrap_or(NonZeroUsize::MIN)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(store: &Arc<Store>, key: &str, body: &[u8]) -> Stored {
+        let mut upload = store.put(&key.parse().unwrap(), "", None).unwrap();
+        upload.write(body).unwrap();
+        upload.commit(&Conditions::default()).unwrap()
+    }
+
+    #[test]
+    fn files_that_the_index_does_not_name_go_at_the_next_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = || std::fs::read_dir(dir.path().join("blobs")).unwrap().count();
+        let store = Arc::new(Store::open(dir.path(), 4).unwrap());
+        assert!(matches!(Store::open(dir.path(), 4), Err(OpenError::InUse { .. })));
+        assert!(put(&store, "a", b"one").created);
+        assert!(!put(&store, "a", b"two").created);
+        assert_eq!(blobs(), 1);
+        drop(store.put(&"b".parse().unwrap(), "", None).unwrap());
+        assert_eq!(blobs(), 1, "an upload that ends early leaves nothing");
+        drop(store.put(&"b".parse().unwrap(), "", None).unwrap().leak());
+        drop(store);
+        assert_eq!(blobs(), 2);
+        let store = Arc::new(Store::open(dir.path(), 4).unwrap());
+        assert_eq!(blobs(), 1);
+        assert!(put(&store, "b", b"three").created);
+        assert_eq!(store.get(&"a".parse().unwrap()).unwrap().meta().bytes, 3);
+    }
+
+    /// After an error of its disk the index is as its last commit has left it.
+    #[test]
+    fn an_index_that_failed_is_opened_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open(dir.path(), 4).unwrap());
+        put(&store, "a", b"one");
+        *store.index.write().unwrap() = None;
+        put(&store, "b", b"two");
+        let query = Query { prefix: String::new(), after: String::new(), limit: 9 };
+        let keys: Vec<_> = store.list(&query).unwrap().objects.into_iter().map(|o| o.0).collect();
+        assert_eq!(keys, ["a", "b"]);
     }
 }

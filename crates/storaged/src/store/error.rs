@@ -1,20 +1,50 @@
-//! What can go wrong with an object.
+//! What can go wrong with an object, and with a folder of them.
+
+use std::io;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::format::Corrupt;
+/// What the library says; its own type is large.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct IndexError(Box<redb::Error>);
+
+impl IndexError {
+    /// After an error of its disk the library takes nothing more.
+    pub(super) fn is_of_before(&self) -> bool {
+        matches!(*self.0, redb::Error::PreviousIo)
+    }
+}
+
+macro_rules! from {
+    ($($kind:ty)*) => {
+        $(impl From<$kind> for IndexError {
+            fn from(error: $kind) -> IndexError {
+                IndexError(Box::new(error.into()))
+            }
+        })*
+    };
+}
+
+from! {
+    redb::Error redb::DatabaseError redb::TransactionError redb::TableError redb::StorageError
+    redb::CommitError io::Error
+}
 
 /// Why the store could not do it. The texts are for a log; [`StoreError::kind`] is for a client.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("{key}: no such object")]
     NotFound { key: String },
     #[error("{key}: the object is not the one that the condition names")]
     Condition { key: String },
-    #[error("{key}: {why}; restore the object, or delete it")]
-    Corrupt { key: String, why: Corrupt },
+    #[error("{key}: its file is gone, or too short; restore the object, or delete it")]
+    Damaged { key: String },
     #[error("cannot {doing} {what}: {errno}")]
     Os { doing: &'static str, what: String, errno: Errno },
+    #[error("cannot {doing} {what}: the index: {cause}")]
+    Index { doing: &'static str, what: String, cause: IndexError },
 }
 
 /// Kinds of [`StoreError`], as a client can tell them apart.
@@ -22,7 +52,7 @@ pub enum StoreError {
 pub enum ErrorKind {
     NotFound,
     Condition,
-    Corrupt,
+    Damaged,
     /// The disk, the quota or the file size limit is reached: `ENOSPC`, `EDQUOT`, `EFBIG`.
     Full,
     /// Out of descriptors or memory: later it may work.
@@ -31,15 +61,27 @@ pub enum ErrorKind {
 }
 
 impl StoreError {
-    pub fn os(doing: &'static str, what: impl Into<String>, errno: Errno) -> StoreError {
+    pub(super) fn os(doing: &'static str, what: impl Into<String>, errno: Errno) -> StoreError {
         StoreError::Os { doing, what: what.into(), errno }
+    }
+
+    pub(super) fn io(doing: &'static str, what: &str, error: &io::Error) -> StoreError {
+        StoreError::os(doing, what, Errno::from_io_error(error).unwrap_or(Errno::IO))
+    }
+
+    pub(super) fn index(doing: &'static str, what: &str, cause: IndexError) -> StoreError {
+        match &*cause.0 {
+            redb::Error::Io(error) => StoreError::io(doing, what, error),
+            _ => StoreError::Index { doing, what: what.to_owned(), cause },
+        }
     }
 
     pub fn kind(&self) -> ErrorKind {
         match self {
             StoreError::NotFound { .. } => ErrorKind::NotFound,
             StoreError::Condition { .. } => ErrorKind::Condition,
-            StoreError::Corrupt { .. } => ErrorKind::Corrupt,
+            StoreError::Damaged { .. } => ErrorKind::Damaged,
+            StoreError::Index { .. } => ErrorKind::Failed,
             StoreError::Os { errno, .. } => match *errno {
                 Errno::NOSPC | Errno::DQUOT | Errno::FBIG => ErrorKind::Full,
                 Errno::MFILE | Errno::NFILE | Errno::NOMEM => ErrorKind::Busy,
@@ -47,4 +89,29 @@ impl StoreError {
             },
         }
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("{dir} is in use by another process: stop it, or choose another folder")]
+    InUse { dir: PathBuf },
+    #[error("{dir} is neither empty nor a folder of storaged's: choose another")]
+    Foreign { dir: PathBuf },
+    #[error("{dir} has the format {found:?}, which this version does not read")]
+    Format { dir: PathBuf, found: String },
+    /// An object of 0.2 that can't be taken over.
+    #[error(
+        "{path} of storaged 0.2: {why}. Run 0.2 on the folder without --zstd, and GET it and PUT \
+         it again, or delete it; or choose another folder"
+    )]
+    Earlier { path: PathBuf, why: &'static str },
+    #[error("cannot {doing} {path}: {cause}")]
+    Io { doing: &'static str, path: PathBuf, cause: io::Error },
+    #[error("{path}: {cause}")]
+    Index { path: PathBuf, cause: IndexError },
+}
+
+pub(super) fn io(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> OpenError {
+    let path = path.to_owned();
+    move |cause| OpenError::Io { doing, path: path.clone(), cause }
 }

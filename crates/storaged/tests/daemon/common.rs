@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -175,13 +175,15 @@ impl Daemon {
         }
     }
 
-    /// What `storaged fsck --json` says, and its exit code.
-    pub fn fsck(&self) -> (serde_json::Value, i32) {
-        fsck(&self.data())
+    /// Files of objects, those included that are on their way in.
+    pub fn blobs(&self) -> usize {
+        fs::read_dir(self.data().join("blobs")).unwrap().count()
     }
 
-    pub fn open_files(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+    /// The list of all objects.
+    pub fn list(&self) -> Vec<serde_json::Value> {
+        let list: serde_json::Value = serde_json::from_slice(&self.client().get("/").body).unwrap();
+        list["objects"].as_array().unwrap().clone()
     }
 }
 
@@ -190,14 +192,6 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-pub fn fsck(data: &Path) -> (serde_json::Value, i32) {
-    let Output { status, stdout, stderr } =
-        program().arg("fsck").arg("--json").arg(data).output().unwrap();
-    let json = serde_json::from_slice(&stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&stderr)));
-    (json, status.code().unwrap())
 }
 
 trait Stream: Read + Write + Send {}
@@ -359,13 +353,4 @@ pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
     }
     out.truncate(count);
     out
-}
-
-/// Folders below the objects'.
-pub fn folders(daemon: &Daemon) -> usize {
-    fn count(path: &std::path::Path) -> usize {
-        let below = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-        below.filter(|path| path.is_dir()).map(|path| 1 + count(&path)).sum()
-    }
-    count(&daemon.data().join("objects"))
 }

@@ -6,10 +6,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
-use std::{fs, thread};
 
-use crate::common::{Client, Daemon, bytes, folders, fsck, has_fault_points, scratch};
+use crate::common::{Client, Daemon, bytes, has_fault_points, scratch};
 
 /// More steps than any change has.
 const STEPS_MAX: u64 = 60;
@@ -26,37 +26,30 @@ struct Change {
     steps: u64,
 }
 
-const CHANGES: [Change; 5] = [
+/// A PUT creates, writes, syncs twice, commits and answers; a DELETE commits and answers.
+const CHANGES: [Change; 4] = [
     Change {
         name: "a first object",
-        key: "/o",
-        before: None,
-        after: Some((1, 150_000)),
-        // Create, reserve, three blocks, trailer, two syncs, rename, answer.
-        steps: 10,
-    },
-    Change {
-        name: "an object in new folders",
         key: "/a/b/o",
         before: None,
-        after: Some((1, 10)),
-        steps: 12,
+        after: Some((1, 150_000)),
+        steps: 6,
     },
     Change {
         name: "another version",
         key: "/a/o",
         before: Some((1, 150_000)),
         after: Some((2, 70_000)),
-        steps: 9,
+        steps: 6,
     },
     Change {
         name: "an empty version",
         key: "/o",
         before: Some((1, 10)),
         after: Some((2, 0)),
-        steps: 6,
+        steps: 5,
     },
-    Change { name: "a deletion", key: "/a/o", before: Some((1, 150_000)), after: None, steps: 3 },
+    Change { name: "a deletion", key: "/a/o", before: Some((1, 150_000)), after: None, steps: 2 },
 ];
 
 fn content(of: Option<(u64, usize)>) -> Option<Vec<u8>> {
@@ -101,10 +94,7 @@ fn check(daemon: &Daemon, change: &Change, acknowledged: bool, what: &str) {
     let new = found == content(change.after);
     let old = found == content(change.before);
     assert!(new || (old && !acknowledged), "{what}: neither the old nor the new object");
-    let left = fs::read_dir(daemon.data().join("temporary")).unwrap().count();
-    assert_eq!(left, 0, "{what}: temporaries were left");
-    let (report, code) = daemon.fsck();
-    assert_eq!((code, report["summary"]["foreign"].as_u64()), (0, Some(0)), "{what}: {report}");
+    assert_eq!(daemon.blobs(), daemon.list().len(), "{what}: files were left");
 }
 
 #[test]
@@ -166,12 +156,6 @@ fn the_disk_fails_at_every_step() {
                 assert!(done || got == Some(status), "{what}: {got:?}");
                 // The same daemon goes on, and a later one finds the same.
                 check(&daemon, &change, done, &what);
-                if !done
-                    && change.before.is_none()
-                    && stored(&mut daemon.client(), change.key).is_none()
-                {
-                    assert_eq!(folders(&daemon), 0, "{what}");
-                }
                 let now = stored(&mut daemon.client(), change.key);
                 daemon.kill();
                 let daemon = Daemon::start(dir.path(), &[]);
@@ -179,11 +163,10 @@ fn the_disk_fails_at_every_step() {
                 if done && step > change.steps {
                     break;
                 }
-                // Open objects make room where descriptors run out, and the call is made again.
-                assert!(!done || error == "EMFILE", "{what}: an error went unnoticed");
+                assert!(!done, "{what}: an error went unnoticed");
             }
-            // One error is enough for the other changes; the steps are the same.
-            if error != "EIO" && change.name == "an object in new folders" {
+            // One change is enough for the other errors; the steps are the same.
+            if error != "EIO" {
                 break;
             }
         }
@@ -195,14 +178,9 @@ fn errors_of_reading_are_answered_before_the_first_byte() {
     if !has_fault_points() {
         return;
     }
-    for (fault, status) in [
-        ("EIO@get.open:1", 500),
-        ("EMFILE@get.open:1", 503),
-        ("EIO@get.read:1", 500),
-        ("EIO@get.read:4", 500),
-    ] {
+    for (fault, status) in [("EIO@get.open:1", 500), ("EMFILE@get.open:1", 503)] {
         let dir = scratch();
-        prepare(dir.path(), &CHANGES[2]);
+        prepare(dir.path(), &CHANGES[1]);
         let daemon = Daemon::start_with(dir.path(), &[], |command| {
             command.env("STORAGED_FAULT", fault);
         });
@@ -223,7 +201,8 @@ fn killed_at_any_moment_under_load() {
     // For each key: the last version that was acknowledged, and the last that was sent.
     let versions = Arc::new(Mutex::new([(0_u64, 0_u64); KEYS]));
     let object = |key: usize, version: u64| bytes(version * 100 + key as u64, 90_000);
-    for round in 0..12_u64 {
+    let rounds = std::env::var("STORAGED_KILL_ROUNDS").map_or(12, |text| text.parse().unwrap());
+    for round in 0..rounds {
         let daemon = Daemon::start(dir.path(), &[]);
         let mut client = daemon.client();
         for key in 0..KEYS {
@@ -256,13 +235,12 @@ fn killed_at_any_moment_under_load() {
                 })
             })
             .collect();
-        thread::sleep(Duration::from_millis(40 + round * 17));
+        thread::sleep(Duration::from_millis(40 + round % 12 * 17));
         daemon.kill();
         stop.store(true, Ordering::Relaxed);
         for writer in writers {
             writer.join().unwrap();
         }
-        assert_eq!(fsck(&dir.path().join("data")).1, 0, "round {round}");
     }
     let versions = versions.lock().unwrap();
     assert!(versions.iter().all(|(acknowledged, _)| *acknowledged > 0), "{versions:?}");

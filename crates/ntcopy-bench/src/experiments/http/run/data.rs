@@ -126,7 +126,8 @@ fn write_all(cell: &HttpCell, folder: &Path, stop: &Stop) -> Result<PathBuf, Fai
     Ok(root)
 }
 
-/// A tree whose folders are new and whose files are those of another; a lock is left out.
+/// A tree whose folders are new and whose files are those of another, but for an index: that one is
+/// written to, so each has its own.
 pub fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -134,7 +135,9 @@ pub fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
             link_tree(&entry.path(), &target)?;
-        } else if entry.file_name() != "lock" {
+        } else if entry.file_name() == "index" {
+            fs::copy(entry.path(), target)?;
+        } else {
             fs::hard_link(entry.path(), target)?;
         }
     }
@@ -152,17 +155,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn linked_trees_share_their_files_and_not_their_lock() {
+    fn linked_trees_share_their_files_and_not_their_index() {
         use std::os::unix::fs::MetadataExt as _;
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-        fs::create_dir_all(from.join("objects/a")).unwrap();
-        fs::write(from.join("objects/a/one"), "1").unwrap();
-        fs::write(from.join("lock"), "7").unwrap();
+        fs::create_dir_all(from.join("blobs")).unwrap();
+        fs::write(from.join("blobs/1"), "1").unwrap();
+        fs::write(from.join("index"), "7").unwrap();
         link_tree(&from, &to).unwrap();
         let inode = |path: &Path| fs::metadata(path).unwrap().ino();
-        assert_eq!(inode(&from.join("objects/a/one")), inode(&to.join("objects/a/one")));
-        assert!(!to.join("lock").exists());
+        assert_eq!(inode(&from.join("blobs/1")), inode(&to.join("blobs/1")));
+        assert_ne!(inode(&from.join("index")), inode(&to.join("index")));
+        assert_eq!(fs::read(to.join("index")).unwrap(), b"7");
     }
 
     #[test]

@@ -135,7 +135,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_sent_is_read(at in 0_u64..253_402_300_799) {
-            let text = crate::http::response::http_date(Duration::from_secs(at));
+            let text = httpd::http_date(Duration::from_secs(at));
             prop_assert_eq!(parse_at(&text, NOW), Some(at as i64), "{}", text);
         }
 

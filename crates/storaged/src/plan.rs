@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::time::SystemTime;
 
-use crate::http::{Method, Part, Request, date, part};
-use crate::store::condition::{Current, Verdict, etag};
-use crate::store::format::Meta;
+use crate::condition::Verdict;
+use crate::date;
+use crate::request::{Method, Request};
+use crate::store::Meta;
 
 /// An answer, before anything of the object was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +20,8 @@ pub struct Plan {
 
 /// Conditions first, in the order of RFC 9110, then the range.
 pub fn plan(request: &Request, meta: &Meta) -> Plan {
-    let tag = etag(&meta.digest);
-    let (status, range) = match request.conditions.judge(&Current::from(meta)) {
+    let tag = meta.etag();
+    let (status, range) = match request.conditions.judge(&meta.current()) {
         Verdict::Fail => (412, 0..0),
         Verdict::Known => (304, 0..0),
         Verdict::Hold => {
@@ -48,32 +49,70 @@ fn is_same(request: &Request, meta: &Meta, tag: &str) -> bool {
     date::parse(wanted) == Some(stored_at as i64) && now.as_secs() > stored_at
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// All of it: there was no range, or none that is understood, or several.
+    Whole,
+    Of(Range<u64>),
+    /// The range lies behind its end.
+    Unsatisfiable,
+}
+
+/// Which part of `bytes` a `Range` header asks for.
+///
+/// Several ranges get the whole, which RFC 9110 allows: a multipart answer would have to be
+/// taken apart by whoever reads it, and is not what the splicing of bodies is for.
+fn part(header: Option<&str>, bytes: u64) -> Part {
+    let Some(spec) = header.and_then(|value| value.trim().strip_prefix("bytes=")) else {
+        return Part::Whole;
+    };
+    let Some((first, last)) = spec.trim().split_once('-') else { return Part::Whole };
+    let (first, last) = (first.trim(), last.trim());
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if last < first => Part::Whole,
+        (Some(first), Some(last)) if first < bytes => {
+            Part::Of(first..last.saturating_add(1).min(bytes))
+        }
+        (Some(first), None) if last.is_empty() && first < bytes => Part::Of(first..bytes),
+        (Some(_), Some(_)) => Part::Unsatisfiable,
+        (Some(_), None) if last.is_empty() => Part::Unsatisfiable,
+        (None, Some(suffix)) if first.is_empty() => match suffix.min(bytes) {
+            0 => Part::Unsatisfiable,
+            suffix => Part::Of(bytes - suffix..bytes),
+        },
+        _ => Part::Whole,
+    }
+}
+
+/// Digits, and only digits; more than 64 bits is as far as one can count.
+fn number(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{Parsed, parse};
+    use crate::request::parse;
 
     const DIGEST: [u8; 32] = [0xab; 32];
     const EARLIER: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
     const STORED: &str = "Sunday, 06-Nov-94 08:49:37 GMT";
     const LATER: &str = "Sun Nov  6 08:49:38 1994";
 
+    fn meta() -> Meta {
+        let (stored_at_ns, content_type) = (784_111_777_500_000_000, String::new());
+        Meta { id: 1, bytes: 100, stored_at_ns, content_type, digest: DIGEST }
+    }
+
     fn planned(headers: &str) -> Plan {
         let text = format!("GET /a HTTP/1.1\r\nHost: h\r\n{headers}\r\n");
-        let Ok(Parsed::Whole(request, _)) = parse(text.as_bytes()) else { panic!("{text:?}") };
-        let meta = Meta {
-            key: "a".to_owned(),
-            content_type: String::new(),
-            bytes: 100,
-            stored_at_ns: 784_111_777_500_000_000,
-            digest: DIGEST,
-        };
-        plan(&request, &meta)
+        plan(&parse(text.as_bytes()).unwrap(), &meta())
     }
 
     #[test]
     fn headers_and_what_is_answered() {
-        let tag = etag(&DIGEST);
+        let tag = meta().etag();
         for (headers, status, range) in [
             (String::new(), 200, 0..100),
             (format!("If-Match: {tag}\r\n"), 200, 0..100),
@@ -107,5 +146,36 @@ mod tests {
             let plan = planned(&headers);
             assert_eq!((plan.status, plan.range), (status, range), "{headers:?}");
         }
+    }
+
+    #[test]
+    fn ranges_of_ten_bytes() {
+        for (header, expected) in [
+            ("bytes=0-9", Part::Of(0..10)),
+            ("bytes=0-0", Part::Of(0..1)),
+            ("bytes=3-", Part::Of(3..10)),
+            ("bytes=-3", Part::Of(7..10)),
+            ("bytes=-30", Part::Of(0..10)),
+            ("bytes=5-99999999999999999999999", Part::Of(5..10)),
+            ("bytes=9-9", Part::Of(9..10)),
+            (" bytes= 2 - 3 ", Part::Of(2..4)),
+            ("bytes=10-", Part::Unsatisfiable),
+            ("bytes=10-20", Part::Unsatisfiable),
+            ("bytes=-0", Part::Unsatisfiable),
+            ("bytes=99999999999999999999999-", Part::Unsatisfiable),
+            ("bytes=3-2", Part::Whole),
+            ("bytes=0-1,3-4", Part::Whole),
+            ("bytes=-", Part::Whole),
+            ("bytes=", Part::Whole),
+            ("bytes=+1-2", Part::Whole),
+            ("bytes=a-b", Part::Whole),
+            ("bytes=--1", Part::Whole),
+            ("items=0-1", Part::Whole),
+        ] {
+            assert_eq!(part(Some(header), 10), expected, "{header}");
+        }
+        assert_eq!(part(None, 10), Part::Whole);
+        assert_eq!(part(Some("bytes=0-"), 0), Part::Unsatisfiable);
+        assert_eq!(part(Some("bytes=-1"), 0), Part::Unsatisfiable);
     }
 }

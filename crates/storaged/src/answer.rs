@@ -1,0 +1,144 @@
+//! Answers, from what is known to what is sent.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use httpd::{Reply, http_date};
+
+use crate::plan::Plan;
+use crate::request::Method;
+use crate::send::Body;
+use crate::store::{ErrorKind, Meta, Object, StoreError, Stored};
+
+/// What is sent. Bodies that are only made for it are in `head`.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: Vec<u8>,
+    /// Body bytes in `head`.
+    pub in_head: usize,
+    pub body: Option<Body>,
+    pub keep_alive: bool,
+}
+
+const CONDITION: &str = "the object is not the one that the condition names";
+
+/// Whom an answer is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// It was a HEAD: the answer has no body.
+    pub is_head: bool,
+    pub keep_alive: bool,
+}
+
+impl Asked {
+    pub fn of(method: Method, keep_alive: bool) -> Asked {
+        Asked { is_head: method == Method::Head, keep_alive }
+    }
+
+    fn short(self, status: u16, reply: Reply, body: &[u8]) -> Answer {
+        let in_head = if self.is_head { 0 } else { body.len() };
+        let head = reply.end_with(body, self.is_head);
+        Answer { status, head, in_head, body: None, keep_alive: self.keep_alive }
+    }
+
+    fn bare(self, status: u16, reply: Reply) -> Answer {
+        let (head, keep_alive) = (reply.end(), self.keep_alive);
+        Answer { status, head, in_head: 0, body: None, keep_alive }
+    }
+
+    pub fn error(self, status: u16, why: &str) -> Answer {
+        let mut reply = Reply::new(status, self.keep_alive);
+        if status == 405 {
+            reply.field("Allow", "GET, HEAD, PUT, DELETE");
+        }
+        if status == 503 {
+            reply.field("Retry-After", 1);
+        }
+        reply.field("Content-Type", "application/json");
+        self.short(status, reply, &error_body(status, why))
+    }
+
+    /// The text says nothing about the machine's paths.
+    pub fn store_error(self, error: &StoreError) -> Answer {
+        let (status, why) = match error.kind() {
+            ErrorKind::NotFound => (404, "no such object"),
+            ErrorKind::Condition => (412, CONDITION),
+            ErrorKind::Damaged => (500, "the object is damaged, and was not sent"),
+            ErrorKind::Full => (507, "there is no room for the object"),
+            ErrorKind::Busy => (503, "out of descriptors or memory; try again"),
+            ErrorKind::Failed => (500, "the disk, or something else, failed"),
+        };
+        self.error(status, why)
+    }
+
+    pub fn page(self, kind: &str, body: &[u8]) -> Answer {
+        let mut reply = Reply::new(200, self.keep_alive);
+        reply.field("Content-Type", kind);
+        reply.field("Cache-Control", "no-store");
+        self.short(200, reply, body)
+    }
+
+    /// The client has the page.
+    pub fn known(self) -> Answer {
+        self.bare(304, Reply::new(304, self.keep_alive))
+    }
+
+    pub fn stored(self, stored: &Stored) -> Answer {
+        let status = if stored.created { 201 } else { 204 };
+        let mut reply = Reply::new(status, self.keep_alive);
+        reply.field("ETag", &stored.etag);
+        if stored.created {
+            reply.field("Content-Length", 0);
+        }
+        self.bare(status, reply)
+    }
+
+    pub fn deleted(self) -> Answer {
+        self.bare(204, Reply::new(204, self.keep_alive))
+    }
+
+    /// An object, or that it need not be sent.
+    pub fn object(self, plan: &Plan, object: &Arc<Object>) -> Answer {
+        if plan.status == 412 {
+            return self.error(412, CONDITION);
+        }
+        let meta = object.meta();
+        let mut reply = Reply::new(plan.status, self.keep_alive);
+        reply.field("ETag", &plan.etag);
+        reply.field("Last-Modified", http_date(meta.stored_at()));
+        if plan.status == 416 {
+            reply.field("Content-Range", format_args!("bytes */{}", meta.bytes));
+            reply.field("Content-Length", 0);
+        }
+        if matches!(plan.status, 200 | 206) {
+            describe(&mut reply, plan, meta);
+        }
+        let mut answer = self.bare(plan.status, reply);
+        if !self.is_head && !plan.range.is_empty() {
+            answer.body = Some(Body { object: Arc::clone(object), range: plan.range.clone() });
+        }
+        answer
+    }
+}
+
+fn describe(reply: &mut Reply, plan: &Plan, meta: &Meta) {
+    reply.field("Accept-Ranges", "bytes");
+    let kind = match &*meta.content_type {
+        "" => "application/octet-stream",
+        kind => kind,
+    };
+    reply.field("Content-Type", kind);
+    if plan.status == 206 {
+        let Range { start, end } = plan.range;
+        reply.field("Content-Range", format_args!("bytes {start}-{}/{}", end - 1, meta.bytes));
+    }
+    reply.field("Content-Length", plan.range.end - plan.range.start);
+}
+
+/// `{"status": 404, "error": "…"}` and a line feed.
+fn error_body(status: u16, why: &str) -> Vec<u8> {
+    let mut body = serde_json::json!({ "status": status, "error": why }).to_string().into_bytes();
+    body.push(b'\n');
+    body
+}

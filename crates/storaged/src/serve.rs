@@ -1,0 +1,144 @@
+//! The daemon: what its workers share, and how it begins and ends.
+
+use std::future::Future;
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use httpd::{
+    AccessLog, Conn, Door, Rights, Server, Service, Settings, Signals, StartError, raise_file_limit,
+};
+use ntcopy::socket::Support;
+
+use crate::answer::Asked;
+use crate::config::{Config, ConfigError, Tunables};
+use crate::send::ModeSetting;
+use crate::session::session;
+use crate::shared::{LISTS, Shared, Worker};
+use crate::store::{OpenError, Store};
+
+/// Descriptors for everything but connections and open objects.
+const OTHER_FILES: u64 = 128;
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("cannot {doing}: {cause}")]
+    Io { doing: &'static str, cause: io::Error },
+}
+
+struct Objects(Arc<Shared>);
+
+impl Service for Objects {
+    type Worker = Worker;
+
+    fn worker(&self, index: usize) -> Worker {
+        Worker { shared: Arc::clone(&self.0), index }
+    }
+
+    fn serve(worker: Rc<Worker>, conn: Conn) -> impl Future<Output = ()> + 'static {
+        session(worker, conn)
+    }
+
+    fn no_room(&self, _: usize) -> Vec<u8> {
+        let asked = Asked { is_head: false, keep_alive: false };
+        asked.error(503, "no room for another connection; try again").head
+    }
+
+    fn no_descriptor(&self) {
+        self.0.store.give_up_some();
+    }
+}
+
+/// Serves until SIGTERM or SIGINT, then ends what is in flight; a second one ends it at once.
+/// SIGHUP opens the access log anew and takes over what `reload` says.
+///
+/// When every address is listened on they are printed on standard output, a line each:
+/// `listening on …`, `metrics on …`.
+///
+/// # Errors
+///
+/// It can't begin. Nothing ends it later but a signal.
+pub fn serve(
+    config: Config,
+    reload: impl Fn() -> Result<Tunables, ConfigError>,
+) -> Result<(), ServeError> {
+    let io = |doing| move |cause| ServeError::Io { doing, cause };
+    let signals = Signals::catch().map_err(io("catch signals"))?;
+    check_file_limit(&config);
+    let store = Store::open(&config.data, config.open_objects)?;
+    let log = config.access_log.as_deref().map(AccessLog::open).transpose();
+    let log = log.map_err(io("open the access log"))?;
+    let shared = Arc::new(Shared::new(&config, store, log));
+    say_what_is_missing(&shared);
+    let rights = Rights { mode: config.socket_mode, group: None };
+    let door = |address, counted| Door { address, rights: rights.clone(), counted };
+    let doors: Vec<Door> = config.listen.into_iter().map(|address| door(address, true)).collect();
+    let admin = config.metrics.into_iter().map(|address| door(address, false));
+    let doors: Vec<Door> = doors.into_iter().chain(admin).collect();
+    let settings = Settings {
+        workers: config.workers,
+        connections: config.connections_max,
+        per_client: 0,
+        idle: config.tunables.idle_timeout,
+        drain: config.drain_timeout,
+        sndbuf: config.sndbuf,
+        blocking_threads: 2 * config.disk_threads + LISTS,
+    };
+    let server = Server::start(Arc::new(Objects(Arc::clone(&shared))), &doors, settings)?;
+    shared.serves(server.handle());
+    announce(&server, shared.admin_door).map_err(io("write to standard output"))?;
+    signals.obey(server, || reload_all(&shared, &reload)).map_err(io("wait for signals"))
+}
+
+fn reload_all(shared: &Shared, reload: &impl Fn() -> Result<Tunables, ConfigError>) {
+    if let Some(log) = &shared.access_log
+        && let Err(error) = log.reopen()
+    {
+        tracing::error!(%error, "cannot open the access log anew; the old one stays");
+    }
+    match reload() {
+        Ok(tunables) => {
+            shared.tune(tunables);
+            tracing::info!("reloaded");
+        }
+        Err(error) => tracing::error!(%error, "not reloaded; all stays as it was"),
+    }
+}
+
+fn announce(server: &Server, admin_door: usize) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for (at, address) in server.addresses().iter().enumerate() {
+        writeln!(out, "{} on {address}", if at == admin_door { "metrics" } else { "listening" })?;
+    }
+    out.flush()
+}
+
+fn say_what_is_missing(shared: &Shared) {
+    let mode = shared.tunables().mode;
+    let hinted = matches!(mode, ModeSetting::Nt | ModeSetting::Adaptive);
+    match (shared.hints, hinted) {
+        (Support::None, true) => {
+            let why = ntcopy::socket::other_series().map_or_else(
+                || "this kernel does not know MSG_NTCOPY".to_owned(),
+                |other| other.to_string(),
+            );
+            tracing::warn!("--mode {mode:?}: {why}; bodies are copied normally");
+        }
+        (support, _) => tracing::info!(hints = support.name(), ?mode, "sending"),
+    }
+}
+
+fn check_file_limit(config: &Config) {
+    let wanted = (config.connections_max + config.open_objects) as u64 + OTHER_FILES;
+    if let Some(maximum) = raise_file_limit().filter(|maximum| *maximum < wanted) {
+        tracing::warn!(
+            maximum,
+            wanted,
+            "fewer open files are allowed than connections and objects may take; beyond it clients \
+             wait"
+        );
+    }
+}

@@ -1,0 +1,445 @@
+//! One connection, from its first byte to its end.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use httpd::{Body as Incoming, Conn, Ended, Framing, HeadError, Pace, Refusal, TimedOut};
+use ntcopy::socket::Support;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+
+use crate::admin;
+use crate::answer::{Answer, Asked};
+use crate::condition::{Current, Verdict};
+use crate::key::{Key, percent_decode};
+use crate::plan::plan;
+use crate::request::{LIMITS, Method, Reader, Request, parse};
+use crate::send::{Choice, Facts, Mode, Outgoing, Progress, Reason, Set, choose};
+use crate::shared::{Work, Worker};
+use crate::store::{ErrorKind, Query, Store, StoreError, Upload};
+
+/// Bytes that one connection moves before the others get their turn.
+const TURN_BYTES: usize = 8 << 20;
+/// Bytes that are read of a body at a time.
+const READ_BYTES: u64 = 256 << 10;
+/// Most objects of one page of a list.
+const LIST_MAX: usize = 1000;
+const BROKEN: &str = "this request met a mistake of the daemon's";
+
+/// Waits for a request, answers it, and again, until one is the last.
+pub async fn session(worker: Rc<Worker>, mut conn: Conn) {
+    let mut set = Set::NONE;
+    loop {
+        let patience = worker.shared.tunables().head_timeout;
+        let head = conn.head(&LIMITS, patience).await;
+        let started = Instant::now();
+        let is_head = conn.input.bytes().starts_with(b"HEAD ");
+        let request = match head {
+            Ok(bytes) => {
+                let request = parse(&conn.input.bytes()[..bytes]);
+                conn.input.consume(bytes);
+                request
+            }
+            Err(Ended::Closed) => return,
+            Err(Ended::TimedOut) => {
+                worker.counters().plain.timeouts.up();
+                Err(Refusal { status: 408, reason: "the head took too long" })
+            }
+            Err(Ended::Bad(error)) => Err(refusal(error)),
+        };
+        let (answer, request) = match request {
+            Ok(request) => match answer(&worker, &mut conn, &request).await {
+                Some(answer) => (answer, Some(request)),
+                None => return,
+            },
+            // Where it ends is not known.
+            Err(Refusal { status, reason }) => {
+                (Asked { is_head, keep_alive: false }.error(status, reason), None)
+            }
+        };
+        let keep_alive = answer.keep_alive;
+        let sent = send(&worker, &conn, &mut set, answer, (request, started)).await;
+        if sent.is_err() {
+            return;
+        }
+        if !keep_alive {
+            break;
+        }
+    }
+    conn.stream.end_sending();
+    conn.linger().await;
+}
+
+fn refusal(error: HeadError) -> Refusal {
+    match error {
+        HeadError::FirstLineTooLong => Refusal { status: 414, reason: "the target is too long" },
+        HeadError::TooLarge => {
+            Refusal { status: 431, reason: "the head is longer than 16 KiB or 64 lines" }
+        }
+        error => error.into(),
+    }
+}
+
+impl Worker {
+    /// The answer for an error of the store, which the log has.
+    fn failed(&self, asked: Asked, error: &StoreError) -> Answer {
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::Condition => tracing::debug!(%error),
+            ErrorKind::Damaged => {
+                self.counters().plain.damaged.up();
+                tracing::error!(%error, "a damaged object was asked for");
+            }
+            ErrorKind::Full | ErrorKind::Busy => tracing::warn!(%error),
+            ErrorKind::Failed => tracing::error!(%error),
+        }
+        asked.store_error(error)
+    }
+
+    /// What the store found, answered; or why it did not.
+    fn done<T>(
+        &self,
+        asked: Asked,
+        result: Option<Result<T, StoreError>>,
+        answer: impl FnOnce(T) -> Answer,
+    ) -> Answer {
+        match result {
+            Some(Ok(found)) => answer(found),
+            Some(Err(error)) => self.failed(asked, &error),
+            None => asked.error(500, BROKEN),
+        }
+    }
+}
+
+/// Makes the answer, by way of the disk where need be; `None` if the client is gone meanwhile.
+async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<Answer> {
+    let shared = &worker.shared;
+    let keep_alive = request.keep_alive && !conn.ticket.is_draining();
+    let asked = Asked::of(request.method, keep_alive);
+    let is_admin = conn.door == shared.admin_door;
+    let reads = matches!(request.method, Method::Get | Method::Head);
+    let page = match &*request.path {
+        "/_/stat" | "/" | "/metrics" if reads => page_verdict(worker, asked, request),
+        _ => None,
+    };
+    if page.is_some() {
+        return page;
+    }
+    match &*request.path {
+        "/_/stat" if reads => {
+            return Some(asked.page("application/json", &admin::stat(shared)));
+        }
+        "/metrics" if reads && is_admin => {
+            let text = admin::metrics(shared);
+            return Some(asked.page(httpd::metrics::CONTENT_TYPE, text.as_bytes()));
+        }
+        _ if is_admin => {
+            let last = Asked { keep_alive: false, ..asked };
+            return Some(last.error(404, "here are /metrics and /_/stat"));
+        }
+        "/" if reads => return Some(list(worker, asked, request).await),
+        _ => {}
+    }
+    // What the client sends behind a refused head is not looked for.
+    let last = Asked { keep_alive: false, ..asked };
+    // Part of an upload, a list of versions: elsewhere a query says what is to be changed.
+    if !reads && request.query.is_some() {
+        return Some(last.error(400, "a PUT or a DELETE here has no query"));
+    }
+    let key = match Key::from_target(&request.path) {
+        Ok(key) => key,
+        Err(error) => return Some(last.error(400, &error.to_string())),
+    };
+    match request.method {
+        Method::Get | Method::Head => Some(get(worker, asked, key, request).await),
+        Method::Put => put(worker, conn, asked, key, request).await,
+        Method::Delete => {
+            let (store, conditions) = (Arc::clone(&shared.store), request.conditions.clone());
+            let gone = shared.wait(Work::Change, move || store.delete(&key, &conditions)).await;
+            Some(worker.done(asked, gone, |()| asked.deleted()))
+        }
+    }
+}
+
+/// The answer for a page whose conditions do not hold: it has neither a tag nor a date.
+fn page_verdict(worker: &Worker, asked: Asked, request: &Request) -> Option<Answer> {
+    match request.conditions.judge(&Current::Page) {
+        Verdict::Hold => None,
+        Verdict::Fail => {
+            let error = StoreError::Condition { key: request.path.clone() };
+            Some(worker.failed(asked, &error))
+        }
+        Verdict::Known => Some(asked.known()),
+    }
+}
+
+async fn get(worker: &Worker, asked: Asked, key: Key, request: &Request) -> Answer {
+    let shared = &worker.shared;
+    let object = match shared.store.cached(&key) {
+        Some(object) => {
+            worker.counters().plain.hits.up();
+            Some(Ok(object))
+        }
+        None => {
+            worker.counters().plain.misses.up();
+            let store = Arc::clone(&shared.store);
+            shared.wait(Work::Open, move || store.get(&key)).await
+        }
+    };
+    worker.done(asked, object, |object| asked.object(&plan(request, object.meta()), &object))
+}
+
+/// Takes a body in, and stores it.
+async fn put(
+    worker: &Worker,
+    conn: &mut Conn,
+    asked: Asked,
+    key: Key,
+    request: &Request,
+) -> Option<Answer> {
+    const TOO_LARGE: &str = "the object is too large (see --object-max)";
+    let (shared, tunables) = (&worker.shared, worker.shared.tunables());
+    // Until the body is here, where the next request begins is not known.
+    let last = Asked { keep_alive: false, ..asked };
+    let length = match request.framing {
+        Framing::Length(bytes) => Some(bytes),
+        _ => None,
+    };
+    if length.is_some_and(|bytes| bytes > tunables.object_max) {
+        return Some(last.error(413, TOO_LARGE));
+    }
+    let (store, Request { conditions, content_type, .. }) =
+        (Arc::clone(&shared.store), request.clone());
+    let begin = move || {
+        // Looked at again when the object gets its name; this saves sending a body in vain.
+        if !conditions.is_empty() {
+            store.check(&key, &conditions)?;
+        }
+        store.put(&key, &content_type, length)
+    };
+    let mut upload = match shared.wait(Work::Open, begin).await {
+        Some(Ok(upload)) => upload,
+        other => return Some(worker.done(last, other, |_: Upload| last.error(500, BROKEN))),
+    };
+    let mut body = Incoming::new(request.framing);
+    if request.expects_continue && conn.input.is_empty() && !body.is_done() {
+        conn.stream.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()?;
+    }
+    let mut pace = Pace::new(tunables.body_timeout);
+    while !body.is_done() {
+        let step = match body.next(conn.input.bytes()) {
+            Ok(step) => step,
+            Err(_) => return Some(last.error(400, "the chunked body is malformed")),
+        };
+        if step.taken == 0 {
+            // Little of what follows the body.
+            let most = body.next_bytes().saturating_add(LIMITS.head_bytes as u64).min(READ_BYTES);
+            match pace.within(conn.input.fill(&mut conn.stream, most as usize)).await {
+                Ok(Ok(bytes)) if bytes > 0 => {}
+                Ok(_) => return None,
+                Err(TimedOut) => {
+                    worker.counters().plain.timeouts.up();
+                    return Some(last.error(408, "the body took too long"));
+                }
+            }
+            continue;
+        }
+        if upload.bytes() + step.content as u64 > tunables.object_max {
+            return Some(last.error(413, TOO_LARGE));
+        }
+        if step.content > 0
+            && let Err(error) = upload.write(&conn.input.bytes()[..step.content])
+        {
+            return Some(worker.failed(last, &error));
+        }
+        conn.input.consume(step.taken);
+        worker.counters().plain.received.add(step.content as u64);
+        pace.moved(step.taken as u64);
+    }
+    let conditions = request.conditions.clone();
+    let stored = shared.wait(Work::Change, move || upload.commit(&conditions)).await;
+    Some(worker.done(asked, stored, |stored| asked.stored(&stored)))
+}
+
+async fn list(worker: &Worker, asked: Asked, request: &Request) -> Answer {
+    let query = match list_query(request.query.as_deref().unwrap_or_default()) {
+        Ok(query) => query,
+        Err(why) => return Asked { keep_alive: false, ..asked }.error(400, why),
+    };
+    let store = Arc::clone(&worker.shared.store);
+    let listed = worker.shared.wait(Work::List, move || list_page(&store, &query)).await;
+    worker.done(asked, listed, |json| asked.page("application/json", &json))
+}
+
+fn list_query(text: &str) -> Result<Query, &'static str> {
+    let mut query = Query { prefix: String::new(), after: String::new(), limit: LIST_MAX };
+    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent_decode(value).map_err(|_| "the query is not percent-encoded UTF-8")?;
+        match name {
+            "prefix" => query.prefix = value,
+            "after" => query.after = value,
+            "limit" => {
+                let limit = value.parse().ok().filter(|limit| (1..=LIST_MAX).contains(limit));
+                query.limit = limit.ok_or("limit is a number, 1 to 1000")?;
+            }
+            _ => return Err("the query has prefix, after and limit, and nothing else"),
+        }
+    }
+    Ok(query)
+}
+
+fn list_page(store: &Store, query: &Query) -> Result<Vec<u8>, StoreError> {
+    let page = store.list(query)?;
+    let object = |(key, meta): &(String, crate::store::Meta)| {
+        serde_json::json!({
+            "key": key,
+            "bytes": meta.bytes,
+            "etag": meta.etag(),
+            "modified": httpd::http_date(meta.stored_at()),
+        })
+    };
+    let objects: Vec<_> = page.objects.iter().map(object).collect();
+    let next = page.objects.last().filter(|_| page.more).map(|(key, _)| key);
+    let mut json = serde_json::json!({ "objects": objects, "next": next }).to_string();
+    json.push('\n');
+    Ok(json.into_bytes())
+}
+
+/// Sends an answer, in as many pieces as the peer needs; an error if the connection can't go on.
+async fn send(
+    worker: &Worker,
+    conn: &Conn,
+    set: &mut Set,
+    answer: Answer,
+    (request, started): (Option<Request>, Instant),
+) -> Result<(), ()> {
+    let tunables = worker.shared.tunables();
+    let body_bytes = answer.body.as_ref().map_or(0, |body| body.range.end - body.range.start);
+    let said = request.as_ref().map_or(Reader::Unknown, |request| request.reader);
+    let facts = Facts {
+        bytes: body_bytes,
+        reader: if said == Reader::Unknown { tunables.reader } else { said },
+        hints: worker.shared.hints != Support::None,
+    };
+    let Choice { mode, reason } = choose(tunables.mode, &facts);
+    let outgoing = Outgoing::new(answer.head, answer.body, mode, conn.stream.as_fd(), set);
+    let mut exchange = Exchange {
+        worker,
+        peer: conn.peer,
+        request,
+        started,
+        status: answer.status,
+        in_head: answer.in_head as u64,
+        body_bytes,
+        reason,
+        outgoing,
+        is_whole: false,
+    };
+    let (mut pace, mut sent, mut turn) = (Pace::new(tunables.send_timeout), 0, 0);
+    loop {
+        match conn.stream.try_send(|to| exchange.outgoing.advance(to)) {
+            Ok(Progress::Done) => break,
+            Ok(Progress::Some(bytes)) => {
+                sent += bytes as u64;
+                turn += bytes;
+                pace.moved(bytes as u64);
+                if turn >= TURN_BYTES {
+                    turn = 0;
+                    tokio::task::yield_now().await;
+                }
+            }
+            Err(Errno::AGAIN) => {
+                turn = 0;
+                match pace.drained(&conn.stream, sent, conn.stream.writable()).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => return Err(()),
+                    Err(TimedOut) => {
+                        worker.counters().plain.timeouts.up();
+                        return Err(());
+                    }
+                }
+            }
+            Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => return Err(()),
+            Err(errno) => {
+                let path = exchange.request.as_ref().map_or("", |request| &request.path);
+                tracing::error!(path, %errno, "a response was cut off");
+                return Err(());
+            }
+        }
+    }
+    exchange.is_whole = true;
+    Ok(())
+}
+
+/// A response on its way out; counted and logged with its end, whatever brings that about.
+struct Exchange<'a> {
+    worker: &'a Worker,
+    peer: Option<SocketAddr>,
+    request: Option<Request>,
+    started: Instant,
+    status: u16,
+    in_head: u64,
+    body_bytes: u64,
+    reason: Reason,
+    outgoing: Outgoing,
+    is_whole: bool,
+}
+
+impl Drop for Exchange<'_> {
+    fn drop(&mut self) {
+        let (counters, took) = (self.worker.counters(), self.started.elapsed());
+        counters.answered(self.status, took);
+        if !self.is_whole {
+            counters.plain.aborted.up();
+        }
+        let sent = self.body_bytes - self.outgoing.left();
+        let way: Option<(Mode, Reason)> =
+            (self.body_bytes > 0).then_some((self.outgoing.mode(), self.reason));
+        if let Some((mode, reason)) = way {
+            counters.sent(mode, reason, sent);
+        }
+        let Some(log) = &self.worker.shared.access_log else { return };
+        let request = self.request.as_ref();
+        let mut line = httpd::date(|date| {
+            serde_json::json!({
+                "date": date,
+                "peer": self.peer.map(|peer| peer.to_string()),
+                "method": request.map(|request| request.method.name()),
+                "path": request.map_or("", |request| &*request.path),
+                "status": self.status,
+                "body_bytes": sent + self.in_head,
+                "us": took.as_micros() as u64,
+                "mode": way.map(|(mode, _)| mode.name()),
+                "reason": way.map(|(_, reason)| reason.name()),
+                "aborted": !self.is_whole,
+            })
+        })
+        .to_string();
+        line.push('\n');
+        log.line(line.into_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_of_lists() {
+        let query = |prefix: &str, after: &str, limit| {
+            Ok(Query { prefix: prefix.to_owned(), after: after.to_owned(), limit })
+        };
+        for (text, expected) in [
+            ("", query("", "", 1000)),
+            ("prefix=a%2Fb&after=c&limit=7", query("a/b", "c", 7)),
+            ("&prefix=&", query("", "", 1000)),
+        ] {
+            assert_eq!(list_query(text), expected, "{text:?}");
+        }
+        for bad in ["limit=0", "limit=1001", "limit=x", "prefix=%zz", "delimiter=/"] {
+            assert!(list_query(bad).is_err(), "{bad:?}");
+        }
+    }
+}
