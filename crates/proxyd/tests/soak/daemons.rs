@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use std::{fmt, fs, thread};
 
@@ -58,16 +58,19 @@ pub struct Daemons {
 }
 
 /// storaged's program, made if it isn't there: Cargo builds only this package's own for its tests.
-fn storaged_program() -> PathBuf {
-    let profile = Path::new(env!("CARGO_BIN_EXE_proxyd")).parent().expect("its folder");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "-q", "--locked", "-p", "storaged", "--target-dir"]);
-    cargo.arg(profile.parent().expect("the target folder"));
-    if profile.ends_with("release") {
-        cargo.arg("--release");
-    }
-    assert!(cargo.status().expect("cargo, which runs this test").success());
-    profile.join("storaged")
+fn storaged_program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let profile = Path::new(env!("CARGO_BIN_EXE_proxyd")).parent().expect("its folder");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "-q", "--locked", "-p", "storaged", "--target-dir"]);
+        cargo.arg(profile.parent().expect("the target folder"));
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo, which runs this test").success());
+        profile.join("storaged")
+    })
 }
 
 fn start(mut command: Command, log: &Path) -> Process {
@@ -125,7 +128,7 @@ impl Daemons {
              backends = [\"unix:{}\"]\nworkers = 2\nmetrics = \"tcp:{metrics}\"\n\
              access_log = {:?}\n[tls]\nby = \"ktls\"\ncertificate = {:?}\nkey = {:?}\n\
              [timeouts]\nheader_ms = 2000\nbody_idle_ms = 3000\nconnect_ms = 1000\n\
-             backend_header_ms = 5000\nkeep_alive_ms = 3000\nbackend_idle_ms = 2000\n\
+             backend_header_ms = 5000\nbackend_idle_ms = 2000\nlinger_ms = 300\n\
              [limits]\npipes = 12\ntries = 2\n[health]\nfailures = 1000000\n",
             at("p.sock").display(),
             at("b.sock").display(),
