@@ -17,9 +17,9 @@ const HEADER: [&str; 6] = [
     "mode",
     "p50, ns a line",
     "p99",
-    "hot set's speed relative to copy",
+    "hot set's speed / copy",
     "send and walk, us",
-    "speed of both relative to copy",
+    "speed of both / copy",
 ];
 
 /// Each cell with a line that says what it is, and its rows.

@@ -79,7 +79,7 @@ fn the_table_has_a_row_a_mode_and_fits_a_terminal() {
         ours.next().unwrap_or_else(|| panic!("{mode}: {text}"))
     };
     assert!(row("idle", 0).contains(&"5.0") && row("copy", 0).contains(&"2.00x"), "{text}");
-    let beside = rows.iter().position(|row| row.contains(&"beside")).unwrap();
+    let beside = rows.iter().position(|row| row.contains(&"alongside")).unwrap();
     assert!(row("nt-both", beside).contains(&"1.05x"), "{text}");
     assert!(row("copy", beside).contains(&"7.2*"), "less than was asked for is marked: {text}");
     assert!(text.contains("150 MiB  not available"), "{text}");
