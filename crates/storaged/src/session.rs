@@ -153,7 +153,8 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     };
     match request.method {
         Method::Get | Method::Head => Some(get(worker, asked, key, request).await),
-        Method::Put => put(worker, conn, asked, key, request).await,
+        // Apart from the session, whose memory every connection has.
+        Method::Put => Box::pin(put(worker, conn, asked, key, request)).await,
         Method::Delete => {
             let (store, conditions) = (Arc::clone(&shared.store), request.conditions.clone());
             let gone = shared.wait(Work::Change, move || store.delete(&key, &conditions)).await;

@@ -28,7 +28,7 @@ pub struct Upload {
     content_type: String,
     id: u64,
     file: File,
-    hasher: blake3::Hasher,
+    hasher: Box<blake3::Hasher>,
     bytes: u64,
     /// Whether the index may name the file.
     kept: bool,
@@ -47,7 +47,7 @@ impl Upload {
         let file = at(Step::PutCreate)
             .and_then(|()| store.retry_without_cache(create))
             .map_err(|error| StoreError::io("create a file for", key.as_str(), &error))?;
-        let (hasher, bytes, kept) = (blake3::Hasher::new(), 0, false);
+        let (hasher, bytes, kept) = (Box::new(blake3::Hasher::new()), 0, false);
         let upload = Upload { store, key, content_type, id, file, hasher, bytes, kept };
         upload.check_room(length.unwrap_or(0))?;
         Ok(upload)
