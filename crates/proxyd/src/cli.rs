@@ -152,7 +152,7 @@ pub fn capabilities() -> Vec<&'static str> {
         ("nt-kernel", support == Support::Kernel),
         ("nt-module", support == Support::Module),
         ("tls", true),
-        ("ktls", crate::tls::kernel_is_available()),
+        ("ktls", crate::ktls::is_available()),
     ]
     .into_iter()
     .filter_map(|(word, had)| had.then_some(word))

@@ -17,9 +17,9 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
+use crate::ktls;
 use crate::pipe::Pipe;
 use crate::splice::{self, Moved};
-use crate::tls::kernel;
 
 /// A socket that does not block.
 #[derive(Debug)]
@@ -84,43 +84,43 @@ impl Socket {
         any
     }
 
-    /// Makes a call that reads, once there may be something, until it says something else than
+    /// Makes a call in one direction, once it may do something, until it says something else than
     /// EAGAIN.
-    fn poll_in<T>(
+    fn poll_call<T>(
         &mut self,
         cx: &mut Context<'_>,
+        may: fn(&mut Socket) -> &mut bool,
         mut call: impl FnMut(&OwnedFd) -> Result<T, Errno>,
     ) -> Poll<Result<T, Errno>> {
         loop {
-            if !self.readable {
+            if !*may(self) {
                 ready!(self.poll_event(cx));
                 continue;
             }
             match call(self.fd.get_ref()) {
-                Err(Errno::AGAIN) => self.readable = false,
+                Err(Errno::AGAIN) => *may(self) = false,
                 Err(Errno::INTR) => {}
                 result => return Poll::Ready(result),
             }
         }
     }
 
-    /// The same for a call that writes.
+    /// A call that reads.
+    fn poll_in<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        call: impl FnMut(&OwnedFd) -> Result<T, Errno>,
+    ) -> Poll<Result<T, Errno>> {
+        self.poll_call(cx, |socket| &mut socket.readable, call)
+    }
+
+    /// A call that writes.
     fn poll_out<T>(
         &mut self,
         cx: &mut Context<'_>,
-        mut call: impl FnMut(&OwnedFd) -> Result<T, Errno>,
+        call: impl FnMut(&OwnedFd) -> Result<T, Errno>,
     ) -> Poll<Result<T, Errno>> {
-        loop {
-            if !self.writable {
-                ready!(self.poll_event(cx));
-                continue;
-            }
-            match call(self.fd.get_ref()) {
-                Err(Errno::AGAIN) => self.writable = false,
-                Err(Errno::INTR) => {}
-                result => return Poll::Ready(result),
-            }
-        }
+        self.poll_call(cx, |socket| &mut socket.writable, call)
     }
 
     fn poll_recv(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Errno>> {
@@ -277,7 +277,7 @@ impl Conn {
         match self {
             Conn::Plain(socket) => socket.poll_recv(cx, into),
             // A record's end cuts a read short, so a short one does not say that none follows.
-            Conn::Kernel(socket) => socket.poll_in(cx, |fd| kernel::recv(fd, into)),
+            Conn::Kernel(socket) => socket.poll_in(cx, |fd| ktls::recv(fd, into)),
             Conn::Tls(stream) => {
                 let mut buffer = ReadBuf::new(into);
                 match ready!(Pin::new(stream).poll_read(cx, &mut buffer)) {
@@ -375,10 +375,10 @@ impl Conn {
                 return drop(tokio::time::timeout(patience, goodbye).await);
             }
             Conn::Kernel(socket) => {
-                kernel::drained(&*socket, patience).await
+                ktls::drained(&*socket, patience).await
                     && tokio::time::timeout(
                         patience,
-                        std::future::poll_fn(|cx| socket.poll_out(cx, kernel::close)),
+                        std::future::poll_fn(|cx| socket.poll_out(cx, ktls::close)),
                     )
                     .await
                     .is_ok()

@@ -21,8 +21,8 @@ use crate::flow::{Coding, Flow, FlowError, Pump, Tools};
 use crate::forward::write_response;
 use crate::request::Method;
 use crate::response::{INTERIMS_MAX, Response, TOO_MANY_INTERIMS, parse_response};
-use crate::server::Worker;
 use crate::upstreams::Upstream;
+use crate::worker::Worker;
 
 /// The first read of an answer where its body can be spliced: most heads fit, and what comes
 /// with them has to be copied.

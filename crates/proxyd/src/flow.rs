@@ -252,12 +252,7 @@ impl Flow {
         let Some(pipe) = self.pipe.as_mut() else { return Ok(false) };
         let limit = usize::try_from(left).unwrap_or(usize::MAX);
         match source.poll_splice_into(cx, pipe, limit) {
-            Poll::Ready(Ok(Moved::Bytes(bytes))) => {
-                self.spliced += bytes as u64;
-                self.took(bytes as u64);
-                self.check_limit()?;
-                Ok(true)
-            }
+            Poll::Ready(Ok(Moved::Bytes(bytes))) => self.spliced(bytes as u64),
             _ => Ok(false),
         }
     }
@@ -314,6 +309,14 @@ impl Flow {
         self.took(take as u64);
     }
 
+    /// Bytes have gone into the pipe.
+    fn spliced(&mut self, bytes: u64) -> Result<bool, FlowError> {
+        self.spliced += bytes;
+        self.took(bytes);
+        self.check_limit()?;
+        Ok(true)
+    }
+
     fn took(&mut self, bytes: u64) {
         self.consumed += bytes;
         match &mut self.left {
@@ -357,12 +360,7 @@ impl Flow {
             return Ok(Some(false));
         };
         match moved.map_err(FlowError::Source)? {
-            Moved::Bytes(bytes) => {
-                self.spliced += bytes as u64;
-                self.took(bytes as u64);
-                self.check_limit()?;
-                Ok(Some(true))
-            }
+            Moved::Bytes(bytes) => self.spliced(bytes as u64).map(Some),
             Moved::End => self.ended().map(Some),
             Moved::Blocked | Moved::Unsupported => {
                 self.may_splice = false;

@@ -12,9 +12,10 @@
 //! | `flow` | one direction: what is copied, and what goes through a pipe |
 //! | [`splice`], [`pipe`] | socket to pipe to socket: the only place that splices |
 //! | [`mode`] | the hint |
-//! | [`conn`], [`tls`] | connections |
+//! | [`conn`], [`tls`], [`ktls`] | connections |
 //! | `upstreams`, [`backend`] | connections to backends, and their health |
 //! | [`request`], [`response`], [`forward`], [`policy`] | heads; bytes alone |
+//! | `worker` | what sessions share |
 //! | [`server`] | all of it, started, reloaded, stopped |
 
 mod access;
@@ -29,6 +30,7 @@ mod flow;
 pub mod forward;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod ktls;
 mod metrics;
 pub mod mode;
 pub mod pipe;
@@ -40,3 +42,4 @@ mod session;
 pub mod splice;
 pub mod tls;
 mod upstreams;
+mod worker;

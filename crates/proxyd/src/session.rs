@@ -15,8 +15,8 @@ use crate::error::{Error, Kind, Source};
 use crate::exchange::{Asked, Next, Timer, exchange};
 use crate::forward::{Facts, Reader, Scheme, write_request};
 use crate::request::{Method, Request, parse_request};
-use crate::server::{Opening, Worker};
 use crate::tls;
+use crate::worker::{Opening, Worker};
 
 /// Empty lines before a request, which RFC 9112, 2.2, lets a client send.
 const EMPTY_LINES_MAX: u32 = 8;

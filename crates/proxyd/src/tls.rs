@@ -1,8 +1,6 @@
 //! TLS for clients: by rustls in this process, or by rustls for the handshake and the kernel for
 //! the rest. Certificates and keys come from PEM files.
 
-pub(crate) mod kernel;
-
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use crate::conn::{Conn, Socket};
-
-pub use kernel::is_available as kernel_is_available;
+use crate::ktls;
 
 /// Ciphertext that may wait for a slow client: 16 records.
 const PENDING_BYTES: usize = 256 << 10;
@@ -79,8 +76,8 @@ pub(crate) async fn accept(
     by_kernel: bool,
 ) -> io::Result<Conn> {
     if by_kernel {
-        let tls = kernel::handshake(&mut socket, config).await?;
-        kernel::hand_over(&socket, tls)?;
+        let tls = ktls::handshake(&mut socket, config).await?;
+        ktls::hand_over(&socket, tls)?;
         return Ok(Conn::Kernel(socket));
     }
     let limit = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(PENDING_BYTES));

@@ -95,7 +95,7 @@ fn over(
 
 /// Whether the kernel has TLS.
 fn say_if_skipped() -> bool {
-    let kernel = proxyd::tls::kernel_is_available();
+    let kernel = proxyd::ktls::is_available();
     if !kernel {
         eprintln!("skipped in part: this kernel has no TLS, so the process encrypts");
     }
