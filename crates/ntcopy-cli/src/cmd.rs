@@ -4,7 +4,6 @@
 pub mod advise;
 pub mod bench;
 pub mod booted;
-pub mod colour;
 pub mod ddio;
 pub mod footprint;
 pub mod help;

@@ -7,6 +7,7 @@
 mod say;
 
 mod cmd;
+mod colour;
 #[cfg(test)]
 mod documented;
 

@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, Write as _, stderr, stdout};
 
 use ntcopy_record::foreign::{visible_lines, visible_output};
 
-use crate::cmd::colour;
+use crate::colour;
 
 /// It is the standard library's, but for a reader that has gone and for what a terminal obeys.
 macro_rules! print {

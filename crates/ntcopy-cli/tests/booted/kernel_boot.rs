@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    kernel_built,
+    guest, kernel_built,
     signal::{self, Signal},
     text,
 };
@@ -48,24 +48,7 @@ impl Guest {
 
     /// Nothing of this guest is left: no file, no process.
     fn assert_nothing_left(&self) {
-        let left: Vec<_> = fs::read_dir(self.tmp.path()).unwrap().flatten().collect();
-        assert!(left.is_empty(), "{left:?}");
-        let mark = self.tmp.path().to_str().unwrap();
-        let of_guest = |pid: &str| {
-            fs::read(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(mark))
-        };
-        let left = || -> Vec<String> {
-            let processes = fs::read_dir("/proc").unwrap().flatten();
-            let names = processes.map(|entry| entry.file_name().to_string_lossy().into_owned());
-            names.filter(|pid| of_guest(pid)).collect()
-        };
-        // What was killed may still be on its way out, on a busy machine.
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !left().is_empty() && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(20));
-        }
-        assert!(left().is_empty(), "processes {:?}", left());
+        guest::assert_nothing_left(self.tmp.path(), Duration::from_secs(20));
     }
 }
 

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{
+    guest,
     signal::{self, Signal},
     text,
 };
@@ -50,17 +51,7 @@ impl Guest {
 
     /// Nothing of this guest is left: no file, no process.
     fn assert_nothing_left(&self) {
-        let left: Vec<_> = fs::read_dir(self.tmp.path()).unwrap().flatten().collect();
-        assert!(left.is_empty(), "{left:?}");
-        let mark = self.tmp.path().to_str().unwrap();
-        let of_guest = |pid: &str| {
-            fs::read(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(mark))
-        };
-        let processes = fs::read_dir("/proc").unwrap().flatten();
-        let names = processes.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let left: Vec<String> = names.filter(|pid| of_guest(pid)).collect();
-        assert!(left.is_empty(), "processes {left:?}");
+        guest::assert_nothing_left(self.tmp.path(), Duration::ZERO);
     }
 }
 

@@ -4,6 +4,8 @@
 #![allow(dead_code)]
 
 pub mod counted;
+pub mod guest;
+pub mod help;
 pub mod house;
 pub mod preload;
 pub mod signal;
@@ -42,6 +44,24 @@ pub fn good(output: &Output) -> String {
 pub fn stdout(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+/// A command line that is refused says why, and begins no record.
+pub fn assert_refused(output: &Output, args: &[&str], words: &str, record: &Path) {
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(output));
+    assert!(stderr(output).contains(words), "{args:?}: {}", stderr(output));
+    assert!(!record.exists(), "nothing was begun");
+}
+
+/// Whether a run ended with 3, which must say what is not available; the test then has no more to
+/// look at.
+pub fn is_not_available(output: &Output) -> bool {
+    let is_missing = output.status.code() == Some(3);
+    if is_missing {
+        assert!(stderr(output).contains("not available"), "{}", stderr(output));
+        println!("not run: {}", stderr(output));
+    }
+    is_missing
 }
 
 pub fn json(text: &str) -> serde_json::Value {

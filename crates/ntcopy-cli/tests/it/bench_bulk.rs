@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use ntcopy_record::Record;
 
-use crate::common::{counted, stderr};
+use crate::common::{assert_refused, counted, stderr};
 
 fn run(args: &[&str], out: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ntcopy"))
@@ -140,9 +140,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["order", "--side", "0"], "--side 0"),
     ] {
         let output = run(args, &out);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
-        assert!(!out.exists(), "nothing was begun");
+        assert_refused(&output, args, words, &out);
     }
 }
 

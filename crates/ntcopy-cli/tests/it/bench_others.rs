@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use ntcopy_record::Record;
 
-use crate::common::stderr;
+use crate::common::{assert_refused, stderr};
 
 fn run(args: &[&str], out: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ntcopy"))
@@ -48,9 +48,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["retention", "--kernel", "host", "--sockets", "1", "--pairs", "3"], "at least 5 pairs"),
     ] {
         let output = run(args, &out);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
-        assert!(!out.exists(), "nothing was begun");
+        assert_refused(&output, args, words, &out);
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use ntcopy_record::Record;
 
-use crate::common::stderr;
+use crate::common::{assert_refused, stderr};
 
 fn run(args: &[&str], out: &Path) -> Output {
     let small = ["--quick", "--hot-set", "64KiB", "--object", "16KiB", "--dataset", "4MiB"];
@@ -101,9 +101,7 @@ fn usage_errors_name_the_option_and_nothing_is_begun() {
         (&["--kernel", "um", "--victim", "neighbour"], "--victim is of copies"),
     ] {
         let output = run(args, &out);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
-        assert!(!out.exists(), "nothing was begun");
+        assert_refused(&output, args, words, &out);
     }
 }
 

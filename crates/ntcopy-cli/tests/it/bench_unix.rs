@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ntcopy_record::{Record, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::stderr;
+use crate::common::{assert_refused, stderr};
 
 const SMALL: [&str; 5] = ["--object", "20000", "--dataset", "100KiB", "--quick"];
 
@@ -323,9 +323,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--against", "module", "--modes", "nt"], "--modes"),
     ] {
         let output = run(&[args], &place.path().join("record"));
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
-        assert!(!place.path().join("record").exists(), "nothing was begun");
+        assert_refused(&output, args, words, &place.path().join("record"));
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use crate::common::help::listed;
+
 /// Columns of a help text that goes to no terminal, and to most terminals.
 const WIDTH: usize = 100;
 /// A line of a paragraph, other than its last, is at least this long: a shorter one is what is left
@@ -14,30 +16,6 @@ fn help(words: &[String]) -> String {
     let output = command.output().expect("the program starts");
     assert!(output.status.success(), "{words:?}: {output:?}");
     String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-/// What stands above the names of commands; the program's own are in groups.
-const LISTS: [&str; 5] = [
-    "Commands:",
-    "Experiments:",
-    "What most people need:",
-    "Measuring:",
-    "Kernels, fleets and the rest:",
-];
-
-fn below(help: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut is_list = false;
-    for line in help.lines() {
-        if !line.starts_with("  ") {
-            is_list = LISTS.contains(&line);
-        } else if is_list && !line.starts_with("   ") {
-            // Deeper lines go on with what the one before says.
-            names.extend(line.split_whitespace().next().map(str::to_owned));
-        }
-    }
-    names.retain(|name| name != "help");
-    names
 }
 
 fn badly_wrapped(help: &str) -> Vec<String> {
@@ -66,7 +44,7 @@ fn all() -> Vec<(String, String)> {
     let mut all = Vec::new();
     while let Some(words) = waiting.pop() {
         let help = help(&words);
-        waiting.extend(below(&help).into_iter().map(|word| [words.clone(), vec![word]].concat()));
+        waiting.extend(listed(&help).into_iter().map(|word| [words.clone(), vec![word]].concat()));
         all.push((words.join(" "), help));
     }
     assert!(all.len() > 30, "{} commands", all.len());

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::common::{ntcopy, stdout};
+use crate::common::{help, ntcopy, stdout};
 
 /// A folder with the pages and the completions.
 fn written() -> TempDir {
@@ -69,32 +69,9 @@ fn each_shell_reads_its_script() {
     }
 }
 
-/// What stands above the names of commands; the program's own are in groups.
-const LISTS: [&str; 5] = [
-    "Commands:",
-    "Experiments:",
-    "What most people need:",
-    "Measuring:",
-    "Kernels, fleets and the rest:",
-];
-
 /// The commands that `--help` lists below these words.
 fn listed(words: &[&str]) -> Vec<String> {
-    let help = stdout(&ntcopy(&[words, &["--help"]].concat()));
-    let mut names = Vec::new();
-    let mut is_list = false;
-    for line in help.lines() {
-        match line.strip_prefix("  ") {
-            None => is_list = LISTS.contains(&line),
-            // Deeper lines go on with a description.
-            Some(line) if is_list && !line.starts_with(' ') => {
-                names.extend(line.split_whitespace().next().map(str::to_string));
-            }
-            Some(_) => {}
-        }
-    }
-    names.retain(|name| name != "help");
-    names
+    help::listed(&stdout(&ntcopy(&[words, &["--help"]].concat())))
 }
 
 fn names(folder: &Path) -> Vec<String> {
