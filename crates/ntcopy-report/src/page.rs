@@ -62,8 +62,9 @@ pub fn html(records: &[Record], command: &[String]) -> String {
     });
     let sections: Vec<Markup> = sections.collect();
     let questions = questions::of(records);
-    let title = title(records);
-    let first = decision::section(records);
+    let decisions = crate::decision::all(records);
+    let title = title(records, &decisions);
+    let first = decision::section(records, &decisions);
     let settings = settings::section(records);
     let published = published::section(records);
     let machines = topology::section(records);
@@ -119,9 +120,9 @@ fn risk() -> Markup {
 }
 
 /// The answer, where the page is of one machine and has one; else what the records are of.
-fn title(records: &[Record]) -> String {
-    match crate::decision::all(records).as_slice() {
-        [one] if one.answer.is_some() => one.answer.clone().unwrap_or_default(),
+fn title(records: &[Record], decisions: &[crate::decision::Decision]) -> String {
+    match decisions {
+        [one] => one.answer.clone().unwrap_or_else(|| contents(records)),
         _ => contents(records),
     }
 }

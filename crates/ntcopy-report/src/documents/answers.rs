@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::Record;
 use ntcopy_record::stats::retention::felt;
-use ntcopy_record::stats::{Verdict, Versus, median, versus};
+use ntcopy_record::stats::{Versus, versus};
 
 use super::Error;
 use super::index::{self, Answer, Index};
+use super::outcomes::Tally;
 use crate::{decision, text};
 
 /// What stands where a machine has no record.
@@ -77,15 +78,13 @@ fn outcomes(record: &Record, answer: &Answer) -> Result<String, Error> {
     if all.is_empty() {
         return Err(Error::Index(format!("answers: '{}' has no cell", answer.what)));
     }
-    let count = |verdict| all.iter().filter(|versus| versus.verdict() == verdict).count();
-    let [wins, equal, losses, unresolved] =
-        [Verdict::Win, Verdict::Equal, Verdict::Loss, Verdict::Unresolved].map(count);
-    let unresolved = match unresolved {
+    let tally = Tally::of(all.iter().map(|versus| (versus.ratio, versus.verdict())));
+    let Tally { wins, equal, losses, .. } = tally;
+    let unresolved = match tally.unresolved {
         0 => String::new(),
         some => format!(", {some} unresolved"),
     };
-    let ratios: Vec<f64> = all.iter().map(|one| one.ratio).collect();
-    Ok(format!("{wins}-{equal}-{losses}{unresolved}, {}", text::ratio(median(&ratios))))
+    Ok(format!("{wins}-{equal}-{losses}{unresolved}, {}", text::ratio(tally.median())))
 }
 
 /// Nanoseconds of a read alongside the baseline's sends, and alongside the mode's: p50 and p99.

@@ -28,18 +28,51 @@ pub(super) fn table(record: &Record) -> Option<String> {
 }
 
 fn row(results: &[&CellResult]) -> String {
-    let count = |verdict| results.iter().filter(|result| result.verdict == verdict).count();
-    let [wins, equal, losses, unresolved] =
-        [Verdict::Win, Verdict::Equal, Verdict::Loss, Verdict::Unresolved].map(count);
-    let mut ratios: Vec<f64> = results.iter().map(|result| result.ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (lowest, highest) = (ratios[0], ratios[ratios.len() - 1]);
+    let tally = Tally::of(results.iter().map(|result| (result.ratio, result.verdict)));
+    let Tally { wins, equal, losses, unresolved, .. } = tally;
     format!(
         "| {} | {} | {wins} | {equal} | {losses} | {unresolved} | {} | {} | {} |\n",
         results[0].mode,
         compare::name(results[0].metric),
-        text::ratio(stats::median(&ratios)),
-        text::ratio(lowest),
-        text::ratio(highest)
+        text::ratio(tally.median()),
+        text::ratio(tally.lowest()),
+        text::ratio(tally.highest())
     )
+}
+
+/// How the cells of a comparison came out. There is at least one.
+pub(super) struct Tally {
+    pub wins: usize,
+    pub equal: usize,
+    pub losses: usize,
+    pub unresolved: usize,
+    /// In order.
+    ratios: Vec<f64>,
+}
+
+impl Tally {
+    pub fn of(cells: impl Iterator<Item = (f64, Verdict)>) -> Tally {
+        let (mut ratios, verdicts): (Vec<f64>, Vec<Verdict>) = cells.unzip();
+        ratios.sort_by(f64::total_cmp);
+        let count = |verdict| verdicts.iter().filter(|one| **one == verdict).count();
+        Tally {
+            wins: count(Verdict::Win),
+            equal: count(Verdict::Equal),
+            losses: count(Verdict::Loss),
+            unresolved: count(Verdict::Unresolved),
+            ratios,
+        }
+    }
+
+    pub fn median(&self) -> f64 {
+        stats::median(&self.ratios)
+    }
+
+    pub fn lowest(&self) -> f64 {
+        self.ratios[0]
+    }
+
+    pub fn highest(&self) -> f64 {
+        self.ratios[self.ratios.len() - 1]
+    }
 }

@@ -4,18 +4,17 @@ use maud::{Markup, html};
 use ntcopy_record::{ExperimentKind, Record};
 
 use super::{bars, figure};
-use crate::decision::{self, Decision};
+use crate::decision::Decision;
 use crate::model::{self, Group};
 use crate::plot::{self, Chart};
 
-pub(super) fn section(records: &[Record]) -> Markup {
-    let decisions = decision::all(records);
+pub(super) fn section(records: &[Record], decisions: &[Decision]) -> Markup {
     let is_of_several = decisions.len() > 1;
     let chart = chart(records);
     html! {
         section class="verdict" id="decision" aria-labelledby="decision-name" {
             h2 id="decision-name" { "What to set" }
-            @for decision in &decisions { (said(decision, is_of_several)) }
+            @for decision in decisions { (said(decision, is_of_several)) }
         }
         (chart)
         (bars::section(records))
