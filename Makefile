@@ -92,7 +92,7 @@ holes: ## 100,000 gathered sends from memory in which pages are missing, plain a
 	@scripts/setup.sh build
 	@$(CARGO) xtask holes $(CASES)
 
-fuzz: ## the daemons' fuzz targets, each for SECONDS=120
+fuzz: ## proxyd's fuzz targets, each for SECONDS=120
 	@scripts/setup.sh build
 	@scripts/fuzz.sh $(or $(SECONDS),120)
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The fuzz targets of what both daemons read from a network, each for SECONDS (120).
+# The fuzz targets of what proxyd reads from a network, each for SECONDS (120).
 # With AddressSanitizer, and cargo-fuzz needn't be installed. What is found stays below
-# the target folder, in fuzz/CRATE.
+# the target folder, in fuzz/proxyd.
 #
 # usage: scripts/fuzz.sh [SECONDS]
 set -eu
@@ -25,23 +25,21 @@ cover="$cover -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 cover="$cover -Cllvm-args=-sanitizer-coverage-pc-table"
 cover="$cover -Cllvm-args=-sanitizer-coverage-trace-compares"
 
-for crate in proxyd; do
-	fuzz=crates/$crate/fuzz
-	echo "fuzz: building the targets of $crate"
-	RUSTFLAGS="$cover -Zsanitizer=address --cfg fuzzing -Cdebug-assertions" \
-		CARGO_TARGET_DIR="$target/$crate" \
-		cargo build -q --locked --release --target "$host" --manifest-path "$fuzz/Cargo.toml"
-	for file in "$fuzz"/fuzz_targets/*.rs; do
-		name=${file##*/}
-		name=${name%.rs}
-		corpus=$target/$crate/corpus/$name
-		mkdir -p "$corpus"
-		# The first folder is added to; those of the repository are only read.
-		set -- "$corpus"
-		[ ! -d "$fuzz/corpus/$name" ] || set -- "$@" "$fuzz/corpus/$name"
-		echo "fuzz: $crate, $name, for $seconds seconds"
-		"$target/$crate/$host/release/$name" -max_total_time="$seconds" -max_len=4096 \
-			-artifact_prefix="$target/$crate/" -verbosity=0 -print_final_stats=1 "$@"
-	done
+fuzz=crates/proxyd/fuzz
+echo "fuzz: building the targets of proxyd"
+RUSTFLAGS="$cover -Zsanitizer=address --cfg fuzzing -Cdebug-assertions" \
+	CARGO_TARGET_DIR="$target/proxyd" \
+	cargo build -q --locked --release --target "$host" --manifest-path "$fuzz/Cargo.toml"
+for file in "$fuzz"/fuzz_targets/*.rs; do
+	name=${file##*/}
+	name=${name%.rs}
+	corpus=$target/proxyd/corpus/$name
+	mkdir -p "$corpus"
+	# The first folder is added to; those of the repository are only read.
+	set -- "$corpus"
+	[ ! -d "$fuzz/corpus/$name" ] || set -- "$@" "$fuzz/corpus/$name"
+	echo "fuzz: $name, for $seconds seconds"
+	"$target/proxyd/$host/release/$name" -max_total_time="$seconds" -max_len=4096 \
+		-artifact_prefix="$target/proxyd/" -verbosity=0 -print_final_stats=1 "$@"
 done
 echo "fuzz: nothing found"

@@ -17,7 +17,7 @@ const SPARE_TIMES: u64 = 8;
 #[error("the peer is too slow")]
 pub struct TimedOut;
 
-/// A peer that has to move [`LEAST_BYTES`] in each time.
+/// A peer that has to move `LEAST_BYTES` in each time.
 #[derive(Debug)]
 pub struct Pace {
     patience: Duration,

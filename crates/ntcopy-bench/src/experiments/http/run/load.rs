@@ -56,7 +56,7 @@ impl Asks for Discarding<'_> {
 }
 
 impl Client {
-    /// The same as [`load::closed`].
+    /// The same as `load::closed`.
     pub fn closed(
         &mut self,
         warm_up: Duration,
@@ -68,7 +68,7 @@ impl Client {
         load::closed(&mut asks, (warm_up, clocked), false, meter)
     }
 
-    /// The same as [`load::open`].
+    /// The same as `load::open`.
     pub fn open(&mut self, schedule: &Schedule, meter: Meter<'_>) -> Result<Window, Failure> {
         self.revive()?;
         let mut asks = Discarding { client: self, reader: BodyReader::discarding() };
