@@ -38,6 +38,11 @@ impl Idle {
         true
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, LruCache<u64, (Arc<OwnedFd>, Instant)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

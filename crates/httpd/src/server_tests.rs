@@ -8,18 +8,22 @@ use crate::head::Limits;
 use crate::{Ended, Reply};
 
 /// Answers each request with its own head, and does not keep connections that say `/last`.
-struct Echo;
+struct Echo {
+    /// How long a head may take.
+    patience: Duration,
+}
 
 impl Service for Echo {
-    type Worker = Limits;
+    type Worker = (Limits, Duration);
 
-    fn worker(&self, _: usize) -> Limits {
-        Limits::default()
+    fn worker(&self, _: usize) -> Self::Worker {
+        (Limits::default(), self.patience)
     }
 
-    async fn serve(limits: Rc<Limits>, mut conn: Conn) {
+    async fn serve(worker: Rc<Self::Worker>, mut conn: Conn) {
+        let (limits, patience) = &*worker;
         loop {
-            let head = match conn.head(&limits, Duration::from_millis(200)).await {
+            let head = match conn.head(limits, *patience).await {
                 Ok(head) => head,
                 Err(Ended::Closed) => return,
                 Err(ended) => {
@@ -63,11 +67,15 @@ fn settings() -> Settings {
 }
 
 fn start(settings: Settings) -> (Server, PathBuf, tempfile::TempDir) {
+    start_with(settings, Duration::from_secs(2))
+}
+
+fn start_with(settings: Settings, patience: Duration) -> (Server, PathBuf, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let door = |address| Door { address, rights: Rights::default(), counted: true };
     let doors = [Address::Unix(path.clone()), "127.0.0.1:0".parse().unwrap()].map(door);
-    (Server::start(Arc::new(Echo), &doors, settings).unwrap(), path, dir)
+    (Server::start(Arc::new(Echo { patience }), &doors, settings).unwrap(), path, dir)
 }
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -122,19 +130,21 @@ fn requests_in_pieces_and_in_rows_over_both_kinds_of_socket() {
 
 #[test]
 fn the_longest_idle_of_all_workers_makes_room() {
-    let (server, path, _dir) = start(Settings { connections: 4, workers: 3, ..settings() });
+    let settings = Settings { connections: 4, workers: 3, ..settings() };
+    let (server, path, _dir) = start_with(settings, Duration::from_secs(60));
+    let idle = || server.core.workers.iter().map(|worker| worker.idle.len()).sum::<usize>();
     let mut clients: Vec<UnixStream> = Vec::new();
-    for _ in 0..4 {
+    for at in 0..4 {
         let mut client = UnixStream::connect(&path).unwrap();
         client.write_all(GET).unwrap();
         assert!(!answer(&mut client).is_empty());
         clients.push(client);
+        // An answer comes a moment before its connection is idle.
+        until(|| idle() == at + 1);
     }
-    let idle = || server.core.workers.iter().filter_map(|one| one.idle.oldest()).count() > 0;
-    until(idle);
     // Whichever worker has it, the first is the longest idle, then the second.
     for at in 0..2 {
-        until(|| open(&server) == 4);
+        until(|| open(&server) == 4 && idle() == 4);
         let mut new = UnixStream::connect(&path).unwrap();
         new.write_all(GET).unwrap();
         assert!(answer(&mut new).ends_with(GET), "{at}");
@@ -142,11 +152,11 @@ fn the_longest_idle_of_all_workers_makes_room() {
         clients.push(new);
     }
     // None is idle: there is no room.
-    until(|| open(&server) == 4);
+    until(|| open(&server) == 4 && idle() == 4);
     for client in &mut clients[2..] {
         client.write_all(b"G").unwrap();
     }
-    until(|| server.core.workers.iter().all(|worker| worker.idle.oldest().is_none()));
+    until(|| idle() == 0);
     let mut last = UnixStream::connect(&path).unwrap();
     assert_eq!(answer(&mut last), b"no room");
     let counts = server.counts();
