@@ -67,18 +67,23 @@ impl Series {
     /// [`SERIES_VARIABLE`] names. A stock kernel gets nothing, and one for the module none of the
     /// series.
     pub fn current(kind: Kind) -> Result<Self> {
+        match std::env::var_os(SERIES_VARIABLE).filter(|name| !name.is_empty()) {
+            Some(folder) => Ok(Self::from_folder(Path::new(&folder))?.for_kernel(kind)),
+            None => Ok(Self::embedded(kind.release()).for_kernel(kind)),
+        }
+    }
+
+    /// What a kernel gets of these patches.
+    #[must_use]
+    pub fn for_kernel(mut self, kind: Kind) -> Self {
         let is_bare = kind.is_for_module() && kind.machine() == Machine::Qemu;
         if kind.is_stock() || is_bare {
-            return Ok(Self::default());
+            return Self::default();
         }
-        let mut series = match std::env::var_os(SERIES_VARIABLE).filter(|name| !name.is_empty()) {
-            Some(folder) => Self::from_folder(Path::new(&folder))?,
-            None => Self::embedded(kind.release()),
-        };
         if kind.machine() == Machine::Qemu {
-            series.patches.retain(|patch| !patch.name.starts_with(UM));
+            self.patches.retain(|patch| !patch.name.starts_with(UM));
         }
-        Ok(if kind.is_for_module() { series.neutral() } else { series })
+        if kind.is_for_module() { self.neutral() } else { self }
     }
 
     /// Those of these patches that a send does not meet: the bench's own, and what they need to

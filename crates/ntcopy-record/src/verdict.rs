@@ -89,6 +89,7 @@ fn name(mode: &str) -> &str {
         "nt" => "MSG_NTCOPY",
         "adaptive" => "The hint by the rule",
         PATCHED => "The patched kernel, unhinted,",
+        "new" => "The new kernel",
         "hinted-once" => "The patched kernel, once hinted,",
         "module" => "The module",
         other => other,
@@ -199,8 +200,15 @@ fn place(params: &Params) -> String {
     let object = bytes("object_bytes").map(|object| format!("objects of {object}"));
     let dataset = bytes("dataset_bytes").map(|dataset| format!("data set of {dataset}"));
     let flight = bytes("in_flight_bytes").map(|flight| format!("{flight} in flight"));
-    let words: Vec<String> = [object, dataset, flight].into_iter().flatten().collect();
+    let words: Vec<String> =
+        [sends(params), object, dataset, flight].into_iter().flatten().collect();
     if words.is_empty() { "the only cell".to_owned() } else { words.join(", ") }
+}
+
+/// How the sends of a cell are made, where two kernels are compared by each mode.
+fn sends(params: &Params) -> Option<String> {
+    let mode = params.get("sends")?.as_str()?;
+    Some(format!("{mode} sends"))
 }
 
 /// For each level of the caches, how far known displacers are off; what the calls displaced is in

@@ -6,7 +6,7 @@ use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use crate::text;
-use crate::versus::{Grid, compared, number, ratio, short, verdict, word};
+use crate::versus::{Grid, boots, compared, number, ratio, short, verdict, word};
 
 const SMALL: [&str; 9] = [
     "connections",
@@ -178,7 +178,7 @@ fn heading(params: &Params, subject: Subject) -> String {
         }
         _ => {}
     }
-    words.extend(word(params, "boots").map(|_| "two kernels booted in turns".to_owned()));
+    words.extend(boots(params));
     words.push(match subject {
         Subject::Small => "a ratio above 1 is shorter".to_owned(),
         Subject::Large => "CPU s/GB of the program".to_owned(),

@@ -7,7 +7,7 @@ use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
 use crate::text;
-use crate::versus::{Grid, compared, number, ratio, short, verdict, word};
+use crate::versus::{Grid, boots, compared, number, ratio, short, verdict, word};
 
 /// CPU seconds of the processes per 10^9 bytes; `less CPU` is that of proxy and backend.
 const THROUGH: [&str; 10] = [
@@ -199,7 +199,7 @@ fn common(params: &Params) -> String {
         1 => "a worker each".to_owned(),
         more => format!("{more} workers each"),
     }));
-    words.extend(word(params, "boots").map(|_| "two kernels booted in turns".to_owned()));
+    words.extend(boots(params));
     words.extend(
         number(params, "sndbuf_bytes").map(|b| format!("send buffers of {}", text::size(b))),
     );

@@ -243,6 +243,7 @@ fn sends_of_boots(form: &str) -> Option<&'static str> {
         "boots-with-hints" => Some("plain and hinted sends"),
         "boots-after-hint" => Some("plain sends once a program has hinted"),
         "hinted-boots" => Some("hinted sends"),
+        "boots-by-mode" => Some("each mode in both"),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use ntcopy_record::{Cell, Record};
 use serde_json::Value;
 
 use crate::text;
-use crate::versus::number;
+use crate::versus::{boots, number};
 
 /// What stands above the columns.
 const HEADER: [&str; 6] = [
@@ -53,8 +53,10 @@ pub(crate) fn sends(cell: &Cell) -> Sends {
 fn heading(cell: &Cell) -> String {
     let Sends { hot_set, object, dataset, sockets } = sends(cell);
     let plural = if sockets == 1 { "" } else { "s" };
+    let boots = boots(&cell.params).map_or_else(String::new, |boots| format!("; {boots}"));
     format!(
-        "Hot set of {hot_set}, objects of {object} on {sockets} socket{plural}, out of {dataset}"
+        "Hot set of {hot_set}, objects of {object} on {sockets} socket{plural}, out of \
+         {dataset}{boots}"
     )
 }
 

@@ -47,6 +47,14 @@ pub(crate) fn compared(versus: &Option<Versus>) -> Value {
     }
 }
 
+/// What two kernels were booted for, if cells are of two.
+pub(crate) fn boots(params: &Params) -> Option<String> {
+    let form = word(params, "form").filter(|form| form.starts_with("boots"));
+    word(params, "boots").or(form)?;
+    let of = word(params, "sends").map_or_else(String::new, |sends| format!(" for {sends} sends"));
+    Some(format!("two kernels booted in turns{of}"))
+}
+
 pub(crate) fn number(params: &Params, name: &str) -> Option<u64> {
     params.get(name).and_then(Value::as_u64)
 }

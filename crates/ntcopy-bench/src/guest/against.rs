@@ -1,16 +1,18 @@
-//! Two kernels, boot by boot: what becomes of sends by the patches, hinted or not, and is a hinted
-//! one through the module as fast as with them?
+//! Two kernels, boot by boot: this one beside an unpatched one, beside one with the module, or beside
+//! one with another series.
 //!
 //! One boot of each makes a pair, and every second pair runs the other way
 //! round. A boot gives one sample a cell and mode: where a kernel puts its pages
 //! differs from boot to boot, so boots are what the interval has to be drawn from.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use ntcopy_kernel::{BuildOptions, Built, Error, progress};
-use ntcopy_record::{End, ExperimentKind, Header, Line, ReadError, Record, Sample};
+use ntcopy_kernel::{BuildOptions, Built, Error, Series, progress};
+use ntcopy_record::{Cell, End, ExperimentKind, Header, Line, ReadError, Record, Sample};
 use ntcopy_record::{add_series, is_counting_mark};
 
 use super::{Inside, Request};
@@ -25,17 +27,21 @@ pub const PATCHED: &str = "patched";
 pub const HINTED_ONCE: &str = "hinted-once";
 /// The mode of plain sends in a kernel without them: the baseline.
 pub const UNPATCHED: &str = "unpatched";
-/// The mode of hinted sends that the module takes, in a kernel without the patches.
+/// The mode of all sends in a kernel without the patches that has the module.
 pub const MODULE: &str = "module";
-/// The mode of hinted sends in a kernel with the patches: the baseline of [`MODULE`].
+/// The mode of all sends in a kernel with the patches: the baseline of [`MODULE`].
 pub const SERIES: &str = "series";
+/// The mode of all sends in a kernel with another series: the baseline of [`NEW`].
+pub const OLD: &str = "old";
+/// The mode of all sends in a kernel with this series.
+pub const NEW: &str = "new";
 
 /// What this program ends with where a mode that was named is not to be had: hinted ones are not in
 /// a kernel without the patches.
 const NOT_AVAILABLE: u8 = 3;
 
-/// Which two kernels are compared, and what is sent in them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What this kernel is compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Against {
     /// Sends of every mode that was asked for with the patches, plain ones without. Where these are
     /// all, no send was hinted since boot.
@@ -43,45 +49,95 @@ pub enum Against {
     /// Plain sends, where a socket that opted in has thrown the switch of the kernel with the
     /// patches.
     UnpatchedAfterHint,
-    /// Hinted sends that are obeyed, by the module and by the patches.
+    /// Each mode by the module and by the patches.
     Module,
+    /// Each mode by another series, in this folder, and by this one.
+    Series(PathBuf),
+}
+
+impl FromStr for Against {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "unpatched" => Against::Unpatched,
+            "unpatched-after-hint" => Against::UnpatchedAfterHint,
+            "module" => Against::Module,
+            folder => Against::Series(folder.into()),
+        })
+    }
 }
 
 impl Against {
-    /// The modes that a boot measures, of those that were asked for.
+    /// The modes of a boot where none are asked for.
     #[must_use]
-    pub fn measured(self, asked: &[Mode]) -> Vec<Mode> {
+    pub fn modes(&self) -> &'static [Mode] {
         match self {
-            Against::Unpatched if asked.is_empty() => vec![Mode::Copy, Mode::Nt, Mode::Adaptive],
-            Against::Unpatched => asked.to_vec(),
-            Against::UnpatchedAfterHint => vec![Mode::Copy],
-            Against::Module => vec![Mode::Nt],
+            Against::Unpatched | Against::Series(_) => &[Mode::Copy, Mode::Nt, Mode::Adaptive],
+            Against::UnpatchedAfterHint => &[Mode::Copy],
+            Against::Module => &[Mode::Nt, Mode::Adaptive],
         }
     }
 
-    /// What the record calls cells of experiment `unix`, if they were sent in these modes.
-    fn form(self, modes: &[&str]) -> &'static str {
+    /// Why there is nothing to compare with, if there is nothing.
+    pub fn check(&self) -> Result<(), String> {
+        let Against::Series(folder) = self else { return Ok(()) };
+        let shown = folder.display();
+        match Series::from_folder(folder) {
+            Ok(series) if !series.patches.is_empty() => Ok(()),
+            Ok(_) => Err(format!("{shown} holds no patches: name a folder like out/series/7.3")),
+            Err(_) => Err(format!("{shown} is neither unpatched, module nor a folder of patches")),
+        }
+    }
+
+    /// Whether every mode is compared with itself in the other kernel, so that each has cells of its
+    /// own and a mode of the common record is a kernel.
+    fn is_by_mode(&self) -> bool {
+        matches!(self, Against::Module | Against::Series(_))
+    }
+
+    /// What the record calls these cells.
+    fn form(&self, modes: &[&str]) -> &'static str {
         match self {
             Against::Unpatched if modes.iter().any(|mode| *mode != COPY) => "boots-with-hints",
             Against::Unpatched => "boots",
             Against::UnpatchedAfterHint => "boots-after-hint",
-            Against::Module => "hinted-boots",
+            Against::Module | Against::Series(_) => "boots-by-mode",
         }
     }
 
+    /// The modes that have cells of their own; a single none where all share them.
+    fn groups<'a>(&self, modes: &[&'a str]) -> Vec<Option<&'a str>> {
+        if !self.is_by_mode() {
+            return vec![None];
+        }
+        modes.iter().copied().map(Some).collect()
+    }
+
     /// What counts of a boot of the baseline, and of the other kernel.
-    fn names<'a>(self, modes: &[&'a str]) -> [Names<'a>; 2] {
-        let nt = Mode::Nt.as_str();
+    fn taken<'a>(&self, modes: &[&'a str]) -> [Vec<Taken<'a>>; 2] {
+        let taken = |mode, name| Taken { mode, name, group: 0 };
+        let by_mode = |baseline, other| {
+            let mut sides = [Vec::new(), Vec::new()];
+            for (group, mode) in self.groups(modes).into_iter().flatten().enumerate() {
+                sides[0].push(Taken { mode, name: baseline, group });
+                sides[0].push(Taken { mode: IDLE, name: IDLE, group });
+                sides[1].push(Taken { mode, name: other, group });
+            }
+            sides
+        };
         match self {
             Against::Unpatched => {
-                let mut names = [vec![(COPY, UNPATCHED)], vec![(COPY, PATCHED)]];
-                for mode in modes.iter().copied().filter(|mode| *mode != COPY) {
-                    names[usize::from(mode != IDLE)].push((mode, mode));
-                }
-                names
+                let hinted = modes.iter().copied().filter(|mode| *mode != COPY);
+                let mut patched = vec![taken(COPY, PATCHED)];
+                patched.extend(hinted.map(|mode| taken(mode, mode)));
+                [vec![taken(COPY, UNPATCHED), taken(IDLE, IDLE)], patched]
             }
-            Against::UnpatchedAfterHint => [vec![(COPY, UNPATCHED)], vec![(COPY, HINTED_ONCE)]],
-            Against::Module => [vec![(nt, SERIES)], vec![(nt, MODULE)]],
+            Against::UnpatchedAfterHint => {
+                [vec![taken(COPY, UNPATCHED), taken(IDLE, IDLE)], vec![taken(COPY, HINTED_ONCE)]]
+            }
+            Against::Module => by_mode(SERIES, MODULE),
+            Against::Series(_) => by_mode(OLD, NEW),
         }
     }
 }
@@ -92,11 +148,19 @@ const COPY: &str = "copy";
 /// The mode of a program that sends nothing large: a property of the baseline's kernel.
 const IDLE: &str = app::AppMode::Idle.as_str();
 
-/// The modes that count of a boot, each with its name in the common record.
-type Names<'a> = Vec<(&'a str, &'a str)>;
+/// A mode that counts of a boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Taken<'a> {
+    /// As the boot's record calls it.
+    mode: &'a str,
+    /// As the common record does.
+    name: &'a str,
+    /// Which of the [`Against::groups`] of the common record's cells it is in.
+    group: usize,
+}
 
 struct Side<'a> {
-    names: Names<'a>,
+    taken: Vec<Taken<'a>>,
     kernel: Built,
     /// To be loaded before anything is measured.
     module: Option<PathBuf>,
@@ -107,7 +171,7 @@ struct Side<'a> {
 impl Side<'_> {
     /// What it is called: by its first mode.
     fn name(&self) -> &str {
-        self.names.first().map_or("", |(_, name)| name)
+        self.taken.first().map_or("", |taken| taken.name)
     }
 }
 
@@ -142,12 +206,12 @@ pub enum AgainstError {
 /// Builds both kernels, boots them in turns, and writes one record of it all.
 ///
 /// `pairs` is the number of boots of each; the request's arguments make the
-/// inside measure `modes`, as far as its kernel has them. `settled` gives arguments for
+/// inside measure `modes`, as far as its kernel has them, and idle if it is measured. `settled` gives arguments for
 /// all boots after the first, by the first one's record: what it found out, and the
 /// others have to keep to.
 pub fn measure(
     request: &Request,
-    against: Against,
+    against: &Against,
     modes: &[&str],
     pairs: u32,
     settled: fn(&Record) -> Vec<OsString>,
@@ -171,13 +235,13 @@ pub fn measure(
             let writer = match &mut writer {
                 Some(writer) => writer,
                 None => {
-                    let form = against.form(modes);
                     request.args.extend(settled(&record));
-                    writer.insert(begin(&request, (form, sides[0].name()), &record)?)
+                    let cells = (against.form(modes), &against.groups(modes)[..]);
+                    writer.insert(begin(&request, sides[0].name(), cells, &record)?)
                 }
             };
-            for (mode, name) in &side.names {
-                samples(&record, mode, pair, position, name)
+            for taken in &side.taken {
+                samples(&record, *taken, pair, position)
                     .into_iter()
                     .try_for_each(|sample| writer.line(&Line::Sample(sample)))?;
                 position += 1;
@@ -194,30 +258,33 @@ pub fn measure(
 /// Both kernels, built; the baseline first.
 fn sides<'a>(
     request: &Request,
-    against: Against,
+    against: &Against,
     modes: &[&'a str],
 ) -> Result<[Side<'a>; 2], Error> {
-    let [baseline, other] = against.names(modes);
+    let [baseline, other] = against.taken(modes);
     let options = BuildOptions::from_env(request.kernel)?;
     let build =
         |options: &BuildOptions| ntcopy_kernel::build(options, &mut *progress::for_stderr());
-    let side = |names, kernel, module| Side { names, kernel, module, hinted: false };
+    let of = |series| build(&BuildOptions { series, ..options.clone() });
+    let side = |taken, kernel, module| Side { taken, kernel, module, hinted: false };
+    let series = |taken, kernel| side(taken, kernel, None);
     Ok(match against {
         Against::Unpatched | Against::UnpatchedAfterHint => {
-            let series = options.series.clone().neutral();
-            let unpatched = build(&BuildOptions { series, ..options.clone() })?;
-            let mut patched = side(other, build(&options)?, None);
-            if against == Against::UnpatchedAfterHint {
-                patched.hinted = true;
-            }
-            [side(baseline, unpatched, None), patched]
+            let unpatched = of(options.series.clone().neutral())?;
+            let hinted = *against == Against::UnpatchedAfterHint;
+            let patched = Side { hinted, ..series(other, build(&options)?) };
+            [series(baseline, unpatched), patched]
         }
         Against::Module => {
             let kind = request.kernel.for_module().ok_or_else(|| {
                 Error::NotHere(format!("there is no '{}' for the module", request.kernel))
             })?;
             let (kernel, module) = super::with_module(&BuildOptions::from_env(kind)?)?;
-            [side(baseline, build(&options)?, None), side(other, kernel, Some(module))]
+            [series(baseline, build(&options)?), side(other, kernel, Some(module))]
+        }
+        Against::Series(folder) => {
+            let old = of(Series::from_folder(folder)?.for_kernel(request.kernel))?;
+            [series(baseline, old), series(other, build(&options)?)]
         }
     })
 }
@@ -241,10 +308,11 @@ fn check(record: &Record, code: u8, boot: u32, kernel: &str) -> Result<(), Again
     Err(AgainstError::Failed { boot, kernel: kernel.to_owned(), why })
 }
 
-/// Begins the common record: the header and the machine of the first boot, its cells.
+/// Begins the common record: the header and the machine of the first boot, its cells for each group.
 fn begin(
     request: &Request,
-    (form, baseline): (&str, &str),
+    baseline: &str,
+    (form, groups): (&str, &[Option<&str>]),
     first: &Record,
 ) -> Result<Writer, WriteError> {
     let mut writer = Writer::create(&request.place)?;
@@ -252,25 +320,37 @@ fn begin(
     let baseline = baseline.to_owned();
     writer.line(&Line::Header(Header { command, baseline, ..first.header.clone() }))?;
     writer.line(&Line::Machine(Box::new(first.machine.clone())))?;
-    for cell in &first.cells {
-        let mut cell = cell.clone();
-        if matches!(first.header.experiment, ExperimentKind::Http | ExperimentKind::App) {
-            cell.params.insert("boots".to_owned(), form.into());
-        } else {
-            cell.params.insert("form".to_owned(), form.into());
+    let name = match first.header.experiment {
+        ExperimentKind::Http | ExperimentKind::App => "boots",
+        _ => "form",
+    };
+    for (group, sends) in groups.iter().enumerate() {
+        for cell in &first.cells {
+            let mut cell = Cell { cell: number(first, group, cell.cell), ..cell.clone() };
+            cell.params.insert(name.to_owned(), form.into());
+            if let Some(sends) = sends {
+                cell.params.insert("sends".to_owned(), (*sends).into());
+            }
+            writer.line(&Line::Cell(cell))?;
         }
-        writer.line(&Line::Cell(cell))?;
     }
     Ok(writer)
 }
 
+/// The number in the common record of a cell of a boot.
+fn number(boot: &Record, group: usize, cell: u32) -> u32 {
+    let cells = boot.cells.len() * group;
+    u32::try_from(cells).unwrap_or(u32::MAX).saturating_add(cell)
+}
+
 /// One sample a cell: all that the boot measured of a mode together, under its name.
-fn samples(record: &Record, measured: &str, pair: u32, position: u32, name: &str) -> Vec<Sample> {
+fn samples(record: &Record, taken: Taken<'_>, pair: u32, position: u32) -> Vec<Sample> {
     let whole = |cell: u32| {
         let of_cell = record.samples.iter().filter(|sample| sample.cell == cell);
-        let mut ours = of_cell.filter(|sample| sample.mode == measured);
+        let mut ours = of_cell.filter(|sample| sample.mode == taken.mode);
         let first = ours.next()?.clone();
-        let mut whole = Sample { pair, position, mode: name.to_owned(), ..first };
+        let (cell, mode) = (number(record, taken.group, cell), taken.name.to_owned());
+        let mut whole = Sample { cell, pair, position, mode, ..first };
         for sample in ours {
             whole.bytes += sample.bytes;
             whole.elapsed_ns += sample.elapsed_ns;
@@ -304,7 +384,7 @@ mod tests {
             sketch.pair(0, pair, &[1000, 3000]);
         }
         let record = sketch.record();
-        let samples_of = |measured, name| samples(&record, measured, 7, 1, name);
+        let samples_of = |mode, name| samples(&record, Taken { mode, name, group: 0 }, 7, 1);
         let samples = samples_of("copy", PATCHED);
         let [sample] = &samples[..] else { panic!("one sample: {samples:?}") };
         assert_eq!((sample.pair, sample.position, sample.mode.as_str()), (7, 1, PATCHED));
@@ -326,28 +406,57 @@ mod tests {
             sample.series.insert("answered".to_owned(), vec![permille]);
         }
         record.samples[1].counters.insert("too_small_bytes".to_owned(), 3);
-        let sample = &samples(&record, "nt", 0, 0, "nt")[0];
+        let sample = &samples(&record, Taken { mode: "nt", name: "nt", group: 0 }, 0, 0)[0];
         assert_eq!(sample.counters["nontemporal_bytes"], 20);
         assert_eq!(sample.counters["too_small_bytes"], 3);
         assert_eq!(sample.counters["x:counted_permille"], 700);
         assert_eq!(sample.series["answered"], [900, 700]);
     }
 
+    fn names<'a>(against: &Against, modes: &[&'a str]) -> [Vec<(&'a str, &'a str)>; 2] {
+        let pair = |taken: Taken<'a>| (taken.mode, taken.name);
+        against.taken(modes).map(|side| side.into_iter().map(pair).collect())
+    }
+
     #[test]
     fn plain_sends_have_a_name_in_each_kernel_and_hinted_ones_their_own() {
         let modes = ["copy", "nt", "adaptive"];
-        let [unpatched, patched] = Against::Unpatched.names(&modes);
-        assert_eq!(unpatched, [("copy", UNPATCHED)]);
+        let [unpatched, patched] = names(&Against::Unpatched, &modes);
+        assert_eq!(unpatched, [("copy", UNPATCHED), (IDLE, IDLE)]);
         assert_eq!(patched, [("copy", PATCHED), ("nt", "nt"), ("adaptive", "adaptive")]);
-        let [unpatched, patched] = Against::Unpatched.names(&["copy", "idle", "nt"]);
-        assert_eq!(unpatched, [("copy", UNPATCHED), ("idle", "idle")]);
-        assert_eq!(patched, [("copy", PATCHED), ("nt", "nt")]);
         assert_eq!(Against::Unpatched.form(&modes), "boots-with-hints");
         // A record of plain sends alone is called what it always was.
         assert_eq!(Against::Unpatched.form(&modes[..1]), "boots");
-        assert_eq!(Against::Unpatched.names(&modes[..1])[1], [("copy", PATCHED)]);
-        assert_eq!(Against::Unpatched.measured(&[]).len(), 3);
-        assert_eq!(Against::Module.measured(&[]), [Mode::Nt]);
+        assert_eq!(names(&Against::Unpatched, &modes[..1])[1], [("copy", PATCHED)]);
+    }
+
+    #[test]
+    fn of_two_series_each_mode_has_cells_of_its_own_and_a_kernel_is_a_mode() {
+        let against: Against = "out/series/7.3".parse().unwrap();
+        let modes = ["copy", "nt"];
+        assert_eq!(against.groups(&modes), [Some("copy"), Some("nt")]);
+        let [old, new] = names(&against, &modes);
+        assert_eq!(old, [("copy", OLD), (IDLE, IDLE), ("nt", OLD), (IDLE, IDLE)]);
+        assert_eq!(new, [("copy", NEW), ("nt", NEW)]);
+        let mut sketch = Sketch::new(&["copy", "nt"]);
+        sketch.pair(0, 0, &[1000, 3000]);
+        let boot = sketch.record();
+        let of_nt = Taken { mode: "nt", name: NEW, group: 1 };
+        let sample = &samples(&boot, of_nt, 3, 2)[0];
+        assert_eq!((sample.cell as usize, sample.mode.as_str()), (boot.cells.len(), NEW));
+        assert_eq!(sample.elapsed_ns, boot.samples[1].elapsed_ns);
+    }
+
+    #[test]
+    fn what_is_no_word_is_a_folder_and_has_to_hold_patches() {
+        let folder = tempfile::tempdir().unwrap();
+        let against = Against::Series(folder.path().to_path_buf());
+        assert!(against.check().unwrap_err().contains("holds no patches"));
+        std::fs::write(folder.path().join("0001-x.patch"), "x").unwrap();
+        assert_eq!(against.check(), Ok(()));
+        let misspelt: Against = "unpached".parse().unwrap();
+        assert!(misspelt.check().unwrap_err().contains("neither unpatched, module nor"));
+        assert_eq!("module".parse::<Against>().unwrap().check(), Ok(()));
     }
 
     #[test]

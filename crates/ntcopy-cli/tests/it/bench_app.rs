@@ -192,6 +192,7 @@ fn what_cannot_be_asked_is_a_usage_error() {
         (&["--large-rate", "fast"], "500MB/s"),
         (&["--capacity", "fast"], "500us"),
         (&["--capacity", "1ms", "--against", "unpatched"], "--kernel um"),
+        (&["--against", "module", "--large-rate", "0.5"], "bytes a second"),
     ] {
         let output = run(arguments, &place.path().join("record"));
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));

@@ -99,6 +99,7 @@ fn usage_errors_name_the_option_and_nothing_is_begun() {
         (&["--pairs", "2"], "at least 5 pairs"),
         (&["--sockets", "1", "--rate", "10GB/s"], "cannot be used with"),
         (&["--kernel", "um", "--victim", "neighbour"], "--victim is of copies"),
+        (&["--against", "module"], "--kernel um"),
     ] {
         let output = run(args, &out);
         assert_refused(&output, args, words, &out);

@@ -320,7 +320,9 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--against", "unpatched"], "--kernel um"),
         (&["--against", "unpatched", "--modes", "vmsplice"], "copy, nt, adaptive"),
         (&["--against", "module", "--kernel", "um+module"], "no patches to compare"),
-        (&["--against", "module", "--modes", "nt"], "--modes"),
+        (&["--against", "unpatched-after-hint", "--modes", "nt"], "sends plainly"),
+        (&["--against", "/dev/null", "--kernel", "um"], "nor a folder of patches"),
+        (&["--against", ".", "--kernel", "um"], "holds no patches"),
     ] {
         let output = run(&[args], &place.path().join("record"));
         assert_refused(&output, args, words, &place.path().join("record"));

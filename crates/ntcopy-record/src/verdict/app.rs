@@ -2,7 +2,7 @@
 
 use super::bulk::{not_measured, number, word};
 use super::http::behind;
-use super::wins;
+use super::{sends, wins};
 use crate::record::{Cell, Params, Record};
 use crate::stats::app::{
     Capacity, Served, capacities, limit_ns, limit_words, served, without_multigets,
@@ -111,6 +111,7 @@ fn within(record: &Record, cell: &Cell) -> Vec<String> {
 /// Where a result was found, in a few words.
 fn place(params: &Params) -> String {
     let mut words = Vec::new();
+    words.extend(sends(params));
     words.extend(number(params, "connections").map(|connections| match connections {
         1 => "1 connection".to_owned(),
         more => format!("{more} connections"),

@@ -2,7 +2,7 @@
 
 use super::bulk::{not_measured, number};
 use super::wins;
-use super::{HINTED, PATCHED};
+use super::{HINTED, PATCHED, sends};
 use crate::record::{Cell, Params, Record};
 use crate::stats::http::is_open;
 use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Versus, WALKS, versus};
@@ -108,6 +108,7 @@ pub(super) fn behind(record: &Record) -> Option<String> {
 /// Where a result was found, in a few words.
 fn place(params: &Params) -> String {
     let mut words = Vec::new();
+    words.extend(sends(params));
     words.extend(number(params, "object_bytes").map(|size| Bytes(size).to_string()));
     words.extend(number(params, "connections").map(|connections| match connections {
         1 => "1 connection".to_owned(),

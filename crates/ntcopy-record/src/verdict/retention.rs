@@ -87,7 +87,8 @@ fn place(cell: &Cell) -> String {
         Some(sockets) => format!("{sockets} sockets"),
     };
     let object = number("object_bytes").map_or(String::new(), |n| format!("{} on ", Bytes(n)));
-    format!("{object}{sockets}")
+    let sends = super::sends(&cell.params).map_or_else(String::new, |sends| format!("{sends}, "));
+    format!("{sends}{object}{sockets}")
 }
 
 #[cfg(test)]

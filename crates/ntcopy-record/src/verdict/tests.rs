@@ -271,6 +271,28 @@ fn a_sweep_says_how_many_cells_are_low_and_how_many_noise_would_make() {
 }
 
 #[test]
+fn of_two_series_each_mode_is_named_where_the_new_one_wins() {
+    let modes = ["old", "new"];
+    let cells: [&[(&str, u64)]; 2] = [&[("sockets", 1)], &[("sockets", 1)]];
+    let mut sketch = Sketch::of(&modes, record(&modes, &cells));
+    for pair in 0..5 {
+        sketch.pair(0, pair, &[1000, 1000]);
+        sketch.pair(1, pair, &[1000, 1200]);
+    }
+    let mut record = sketch.record();
+    for (cell, sends) in record.cells.iter_mut().zip(["copy", "nt"]) {
+        cell.params.insert("sends".to_owned(), sends.into());
+    }
+    let said = sentences(&record).join("\n");
+    assert!(said.contains("The new kernel wins in 1 of 2 cells (best 1.20x"), "{said}");
+    assert!(said.contains("; nt sends)"), "{said}");
+    record.header.experiment = ExperimentKind::Http;
+    let said = sentences(&record).join("\n");
+    assert!(said.contains("new moves bodies faster than old in 1"), "{said}");
+    assert!(said.contains("1.20x, interval 1.20-1.20 (nt sends"), "{said}");
+}
+
+#[test]
 fn sends_of_two_kernels_are_held_against_both_kinds_of_plain_ones() {
     let modes = ["unpatched", "patched", "nt", "adaptive"];
     let mut sketch = Sketch::new(&modes);

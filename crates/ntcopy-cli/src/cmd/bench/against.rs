@@ -1,7 +1,9 @@
 //! `--against`: two kernels, boot by boot.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::guest::against::{self, Against, AgainstError};
@@ -15,28 +17,71 @@ use super::boot;
 /// Fewer boots of each kernel make no interval.
 const LEAST_PAIRS: u32 = 5;
 
-/// Two kernels that are booted in turns.
-pub struct KernelPair<'a> {
-    /// What every experiment takes.
-    pub common: &'a Common,
-    /// Which two kernels.
-    pub against: Against,
-    /// Modes that were named.
-    pub asked: Vec<&'static str>,
-    /// Modes that the kernel with the patches is booted for.
-    pub modes: Vec<&'static str>,
-    /// Boots of each if `--pairs` does not say.
-    pub pairs: u32,
-    /// Arguments of all boots after the first, by the first one's record.
-    pub settled: fn(&Record) -> Vec<OsString>,
+/// What an experiment takes that can compare two kernels.
+#[derive(clap::Args)]
+pub struct AgainstArgs {
+    /// Boot two kernels in turns, and compare this one: with plain sends of one without the patches
+    /// (unpatched); by each of --modes with one that has the patches in FOLDER, as make series writes
+    /// them; or ntcopy.ko with the patches (module)
+    #[arg(long, value_name = "unpatched|module|FOLDER")]
+    against: Option<Against>,
 }
 
-/// For an experiment in which a boot finds nothing out that the others have to keep to.
-pub fn nothing_settled(_: &Record) -> Vec<OsString> {
-    Vec::new()
+impl AgainstArgs {
+    pub fn kernel(&self) -> Option<&Against> {
+        self.against.as_ref()
+    }
+
+    /// What a boot measures of the modes that were named; none where no kernels are compared.
+    pub fn modes<M: Clone + FromStr>(&self, asked: &[M]) -> Option<Vec<M>> {
+        let against = self.against.as_ref()?;
+        let default = || against.modes().iter().filter_map(|mode| mode.as_str().parse().ok());
+        Some(if asked.is_empty() { default().collect() } else { asked.to_vec() })
+    }
+
+    /// The boots of two kernels, if any are asked for: so many of each without `--pairs`.
+    pub fn boots<'a, M>(
+        &'a self,
+        common: &'a Common,
+        asked: &[M],
+        (pairs, quick_pairs): (u32, u32),
+    ) -> Option<KernelPair<'a>>
+    where
+        M: Clone + Display + FromStr,
+    {
+        let names = |modes: &[M]| modes.iter().map(M::to_string).collect();
+        Some(KernelPair {
+            common,
+            against: self.against.as_ref()?,
+            asked: names(asked),
+            modes: names(&self.modes(asked)?),
+            pairs: if common.extent.quick { quick_pairs } else { pairs },
+            settled: |_| Vec::new(),
+        })
+    }
+}
+
+/// Two kernels that are booted in turns.
+pub struct KernelPair<'a> {
+    common: &'a Common,
+    against: &'a Against,
+    /// Modes that were named.
+    asked: Vec<String>,
+    /// Modes that are compared.
+    modes: Vec<String>,
+    /// Boots of each if `--pairs` does not say.
+    pairs: u32,
+    /// Arguments of all boots after the first, by the first one's record: what it found out, and the
+    /// others have to keep to.
+    settled: fn(&Record) -> Vec<OsString>,
 }
 
 impl KernelPair<'_> {
+    /// With arguments of all boots after the first, by the first one's record.
+    pub fn settling(self, settled: fn(&Record) -> Vec<OsString>) -> Self {
+        Self { settled, ..self }
+    }
+
     fn pairs(&self) -> u32 {
         self.common.extent.pairs.unwrap_or(self.pairs)
     }
@@ -45,16 +90,22 @@ impl KernelPair<'_> {
     pub fn refused(&self) -> Option<ExitCode> {
         let known = [Mode::Copy, Mode::Nt, Mode::Adaptive].map(Mode::as_str);
         let pairs = self.pairs();
-        let why = if self.against != Against::Unpatched && !self.asked.is_empty() {
-            "--modes: only --against unpatched has a choice of them".to_owned()
-        } else if let Some(mode) = self.asked.iter().find(|mode| !known.contains(mode)) {
-            format!("--modes {mode}: --against unpatched is for {}", known.join(", "))
-        } else if self.common.kernel == "host" {
-            "--against boots two kernels: say --kernel um".to_owned()
-        } else if pairs < LEAST_PAIRS {
-            format!("--pairs {pairs}: a 95 % interval needs at least {LEAST_PAIRS} pairs")
-        } else {
-            return None;
+        let unknown = self.asked.iter().find(|mode| !known.contains(&mode.as_str()));
+        let why = match self.against {
+            Against::UnpatchedAfterHint if !self.asked.is_empty() => {
+                "--modes: --against unpatched-after-hint sends plainly".to_owned()
+            }
+            Against::Unpatched if unknown.is_some() => {
+                let mode = unknown.map(String::as_str).unwrap_or_default();
+                format!("--modes {mode}: --against unpatched is for {}", known.join(", "))
+            }
+            _ if self.common.kernel == "host" => {
+                "--against boots two kernels: say --kernel um".to_owned()
+            }
+            _ if pairs < LEAST_PAIRS => {
+                format!("--pairs {pairs}: a 95 % interval needs at least {LEAST_PAIRS} pairs")
+            }
+            against => format!("--against {}", against.check().err()?),
         };
         eprintln!("ntcopy: {why}");
         Some(ExitCode::from(2))
@@ -70,7 +121,8 @@ impl KernelPair<'_> {
 
     /// Boots both kernels in turns: the exit code of that, and the signal that ended it.
     pub fn measured(&self, request: &Request) -> anyhow::Result<(u8, Option<i32>)> {
-        match against::measure(request, self.against, &self.modes, self.pairs(), self.settled) {
+        let modes: Vec<&str> = self.modes.iter().map(String::as_str).collect();
+        match against::measure(request, self.against, &modes, self.pairs(), self.settled) {
             Ok(complaints) => Ok((boot::complained(0, &complaints), None)),
             Err(AgainstError::Guest(GuestError::Interrupted(signal))) => Ok((1, Some(signal))),
             Err(AgainstError::Guest(error)) => Ok((boot::failed(error), None)),

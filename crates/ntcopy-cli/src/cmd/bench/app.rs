@@ -10,13 +10,12 @@ use ntcopy_bench::experiment::{Mode, Rate};
 use ntcopy_bench::experiments::app::{
     self, App, AppMode, Hinting, LargeRate, Plan, Settings, Time,
 };
-use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Record, Unavailable};
 
-use super::against::KernelPair;
+use super::against::{AgainstArgs, KernelPair};
 use super::args::Common;
 use super::launch::{self, KernelCpus, Launch};
 use super::not_available;
@@ -55,10 +54,9 @@ mode. A search goes up or down by factors of two and then takes 5 steps between;
 is tried once more, since the machine may have stopped for a moment. Where not even the lowest rate \
 keeps to the limit, the p99 of that rate is printed.
 
---against unpatched boots the kernel with the patches and one without in turns, one sample in each \
-boot, at least 5 boots of each. What is offered is found out in the first. With --capacity a boot \
-makes two searches in each mode, and their median counts. idle is the kernel without the patches \
-then; second-instance and chunked are left out.
+With --against what is offered is found out in the first boot: --large-rate is no fraction then \
+[default: 1GB/s], --connections [default: 16,64]. With --capacity a boot makes two searches in each \
+mode, and their median counts. idle is the other kernel's.
 
 Every value is compared when the servers have started; after each sample all hot values and one \
 large one; during it one value of each multiget, and both ends of each large one.";
@@ -113,10 +111,8 @@ pub struct AppArgs {
     /// CPUs of program and client, or one for both [default: the first two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
-    /// Boot two kernels in turns, and compare with plain sends in one without the patches;
-    /// --large-rate is no fraction then [default: 1GB/s], --connections [default: 16,64]
-    #[arg(long, value_name = "KERNEL", value_parser = ["unpatched"])]
-    against: Option<String>,
+    #[command(flatten)]
+    against: AgainstArgs,
     /// The library of `ntcopy run`, if not the one that belongs to this program
     #[arg(long, hide = true, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -132,20 +128,15 @@ fn rate(text: &str) -> Result<Rate, String> {
 /// Searches of each mode in one boot of several.
 const SEARCHES: u32 = 2;
 
-/// The modes that a pair of kernels is booted for.
-const BOOT_MODES: [AppMode; 4] = [AppMode::Copy, AppMode::Idle, AppMode::Nt, AppMode::Adaptive];
-
 /// What one boot measures of two that are compared, briefly.
-fn one_boot(mut settings: Settings) -> Settings {
+fn one_boot(mut settings: Settings, modes: Vec<AppMode>) -> Settings {
     if settings.connections.is_empty() {
         settings.connections = vec![16, 64];
     }
     if settings.large_rates.is_empty() {
         settings.large_rates = vec![LargeRate::BytesPerSecond(1_000_000_000)];
     }
-    if settings.modes.is_empty() {
-        settings.modes = BOOT_MODES.into();
-    }
+    settings.modes = modes;
     settings.quick = true;
     settings.one_boot = true;
     let searches = settings.capacity.map(|_| SEARCHES);
@@ -162,23 +153,17 @@ fn multigets(first: &Record) -> Vec<OsString> {
 impl AppArgs {
     fn settings(&self, common: &Common) -> Settings {
         let settings = self.as_asked(common);
-        if self.against.is_some() { one_boot(settings) } else { settings }
+        match self.against.modes(&self.modes) {
+            Some(modes) => one_boot(settings, modes),
+            None => settings,
+        }
     }
 
     /// The boots of two kernels, if any are asked for.
-    fn boots<'a>(&self, common: &'a Common) -> Option<KernelPair<'a>> {
-        let asked: Vec<&str> = self.modes.iter().map(|mode| mode.as_str()).collect();
-        let hinted = if asked.is_empty() { BOOT_MODES[2..].to_vec() } else { self.modes.clone() };
-        let modes = BOOT_MODES[..2].iter().chain(&hinted).map(|mode| mode.as_str()).collect();
+    fn boots<'a>(&'a self, common: &'a Common) -> Option<KernelPair<'a>> {
         let defaults = app::defaults();
-        self.against.as_ref().map(|_| KernelPair {
-            common,
-            against: Against::Unpatched,
-            asked,
-            modes,
-            pairs: if common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
-            settled: multigets,
-        })
+        let pairs = (defaults.pairs, defaults.quick_pairs);
+        Some(self.against.boots(common, &self.modes, pairs)?.settling(multigets))
     }
 
     fn as_asked(&self, common: &Common) -> Settings {
@@ -243,7 +228,8 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
         Err(why) => return Ok(not_available(&why)),
     };
     let is_fraction = |rate: &&LargeRate| matches!(rate, LargeRate::OfBaseline(_));
-    if let Some(rate) = args.large_rate.iter().find(is_fraction).filter(|_| args.against.is_some())
+    if let Some(rate) =
+        args.large_rate.iter().find(is_fraction).filter(|_| args.against.kernel().is_some())
     {
         let rate = rate.asked();
         return Ok(launch::usage(format!(

@@ -3,11 +3,10 @@
 use std::process::ExitCode;
 
 use ntcopy_bench::experiments::http::{self, HttpMode, Rate, Scheme, Settings, Stack, Transport};
-use ntcopy_bench::guest::against::Against;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
-use super::against::{KernelPair, nothing_settled};
+use super::against::AgainstArgs;
 use super::args::Common;
 use super::launch::{KernelCpus, Launch};
 
@@ -45,9 +44,7 @@ namespaces.
 2 ms, line after line in random order, and times itself; idle is that time without requests. A \
 booted kernel is put on one CPU of the host then, so that both share its caches.
 
---against boots two kernels in turns: the one with the patches measures copy, nt and adaptive (or \
---modes), the other plain sends, and all are compared with those. Connections ask without a pause, \
-because a rate would be another one in each boot.
+With --against connections ask without a pause, because a rate would be another one in each boot.
 
 With several stacks a mode is called STACK:MODE. The baseline is the first stack's copy, or what \
 --baseline says, and the offered rate is a part of what the baseline does without a pause.";
@@ -65,7 +62,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<HttpMode>,
     /// Mode of the first stack that all are compared with, and whose rate counts [default: copy]
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", conflicts_with = "against")]
     baseline: Option<HttpMode>,
     /// Between proxy and backend: unix; tcp, over the loopback; veth, TCP through a pair of devices
     /// between two network namespaces [default: unix]
@@ -92,7 +89,7 @@ pub struct HttpArgs {
     workers: Option<u32>,
     /// Offered when latencies are measured: a part of what the baseline does without a pause,
     /// requests a second, or off [default: 0.7]
-    #[arg(long, value_name = "FRACTION|REQ/S")]
+    #[arg(long, value_name = "FRACTION|REQ/S", conflicts_with = "against")]
     rate: Option<Rate>,
     /// CPUs of client, proxy and backend, or one for all [default: wherever the system likes]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -116,36 +113,19 @@ pub struct HttpArgs {
     hot_set: Option<Bytes>,
     /// How often proxies and backends are started anew in each cell [default: for each pair; with
     /// --quick once]
-    #[arg(long, hide = true, value_name = "N")]
+    #[arg(long, hide = true, value_name = "N", conflicts_with = "against")]
     starts: Option<u32>,
-    /// Boot two kernels in turns, and compare with plain sends in one without the patches
-    #[arg(long, value_name = "KERNEL", value_parser = ["unpatched"],
-          conflicts_with_all = ["rate", "baseline", "starts"])]
-    against: Option<String>,
+    #[command(flatten)]
+    against: AgainstArgs,
 }
 
 impl HttpArgs {
     fn settings(&self, common: &Common) -> Settings {
         let settings = self.as_asked(common);
-        if self.against.is_some() { one_boot(settings) } else { settings }
-    }
-
-    /// The boots of two kernels, if any are asked for.
-    fn boots<'a>(&self, common: &'a Common) -> Option<KernelPair<'a>> {
-        let defaults = http::defaults();
-        let asked: Vec<&str> = self.modes.iter().map(|mode| mode.as_str()).collect();
-        self.against.as_ref().map(|_| KernelPair {
-            common,
-            against: Against::Unpatched,
-            modes: if asked.is_empty() {
-                BOOT_MODES.map(HttpMode::as_str).into()
-            } else {
-                asked.clone()
-            },
-            asked,
-            pairs: if common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
-            settled: nothing_settled,
-        })
+        match self.against.modes(&self.modes) {
+            Some(modes) => one_boot(settings, modes),
+            None => settings,
+        }
     }
 
     fn as_asked(&self, common: &Common) -> Settings {
@@ -175,11 +155,8 @@ impl HttpArgs {
     }
 }
 
-/// Modes of a boot that is compared with another kernel's, beside plain sends.
-const BOOT_MODES: [HttpMode; 2] = [HttpMode::Nt, HttpMode::Adaptive];
-
 /// What one boot measures of two that are compared, briefly.
-fn one_boot(mut settings: Settings) -> Settings {
+fn one_boot(mut settings: Settings, modes: Vec<HttpMode>) -> Settings {
     let defaults = http::defaults();
     if !settings.quick && settings.object_bytes.is_empty() {
         settings.object_bytes.clone_from(&defaults.object_bytes);
@@ -187,9 +164,7 @@ fn one_boot(mut settings: Settings) -> Settings {
     if !settings.quick && settings.connections.is_empty() {
         settings.connections.clone_from(&defaults.connections);
     }
-    if settings.modes.is_empty() {
-        settings.modes = BOOT_MODES.into();
-    }
+    settings.modes = modes;
     settings.quick = true;
     settings.pairs = Some(defaults.quick_pairs);
     settings.rate = Some(Rate::Off);
@@ -206,10 +181,11 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
             && args.stack.iter().any(|asked| asked.as_str() == stack);
         names_mode || names_stack
     };
-    if args.against.is_some() && args.stack.len() > 1 {
+    if args.against.kernel().is_some() && args.stack.len() > 1 {
         eprintln!("ntcopy: --against compares two kernels, and --stack can name one stack then");
         return Ok(ExitCode::from(2));
     }
+    let defaults = http::defaults();
     let launch = Launch {
         common,
         experiment: ExperimentKind::Http,
@@ -220,7 +196,7 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
             None => KernelCpus::Free(1),
         },
         worker_args: Vec::new(),
-        against: args.boots(common),
+        against: args.against.boots(common, &args.modes, (defaults.pairs, defaults.quick_pairs)),
         plan: &|cpus| http::plan::plan(&args.settings(common), cpus),
         is_asked: &is_asked,
     };

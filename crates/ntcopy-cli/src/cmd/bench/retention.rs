@@ -11,6 +11,7 @@ use ntcopy_bench::run;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
+use super::against::AgainstArgs;
 use super::args::Common;
 use super::launch::{InThisKernel, KernelCpus, Launch, usage};
 use super::not_available;
@@ -21,6 +22,7 @@ Examples:
   ntcopy bench retention --victim neighbour --hot-set 4MiB,64MiB --rate 5GB/s,10GB/s
   ntcopy bench retention --kernel um                   sends: 256 KiB on one socket, 1 MiB on 64
   ntcopy bench retention --kernel um --hot-set 256KiB,1MiB --sockets 64
+  ntcopy bench retention --kernel um --against unpatched     relative to a stock kernel
 
 What do large copies, or sends, cost another program on this CPU? That program has a hot set, reads \
 it line after line in random order, and times itself. The traffic beside it is the same in every \
@@ -65,6 +67,8 @@ pub struct RetentionArgs {
     /// Measure sends, through this address family [default: unix]
     #[arg(long, value_name = "FAMILY")]
     family: Option<Family>,
+    #[command(flatten)]
+    against: AgainstArgs,
 }
 
 pub fn run(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
@@ -76,7 +80,8 @@ impl RetentionArgs {
     fn is_of_sends(&self, common: &Common) -> bool {
         // Inside a booted kernel, --kernel is host and --measure-only is set.
         let in_a_kernel = common.kernel != "host" || common.measure_only;
-        in_a_kernel || !self.sockets.is_empty() || self.family.is_some()
+        let of_sends = !self.sockets.is_empty() || self.family.is_some();
+        in_a_kernel || of_sends || self.against.kernel().is_some()
     }
 
     fn sizes(sizes: &[Bytes]) -> Vec<u64> {
@@ -84,15 +89,17 @@ impl RetentionArgs {
     }
 
     fn settings_of_sends(&self, common: &Common, modes: Vec<Mode>) -> retention::Settings {
+        let boots = self.against.modes(&modes);
+        let quick_pairs = retention::defaults().sends.quick_pairs;
         retention::Settings {
-            modes,
+            pairs: boots.as_ref().map_or(common.extent.pairs, |_| Some(quick_pairs)),
+            quick: common.extent.quick || boots.is_some(),
+            modes: boots.unwrap_or(modes),
             hot_set_bytes: Self::sizes(&self.hot_set),
             sockets: self.sockets.clone(),
             object_bytes: Self::sizes(&self.object),
             dataset_bytes: self.dataset.map(|size| size.0),
             family: self.family,
-            pairs: common.extent.pairs,
-            quick: common.extent.quick,
         }
     }
 
@@ -133,12 +140,13 @@ fn sends(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         Err(code) => return Ok(code),
     };
     let settings = args.settings_of_sends(common, modes.clone());
+    let defaults = &retention::defaults().sends;
     let launch = Launch {
         common,
         experiment: ExperimentKind::Retention,
         kernel_cpus: KernelCpus::OnePinned,
         worker_args: super::reader_args(),
-        against: None,
+        against: args.against.boots(common, &modes, (defaults.pairs, defaults.quick_pairs)),
         plan: &|cpus| retention::plan_sends(&settings, cpus),
         is_asked: &super::names_or_lacks(&modes),
     };

@@ -8,7 +8,7 @@ use ntcopy_bench::guest::against::Against;
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 
-use super::against::{KernelPair, nothing_settled};
+use super::against::AgainstArgs;
 use super::args::Common;
 use super::launch::{KernelCpus, Launch};
 
@@ -20,6 +20,7 @@ Examples:
   ntcopy bench unix --kernel um --published           the three published configurations
   ntcopy bench unix --kernel um --against unpatched   relative to plain sends of a stock kernel
   ntcopy bench unix --kernel um --against module      ntcopy.ko relative to the patches
+  ntcopy bench unix --kernel um --against out/series/7.3     relative to other patches
   ntcopy bench unix --kernel um --pieces 300 --sockets 1,16      an answer of 100 small values
   ntcopy bench unix --kernel um --senders 2 --dataset 64MiB      two CPUs that send at once
 
@@ -45,7 +46,7 @@ pub struct UnixArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     sockets: Vec<u32>,
     /// The three published configurations, on the CPUs that are here
-    #[arg(long, conflicts_with_all = ["sockets", "object", "dataset", "pipe", "sndbuf"])]
+    #[arg(long, conflicts_with_all = ["sockets", "object", "dataset", "pipe", "sndbuf", "against"])]
     published: bool,
     /// Object sizes [default: 1MiB]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -83,46 +84,18 @@ pub struct UnixArgs {
     /// Every combination of the sweep's sockets, data sets and objects (see --list)
     #[arg(long, conflicts_with_all = ["published", "iterations"])]
     sweep: bool,
-    /// Boot two kernels in turns, and compare sends with the patches (copy, nt, adaptive, or --modes)
-    /// with plain sends without them (unpatched), plain ones after a program has hinted
-    /// (unpatched-after-hint), or hinted ones that ntcopy.ko takes (module)
-    #[arg(long, value_name = "KERNEL",
-          value_parser = ["unpatched", "unpatched-after-hint", "module"],
-          conflicts_with = "published")]
-    against: Option<String>,
+    #[command(flatten)]
+    against: AgainstArgs,
 }
 
 impl UnixArgs {
     /// The settings as the engine wants them.
     fn settings(&self, common: &Common) -> unix::Settings {
         let settings = self.as_asked(common);
-        match self.against() {
-            Some(against) => one_boot(settings, against),
-            None => settings,
+        match (self.against.modes(&self.modes), self.against.kernel()) {
+            (Some(modes), Some(against)) => one_boot(settings, modes, against),
+            _ => settings,
         }
-    }
-
-    /// The boots of two kernels, if any are asked for.
-    fn boots<'a>(&self, common: &'a Common) -> Option<KernelPair<'a>> {
-        let defaults = unix::defaults();
-        let names = |modes: &[Mode]| modes.iter().map(|mode| mode.as_str()).collect();
-        self.against().map(|against| KernelPair {
-            common,
-            against,
-            asked: names(&self.modes),
-            modes: names(&against.measured(&self.modes)),
-            pairs: if common.extent.quick { defaults.quick_pairs } else { defaults.pairs },
-            settled: nothing_settled,
-        })
-    }
-
-    /// What two kernels are booted for.
-    fn against(&self) -> Option<Against> {
-        self.against.as_deref().map(|kernel| match kernel {
-            "module" => Against::Module,
-            "unpatched-after-hint" => Against::UnpatchedAfterHint,
-            _ => Against::Unpatched,
-        })
     }
 
     fn as_asked(&self, common: &Common) -> unix::Settings {
@@ -153,19 +126,17 @@ impl UnixArgs {
 
     /// Whether sender and reader take turns.
     fn in_rounds(&self) -> bool {
-        self.sweep || self.against.is_some() || !self.sockets.is_empty()
+        self.sweep || self.against.kernel().is_some() || !self.sockets.is_empty()
     }
 }
 
 /// What one boot measures of two that are compared, briefly.
-fn one_boot(mut settings: unix::Settings, against: Against) -> unix::Settings {
+fn one_boot(mut settings: unix::Settings, modes: Vec<Mode>, against: &Against) -> unix::Settings {
     let (sockets, object_bytes) = match against {
-        Against::Unpatched | Against::UnpatchedAfterHint => {
-            (vec![1, 16], vec![4 << 10, 64 << 10, 1 << 20])
-        }
         Against::Module => (vec![1, 32, 128], vec![1 << 20]),
+        _ => (vec![1, 16], vec![4 << 10, 64 << 10, 1 << 20]),
     };
-    settings.modes = against.measured(&settings.modes);
+    settings.modes = modes;
     settings.quick = true;
     settings.pairs = Some(5);
     if settings.sockets.is_empty() && !settings.sweep {
@@ -182,12 +153,13 @@ fn one_boot(mut settings: unix::Settings, against: Against) -> unix::Settings {
 
 pub fn run(common: &Common, args: &UnixArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings(common);
+    let defaults = unix::defaults();
     let launch = Launch {
         common,
         experiment: ExperimentKind::Unix,
         kernel_cpus: args.kernel_cpus().or_own_caches(args.own_caches),
         worker_args: super::reader_args(),
-        against: args.boots(common),
+        against: args.against.boots(common, &args.modes, (defaults.pairs, defaults.quick_pairs)),
         plan: &|cpus| unix::plan(&settings, cpus),
         is_asked: &super::names_or_lacks(&args.modes),
     };
