@@ -162,13 +162,14 @@ pub fn run(words: &[&str]) -> Result<(), Error> {
     println!("test-all: {}", chosen.iter().map(|it| it.name).collect::<Vec<_>>().join(", "));
     let _watch = Watch::begin()?;
     let programs = programs::build()?;
+    let ntcopy = programs::ntcopy()?;
     let sum = Sum::default();
     let mut lines = Vec::new();
     for target in &chosen {
         println!("test-{}: {}", target.name, target.what);
         let begun = Instant::now();
         let before = sum.failures();
-        let end = one(target, more, &programs, &sum)?;
+        let end = one(target, more, &programs, &ntcopy, &sum)?;
         let seconds = begun.elapsed().as_secs();
         lines.push(match end {
             End::NotHere(why) => {
@@ -208,19 +209,23 @@ fn chosen(names: &[&str]) -> Result<Vec<&'static Target>, Error> {
     names.iter().map(find).collect()
 }
 
-fn one(target: &Target, more: &[&str], programs: &[Program], sum: &Sum) -> Result<End, Error> {
+fn one(
+    target: &Target,
+    more: &[&str],
+    programs: &[Program],
+    ntcopy: &Path,
+    sum: &Sum,
+) -> Result<End, Error> {
     let groups: Vec<&str> = ["build"].iter().chain(target.setup).copied().collect();
     let setup = [&["scripts/setup.sh"], &groups[..]].concat();
-    let program = programs.first().and_then(|program| program.path.parent()?.parent());
-    let program = program.unwrap_or(Path::new("")).join("ntcopy");
-    if let Some(why) = script(&setup, &program)? {
+    if let Some(why) = script(&setup, ntcopy)? {
         return Ok(End::NotHere(why));
     }
     for step in target.steps {
         let result = match step {
             Tests(name, filter) => tests(programs, name, filter, sum).map(|()| None),
-            Script(words) => script(&[words, more].concat(), &program),
-            Do(command) => command(&program, more).map(|()| None),
+            Script(words) => script(&[words, more].concat(), ntcopy),
+            Do(command) => command(ntcopy, more).map(|()| None),
         };
         match result {
             Ok(Some(why)) | Err(Error::NotHere(why)) => return Ok(End::NotHere(why)),

@@ -53,7 +53,7 @@ pub fn build() -> Result<Vec<Program>, Error> {
     }
 }
 
-/// Builds `ntcopy` as tests use it, and gives its path.
+/// Builds `ntcopy`, and the library of `ntcopy run` beside it, and gives its path.
 pub fn ntcopy() -> Result<PathBuf, Error> {
     let mut cargo = cargo();
     cargo.args([
@@ -61,6 +61,8 @@ pub fn ntcopy() -> Result<PathBuf, Error> {
         "--locked",
         "-p",
         "ntcopy-cli",
+        "-p",
+        "ntcopy-preload",
         "--message-format=json-render-diagnostics",
     ]);
     let output = cargo.stderr(Stdio::inherit()).output().doing("starting cargo")?;
@@ -70,7 +72,15 @@ pub fn ntcopy() -> Result<PathBuf, Error> {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut paths = messages.filter_map(|said| said["executable"].as_str().map(PathBuf::from));
-    paths.next_back().ok_or_else(|| Error::Failed("cargo made no program".to_owned()))
+    let made = || Error::Failed("cargo made no program".to_owned());
+    let program = paths.next_back().ok_or_else(made)?;
+    let folder = program.parent().ok_or_else(made)?;
+    let mut link = Command::new(root().join("crates/ntcopy-preload/link.sh"));
+    link.arg(folder.join("libntcopy_preload.a")).arg(folder);
+    if !link.status().doing("linking the library of ntcopy run")?.success() {
+        return Err(Error::Build);
+    }
+    Ok(program)
 }
 
 /// The test program that a message of cargo's names.
