@@ -9,8 +9,9 @@
 mod check;
 mod copies;
 mod glibc;
+mod hints;
 mod in_flight;
-mod kernel;
+mod nocache;
 mod pays;
 mod points;
 mod sends;
@@ -21,8 +22,8 @@ mod tunables;
 use crate::record::{Machine, Record};
 
 pub use check::{Check, Judged, judge, most_valuable};
+pub use hints::{CacheBytes, Choice, Gains, cache_bytes_by};
 pub use in_flight::{InFlight, for_program};
-pub use kernel::{CacheBytes, Gains, cache_bytes_by};
 pub use points::Gain;
 pub use tunables::{Tunable, Tunables};
 
@@ -46,8 +47,7 @@ pub enum Topic {
     /// The library's copies into a buffer that is used again and again.
     CopiesInUse,
     Fills,
-    SendsObeyed,
-    /// Sends that are hinted, the rule deciding.
+    /// Sends that are hinted: by the rule, or obeyed, whichever was chosen.
     Sends,
     /// Proxy and backend whole.
     Http,
@@ -70,7 +70,6 @@ impl Topic {
             Topic::Copies => "copies",
             Topic::CopiesInUse => "copies-in-use",
             Topic::Fills => "fills",
-            Topic::SendsObeyed => "sends-obeyed",
             Topic::Sends => "sends",
             Topic::Http => "http",
             Topic::HotSetCopies => "hot-set-copies",
@@ -92,8 +91,7 @@ impl Topic {
             Topic::Copies => "libntcopy: copies into memory that is not read soon",
             Topic::CopiesInUse => "libntcopy: copies into a buffer in use",
             Topic::Fills => "libntcopy: fills",
-            Topic::SendsObeyed => "sends with MSG_NTCOPY, obeyed",
-            Topic::Sends => "sends with MSG_NTCOPY, by the rule",
+            Topic::Sends => "hinted sends",
             Topic::Http => "storaged and proxyd: hinted responses",
             Topic::HotSetCopies => "copies beside a hot set",
             Topic::HotSetSends => "sends beside a hot set",
@@ -146,6 +144,14 @@ pub enum Value {
     Tunable(String, u64),
 }
 
+/// The size from which on every cell that was measured wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WinsFrom {
+    pub bytes: u64,
+    /// Whether a smaller one loses.
+    pub loses_below: bool,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     pub topic: Topic,
@@ -157,6 +163,8 @@ pub struct Advice {
     pub value: Option<Value>,
     /// What it holds now, if known.
     pub current: Option<String>,
+    /// From which size on it pays, if it does so from one on.
+    pub wins_from: Option<WinsFrom>,
     /// What is gained, or lost: ratio and interval.
     pub gain: Option<Gain>,
     /// Why, in a sentence or two.
@@ -177,6 +185,7 @@ impl Advice {
             setting: None,
             value: None,
             current: None,
+            wins_from: None,
             gain: None,
             why: why.into(),
             records: Vec::new(),
@@ -237,16 +246,22 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let records = records.as_slice();
+    let choice = Choice::from_records(records);
+    let sends = hints::sends(records, choice);
+    // Those over unix sockets are always the first.
+    let chosen = (choice, &sends[0]);
     let mut all = vec![
         glibc::memcpy(records, target),
         glibc::memset(records, target),
-        kernel::hints(records, target),
-        kernel::cache_bytes(records, target),
-        kernel::nocache(records, target),
+        hints::setting(records, chosen, target),
+        hints::cache_bytes(records, choice, target),
+        nocache::nocache(records, target),
         sends::run(records),
     ];
     all.extend(copies::all(records, target));
-    all.extend(sends::all(records));
+    let hot_set = hints::hot_set(records, chosen);
+    all.extend(sends);
+    all.extend([sends::http(records), hot_set]);
     all
 }
 

@@ -141,7 +141,7 @@ pub(crate) fn headline(advice: &Advice) -> String {
     }
 }
 
-fn figure(gain: &Gain) -> String {
+pub(crate) fn figure(gain: &Gain) -> String {
     format!("{} ({})", text::ratio(gain.ratio), text::interval(gain.ci))
 }
 

@@ -25,6 +25,7 @@ use ntcopy_record::Record;
 use ntcopy_record::stats::sweep::Sweep;
 
 use crate::experiment::{self, Figures};
+use crate::summary::{self, Summary};
 use crate::{hardware, svg, table, text};
 
 pub use sweep::colour;
@@ -62,10 +63,10 @@ pub fn html(records: &[Record], command: &[String]) -> String {
     });
     let sections: Vec<Markup> = sections.collect();
     let questions = questions::of(records);
-    let decisions = crate::decision::all(records);
-    let title = title(records, &decisions);
-    let first = decision::section(records, &decisions);
-    let settings = settings::section(records);
+    let summaries = summary::summaries(records);
+    let title = title(records, &summaries);
+    let first = decision::section(records, &summaries);
+    let settings = settings::section(&summaries);
     let published = published::section(records);
     let machines = topology::section(records);
     let is_there = |part: &(&Markup, _)| !part.0.0.is_empty();
@@ -120,8 +121,8 @@ fn risk() -> Markup {
 }
 
 /// The answer, where the page is of one machine and has one; else what the records are of.
-fn title(records: &[Record], decisions: &[crate::decision::Decision]) -> String {
-    match decisions {
+fn title(records: &[Record], summaries: &[Summary]) -> String {
+    match summaries {
         [one] => one.answer.clone().unwrap_or_else(|| contents(records)),
         _ => contents(records),
     }

@@ -37,6 +37,7 @@ fn tunable(topic: Topic, name: &str, bytes: u64) -> Advice {
         setting: Some(format!("GLIBC_TUNABLES={name}={bytes}")),
         value: Some(Value::Tunable(name.into(), bytes)),
         current: None,
+        wins_from: None,
         gain: None,
         why: "It wins.".into(),
         records: vec!["a-record".into()],
@@ -68,7 +69,7 @@ fn each_piece_has_its_setting_gain_reason_and_record() {
         "record  synthetic-sweep",
         "No evidence yet; these commands measure it\n",
         "      ntcopy bench memcpy --modes libc-tuned --libc-threshold 1MiB",
-        "advice  SET sysctl -w net.core.ntcopy_cache_bytes=",
+        "net.core.ntcopy_cache_bytes: the number of the kernel's rule\n    advice  leave it as it is",
         "Not counted\n    1 x a byte was wrong in it\n        b\n",
     ] {
         assert!(text.contains(words), "{words:?} is missing:\n{text}");
@@ -86,7 +87,7 @@ fn losses_are_as_plain_as_wins() {
     }
     let target = target(&record);
     let text = terminal(&advise(&[&record], &target), &target, &[]);
-    assert!(text.contains("leave off MSG_NTCOPY: 0."), "{text}");
+    assert!(text.contains("leave off SO_NTCOPY: 0."), "{text}");
     assert!(!text.contains("SET ") && !text.contains("USE "), "{text}");
 }
 

@@ -11,7 +11,7 @@ use clap::error::ErrorKind;
 use ntcopy_record::Record;
 use ntcopy_record::{compare, verdict};
 use ntcopy_report::compare::{Side, object, terminal};
-use ntcopy_report::{decision, json, page, table};
+use ntcopy_report::{json, page, summary, table};
 
 use super::NOT_AVAILABLE;
 use crate::say::write_coloured;
@@ -129,12 +129,12 @@ fn names(places: &[PathBuf]) -> String {
 fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
     replace(out, page::html(records, &command_line()), 0o666)?;
     // What the page says first, for whoever is not going to open it.
-    let decisions = decision::all(records);
-    for decision in &decisions {
-        if decisions.len() > 1 {
-            eprintln!("{}", decision.cpu);
+    let summaries = summary::summaries(records);
+    for summary in &summaries {
+        if summaries.len() > 1 {
+            eprintln!("{}", summary.cpu);
         }
-        decision.lines().iter().for_each(|line| eprintln!("{line}"));
+        summary.lines().iter().for_each(|line| eprintln!("{line}"));
     }
     eprintln!("page:    {}", out.display());
     Ok(())

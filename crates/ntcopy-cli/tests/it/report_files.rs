@@ -120,8 +120,11 @@ fn what_the_page_says_first_is_printed_beside_it_line_by_line() {
     assert_eq!(lines.len(), 4, "{said}");
     assert!(lines[0].starts_with("verdict: Hint large sends: "), "{said}");
     assert!(lines[0].ends_with("from 32 MiB in flight on; they lose below"), "{said}");
-    let set = "to set:  Obey hints (SO_NTCOPY = 3) in programs with 32 MiB or more in flight";
+    let set = "to set:  SO_NTCOPY = 3 in programs with 32 MiB or more in flight on unix sockets";
     assert_eq!(lines[1], set);
-    assert!(lines[2].starts_with("costs:   Below that it costs"), "{said}");
+    assert!(
+        lines[2].starts_with("why:     Obeyed hints (unix sockets) win in every cell"),
+        "{said}"
+    );
     assert_eq!(lines[3], "page:    page.html");
 }

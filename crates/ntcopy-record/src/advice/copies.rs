@@ -87,6 +87,7 @@ fn copies(records: &[&Record]) -> Advice {
             )
         },
         leave: "non-temporal hints for the destination",
+        least: 1.0,
         run: &["ntcopy", "bench", "memcpy", "--modes", "ours", "--destination", "cold"],
     };
     let (mut advice, used) = pays.answer();
@@ -111,6 +112,7 @@ fn in_use(records: &[&Record], target: &Target) -> Advice {
         unit: "a call",
         setting: &|_| "Hints::AUTO, the library's own choice".to_owned(),
         leave: "non-temporal stores into buffers in use",
+        least: 1.0,
         run: &["ntcopy", "bench", "memcpy", "--modes", "ours,movnti", "--destination", "hot"],
     };
     let (mut advice, used) = pays.answer();
@@ -138,6 +140,7 @@ fn fills(records: &[&Record], target: &Target) -> Advice {
             )
         },
         leave: "non-temporal hints for fills",
+        least: 1.0,
         run: &["ntcopy", "bench", "memset", "--modes", "ours"],
     };
     let (mut advice, used) = pays.answer();
@@ -207,6 +210,7 @@ fn hot_set(records: &[&Record]) -> Advice {
                 .to_owned()
         },
         leave: "non-temporal hints for a hot set's sake",
+        least: 1.0,
         run: &["ntcopy", "bench", "retention", "--victim", "same-core"],
     };
     let (mut advice, used) = pays.answer();

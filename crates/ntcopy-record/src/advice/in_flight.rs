@@ -1,8 +1,8 @@
 //! A program that runs: what hinted sends are worth with as much in flight as it has.
 
+use super::hints::{COPY, Choice, again, name_kernel, rounds};
 use super::pays::spread;
 use super::points::{Gain, Point, argument, cells, figure, ids, tally};
-use super::sends::{ADAPTIVE, COPY, again, rounds, say_kernel};
 use super::{Advice, Decision, Topic};
 use crate::record::Record;
 use crate::stats::Verdict;
@@ -25,7 +25,7 @@ pub struct InFlight<'f> {
     pub sockets: u64,
 }
 
-/// What the records say of hinted sends, by the rule, with about as much in flight. A figure is
+/// What the records say of hinted sends, as was chosen for the machine, with about as much in flight. A figure is
 /// measured or there is none: nothing is read off between two cells.
 #[must_use]
 pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
@@ -35,33 +35,40 @@ pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
             "Nothing was in flight on {family} sockets in that time: it sent nothing, or what it \
              sent was read at once. A hint gains nothing there."
         );
-        let setting = Some("MSG_NTCOPY".to_owned());
+        let setting = Some("SO_NTCOPY".to_owned());
         let about = Some(format!("{family} sockets"));
         return Advice { setting, about, ..Advice::bare(Topic::Sends, Decision::Leave, why) };
     }
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
-    let points = rounds(&records, family, ADAPTIVE, COPY);
+    let choice = Choice::from_records(&records);
+    let points = rounds(&records, family, choice.mode(), COPY);
     let is_near = |point: &&Point<'_>| {
         point.size_bytes <= seen.bytes.saturating_mul(NEAR)
             && seen.bytes <= point.size_bytes.saturating_mul(NEAR)
     };
     let near: Vec<&Point<'_>> = points.iter().filter(is_near).collect();
     let mut advice = match Gain::of(near.iter().copied()) {
-        Some(gain) => judged(family, &points, &near, gain),
-        None => measure(seen, &points),
+        Some(gain) => judged((family, choice), &points, &near, gain),
+        None => measure((seen, choice), &points),
     };
     advice.about = Some(format!("{family} sockets"));
     advice
 }
 
-fn judged(family: &str, points: &[Point<'_>], near: &[&Point<'_>], gain: Gain) -> Advice {
+fn judged(
+    (family, choice): (&str, Choice),
+    points: &[Point<'_>],
+    near: &[&Point<'_>],
+    gain: Gain,
+) -> Advice {
     let loses = near.iter().any(|point| point.verdict() == Verdict::Loss);
     let (decision, says) = match (gain.verdict(), loses) {
         (Verdict::Win, false) => (Decision::Set, "win"),
         (Verdict::Loss, _) => (Decision::Leave, "lose"),
         (_, true) => (Decision::AsItIs, "win in some cells and lose in others"),
-        _ => (Decision::AsItIs, "make no difference that shows"),
+        (Verdict::Unresolved, _) => (Decision::Unresolved, "are unresolved"),
+        _ => (Decision::AsItIs, "make no difference"),
     };
     let sizes = near.iter().map(|point| point.size_bytes);
     let (least, most) = (sizes.clone().min().unwrap_or_default(), sizes.max().unwrap_or_default());
@@ -82,20 +89,20 @@ fn judged(family: &str, points: &[Point<'_>], near: &[&Point<'_>], gain: Gain) -
         why.push_str(&format!(" Below {}: {}.", Bytes(least), tally(&below, "in flight")));
     }
     let mut advice = Advice {
-        setting: Some(format!("MSG_NTCOPY on {family} sockets")),
+        setting: Some(format!("{} on {family} sockets", choice.option())),
         gain: Some(gain),
         records: ids(near),
         ..Advice::bare(Topic::Sends, decision, why)
     };
-    say_kernel(&mut advice, near);
+    name_kernel(&mut advice, near);
     if decision == Decision::Set {
-        advice.check = again(near, ADAPTIVE);
+        advice.check = again(near, choice.mode());
     }
     advice
 }
 
 /// The command that measures what there is no figure of.
-fn measure(seen: InFlight<'_>, points: &[Point<'_>]) -> Advice {
+fn measure((seen, choice): (InFlight<'_>, Choice), points: &[Point<'_>]) -> Advice {
     let family = seen.family;
     let mut why = format!(
         "No record of this machine has hinted sends on {family} sockets with about as much in flight."
@@ -118,7 +125,7 @@ fn measure(seen: InFlight<'_>, points: &[Point<'_>]) -> Advice {
         "--family",
         family,
         "--modes",
-        ADAPTIVE,
+        choice.mode(),
         "--sockets",
         &sockets,
         "--object",

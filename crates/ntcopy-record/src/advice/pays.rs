@@ -1,7 +1,7 @@
 //! The question that most advice answers: does it pay, and from what size on?
 
 use super::points::{Gain, Point, cells, figure, ids, tally, wins_from};
-use super::{Advice, Decision, Topic};
+use super::{Advice, Decision, Topic, WinsFrom};
 use crate::stats::Verdict;
 use crate::units::Bytes;
 
@@ -18,6 +18,8 @@ pub struct Pays<'w, 'a> {
     pub setting: &'w dyn Fn(u64) -> String,
     /// What to leave where it does not.
     pub leave: &'w str,
+    /// Where all cells together win, it pays if none loses and leaves less than this.
+    pub least: f64,
     /// The command that gives evidence.
     pub run: &'w [&'w str],
 }
@@ -53,8 +55,10 @@ impl<'w, 'a> Pays<'w, 'a> {
         } else {
             why.push_str(&format!(" Below that: {}.", tally(&below, self.unit)));
         }
+        let loses_below = below.iter().any(|point| point.verdict() == Verdict::Loss);
         let advice = Advice {
             setting: Some((self.setting)(from)),
+            wins_from: Some(WinsFrom { bytes: from, loses_below }),
             gain,
             records: ids(&above),
             ..Advice::bare(self.topic, Decision::Set, why)
@@ -63,12 +67,14 @@ impl<'w, 'a> Pays<'w, 'a> {
     }
 
     /// There is no size from which on every cell wins. Over all cells together it may win all the
-    /// same, and lose in none: then it pays.
+    /// same, and lose in none, or little: then it pays.
     fn over_all(&self, all: &[&Point<'a>]) -> Advice {
         let gain = Gain::of(all.iter().copied());
-        let loses = all.iter().any(|point| point.verdict() == Verdict::Loss);
+        let lost = all.iter().filter(|point| point.verdict() == Verdict::Loss);
+        let worst = lost.map(|point| point.versus.ratio).min_by(f64::total_cmp);
+        let (loses, is_dear) = (worst.is_some(), worst.is_some_and(|worst| worst < self.least));
         let (decision, says) = match (gain.map(|gain| gain.verdict()), loses) {
-            (Some(Verdict::Win), false) => (Decision::Set, "win over all cells together"),
+            (Some(Verdict::Win), _) if !is_dear => (Decision::Set, "win over all cells together"),
             (Some(Verdict::Loss), _) => (Decision::Leave, "do not pay"),
             (_, true) => {
                 (Decision::AsItIs, "win and lose, and at no size in every cell from there on")

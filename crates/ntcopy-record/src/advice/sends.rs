@@ -1,166 +1,16 @@
-//! Sends: hinted and obeyed, hinted and decided by the rule, behind a proxy, beside a hot set.
+//! What sends hinted responses of the daemons, and an unmodified program.
 
-use super::check::{Check, distinct};
-use super::copies::whole;
+use super::hints::{ADAPTIVE, COPY, RUN_SWEEP, name_kernel, rounds};
 use super::pays::Pays;
-use super::points::{
-    Gain, Point, Question, argument, cells, figure, ids, points, sizes, tally, wins_from, word,
-    words,
-};
+use super::points::{Gain, Point, Question, argument, cells, ids, points, tally, wins_from, word};
 use super::{Advice, Decision, Topic};
-use crate::record::{Cell, ExperimentKind, Record};
-use crate::stats::{THROUGHPUT, WALKS};
+use crate::record::{ExperimentKind, Record};
+use crate::stats::THROUGHPUT;
 use crate::units::Bytes;
 
-pub(super) const COPY: &str = "copy";
-pub(super) const NT: &str = "nt";
-pub(super) const ADAPTIVE: &str = "adaptive";
-
-/// What is measured where the running kernel has no flag.
-const RUN_SWEEP: [&str; 6] = ["ntcopy", "bench", "unix", "--kernel", "um", "--sweep"];
-
-pub fn all(records: &[&Record]) -> Vec<Advice> {
-    let mut all = vec![obeyed(records)];
-    all.extend(adaptive(records));
-    all.extend([http(records), hot_set(records)]);
-    all
-}
-
-/// Rounds over sockets of a family: a mode by another, by the bytes in flight.
-pub(super) fn rounds<'a>(
-    records: &[&'a Record],
-    family: &str,
-    mode: &str,
-    other: &str,
-) -> Vec<Point<'a>> {
-    let question = Question {
-        experiment: ExperimentKind::Unix,
-        mode,
-        other,
-        metric: THROUGHPUT,
-        size: "in_flight_bytes",
-        is_about: &|_, cell| {
-            // What small pieces come to says nothing of whole objects.
-            word(&cell.params, "form") == Some("rounds")
-                && family_of(cell) == family
-                && !cell.params.contains_key("pieces")
-        },
-    };
-    points(records, &question)
-}
-
-fn family_of(cell: &Cell) -> &str {
-    word(&cell.params, "family").unwrap_or("unix")
-}
-
-/// The families of rounds that were measured, unix sockets first.
-fn families(records: &[&Record]) -> Vec<String> {
-    let mut families = vec!["unix".to_owned()];
-    let unix = records.iter().filter(|record| record.header.experiment == ExperimentKind::Unix);
-    for cell in unix.flat_map(|record| &record.cells) {
-        let family = family_of(cell);
-        if !families.iter().any(|known| known == family) {
-            families.push(family.to_owned());
-        }
-    }
-    families
-}
-
-fn obeyed(records: &[&Record]) -> Advice {
-    let points = rounds(records, "unix", NT, COPY);
-    let pays = Pays {
-        topic: Topic::SendsObeyed,
-        points: &points,
-        thing: "Obeyed hints (MSG_NTCOPY on unix sockets)",
-        unit: "in flight",
-        setting: &|from| {
-            format!("SO_NTCOPY = 3 in programs that always have {} or more in flight", Bytes(from))
-        },
-        leave: "SO_NTCOPY = 3 (obey)",
-        run: &RUN_SWEEP,
-    };
-    let (mut advice, used) = pays.answer();
-    say_kernel(&mut advice, &used);
-    checked(advice, &used, NT)
-}
-
-fn adaptive(records: &[&Record]) -> Vec<Advice> {
-    let one = |family: String| {
-        let points = rounds(records, &family, ADAPTIVE, COPY);
-        if points.is_empty() && family != "unix" {
-            return None;
-        }
-        let thing = format!("Hinted sends ({family} sockets, by the rule)");
-        let pays = Pays {
-            topic: Topic::Sends,
-            points: &points,
-            thing: &thing,
-            unit: "in flight",
-            setting: &|from| {
-                format!(
-                    "SO_NTCOPY = 1 and MSG_NTCOPY, or SO_NTCOPY = 2, in programs with {} or more \
-                     in flight on {family} sockets",
-                    Bytes(from)
-                )
-            },
-            leave: "MSG_NTCOPY",
-            run: &RUN_SWEEP,
-        };
-        let (mut advice, used) = pays.answer();
-        say_kernel(&mut advice, &used);
-        advice.about = Some(format!("{family} sockets"));
-        Some(checked(advice, &used, ADAPTIVE))
-    };
-    families(records).into_iter().filter_map(one).collect()
-}
-
-/// Which kernel the figures are of: not always the one that runs.
-pub(super) fn say_kernel(advice: &mut Advice, used: &[&Point<'_>]) {
-    if let Some(point) = used.first() {
-        let machine = &point.record.machine;
-        if machine.kernel_kind != "host" {
-            advice.why.push_str(&format!(
-                " Measured in {} ({}), whose system calls cost more than a running kernel's.",
-                machine.kernel_release, machine.kernel_kind
-            ));
-        }
-    }
-}
-
-/// Advice to set something can be measured again.
-fn checked(mut advice: Advice, used: &[&Point<'_>], mode: &str) -> Advice {
-    if advice.decision == Decision::Set {
-        advice.check = again(used, mode);
-    }
-    advice
-}
-
-/// The same rounds again, in the same kind of kernel.
-pub(super) fn again(used: &[&Point<'_>], mode: &str) -> Option<Check> {
-    let used = distinct(used);
-    let kernel = &used.first()?.record.machine.kernel_kind;
-    let args = [
-        "bench",
-        "unix",
-        "--kernel",
-        kernel,
-        "--family",
-        &words(&used, "family"),
-        "--modes",
-        mode,
-        "--sockets",
-        &words(&used, "sockets"),
-        "--object",
-        &sizes(&used, "object_bytes"),
-        "--dataset",
-        &sizes(&used, "dataset_bytes"),
-    ];
-    Some(Check::of(args.map(str::to_owned).into(), &used, (mode, COPY), THROUGHPUT))
-}
-
 /// Whole responses through proxyd; alone, or as one of several stacks.
-fn http(records: &[&Record]) -> Advice {
-    let of = |mode: &str, other: &str| -> Vec<Point<'_>> {
+pub(super) fn http(records: &[&Record]) -> Advice {
+    let beside = |mode: &str, other: &str| -> Vec<Point<'_>> {
         let question = Question {
             experiment: ExperimentKind::Http,
             mode,
@@ -171,9 +21,9 @@ fn http(records: &[&Record]) -> Advice {
         };
         points(records, &question)
     };
-    let mut found = of(ADAPTIVE, COPY);
+    let mut found = beside(ADAPTIVE, COPY);
     if found.is_empty() {
-        found = of("storaged+proxyd:adaptive", "storaged+proxyd:copy");
+        found = beside("storaged+proxyd:adaptive", "storaged+proxyd:copy");
     }
     let pays = Pays {
         topic: Topic::Http,
@@ -188,63 +38,11 @@ fn http(records: &[&Record]) -> Advice {
             )
         },
         leave: "--mode adaptive of storaged and proxyd",
+        least: 1.0,
         run: &["ntcopy", "bench", "http", "--kernel", "um"],
     };
     let (mut advice, used) = pays.answer();
-    say_kernel(&mut advice, &used);
-    advice
-}
-
-/// What obeyed sends leave of a hot set on the sender's CPU.
-fn hot_set(records: &[&Record]) -> Advice {
-    let question = Question {
-        experiment: ExperimentKind::Retention,
-        mode: NT,
-        other: COPY,
-        metric: WALKS,
-        size: "in_flight_bytes",
-        is_about: &|_, cell| word(&cell.params, "form") == Some("victim"),
-    };
-    let found = points(records, &question);
-    let pays = Pays {
-        topic: Topic::HotSetSends,
-        points: &found,
-        thing: "For a hot set on the sender's CPU, obeyed hints (SO_NTCOPY = 3)",
-        unit: "in flight",
-        setting: &|_| {
-            "SO_NTCOPY = 3 in programs whose hot data matters more than the sends".to_owned()
-        },
-        leave: "SO_NTCOPY = 3 for a hot set's sake",
-        run: &["ntcopy", "bench", "retention", "--kernel", "um"],
-    };
-    let (mut advice, used) = pays.answer();
-    if let Some(whole) = whole(&used, NT, COPY) {
-        advice.why.push_str(&format!(
-            " The figure is the other program's speed; sends and that program together come to {}.",
-            figure(whole.ratio, whole.ci)
-        ));
-    }
-    say_kernel(&mut advice, &used);
-    if advice.decision == Decision::Set {
-        let used = distinct(&used);
-        let kernel = used.first().map_or("um", |point| point.record.machine.kernel_kind.as_str());
-        let args = [
-            "bench",
-            "retention",
-            "--kernel",
-            kernel,
-            "--sockets",
-            &words(&used, "sockets"),
-            "--object",
-            &sizes(&used, "object_bytes"),
-            "--dataset",
-            &sizes(&used, "dataset_bytes"),
-            "--hot-set",
-            &sizes(&used, "hot_set_bytes"),
-        ];
-        let args = args.map(str::to_owned).into();
-        advice.check = Some(Check::of(args, &used, (NT, COPY), WALKS));
-    }
+    name_kernel(&mut advice, &used);
     advice
 }
 
@@ -305,7 +103,7 @@ pub fn run(records: &[&Record]) -> Advice {
         records: ids(&used),
         ..Advice::bare(Topic::Run, Decision::Set, why)
     };
-    say_kernel(&mut advice, &used);
+    name_kernel(&mut advice, &used);
     advice
 }
 
@@ -325,6 +123,6 @@ fn do_not_run(records: &[&Record]) -> Advice {
         setting: Some("ntcopy run".to_owned()),
         gain: Some(gain),
         records: ids(&all),
-        ..Advice::bare(Topic::Run, Decision::Leave, why)
+        ..Advice::bare(Topic::Run, gain.without_setting(), why)
     }
 }

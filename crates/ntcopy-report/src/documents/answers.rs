@@ -9,7 +9,7 @@ use ntcopy_record::stats::{Versus, versus};
 use super::Error;
 use super::index::{self, Answer, Index};
 use super::outcomes::Tally;
-use crate::{decision, text};
+use crate::{summary, text};
 
 /// What stands where a machine has no record.
 const NONE: &str = "not measured";
@@ -41,8 +41,8 @@ pub(super) fn table(index: &Index, records: &BTreeMap<String, Record>) -> Result
 pub(super) fn output(index: &Index, records: &BTreeMap<String, Record>) -> Result<String, Error> {
     let shown = index.answers.output.iter().map(|name| index.record(records, name).cloned());
     let shown = shown.collect::<Result<Vec<Record>, Error>>()?;
-    let decisions = decision::all(&shown);
-    let [one] = decisions.as_slice() else {
+    let summaries = summary::summaries(&shown);
+    let [one] = summaries.as_slice() else {
         return Err(Error::Index("answers.output: the records are of several machines".to_owned()));
     };
     Ok(format!("```text\n{}\n```", one.lines().join("\n")))

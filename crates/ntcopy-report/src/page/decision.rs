@@ -1,33 +1,34 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_record::{ExperimentKind, Record};
+use ntcopy_record::{Cell, ExperimentKind, Record};
 
 use super::{bars, figure};
-use crate::decision::Decision;
 use crate::model::{self, Group};
 use crate::plot::{self, Chart};
+use crate::summary::Summary;
+use crate::versus::word;
 
-pub(super) fn section(records: &[Record], decisions: &[Decision]) -> Markup {
-    let is_of_several = decisions.len() > 1;
+pub(super) fn section(records: &[Record], summaries: &[Summary]) -> Markup {
+    let is_of_several = summaries.len() > 1;
     let chart = chart(records);
     html! {
         section class="verdict" id="decision" aria-labelledby="decision-name" {
             h2 id="decision-name" { "What to set" }
-            @for decision in decisions { (said(decision, is_of_several)) }
+            @for summary in summaries { (said(summary, is_of_several)) }
         }
         (chart)
         (bars::section(records))
     }
 }
 
-fn said(decision: &Decision, is_named: bool) -> Markup {
-    let (first, rest) = decision
+fn said(summary: &Summary, is_named: bool) -> Markup {
+    let (first, rest) = summary
         .sentences
         .split_first()
         .map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
     html! {
-        @if is_named { h3 { (decision.cpu) } }
+        @if is_named { h3 { (summary.cpu) } }
         p { strong { (first) } @for sentence in rest { " " (sentence) } }
     }
 }
@@ -39,8 +40,7 @@ fn chart(records: &[Record]) -> Markup {
     });
     let charts = all.flat_map(|record| {
         let groups = model::groups(record).into_iter();
-        let groups = groups
-            .filter(|group| group.cells.iter().all(|cell| crate::decision::is_round(cell.cell)));
+        let groups = groups.filter(|group| group.cells.iter().all(|cell| is_round(cell.cell)));
         let charts = groups.filter_map(move |group| {
             let chart = plot::headline(record, &group)?;
             Some((record, group.heading.clone(), rank(&group, record), chart))
@@ -54,6 +54,13 @@ fn chart(records: &[Record]) -> Markup {
         "Hinted sends by plain ones. " (heading) ". Above 1 the hint wins."
     };
     figure::figure(("first", "decision-name"), record, &chart, &caption)
+}
+
+/// Whether a cell is of whole objects on unix sockets, in rounds.
+fn is_round(cell: &Cell) -> bool {
+    word(&cell.params, "form") == Some("rounds")
+        && word(&cell.params, "family").is_none_or(|family| family == "unix")
+        && !cell.params.contains_key("pieces")
 }
 
 /// How much a group tells: whether the rule is in it, its number of cells, whether its data outgrow
