@@ -14,20 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Cell, ExperimentKind, Params, Record};
 use crate::stats::{
-    CAPACITY, P99, PER_CPU, THROUGHPUT, Verdict, Versus, WALKS, footprint, interval_of_quotients,
-    modes, turns, versus,
+    DISPLACED, METRICS, TURNS, Verdict, Versus, footprint, interval_of_quotients, modes, turns,
+    versus,
 };
 
 pub use machines::{Difference, differences, is_same_machine};
 pub use sentences::sentences;
-
-/// What sides are compared by. How fast the sends alone are is no result of its own.
-const METRICS: [&str; 7] = [THROUGHPUT, WALKS, PER_CPU, P99, CAPACITY, TURNS, DISPLACED];
-
-/// By what turns of a program are compared: its time, or the number that it printed.
-pub const TURNS: &str = "turns";
-/// By what calls are compared that displace cache lines: bytes moved for a byte displaced.
-pub const DISPLACED: &str = "displaced";
 
 /// Parameters that say where and by what a cell was measured, and not what was.
 const NOT_ASKED: [&str; 19] = [
@@ -154,7 +146,8 @@ fn found(records: &[Record], by_kernel: bool) -> Vec<(Key, Found<'_>)> {
         let kernel = if by_kernel && record.machine.kernel_kind != "host" { "booted " } else { "" };
         for cell in &record.cells {
             for mode in modes(record).into_iter().filter(|mode| *mode != baseline) {
-                for metric in METRICS {
+                for metric in METRICS.iter().filter(|metric| metric.is_compared) {
+                    let metric = metric.name;
                     let experiment = format!("{kernel}{}", record.header.experiment);
                     let key = (
                         experiment,
@@ -189,7 +182,9 @@ fn is_metric_of(one: &Found<'_>) -> bool {
         _ => {}
     }
     let ours = one.record.samples.iter().find(|s| s.cell == one.cell.cell && s.mode == one.mode);
-    ours.is_some_and(|sample| crate::stats::rate(sample, one.metric).is_some())
+    ours.is_some_and(|sample| {
+        crate::stats::rate(&one.record.header.experiment, sample, one.metric).is_some()
+    })
 }
 
 fn pair(ours: &Found<'_>, theirs: &Found<'_>) -> Option<Compared> {

@@ -10,6 +10,7 @@ mod bootstrap;
 pub mod footprint;
 pub mod http;
 pub mod looks;
+mod metric;
 pub mod net;
 pub mod peers;
 pub mod pingpong;
@@ -22,7 +23,12 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Cell, Params, Record, Sample};
+use crate::record::{Cell, Params, Record};
+
+pub use metric::{
+    CAPACITY, DISPLACED, METRICS, Metric, P50, P99, PER_CPU, SEND_THROUGHPUT, THROUGHPUT, TURNS,
+    WALKS, rate, words,
+};
 
 pub use bootstrap::{
     RESAMPLES, interval, interval_missing, interval_of, interval_of_geomean, interval_of_quotients,
@@ -34,29 +40,6 @@ pub use bootstrap::{
 /// The interval of a median of five is their whole span, and holds the truth in
 /// 94 of 100 cases; of four, in 88. Below five it would promise too much.
 pub const MIN_PAIRS: usize = 5;
-
-/// Whole throughput: payload bytes by the time from first byte offered to last taken.
-pub const THROUGHPUT: &str = "throughput";
-/// Payload bytes by the time spent in the sends alone.
-pub const SEND_THROUGHPUT: &str = "send_throughput";
-
-/// The median of a victim's walks: walks by second, so that more is better here too.
-pub const WALKS: &str = "walks";
-
-/// Payload bytes by the CPU time of proxy and backend, or of client and server where there are
-/// only these, or of a program that was measured as it is: more is better here too.
-pub const PER_CPU: &str = "bytes_per_cpu_s";
-
-/// One by the time that half of the answers did not exceed: more is better here too.
-pub const P50: &str = "p50_rate";
-
-/// The same of 99 in 100 answers.
-pub const P99: &str = "p99_rate";
-
-/// Multigets a second of a program at which 99 in 100 took no longer than the cell's limit.
-pub const CAPACITY: &str = "multigets_per_s_within_p99";
-
-const METRICS: [&str; 7] = [THROUGHPUT, SEND_THROUGHPUT, WALKS, PER_CPU, P50, P99, CAPACITY];
 
 /// Ratios that count as equal, where the whole interval lies within.
 pub const EQUAL: RangeInclusive<f64> = 0.97..=1.03;
@@ -106,8 +89,7 @@ pub struct CellResult {
     pub mode: String,
     /// The mode that it is compared with.
     pub baseline: String,
-    /// [`THROUGHPUT`], [`SEND_THROUGHPUT`], [`WALKS`], [`PER_CPU`], [`P50`], [`P99`] or
-    /// [`CAPACITY`].
+    /// Its name in [`METRICS`].
     pub metric: &'static str,
     /// Median of the mode's samples: bytes, walks or, by a latency, answers per second.
     pub median: f64,
@@ -130,8 +112,8 @@ pub fn results(record: &Record) -> Vec<CellResult> {
     let mut results = Vec::new();
     for cell in &record.cells {
         for mode in modes(record).into_iter().filter(|mode| *mode != baseline) {
-            for metric in METRICS {
-                results.extend(result(record, cell, mode, metric));
+            for metric in &METRICS {
+                results.extend(result(record, cell, mode, metric.name));
             }
         }
     }
@@ -158,32 +140,9 @@ pub fn mode_median(record: &Record, cell: u32, mode: &str, metric: &str) -> Opti
         .samples
         .iter()
         .filter(|sample| sample.cell == cell && sample.mode == mode)
-        .filter_map(|sample| rate(sample, metric))
+        .filter_map(|sample| rate(&record.header.experiment, sample, metric))
         .collect();
     (!rates.is_empty()).then(|| median(&rates))
-}
-
-/// One sample's figure by a metric, bytes or walks per second; none if it was not clocked, or
-/// nothing was moved.
-#[must_use]
-pub fn rate(sample: &Sample, metric: &str) -> Option<f64> {
-    let nanos = match metric {
-        CAPACITY => return app::capacity_per_s(sample),
-        // Each mode of a search was asked at another rate.
-        _ if app::is_search(sample) => return None,
-        WALKS => return Some(1e9 / retention::median_ns(sample)?),
-        P50 => return Some(1e9 / http::quantile_ns(sample, 0.5)?),
-        P99 => return Some(1e9 / http::quantile_ns(sample, 0.99)?),
-        PER_CPU => app::server_cpu_ns(sample)
-            .or_else(|| http::server_cpu_ns(sample))
-            .or_else(|| net::cpu_ns(sample))?,
-        // What a schedule offers is no throughput; large values beside it are.
-        THROUGHPUT if http::is_scheduled(sample) && !app::is_one(sample) => return None,
-        THROUGHPUT => sample.elapsed_ns,
-        SEND_THROUGHPUT => *sample.phases_ns.get("send")?,
-        _ => return None,
-    };
-    (nanos > 0 && sample.bytes > 0).then(|| sample.bytes as f64 * 1e9 / nanos as f64)
 }
 
 /// One mode against another in one cell.
@@ -267,13 +226,14 @@ fn paired(
     baseline: &str,
     metric: &str,
 ) -> (Vec<f64>, Vec<f64>) {
+    let experiment = &record.header.experiment;
     let mut groups: BTreeMap<u32, (Option<f64>, Option<f64>)> = BTreeMap::new();
     for sample in record.samples.iter().filter(|sample| sample.cell == cell) {
         let group = groups.entry(sample.pair).or_default();
         if sample.mode == mode {
-            group.0 = rate(sample, metric);
+            group.0 = rate(experiment, sample, metric);
         } else if sample.mode == baseline {
-            group.1 = rate(sample, metric);
+            group.1 = rate(experiment, sample, metric);
         }
     }
     // A rate of nothing moved has no ratio.

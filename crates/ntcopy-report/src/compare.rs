@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use ntcopy_record::compare::{
-    Compared, Comparison, DISPLACED, Difference, TURNS, differences, groups, sentences,
-};
-use ntcopy_record::stats::{CAPACITY, P50, P99, PER_CPU, THROUGHPUT, WALKS};
+use ntcopy_record::compare::{Compared, Comparison, Difference, differences, groups, sentences};
+use ntcopy_record::stats::words;
 use ntcopy_record::{Params, Record};
 use serde_json::{Value, json};
 
@@ -108,7 +106,7 @@ fn cells(comparison: &Comparison) -> String {
             first.experiment,
             first.mode,
             first.baseline,
-            name(first.metric)
+            words(first.metric)
         ));
         for line in table.lines() {
             out.push_str(line.trim_end());
@@ -143,20 +141,6 @@ fn verdict(cell: &Compared) -> &'static str {
 
 fn ratio(ratio: f64, ci: (f64, f64)) -> String {
     format!("{} ({})", text::ratio(ratio), text::interval(ci))
-}
-
-pub(crate) fn name(metric: &str) -> &str {
-    match metric {
-        THROUGHPUT => "throughput",
-        WALKS => "other programs' speed",
-        PER_CPU => "bytes for a CPU second",
-        P50 => "the median of latency",
-        P99 => "the 99th percentile of latency",
-        CAPACITY => "multigets a second at p99 within the limit",
-        TURNS => "the program's own figure",
-        DISPLACED => "bytes moved for a byte of the cache displaced",
-        other => other,
-    }
 }
 
 /// Where a cell is, in as few words as tell it from others.
@@ -255,7 +239,7 @@ pub(crate) fn rows(comparison: &Comparison) -> (Vec<&'static str>, Vec<Vec<Strin
     header.extend(HEADER);
     let rows = groups(comparison).into_iter().flatten().map(|cell| {
         let mode = format!("{} / {}", cell.mode, cell.baseline);
-        let mut all = vec![cell.experiment.to_string(), mode, name(cell.metric).to_owned()];
+        let mut all = vec![cell.experiment.to_string(), mode, words(cell.metric).to_owned()];
         all.extend(row(cell));
         all
     });

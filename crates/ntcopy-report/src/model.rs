@@ -145,7 +145,9 @@ fn mode_view<'a>(
 ) -> ModeView<'a> {
     let samples = record.samples.iter().filter(|s| s.cell == cell.cell && s.mode == mode);
     let shares: Vec<f64> = samples.clone().filter_map(sweep::send_share).collect();
-    let rates: Vec<f64> = samples.filter_map(|sample| stats::rate(sample, THROUGHPUT)).collect();
+    let rates: Vec<f64> = samples
+        .filter_map(|sample| stats::rate(&record.header.experiment, sample, THROUGHPUT))
+        .collect();
     let rate = (!rates.is_empty()).then(|| Rate {
         median: stats::median(&rates),
         ci: (rates.len() >= stats::MIN_PAIRS).then(|| stats::interval(&rates)),

@@ -137,6 +137,7 @@ pub trait Lanes {
 pub struct Recording<'a> {
     place: PathBuf,
     writer: Writer,
+    experiment: ExperimentKind,
     baseline: String,
     budget: Option<Budget>,
     stop: &'a Stop,
@@ -177,7 +178,7 @@ impl<'a> Recording<'a> {
             baseline: plan.baseline(),
             not_a_timing: options.not_a_timing.clone(),
         };
-        let baseline = header.baseline.clone();
+        let (experiment, baseline) = (header.experiment.clone(), header.baseline.clone());
         let place = match &options.out {
             Some(out) => out.clone(),
             None => default_place(&header.id).ok_or(WriteError::NoHome)?,
@@ -187,7 +188,7 @@ impl<'a> Recording<'a> {
         writer.line(&Line::Machine(Box::new(machine)))?;
         let until = |budget| Budget { until: Instant::now() + budget, cells: 1 };
         let budget = options.budget.map(until);
-        Ok(Recording { place, writer, baseline, budget, stop, progress })
+        Ok(Recording { place, writer, experiment, baseline, budget, stop, progress })
     }
 
     pub fn stop(&self) -> &'a Stop {
@@ -262,8 +263,8 @@ impl<'a> Recording<'a> {
     ) -> Result<(), Halt> {
         let width = modes.len() as u64;
         let until = self.budget.as_ref().map(Budget::share);
-        let baseline = self.baseline.clone();
-        let mut sampled = Pairs::new(pairs, &baseline, lanes.metric());
+        let (experiment, baseline) = (self.experiment.clone(), self.baseline.clone());
+        let mut sampled = Pairs::new(pairs, (&experiment, &baseline), lanes.metric());
         for pair in 0.. {
             let is_over = until.is_some_and(|until| Instant::now() >= until);
             if until.is_none() && pair >= pairs {

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::Sample;
 use ntcopy_record::stats::looks::{LastLook, Looks};
 use ntcopy_record::stats::{self, MIN_PAIRS, Verdict};
+use ntcopy_record::{ExperimentKind, Sample};
 
 /// The pairs of one cell by one metric.
 pub struct Pairs<'a> {
     looks: Looks,
     /// Of fewer nothing is said, whatever the time.
     least: u32,
+    experiment: &'a ExperimentKind,
     baseline: &'a str,
     metric: &'static str,
     /// Each mode's figure in each group that has one.
@@ -19,13 +20,17 @@ pub struct Pairs<'a> {
 
 impl<'a> Pairs<'a> {
     /// None yet; the first look comes after `first` pairs.
-    pub fn new(first: u32, baseline: &'a str, metric: &'static str) -> Pairs<'a> {
+    pub fn new(
+        first: u32,
+        (experiment, baseline): (&'a ExperimentKind, &'a str),
+        metric: &'static str,
+    ) -> Pairs<'a> {
         let (looks, figures) = (Looks::from_pairs(first), BTreeMap::new());
-        Pairs { looks, least: first, baseline, metric, figures }
+        Pairs { looks, least: first, experiment, baseline, metric, figures }
     }
 
     pub fn add(&mut self, sample: &Sample) {
-        if let Some(figure) = stats::rate(sample, self.metric) {
+        if let Some(figure) = stats::rate(self.experiment, sample, self.metric) {
             self.add_figure(&sample.mode, sample.pair, figure);
         }
     }
@@ -76,7 +81,7 @@ mod tests {
     /// Samples pairs at these rates of `nt`, in turns, beside 1000 of `copy`; the pairs after which
     /// sampling ended, and with what.
     fn sampled(rates: &[f64], most: u32) -> (u32, LastLook) {
-        let mut pairs = Pairs::new(5, "copy", THROUGHPUT);
+        let mut pairs = Pairs::new(5, (&ExperimentKind::Unix, "copy"), THROUGHPUT);
         let mut count = 0;
         loop {
             if let Some(last) = pairs.last(count, count >= most) {
@@ -108,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_mode_without_pairs_holds_nothing_up() {
-        let mut pairs = Pairs::new(8, "copy", THROUGHPUT);
+        let mut pairs = Pairs::new(8, (&ExperimentKind::Unix, "copy"), THROUGHPUT);
         for pair in 0..8 {
             pairs.add_figure("copy", pair, 1000.0);
         }

@@ -1,7 +1,7 @@
 //! What a comparison comes to, in words.
 
-use super::{Compared, Comparison, DISPLACED, TURNS, groups, overall};
-use crate::stats::{CAPACITY, P99, PER_CPU, THROUGHPUT, Verdict, WALKS};
+use super::{Compared, Comparison, groups, overall};
+use crate::stats::{Verdict, words};
 
 /// A sentence a mode and metric of each experiment; one for what could not be compared.
 #[must_use]
@@ -47,20 +47,7 @@ fn sentence(cells: &[&Compared]) -> Option<String> {
         first.experiment,
         first.mode,
         first.baseline,
-        name(first.metric),
+        words(first.metric),
         if cells.len() == 1 { "" } else { ", geometric mean" },
     ))
-}
-
-fn name(metric: &str) -> &str {
-    match metric {
-        THROUGHPUT => "throughput",
-        WALKS => "other programs' speed",
-        PER_CPU => "bytes for a CPU second",
-        P99 => "the 99th percentile of latency",
-        CAPACITY => "multigets a second at p99 within the limit",
-        TURNS => "the program's own figure",
-        DISPLACED => "bytes moved for a byte of the cache displaced",
-        other => other,
-    }
 }

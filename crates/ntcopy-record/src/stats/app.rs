@@ -10,12 +10,6 @@ pub fn is_one(sample: &Sample) -> bool {
     sample.series.contains_key("multigets")
 }
 
-/// CPU time of the program, nanoseconds; none of another experiment's sample.
-#[must_use]
-pub fn server_cpu_ns(sample: &Sample) -> Option<u64> {
-    is_one(sample).then(|| sample.phases_ns.get("server_cpu").copied())?
-}
-
 /// What one mode did in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Served {
@@ -176,7 +170,7 @@ fn lowest(all: &[&Sample]) -> Option<Lowest> {
 
 /// Nanoseconds a byte are seconds for 10^9 of them.
 fn cpu_s_per_gb(sample: &Sample) -> Option<f64> {
-    let ns = server_cpu_ns(sample)?;
+    let ns = *sample.phases_ns.get("server_cpu")?;
     (sample.bytes > 0).then(|| ns as f64 / sample.bytes as f64)
 }
 

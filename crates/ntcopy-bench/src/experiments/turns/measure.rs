@@ -85,7 +85,7 @@ fn pairs(
     let mut pair_took = began.elapsed();
     let likely = likely_pairs(plan.extent, pair_took);
     progress.begin(2 * u64::from(likely));
-    let mut sampled = Pairs::new(LEAST_PAIRS, PLAIN, THROUGHPUT);
+    let mut sampled = Pairs::new(LEAST_PAIRS, (&ExperimentKind::Try, PLAIN), THROUGHPUT);
     for pairs in 0.. {
         match plan.extent {
             Extent::Pairs(wanted) if pairs >= wanted => break,

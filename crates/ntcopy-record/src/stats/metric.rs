@@ -1,0 +1,124 @@
+//! What samples are measured by: a row for each metric. More is better in all of them.
+
+use super::{app, http, net, retention};
+use crate::record::{ExperimentKind, Sample};
+
+/// Whole throughput: payload bytes by the time from first byte offered to last taken.
+pub const THROUGHPUT: &str = "throughput";
+/// Payload bytes by the time spent in the sends alone.
+pub const SEND_THROUGHPUT: &str = "send_throughput";
+/// The median of another program's walks: walks per second.
+pub const WALKS: &str = "walks";
+/// Payload bytes by the CPU time of proxy and backend, of client and server where there are only
+/// these, or of a program that was measured as it is.
+pub const PER_CPU: &str = "bytes_per_cpu_s";
+/// One divided by the time that half of the answers did not exceed.
+pub const P50: &str = "p50_rate";
+/// One divided by the time that 99 in 100 answers did not exceed.
+pub const P99: &str = "p99_rate";
+/// Multigets a second of a program at which 99 in 100 took no longer than the cell's limit.
+pub const CAPACITY: &str = "multigets_per_s_within_p99";
+/// What a turn of a program took, or printed. Not of single samples.
+pub const TURNS: &str = "turns";
+/// Bytes that a call moves for a byte of the cache that it displaces. Not of single samples.
+pub const DISPLACED: &str = "displaced";
+
+/// A metric's row.
+pub struct Metric {
+    pub name: &'static str,
+    pub words: &'static str,
+    /// A sample's figure; none where it has none.
+    figure: fn(&ExperimentKind, &Sample) -> Option<f64>,
+    /// Whether records are compared by it: the part of a whole is no result of its own.
+    pub is_compared: bool,
+}
+
+/// In the order in which results come.
+pub const METRICS: [Metric; 9] = [
+    Metric { name: THROUGHPUT, words: "throughput", figure: throughput, is_compared: true },
+    Metric {
+        name: SEND_THROUGHPUT,
+        words: "throughput of the sends",
+        figure: |_, sample| bytes_by(sample, *sample.phases_ns.get("send")?),
+        is_compared: false,
+    },
+    Metric {
+        name: WALKS,
+        words: "other programs' speed",
+        figure: |_, sample| Some(1e9 / retention::median_ns(sample)?),
+        is_compared: true,
+    },
+    Metric {
+        name: PER_CPU,
+        words: "bytes for a CPU second",
+        figure: |experiment, sample| bytes_by(sample, servers_cpu_ns(experiment, sample)?),
+        is_compared: true,
+    },
+    Metric {
+        name: P50,
+        words: "the median of latency",
+        figure: |_, sample| Some(1e9 / http::quantile_ns(sample, 0.5)?),
+        is_compared: false,
+    },
+    Metric {
+        name: P99,
+        words: "the 99th percentile of latency",
+        figure: |_, sample| Some(1e9 / http::quantile_ns(sample, 0.99)?),
+        is_compared: true,
+    },
+    Metric {
+        name: CAPACITY,
+        words: "multigets a second at p99 within the limit",
+        figure: |_, sample| app::capacity_per_s(sample),
+        is_compared: true,
+    },
+    Metric {
+        name: TURNS,
+        words: "the program's own figure",
+        figure: |_, _| None,
+        is_compared: true,
+    },
+    Metric {
+        name: DISPLACED,
+        words: "bytes moved for a byte of the cache displaced",
+        figure: |_, _| None,
+        is_compared: true,
+    },
+];
+
+/// A metric in words, by its name.
+#[must_use]
+pub fn words(name: &str) -> &str {
+    METRICS.iter().find(|metric| metric.name == name).map_or(name, |metric| metric.words)
+}
+
+/// One sample's figure by a metric; none if it was not clocked, or nothing was moved.
+#[must_use]
+pub fn rate(experiment: &ExperimentKind, sample: &Sample, metric: &str) -> Option<f64> {
+    let metric = METRICS.iter().find(|row| row.name == metric)?;
+    // Each mode of a search was asked at another rate, so only what was found can be compared.
+    let is_search = *experiment == ExperimentKind::App && app::is_search(sample);
+    if is_search && metric.name != CAPACITY {
+        return None;
+    }
+    (metric.figure)(experiment, sample)
+}
+
+fn bytes_by(sample: &Sample, ns: u64) -> Option<f64> {
+    (ns > 0 && sample.bytes > 0).then(|| sample.bytes as f64 * 1e9 / ns as f64)
+}
+
+/// What a schedule offers is no throughput; large values beside it are.
+fn throughput(experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {
+    let is_offered = *experiment != ExperimentKind::App && http::is_scheduled(sample);
+    if is_offered { None } else { bytes_by(sample, sample.elapsed_ns) }
+}
+
+/// CPU time of whoever serves, nanoseconds; none if it was not taken.
+fn servers_cpu_ns(experiment: &ExperimentKind, sample: &Sample) -> Option<u64> {
+    match experiment {
+        ExperimentKind::App => sample.phases_ns.get("server_cpu").copied(),
+        ExperimentKind::Http => http::server_cpu_ns(sample),
+        _ => net::cpu_ns(sample),
+    }
+}
