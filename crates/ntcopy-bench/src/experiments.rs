@@ -46,23 +46,3 @@ pub const EXPERIMENTS: &[Listed] = &[
         defaults: include_str!("../../../bench/experiments/app.toml"),
     },
 ];
-
-/// The first line of a record that begins now.
-#[cfg(not(feature = "fake-lanes"))]
-fn header(
-    experiment: ExperimentKind,
-    baseline: &str,
-    command: &[String],
-    not_a_timing: Option<&String>,
-) -> ntcopy_record::Header {
-    ntcopy_record::Header {
-        format: ntcopy_record::FORMAT,
-        id: crate::sample::new_id(&experiment, command),
-        experiment,
-        command: command.to_vec(),
-        ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ns: crate::run::unix_now_ns(),
-        baseline: baseline.to_owned(),
-        not_a_timing: not_a_timing.cloned(),
-    }
-}

@@ -11,10 +11,7 @@ mod measure;
 mod program;
 mod trigger;
 
-use std::path::PathBuf;
-
 pub use self::call::{Call, TABLE, UnknownCall};
-pub use self::measure::measure;
 pub use ntcopy_record::stats::footprint::NOTHING;
 
 const LINE_BYTES: usize = 64;
@@ -49,10 +46,4 @@ pub struct Plan {
     pub cpu: u32,
     /// Bytes of the L2 and of the last-level cache.
     pub cache_bytes: [u64; 2],
-    /// The record's directory.
-    pub out: PathBuf,
-    /// The command line to put into the record.
-    pub command: Vec<String>,
-    /// Why the results will not be timings, if so.
-    pub not_a_timing: Option<String>,
 }

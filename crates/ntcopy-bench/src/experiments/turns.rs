@@ -9,10 +9,7 @@ mod printed;
 pub(super) mod program;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
 
-pub use self::measure::measure;
 pub use self::printed::{Expression, NotAnExpression};
 pub use ntcopy_record::stats::turns::{HINTED, PLAIN};
 
@@ -30,11 +27,10 @@ pub enum Metric {
     Requests,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    Pairs(u32),
-    /// Until the interval says something, or this time is over. There are five pairs in any case.
-    Budget(Duration),
+impl Metric {
+    fn is_less_better(&self) -> bool {
+        matches!(self, Metric::Time | Metric::Printed { less_is_better: true, .. })
+    }
 }
 
 /// What is asked.
@@ -49,13 +45,6 @@ pub struct Plan {
     /// is ready when a socket of its listens.
     pub ready: Option<String>,
     pub metric: Metric,
-    pub extent: Extent,
-    /// How long one turn may take.
-    pub patience: Duration,
-    /// The record's directory.
-    pub out: PathBuf,
-    /// The command line to put into the record.
-    pub command: Vec<String>,
-    /// Why the results will not be timings, if so.
-    pub not_a_timing: Option<String>,
+    /// The fewest pairs.
+    pub pairs: u32,
 }

@@ -5,7 +5,6 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ntcopy_record::stats::THROUGHPUT;
 use ntcopy_record::{
     Cell, End, ExperimentKind, FORMAT, Header, Line, Look, Machine, Params, RunError, Sample,
     Unavailable,
@@ -89,7 +88,7 @@ impl From<Failure> for Halt {
 /// The modes that this machine has, and those that it lacks by name, each with the reason.
 pub type Available<Mode, Name = Mode> = (Vec<Mode>, Vec<(Name, String)>);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct At {
     pub cell: u32,
     pub pair: u32,
@@ -115,10 +114,8 @@ pub trait Lanes {
     /// Whether the mode is still measured in this cell.
     fn is_alive(&self, mode: Self::Mode) -> bool;
 
-    /// The metric by which a cell is resolved.
-    fn metric(&self) -> &'static str {
-        THROUGHPUT
-    }
+    /// The figure by which a cell is resolved, more being better; none of a sample without one.
+    fn figure(&self, sample: &Sample) -> Option<f64>;
 
     /// Warms up, clocks, and checks bytes.
     fn sample(&mut self, mode: Self::Mode, at: At) -> Result<Sample, Self::Trouble>;
@@ -137,7 +134,6 @@ pub trait Lanes {
 pub struct Recording<'a> {
     place: PathBuf,
     writer: Writer,
-    experiment: ExperimentKind,
     baseline: String,
     budget: Option<Budget>,
     stop: &'a Stop,
@@ -178,7 +174,7 @@ impl<'a> Recording<'a> {
             baseline: plan.baseline(),
             not_a_timing: options.not_a_timing.clone(),
         };
-        let (experiment, baseline) = (header.experiment.clone(), header.baseline.clone());
+        let baseline = header.baseline.clone();
         let place = match &options.out {
             Some(out) => out.clone(),
             None => default_place(&header.id).ok_or(WriteError::NoHome)?,
@@ -188,7 +184,7 @@ impl<'a> Recording<'a> {
         writer.line(&Line::Machine(Box::new(machine)))?;
         let until = |budget| Budget { until: Instant::now() + budget, cells: 1 };
         let budget = options.budget.map(until);
-        Ok(Recording { place, writer, experiment, baseline, budget, stop, progress })
+        Ok(Recording { place, writer, baseline, budget, stop, progress })
     }
 
     pub fn stop(&self) -> &'a Stop {
@@ -263,8 +259,8 @@ impl<'a> Recording<'a> {
     ) -> Result<(), Halt> {
         let width = modes.len() as u64;
         let until = self.budget.as_ref().map(Budget::share);
-        let (experiment, baseline) = (self.experiment.clone(), self.baseline.clone());
-        let mut sampled = Pairs::new(pairs, (&experiment, &baseline), lanes.metric());
+        let baseline = self.baseline.clone();
+        let mut sampled = Pairs::new(pairs, &baseline);
         for pair in 0.. {
             let is_over = until.is_some_and(|until| Instant::now() >= until);
             if until.is_none() && pair >= pairs {
@@ -286,7 +282,9 @@ impl<'a> Recording<'a> {
                 let at = At { cell, pair, position };
                 match lanes.sample(mode, at) {
                     Ok(sample) => {
-                        sampled.add(&sample);
+                        if let Some(figure) = lanes.figure(&sample) {
+                            sampled.add(&sample.mode, pair, figure);
+                        }
                         self.sample(sample)?;
                     }
                     Err(trouble) => lanes.failed(mode, at, trouble, self)?,

@@ -4,39 +4,26 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::stats::looks::{LastLook, Looks};
 use ntcopy_record::stats::{self, MIN_PAIRS, Verdict};
-use ntcopy_record::{ExperimentKind, Sample};
 
-/// The pairs of one cell by one metric.
+/// The pairs of one cell.
 pub struct Pairs<'a> {
     looks: Looks,
     /// Of fewer nothing is said, whatever the time.
     least: u32,
-    experiment: &'a ExperimentKind,
     baseline: &'a str,
-    metric: &'static str,
     /// Each mode's figure in each group that has one.
     figures: BTreeMap<String, BTreeMap<u32, f64>>,
 }
 
 impl<'a> Pairs<'a> {
     /// None yet; the first look comes after `first` pairs.
-    pub fn new(
-        first: u32,
-        (experiment, baseline): (&'a ExperimentKind, &'a str),
-        metric: &'static str,
-    ) -> Pairs<'a> {
+    pub fn new(first: u32, baseline: &'a str) -> Pairs<'a> {
         let (looks, figures) = (Looks::from_pairs(first), BTreeMap::new());
-        Pairs { looks, least: first, experiment, baseline, metric, figures }
-    }
-
-    pub fn add(&mut self, sample: &Sample) {
-        if let Some(figure) = stats::rate(self.experiment, sample, self.metric) {
-            self.add_figure(&sample.mode, sample.pair, figure);
-        }
+        Pairs { looks, least: first, baseline, figures }
     }
 
     /// Adds a figure of which more is better.
-    pub fn add_figure(&mut self, mode: &str, pair: u32, figure: f64) {
+    pub fn add(&mut self, mode: &str, pair: u32, figure: f64) {
         self.figures.entry(mode.to_owned()).or_default().insert(pair, figure);
     }
 
@@ -74,21 +61,20 @@ fn is_resolved(
 #[cfg(test)]
 mod tests {
     use ntcopy_record::LookEnd;
-    use ntcopy_record::stats::THROUGHPUT;
 
     use super::*;
 
     /// Samples pairs at these rates of `nt`, in turns, beside 1000 of `copy`; the pairs after which
     /// sampling ended, and with what.
     fn sampled(rates: &[f64], most: u32) -> (u32, LastLook) {
-        let mut pairs = Pairs::new(5, (&ExperimentKind::Unix, "copy"), THROUGHPUT);
+        let mut pairs = Pairs::new(5, "copy");
         let mut count = 0;
         loop {
             if let Some(last) = pairs.last(count, count >= most) {
                 return (count, last);
             }
-            pairs.add_figure("copy", count, 1000.0);
-            pairs.add_figure("nt", count, rates[count as usize % rates.len()]);
+            pairs.add("copy", count, 1000.0);
+            pairs.add("nt", count, rates[count as usize % rates.len()]);
             count += 1;
         }
     }
@@ -113,11 +99,11 @@ mod tests {
 
     #[test]
     fn a_mode_without_pairs_holds_nothing_up() {
-        let mut pairs = Pairs::new(8, (&ExperimentKind::Unix, "copy"), THROUGHPUT);
+        let mut pairs = Pairs::new(8, "copy");
         for pair in 0..8 {
-            pairs.add_figure("copy", pair, 1000.0);
+            pairs.add("copy", pair, 1000.0);
         }
-        pairs.add_figure("nt", 0, 1.0);
+        pairs.add("nt", 0, 1.0);
         assert!(pairs.last(8, false).is_some_and(|last| last.end == LookEnd::Resolved));
     }
 }

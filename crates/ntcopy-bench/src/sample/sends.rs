@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, RunError, Sample};
 
@@ -300,6 +301,10 @@ impl ModeLanes<'_> {
 impl Lanes for ModeLanes<'_> {
     type Mode = Mode;
     type Trouble = Failure;
+
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        rate(&self.plan.experiment, sample, THROUGHPUT)
+    }
 
     fn is_alive(&self, mode: Mode) -> bool {
         self.alive.contains(&mode)

@@ -52,8 +52,8 @@ pub fn servers<'a, C>(
 pub trait Exchange {
     type Client;
 
-    /// The metric by which a cell is resolved.
-    fn metric(&self) -> &'static str;
+    /// As [`Lanes::figure`].
+    fn figure(&self, sample: &Sample) -> Option<f64>;
 
     /// Connects, and compares bytes.
     fn connect(&self, lane: &mut Lane<'_>) -> Result<Self::Client, Failure>;
@@ -120,8 +120,8 @@ impl<X: Exchange> Lanes for Servers<'_, '_, X> {
     type Mode = usize;
     type Trouble = Failure;
 
-    fn metric(&self) -> &'static str {
-        self.exchange.metric()
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        self.exchange.figure(sample)
     }
 
     /// The servers and connections of the modes that have not failed end, and those modes are

@@ -24,7 +24,7 @@ use ntcopy_record::{ExperimentKind, Unavailable};
 use self::args::Common;
 pub use self::boot::{failed, judged, measured, record_dir};
 pub use self::bulk::worker_args;
-pub use self::launch::judge;
+pub use self::launch::{InThisKernel, Print, judge};
 use super::NOT_AVAILABLE;
 
 const HELP: &str = "\

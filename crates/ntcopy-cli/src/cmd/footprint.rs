@@ -6,19 +6,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use ntcopy::cpu::Cpu;
-use ntcopy_bench::experiments::footprint::{self, Call, Level, Plan, TABLE};
-use ntcopy_bench::guest::{self, Needs};
-use ntcopy_bench::machine;
-use ntcopy_bench::run::{Failure, Stop};
-use ntcopy_bench::sample::{MeasureError, Progress};
+use ntcopy_bench::experiments::footprint::{Call, Level, Plan, TABLE};
+use ntcopy_bench::guest::Needs;
 use ntcopy_record::stats::footprint::levels;
 use ntcopy_record::{ExperimentKind, Record, verdict};
 use ntcopy_report::table;
 use ntcopy_report::text::wrapped;
 
-use super::bench;
+use super::bench::{self, InThisKernel, Print};
 use super::booted;
 
 /// Repetitions, with `--quick` and without.
@@ -128,24 +124,22 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         rounds: ROUNDS[usize::from(!args.quick)],
         cpu: allowed.last().copied().unwrap_or(0),
         cache_bytes: [l2.map_or(1 << 20, |cache| cache.size_bytes), cpu.llc_bytes()],
-        out: bench::record_dir(args.out.as_deref(), &ExperimentKind::Footprint)?,
-        command: guest::command_line(),
-        not_a_timing: machine::not_a_timing(),
     })
 }
 
 fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
-    let plan = plan(args)?;
-    if let Some(why) = plan.not_a_timing.as_ref().filter(|_| !args.allow_not_a_timing) {
-        return Ok(bench::not_a_clock(why));
-    }
-    let stop = Stop::on_signals().context("cannot watch for signals")?;
-    let mut progress = if args.measure_only { Progress::none() } else { Progress::on_stderr() };
-    match footprint::measure(&plan, machine::describe(), &stop, &mut progress) {
+    let here = InThisKernel {
+        out: Some(bench::record_dir(args.out.as_deref(), &ExperimentKind::Footprint)?),
+        patience_s: 0,
+        budget: None,
+        spoil: false,
+        allow_not_a_timing: args.allow_not_a_timing,
+        print: if args.measure_only { Print::Nothing } else { Print::by_options(args.json) },
+        worker_args: Vec::new(),
+    };
+    match here.measured(&plan(args)?)? {
         Ok(outcome) => conclude(args, &outcome.place, outcome.stopped),
-        Err(MeasureError::Start(Failure::Limit(why))) => Ok(bench::not_available(&why)),
-        Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(bench::signalled(signal)),
-        Err(error) => Err(error.into()),
+        Err(code) => Ok(code),
     }
 }
 

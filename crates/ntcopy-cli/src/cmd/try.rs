@@ -5,21 +5,19 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use ntcopy_bench::experiments::turns::{self, Expression, Extent, Metric, Plan};
-use ntcopy_bench::guest::{self, Needs};
-use ntcopy_bench::machine;
-use ntcopy_bench::run::{Failure, Stop};
-use ntcopy_bench::sample::{MeasureError, Progress};
+use ntcopy_bench::experiments::turns::{Expression, Metric, Plan};
+use ntcopy_bench::guest::Needs;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Record, verdict};
 use ntcopy_report::table;
 use ntcopy_report::text::wrapped;
 
 use super::NOT_AVAILABLE;
-use super::bench;
+use super::bench::{self, InThisKernel, Print};
 use super::booted;
 use super::run::{self, Hinting};
+
+const LEAST_PAIRS: u32 = 5;
 
 const HELP: &str = "\
 Examples:
@@ -148,31 +146,26 @@ fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
     if !args.anyway && !hinting.obstacles.is_empty() {
         return Ok(refused(&hinting));
     }
-    let not_a_timing = machine::not_a_timing();
-    if let Some(why) = not_a_timing.as_ref().filter(|_| !args.allow_not_a_timing) {
-        return Ok(bench::not_a_clock(why));
-    }
     let plan = Plan {
         program: args.command.clone(),
         hinting: hinting.environment,
         load: args.load.clone(),
         ready: args.ready.clone(),
         metric: metric(args),
-        extent: match args.pairs {
-            Some(pairs) => Extent::Pairs(pairs),
-            None => Extent::Budget(Duration::from_secs(args.budget)),
-        },
-        patience: Duration::from_secs(args.patience),
-        out: bench::record_dir(args.out.as_deref(), &ExperimentKind::Try)?,
-        command: guest::command_line(),
-        not_a_timing,
+        pairs: args.pairs.unwrap_or(LEAST_PAIRS),
     };
-    let stop = Stop::on_signals().context("cannot watch for signals")?;
-    let mut progress = if args.measure_only { Progress::none() } else { Progress::on_stderr() };
-    match turns::measure(&plan, machine::describe(), &stop, &mut progress) {
+    let here = InThisKernel {
+        out: Some(bench::record_dir(args.out.as_deref(), &ExperimentKind::Try)?),
+        patience_s: args.patience,
+        budget: args.pairs.is_none().then(|| Duration::from_secs(args.budget)),
+        spoil: false,
+        allow_not_a_timing: args.allow_not_a_timing,
+        print: if args.measure_only { Print::Nothing } else { Print::by_options(args.json) },
+        worker_args: Vec::new(),
+    };
+    match here.measured(&plan)? {
         Ok(outcome) => conclude(args, &outcome.place, outcome.stopped),
-        Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(bench::signalled(signal)),
-        Err(error) => Err(error.into()),
+        Err(code) => Ok(code),
     }
 }
 

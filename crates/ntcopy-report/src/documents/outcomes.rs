@@ -3,7 +3,7 @@
 use ntcopy_record::Record;
 use ntcopy_record::stats::{self, CellResult, Verdict};
 
-use crate::{compare, text};
+use crate::text;
 
 /// A row per mode and metric; none where no mode is compared with another.
 pub(super) fn table(record: &Record) -> Option<String> {
@@ -33,7 +33,7 @@ fn row(results: &[&CellResult]) -> String {
     format!(
         "| {} | {} | {wins} | {equal} | {losses} | {unresolved} | {} | {} | {} |\n",
         results[0].mode,
-        compare::name(results[0].metric),
+        stats::words(results[0].metric),
         text::ratio(tally.median()),
         text::ratio(tally.lowest()),
         text::ratio(tally.highest())

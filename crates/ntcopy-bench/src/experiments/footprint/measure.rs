@@ -9,12 +9,12 @@ use super::call::Call;
 use super::lines::{Cycle, Memory, has_clflushopt, read};
 use super::trigger::{self, Trigger, Triggers};
 use super::{LINE_BYTES, Level, NOTHING, Plan, program};
-use crate::experiments::header;
-use crate::run::{Failure, Stop, place, unix_now_ns};
-use crate::sample::{MeasureError, Outcome, Progress, Writer};
+use crate::run::{Failure, Stop, place};
+use crate::sample::driver::{Experiment, Options, Recording};
+use crate::sample::{MeasureError, Outcome, Progress};
 use ntcopy_record::stats::footprint::{CPU_NS, DISPLACED, PROGRAM, param};
 use ntcopy_record::stats::median;
-use ntcopy_record::{Cell, End, ExperimentKind, Line, Machine, Params, Sample, Unavailable};
+use ntcopy_record::{ExperimentKind, Machine, Params, Sample};
 
 /// Parts of a cache that may be primed, the largest that fits. The lines lie in twice as much
 /// memory, so that half of a cache is spread over all of it.
@@ -54,63 +54,57 @@ struct Row {
     took_ns: Vec<u64>,
 }
 
-/// Measures the plan and writes the record.
-pub fn measure(
-    plan: &Plan,
-    machine: Machine,
-    stop: &Stop,
-    progress: &mut Progress,
-) -> Result<Outcome, MeasureError> {
-    let start = MeasureError::Start;
-    if !has_clflushopt() {
-        let why = "this CPU has no CLFLUSHOPT, by which known displacers are made".to_owned();
-        return Err(start(Failure::Limit(why)));
+impl Experiment for Plan {
+    fn experiment(&self) -> ExperimentKind {
+        ExperimentKind::Footprint
     }
-    place(Some(plan.cpu)).map_err(start)?;
-    let mut writer = Writer::create(&plan.out)?;
-    let header =
-        header(ExperimentKind::Footprint, NOTHING, &plan.command, plan.not_a_timing.as_ref());
-    writer.line(&Line::Header(header))?;
-    writer.line(&Line::Machine(Box::new(machine)))?;
-    let calls = available(plan, &mut writer)?;
-    let mut triggers = Triggers::new(&calls).map_err(start)?;
-    let mut first_cell = 0;
-    for level in &plan.levels {
-        progress.at("looking for a set of lines that fits", 0);
-        match here(*level, plan.cache_bytes).map_err(start)? {
-            Ok(here) => {
-                let rows = rows(&here, plan, &calls, first_cell);
-                first_cell += rows.len() as u32 + u32::from(!plan.program.is_empty());
-                level_rows(plan, &here, rows, &mut triggers, stop, (&mut writer, progress))?;
+
+    fn baseline(&self) -> String {
+        NOTHING.to_owned()
+    }
+
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        let start = MeasureError::Start;
+        if !has_clflushopt() {
+            let why = "this CPU has no CLFLUSHOPT, by which known displacers are made".to_owned();
+            return Err(start(Failure::Limit(why)));
+        }
+        place(Some(self.cpu)).map_err(start)?;
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        let calls = available(self, &mut recording)?;
+        let mut triggers = Triggers::new(&calls).map_err(start)?;
+        let mut first_cell = 0;
+        for level in &self.levels {
+            recording.at("looking for a set of lines that fits", 0);
+            match here(*level, self.cache_bytes).map_err(start)? {
+                Ok(here) => {
+                    let rows = rows(&here, self, &calls, first_cell);
+                    first_cell += rows.len() as u32 + u32::from(!self.program.is_empty());
+                    level_rows(self, &here, rows, &mut triggers, &mut recording)?;
+                }
+                Err(why) => recording.unavailable(level.as_str(), why, None)?,
             }
-            Err(why) => {
-                let mode = level.as_str().to_owned();
-                writer.line(&Line::Unavailable(Unavailable { mode, why, cell: None }))?;
+            if stop.signal().is_some() {
+                break;
             }
         }
-        if stop.signal().is_some() {
-            break;
-        }
+        recording.end(stop.signal())
     }
-    progress.end();
-    let stopped = stop.signal();
-    if stopped.is_none() {
-        let end = End { samples: writer.samples(), ended_unix_ns: unix_now_ns() };
-        writer.line(&Line::End(end))?;
-    }
-    Ok(Outcome { place: plan.out.clone(), stopped })
 }
 
 /// The calls that can be made here; lines for those that can't.
-fn available(plan: &Plan, writer: &mut Writer) -> Result<Vec<Call>, MeasureError> {
+fn available(plan: &Plan, recording: &mut Recording<'_>) -> Result<Vec<Call>, MeasureError> {
     let mut here = Vec::new();
     for call in &plan.calls {
         match trigger::unavailable(*call).map_err(MeasureError::Start)? {
             None => here.push(*call),
-            Some(why) => {
-                let mode = call.to_string();
-                writer.line(&Line::Unavailable(Unavailable { mode, why, cell: None }))?;
-            }
+            Some(why) => recording.unavailable(call, why, None)?,
         }
     }
     Ok(here)
@@ -209,14 +203,14 @@ fn level_rows(
     here: &Here,
     mut rows: Vec<Row>,
     triggers: &mut Triggers,
-    stop: &Stop,
-    (writer, progress): (&mut Writer, &mut Progress),
+    recording: &mut Recording<'_>,
 ) -> Result<(), MeasureError> {
+    let stop = recording.stop();
     let rounds = match here.level {
         Level::L2 => plan.rounds,
         Level::Llc => (plan.rounds / FEWER).max(5),
     };
-    progress.begin(u64::from(rounds) * rows.len() as u64);
+    recording.expect(u64::from(rounds) * rows.len() as u64);
     let mut done = 0;
     let after = rows.last().map_or(0, |row| row.cell + 1);
     // The first round warms up.
@@ -235,19 +229,18 @@ fn level_rows(
                 row.displaced.push(displaced);
                 row.took_ns.push(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
                 done += 1;
-                progress.at(here.level.as_str(), done);
+                recording.at(here.level.as_str(), done);
             }
         }
     }
     for row in rows {
-        let params = params(here, &row);
-        writer.line(&Line::Cell(Cell { cell: row.cell, params }))?;
-        writer.line(&Line::Sample(sample(row)))?;
+        recording.cell(row.cell, params(here, &row))?;
+        recording.sample(sample(row))?;
     }
     if !plan.program.is_empty() {
         let slices = program::slices(plan, &here.cycle, here.threshold, stop);
         let slices = slices.map_err(MeasureError::Start)?;
-        write_program(here, after, slices, writer)?;
+        write_program(here, after, slices, recording)?;
     }
     Ok(())
 }
@@ -256,7 +249,7 @@ fn write_program(
     here: &Here,
     cell: u32,
     slices: program::Slices,
-    writer: &mut Writer,
+    recording: &mut Recording<'_>,
 ) -> Result<(), MeasureError> {
     let row = Row {
         cell,
@@ -266,10 +259,10 @@ fn write_program(
         displaced: slices.displaced,
         took_ns: slices.took_ns,
     };
-    writer.line(&Line::Cell(Cell { cell, params: params(here, &row) }))?;
+    recording.cell(cell, params(here, &row))?;
     let mut sample = sample(row);
     sample.series.insert(CPU_NS.to_owned(), slices.cpu_ns);
-    writer.line(&Line::Sample(sample))?;
+    recording.sample(sample)?;
     Ok(())
 }
 

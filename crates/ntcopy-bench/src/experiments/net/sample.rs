@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::stats::{P99, THROUGHPUT};
+use ntcopy_record::stats::{P99, THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, Sample};
 
@@ -174,8 +174,9 @@ impl<'a> Requests<'a> {
 impl Exchange for Requests<'_> {
     type Client = NetClient;
 
-    fn metric(&self) -> &'static str {
-        if self.cell.form == LoadForm::Closed { THROUGHPUT } else { P99 }
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        let metric = if self.cell.form == LoadForm::Closed { THROUGHPUT } else { P99 };
+        rate(&ExperimentKind::Net, sample, metric)
     }
 
     fn connect(&self, lane: &mut Lane<'_>) -> Result<NetClient, Failure> {

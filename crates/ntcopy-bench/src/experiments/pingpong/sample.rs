@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::stats::P50;
+use ntcopy_record::stats::{P50, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, Sample};
 
@@ -92,8 +92,8 @@ struct Messages<'a> {
 impl Exchange for Messages<'_> {
     type Client = PingPong;
 
-    fn metric(&self) -> &'static str {
-        P50
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        rate(&ExperimentKind::Pingpong, sample, P50)
     }
 
     fn connect(&self, lane: &mut Lane<'_>) -> Result<PingPong, Failure> {

@@ -2,27 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ntcopy::socket::{self, Counters};
+use ntcopy_record::stats::turns::{self, BETTER, LOAD, METRIC, PRINTED, PROGRAM};
+use ntcopy_record::{ExperimentKind, Machine, Params, Sample};
 use serde_json::json;
 
 use super::printed::requests_a_second;
 use super::program::{Ended, Output, Program, adopt_orphans};
-use super::{Extent, HINTED, Metric, PLAIN, Plan};
-use crate::experiments::header;
-use crate::plan::group_order;
-use crate::run::{Failure, Stop, unix_now_ns};
-use crate::sample::resolved::Pairs;
-use crate::sample::{MeasureError, Outcome, Progress, Writer};
-use ntcopy_record::stats::looks::LastLook;
-use ntcopy_record::stats::turns::{BETTER, LOAD, METRIC, PRINTED, PROGRAM};
-use ntcopy_record::stats::{MIN_PAIRS, THROUGHPUT};
-use ntcopy_record::{Cell, End, ExperimentKind, Line, Look, Machine, Params, RunError, Sample};
+use super::{HINTED, Metric, PLAIN, Plan};
+use crate::run::{Failure, Stop};
+use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording};
+use crate::sample::{MeasureError, Outcome, Progress};
 
-/// With a budget there are at most so many pairs.
-const MOST_PAIRS: u32 = 128;
-const LEAST_PAIRS: u32 = MIN_PAIRS as u32;
 const MILLION: f64 = 1e6;
 
 /// The time and number of one turn, and what the kernel counted.
@@ -32,120 +25,120 @@ struct Turn {
     counted: BTreeMap<String, u64>,
 }
 
-/// Takes turns and writes the record.
-///
-/// Before the first pair each way has a turn that does not count. A turn that fails ends the
-/// measurement, with an error row: the next one would fail as well.
-pub fn measure(
-    plan: &Plan,
-    machine: Machine,
-    stop: &Stop,
-    progress: &mut Progress,
-) -> Result<Outcome, MeasureError> {
-    adopt_orphans().map_err(MeasureError::Start)?;
-    let mut writer = Writer::create(&plan.out)?;
-    let header = header(ExperimentKind::Try, PLAIN, &plan.command, plan.not_a_timing.as_ref());
-    writer.line(&Line::Header(header))?;
-    writer.line(&Line::Machine(Box::new(machine)))?;
-    writer.line(&Line::Cell(Cell { cell: 0, params: params(plan) }))?;
-    if let Err((mode, failure)) = pairs(plan, stop, progress, &mut writer)?
-        && stop.signal().is_none()
-    {
-        let error = RunError {
-            cell: 0,
-            mode: mode.to_owned(),
-            what: failure.to_string(),
-            wrong_byte: false,
+impl Experiment for Plan {
+    fn experiment(&self) -> ExperimentKind {
+        ExperimentKind::Try
+    }
+
+    fn baseline(&self) -> String {
+        PLAIN.to_owned()
+    }
+
+    /// Before the first pair each way has a turn that does not count. A turn that fails ends the
+    /// measurement, with an error row: the next one would fail as well.
+    fn measure(
+        &self,
+        machine: Machine,
+        options: &Options,
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> Result<Outcome, MeasureError> {
+        adopt_orphans().map_err(MeasureError::Start)?;
+        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        recording.expect(2 * u64::from(self.pairs));
+        let mut turns = Turns { plan: self, patience: options.patience, stop };
+        recording.cells(0..1, |recording, _| {
+            recording.cell(0, params(self))?;
+            recording.at("warming up", 0);
+            for mode in [HINTED, PLAIN] {
+                if let Err(failure) = turns.turn(mode) {
+                    return turns.failed(mode, At::default(), failure, recording);
+                }
+            }
+            recording.groups(&mut turns, &[PLAIN, HINTED], (0, self.pairs), ("turns", 0))
+        })?;
+        recording.end(stop.signal())
+    }
+}
+
+/// The program as it is, and hinted.
+struct Turns<'a> {
+    plan: &'a Plan,
+    /// How long one turn may take.
+    patience: Duration,
+    stop: &'a Stop,
+}
+
+impl Lanes for Turns<'_> {
+    type Mode = &'static str;
+    type Trouble = Failure;
+
+    fn is_alive(&self, _mode: &'static str) -> bool {
+        true
+    }
+
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        let figure = turns::figure(sample)?;
+        Some(if self.plan.metric.is_less_better() { 1.0 / figure } else { figure })
+    }
+
+    fn sample(&mut self, mode: &'static str, at: At) -> Result<Sample, Failure> {
+        Ok(sample(&self.turn(mode)?, mode, at))
+    }
+
+    fn failed(
+        &mut self,
+        mode: &'static str,
+        at: At,
+        failure: Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        if self.stop.signal().is_none() {
+            recording.error(at.cell, mode, &failure)?;
+        }
+        Err(Halt::Stopped)
+    }
+}
+
+impl Turns<'_> {
+    fn turn(&self, mode: &str) -> Result<Turn, Failure> {
+        let Turns { plan, patience, stop } = *self;
+        let before = counters()?;
+        let environment = if mode == HINTED { &plan.hinting[..] } else { &[] };
+        let keeps = if plan.metric == Metric::Time { Output::Dropped } else { Output::Kept };
+        let ended = match &plan.load {
+            None => Program::start(&plan.program, environment, keeps)?.finish(patience, stop)?,
+            Some(load) => self.under_load(load, environment, keeps)?,
         };
-        writer.line(&Line::Error(error))?;
-    }
-    progress.end();
-    let stopped = stop.signal();
-    if stopped.is_none() {
-        let end = End { samples: writer.samples(), ended_unix_ns: unix_now_ns() };
-        writer.line(&Line::End(end))?;
-    }
-    Ok(Outcome { place: plan.out.clone(), stopped })
-}
-
-/// All pairs, until enough is known; the way and the failure that ended them early, if one did.
-fn pairs(
-    plan: &Plan,
-    stop: &Stop,
-    progress: &mut Progress,
-    writer: &mut Writer,
-) -> Result<Result<(), (&'static str, Failure)>, MeasureError> {
-    let began = Instant::now();
-    for mode in [HINTED, PLAIN] {
-        progress.at("warming up", 0);
-        if let Err(failure) = turn(plan, mode, stop) {
-            return Ok(Err((mode, failure)));
-        }
-    }
-    let mut pair_took = began.elapsed();
-    let likely = likely_pairs(plan.extent, pair_took);
-    progress.begin(2 * u64::from(likely));
-    let mut sampled = Pairs::new(LEAST_PAIRS, (&ExperimentKind::Try, PLAIN), THROUGHPUT);
-    for pairs in 0.. {
-        match plan.extent {
-            Extent::Pairs(wanted) if pairs >= wanted => break,
-            Extent::Pairs(_) => {}
-            Extent::Budget(budget) => {
-                let is_time_up = began.elapsed() + pair_took > budget;
-                if let Some(LastLook { misses_permille, end }) = sampled.last(pairs, is_time_up) {
-                    writer.line(&Line::Look(Look { cell: 0, pairs, misses_permille, end }))?;
-                    break;
-                }
+        let counted = match (before, counters()?) {
+            (Some(before), Some(after)) => risen(&before, &after)?,
+            _ => BTreeMap::new(),
+        };
+        let number = match &plan.metric {
+            Metric::Time => None,
+            Metric::Printed { expression, .. } => {
+                Some(expression.number(&ended.output).map_err(Failure::Answer)?)
             }
-        }
-        let pair = pairs;
-        let pair_began = Instant::now();
-        for (position, mode) in (0..).zip(group_order(&[PLAIN, HINTED], pair)) {
-            progress.at(mode, writer.samples());
-            match turn(plan, mode, stop) {
-                Ok(turn) => {
-                    sampled.add_figure(mode, pair, figure(plan, &turn));
-                    writer.line(&Line::Sample(sample(&turn, mode, (pair, position))))?;
-                }
-                Err(failure) => return Ok(Err((mode, failure))),
-            }
-        }
-        pair_took = pair_began.elapsed();
+            Metric::Requests => Some(requests(&ended.output).map_err(Failure::Answer)?),
+        };
+        Ok(Turn { took: ended.took, number, counted })
     }
-    Ok(Ok(()))
-}
 
-/// How many pairs there will be, for the bar.
-fn likely_pairs(extent: Extent, pair: Duration) -> u32 {
-    match extent {
-        Extent::Pairs(pairs) => pairs,
-        Extent::Budget(budget) => {
-            let fitting = budget.as_secs_f64() / pair.as_secs_f64().max(1e-3);
-            (fitting as u32).clamp(LEAST_PAIRS, MOST_PAIRS)
-        }
+    /// The program as a server, and one run of the load.
+    fn under_load(
+        &self,
+        load: &str,
+        environment: &[(OsString, OsString)],
+        keeps: Output,
+    ) -> Result<Ended, Failure> {
+        let Turns { plan, patience, stop } = *self;
+        let mut server = Program::start(&plan.program, environment, Output::Dropped)?;
+        server.is_ready(plan.ready.as_deref(), patience, stop)?;
+        let ended = Program::shell(load, keeps)?.finish(patience, stop)?;
+        server.still_runs()?;
+        server.goodbye()?;
+        Ok(ended)
     }
-}
-
-fn turn(plan: &Plan, mode: &str, stop: &Stop) -> Result<Turn, Failure> {
-    let before = counters()?;
-    let environment = if mode == HINTED { &plan.hinting[..] } else { &[] };
-    let keeps = if plan.metric == Metric::Time { Output::Dropped } else { Output::Kept };
-    let ended = match &plan.load {
-        None => Program::start(&plan.program, environment, keeps)?.finish(plan.patience, stop)?,
-        Some(load) => under_load(plan, load, environment, keeps, stop)?,
-    };
-    let counted = match (before, counters()?) {
-        (Some(before), Some(after)) => risen(&before, &after)?,
-        _ => BTreeMap::new(),
-    };
-    let number = match &plan.metric {
-        Metric::Time => None,
-        Metric::Printed { expression, .. } => {
-            Some(expression.number(&ended.output).map_err(Failure::Answer)?)
-        }
-        Metric::Requests => Some(requests(&ended.output).map_err(Failure::Answer)?),
-    };
-    Ok(Turn { took: ended.took, number, counted })
 }
 
 fn requests(output: &[u8]) -> Result<f64, String> {
@@ -160,22 +153,6 @@ fn requests(output: &[u8]) -> Result<f64, String> {
     })
 }
 
-/// The program as a server, and one run of the load.
-fn under_load(
-    plan: &Plan,
-    load: &str,
-    environment: &[(OsString, OsString)],
-    keeps: Output,
-    stop: &Stop,
-) -> Result<Ended, Failure> {
-    let mut server = Program::start(&plan.program, environment, Output::Dropped)?;
-    server.is_ready(plan.ready.as_deref(), plan.patience, stop)?;
-    let ended = Program::shell(load, keeps)?.finish(plan.patience, stop)?;
-    server.still_runs()?;
-    server.goodbye()?;
-    Ok(ended)
-}
-
 /// None where the kernel counts nothing.
 fn counters() -> Result<Option<Counters>, Failure> {
     socket::counters().map_err(|error| Failure::Counters(error.to_string()))
@@ -188,19 +165,10 @@ fn risen(before: &Counters, after: &Counters) -> Result<BTreeMap<String, u64>, F
     Ok(all.filter(|(_, bytes)| *bytes > 0).collect())
 }
 
-/// A turn's figure, turned so that more is better.
-fn figure(plan: &Plan, turn: &Turn) -> f64 {
-    match (&plan.metric, turn.number) {
-        (Metric::Printed { less_is_better: true, .. }, Some(number)) => 1.0 / number,
-        (_, Some(number)) => number,
-        (_, None) => 1.0 / turn.took.as_secs_f64().max(1e-9),
-    }
-}
-
-fn sample(turn: &Turn, mode: &str, (pair, position): (u32, u32)) -> Sample {
+fn sample(turn: &Turn, mode: &str, At { cell, pair, position }: At) -> Sample {
     let printed = turn.number.map(|number| (number * MILLION).round() as u64);
     Sample {
-        cell: 0,
+        cell,
         pair,
         position,
         mode: mode.to_owned(),
@@ -215,13 +183,12 @@ fn sample(turn: &Turn, mode: &str, (pair, position): (u32, u32)) -> Sample {
 fn params(plan: &Plan) -> Params {
     let words: Vec<String> =
         plan.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let (metric, is_less) = match &plan.metric {
-        Metric::Time => ("time".to_owned(), true),
-        Metric::Printed { expression, less_is_better } => {
-            (expression.as_str().to_owned(), *less_is_better)
-        }
-        Metric::Requests => ("requests a second".to_owned(), false),
+    let metric = match &plan.metric {
+        Metric::Time => "time",
+        Metric::Printed { expression, .. } => expression.as_str(),
+        Metric::Requests => "requests a second",
     };
+    let is_less = plan.metric.is_less_better();
     let mut params = Params::from([
         (PROGRAM.to_owned(), json!(words)),
         (METRIC.to_owned(), json!(metric)),

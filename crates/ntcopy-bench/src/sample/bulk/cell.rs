@@ -1,5 +1,6 @@
 //! Measuring one cell of copies or fills.
 
+use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{Params, RunError, Sample};
 
@@ -54,6 +55,10 @@ pub fn measure(
 impl Lanes for WayLanes<'_> {
     type Mode = Way;
     type Trouble = Failure;
+
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        rate(&self.plan.experiment, sample, THROUGHPUT)
+    }
 
     fn is_alive(&self, way: Way) -> bool {
         self.alive.contains(&way)

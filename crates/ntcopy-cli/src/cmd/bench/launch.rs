@@ -10,7 +10,7 @@ use ntcopy_bench::guest::{self, Bootable, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Failure, Stop};
-use ntcopy_bench::sample::{Experiment, MeasureError, Options, Progress};
+use ntcopy_bench::sample::{Experiment, MeasureError, Options, Outcome, Progress};
 use ntcopy_kernel::boot::{self, HostCpus};
 use ntcopy_kernel::{Kind, Machine};
 use ntcopy_record::{ExperimentKind, Record, Unavailable, verdict};
@@ -216,9 +216,18 @@ impl InThisKernel {
         plan: &impl Experiment,
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
+        let print = self.print;
+        match self.measured(plan)? {
+            Ok(outcome) => conclude(print, &outcome.place, outcome.stopped, is_asked),
+            Err(code) => Ok(code),
+        }
+    }
+
+    /// Measures; or says why not, and gives the exit code for that.
+    pub fn measured(self, plan: &impl Experiment) -> anyhow::Result<Result<Outcome, ExitCode>> {
         let not_a_timing = machine::not_a_timing();
         if let Some(why) = not_a_timing.as_ref().filter(|_| !self.allow_not_a_timing) {
-            return Ok(not_a_clock(why));
+            return Ok(Err(not_a_clock(why)));
         }
         let options = Options {
             out: self.out,
@@ -236,9 +245,9 @@ impl InThisKernel {
             print_caveats(plan);
         }
         match plan.measure(machine::describe(), &options, &stop, &mut progress) {
-            Ok(outcome) => conclude(self.print, &outcome.place, outcome.stopped, is_asked),
-            Err(MeasureError::Start(Failure::Limit(why))) => Ok(not_available(&why)),
-            Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(signalled(signal)),
+            Ok(outcome) => Ok(Ok(outcome)),
+            Err(MeasureError::Start(Failure::Limit(why))) => Ok(Err(not_available(&why))),
+            Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(Err(signalled(signal))),
             Err(error) => Err(error.into()),
         }
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::Sample;
-use ntcopy_record::stats::{P99, THROUGHPUT};
+use ntcopy_record::stats::{P99, THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{ExperimentKind, Sample};
 
 use super::{Bench, Lane, Served};
 use crate::experiment::Mode;
@@ -233,8 +233,9 @@ impl Lanes for WayLanes<'_> {
     type Mode = usize;
     type Trouble = Failure;
 
-    fn metric(&self) -> &'static str {
-        if matches!(self.cell.form, HttpForm::Closed) { THROUGHPUT } else { P99 }
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        let metric = if matches!(self.cell.form, HttpForm::Closed) { THROUGHPUT } else { P99 };
+        rate(&ExperimentKind::Http, sample, metric)
     }
 
     fn begin_group(

@@ -1,5 +1,6 @@
 //! Measuring a plan of loops of forks.
 
+use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, Sample};
 
@@ -83,6 +84,10 @@ struct ForkLanes<'a> {
 impl Lanes for ForkLanes<'_> {
     type Mode = ForkMode;
     type Trouble = Failure;
+
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        rate(&ExperimentKind::Pages, sample, THROUGHPUT)
+    }
 
     fn is_alive(&self, mode: ForkMode) -> bool {
         self.alive.contains(&mode)

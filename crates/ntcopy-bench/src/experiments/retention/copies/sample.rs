@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ntcopy_record::stats::{THROUGHPUT, WALKS};
+use ntcopy_record::stats::{self, THROUGHPUT, WALKS};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, RunError, Sample};
 
@@ -252,8 +252,9 @@ impl Lanes for CopyLanes<'_> {
     type Trouble = Trouble;
 
     /// On the same core the victim and the copies take turns, and what counts is all of it.
-    fn metric(&self) -> &'static str {
-        if self.victim == Victim::SameCore { THROUGHPUT } else { WALKS }
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        let metric = if self.victim == Victim::SameCore { THROUGHPUT } else { WALKS };
+        stats::rate(&ExperimentKind::Retention, sample, metric)
     }
 
     fn is_alive(&self, mode: CopyMode) -> bool {
