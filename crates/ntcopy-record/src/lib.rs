@@ -10,6 +10,7 @@ pub mod advice;
 pub mod compare;
 pub mod durable;
 pub mod foreign;
+pub mod params;
 pub mod random;
 mod record;
 pub mod stats;
@@ -22,5 +23,5 @@ pub use record::{
     COUNTED_PERMILLE, Cache, Cell, CpuList, End, ExperimentKind, FILE_NAME, FORMAT,
     HardwareCounter, Header, Line, Look, LookEnd, MISSES_PERMILLE, Machine, NoCpuList, NumaNode,
     Params, ReadError, Record, RunError, Sample, SharedCaches, Topology, Unavailable, add_series,
-    is_counting_mark,
+    is_counting_mark, number, word,
 };

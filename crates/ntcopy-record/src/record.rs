@@ -189,6 +189,11 @@ pub fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
     params.get(name).and_then(serde_json::Value::as_str)
 }
 
+/// A parameter that is a number, if it is there.
+pub fn number(params: &Params, name: &str) -> Option<u64> {
+    params.get(name).and_then(serde_json::Value::as_u64)
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Number of the cell in this record, from 0.

@@ -11,10 +11,10 @@ mod sweep;
 mod unresolved;
 mod wins;
 
-use crate::record::{Cell, ExperimentKind, Params, Record};
+use crate::params::cell_words;
+use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::{self, CellResult, THROUGHPUT, Verdict, Versus, versus};
-use crate::units::Bytes;
 
 pub use sweep::below_aim;
 
@@ -80,7 +80,7 @@ fn by_patched(record: &Record, mode: &str) -> Option<String> {
     let one = |cell: &Cell| versus(record, cell.cell, mode, PATCHED, THROUGHPUT);
     let cells: Vec<(&Cell, Versus)> =
         record.cells.iter().filter_map(|cell| Some((cell, one(cell)?))).collect();
-    wins::sentence(&cells, (mode, PATCHED), "is faster", &place)
+    wins::sentence(&cells, (mode, PATCHED), "is faster")
 }
 
 /// How a mode is called in a sentence.
@@ -147,7 +147,7 @@ fn mode_sentence(record: &Record, ours: &[&CellResult], mode: &str) -> String {
 fn tally(name: &str, results: &[&CellResult]) -> String {
     if let [only] = results {
         let says = says(only.verdict);
-        return format!("{name} {says} ({}; {})", figure(only), place(&only.params));
+        return format!("{name} {says} ({}; {})", figure(only), cell_words(&only.params));
     }
     let with = |verdict| -> Vec<&CellResult> {
         results.iter().filter(|result| result.verdict == verdict).copied().collect()
@@ -157,11 +157,19 @@ fn tally(name: &str, results: &[&CellResult]) -> String {
     let mut parts = Vec::new();
     if let Some(best) = wins.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) {
         let count = count(wins.len(), total);
-        parts.push(format!("wins in {count} (best {}; {})", figure(best), place(&best.params)));
+        parts.push(format!(
+            "wins in {count} (best {}; {})",
+            figure(best),
+            cell_words(&best.params)
+        ));
     }
     if let Some(worst) = losses.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio)) {
         let count = count(losses.len(), total);
-        parts.push(format!("loses in {count} (worst {}; {})", figure(worst), place(&worst.params)));
+        parts.push(format!(
+            "loses in {count} (worst {}; {})",
+            figure(worst),
+            cell_words(&worst.params)
+        ));
     }
     for verdict in [Verdict::Equal, Verdict::Unresolved] {
         let cells = with(verdict).len();
@@ -189,26 +197,6 @@ fn count(part: usize, total: usize) -> String {
 /// `1.31x, interval 1.28-1.35`.
 fn figure(result: &CellResult) -> String {
     format!("{:.2}x, interval {:.2}-{:.2}", result.ratio, result.ci.0, result.ci.1)
-}
-
-/// Where a result was found, in a few words.
-fn place(params: &Params) -> String {
-    let bytes = |name: &str| params.get(name).and_then(serde_json::Value::as_u64).map(Bytes);
-    if let Some(label) = params.get("published").and_then(serde_json::Value::as_str) {
-        return format!("as published for {label}");
-    }
-    let object = bytes("object_bytes").map(|object| format!("objects of {object}"));
-    let dataset = bytes("dataset_bytes").map(|dataset| format!("data set of {dataset}"));
-    let flight = bytes("in_flight_bytes").map(|flight| format!("{flight} in flight"));
-    let words: Vec<String> =
-        [sends(params), object, dataset, flight].into_iter().flatten().collect();
-    if words.is_empty() { "the only cell".to_owned() } else { words.join(", ") }
-}
-
-/// How the sends of a cell are made, where two kernels are compared by each mode.
-fn sends(params: &Params) -> Option<String> {
-    let mode = params.get("sends")?.as_str()?;
-    Some(format!("{mode} sends"))
 }
 
 /// For each level of the caches, how far known displacers are off; what the calls displaced is in
@@ -300,13 +288,16 @@ fn trouble(record: &Record) -> Option<String> {
     if parts.is_empty() {
         return None;
     }
-    let mut sentence = parts.join(", and ");
-    // Every part begins with an ASCII letter or digit.
-    if let Some(first) = sentence.get_mut(0..1) {
+    Some(capital(&parts.join(", and ")) + ".")
+}
+
+/// A text with its first letter in upper case.
+fn capital(text: &str) -> String {
+    let mut text = text.to_owned();
+    if let Some(first) = text.get_mut(0..1) {
         first.make_ascii_uppercase();
     }
-    sentence.push('.');
-    Some(sentence)
+    text
 }
 
 fn runs(count: usize) -> String {

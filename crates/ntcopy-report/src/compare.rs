@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use ntcopy_record::Record;
 use ntcopy_record::compare::{Compared, Comparison, Difference, differences, groups, sentences};
+use ntcopy_record::params::cell_words;
 use ntcopy_record::stats::words;
-use ntcopy_record::{Params, Record};
 use serde_json::{Value, json};
 
 use crate::text;
@@ -122,7 +123,7 @@ fn cells(comparison: &Comparison) -> String {
 
 fn row(cell: &Compared) -> [String; 5] {
     [
-        place(&cell.params),
+        cell_words(&cell.params),
         ratio(cell.a.versus.ratio, cell.a.versus.ci),
         ratio(cell.b.versus.ratio, cell.b.versus.ci),
         ratio(cell.ratio, cell.ci),
@@ -141,43 +142,6 @@ fn verdict(cell: &Compared) -> &'static str {
 
 fn ratio(ratio: f64, ci: (f64, f64)) -> String {
     format!("{} ({})", text::ratio(ratio), text::interval(ci))
-}
-
-/// Where a cell is, in as few words as tell it from others.
-fn place(params: &Params) -> String {
-    let number = |name: &str| params.get(name).and_then(Value::as_u64);
-    let word = |name: &str| params.get(name).and_then(Value::as_str);
-    let mut words: Vec<String> = Vec::new();
-    words.extend(word("published").map(str::to_owned));
-    words.extend(word("family").filter(|family| *family != "unix").map(str::to_owned));
-    words.extend(word("action").map(str::to_owned));
-    words.extend(word("task").map(str::to_owned));
-    words.extend(number("side").map(|side| format!("{side} x {side}")));
-    words.extend(number("size_bytes").map(text::size));
-    if let (Some(source), Some(destination)) = (word("source"), word("destination")) {
-        words.push(format!("{source} to {destination}"));
-    }
-    words.extend(word("victim").map(str::to_owned));
-    words.extend(number("hot_set_bytes").map(|size| format!("hot set {}", text::size(size))));
-    words.extend(number("sockets").map(|sockets| sockets.to_string()));
-    words.extend(number("connections").map(|count| format!("{count} connections")));
-    words.extend(number("object_bytes").map(|size| format!("x {}", text::size(size))));
-    words.extend(number("response_bytes").map(|size| format!("responses of {}", text::size(size))));
-    words.extend(number("dataset_bytes").map(|size| format!("of {}", text::size(size))));
-    words.extend(
-        number("threads").filter(|count| *count > 1).map(|count| format!("{count} threads")),
-    );
-    let program = params.get("program").and_then(Value::as_array);
-    words.extend(program.map(|program| {
-        let words = program.iter().filter_map(Value::as_str);
-        words.collect::<Vec<&str>>().join(" ")
-    }));
-    words.extend(word("level").map(str::to_owned));
-    words.extend(word("large_rate").map(|rate| format!("large values: {rate}")));
-    words.extend(word("read_back").map(|part| format!("read back: {part}")));
-    words.extend(word("user").map(str::to_owned));
-    words.extend(word("use").map(str::to_owned));
-    if words.is_empty() { "the only cell".to_owned() } else { words.join(" ") }
 }
 
 pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {

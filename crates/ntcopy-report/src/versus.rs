@@ -3,6 +3,7 @@
 
 use ntcopy_record::Params;
 use ntcopy_record::stats::Versus;
+pub(crate) use ntcopy_record::{number, word};
 use serde_json::{Value, json};
 
 use crate::text;
@@ -53,12 +54,4 @@ pub(crate) fn boots(params: &Params) -> Option<String> {
     word(params, "boots").or(form)?;
     let of = word(params, "sends").map_or_else(String::new, |sends| format!(" for {sends} sends"));
     Some(format!("two kernels booted in turns{of}"))
-}
-
-pub(crate) fn number(params: &Params, name: &str) -> Option<u64> {
-    params.get(name).and_then(Value::as_u64)
-}
-
-pub(crate) fn word<'a>(params: &'a Params, name: &str) -> Option<&'a str> {
-    params.get(name).and_then(Value::as_str)
 }

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::Decision;
 use crate::compare::identity;
-pub(super) use crate::record::word;
-use crate::record::{Cell, ExperimentKind, Params, Record};
+use crate::record::{Cell, ExperimentKind, Record};
+pub(super) use crate::record::{number, word};
 use crate::stats::{Verdict, Versus, geomean, versus};
 use crate::units::Bytes;
 
@@ -170,10 +168,6 @@ pub fn argument(bytes: u64) -> String {
 /// `1.31x (1.28-1.35)`.
 pub fn figure(ratio: f64, (low, high): (f64, f64)) -> String {
     format!("{ratio:.2}x ({low:.2}-{high:.2})")
-}
-
-pub fn number(params: &Params, name: &str) -> Option<u64> {
-    params.get(name).and_then(Value::as_u64)
 }
 
 /// `1 cell`, `7 cells`.

@@ -1,9 +1,10 @@
 //! What a program's small requests and large ones come to, in words.
 
-use super::bulk::{not_measured, number, word};
+use super::bulk::not_measured;
 use super::http::behind;
-use super::{sends, wins};
-use crate::record::{Cell, Params, Record};
+use super::wins;
+use crate::params::cell_words;
+use crate::record::{Cell, Record};
 use crate::stats::app::{
     Capacity, Served, capacities, limit_ns, limit_words, served, without_multigets,
 };
@@ -36,7 +37,7 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
             let one = |cell: &Cell| versus(record, cell.cell, mode, baseline, metric);
             let cells: Vec<(&Cell, Versus)> =
                 record.cells.iter().filter_map(|cell| Some((cell, one(cell)?))).collect();
-            said.extend(wins::sentence(&cells, (mode, baseline), is_better, &place));
+            said.extend(wins::sentence(&cells, (mode, baseline), is_better));
         }
     }
     said.extend(behind(record));
@@ -56,7 +57,7 @@ fn beside(record: &Record, cell: &Cell, baseline: &str) -> Option<String> {
     Some(format!(
         "{}: a small request takes {:.0} us (p99 {:.0}) when there are no large ones, and {:.0} us \
          (p99 {:.0}) beside {:.2} GB/s of them.",
-        place(&cell.params),
+        super::capital(&cell_words(&cell.params)),
         us(alone, 0)?,
         us(alone, 2)?,
         us(beside, 0)?,
@@ -72,7 +73,7 @@ fn silent(record: &Record, cell: &Cell) -> Option<String> {
         format!(
             "{}: no multiget was due in the samples of {}, so nothing is known of them; without \
              --quick samples are longer.",
-            place(&cell.params),
+            super::capital(&cell_words(&cell.params)),
             modes.join(", ")
         )
     })
@@ -82,7 +83,7 @@ fn silent(record: &Record, cell: &Cell) -> Option<String> {
 fn within(record: &Record, cell: &Cell) -> Vec<String> {
     let Some(limit) = limit_ns(&cell.params).map(limit_words) else { return Vec::new() };
     let all = capacities(record, cell);
-    let place = place(&cell.params);
+    let place = super::capital(&cell_words(&cell.params));
     let figure = |mode: &Capacity| Some(format!("{} {:.0}", mode.mode, mode.per_s?));
     let figures: Vec<String> = all.iter().filter_map(figure).collect();
     let mut said = Vec::new();
@@ -108,21 +109,6 @@ fn within(record: &Record, cell: &Cell) -> Vec<String> {
     said
 }
 
-/// Where a result was found, in a few words.
-fn place(params: &Params) -> String {
-    let mut words = Vec::new();
-    words.extend(sends(params));
-    words.extend(number(params, "connections").map(|connections| match connections {
-        1 => "1 connection".to_owned(),
-        more => format!("{more} connections"),
-    }));
-    words.extend(word(params, "large_rate").map(|rate| match rate {
-        "max" => "without a pause".to_owned(),
-        rate => format!("offered {rate}"),
-    }));
-    words.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,7 +120,7 @@ mod tests {
         for words in [
             "the most multigets a second at p99 <= 1 ms: copy 1000, idle 4000, adaptive 1500.",
             "adaptive answers more multigets a second at p99 <= 1 ms than copy in 1, the other way",
-            "1.50x, interval 1.50-1.50 (16 connections, without a pause)",
+            "1.50x, interval 1.50-1.50 (data set of 256 MiB, 16 connections, without a pause)",
         ] {
             assert!(said.contains(words), "{words} is missing:\n{said}");
         }
@@ -170,7 +156,7 @@ mod tests {
             "adaptive answers small requests sooner, at the median, than copy in 1, the other way \
              round in 0",
             "adaptive answers them sooner, at p99, than copy in 1",
-            "2.00x, interval 2.00-2.00 (16 connections, without a pause)",
+            "2.00x, interval 2.00-2.00 (data set of 256 MiB, 16 connections, without a pause)",
             "adaptive moves more of the large values than copy in 1",
             "adaptive takes less CPU time of the program for a byte of them than copy in 1",
         ] {

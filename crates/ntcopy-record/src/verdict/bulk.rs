@@ -1,13 +1,10 @@
 //! What copies and fills in user space come to: our own choice against its peers.
 
-use serde_json::Value;
-
-use super::wins::{count, figure};
-pub(super) use crate::record::word;
-use crate::record::{Cell, ExperimentKind, Params, Record};
+use super::wins::{self, count, figure};
+use crate::params::cell_words;
+use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::peers::{AgainstBest, OURS, against_best, geomean};
-use crate::stats::{self, THROUGHPUT, Verdict, Versus, versus};
-use crate::units::Bytes;
+use crate::stats::{self, THROUGHPUT, Versus, versus};
 
 pub(super) fn sentences(record: &Record) -> Vec<String> {
     let mut sentences = match &record.header.experiment {
@@ -52,7 +49,7 @@ fn against_peers(record: &Record) -> Option<String> {
         ci.1,
         figure(&worst.versus),
         worst.peer,
-        words_of(record, worst.cell),
+        record.cell(worst.cell).map_or_else(String::new, |cell| cell_words(&cell.params)),
     ))
 }
 
@@ -63,27 +60,10 @@ fn worst(cells: &[AgainstBest]) -> Option<&AgainstBest> {
 /// A mode against the baseline: where it wins, where it loses, and how badly.
 pub(super) fn against_baseline(record: &Record, mode: &str) -> Option<String> {
     let baseline = record.header.baseline.as_str();
-    let cells: Vec<(&Cell, Versus)> = record
-        .cells
-        .iter()
-        .filter_map(|cell| Some((cell, versus(record, cell.cell, mode, baseline, THROUGHPUT)?)))
-        .collect();
-    let verdicts = |verdict| cells.iter().filter(|(_, v)| v.verdict() == verdict).count();
-    let (cell, worst) = cells.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
-    let (best_cell, best) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
-    Some(format!(
-        "Against {baseline} {mode} wins in {}, loses in {}, is equal in {} and unresolved in {} of \
-         {}: from {} ({}) to {} ({}).",
-        verdicts(Verdict::Win),
-        verdicts(Verdict::Loss),
-        verdicts(Verdict::Equal),
-        verdicts(Verdict::Unresolved),
-        count(cells.len()),
-        figure(worst),
-        cell_words(&cell.params),
-        figure(best),
-        cell_words(&best_cell.params),
-    ))
+    let versus = |cell: &Cell| versus(record, cell.cell, mode, baseline, THROUGHPUT);
+    let cells: Vec<(&Cell, Versus)> =
+        record.cells.iter().filter_map(|cell| Some((cell, versus(cell)?))).collect();
+    wins::sentence(&cells, (mode, baseline), "is faster")
 }
 
 /// Every walk against the row by row one.
@@ -107,49 +87,6 @@ fn order(record: &Record) -> Vec<String> {
         }
     }
     sentences
-}
-
-fn words_of(record: &Record, cell: u32) -> String {
-    record.cell(cell).map_or_else(String::new, |cell| cell_words(&cell.params))
-}
-
-pub(super) fn number(params: &Params, name: &str) -> Option<u64> {
-    params.get(name).and_then(Value::as_u64)
-}
-
-/// What is special about a cell of pages, in a few words.
-fn page_words(params: &Params) -> Vec<String> {
-    let mut words = Vec::new();
-    if let (Some(action), Some(read_back)) = (word(params, "action"), word(params, "read_back")) {
-        words.push(match read_back {
-            "none" => action.to_owned(),
-            "some" => format!("{action}, 100 bytes a page read back"),
-            _ => format!("{action}, all read back"),
-        });
-    }
-    if let (Some(user), Some(usage)) = (word(params, "user"), word(params, "use")) {
-        let amount = if usage == "byte" { "one byte a page" } else { "every byte" };
-        words.push(format!("the {user} writes {amount}"));
-    }
-    words
-}
-
-/// The cell that a result is of, in a few words.
-pub(super) fn cell_words(params: &Params) -> String {
-    let mut words = Vec::new();
-    if let (Some(task), Some(side)) = (word(params, "task"), number(params, "side")) {
-        return format!("{task} of {side} x {side}");
-    }
-    words.extend(number(params, "size_bytes").map(|size| Bytes(size).to_string()));
-    words.extend(page_words(params));
-    if let (Some(source), Some(destination)) = (word(params, "source"), word(params, "destination"))
-    {
-        words.push(format!("{source} to {destination}"));
-    }
-    if let Some(threads) = number(params, "threads").filter(|threads| *threads > 1) {
-        words.push(format!("{threads} threads"));
-    }
-    words.join(", ")
 }
 
 #[cfg(test)]
@@ -182,7 +119,7 @@ mod tests {
     fn a_loss_against_libc_is_said() {
         let said = sentences(&copies([200, 100, 150, 150])).join("\n");
         assert!(
-            said.contains("ours wins in 0, loses in 1, is equal in 0 and unresolved in 0"),
+            said.contains("ours is faster than libc in 0, the other way round in 1, equal in 0"),
             "{said}"
         );
     }

@@ -1,12 +1,11 @@
 //! What clients of a proxy come to: throughput, CPU time, latency.
 
-use super::bulk::{not_measured, number};
+use super::bulk::not_measured;
 use super::wins;
-use super::{HINTED, PATCHED, sends};
-use crate::record::{Cell, Params, Record};
+use super::{HINTED, PATCHED};
+use crate::record::{Cell, Record};
 use crate::stats::http::is_open;
 use crate::stats::{self, P99, PER_CPU, THROUGHPUT, Versus, WALKS, versus};
-use crate::units::Bytes;
 
 const FASTER: &str = "moves bodies faster";
 const CHEAPER: &str = "takes less CPU time of proxy and backend for a byte";
@@ -67,7 +66,7 @@ fn tally(
     is_better: &str,
 ) -> Option<String> {
     let cells = everywhere(record, mode, other, metric);
-    wins::sentence(&cells, (mode, other), is_better, &place)
+    wins::sentence(&cells, (mode, other), is_better)
 }
 
 /// Where several stacks were measured: each one's modes against its own plain sends.
@@ -105,18 +104,6 @@ pub(super) fn behind(record: &Record) -> Option<String> {
     })
 }
 
-/// Where a result was found, in a few words.
-fn place(params: &Params) -> String {
-    let mut words = Vec::new();
-    words.extend(sends(params));
-    words.extend(number(params, "object_bytes").map(|size| Bytes(size).to_string()));
-    words.extend(number(params, "connections").map(|connections| match connections {
-        1 => "1 connection".to_owned(),
-        more => format!("{more} connections"),
-    }));
-    words.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +115,7 @@ mod tests {
         let said = sentences(&sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)])).join("\n");
         for words in [
             "adaptive moves bodies faster than copy in 1, the other way round in 0",
-            "1.25x, interval 1.25-1.25 (1 MiB, 64 connections)",
+            "1.25x, interval 1.25-1.25 (objects of 1 MiB, data set of 256 MiB, 64 connections)",
             "adaptive takes less CPU time of proxy and backend for a byte than copy in 1",
             "adaptive is answered sooner, at p99, than copy in 1",
         ] {

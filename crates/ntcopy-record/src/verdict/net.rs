@@ -1,12 +1,11 @@
 //! What requests and responses come to, and messages there and back.
 
-use super::bulk::{not_measured, number, word};
+use super::bulk::not_measured;
 use super::http::behind;
 use super::wins;
-use crate::record::{Cell, Params, Record};
+use crate::record::{Cell, Record};
 use crate::stats::http::is_open;
 use crate::stats::{self, P50, P99, PER_CPU, THROUGHPUT, Versus, versus};
-use crate::units::Bytes;
 
 const MORE: &str = "makes more transactions";
 const CHEAPER: &str = "takes less CPU time of client and server for one";
@@ -49,30 +48,10 @@ fn each_mode(record: &Record, metrics: &[(&str, &str, bool)]) -> Vec<String> {
             let cells: Vec<(&Cell, Versus)> = cells
                 .filter_map(|cell| Some((cell, versus(record, cell.cell, mode, baseline, metric)?)))
                 .collect();
-            said.extend(wins::sentence(&cells, (mode, baseline), is_better, &place));
+            said.extend(wins::sentence(&cells, (mode, baseline), is_better));
         }
     }
     said
-}
-
-/// Where a result was found, in a few words.
-fn place(params: &Params) -> String {
-    let mut words = Vec::new();
-    words.extend(word(params, "family").map(str::to_owned));
-    let size = |name: &str| number(params, name).map(|size| Bytes(size).to_string());
-    match (size("request_bytes"), size("response_bytes")) {
-        (Some(request), Some(response)) if request == response => {
-            words.push(format!("{request} both ways"));
-        }
-        (Some(request), Some(response)) => words.push(format!("{request} for {response}")),
-        _ => {}
-    }
-    words.extend(size("message_bytes"));
-    words.extend(number(params, "connections").map(|connections| match connections {
-        1 => "1 connection".to_owned(),
-        more => format!("{more} connections"),
-    }));
-    words.join(", ")
 }
 
 #[cfg(test)]
@@ -109,6 +88,6 @@ mod tests {
             ),
             "{said}"
         );
-        assert!(said.contains("(udp, 256 bytes)"), "{said}");
+        assert!(said.contains("(udp, messages of 256 bytes)"), "{said}");
     }
 }

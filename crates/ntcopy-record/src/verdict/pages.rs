@@ -1,9 +1,10 @@
 //! What clearing and copying pages come to, and the question of 2004: is there any workload that
 //! is faster with normal stores?
 
-use super::bulk::{against_baseline, cell_words, not_measured, word};
+use super::bulk::{against_baseline, not_measured};
 use super::wins::{count, figure};
-use crate::record::{Params, Record};
+use crate::params::cell_words;
+use crate::record::{Params, Record, word};
 use crate::stats::{self, THROUGHPUT, Verdict, Versus, versus};
 
 /// The question, as it was asked.
@@ -133,7 +134,10 @@ mod tests {
         let cell = "8 KiB, copy, all read back (sse-nt-t0 0.50x, interval 0.50-0.50)";
         assert!(said.contains(cell), "{said}");
         assert!(!said.contains("128 KiB, copy, all read back (sse"), "the best one wins: {said}");
-        assert!(said.contains("movnti wins in 1, loses in 2"), "{said}");
+        assert!(
+            said.contains("movnti is faster than rep-b in 1, the other way round in 2"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 mod copies;
 
-use crate::record::{Cell, Record};
+use crate::params::cell_words;
+use crate::record::Record;
 use crate::stats::retention::{Felt, felt};
 use crate::stats::{self, Verdict, Versus};
-use crate::units::Bytes;
 
 /// A sentence a mode and cell; of copies, what it comes to.
 pub fn sentences(record: &Record) -> Vec<String> {
@@ -16,7 +16,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
     for cell in &record.cells {
         let felt = felt(record, cell);
         let idle = felt.iter().find(|felt| felt.mode == "idle");
-        let place = place(cell);
+        let place = super::capital(&cell_words(&cell.params));
         if let (Some(idle), Some(copy)) = (idle, of(&felt, &record.header.baseline)) {
             sentences.push(format!(
                 "{place}: a line of the hot set takes {:.1} ns when idle and {:.1} ns beside {} \
@@ -80,17 +80,6 @@ fn figure(versus: &Versus) -> String {
     format!("{:.2}x, interval {:.2}-{:.2}", versus.ratio, versus.ci.0, versus.ci.1)
 }
 
-fn place(cell: &Cell) -> String {
-    let number = |name: &str| cell.params.get(name).and_then(serde_json::Value::as_u64);
-    let sockets = match number("sockets") {
-        Some(1) | None => "1 socket".to_owned(),
-        Some(sockets) => format!("{sockets} sockets"),
-    };
-    let object = number("object_bytes").map_or(String::new(), |n| format!("{} on ", Bytes(n)));
-    let sends = super::sends(&cell.params).map_or_else(String::new, |sends| format!("{sends}, "));
-    format!("{sends}{object}{sockets}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,11 +91,11 @@ mod tests {
         assert_eq!(
             said,
             [
-                "1 MiB on 1 socket: a line of the hot set takes 5.0 ns when idle and 10.0 ns \
-                 beside copy (99 of 100 walks within 45.0 and 90.0).",
-                "1 MiB on 1 socket: alongside MSG_NTCOPY other programs on this CPU get faster (8.0 \
-                 ns per line; 1.25x, interval 1.25-1.25); sends and their reads together are \
-                 slower (0.90x, interval 0.90-0.90).",
+                "Objects of 1 MiB, hot set of 6400 bytes, 1 socket: a line of the hot set takes 5.0 \
+                 ns when idle and 10.0 ns beside copy (99 of 100 walks within 45.0 and 90.0).",
+                "Objects of 1 MiB, hot set of 6400 bytes, 1 socket: alongside MSG_NTCOPY other \
+                 programs on this CPU get faster (8.0 ns per line; 1.25x, interval 1.25-1.25); sends \
+                 and their reads together are slower (0.90x, interval 0.90-0.90).",
             ]
         );
     }

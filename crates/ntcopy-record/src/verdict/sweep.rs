@@ -1,5 +1,6 @@
 //! What a sweep comes to.
 
+use crate::params::cell_words;
 use crate::record::Record;
 use crate::stats::sweep::{AIM, Sweep, SweepCell};
 use crate::units::Bytes;
@@ -21,7 +22,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         worst.against_better.ratio,
         worst.against_better.ci.0,
         worst.against_better.ci.1,
-        place(worst),
+        cell_words(&worst.cell.params),
     )];
     sentences.push(below_aim(&sweep));
     let gains: Vec<&SweepCell<'_>> = sweep.beyond(LARGE_BYTES).collect();
@@ -35,7 +36,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
             cells(gains.len()),
             least.adaptive.ratio,
             most.adaptive.ratio,
-            place(least),
+            cell_words(&least.cell.params),
         ));
     }
     sentences
@@ -58,19 +59,4 @@ pub fn below_aim(sweep: &Sweep<'_>) -> String {
 
 fn cells(count: usize) -> String {
     if count == 1 { "1 cell".to_owned() } else { format!("{count} cells") }
-}
-
-/// Where a cell is, in a few words.
-fn place(cell: &SweepCell<'_>) -> String {
-    let mut words = Vec::new();
-    if cell.family() != "unix" {
-        words.push(cell.family().to_owned());
-    }
-    if let (Some(sockets), Some(object)) = (cell.number("sockets"), cell.number("object_bytes")) {
-        words.push(format!("{sockets} x {}", Bytes(object)));
-    } else if let Some(in_flight) = cell.number("in_flight_bytes") {
-        words.push(format!("{} in flight", Bytes(in_flight)));
-    }
-    words.extend(cell.number("dataset_bytes").map(|size| format!("data set of {}", Bytes(size))));
-    words.join(", ")
 }

@@ -245,11 +245,11 @@ fn a_sweep_says_how_far_behind_the_better_mode_it_stays() {
         said[..3],
         [
             "Over 2 cells the hint by the rule reaches 0.985 of the better of copy and nt in the \
-             geometric mean (interval 0.985-0.985); the worst is 0.97 (interval 0.97-0.97; 1 x \
-             1 MiB).",
+             geometric mean (interval 0.985-0.985); the worst is 0.97 (interval 0.97-0.97; objects \
+             of 1 MiB, 1 MiB in flight).",
             "No cell is below 0.97.",
             "With 64 MiB or more in flight (1 cell) it is at 1.25x to 1.25x of copy; the least \
-             is 64 x 1 MiB.",
+             is objects of 1 MiB, 64 MiB in flight.",
         ]
     );
     assert!(said[4].starts_with("The hint by the rule wins from 64 MiB in flight on"), "{said:?}");
@@ -285,7 +285,7 @@ fn of_two_series_each_mode_is_named_where_the_new_one_wins() {
     }
     let said = sentences(&record).join("\n");
     assert!(said.contains("The new kernel wins in 1 of 2 cells (best 1.20x"), "{said}");
-    assert!(said.contains("; nt sends)"), "{said}");
+    assert!(said.contains("; nt sends"), "{said}");
     record.header.experiment = ExperimentKind::Http;
     let said = sentences(&record).join("\n");
     assert!(said.contains("new moves bodies faster than old in 1"), "{said}");

@@ -1,7 +1,8 @@
 //! Where a mode wins, where it loses, and by how much, in the words that all experiments have for
 //! it.
 
-use crate::record::{Cell, Params};
+use crate::params::cell_words;
+use crate::record::Cell;
 use crate::stats::{Verdict, Versus};
 
 /// One sentence of a mode against another over cells, by one metric; none without cells.
@@ -9,20 +10,19 @@ pub(super) fn sentence(
     cells: &[(&Cell, Versus)],
     (mode, other): (&str, &str),
     is_better: &str,
-    place: &dyn Fn(&Params) -> String,
 ) -> Option<String> {
     let verdicts = |verdict| cells.iter().filter(|(_, v)| v.verdict() == verdict).count();
     let (cell, least) = worst(cells)?;
     let (best_cell, most) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
     let range = if cells.len() == 1 {
-        format!("{} ({})", figure(least), place(&cell.params))
+        format!("{} ({})", figure(least), cell_words(&cell.params))
     } else {
         format!(
             "from {} ({}) to {} ({})",
             figure(least),
-            place(&cell.params),
+            cell_words(&cell.params),
             figure(most),
-            place(&best_cell.params)
+            cell_words(&best_cell.params)
         )
     };
     Some(format!(

@@ -1,11 +1,11 @@
 //! What one record says: its best win and its worst loss, and its sentences.
 
 use maud::{Markup, html};
+use ntcopy_record::Record;
+use ntcopy_record::params::cell_words;
 use ntcopy_record::stats::http::is_open;
 use ntcopy_record::stats::{self, CellResult, THROUGHPUT, Verdict};
 use ntcopy_record::verdict;
-use ntcopy_record::{Params, Record};
-use serde_json::Value;
 
 use crate::{experiment, text};
 
@@ -67,39 +67,12 @@ fn bounds(record: &Record) -> Option<String> {
 
 /// `nt 1.62x of copy (1.58-1.66) with 128 MiB in flight`.
 fn told(result: &CellResult) -> String {
-    let place = place(&result.params);
     format!(
-        "{}, {} of {}'s throughput ({}){}{place}",
+        "{}, {} of {}'s throughput ({}), {}",
         result.mode,
         text::ratio(result.ratio),
         result.baseline,
         text::interval(result.ci),
-        if place.is_empty() { "" } else { ", " },
+        cell_words(&result.params),
     )
-}
-
-/// A cell in a few words, whatever its experiment.
-fn place(params: &Params) -> String {
-    let size = |name: &str| params.get(name).and_then(Value::as_u64).map(text::size);
-    let count = |name: &str| params.get(name).and_then(Value::as_u64);
-    let word = |name: &str| params.get(name).and_then(Value::as_str);
-    let mut words: Vec<String> = Vec::new();
-    words.extend(word("published").map(str::to_owned));
-    words.extend(word("task").map(str::to_owned));
-    words.extend(word("action").map(|action| format!("{action} pages")));
-    words.extend(word("user").map(|user| format!("fork(), the {user} writes")));
-    words.extend(size("size_bytes"));
-    if let (Some(source), Some(destination)) = (word("source"), word("destination")) {
-        words.push(format!("source {source}, destination {destination}"));
-    }
-    words.extend(count("threads").filter(|n| *n > 1).map(|n| format!("{n} threads")));
-    words.extend(size("in_flight_bytes").map(|size| format!("{size} in flight")));
-    words.extend(size("object_bytes").map(|size| format!("objects of {size}")));
-    words.extend(size("dataset_bytes").map(|size| format!("data set of {size}")));
-    words.extend(word("family").map(str::to_owned));
-    words.extend(count("connections").map(|n| match n {
-        1 => "1 connection".to_owned(),
-        n => format!("{n} connections"),
-    }));
-    words.join(", ")
 }
