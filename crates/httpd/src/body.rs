@@ -48,6 +48,15 @@ impl Body {
         }
     }
 
+    /// Bytes of content were taken without being shown here.
+    pub fn took(&mut self, bytes: u64) {
+        match self {
+            Body::Length(left) => *left -= bytes,
+            Body::Chunked(chunks) => chunks.took(bytes),
+            Body::UntilClose => {}
+        }
+    }
+
     /// Says what the first bytes of `input` are.
     pub fn next(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
         let all = input.len();
@@ -63,53 +72,6 @@ impl Body {
                 let content = if let Event::Data(bytes) = event { bytes } else { 0 };
                 Ok(Step { taken, content })
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Content, and where in the input the body ended.
-    fn read(mut body: Body, input: &[u8], cut: usize) -> (Vec<u8>, Option<usize>) {
-        let (mut content, mut at, mut here) = (Vec::new(), 0, 0);
-        while !body.is_done() {
-            let step = body.next(&input[at..here]).unwrap();
-            if step.taken == 0 {
-                if here == input.len() {
-                    return (content, None);
-                }
-                here = (here + cut).min(input.len());
-            }
-            content.extend_from_slice(&input[at..at + step.content]);
-            at += step.taken;
-        }
-        (content, Some(at))
-    }
-
-    proptest! {
-        #[test]
-        fn cuts_don_t_matter(
-            chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..5),
-            cut in 1_usize..20,
-        ) {
-            let mut input = Vec::new();
-            for chunk in &chunks {
-                input.extend_from_slice(format!("{:x};a=b\r\n", chunk.len()).as_bytes());
-                input.extend_from_slice(chunk);
-                input.extend_from_slice(b"\r\n");
-            }
-            input.extend_from_slice(b"0\r\nA: b\r\n\r\n");
-            let (end, all) = (input.len(), chunks.concat());
-            input.extend_from_slice(b"next");
-            let got = read(Body::new(Framing::Chunked), &input, cut);
-            prop_assert_eq!(got, (all.clone(), Some(end)));
-            let got = read(Body::new(Framing::Length(all.len() as u64)), &all, cut);
-            prop_assert_eq!(got, (all.clone(), Some(all.len())));
-            prop_assert_eq!(read(Body::new(Framing::UntilClose), &all, cut), (all, None));
         }
     }
 }

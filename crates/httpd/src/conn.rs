@@ -66,7 +66,7 @@ impl<S: AsyncRead + Unpin> Conn<S> {
     }
 
     /// Waits a little for the client's own end, after its last answer and the end of sending.
-    pub async fn linger(mut self) {
+    pub async fn linger(&mut self) {
         let mut scrap = Input::default();
         let _ = timeout(LINGER, async {
             let mut left = LINGER_BYTES;

@@ -11,6 +11,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// Room for what is read; a worker's connections take turns.
 const SCRATCH_BYTES: usize = 256 << 10;
 
+/// What an empty input may hold.
+const KEPT_BYTES: usize = 512;
+
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
 }
@@ -104,7 +107,7 @@ impl Scanner {
     }
 }
 
-/// Bytes that came and are not consumed. It holds no memory while it is empty and new.
+/// Bytes that came and are not consumed. It holds little memory while it is empty.
 #[derive(Debug, Default)]
 pub struct Input {
     bytes: Vec<u8>,
@@ -116,13 +119,34 @@ impl Input {
         &self.bytes
     }
 
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Gives back memory that it has no use for now.
+    pub fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+
+    /// To add more to it.
+    pub fn end(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
     }
 
     /// The first so many bytes are done with; a head is looked for behind them.
     pub fn consume(&mut self, bytes: usize) {
         self.bytes.drain(..bytes);
+        if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
+            self.bytes = Vec::new();
+        }
         self.scanner = Scanner::default();
     }
 

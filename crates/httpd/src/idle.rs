@@ -67,7 +67,6 @@ impl Drop for Waiting<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -76,27 +75,6 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         (Arc::new(ours.into()), theirs)
-    }
-
-    #[test]
-    fn the_longest_is_ended_and_what_it_was_sent_is_still_read() {
-        let (idle, mut pairs) = (Idle::new(), [(); 3].map(|()| pair()));
-        for (_, theirs) in &mut pairs {
-            theirs.write_all(b"x").unwrap();
-        }
-        let mut waiting: Vec<_> =
-            (0..).zip(&pairs).map(|(at, (ours, _))| idle.enter(at, Arc::clone(ours))).collect();
-        waiting.remove(0);
-        assert!(!idle.end_oldest(Duration::from_secs(3600)));
-        assert!(idle.end_oldest(Duration::ZERO));
-        drop(waiting);
-        assert_eq!(idle.oldest(), None);
-        let ended = pairs.map(|(ours, _theirs)| {
-            let mut ours = UnixStream::from(Arc::into_inner(ours).unwrap());
-            assert_eq!(ours.read(&mut [0; 8]).unwrap(), 1);
-            ours.read(&mut [0; 8]).is_ok_and(|bytes| bytes == 0)
-        });
-        assert_eq!(ended, [false, true, false]);
     }
 
     /// A look at each of them for each that is ended would take minutes.

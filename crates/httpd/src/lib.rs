@@ -10,9 +10,9 @@
 //!   age. To evict one, to end it for its age, and to end all, its reading side is shut down: the
 //!   session still reads a request that had come, and then the end.
 //! - [`Stream`] is a socket that is registered once, for both directions. It is `AsyncRead` and
-//!   `AsyncWrite`, for a layer like TLS above it; [`Stream::send_with`] and [`Stream::recv_with`]
-//!   take a raw system call (`sendmsg`, `sendfile`, `splice`) and wait where it says `EAGAIN`. A
-//!   [`Conn`] may be made of a layer, too: of anything that is `AsyncRead`.
+//!   `AsyncWrite`, for a layer like TLS above it; [`Stream::poll_in`] and [`Stream::poll_out`] take
+//!   a raw system call (`sendmsg`, `sendfile`, `splice`). A [`Conn`] may be made of a layer, too: of
+//!   anything that is `AsyncRead`.
 //! - [`Input`] holds what has come. A head is looked for as its bytes come ([`Scanner`]), each byte
 //!   once, and parsed once ([`parse_request`]). [`Body`] says which bytes are content; inside a
 //!   chunk they can be spliced past it.
@@ -30,6 +30,7 @@ mod listen;
 pub mod log;
 pub mod metrics;
 mod pace;
+pub mod program;
 mod reply;
 mod request;
 pub mod server;
@@ -44,13 +45,13 @@ pub use chunk::{ChunkError, Chunks, Event};
 pub use conn::{Conn, Ended};
 pub use head::{HeadError, Input, Limits, Scanner};
 pub use headers::{BadFraming, Framing, Headers, Several};
-pub use listen::{ListenError, Rights};
+pub use listen::ListenError;
 pub use log::AccessLog;
 pub use pace::{Pace, TimedOut, unacknowledged};
 pub use reply::{Reply, date, http_date, reason};
 pub use request::{Refusal, Request, keeps, parse_request};
 pub use server::{Door, Handle, Server, Service, StartError};
 pub use signals::{Signals, raise_file_limit};
-pub use stream::Stream;
+pub use stream::{Stream, is_silent};
 pub use target::{Target, parse_authority, parse_target};
 pub use ticket::{Counts, Settings, Stop, Ticket};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Gid, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -27,14 +27,6 @@ pub enum ListenError {
     NotASocket(Address),
     #[error("cannot {doing} {address}: {cause}")]
     System { address: Address, doing: &'static str, cause: Errno },
-}
-
-/// Who may connect to a unix socket; without either, whom the umask lets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rights {
-    pub mode: Option<u32>,
-    /// By name or number.
-    pub group: Option<String>,
 }
 
 /// What listens on one address.
@@ -69,14 +61,15 @@ impl Drop for SocketFile {
     }
 }
 
+/// `mode` is that of a unix socket; without it, what the umask leaves.
 pub(crate) fn listen(
     address: &Address,
     workers: usize,
-    rights: &Rights,
+    mode: Option<u32>,
 ) -> Result<Listening, ListenError> {
     match address {
         Address::Unix(path) => {
-            let (socket, file) = bind_unix(path, rights)?;
+            let (socket, file) = bind_unix(path, mode)?;
             let socket = Arc::new(socket);
             let sockets = vec![socket; workers];
             Ok(Listening { address: address.clone(), sockets, file: Some(file) })
@@ -133,7 +126,7 @@ fn bind_tcp(
 }
 
 /// A stale socket, which does not answer, is replaced.
-fn bind_unix(path: &Path, rights: &Rights) -> Result<(OwnedFd, SocketFile), ListenError> {
+fn bind_unix(path: &Path, mode: Option<u32>) -> Result<(OwnedFd, SocketFile), ListenError> {
     let address = Address::Unix(path.to_owned());
     remove_stale(path, &address)?;
     let socket = open(&address, AddressFamily::UNIX)?;
@@ -144,48 +137,12 @@ fn bind_unix(path: &Path, rights: &Rights) -> Result<(OwnedFd, SocketFile), List
         .map_err(refused(&address, "look at the socket of"))?;
     let file = SocketFile { path: path.to_owned(), file };
     // Before anybody can connect: that begins with the listening.
-    if let Some(group) = &rights.group {
-        give_to(&file.file, group).map_err(refused(&address, "set the group of"))?;
-    }
-    if let Some(bits) = rights.mode {
+    if let Some(bits) = mode {
         rustix::fs::chmod(path, Mode::from_raw_mode(bits))
             .map_err(refused(&address, "set the mode of"))?;
     }
     rustix::net::listen(&socket, BACKLOG).map_err(refused(&address, "listen on"))?;
     Ok((socket, file))
-}
-
-fn give_to(file: &OwnedFd, group: &str) -> Result<(), Errno> {
-    let number = match group.parse() {
-        Ok(number) => number,
-        Err(_) => group_number(group)?,
-    };
-    rustix::fs::chownat(file, "", None, Some(Gid::from_raw(number)), AtFlags::EMPTY_PATH)
-}
-
-fn group_number(name: &str) -> Result<u32, Errno> {
-    let name = std::ffi::CString::new(name).map_err(|_| Errno::INVAL)?;
-    let mut buffer = vec![0_u8; 64 << 10];
-    // SAFETY: all zeroes is a group whose pointers are null; it is only read if one was found.
-    let mut found: libc::group = unsafe { std::mem::zeroed() };
-    let mut result = std::ptr::null_mut();
-    // SAFETY: the name ends in NUL, the buffer is as long as is said, and both outlive the call,
-    // which writes to `found`, `buffer` and `result` alone.
-    let error = unsafe {
-        libc::getgrnam_r(
-            name.as_ptr(),
-            &raw mut found,
-            buffer.as_mut_ptr().cast(),
-            buffer.len(),
-            &raw mut result,
-        )
-    };
-    match (error, result.is_null()) {
-        (0, false) => Ok(found.gr_gid),
-        // No such group.
-        (0, true) => Err(Errno::NOENT),
-        (error, _) => Err(Errno::from_raw_os_error(error)),
-    }
 }
 
 fn remove_stale(path: &Path, address: &Address) -> Result<(), ListenError> {
@@ -214,9 +171,8 @@ mod tests {
 
     use super::*;
 
-    fn at(path: &Path, mode: Option<u32>, group: Option<&str>) -> Result<Listening, ListenError> {
-        let rights = Rights { mode, group: group.map(str::to_owned) };
-        listen(&Address::Unix(path.to_owned()), 2, &rights)
+    fn at(path: &Path, mode: Option<u32>) -> Result<Listening, ListenError> {
+        listen(&Address::Unix(path.to_owned()), 2, mode)
     }
 
     #[test]
@@ -224,13 +180,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         drop(UnixListener::bind(&path).unwrap());
-        let listening = at(&path, None, None).unwrap();
+        let listening = at(&path, None).unwrap();
         assert_eq!(listening.sockets.len(), 2);
-        assert!(matches!(at(&path, None, None), Err(ListenError::InUse(_))));
+        assert!(matches!(at(&path, None), Err(ListenError::InUse(_))));
         drop(listening);
         assert!(!path.exists());
         fs::write(&path, "kept").unwrap();
-        assert!(matches!(at(&path, None, None), Err(ListenError::NotASocket(_))));
+        assert!(matches!(at(&path, None), Err(ListenError::NotASocket(_))));
         assert_eq!(fs::read(&path).unwrap(), b"kept");
     }
 
@@ -239,7 +195,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         for _ in 0..100 {
-            let listening = at(&path, None, None).unwrap();
+            let listening = at(&path, None).unwrap();
             let inode = fs::symlink_metadata(&path).unwrap().ino();
             fs::remove_file(&path).unwrap();
             let _other = UnixListener::bind(&path).unwrap();
@@ -252,10 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_has_mode_and_group_before_anybody_can_connect() {
+    fn a_socket_has_its_mode_before_anybody_can_connect() {
         const ROUNDS: usize = 300;
         let dir = tempfile::tempdir().unwrap();
-        let own = rustix::process::getgid().as_raw().to_string();
         let path = |round: usize| dir.path().join(round.to_string());
         let round = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -272,29 +227,25 @@ mod tests {
             });
             for at_round in 0..=ROUNDS {
                 round.store(at_round, Ordering::Relaxed);
-                let listening = at(&path(at_round), Some(0o620), Some(&own)).unwrap();
+                let listening = at(&path(at_round), Some(0o620)).unwrap();
                 let data = fs::symlink_metadata(path(at_round)).unwrap();
-                assert_eq!((data.mode() & 0o777, data.gid().to_string()), (0o620, own.clone()));
+                assert_eq!(data.mode() & 0o777, 0o620);
                 // The last one stays for whoever connects.
                 if at_round == ROUNDS {
                     std::mem::forget(listening);
                 }
             }
         });
-        assert_eq!(group_number("root"), Ok(0));
-        let other = dir.path().join("q");
-        let error = at(&other, None, Some("no such group")).unwrap_err().to_string();
-        assert!(error.contains("group") && !other.exists(), "{error}");
     }
 
     #[test]
     fn every_worker_has_a_socket_of_one_port() {
         let any = "127.0.0.1:0".parse().unwrap();
-        let listening = listen(&any, 3, &Rights::default()).unwrap();
+        let listening = listen(&any, 3, None).unwrap();
         assert_eq!(listening.sockets.len(), 3);
         let Address::Tcp(found) = listening.address else { panic!() };
         assert_ne!(found.port(), 0);
-        let again = listen(&listening.address, 1, &Rights::default());
+        let again = listen(&listening.address, 1, None);
         let Err(ListenError::System { cause: Errno::ADDRINUSE, .. }) = again else {
             panic!("another daemon gets a share");
         };

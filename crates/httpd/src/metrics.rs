@@ -77,13 +77,13 @@ const BOUNDS_US: [u64; 15] = [
 
 /// How long things took.
 #[derive(Debug, Default)]
-pub struct Histogram {
+struct Histogram {
     buckets: [Counter; BOUNDS_US.len() + 1],
     us: Counter,
 }
 
 impl Histogram {
-    pub fn took(&self, time: Duration) {
+    fn took(&self, time: Duration) {
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let at = BOUNDS_US.iter().position(|bound| us <= *bound);
         self.buckets[at.unwrap_or(BOUNDS_US.len())].up();
@@ -91,7 +91,26 @@ impl Histogram {
     }
 }
 
-/// The text, under construction.
+/// What a worker counts of its answers.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// By the first digit of their status, 1 to 5.
+    classes: [Counter; 5],
+    durations: Histogram,
+}
+
+impl Answers {
+    pub fn answered(&self, status: u16, took: Duration) {
+        self.classes[usize::from(status / 100).clamp(1, 5) - 1].up();
+        self.durations.took(took);
+    }
+
+    pub fn all(&self) -> u64 {
+        self.classes.iter().map(Counter::get).sum()
+    }
+}
+
+/// The text, under construction. It has the sums of all workers.
 #[derive(Debug)]
 pub struct Text {
     prefix: &'static str,
@@ -118,35 +137,33 @@ impl Text {
         };
     }
 
-    pub fn single(&mut self, family: Family, value: impl Display) {
-        self.family(family);
-        self.sample(family.1, "", value);
-    }
-
-    /// The same counters of each worker.
-    pub fn workers(&mut self, families: &[Family], workers: &[Vec<&Counter>]) {
+    pub fn counters(&mut self, families: &[Family], workers: &[Vec<&Counter>]) {
         for (at, family) in families.iter().enumerate() {
             self.family(*family);
-            for (worker, counters) in workers.iter().enumerate() {
-                self.sample(family.1, &format!("worker=\"{worker}\""), counters[at].get());
-            }
+            let sum: u64 = workers.iter().map(|counters| counters[at].get()).sum();
+            self.sample(family.1, "", sum);
         }
     }
 
-    /// The sum of each worker's.
-    pub fn histogram(&mut self, name: &'static str, help: &'static str, workers: &[&Histogram]) {
-        self.family(("histogram", name, help));
+    pub fn answers<'a>(&mut self, workers: impl Iterator<Item = &'a Answers> + Clone) {
+        self.family(("counter", "responses_total", "Answers by class of status."));
+        for class in 0..5 {
+            let count: u64 = workers.clone().map(|worker| worker.classes[class].get()).sum();
+            self.sample("responses_total", &format!("class=\"{}xx\"", class + 1), count);
+        }
+        let name = "request_duration_seconds";
+        self.family(("histogram", name, "From a request's head to the answer's last byte."));
         let mut below = 0;
         for at in 0..=BOUNDS_US.len() {
-            below += workers.iter().map(|one| one.buckets[at].get()).sum::<u64>();
+            let buckets = workers.clone().map(|worker| worker.durations.buckets[at].get());
+            below += buckets.sum::<u64>();
             let bound = BOUNDS_US.get(at).map_or("+Inf".to_owned(), |us| {
                 Duration::from_micros(*us).as_secs_f64().to_string()
             });
             self.sample(&format!("{name}_bucket"), &format!("le=\"{bound}\""), below);
         }
-        let us = workers.iter().map(|one| one.us.get()).sum();
-        let seconds = Duration::from_micros(us).as_secs_f64();
-        self.sample(&format!("{name}_sum"), "", seconds);
+        let us = workers.map(|worker| worker.durations.us.get()).sum();
+        self.sample(&format!("{name}_sum"), "", Duration::from_micros(us).as_secs_f64());
         self.sample(&format!("{name}_count"), "", below);
     }
 
@@ -170,27 +187,28 @@ mod tests {
     fn the_text_adds_up() {
         let workers = [Some::default(), Some::default()];
         workers[1].first.add(3);
+        workers[0].first.add(1);
         workers[0].second.set(7);
-        let (one, two) = (Histogram::default(), Histogram::default());
-        one.took(Duration::from_micros(70));
-        one.took(Duration::from_micros(1));
-        two.took(Duration::from_secs(9));
+        let (one, two) = (Answers::default(), Answers::default());
+        one.answered(200, Duration::from_micros(70));
+        one.answered(404, Duration::from_micros(1));
+        two.answered(206, Duration::from_secs(9));
         let mut text = Text::new("d");
-        text.workers(Some::FAMILIES, &workers.each_ref().map(Some::all));
-        text.histogram("took_seconds", "How long.", &[&one, &two]);
-        text.single(("gauge", "open", "Open."), 3);
+        text.counters(Some::FAMILIES, &workers.each_ref().map(Some::all));
+        text.answers([&one, &two].into_iter());
         let text = text.end();
         for line in [
             "# HELP d_first_total The first.",
             "# TYPE d_first_total counter",
-            "d_first_total{worker=\"1\"} 3",
-            "d_second{worker=\"0\"} 7",
-            "d_took_seconds_bucket{le=\"0.00005\"} 1",
-            "d_took_seconds_bucket{le=\"0.0001\"} 2",
-            "d_took_seconds_bucket{le=\"+Inf\"} 3",
-            "d_took_seconds_sum 9.000071",
-            "d_took_seconds_count 3",
-            "d_open 3",
+            "d_first_total 4",
+            "d_second 7",
+            "d_responses_total{class=\"2xx\"} 2",
+            "d_responses_total{class=\"4xx\"} 1",
+            "d_request_duration_seconds_bucket{le=\"0.00005\"} 1",
+            "d_request_duration_seconds_bucket{le=\"0.0001\"} 2",
+            "d_request_duration_seconds_bucket{le=\"+Inf\"} 3",
+            "d_request_duration_seconds_sum 9.000071",
+            "d_request_duration_seconds_count 3",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

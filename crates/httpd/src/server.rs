@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, LocalOptions};
 
 use crate::address::Address;
 use crate::conn::Conn;
-use crate::listen::{ListenError, Rights, SocketFile, listen};
+use crate::listen::{ListenError, SocketFile, listen};
 use crate::ticket::{Core, Counts, Settings, Stop};
 use accept::{Listener, accept};
 
@@ -47,7 +47,8 @@ pub trait Service: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub struct Door {
     pub address: Address,
-    pub rights: Rights,
+    /// Of a unix socket; without it, what the umask leaves.
+    pub mode: Option<u32>,
     /// Whether its connections count towards the limits. One whose do not is served by one worker.
     pub counted: bool,
 }
@@ -81,7 +82,7 @@ impl Server {
         let (mut addresses, mut files) = (Vec::new(), Vec::new());
         for (at, door) in doors.iter().enumerate() {
             let workers = if door.counted { core.workers.len() } else { 1 };
-            let listening = listen(&door.address, workers, &door.rights)?;
+            let listening = listen(&door.address, workers, door.mode)?;
             for (listeners, socket) in listeners.iter_mut().zip(listening.sockets) {
                 listeners.push(Listener::new(at, door, socket));
             }
@@ -169,11 +170,6 @@ impl Handle {
     pub fn is_draining(&self) -> bool {
         self.0.draining.load(Ordering::SeqCst)
     }
-
-    /// Changes the time between two requests.
-    pub fn set_idle(&self, idle: Duration) {
-        self.0.set_idle(idle);
-    }
 }
 
 /// A worker's thread.
@@ -242,7 +238,7 @@ async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::Jo
 async fn age(core: Arc<Core>, index: usize) {
     let idle = &core.workers[index].idle;
     loop {
-        let patience = core.idle_for();
+        let patience = core.settings.idle;
         while idle.end_oldest(patience) {}
         let left = idle.oldest().map_or(patience, |since| patience.saturating_sub(since.elapsed()));
         tokio::time::sleep(left.clamp(Duration::from_millis(1), LOOK)).await;

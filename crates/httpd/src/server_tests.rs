@@ -73,7 +73,7 @@ fn start(settings: Settings) -> (Server, PathBuf, tempfile::TempDir) {
 fn start_with(settings: Settings, patience: Duration) -> (Server, PathBuf, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
-    let door = |address| Door { address, rights: Rights::default(), counted: true };
+    let door = |address| Door { address, mode: None, counted: true };
     let doors = [Address::Unix(path.clone()), "127.0.0.1:0".parse().unwrap()].map(door);
     (Server::start(Arc::new(Echo { patience }), &doors, settings).unwrap(), path, dir)
 }

@@ -1,5 +1,10 @@
-//! A socket that is registered once, edge-triggered, for both directions.
+//! A connected socket whose flags say what the last event promised.
+//!
+//! It is registered once, for both directions, and a call lowers its flag where the kernel says
+//! EAGAIN. The flags are kept here and not by tokio, which forgets that the peer hung up while
+//! bytes wait to be read, and wakes nobody for it.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,183 +12,234 @@ use std::task::{Context, Poll, ready};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, sendmsg, shutdown};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A connected stream socket that does not block. It stays registered with the worker that made it.
+/// A socket that does not block.
 #[derive(Debug)]
-pub struct Stream(AsyncFd<Arc<OwnedFd>>);
+pub struct Stream {
+    fd: AsyncFd<Arc<OwnedFd>>,
+    readable: bool,
+    writable: bool,
+    /// The peer has closed its sending side; what it sent before may still be there.
+    half_closed: bool,
+    /// The connection is broken or closed on both sides.
+    hung_up: bool,
+    written: u64,
+}
 
 impl Stream {
-    /// Within a worker's runtime.
-    pub fn new(socket: OwnedFd) -> io::Result<Stream> {
-        Stream::shared(Arc::new(socket))
-    }
-
-    pub(crate) fn shared(socket: Arc<OwnedFd>) -> io::Result<Stream> {
+    /// Within a worker's runtime. Nothing is known of the socket: it is tried first, and waited for
+    /// then.
+    pub fn new(socket: Arc<OwnedFd>) -> io::Result<Stream> {
         // SAFETY: the descriptor is the one that the shared owner keeps open.
-        let registered = unsafe { AsyncFd::register(socket) };
-        Ok(Stream(registered?))
+        let fd = unsafe { AsyncFd::register(socket)? };
+        Ok(Stream {
+            fd,
+            readable: true,
+            writable: true,
+            half_closed: false,
+            hung_up: false,
+            written: 0,
+        })
     }
 
-    /// Makes a call that puts bytes into the socket, each time that there may be room, until it
-    /// says something else than `EAGAIN`.
-    pub async fn send_with<T>(
-        &self,
-        mut call: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        loop {
-            let mut ready = self.0.writable().await.map_err(errno_of)?;
-            match attempt(|| call(self.as_fd())) {
-                Err(Errno::AGAIN) => ready.clear_ready(),
-                result => return result,
+    pub fn socket(&self) -> &Arc<OwnedFd> {
+        self.fd.get_ref()
+    }
+
+    /// Whether a write is worth trying.
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Whether the peer has closed its sending side, at least.
+    pub fn is_half_closed(&self) -> bool {
+        self.half_closed
+    }
+
+    /// Bytes that the kernel took of what was written; splices are not in it.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Has the next write tried, whatever the last event said: a socket calls only once a good
+    /// part of it is free, which takes a slow reader minutes.
+    pub fn try_writing(&mut self) {
+        self.writable = true;
+    }
+
+    /// Until the socket may have room.
+    pub async fn has_room(&mut self) {
+        poll_fn(|cx| {
+            while !self.writable {
+                ready!(self.poll_event(cx));
             }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Ready once the peer is gone for both directions.
+    pub fn poll_hung_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !self.hung_up {
+            ready!(self.poll_event(cx));
         }
-    }
-
-    /// The same for a call that takes bytes out of it. Such a call that took fewer than it could
-    /// have taken need not say so: the next one is then tried in vain.
-    pub async fn recv_with<T>(
-        &self,
-        mut call: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        loop {
-            let mut ready = self.0.readable().await.map_err(errno_of)?;
-            match attempt(|| call(self.as_fd())) {
-                Err(Errno::AGAIN) => ready.clear_ready(),
-                result => return result,
-            }
-        }
-    }
-
-    /// Until the socket may have room again.
-    pub async fn writable(&self) -> Result<(), Errno> {
-        self.0.writable().await.map(|mut ready| ready.retain_ready()).map_err(errno_of)
-    }
-
-    /// Until something may have come.
-    pub async fn readable(&self) -> Result<(), Errno> {
-        self.0.readable().await.map(|mut ready| ready.retain_ready()).map_err(errno_of)
-    }
-
-    /// A call of either kind, made at once if the socket may be ready for it; `EAGAIN` else, and
-    /// where the call says so.
-    pub fn try_send<T>(
-        &self,
-        call: impl FnOnce(BorrowedFd<'_>) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        let done = self.0.try_io(tokio::io::Interest::WRITABLE, |socket| {
-            call(socket.as_fd()).map_err(io::Error::from)
-        });
-        done.map_err(errno_of)
-    }
-
-    /// See [`try_send`](Stream::try_send).
-    pub fn try_recv<T>(
-        &self,
-        call: impl FnOnce(BorrowedFd<'_>) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        let done = self.0.try_io(tokio::io::Interest::READABLE, |socket| {
-            call(socket.as_fd()).map_err(io::Error::from)
-        });
-        done.map_err(errno_of)
+        Poll::Ready(())
     }
 
     /// Sends all of these bytes.
-    pub async fn send_all(&self, mut bytes: &[u8]) -> Result<(), Errno> {
+    pub async fn send_all(&mut self, mut bytes: &[u8]) -> Result<(), Errno> {
         while !bytes.is_empty() {
-            let sent = self
-                .send_with(|socket| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL))
-                .await?;
+            let sent = poll_fn(|cx| self.poll_send(cx, &[IoSlice::new(bytes)], false)).await?;
             bytes = &bytes[sent..];
         }
         Ok(())
     }
 
-    /// The socket, for who keeps account of its events himself.
-    pub fn into_inner(self) -> AsyncFd<Arc<OwnedFd>> {
-        self.0
-    }
-
     /// Says that nothing more will be sent.
     pub fn end_sending(&self) {
-        let _ = shutdown(self.as_fd(), Shutdown::Write);
+        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write);
     }
-}
 
-/// A signal in between is not the caller's concern.
-fn attempt<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
+    /// Waits for the end of a `connect` that is under way.
+    pub async fn connected(&mut self) -> Result<(), Errno> {
+        self.writable = false;
+        self.has_room().await;
+        rustix::net::sockopt::socket_error(&self.fd).and_then(|result| result)
+    }
+
+    /// Takes up what has happened to the socket since the last time; ready if anything has.
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut any = Poll::Pending;
+        if !self.half_closed
+            && let Poll::Ready(Ok(mut guard)) = self.fd.poll_read_ready(cx)
+        {
+            self.half_closed = guard.ready().is_read_closed();
+            self.readable = true;
+            guard.clear_ready();
+            any = Poll::Ready(());
+        }
+        if !self.hung_up
+            && let Poll::Ready(Ok(mut guard)) = self.fd.poll_write_ready(cx)
+        {
+            self.hung_up = guard.ready().is_write_closed();
+            self.half_closed |= self.hung_up;
+            self.readable |= self.hung_up;
+            self.writable = true;
+            guard.clear_ready();
+            any = Poll::Ready(());
+        }
+        any
+    }
+
+    /// Makes a call in one direction, once it may do something, until it says something else than
+    /// EAGAIN.
+    fn poll_call<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        may: fn(&mut Stream) -> &mut bool,
+        mut call: impl FnMut(&OwnedFd) -> Result<T, Errno>,
+    ) -> Poll<Result<T, Errno>> {
+        loop {
+            if !*may(self) {
+                ready!(self.poll_event(cx));
+                continue;
+            }
+            match call(self.fd.get_ref()) {
+                Err(Errno::AGAIN) => *may(self) = false,
+                Err(Errno::INTR) => {}
+                result => return Poll::Ready(result),
+            }
         }
     }
-}
 
-fn errno_of(error: io::Error) -> Errno {
-    match error.kind() {
-        io::ErrorKind::WouldBlock => Errno::AGAIN,
-        _ => Errno::from_io_error(&error).unwrap_or(Errno::IO),
+    /// A call that reads.
+    pub fn poll_in<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        call: impl FnMut(&OwnedFd) -> Result<T, Errno>,
+    ) -> Poll<Result<T, Errno>> {
+        self.poll_call(cx, |socket| &mut socket.readable, call)
+    }
+
+    /// A call that writes.
+    pub fn poll_out<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        call: impl FnMut(&OwnedFd) -> Result<T, Errno>,
+    ) -> Poll<Result<T, Errno>> {
+        self.poll_call(cx, |socket| &mut socket.writable, call)
+    }
+
+    /// Reads; 0 is the end.
+    pub fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, Errno>> {
+        let flags = RecvFlags::DONTWAIT;
+        let bytes = ready!(self.poll_in(cx, |fd| rustix::net::recv(fd, &mut *into, flags)))?.0;
+        // Less than there was room for: the socket is empty, and the next byte makes an event.
+        // After a half-close there is none to come, so the end must be read.
+        if bytes < into.len() && !self.half_closed {
+            self.readable = false;
+        }
+        Poll::Ready(Ok(bytes))
+    }
+
+    /// Writes. `more` says that others follow at once, so that the kernel waits for them with the
+    /// last packet.
+    pub fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+        more: bool,
+    ) -> Poll<Result<usize, Errno>> {
+        let mut flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        flags.set(SendFlags::MORE, more);
+        let sent = ready!(self.poll_out(cx, |fd| {
+            rustix::net::sendmsg(fd, slices, &mut SendAncillaryBuffer::default(), flags)
+        }))?;
+        self.written += sent as u64;
+        Poll::Ready(Ok(sent))
     }
 }
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.get_ref().as_fd()
+        self.fd.get_ref().as_fd()
     }
 }
 
 impl AsyncRead for Stream {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        loop {
-            let mut ready = ready!(self.0.poll_read_ready(cx))?;
-            let room = buffer.initialize_unfilled();
-            let wanted = room.len();
-            match attempt(|| recv(self.as_fd(), &mut *room, RecvFlags::empty())) {
-                Ok((_, bytes)) => {
-                    // It is empty now, and what comes later is a new event; the end is one that
-                    // stays.
-                    if bytes > 0 && bytes < wanted {
-                        ready.clear_ready();
-                    }
-                    buffer.advance(bytes);
-                    return Poll::Ready(Ok(()));
-                }
-                Err(Errno::AGAIN) => ready.clear_ready(),
-                Err(errno) => return Poll::Ready(Err(errno.into())),
-            }
-        }
+        let bytes = ready!(self.poll_recv(cx, buffer.initialize_unfilled()))?;
+        buffer.advance(bytes);
+        Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
+        self.poll_send(cx, &[IoSlice::new(bytes)], false).map_err(io::Error::from)
     }
 
     fn poll_write_vectored(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        loop {
-            let mut ready = ready!(self.0.poll_write_ready(cx))?;
-            let mut none = SendAncillaryBuffer::default();
-            match attempt(|| sendmsg(self.as_fd(), slices, &mut none, SendFlags::NOSIGNAL)) {
-                Err(Errno::AGAIN) => ready.clear_ready(),
-                result => return Poll::Ready(result.map_err(io::Error::from)),
-            }
-        }
+        self.poll_send(cx, slices, false).map_err(io::Error::from)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -198,4 +254,10 @@ impl AsyncWrite for Stream {
         self.end_sending();
         Poll::Ready(Ok(()))
     }
+}
+
+/// Whether nothing has come that was not read, and no end; asked of the kernel.
+pub fn is_silent(socket: impl AsFd) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    matches!(rustix::net::recv(socket, &mut [0; 1], flags), Err(Errno::AGAIN))
 }

@@ -53,7 +53,6 @@ crate::counters! {
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) settings: Settings,
-    idle_ms: AtomicU64,
     open: AtomicUsize,
     next: AtomicU64,
     pub(crate) clients: Mutex<HashMap<IpAddr, usize>>,
@@ -74,7 +73,6 @@ impl Core {
         let worker =
             || PerWorker { idle: Idle::new(), counts: Counts::default(), closed: Notify::new() };
         Core {
-            idle_ms: AtomicU64::new(millis(settings.idle)),
             open: AtomicUsize::new(0),
             next: AtomicU64::new(0),
             clients: Mutex::default(),
@@ -83,14 +81,6 @@ impl Core {
             stop: watch::Sender::new(None),
             settings,
         }
-    }
-
-    pub(crate) fn set_idle(&self, idle: Duration) {
-        self.idle_ms.store(millis(idle), Ordering::Relaxed);
-    }
-
-    pub(crate) fn idle_for(&self) -> Duration {
-        Duration::from_millis(self.idle_ms.load(Ordering::Relaxed))
     }
 
     /// Ends the one of all workers' connections that has been idle longest.
@@ -193,8 +183,4 @@ impl Drop for Ticket {
         worker.counts.open.down();
         worker.closed.notify_one();
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -53,32 +53,3 @@ impl Line<'_> {
         out
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::{Kind, Source};
-
-    #[test]
-    fn a_line_has_what_happened_and_no_quote_breaks_out() {
-        let line = Line {
-            client: Some("192.0.2.1".parse().unwrap()),
-            request: "GET /a\"b\n",
-            status: 200,
-            body_bytes: 5,
-            took: Duration::from_micros(12),
-            backend: Some(&Address::Unix("/b".into())),
-            spliced: true,
-            error: None,
-        };
-        let text = |line: &Line<'_>| {
-            let text = String::from_utf8(line.text()).unwrap();
-            text.split_once(' ').unwrap().1.to_owned()
-        };
-        assert_eq!(text(&line), "192.0.2.1 \"GET /a%22b%0A\" 200 5 12us unix:/b spliced\n");
-        let error = Error::new(Source::Downstream, Kind::Closed, "it is \"gone\"");
-        let line = Line { client: None, backend: None, error: Some(&error), ..line };
-        let end = " - spliced (client: closed too early: it is %22gone%22)\n";
-        assert!(text(&line).starts_with("unix ") && text(&line).ends_with(end), "{}", text(&line));
-    }
-}

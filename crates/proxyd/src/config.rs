@@ -1,32 +1,23 @@
 //! The proxy's settings: a TOML file, the command line over it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use httpd::Address;
-use httpd::config::{ConfigError, read};
 use httpd::head::MAX_HEADERS;
 use rustls::ServerConfig;
 use serde::Deserialize;
 
 use crate::backend::Place;
 use crate::mode::Mode;
-use crate::policy::{Edge, Edges};
+use crate::policy::Policy;
 use crate::tls::server_config;
 
-/// Settings of earlier versions, and what to do instead.
-const GONE: [(&str, &str); 3] = [
-    ("quic_listen", "name a tls_listen address, and let the edge before proxyd speak HTTP/3"),
-    ("quic_bytes", "leave it out, it was a limit of HTTP/3"),
-    (
-        "trust_forwarded",
-        "leave it out: proxyd names its own client, and drops what that says about others; an edge \
-         before it may name its client in a line of another name, and for its sake \
-         limits.connections_per_client is set to 0",
-    ),
-];
+/// What is wrong with the settings.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(pub String);
 
 /// Everything that can be set.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -49,9 +40,7 @@ pub struct Config {
     /// Where exchanges are logged: a file, or `-` for standard output.
     pub access_log: Option<PathBuf>,
     /// What listeners let in.
-    pub edge: Edge,
-    /// What one of them does, by its address.
-    pub listener: BTreeMap<String, Edge>,
+    pub edge: Policy,
     /// TLS.
     pub tls: Tls,
     /// How long each phase may take.
@@ -73,8 +62,7 @@ impl Default for Config {
             splice: true,
             metrics: None,
             access_log: None,
-            edge: Edge::default(),
-            listener: BTreeMap::new(),
+            edge: Policy::default(),
             tls: Tls::default(),
             timeouts: Timeouts::default(),
             limits: Limits::default(),
@@ -84,7 +72,7 @@ impl Default for Config {
 }
 
 /// Who encrypts what goes to clients of TLS, once the handshake is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TlsBy {
     /// This process.
@@ -140,8 +128,6 @@ settings! {
         keep_alive_ms: u64 = 60_000,
         /// A backend's connection between requests.
         backend_idle_ms: u64 = 30_000,
-        /// What a closed connection's client may still send before it is cut off.
-        linger_ms: u64 = 2_000,
         /// What is in flight when the proxy is asked to stop.
         shutdown_ms: u64 = 30_000,
     }
@@ -206,7 +192,6 @@ durations! {
     backend_header: backend_header_ms,
     keep_alive: keep_alive_ms,
     backend_idle: backend_idle_ms,
-    linger: linger_ms,
     shutdown: shutdown_ms,
 }
 
@@ -225,21 +210,23 @@ impl Limits {
 impl Config {
     /// Reads a file.
     pub fn from_file(path: &Path) -> Result<Config, ConfigError> {
-        read(path, &GONE)
+        let wrong = |what: &str| ConfigError(format!("{}: {what}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
+        toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end()))
     }
 
     /// Whether the values make sense together.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let wrong = |text: &str| Err(ConfigError::Value(text.to_owned()));
+        let wrong = |text: &str| Err(ConfigError(text.to_owned()));
         if self.listen.is_empty() && self.tls_listen.is_empty() {
-            return wrong("nothing to listen on: give --listen or --tls-listen");
+            return wrong("nothing to listen on: give --listen, or set listen or tls_listen");
         }
         if self.backends.is_empty() {
             return wrong("no backend: give --backend");
         }
         let encrypted = !self.tls_listen.is_empty();
         if encrypted && (self.tls.certificate.is_none() || self.tls.key.is_none()) {
-            return wrong("TLS needs a certificate and its key: give --cert and --key");
+            return wrong("TLS needs tls.certificate and tls.key");
         }
         let limits = &self.limits;
         if limits.headers == 0 || limits.headers > MAX_HEADERS {
@@ -257,7 +244,6 @@ impl Config {
         if self.health.failures == 0 {
             return wrong("health.failures must not be 0");
         }
-        self.edges()?;
         let mut metrics = self.metrics.iter().flat_map(Place::addresses);
         if metrics.any(|at| matches!(at, Address::Unix(_))) {
             return wrong("metrics must be a TCP address");
@@ -271,21 +257,10 @@ impl Config {
             return Ok(None);
         };
         let offered = server_config(certificate, key);
-        let mut offered = offered.map_err(|error| ConfigError::Value(error.to_string()))?;
+        let mut offered = offered.map_err(|error| ConfigError(error.to_string()))?;
         // The kernel is given secrets only where it was asked for.
         offered.enable_secret_extraction = self.tls.by == TlsBy::Ktls;
         Ok(Some(Arc::new(offered)))
-    }
-
-    /// What each listener lets in.
-    pub fn edges(&self) -> Result<Edges, ConfigError> {
-        let edges = Edges::new(&self.edge, &self.listener).map_err(ConfigError::Value)?;
-        let listening = || self.listen.iter().chain(&self.tls_listen).flat_map(Place::addresses);
-        if let Some(at) = edges.addresses().find(|at| !listening().any(|other| other == *at)) {
-            let text = format!("listener: nothing listens on {at}");
-            return Err(ConfigError::Value(text));
-        }
-        Ok(edges)
     }
 }
 
@@ -328,26 +303,6 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_went_is_named_with_what_to_do_instead() {
-        for (text, instead) in [
-            ("quic_listen = \"0.0.0.0:8443\"\n", "quic_listen went: name a tls_listen"),
-            ("[limits]\nquic_bytes = 1\n", "quic_bytes went: leave it out"),
-            ("[edge]\ntrust_forwarded = true\n", "trust_forwarded went: leave it out"),
-        ] {
-            let error = read(text).unwrap_err();
-            assert!(error.contains("line ") && error.contains(instead), "{error}");
-        }
-        let config = Config {
-            listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
-            backends: vec!["unix:/b".parse().unwrap()],
-            listener: [("quic".to_owned(), Edge::default())].into(),
-            ..Config::default()
-        };
-        let error = config.check().unwrap_err().to_string();
-        assert!(error.contains("listener \"quic\" went: leave the table out"), "{error}");
-    }
-
-    #[test]
     fn values_that_make_no_sense_are_refused() {
         let good = Config {
             listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
@@ -362,7 +317,7 @@ mod tests {
         };
         assert!(bad(|config| config.listen.clear()).contains("--listen"));
         assert!(bad(|config| config.backends.clear()).contains("--backend"));
-        assert!(bad(|config| config.tls_listen = config.listen.clone()).contains("--cert"));
+        assert!(bad(|config| config.tls_listen = config.listen.clone()).contains("tls.key"));
         assert!(bad(|config| config.limits.headers = 257).contains("headers"));
         assert!(bad(|config| config.limits.line_bytes = 1 << 20).contains("line_bytes"));
         assert!(bad(|config| config.health.failures = 0).contains("failures"));

@@ -137,18 +137,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_names_side_kind_context_and_cause() {
-        let error = Error::new(Source::Upstream, Kind::Connect, "unix:/run/b.sock")
-            .because(Errno::CONNREFUSED)
-            .retryable(true);
-        let text = error.to_string();
-        assert!(text.starts_with("backend: cannot connect: unix:/run/b.sock: "), "{text}");
-        assert!(text.contains("refused"), "{text}");
-        assert_eq!(error.status(), 503);
-        assert!(error.retryable);
-    }
-
-    #[test]
     fn a_backend_is_not_to_blame_for_what_lacks_here() {
         assert_eq!(Source::of_connecting(Errno::CONNREFUSED), Source::Upstream);
         assert_eq!(Source::of_connecting(Errno::MFILE), Source::Internal);

@@ -10,14 +10,14 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use httpd::{Framing, Input, Pace, Ticket};
+use httpd::{Framing, Input, Pace, Ticket, unacknowledged};
 use rustix::io::Errno;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use crate::backend::Backend;
 use crate::conn::Conn;
 use crate::error::{Error, Kind, Source};
-use crate::flow::{Coding, Flow, FlowError, Pump, Tools};
+use crate::flow::{Flow, FlowError, Pump, Tools};
 use crate::forward::write_response;
 use crate::request::Method;
 use crate::response::{INTERIMS_MAX, Response, TOO_MANY_INTERIMS, parse_response};
@@ -270,7 +270,7 @@ impl<'x> Exchange<'x> {
         flow.out.push(&self.asked.head);
         let may_splice = worker.shared.splice && self.client.borrow().can_splice_from();
         let limit = worker.shared.http.body_bytes;
-        flow.start(framing, Coding::of_request(framing), may_splice, limit);
+        flow.start(framing, framing == Framing::Chunked, may_splice, limit);
         self.sent_at.set(None);
         self.broken.set(false);
         self.heard.set(false);
@@ -413,7 +413,7 @@ impl<'x> Exchange<'x> {
         if self.asked.minor > 0 {
             self.interim.set(true);
             let mut flow = self.response.borrow_mut();
-            flow.out.push_with(|out| write_response(response, 1, true, out));
+            write_response(response, 1, true, flow.out.end());
         }
         Ok(())
     }
@@ -434,14 +434,11 @@ impl<'x> Exchange<'x> {
         self.keep_client.set(keep);
         self.keep_backend.set(response.keep_alive);
         self.status.set(Some(response.status));
-        let coding = match response.framing {
-            Framing::Chunked if minor > 0 => Coding::Chunked,
-            _ => Coding::Plain,
-        };
+        let framed = response.framing == Framing::Chunked && minor > 0;
         let splice = self.worker.shared.splice && self.client.borrow().can_splice_to();
         let mut flow = self.response.borrow_mut();
-        flow.out.push_with(|out| write_response(response, minor, keep, out));
-        flow.start(response.framing, coding, splice, 0);
+        write_response(response, minor, keep, flow.out.end());
+        flow.start(response.framing, framed, splice, 0);
         if let Some((backend, _)) = &*self.backend.borrow()
             && backend.answered()
         {
@@ -450,7 +447,7 @@ impl<'x> Exchange<'x> {
     }
 
     async fn client_goes(&self) {
-        poll_fn(|cx| self.client.borrow_mut().poll_hung_up(cx)).await;
+        poll_fn(|cx| self.client.borrow_mut().socket_mut().poll_hung_up(cx)).await;
     }
 
     /// Waits until whoever is waited for has taken too long.
@@ -466,7 +463,7 @@ impl<'x> Exchange<'x> {
                 return self.timeout(&up.borrow());
             }
             self.pace.borrow_mut().again();
-            self.client.borrow_mut().try_writing();
+            self.client.borrow_mut().socket_mut().try_writing();
             tokio::task::yield_now().await;
         }
     }
@@ -483,7 +480,7 @@ impl<'x> Exchange<'x> {
     /// Bytes of the answer that the client's socket took.
     fn taken(&self) -> u64 {
         let client = self.client.borrow();
-        if client.can_splice_to() { self.response.borrow().sent } else { client.written() }
+        if client.can_splice_to() { self.response.borrow().sent } else { client.socket().written() }
     }
 
     /// Who is waited for begins his time anew: a backend with any byte, for it may be at work on
@@ -491,7 +488,7 @@ impl<'x> Exchange<'x> {
     fn look_at_progress(&self) {
         let (request, response) = (self.request.borrow(), self.response.borrow());
         let moved = request.sent + response.sent + request.body_bytes() + response.body_bytes();
-        let moved = moved + self.client.borrow().written();
+        let moved = moved + self.client.borrow().socket().written();
         if self.moved.replace(moved) == moved {
             return;
         }
@@ -507,7 +504,7 @@ impl<'x> Exchange<'x> {
     /// Whether a client of whom no event came takes enough of an answer all the same.
     fn client_still_takes(&self) -> bool {
         let waits = self.status.get().is_some() && !self.response.borrow().is_drained();
-        let taken = self.taken().saturating_sub(self.client.borrow().unacknowledged());
+        let taken = self.taken().saturating_sub(unacknowledged(self.client.borrow().socket()));
         waits && self.pace.borrow_mut().take(taken).is_ok()
     }
 }

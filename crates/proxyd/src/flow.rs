@@ -12,50 +12,21 @@
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
-use httpd::{ChunkError, Chunks, Event, Framing, Input};
+use httpd::{Body, ChunkError, Event, Framing, Input};
 use rustix::io::Errno;
 
-use crate::buffer::Buffer;
 use crate::conn::Conn;
 use crate::pipe::{Pipe, Pool};
 use crate::splice::Moved;
 
-/// What may wait in memory for a slow reader.
-const OUT_BYTES: usize = 64 << 10;
+/// What may wait in memory for a slow reader: a record of TLS.
+const OUT_BYTES: usize = 16 << 10;
 /// A read that looks for framing, where what follows can be spliced.
 const FRAMING_READ_BYTES: usize = 512;
 
 /// A pipe that a slow sink draws from is filled again once this number of bytes is free in it, so
 /// that the source sees how fast the sink is, and not how slowly a whole pipe empties.
 const REFILL_BYTES: usize = 64 << 10;
-
-/// How the other side learns where the body ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Coding {
-    /// Its end is a length, or the connection's: the payload alone is written.
-    Plain,
-    /// In the chunks in which it came, without their extensions and trailers.
-    Chunked,
-}
-
-impl Coding {
-    /// How the body of a request is written to the backend.
-    pub(crate) fn of_request(framing: Framing) -> Coding {
-        match framing {
-            Framing::Chunked => Coding::Chunked,
-            Framing::None | Framing::Length(_) | Framing::UntilClose => Coding::Plain,
-        }
-    }
-}
-
-/// What is left to read.
-#[derive(Debug)]
-enum Left {
-    Nothing,
-    Bytes(u64),
-    Chunks(Chunks),
-    UntilClose,
-}
 
 /// Why a flow broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,9 +65,12 @@ pub(crate) struct Tools<'w> {
 /// One direction of an exchange.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    left: Left,
-    coding: Coding,
-    pub(crate) out: Buffer,
+    /// What is left to read.
+    left: Body,
+    /// Whether it is written in the chunks in which it came, without their extensions and trailers;
+    /// else the payload alone.
+    framed: bool,
+    pub(crate) out: Input,
     pipe: Option<Pipe>,
     /// Whether it may splice: decided before the first byte, and only ever withdrawn.
     may_splice: bool,
@@ -117,9 +91,9 @@ impl Flow {
     /// A flow without a body.
     pub(crate) fn new() -> Flow {
         Flow {
-            left: Left::Nothing,
-            coding: Coding::Plain,
-            out: Buffer::default(),
+            left: Body::Length(0),
+            framed: false,
+            out: Input::default(),
             pipe: None,
             may_splice: false,
             sent: 0,
@@ -131,14 +105,9 @@ impl Flow {
     }
 
     /// Gives it its body. `limit` is what a body without a declared length may have.
-    pub(crate) fn start(&mut self, framing: Framing, coding: Coding, may_splice: bool, limit: u64) {
-        self.left = match framing {
-            Framing::None | Framing::Length(0) => Left::Nothing,
-            Framing::Length(length) => Left::Bytes(length),
-            Framing::Chunked => Left::Chunks(Chunks::default()),
-            Framing::UntilClose => Left::UntilClose,
-        };
-        self.coding = coding;
+    pub(crate) fn start(&mut self, framing: Framing, framed: bool, may_splice: bool, limit: u64) {
+        self.left = Body::new(framing);
+        self.framed = framed;
         self.may_splice = may_splice;
         self.limit = if limit == 0 { u64::MAX } else { limit };
     }
@@ -150,7 +119,7 @@ impl Flow {
 
     /// Whether the source has given all of it.
     pub(crate) fn is_read(&self) -> bool {
-        matches!(self.left, Left::Nothing)
+        self.left.is_done()
     }
 
     /// Gives the pipe back.
@@ -168,7 +137,7 @@ impl Flow {
     /// Whether the pipe holds something, and takes more of the same. A chunked body's does not:
     /// what follows a chunk is framing, and goes another way.
     fn may_refill(&self) -> bool {
-        let plain = matches!(self.left, Left::Bytes(_) | Left::UntilClose);
+        let plain = matches!(self.left, Body::Length(_) | Body::UntilClose);
         let room = |pipe: &Pipe| pipe.held() > 0 && pipe.held() + REFILL_BYTES <= pipe.capacity;
         plain && self.out.is_empty() && self.pipe.as_ref().is_some_and(room)
     }
@@ -191,6 +160,7 @@ impl Flow {
             let before = self.body_bytes();
             let filled = (self.held() == 0 || self.may_refill())
                 && self.out.len() < OUT_BYTES
+                && (self.out.is_empty() || sink.socket().is_writable())
                 && self.fill(cx, source, input, tools)?;
             let flushed = self.flush(cx, sink)?;
             if self.is_read() && self.out.is_empty() && self.held() == 0 {
@@ -226,7 +196,10 @@ impl Flow {
                     self.out.consume(bytes);
                     self.sent += bytes as u64;
                 }
-                Poll::Pending => return Ok(self.sent > sent_before),
+                Poll::Pending => {
+                    self.out.shrink();
+                    return Ok(self.sent > sent_before);
+                }
             }
         }
         while let Some(pipe) = self.pipe.as_mut().filter(|pipe| pipe.held() > 0) {
@@ -234,7 +207,7 @@ impl Flow {
                 Poll::Ready(Ok(Moved::Bytes(bytes))) => self.sent += bytes as u64,
                 Poll::Pending => break,
                 Poll::Ready(Err(errno)) => return Err(FlowError::Sink(errno)),
-                // The probe at the start said that it can be done.
+                // Sockets of every kernel of today take splices.
                 Poll::Ready(Ok(_)) => return Err(FlowError::Sink(Errno::INVAL)),
             }
         }
@@ -265,12 +238,13 @@ impl Flow {
         input: &mut Input,
         tools: &mut Tools<'_>,
     ) -> Result<bool, FlowError> {
-        let left = match &self.left {
-            Left::Nothing => return Ok(false),
-            Left::Bytes(left) => *left,
-            Left::UntilClose => u64::MAX,
-            Left::Chunks(_) => return self.fill_chunked(cx, source, input, tools),
-        };
+        if self.left.is_done() {
+            return Ok(false);
+        }
+        if let Body::Chunked(_) = self.left {
+            return self.fill_chunked(cx, source, input, tools);
+        }
+        let left = self.left.next_bytes();
         if self.held() > 0 {
             return self.refill(cx, source, left);
         }
@@ -284,14 +258,13 @@ impl Flow {
         {
             return Ok(moved);
         }
-        let limit = self.out.len().saturating_add(usize::try_from(left).unwrap_or(usize::MAX));
-        let room = self.out.room(limit.min(OUT_BYTES));
-        match source.poll_recv(cx, room) {
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(OUT_BYTES - self.out.len());
+        let filled = pin!(self.out.fill(source, most)).poll(cx);
+        match filled {
             Poll::Pending => Ok(false),
-            Poll::Ready(came) => match came.map_err(FlowError::Source)? {
+            Poll::Ready(came) => match came.map_err(of_source)? {
                 0 => self.ended(),
                 bytes => {
-                    self.out.filled(bytes);
                     self.copied += bytes as u64;
                     self.took(bytes as u64);
                     Ok(true)
@@ -319,23 +292,14 @@ impl Flow {
 
     fn took(&mut self, bytes: u64) {
         self.consumed += bytes;
-        match &mut self.left {
-            Left::Bytes(left) => {
-                *left -= bytes;
-                if *left == 0 {
-                    self.left = Left::Nothing;
-                }
-            }
-            Left::Chunks(chunks) => chunks.took(bytes),
-            Left::Nothing | Left::UntilClose => {}
-        }
+        self.left.took(bytes);
     }
 
     fn ended(&mut self) -> Result<bool, FlowError> {
-        if !matches!(self.left, Left::UntilClose) {
+        if !matches!(self.left, Body::UntilClose) {
             return Err(FlowError::SourceEnded);
         }
-        self.left = Left::Nothing;
+        self.left = Body::Length(0);
         Ok(true)
     }
 
@@ -378,11 +342,10 @@ impl Flow {
         tools: &mut Tools<'_>,
     ) -> Result<bool, FlowError> {
         let decoded = self.decode(input)?;
-        let Left::Chunks(chunks) = &self.left else { return Ok(true) };
-        if decoded && self.out.len() >= OUT_BYTES {
+        if self.left.is_done() || (decoded && self.out.len() >= OUT_BYTES) {
             return Ok(true);
         }
-        let inside = chunks.inside();
+        let inside = self.left.next_bytes();
         if self.may_splice
             && input.is_empty()
             && inside >= tools.splice_min
@@ -404,20 +367,17 @@ impl Flow {
                 self.decode(input)?;
                 Ok(true)
             }
-            Poll::Ready(Err(error)) => {
-                let errno = Errno::from_io_error(&error).unwrap_or(Errno::PROTO);
-                Err(FlowError::Source(errno))
-            }
+            Poll::Ready(Err(error)) => Err(of_source(error)),
         }
     }
 
     /// Decodes what has come, as far as there is room for it; true if there was anything.
     fn decode(&mut self, input: &mut Input) -> Result<bool, FlowError> {
         let mut any = false;
-        while self.out.len() < OUT_BYTES {
-            let Left::Chunks(chunks) = &mut self.left else { break };
+        while self.out.len() < OUT_BYTES && !self.left.is_done() {
+            let Body::Chunked(chunks) = &mut self.left else { break };
             let (used, event) = chunks.next(input.bytes()).map_err(FlowError::Chunk)?;
-            let framed = self.coding == Coding::Chunked;
+            let framed = self.framed;
             match event {
                 Event::Size(size) if framed => self.out.push(format!("{size:x}\r\n").as_bytes()),
                 Event::ChunkEnd if framed => self.out.push(b"\r\n"),
@@ -431,10 +391,8 @@ impl Flow {
             any |= used > 0;
             self.consumed += used as u64;
             input.consume(used);
-            match event {
-                Event::More => break,
-                Event::End => self.left = Left::Nothing,
-                _ => {}
+            if matches!(event, Event::More | Event::End) {
+                break;
             }
         }
         self.check_limit()?;
@@ -444,4 +402,8 @@ impl Flow {
     fn check_limit(&self) -> Result<(), FlowError> {
         if self.body_bytes() > self.limit { Err(FlowError::TooLarge) } else { Ok(()) }
     }
+}
+
+fn of_source(error: std::io::Error) -> FlowError {
+    FlowError::Source(Errno::from_io_error(&error).unwrap_or(Errno::PROTO))
 }

@@ -7,6 +7,7 @@
 //! The ciphertext is made in the kernel and isn't copied from anywhere, so there is nothing left to
 //! hint.
 
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +40,12 @@ struct RecordType {
 /// Whether the kernel has TLS, asked with a throw-away connection: the protocol can only be put
 /// over an established one.
 pub fn is_available() -> bool {
-    crate::splice::tcp_pair().is_ok_and(|(socket, _peer)| attach(socket.as_fd()).is_ok())
+    let attached = || -> io::Result<bool> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let _client = TcpStream::connect(listener.local_addr()?)?;
+        Ok(attach(listener.accept()?.0.as_fd()).is_ok())
+    };
+    attached().unwrap_or(false)
 }
 
 fn set(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: &[u8]) -> Result<(), Errno> {

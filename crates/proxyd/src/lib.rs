@@ -20,7 +20,6 @@
 
 mod access;
 pub mod backend;
-mod buffer;
 pub mod cli;
 pub mod config;
 pub mod conn;

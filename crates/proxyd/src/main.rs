@@ -2,55 +2,35 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
+use httpd::program::{Program, USAGE};
 use httpd::{ListenError, Signals, StartError, raise_file_limit};
-use proxyd::cli::{Cli, complain, print};
+use proxyd::cli::{Cli, capabilities};
 use proxyd::server::{Failure, Server};
-use tracing_subscriber::EnvFilter;
 
-/// The settings make no sense.
-const USAGE: u8 = 2;
 /// An address is taken, or is not this machine's.
 const NOT_AVAILABLE: u8 = 3;
 
 fn main() -> ExitCode {
-    // A reader that is gone ends what prints, as it ends any program; the server's signals say else.
-    // SAFETY: the default action runs no code of ours.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    let cli = match Cli::of_process() {
+    let program = Program::begin("proxyd");
+    let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(code) => return ExitCode::from(code),
+        Err(error) => return program.usage(&error),
     };
     if cli.capabilities {
-        let printed = print(&capabilities(cli.json));
-        return printed.map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
+        return program.print(capabilities().join("\n") + "\n");
     }
-    let filter = EnvFilter::try_from_env("PROXYD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    // A line that can't be written is lost: saying so in the same place would end the thread.
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false)
-        .init();
+    program.log(cli.log_level);
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&error);
-            ExitCode::from(match error {
+            let code = match error {
                 Failure::Config(_) => USAGE,
                 Failure::Start(StartError::Listen(ListenError::InUse(_))) => NOT_AVAILABLE,
                 Failure::Start(_) | Failure::Log(_) => 1,
-            })
+            };
+            program.fail(code, error)
         }
-    }
-}
-
-fn capabilities(json: bool) -> String {
-    let words = proxyd::cli::capabilities();
-    if json {
-        let words: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
-        format!("{{\"capabilities\": [{}]}}\n", words.join(", "))
-    } else {
-        words.join("\n") + "\n"
     }
 }
 

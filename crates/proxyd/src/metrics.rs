@@ -1,7 +1,7 @@
 //! What the workers count, and its text for Prometheus.
 
 use httpd::Counts;
-use httpd::metrics::{Counter, Family, Histogram, Text};
+use httpd::metrics::{Answers, Text};
 
 use crate::mode::Applied;
 
@@ -27,26 +27,12 @@ httpd::counters! {
     }
 }
 
-/// What is counted of connections, and the names under which it is published.
-const CONNECTIONS: [Family; 4] = [
-    ("counter", "connections_accepted_total", "Client connections accepted."),
-    ("gauge", "connections_open", "Client connections open."),
-    ("counter", "connections_refused_total", "Client connections that a limit closed unserved."),
-    (
-        "counter",
-        "connections_evicted_total",
-        "Idle client connections closed to make room for others.",
-    ),
-];
-
 /// What one worker counts. Each has its own, so that no line is written by two.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Counters {
-    pub plain: Plain,
-    /// Answers by the first digit of their status, 1 to 5.
-    pub responses: [Counter; 5],
-    pub durations: Histogram,
+    plain: Plain,
+    pub answers: Answers,
 }
 
 impl std::ops::Deref for Counters {
@@ -57,43 +43,20 @@ impl std::ops::Deref for Counters {
     }
 }
 
-fn of(one: &Counts) -> Vec<&Counter> {
-    vec![&one.accepted, &one.open, &one.turned_away, &one.evicted]
-}
-
-/// The text of all workers' counters, and of the kernel's where it counts.
+/// The text of all workers' counters.
 pub(crate) fn render<'c>(
     connections: &[&Counts],
     workers: impl Iterator<Item = &'c Counters> + Clone,
     mode: &Applied,
 ) -> String {
     let mut text = Text::new("proxyd");
-    text.workers(&CONNECTIONS, &connections.iter().map(|one| of(one)).collect::<Vec<_>>());
+    text.counters(Counts::FAMILIES, &connections.iter().map(|one| one.all()).collect::<Vec<_>>());
     let plain: Vec<_> = workers.clone().map(|worker| worker.all()).collect();
-    text.workers(Plain::FAMILIES, &plain);
-    text.family(("counter", "responses_total", "Answers by class of status."));
-    for class in 0..5 {
-        let count: u64 = workers.clone().map(|worker| worker.responses[class].get()).sum();
-        text.sample("responses_total", &format!("class=\"{}xx\"", class + 1), count);
-    }
-    let durations: Vec<_> = workers.map(|worker| &worker.durations).collect();
-    let help = "From a request's head to the answer's last byte.";
-    text.histogram("request_duration_seconds", help, &durations);
+    text.counters(Plain::FAMILIES, &plain);
+    text.answers(workers.map(|worker| &worker.answers));
     // What mode was asked for, and whether anybody honours it.
     text.family(("gauge", "mode_info", "How clients are sent to, and who honours it."));
     let (asked, support) = (mode.asked.name(), mode.support.name());
     text.sample("mode_info", &format!("mode=\"{asked}\",honoured_by=\"{support}\""), 1);
-    text.end() + &render_kernel()
-}
-
-/// What the kernel did.
-fn render_kernel() -> String {
-    let Ok(Some(counters)) = ntcopy::socket::counters() else { return String::new() };
-    let mut text = Text::new("ntcopy");
-    let help = "Hinted bytes of this network namespace, by fate.";
-    text.family(("counter", "kernel_bytes_total", help));
-    for (fate, bytes) in counters.as_map() {
-        text.sample("kernel_bytes_total", &format!("fate=\"{fate}\""), bytes);
-    }
     text.end()
 }

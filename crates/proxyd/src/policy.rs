@@ -1,9 +1,7 @@
 //! What a listener lets in: methods and paths.
 
-use std::collections::BTreeMap;
-
+use httpd::Refusal;
 use httpd::config::ModeBits;
-use httpd::{Address, BadAddress, Refusal, Rights};
 use serde::Deserialize;
 
 /// Methods that are passed on where none are named.
@@ -13,97 +11,32 @@ const HIDDEN: &str = "/_/";
 /// How often an encoding may be encoded again before a path is refused for it.
 const ENCODED_MAX: usize = 3;
 
-/// How a listener is set. What is left out is as `[edge]` has it, and that as the default is.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+/// What listeners let in; `[edge]` in the file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Edge {
-    /// Methods that are passed on.
-    pub methods: Option<Vec<String>>,
-    /// Prefixes of the paths that are passed on.
-    pub paths: Option<Vec<String>>,
-    /// Prefixes of paths that are not, though they have one of the above.
-    pub hidden: Option<Vec<String>>,
-    /// Whether `/` is passed on: storaged answers it with the list of its keys.
-    pub lists: Option<bool>,
-    /// Mode of a unix socket, in octal.
-    pub mode: Option<ModeBits>,
-    /// Group of a unix socket, by name or number.
-    pub group: Option<String>,
-}
-
-impl Edge {
-    /// This, and for what it leaves out the other.
-    fn over(&self, other: &Edge) -> Edge {
-        let or = |one: &Option<Vec<String>>, two: &Option<Vec<String>>| {
-            one.as_ref().or(two.as_ref()).cloned()
-        };
-        Edge {
-            methods: or(&self.methods, &other.methods),
-            paths: or(&self.paths, &other.paths),
-            hidden: or(&self.hidden, &other.hidden),
-            lists: self.lists.or(other.lists),
-            mode: self.mode.or(other.mode),
-            group: self.group.as_ref().or(other.group.as_ref()).cloned(),
-        }
-    }
-}
-
-/// The settings of all listeners.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Edges {
-    all: Edge,
-    at: Vec<(Address, Edge)>,
-}
-
-impl Edges {
-    /// `[edge]`, and the tables by address.
-    pub fn new(all: &Edge, tables: &BTreeMap<String, Edge>) -> Result<Edges, String> {
-        let mut edges = Edges { all: all.clone(), ..Edges::default() };
-        for (name, edge) in tables {
-            if name == "quic" {
-                return Err("listener \"quic\" went: leave the table out, it was HTTP/3's".into());
-            }
-            let all = Address::all(name).map_err(|error: BadAddress| error.to_string())?;
-            edges.at.extend(all.into_iter().map(|at| (at, edge.clone())));
-        }
-        Ok(edges)
-    }
-
-    /// Addresses that are set.
-    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
-        self.at.iter().map(|(at, _)| at)
-    }
-
-    fn of(&self, at: &Address) -> Edge {
-        let own = self.at.iter().find(|(other, _)| other == at).map(|(_, edge)| edge);
-        own.unwrap_or(&Edge::default()).over(&self.all)
-    }
-
-    /// What that listener lets in.
-    pub fn policy(&self, at: &Address) -> Policy {
-        let edge = self.of(at);
-        Policy {
-            methods: edge.methods.unwrap_or_else(|| METHODS.map(str::to_owned).to_vec()),
-            paths: edge.paths.unwrap_or_else(|| vec!["/".to_owned()]),
-            hidden: edge.hidden.unwrap_or_else(|| vec![HIDDEN.to_owned()]),
-            lists: edge.lists.unwrap_or(false),
-        }
-    }
-
-    /// Who may connect to that unix socket.
-    pub fn rights(&self, at: &Address) -> Rights {
-        let edge = self.of(at);
-        Rights { mode: edge.mode.map(|mode| mode.0), group: edge.group }
-    }
-}
-
-/// What a listener lets in.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    methods: Vec<String>,
-    paths: Vec<String>,
-    hidden: Vec<String>,
-    lists: bool,
+    /// Methods that are passed on.
+    pub methods: Vec<String>,
+    /// Prefixes of the paths that are passed on.
+    pub paths: Vec<String>,
+    /// Prefixes of paths that are not, though they have one of the above.
+    pub hidden: Vec<String>,
+    /// Whether `/` is passed on: storaged answers it with the list of its keys.
+    pub lists: bool,
+    /// Mode of unix sockets, in octal.
+    pub mode: Option<ModeBits>,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            methods: METHODS.map(str::to_owned).to_vec(),
+            paths: vec!["/".to_owned()],
+            hidden: vec![HIDDEN.to_owned()],
+            lists: false,
+            mode: None,
+        }
+    }
 }
 
 impl Policy {
@@ -201,8 +134,7 @@ mod tests {
     use super::*;
 
     fn policy(text: &str) -> Policy {
-        let edge: Edge = toml::from_str(text).unwrap();
-        Edges::new(&edge, &BTreeMap::new()).unwrap().policy(&Address::Unix("/p".into()))
+        toml::from_str(text).unwrap()
     }
 
     #[test]
@@ -247,22 +179,5 @@ mod tests {
             assert_eq!(policy.admit("GET", path).unwrap_err().status, 403, "{path}");
         }
         assert_eq!(policy.allow(), "GET, HEAD");
-    }
-
-    #[test]
-    fn a_table_of_a_listener_wins_over_that_of_all() {
-        let tables: BTreeMap<String, Edge> = toml::from_str(
-            "[\"/run/q\"]\nlists = false\n[\"/run/p\"]\nmode = \"660\"\nmethods = [\"GET\"]\n",
-        )
-        .unwrap();
-        let all: Edge = toml::from_str("lists = true\n").unwrap();
-        let edges = Edges::new(&all, &tables).unwrap();
-        let unix = "unix:/run/p".parse().unwrap();
-        let policy = edges.policy(&unix);
-        assert!(policy.lists && policy.allow() == "GET");
-        assert!(!edges.policy(&"/run/q".parse().unwrap()).lists);
-        assert_eq!(edges.rights(&unix), Rights { mode: Some(0o660), group: None });
-        let tables = toml::from_str("[x]\n").unwrap();
-        assert!(Edges::new(&Edge::default(), &tables).is_err());
     }
 }

@@ -5,13 +5,12 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use httpd::config::ConfigError;
 use httpd::{AccessLog, Address, Door, Reply, StartError, Stop};
 
 use crate::backend::Place;
-use crate::config::{Config, TlsBy};
+use crate::config::{Config, ConfigError, TlsBy};
 use crate::session;
-use crate::worker::{Gate, Opening, Shared, Worker};
+use crate::worker::{Opening, Shared, Worker};
 
 /// Why the proxy can't start.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +39,7 @@ impl httpd::Service for Service {
     }
 
     fn no_room(&self, door: usize) -> Vec<u8> {
-        match self.0.doors[door].opening {
+        match self.0.doors[door] {
             Opening::Https => Vec::new(),
             Opening::Http | Opening::Metrics => {
                 let mut reply = Reply::new(503, false);
@@ -83,10 +82,10 @@ impl Server {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         };
-        let (doors, gates) = doors(&config)?;
+        let (doors, openings) = doors(&config);
         let log = config.access_log.as_deref().map(AccessLog::open).transpose();
         let (log, offered) = (log.map_err(Failure::Log)?, config.offered()?);
-        let shared = Arc::new(Shared::new(&config, gates, workers, log, offered));
+        let shared = Arc::new(Shared::new(&config, openings, workers, log, offered));
         announce(&config, &shared);
         let settings = httpd::Settings {
             workers,
@@ -101,8 +100,8 @@ impl Server {
             httpd::Server::start(Arc::new(Service(Arc::clone(&shared))), &doors, settings)?;
         let _ = shared.handle.set(server.handle());
         let mut addresses = Addresses::default();
-        for (gate, address) in shared.doors.iter().zip(server.addresses()) {
-            match gate.opening {
+        for (opening, address) in shared.doors.iter().zip(server.addresses()) {
+            match opening {
                 Opening::Http => addresses.plain.push(address.clone()),
                 Opening::Https => addresses.tls.push(address.clone()),
                 Opening::Metrics => addresses.metrics.push(address.clone()),
@@ -157,24 +156,22 @@ impl Server {
     }
 }
 
-/// Every address that is listened on, and what is let in there.
-fn doors(config: &Config) -> Result<(Vec<Door>, Vec<Gate>), ConfigError> {
-    let edges = config.edges()?;
+/// Every address that is listened on, and what is spoken there.
+fn doors(config: &Config) -> (Vec<Door>, Vec<Opening>) {
     let all = [
         (&config.listen[..], Opening::Http),
         (&config.tls_listen[..], Opening::Https),
         (config.metrics.as_slice(), Opening::Metrics),
     ];
+    let mode = config.edge.mode.map(|bits| bits.0);
     let all = all.iter().flat_map(|(list, opening)| {
-        list.iter().flat_map(Place::addresses).map(move |at| (at, *opening))
+        list.iter().flat_map(Place::addresses).map(|at| (at.clone(), *opening))
     });
-    Ok(all
-        .map(|(at, opening)| {
-            let counted = opening != Opening::Metrics;
-            let door = Door { address: at.clone(), rights: edges.rights(at), counted };
-            (door, Gate { opening, policy: edges.policy(at) })
-        })
-        .unzip())
+    all.map(|(address, opening)| {
+        let counted = opening != Opening::Metrics;
+        (Door { address, mode, counted }, opening)
+    })
+    .unzip()
 }
 
 /// Says once what was asked for and can't be had.
@@ -184,9 +181,6 @@ fn announce(config: &Config, shared: &Shared) {
             mode = shared.mode.asked.name(),
             "this kernel does not know MSG_NTCOPY: clients are sent to plainly"
         );
-    }
-    if config.splice && !shared.splice {
-        tracing::warn!("this kernel does not splice between sockets: bodies are copied");
     }
     if config.tls.by == TlsBy::Ktls && !shared.kernel_tls {
         tracing::warn!("this kernel has no TLS: this process encrypts");

@@ -10,7 +10,7 @@ use httpd::{Ended, Refusal, Reply};
 use tokio::time::{Instant, timeout};
 
 use crate::access::Line;
-use crate::conn::{Conn, Socket};
+use crate::conn::Conn;
 use crate::error::{Error, Kind, Source};
 use crate::exchange::{Asked, Next, Timer, exchange};
 use crate::forward::{Facts, Reader, Scheme, write_request};
@@ -32,7 +32,7 @@ struct Client {
 
 /// Serves a connection, from its first byte to its end.
 pub(crate) async fn serve(worker: Rc<Worker>, conn: httpd::Conn) {
-    let scheme = match worker.shared.doors[conn.door].opening {
+    let scheme = match worker.shared.doors[conn.door] {
         Opening::Metrics => return worker.shared.serve_metrics(conn).await,
         Opening::Http => Scheme::Http,
         Opening::Https => Scheme::Https,
@@ -74,12 +74,11 @@ impl Client {
             tracing::debug!(%errno, "a connection is closed unserved");
             return None;
         }
-        let socket = Socket::new(stream.into_inner());
         let stream = match scheme {
-            Scheme::Http => Conn::Plain(socket),
+            Scheme::Http => Conn::Plain(stream),
             Scheme::Https => {
                 let shared = &worker.shared;
-                let accept = tls::accept(socket, shared.tls()?, shared.kernel_tls);
+                let accept = tls::accept(stream, shared.tls()?, shared.kernel_tls);
                 let Ok(Ok(conn)) = timeout(shared.timeouts.handshake(), accept).await else {
                     worker.counters.handshakes_failed.up();
                     return None;
@@ -147,8 +146,7 @@ impl Client {
         let request = parse_request(head, &shared.http).map_err(|refusal| refuse(refusal, None))?;
         let http = &request.http;
         let name = if shared.log.is_some() { http.name() } else { String::new() };
-        let policy = &shared.doors[self.conn.door].policy;
-        let admitted = policy.admit(http.method, http.target.path);
+        let admitted = shared.policy.admit(http.method, http.target.path);
         admitted.map_err(|refusal| refuse(refusal, Some(&name)))?;
         if request.forwards == Some(0) {
             self.note(200, Some(&name), None, started);
@@ -207,7 +205,7 @@ impl Client {
     /// Logs and counts an answer of the proxy itself.
     fn note(&self, status: u16, name: Option<&str>, error: Option<&Error>, started: Instant) {
         let took = started.elapsed();
-        self.worker.answered(status, took);
+        self.worker.counters.answers.answered(status, took);
         self.worker.log(&Line {
             client: self.peer,
             request: name.unwrap_or("-"),
@@ -224,7 +222,7 @@ impl Client {
         let mut reply = Reply::new(answer.status, false);
         reply.field("Content-Type", "text/plain");
         if matches!(answer.status, 200 | 405) {
-            reply.field("Allow", self.worker.shared.doors[self.conn.door].policy.allow());
+            reply.field("Allow", self.worker.shared.policy.allow());
         }
         let reply = reply.end_with(format!("{}\n", answer.text).as_bytes(), answer.is_head);
         let mut left = &reply[..];
@@ -244,7 +242,7 @@ impl Client {
     async fn goodbye(mut self) {
         self.conn.input.clear();
         self.conn.stream.finish(self.worker.shared.timeouts.body_idle()).await;
-        let _ = timeout(self.worker.shared.timeouts.linger(), self.conn.linger()).await;
+        self.conn.linger().await;
     }
 
     /// Ends a connection on which nothing is due in either direction. TLS wants that said, and the

@@ -10,14 +10,12 @@
 //! | `Moved::Unsupported` | these descriptors can't be spliced; nothing was consumed, copy instead |
 //! | `Err(errno)` | the socket is broken |
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::AsFd;
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{SpliceFlags, splice};
 
-use crate::pipe::{Pipe, Pool};
+use crate::pipe::Pipe;
 
 /// What a splice did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,52 +80,13 @@ fn is_unsupported(errno: Errno) -> bool {
     matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 
-/// Whether bytes can be spliced from a unix socket to a unix socket and to a TCP one here, asked
-/// with throw-away sockets: kernels without splice for a family say so only when it is tried.
-pub fn probe() -> bool {
-    probe_to_tcp().unwrap_or(false)
-}
-
-fn probe_to_tcp() -> Result<bool, Errno> {
-    let unix = || UnixStream::pair().map_err(|error| Errno::from_io_error(&error));
-    let (Ok((source, feeder)), Ok((sink, _drain))) = (unix(), unix()) else { return Ok(false) };
-    let (tcp, _peer) = tcp_pair()?;
-    let mut pool = Pool::new(1, 4096);
-    for target in [sink.as_fd(), tcp.as_fd()] {
-        let Some(mut pipe) = pool.take() else { return Ok(false) };
-        rustix::io::write(&feeder, b"probe")?;
-        let into = to_pipe(&source, &mut pipe, 5)?;
-        if into != Moved::Bytes(5) || from_pipe(&mut pipe, target, false)? != Moved::Bytes(5) {
-            return Ok(false);
-        }
-        pool.put(pipe);
-    }
-    Ok(true)
-}
-
-/// A connected pair on the loopback interface.
-pub(crate) fn tcp_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
-    use std::net::{Ipv4Addr, SocketAddrV4};
-    let socket = || {
-        rustix::net::socket_with(
-            AddressFamily::INET,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-    };
-    let (listener, client) = (socket()?, socket()?);
-    rustix::net::bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
-    rustix::net::listen(&listener, 1)?;
-    rustix::net::connect(&client, &rustix::net::getsockname(&listener)?)?;
-    Ok((client, rustix::net::accept(&listener)?))
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
 
     use super::*;
+    use crate::pipe::Pool;
 
     fn pair() -> (UnixStream, UnixStream) {
         let (here, there) = UnixStream::pair().unwrap();
@@ -172,6 +131,5 @@ mod tests {
         let mut pipe = Pool::new(1, 64 << 10).take().unwrap();
         let directory = std::fs::File::open("/").unwrap();
         assert_eq!(to_pipe(&directory, &mut pipe, 1), Ok(Moved::Unsupported));
-        assert!(probe(), "this kernel splices from unix sockets");
     }
 }

@@ -5,16 +5,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use httpd::Stream;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use crate::conn::{Conn, Socket};
+use crate::conn::Conn;
 use crate::ktls;
 
-/// Ciphertext that may wait for a slow client: 16 records.
-const PENDING_BYTES: usize = 256 << 10;
+/// Ciphertext that may wait for a slow client: two records.
+const PENDING_BYTES: usize = 34 << 10;
 
 /// Why TLS can't be offered.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +72,7 @@ pub fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, Tls
 /// A client's connection after its handshake. With `by_kernel` the kernel does the rest; the
 /// configuration must then allow that the secrets are taken out.
 pub(crate) async fn accept(
-    mut socket: Socket,
+    mut socket: Stream,
     config: Arc<ServerConfig>,
     by_kernel: bool,
 ) -> io::Result<Conn> {

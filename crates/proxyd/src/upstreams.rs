@@ -8,13 +8,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use httpd::{Address, Input};
+use httpd::{Address, Input, Stream, is_silent};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::backend::Backend;
-use crate::conn::{Conn, Socket};
+use crate::conn::Conn;
 use crate::metrics::Counters;
 
 /// How soon a unix backend whose queue was full is asked again, and how late at last: by one who
@@ -108,19 +108,18 @@ impl Upstreams {
         let (fd, is_connected) = start(gate, address).await?;
         waits.set(false);
         self.counters.backend_connections.up();
-        let stream = httpd::Stream::new(fd);
+        let stream = Stream::new(Arc::new(fd));
         let stream = stream.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        let socket = Socket::new(stream.into_inner());
         gate.open.set(gate.open.get() + 1);
         let mut upstream = Upstream {
-            conn: Conn::Plain(socket),
+            conn: Conn::Plain(stream),
             input: Input::default(),
             gate: Rc::clone(gate),
             permit: Some(permit),
             idle_since: Instant::now(),
         };
-        if !is_connected && let Conn::Plain(socket) = &mut upstream.conn {
-            socket.connected().await?;
+        if !is_connected {
+            upstream.conn.socket_mut().connected().await?;
         }
         Ok((upstream, false))
     }
@@ -133,7 +132,7 @@ impl Upstreams {
             let at = idle.iter().rposition(|upstream| Rc::ptr_eq(&upstream.gate, gate))?;
             let upstream = idle.remove(at)?;
             self.counters.backend_idle.set(idle.len() as u64);
-            if upstream.conn.is_silent() {
+            if is_silent(upstream.conn.socket()) {
                 return Some(upstream);
             }
         }
@@ -166,7 +165,7 @@ impl Upstreams {
     pub(crate) fn expire(&self, patience: Duration) {
         let mut idle = self.idle.borrow_mut();
         idle.retain(|upstream| {
-            upstream.idle_since.elapsed() < patience && upstream.conn.is_silent()
+            upstream.idle_since.elapsed() < patience && is_silent(upstream.conn.socket())
         });
         self.counters.backend_idle.set(idle.len() as u64);
     }

@@ -12,12 +12,12 @@ use rustls::ServerConfig;
 use crate::access::Line;
 use crate::backend::{Backend, HealthRule, pick};
 use crate::config::{Config, Limits, Timeouts, TlsBy};
+use crate::ktls;
 use crate::metrics::{Counters, render};
 use crate::mode::Applied;
 use crate::pipe::Pool;
 use crate::policy::Policy;
 use crate::upstreams::Upstreams;
-use crate::{ktls, splice};
 
 /// How often idle connections to backends are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,17 +32,12 @@ pub(crate) enum Opening {
     Metrics,
 }
 
-/// A place where clients come in.
-#[derive(Debug)]
-pub(crate) struct Gate {
-    pub(crate) opening: Opening,
-    pub(crate) policy: Policy,
-}
-
 /// What the workers and those who steer them share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) doors: Vec<Gate>,
+    pub(crate) doors: Vec<Opening>,
+    /// What they let in.
+    pub(crate) policy: Policy,
     backends: Vec<Arc<Backend>>,
     pub(crate) health: HealthRule,
     pub(crate) timeouts: Timeouts,
@@ -53,7 +48,7 @@ pub(crate) struct Shared {
     tls: Mutex<Option<Arc<ServerConfig>>>,
     /// How clients are sent to.
     pub(crate) mode: Applied,
-    /// Whether bodies may be spliced, and can be.
+    /// Whether bodies may be spliced.
     pub(crate) splice: bool,
     /// Whether the kernel does TLS after the handshake.
     pub(crate) kernel_tls: bool,
@@ -64,13 +59,14 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         config: &Config,
-        doors: Vec<Gate>,
+        doors: Vec<Opening>,
         workers: usize,
         log: Option<AccessLog>,
         offered: Option<Arc<ServerConfig>>,
     ) -> Shared {
         Shared {
             doors,
+            policy: config.edge.clone(),
             backends: config.backends.iter().cloned().map(Backend::new).map(Arc::new).collect(),
             health: HealthRule {
                 failures: config.health.failures,
@@ -82,7 +78,7 @@ impl Shared {
             log,
             tls: Mutex::new(offered),
             mode: config.mode.applied(),
-            splice: config.splice && splice::probe(),
+            splice: config.splice,
             kernel_tls: config.tls.by == TlsBy::Ktls && ktls::is_available(),
             counters: (0..workers).map(|_| Arc::default()).collect(),
             handle: OnceLock::new(),
@@ -158,12 +154,6 @@ impl Worker {
         let picked = Arc::clone(pick(&self.shared.backends, &mut turn, tried, Instant::now()));
         self.turn.set(turn);
         picked
-    }
-
-    /// Counts an exchange that was answered, by the proxy or a backend.
-    pub(crate) fn answered(&self, status: u16, took: Duration) {
-        self.counters.responses[usize::from(status / 100).clamp(1, 5) - 1].up();
-        self.counters.durations.took(took);
     }
 
     pub(crate) fn log(&self, line: &Line<'_>) {

@@ -56,13 +56,13 @@ impl Tags {
 pub enum Current {
     Absent,
     /// An object: its tag, and the second in which it was stored, since 1970.
-    Object(String, i64),
+    Object(String, u64),
     /// A page: it has neither.
     Page,
 }
 
 impl Current {
-    fn modified(&self) -> Option<i64> {
+    fn modified(&self) -> Option<u64> {
         match self {
             Current::Object(_, modified) => Some(*modified),
             Current::Absent | Current::Page => None,
@@ -83,9 +83,9 @@ impl Current {
 pub struct Conditions {
     pub if_match: Option<Tags>,
     pub if_none_match: Option<Tags>,
-    pub if_unmodified_since: Option<i64>,
+    pub if_unmodified_since: Option<u64>,
     /// Of a GET or a HEAD: it means nothing elsewhere (RFC 9110, 13.1.3).
-    pub if_modified_since: Option<i64>,
+    pub if_modified_since: Option<u64>,
 }
 
 /// What becomes of a request with conditions.

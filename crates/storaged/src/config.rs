@@ -1,261 +1,204 @@
 //! The daemon's settings: its command line, and a file for what that leaves out.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Command, CommandFactory, Parser};
 use httpd::Address;
-pub use httpd::config::ConfigError;
-use httpd::config::{ModeBits, Seconds, Size, read, within};
-use serde::Deserialize;
+use httpd::config::{ModeBits, seconds, size};
+use tracing::level_filters::LevelFilter;
 
 use crate::request::Reader;
 use crate::send::ModeSetting;
 
-const OBJECT_MAX: Size = Size(4 << 30);
-/// Settings that went, and what to do.
-pub const GONE: [(&str, &str); 3] = [
-    ("zstd", "objects are stored as they come: leave it out, and compress before the PUT"),
-    ("decoded-max", "no object is decoded any more: leave it out"),
-    ("verify", "no checksums are kept beside the ETag: leave it out, and have the disk verify"),
-];
-
-/// Words for how much is logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLevel {
-    /// What went wrong here.
-    Error,
-    /// And what may go wrong.
-    Warn,
-    /// And what begins and ends.
-    Info,
-    /// And what clients did wrong.
-    Debug,
-}
-
-/// The options of the daemon, as they are given. The file has them by the same names, without
-/// the dashes in front.
-#[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct Options {
+/// An object store daemon: HTTP/1.1 on unix sockets and TCP
+#[derive(Debug, Parser)]
+#[command(name = "storaged", version)]
+#[command(after_help = "Signals: SIGTERM and SIGINT end what is in flight, then the daemon; a \
+                        second one ends it at once. SIGHUP opens the access log anew.\n\n\
+                        Exit codes: 0 done; 1 failed; 2 usage.")]
+pub struct Config {
+    /// File with the same options, in TOML, without the dashes in front; what is given here goes
+    /// before it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print what this build and this machine can do, a word a line
+    #[arg(long)]
+    pub capabilities: bool,
     /// Where to listen: unix:/PATH or tcp:ADDRESS:PORT; may be given several times
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", required = true)]
     pub listen: Vec<Address>,
     /// Folder of the objects, made if it isn't there
     #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
+    pub data: PathBuf,
     /// Threads that serve connections [default: one a CPU]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number(1024))]
     pub workers: Option<usize>,
-    /// Threads that wait for the disk [default: 4]
-    #[arg(long, value_name = "N")]
-    pub disk_threads: Option<usize>,
-    /// How bodies are sent [default: auto]
-    #[arg(long, value_enum)]
-    pub mode: Option<ModeSetting>,
-    /// Who reads bodies next, where a request doesn't say [default: unknown]
-    #[arg(long, value_enum)]
-    pub reader: Option<Reader>,
-    /// Largest object [default: 4GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub object_max: Option<Size>,
-    /// Objects that stay open [default: 1024]
-    #[arg(long, value_name = "N")]
-    pub open_objects: Option<usize>,
-    /// Connections at one time [default: 10000]
-    #[arg(long, value_name = "N")]
-    pub connections_max: Option<usize>,
+    /// Objects that are opened at one time, and changes that wait for the disk
+    #[arg(long, value_name = "N", default_value = "4", value_parser = number(1024))]
+    pub disk_threads: usize,
+    /// How bodies are sent
+    #[arg(long, default_value = "auto")]
+    pub mode: ModeSetting,
+    /// Who reads bodies next, where a request doesn't say
+    #[arg(long, default_value = "unknown")]
+    pub reader: Reader,
+    /// Largest object: a number of bytes, or one with KiB, MiB or GiB
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = size)]
+    pub object_max: u64,
+    /// Objects that stay open
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = number(60_000))]
+    pub open_objects: usize,
+    /// Connections at one time: beyond, the longest idle makes room; if none is, a client gets 503
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = number(1_000_000))]
+    pub connections_max: usize,
     /// Send buffer of connections [default: the system's]
-    #[arg(long, value_name = "SIZE")]
-    pub sndbuf: Option<Size>,
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub sndbuf: Option<u64>,
     /// Mode bits of unix sockets, in octal [default: what the umask leaves]
     #[arg(long, value_name = "BITS")]
     pub socket_mode: Option<ModeBits>,
-    /// Seconds for the head of a request [default: 10]
-    #[arg(long, value_name = "SECONDS")]
-    pub head_timeout: Option<Seconds>,
-    /// Seconds between two requests of a connection [default: 60]
-    #[arg(long, value_name = "SECONDS")]
-    pub idle_timeout: Option<Seconds>,
-    /// Seconds for each 16 KiB of a body to arrive [default: 30]
-    #[arg(long, value_name = "SECONDS")]
-    pub body_timeout: Option<Seconds>,
-    /// Seconds for each 16 KiB of a response to leave [default: 300]
-    #[arg(long, value_name = "SECONDS")]
-    pub send_timeout: Option<Seconds>,
-    /// Seconds for what is in flight when the daemon is asked to end [default: 10]
-    #[arg(long, value_name = "SECONDS")]
-    pub drain_timeout: Option<Seconds>,
+    /// For the head of a request
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub head_timeout: Duration,
+    /// Between two requests of a connection
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub idle_timeout: Duration,
+    /// For each 16 KiB of a body to arrive
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub body_timeout: Duration,
+    /// For each 16 KiB of a response to leave
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
+    pub send_timeout: Duration,
+    /// For what is in flight when the daemon is asked to end
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub drain_timeout: Duration,
     /// Log of requests, a JSON object a line
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,
     /// Where Prometheus asks: ADDRESS:PORT, or an address as for --listen
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<Address>,
-    /// What is logged on standard error [default: info]
-    #[arg(long, value_enum)]
-    pub log_level: Option<LogLevel>,
+    /// What is logged on standard error: error, warn, info or debug
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub log_level: LevelFilter,
 }
 
-/// What can change while the daemon runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tunables {
-    pub mode: ModeSetting,
-    pub reader: Reader,
-    pub object_max: u64,
-    /// For a head.
-    pub head_timeout: Duration,
-    /// Between two requests.
-    pub idle_timeout: Duration,
-    /// For 16 KiB of a body.
-    pub body_timeout: Duration,
-    /// For 16 KiB of a response.
-    pub send_timeout: Duration,
+fn number(most: u64) -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=most)
 }
 
-/// The options with their defaults.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Config {
-    /// Where to listen; at least one.
-    pub listen: Vec<Address>,
-    pub data: PathBuf,
-    pub workers: usize,
-    pub disk_threads: usize,
-    pub open_objects: usize,
-    pub connections_max: usize,
-    pub sndbuf: Option<usize>,
-    pub socket_mode: Option<u32>,
-    /// For what is in flight at the end.
-    pub drain_timeout: Duration,
-    pub access_log: Option<PathBuf>,
-    pub metrics: Option<Address>,
-    pub log_level: LogLevel,
-    pub tunables: Tunables,
-}
-
-impl Options {
-    /// Adds what the file says to what is not given here.
-    pub fn with_file(self, path: &Path) -> Result<Options, ConfigError> {
-        let file = read(path, &GONE)?;
-        Ok(self.or(file))
+impl Config {
+    /// What these words say, the program's name first; `None` if it is what can be done here.
+    ///
+    /// # Errors
+    ///
+    /// There is a mistake, or help was asked for: clap's error prints either, and has the exit code.
+    pub fn of_words(words: Vec<OsString>) -> Result<Option<Config>, clap::Error> {
+        let mut command = Config::command();
+        let optional = command.clone().mut_args(|arg| arg.required(false));
+        let given = optional.try_get_matches_from(&words);
+        // Its usage has the options that there must be.
+        let given = given.map_err(|error| Config::try_parse_from(&words).err().unwrap_or(error))?;
+        if given.get_flag("capabilities") {
+            return Ok(None);
+        }
+        let mut words = words.into_iter();
+        let mut all: Vec<OsString> = words.next().into_iter().collect();
+        if let Some(path) = given.get_one::<PathBuf>("config") {
+            let left_out = words_of_file(path, &command, &given);
+            all.extend(left_out.map_err(|why| {
+                command.error(ErrorKind::ValueValidation, format!("{}: {why}", path.display()))
+            })?);
+        }
+        all.extend(words);
+        Config::try_parse_from(all).map(Some)
     }
 
-    fn or(self, other: Options) -> Options {
-        Options {
-            listen: if self.listen.is_empty() { other.listen } else { self.listen },
-            data: self.data.or(other.data),
-            workers: self.workers.or(other.workers),
-            disk_threads: self.disk_threads.or(other.disk_threads),
-            mode: self.mode.or(other.mode),
-            reader: self.reader.or(other.reader),
-            object_max: self.object_max.or(other.object_max),
-            open_objects: self.open_objects.or(other.open_objects),
-            connections_max: self.connections_max.or(other.connections_max),
-            sndbuf: self.sndbuf.or(other.sndbuf),
-            socket_mode: self.socket_mode.or(other.socket_mode),
-            head_timeout: self.head_timeout.or(other.head_timeout),
-            idle_timeout: self.idle_timeout.or(other.idle_timeout),
-            body_timeout: self.body_timeout.or(other.body_timeout),
-            send_timeout: self.send_timeout.or(other.send_timeout),
-            drain_timeout: self.drain_timeout.or(other.drain_timeout),
-            access_log: self.access_log.or(other.access_log),
-            metrics: self.metrics.or(other.metrics),
-            log_level: self.log_level.or(other.log_level),
-        }
-    }
-
-    /// Fills in the defaults.
-    pub fn resolve(self) -> Result<Config, ConfigError> {
-        let missing = |what: &str| ConfigError::Value(format!("{what} is missing"));
-        if self.listen.is_empty() {
-            return Err(missing("where to listen: --listen unix:/PATH"));
-        }
+    pub fn worker_threads(&self) -> usize {
         let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
-        let seconds =
-            |given: Option<Seconds>, or| given.map_or(Duration::from_secs(or), |given| given.0);
-        let sndbuf = self.sndbuf.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
-        Ok(Config {
-            data: self.data.ok_or_else(|| missing("the folder of the objects: --data DIR"))?,
-            workers: within("workers", self.workers.unwrap_or_else(cpus), 1..=1024)?,
-            disk_threads: within("disk-threads", self.disk_threads.unwrap_or(4), 1..=1024)?,
-            open_objects: within("open-objects", self.open_objects.unwrap_or(1024), 1..=60_000)?,
-            connections_max: within(
-                "connections-max",
-                self.connections_max.unwrap_or(10_000),
-                1..=1_000_000,
-            )?,
-            sndbuf: sndbuf.map(|bytes| within("sndbuf", bytes, 4096..=1 << 30)).transpose()?,
-            socket_mode: self.socket_mode.map(|bits| bits.0),
-            drain_timeout: seconds(self.drain_timeout, 10),
-            access_log: self.access_log,
-            metrics: self.metrics,
-            log_level: self.log_level.unwrap_or(LogLevel::Info),
-            tunables: Tunables {
-                mode: self.mode.unwrap_or_default(),
-                reader: self.reader.unwrap_or_default(),
-                object_max: self.object_max.unwrap_or(OBJECT_MAX).0,
-                head_timeout: seconds(self.head_timeout, 10),
-                idle_timeout: seconds(self.idle_timeout, 60),
-                body_timeout: seconds(self.body_timeout, 30),
-                send_timeout: seconds(self.send_timeout, 300),
-            },
-            listen: self.listen,
-        })
+        self.workers.unwrap_or_else(cpus)
     }
+}
+
+/// The options of the file that are not `given`, as the command line has them.
+fn words_of_file(
+    path: &Path,
+    command: &Command,
+    given: &ArgMatches,
+) -> Result<Vec<OsString>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let file: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    let mut words = Vec::new();
+    for (name, value) in file {
+        let option = command.get_arguments().find(|arg| {
+            arg.get_long() == Some(&*name) && !matches!(arg.get_action(), ArgAction::SetTrue)
+        });
+        let option = option.ok_or_else(|| format!("there is no option {name:?}"))?;
+        if given.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let values = match value {
+            toml::Value::Array(list) => list,
+            one => vec![one],
+        };
+        for value in values {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            words.push(format!("--{name}={value}").into());
+        }
+    }
+    Ok(words)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn file(text: &str) -> Result<Options, ConfigError> {
+    fn parse(text: &str, words: &[&str]) -> Result<Config, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        Options::default().with_file(file.path())
+        let path = file.path().to_str().unwrap();
+        let words = [&["storaged", "--config", path], words].concat();
+        let config = Config::of_words(words.into_iter().map(OsString::from).collect());
+        config.map(Option::unwrap).map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_command_line_goes_before_the_file() {
-        let file = file(
-            "listen = [\"unix:/run/s\"]\ndata = \"/d\"\nmode = \"nt\"\nobject-max = \"16MiB\"\n\
-             sndbuf = 65536\nidle-timeout = 2\nhead-timeout = 0.5\nsocket-mode = \"660\"\n\
-             metrics = \"127.0.0.1:9\"\n",
+        Config::command().debug_assert();
+        let config = parse(
+            "listen = [\"unix:/run/s\", \"unix:/run/t\"]\ndata = \"/d\"\nmode = \"nt\"\n\
+             object-max = \"16MiB\"\nsndbuf = 65536\nidle-timeout = 2\nhead-timeout = 0.5\n\
+             socket-mode = \"660\"\n",
+            &["--mode", "copy", "--listen", "tcp:127.0.0.1:1"],
         );
-        let given = Options { mode: Some(ModeSetting::Copy), ..Options::default() };
-        let config = given.or(file.unwrap()).resolve().unwrap();
-        assert_eq!(config.tunables.mode, ModeSetting::Copy);
-        assert_eq!(config.tunables.object_max, 16 << 20);
-        assert_eq!(config.sndbuf, Some(65_536));
-        assert_eq!(config.socket_mode, Some(0o660));
-        assert_eq!(config.tunables.idle_timeout, Duration::from_secs(2));
-        assert_eq!(config.tunables.head_timeout, Duration::from_millis(500));
+        let config = config.unwrap();
+        assert_eq!(config.mode, ModeSetting::Copy);
+        assert_eq!(config.listen, ["tcp:127.0.0.1:1".parse().unwrap()]);
+        assert_eq!((config.object_max, config.sndbuf), (16 << 20, Some(65_536)));
+        assert_eq!((config.disk_threads, config.socket_mode), (4, Some(ModeBits(0o660))));
+        assert_eq!(config.idle_timeout, Duration::from_secs(2));
+        assert_eq!(config.head_timeout, Duration::from_millis(500));
     }
 
     #[test]
-    fn a_mistake_in_the_file_is_named_with_its_line() {
-        for (text, words) in [
-            ("\nmod = \"nt\"\n", ["line 2", "mod"]),
-            ("mode = \"fast\"\n", ["line 1", "fast"]),
-            ("listen = [\"nowhere\"]\n", ["line 1", "nowhere"]),
-            ("\nzstd = 3\n", ["line 2", "compress before the PUT"]),
-            ("verify = \"once\"\n", ["line 1", "leave it out"]),
+    fn a_mistake_is_named() {
+        for (text, words, named) in [
+            ("mod = \"nt\"\n", &[][..], "no option \"mod\""),
+            ("capabilities = true\n", &[], "no option"),
+            ("mode = \"fast\"\n", &[], "fast"),
+            ("\nlisten = [\n", &[], "line 2"),
+            ("listen = [\"nowhere\"]\n", &[], "nowhere"),
+            ("data = \"/d\"\n", &[], "--listen"),
+            ("listen = \"unix:/s\"\n", &[], "--data"),
+            ("", &["--workers", "0"], "1..=1024"),
         ] {
-            let error = file(text).unwrap_err().to_string();
-            assert!(words.iter().all(|word| error.contains(word)), "{text:?}: {error}");
+            let error = parse(text, words).unwrap_err();
+            assert!(error.contains(named), "{text:?}: {error}");
         }
-    }
-
-    #[test]
-    fn what_must_be_there_and_what_is_out_of_bounds() {
-        let whole = Options {
-            listen: vec!["unix:/s".parse().unwrap()],
-            data: Some("/d".into()),
-            ..Options::default()
-        };
-        assert!(whole.clone().resolve().is_ok());
-        assert!(Options { listen: Vec::new(), ..whole.clone() }.resolve().is_err());
-        assert!(Options { data: None, ..whole.clone() }.resolve().is_err());
-        assert!(Options { workers: Some(0), ..whole.clone() }.resolve().is_err());
-        assert!(Options { sndbuf: Some(Size(1)), ..whole }.resolve().is_err());
     }
 }

@@ -4,14 +4,13 @@
 //! A request goes from `session` (one function, from top to bottom) to `store`, and what is found
 //! back through `send`, where the hint is given.
 
-mod admin;
 mod answer;
 mod condition;
 pub mod config;
 mod counters;
-mod date;
 pub mod fault;
 mod key;
+mod metrics;
 mod plan;
 mod request;
 mod send;

@@ -6,12 +6,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use httpd::{
-    AccessLog, Conn, Door, Rights, Server, Service, Settings, Signals, StartError, raise_file_limit,
+    AccessLog, Address, Conn, Door, Server, Service, Settings, Signals, StartError,
+    raise_file_limit,
 };
 use ntcopy::socket::Support;
 
 use crate::answer::Asked;
-use crate::config::{Config, ConfigError, Tunables};
+use crate::config::Config;
 use crate::send::ModeSetting;
 use crate::session::session;
 use crate::shared::{LISTS, Shared, Worker};
@@ -53,7 +54,7 @@ impl Service for Objects {
 }
 
 /// Serves until SIGTERM or SIGINT, then ends what is in flight; a second one ends it at once.
-/// SIGHUP opens the access log anew and takes over what `reload` says.
+/// SIGHUP opens the access log anew.
 ///
 /// When every address is listened on they are printed on standard output, a line each:
 /// `listening on …`, `metrics on …`.
@@ -61,50 +62,41 @@ impl Service for Objects {
 /// # Errors
 ///
 /// It can't begin. Nothing ends it later but a signal.
-pub fn serve(
-    config: Config,
-    reload: impl Fn() -> Result<Tunables, ConfigError>,
-) -> Result<(), ServeError> {
+pub fn serve(config: Config) -> Result<(), ServeError> {
     let io = |doing| move |cause| ServeError::Io { doing, cause };
     let signals = Signals::catch().map_err(io("catch signals"))?;
     check_file_limit(&config);
     let store = Store::open(&config.data, config.open_objects)?;
     let log = config.access_log.as_deref().map(AccessLog::open).transpose();
     let log = log.map_err(io("open the access log"))?;
-    let shared = Arc::new(Shared::new(&config, store, log));
+    let shared = Arc::new(Shared::new(config, store, log));
     say_what_is_missing(&shared);
-    let rights = Rights { mode: config.socket_mode, group: None };
-    let door = |address, counted| Door { address, rights: rights.clone(), counted };
-    let doors: Vec<Door> = config.listen.into_iter().map(|address| door(address, true)).collect();
-    let admin = config.metrics.into_iter().map(|address| door(address, false));
-    let doors: Vec<Door> = doors.into_iter().chain(admin).collect();
+    let config = &shared.config;
+    let mode = config.socket_mode.map(|bits| bits.0);
+    let door = |address: &Address, counted| Door { address: address.clone(), mode, counted };
+    let listen = config.listen.iter().map(|address| door(address, true));
+    let doors: Vec<Door> =
+        listen.chain(config.metrics.iter().map(|address| door(address, false))).collect();
     let settings = Settings {
-        workers: config.workers,
+        workers: config.worker_threads(),
         connections: config.connections_max,
         per_client: 0,
-        idle: config.tunables.idle_timeout,
+        idle: config.idle_timeout,
         drain: config.drain_timeout,
-        sndbuf: config.sndbuf,
+        sndbuf: config.sndbuf.map(|bytes| bytes as usize),
         blocking_threads: 2 * config.disk_threads + LISTS,
     };
     let server = Server::start(Arc::new(Objects(Arc::clone(&shared))), &doors, settings)?;
-    shared.serves(server.handle());
-    announce(&server, shared.admin_door).map_err(io("write to standard output"))?;
-    signals.obey(server, || reload_all(&shared, &reload)).map_err(io("wait for signals"))
+    let _ = shared.server.set(server.handle());
+    announce(&server, shared.admin_door()).map_err(io("write to standard output"))?;
+    signals.obey(server, || reopen_log(&shared)).map_err(io("wait for signals"))
 }
 
-fn reload_all(shared: &Shared, reload: &impl Fn() -> Result<Tunables, ConfigError>) {
-    if let Some(log) = &shared.access_log
-        && let Err(error) = log.reopen()
-    {
-        tracing::error!(%error, "cannot open the access log anew; the old one stays");
-    }
-    match reload() {
-        Ok(tunables) => {
-            shared.tune(tunables);
-            tracing::info!("reloaded");
-        }
-        Err(error) => tracing::error!(%error, "not reloaded; all stays as it was"),
+fn reopen_log(shared: &Shared) {
+    let reopened = shared.access_log.as_ref().map_or(Ok(()), AccessLog::reopen);
+    match reopened {
+        Ok(()) => tracing::info!("the access log is opened anew; settings take a restart"),
+        Err(error) => tracing::error!(%error, "cannot open the access log anew; the old one stays"),
     }
 }
 
@@ -117,7 +109,7 @@ fn announce(server: &Server, admin_door: usize) -> io::Result<()> {
 }
 
 fn say_what_is_missing(shared: &Shared) {
-    let mode = shared.tunables().mode;
+    let mode = shared.config.mode;
     let hinted = matches!(mode, ModeSetting::Nt | ModeSetting::Adaptive);
     match (shared.hints, hinted) {
         (Support::None, true) => {

@@ -1,6 +1,6 @@
 //! One connection, from its first byte to its end.
 
-use std::net::SocketAddr;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,13 +10,13 @@ use ntcopy::socket::Support;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
-use crate::admin;
 use crate::answer::{Answer, Asked};
 use crate::condition::{Current, Verdict};
 use crate::key::{Key, percent_decode};
+use crate::metrics;
 use crate::plan::plan;
 use crate::request::{LIMITS, Method, Reader, Request, parse};
-use crate::send::{Choice, Facts, Mode, Outgoing, Progress, Reason, Set, choose};
+use crate::send::{Facts, Outgoing, Progress, Set, choose};
 use crate::shared::{Work, Worker};
 use crate::store::{ErrorKind, Query, Store, StoreError, Upload};
 
@@ -32,53 +32,65 @@ const BROKEN: &str = "this request met a mistake of the daemon's";
 pub async fn session(worker: Rc<Worker>, mut conn: Conn) {
     let mut set = Set::NONE;
     loop {
-        let patience = worker.shared.tunables().head_timeout;
-        let head = conn.head(&LIMITS, patience).await;
-        let started = Instant::now();
-        let is_head = conn.input.bytes().starts_with(b"HEAD ");
-        let request = match head {
-            Ok(bytes) => {
-                let request = parse(&conn.input.bytes()[..bytes]);
-                conn.input.consume(bytes);
-                request
-            }
-            Err(Ended::Closed) => return,
-            Err(Ended::TimedOut) => {
-                worker.counters().plain.timeouts.up();
-                Err(Refusal { status: 408, reason: "the head took too long" })
-            }
-            Err(Ended::Bad(error)) => Err(refusal(error)),
-        };
-        let (answer, request) = match request {
-            Ok(request) => match answer(&worker, &mut conn, &request).await {
-                Some(answer) => (answer, Some(request)),
-                None => return,
-            },
-            // Where it ends is not known.
-            Err(Refusal { status, reason }) => {
-                (Asked { is_head, keep_alive: false }.error(status, reason), None)
-            }
-        };
-        let keep_alive = answer.keep_alive;
-        let sent = send(&worker, &conn, &mut set, answer, (request, started)).await;
-        if sent.is_err() {
+        let head = conn.head(&LIMITS, worker.shared.config.head_timeout).await;
+        if head == Err(Ended::Closed) {
             return;
         }
-        if !keep_alive {
-            break;
+        // What is needed for a while only, is held for a while only: idle connections are many.
+        match Box::pin(exchange(&worker, &mut conn, &mut set, head)).await {
+            Some(true) => {}
+            Some(false) => break,
+            None => return,
         }
     }
     conn.stream.end_sending();
-    conn.linger().await;
+    Box::pin(conn.linger()).await;
 }
 
-fn refusal(error: HeadError) -> Refusal {
-    match error {
-        HeadError::FirstLineTooLong => Refusal { status: 414, reason: "the target is too long" },
-        HeadError::TooLarge => {
+/// Answers what has come, and says whether another request may follow; `None` if the connection
+/// can't go on.
+async fn exchange(
+    worker: &Worker,
+    conn: &mut Conn,
+    set: &mut Set,
+    head: Result<usize, Ended>,
+) -> Option<bool> {
+    let started = Instant::now();
+    let is_head = conn.input.bytes().starts_with(b"HEAD ");
+    let request = head.map_err(|ended| refusal(worker, ended)).and_then(|bytes| {
+        let request = parse(&conn.input.bytes()[..bytes]);
+        conn.input.consume(bytes);
+        request
+    });
+    let (answer, reader, name) = match request {
+        Ok(request) => {
+            let answer = Box::pin(answer(worker, conn, &request)).await?;
+            (answer, request.reader, Some((request.method, request.path)))
+        }
+        // Where it ends is not known.
+        Err(Refusal { status, reason }) => {
+            let asked = Asked { is_head, keep_alive: false };
+            (asked.error(status, reason), Reader::Unknown, None)
+        }
+    };
+    let keep_alive = answer.keep_alive;
+    let sending = Sending::new(worker, conn, set, answer, reader, name, started);
+    sending.send().await.ok().map(|()| keep_alive)
+}
+
+fn refusal(worker: &Worker, ended: Ended) -> Refusal {
+    match ended {
+        Ended::Bad(HeadError::FirstLineTooLong) => {
+            Refusal { status: 414, reason: "the target is too long" }
+        }
+        Ended::Bad(HeadError::TooLarge) => {
             Refusal { status: 431, reason: "the head is longer than 16 KiB or 64 lines" }
         }
-        error => error.into(),
+        Ended::Bad(error) => error.into(),
+        Ended::TimedOut | Ended::Closed => {
+            worker.counters().timeouts.up();
+            Refusal { status: 408, reason: "the head took too long" }
+        }
     }
 }
 
@@ -88,7 +100,7 @@ impl Worker {
         match error.kind() {
             ErrorKind::NotFound | ErrorKind::Condition => tracing::debug!(%error),
             ErrorKind::Damaged => {
-                self.counters().plain.damaged.up();
+                self.counters().damaged.up();
                 tracing::error!(%error, "a damaged object was asked for");
             }
             ErrorKind::Full | ErrorKind::Busy => tracing::warn!(%error),
@@ -117,7 +129,7 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     let shared = &worker.shared;
     let keep_alive = request.keep_alive && !conn.ticket.is_draining();
     let asked = Asked::of(request.method, keep_alive);
-    let is_admin = conn.door == shared.admin_door;
+    let is_admin = conn.door == shared.admin_door();
     let reads = matches!(request.method, Method::Get | Method::Head);
     let page = match &*request.path {
         "/_/stat" | "/" | "/metrics" if reads => page_verdict(worker, asked, request),
@@ -128,10 +140,10 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     }
     match &*request.path {
         "/_/stat" if reads => {
-            return Some(asked.page("application/json", &admin::stat(shared)));
+            return Some(asked.page("application/json", &metrics::stat(shared)));
         }
         "/metrics" if reads && is_admin => {
-            let text = admin::metrics(shared);
+            let text = metrics::metrics(shared);
             return Some(asked.page(httpd::metrics::CONTENT_TYPE, text.as_bytes()));
         }
         _ if is_admin => {
@@ -153,7 +165,7 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     };
     match request.method {
         Method::Get | Method::Head => Some(get(worker, asked, key, request).await),
-        // Apart from the session, whose memory every connection has.
+        // Apart from the others, which need much less.
         Method::Put => Box::pin(put(worker, conn, asked, key, request)).await,
         Method::Delete => {
             let (store, conditions) = (Arc::clone(&shared.store), request.conditions.clone());
@@ -178,12 +190,8 @@ fn page_verdict(worker: &Worker, asked: Asked, request: &Request) -> Option<Answ
 async fn get(worker: &Worker, asked: Asked, key: Key, request: &Request) -> Answer {
     let shared = &worker.shared;
     let object = match shared.store.cached(&key) {
-        Some(object) => {
-            worker.counters().plain.hits.up();
-            Some(Ok(object))
-        }
+        Some(object) => Some(Ok(object)),
         None => {
-            worker.counters().plain.misses.up();
             let store = Arc::clone(&shared.store);
             shared.wait(Work::Open, move || store.get(&key)).await
         }
@@ -200,14 +208,14 @@ async fn put(
     request: &Request,
 ) -> Option<Answer> {
     const TOO_LARGE: &str = "the object is too large (see --object-max)";
-    let (shared, tunables) = (&worker.shared, worker.shared.tunables());
+    let (shared, config) = (&worker.shared, &worker.shared.config);
     // Until the body is here, where the next request begins is not known.
     let last = Asked { keep_alive: false, ..asked };
     let length = match request.framing {
         Framing::Length(bytes) => Some(bytes),
         _ => None,
     };
-    if length.is_some_and(|bytes| bytes > tunables.object_max) {
+    if length.is_some_and(|bytes| bytes > config.object_max) {
         return Some(last.error(413, TOO_LARGE));
     }
     let (store, Request { conditions, content_type, .. }) =
@@ -227,7 +235,7 @@ async fn put(
     if request.expects_continue && conn.input.is_empty() && !body.is_done() {
         conn.stream.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()?;
     }
-    let mut pace = Pace::new(tunables.body_timeout);
+    let mut pace = Pace::new(config.body_timeout);
     while !body.is_done() {
         let step = match body.next(conn.input.bytes()) {
             Ok(step) => step,
@@ -240,13 +248,13 @@ async fn put(
                 Ok(Ok(bytes)) if bytes > 0 => {}
                 Ok(_) => return None,
                 Err(TimedOut) => {
-                    worker.counters().plain.timeouts.up();
+                    worker.counters().timeouts.up();
                     return Some(last.error(408, "the body took too long"));
                 }
             }
             continue;
         }
-        if upload.bytes() + step.content as u64 > tunables.object_max {
+        if upload.bytes() + step.content as u64 > config.object_max {
             return Some(last.error(413, TOO_LARGE));
         }
         if step.content > 0
@@ -255,7 +263,7 @@ async fn put(
             return Some(worker.failed(last, &error));
         }
         conn.input.consume(step.taken);
-        worker.counters().plain.received.add(step.content as u64);
+        worker.counters().received.add(step.content as u64);
         pace.moved(step.taken as u64);
     }
     let conditions = request.conditions.clone();
@@ -308,112 +316,103 @@ fn list_page(store: &Store, query: &Query) -> Result<Vec<u8>, StoreError> {
     Ok(json.into_bytes())
 }
 
-/// Sends an answer, in as many pieces as the peer needs; an error if the connection can't go on.
-async fn send(
-    worker: &Worker,
-    conn: &Conn,
-    set: &mut Set,
-    answer: Answer,
-    (request, started): (Option<Request>, Instant),
-) -> Result<(), ()> {
-    let tunables = worker.shared.tunables();
-    let body_bytes = answer.body.as_ref().map_or(0, |body| body.range.end - body.range.start);
-    let said = request.as_ref().map_or(Reader::Unknown, |request| request.reader);
-    let facts = Facts {
-        bytes: body_bytes,
-        reader: if said == Reader::Unknown { tunables.reader } else { said },
-        hints: worker.shared.hints != Support::None,
-    };
-    let Choice { mode, reason } = choose(tunables.mode, &facts);
-    let outgoing = Outgoing::new(answer.head, answer.body, mode, conn.stream.as_fd(), set);
-    let mut exchange = Exchange {
-        worker,
-        peer: conn.peer,
-        request,
-        started,
-        status: answer.status,
-        in_head: answer.in_head as u64,
-        body_bytes,
-        reason,
-        outgoing,
-        is_whole: false,
-    };
-    let (mut pace, mut sent, mut turn) = (Pace::new(tunables.send_timeout), 0, 0);
-    loop {
-        match conn.stream.try_send(|to| exchange.outgoing.advance(to)) {
-            Ok(Progress::Done) => break,
-            Ok(Progress::Some(bytes)) => {
-                sent += bytes as u64;
-                turn += bytes;
-                pace.moved(bytes as u64);
-                if turn >= TURN_BYTES {
-                    turn = 0;
-                    tokio::task::yield_now().await;
-                }
-            }
-            Err(Errno::AGAIN) => {
-                turn = 0;
-                match pace.drained(&conn.stream, sent, conn.stream.writable()).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(_)) => return Err(()),
-                    Err(TimedOut) => {
-                        worker.counters().plain.timeouts.up();
-                        return Err(());
-                    }
-                }
-            }
-            Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => return Err(()),
-            Err(errno) => {
-                let path = exchange.request.as_ref().map_or("", |request| &request.path);
-                tracing::error!(path, %errno, "a response was cut off");
-                return Err(());
-            }
-        }
-    }
-    exchange.is_whole = true;
-    Ok(())
-}
-
 /// A response on its way out; counted and logged with its end, whatever brings that about.
-struct Exchange<'a> {
+struct Sending<'a> {
     worker: &'a Worker,
-    peer: Option<SocketAddr>,
-    request: Option<Request>,
+    conn: &'a mut Conn,
+    /// What was asked for; `None` if that is not known.
+    name: Option<(Method, String)>,
     started: Instant,
     status: u16,
     in_head: u64,
     body_bytes: u64,
-    reason: Reason,
     outgoing: Outgoing,
     is_whole: bool,
 }
 
-impl Drop for Exchange<'_> {
+impl<'a> Sending<'a> {
+    fn new(
+        worker: &'a Worker,
+        conn: &'a mut Conn,
+        set: &mut Set,
+        answer: Answer,
+        said: Reader,
+        name: Option<(Method, String)>,
+        started: Instant,
+    ) -> Sending<'a> {
+        let config = &worker.shared.config;
+        let body_bytes = answer.body.as_ref().map_or(0, |body| body.range.end - body.range.start);
+        let facts = Facts {
+            bytes: body_bytes,
+            reader: if said == Reader::Unknown { config.reader } else { said },
+            hints: worker.shared.hints != Support::None,
+        };
+        let mode = choose(config.mode, &facts);
+        let outgoing = Outgoing::new(answer.head, answer.body, mode, conn.stream.as_fd(), set);
+        let (status, in_head) = (answer.status, answer.in_head as u64);
+        let is_whole = false;
+        Sending { worker, conn, name, started, status, in_head, body_bytes, outgoing, is_whole }
+    }
+
+    /// In as many pieces as the peer needs; an error if the connection can't go on.
+    async fn send(mut self) -> Result<(), ()> {
+        let patience = self.worker.shared.config.send_timeout;
+        let (mut pace, mut sent, mut turn) = (Pace::new(patience), 0, 0);
+        loop {
+            let socket = Arc::clone(self.conn.stream.socket());
+            let (stream, outgoing) = (&mut self.conn.stream, &mut self.outgoing);
+            let room = poll_fn(|cx| stream.poll_out(cx, |to| outgoing.advance(to.as_fd())));
+            match pace.drained(socket, sent, room).await {
+                Ok(Ok(Progress::Done)) => break,
+                Ok(Ok(Progress::Some(bytes))) => {
+                    sent += bytes as u64;
+                    turn += bytes;
+                    pace.moved(bytes as u64);
+                    if turn >= TURN_BYTES {
+                        turn = 0;
+                        tokio::task::yield_now().await;
+                    }
+                }
+                Ok(Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN)) => return Err(()),
+                Ok(Err(errno)) => {
+                    let path = self.name.as_ref().map_or("", |(_, path)| path);
+                    tracing::error!(path, %errno, "a response was cut off");
+                    return Err(());
+                }
+                Err(TimedOut) => {
+                    self.worker.counters().timeouts.up();
+                    return Err(());
+                }
+            }
+        }
+        self.is_whole = true;
+        Ok(())
+    }
+}
+
+impl Drop for Sending<'_> {
     fn drop(&mut self) {
         let (counters, took) = (self.worker.counters(), self.started.elapsed());
-        counters.answered(self.status, took);
+        self.worker.answers().answered(self.status, took);
         if !self.is_whole {
-            counters.plain.aborted.up();
+            counters.aborted.up();
         }
-        let sent = self.body_bytes - self.outgoing.left();
-        let way: Option<(Mode, Reason)> =
-            (self.body_bytes > 0).then_some((self.outgoing.mode(), self.reason));
-        if let Some((mode, reason)) = way {
-            counters.sent(mode, reason, sent);
+        let (mode, sent) = (self.outgoing.mode(), self.body_bytes - self.outgoing.left());
+        if self.body_bytes > 0 {
+            counters.sent(mode, sent);
         }
         let Some(log) = &self.worker.shared.access_log else { return };
-        let request = self.request.as_ref();
+        let (method, path) = self.name.as_ref().map(|(m, p)| (m.name(), &**p)).unzip();
         let mut line = httpd::date(|date| {
             serde_json::json!({
                 "date": date,
-                "peer": self.peer.map(|peer| peer.to_string()),
-                "method": request.map(|request| request.method.name()),
-                "path": request.map_or("", |request| &*request.path),
+                "peer": self.conn.peer.map(|peer| peer.to_string()),
+                "method": method,
+                "path": path.unwrap_or_default(),
                 "status": self.status,
                 "body_bytes": sent + self.in_head,
                 "us": took.as_micros() as u64,
-                "mode": way.map(|(mode, _)| mode.name()),
-                "reason": way.map(|(_, reason)| reason.name()),
+                "mode": (self.body_bytes > 0).then(|| mode.name()),
                 "aborted": !self.is_whole,
             })
         })

@@ -1,13 +1,14 @@
 //! What all sessions share.
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
+use httpd::metrics::Answers;
 use httpd::{AccessLog, Handle};
 use ntcopy::socket::Support;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::config::{Config, Tunables};
+use crate::config::Config;
 use crate::counters::Counters;
 use crate::store::Store;
 
@@ -26,50 +27,33 @@ pub enum Work {
 
 /// What all sessions share.
 pub struct Shared {
+    pub config: Config,
     pub store: Arc<Store>,
     pub access_log: Option<AccessLog>,
     /// One a worker.
-    pub counters: Vec<Counters>,
+    pub counters: Vec<(Counters, Answers)>,
     pub hints: Support,
-    /// The door where only what is measured is to be had.
-    pub admin_door: usize,
-    tunables: RwLock<Tunables>,
     turns: [Semaphore; 3],
-    server: OnceLock<Handle>,
+    /// Set once the server has started: no session asks before.
+    pub server: OnceLock<Handle>,
 }
 
 impl Shared {
-    pub fn new(config: &Config, store: Store, access_log: Option<AccessLog>) -> Shared {
+    pub fn new(config: Config, store: Store, access_log: Option<AccessLog>) -> Shared {
         Shared {
             store: Arc::new(store),
             access_log,
-            counters: (0..config.workers).map(|_| Counters::default()).collect(),
+            counters: (0..config.worker_threads()).map(|_| Default::default()).collect(),
             hints: ntcopy::socket::kernel_support(),
-            admin_door: config.listen.len(),
-            tunables: RwLock::new(config.tunables),
             turns: [config.disk_threads, config.disk_threads, LISTS].map(Semaphore::new),
             server: OnceLock::new(),
+            config,
         }
     }
 
-    /// Changes it, for the requests that come from now on.
-    pub fn tune(&self, tunables: Tunables) {
-        *self.tunables.write().unwrap_or_else(PoisonError::into_inner) = tunables;
-        self.server().set_idle(tunables.idle_timeout);
-    }
-
-    /// The server has started.
-    pub fn serves(&self, server: Handle) {
-        let _ = self.server.set(server);
-    }
-
-    pub fn tunables(&self) -> Tunables {
-        *self.tunables.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The server, once it has started: no session asks before.
-    pub fn server(&self) -> &Handle {
-        self.server.wait()
+    /// The door where only what is measured is to be had.
+    pub fn admin_door(&self) -> usize {
+        self.config.listen.len()
     }
 
     /// Has `work` done by a thread that waits for the disk; `None` if it panicked, and the log has
@@ -92,6 +76,10 @@ pub struct Worker {
 
 impl Worker {
     pub fn counters(&self) -> &Counters {
-        &self.shared.counters[self.index]
+        &self.shared.counters[self.index].0
+    }
+
+    pub fn answers(&self) -> &Answers {
+        &self.shared.counters[self.index].1
     }
 }

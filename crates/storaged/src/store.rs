@@ -30,7 +30,7 @@ pub use self::error::{ErrorKind, IndexError, OpenError, StoreError};
 pub use self::object::{Meta, Object};
 pub use self::upload::{Stored, Upload};
 use crate::condition::{Conditions, Current, Verdict};
-use crate::fault::{Step, point};
+use crate::fault::point;
 use crate::key::Key;
 
 /// By key: the file's number, bytes, nanoseconds since 1970, content type, digest.
@@ -102,7 +102,7 @@ impl Store {
 
     fn open_object(&self, key: &Key, meta: &Meta) -> Result<Arc<Object>, StoreError> {
         let path = self.blob(meta.id);
-        let file = point(Step::GetOpen)
+        let file = point("get.open")
             .map_err(std::io::Error::from)
             .and_then(|()| self.retry_without_cache(|| File::open(&path)))
             .map_err(|error| match error.kind() {
@@ -143,10 +143,10 @@ impl Store {
 
     /// Takes an object's name away, durably. Who is reading it reads on.
     pub fn delete(&self, key: &Key, conditions: &Conditions) -> Result<(), StoreError> {
-        let gone = self.change(key, conditions, Step::DeleteCommit, None)?;
+        let gone = self.change(key, conditions, "delete.commit", None)?;
         let Some(meta) = gone else { return Err(StoreError::NotFound { key: key.to_string() }) };
         self.clear(key, meta.id);
-        point(Step::DeleteAnswer).map_err(|errno| StoreError::os("answer for", key.as_str(), errno))
+        point("delete.answer").map_err(|errno| StoreError::os("answer for", key.as_str(), errno))
     }
 
     /// Puts something else in the place of what has a name, if the conditions hold; returns that.
@@ -154,7 +154,7 @@ impl Store {
         &self,
         key: &Key,
         conditions: &Conditions,
-        step: Step,
+        step: &'static str,
         to: Option<&Meta>,
     ) -> Result<Option<Meta>, StoreError> {
         let changed = self.with_index("change", key.as_str(), |index| {
@@ -190,7 +190,7 @@ impl Store {
 
     /// Names of objects in order of their bytes.
     pub fn list(&self, query: &Query) -> Result<Page, StoreError> {
-        point(Step::List).map_err(|errno| StoreError::os("list", &*query.prefix, errno))?;
+        point("list").map_err(|errno| StoreError::os("list", &*query.prefix, errno))?;
         self.with_index("list", &query.prefix, |index| {
             let table = index.begin_read()?.open_table(OBJECTS)?;
             let from = match query.after >= query.prefix {

@@ -149,7 +149,7 @@ fn admit<S: Service>(
         let _ = send(&socket, &service.no_room(listener.door), SendFlags::NOSIGNAL);
         return;
     };
-    let stream = match Stream::shared(socket) {
+    let stream = match Stream::new(socket) {
         Ok(stream) => stream,
         Err(error) => return tracing::error!(%error, "cannot watch a connection"),
     };

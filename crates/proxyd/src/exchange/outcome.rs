@@ -17,7 +17,7 @@ impl Exchange<'_> {
     /// The answer is with the kernel, to its last byte.
     pub(super) fn complete(&self, upstream: Upstream) -> Next {
         let sent = self.sent_at.get().is_some() && !self.broken.get();
-        let clean = upstream.input.is_empty() && !upstream.conn.is_half_closed();
+        let clean = upstream.input.is_empty() && !upstream.conn.socket().is_half_closed();
         if self.keep_backend.get() && sent && clean && !self.ticket.is_draining() {
             self.worker.upstreams.keep(upstream);
         }
@@ -107,7 +107,7 @@ impl Exchange<'_> {
         if status == CLIENT_GONE {
             counters.clients_gone.up();
         } else {
-            self.worker.answered(status, took);
+            counters.answers.answered(status, took);
         }
         let backend = self.backend.borrow();
         let backend = backend.as_ref().filter(|_| self.status.get().is_some());
@@ -154,9 +154,9 @@ impl Exchange<'_> {
     /// The deadline has passed.
     pub(super) fn timeout(&self, up: &Conn) -> Error {
         let by = |taking: bool, taker, other| if taking { other } else { taker };
-        let client_takes = self.client.borrow().is_writable();
+        let client_takes = self.client.borrow().socket().is_writable();
         let (source, what) = if self.sent_at.get().is_none() {
-            let source = by(up.is_writable(), Source::Upstream, Source::Downstream);
+            let source = by(up.socket().is_writable(), Source::Upstream, Source::Downstream);
             (source, "the request's body makes no progress")
         } else if self.status.get().is_none() {
             // Interim answers that the client doesn't take hold up the final one.

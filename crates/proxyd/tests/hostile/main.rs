@@ -20,7 +20,7 @@ use cases::{Case, all};
 use httpd::Address;
 use proxyd::config::Config;
 use proxyd::mode::Mode;
-use proxyd::policy::Edge;
+use proxyd::policy::Policy;
 use proxyd::server::Server;
 
 /// What became of a case.
@@ -133,7 +133,7 @@ fn nothing_with_two_readings_goes_through() {
     let server = Server::start(Config {
         listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
         backends: vec![Address::Tcp(backend).into()],
-        edge: Edge { lists: Some(true), ..Edge::default() },
+        edge: Policy { lists: true, ..Policy::default() },
         workers: 1,
         mode: Mode::Copy,
         ..Config::default()

@@ -152,26 +152,6 @@ fn a_client_of_http_1_0_gets_what_it_understands() {
     assert_eq!((answer.header("connection"), &answer.body), (Some("close"), &pattern(100_000)));
 }
 
-#[test]
-fn many_clients_at_once_get_their_own_bytes() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.workers = 2);
-    std::thread::scope(|scope| {
-        for number in 0..24 {
-            let server = &server;
-            scope.spawn(move || {
-                let mut client = connect(server);
-                for round in 0..20 {
-                    let len = number * 10_007 + round * 997;
-                    assert_eq!(client.get(&format!("/length/{len}")).body, pattern(len));
-                    assert_eq!(client.get(&format!("/chunked/{len}/20000")).body, pattern(len));
-                }
-            });
-        }
-    });
-    eventually("all are gone", || counters(&server)["proxyd_connections_open"] == 0);
-}
-
 /// What it does not read stays in sockets and a pipe, and another is served meanwhile.
 #[test]
 fn a_slow_reader_holds_the_backend_back() {

@@ -1,9 +1,7 @@
 //! A backend, a proxy before it, and a client that sees every byte.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -12,182 +10,20 @@ use std::time::{Duration, Instant};
 use httpd::Address;
 use proxyd::config::{Config, Timeouts};
 use proxyd::mode::Mode;
-use proxyd::policy::Edge;
+use proxyd::policy::Policy;
 use proxyd::server::Server;
 use tempfile::TempDir;
 
-/// Far beyond anything that is waited for, on a busy machine too; only a hang takes this long.
-const PATIENCE_MS: u64 = 120_000;
-const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS);
+use crate::peer::PATIENCE;
+pub use crate::peer::{Peer, Stream, header};
+
+const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
 
 /// The bytes of every body: position tells value, so that a lost or doubled byte shows.
 pub fn pattern(len: usize) -> Vec<u8> {
     let mut bytes = (0..251).collect::<Vec<u8>>().repeat(len / 251 + 1);
     bytes.truncate(len);
     bytes
-}
-
-/// Both kinds of stream.
-pub trait Stream: Read + Write + Send {
-    fn half_close(&self);
-}
-
-impl Stream for TcpStream {
-    fn half_close(&self) {
-        self.shutdown(std::net::Shutdown::Write).unwrap();
-    }
-}
-
-impl Stream for UnixStream {
-    fn half_close(&self) {
-        self.shutdown(std::net::Shutdown::Write).unwrap();
-    }
-}
-
-/// One end of a connection, with what was read and not used.
-pub struct Peer {
-    stream: Box<dyn Stream>,
-    seen: Vec<u8>,
-}
-
-/// An answer.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
-}
-
-impl Answer {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        header(&self.head, name)
-    }
-}
-
-/// The value of a header line.
-pub fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
-    head.lines().skip(1).find_map(|line| {
-        let (other, value) = line.split_once(": ")?;
-        other.eq_ignore_ascii_case(name).then_some(value)
-    })
-}
-
-impl Peer {
-    pub fn new(stream: impl Stream + 'static) -> Peer {
-        Peer { stream: Box::new(stream), seen: Vec::new() }
-    }
-
-    pub fn tcp(address: &Address) -> Peer {
-        let Address::Tcp(address) = address else { panic!("{address} is not TCP") };
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Peer::new(stream)
-    }
-
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stream.write_all(bytes.as_ref()).unwrap();
-    }
-
-    /// Like `send`, where the other side may have closed.
-    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
-        self.stream.write_all(bytes.as_ref()).is_ok()
-    }
-
-    pub fn half_close(&self) {
-        self.stream.half_close();
-    }
-
-    fn more(&mut self) -> bool {
-        let mut piece = [0; 64 << 10];
-        match self.stream.read(&mut piece) {
-            Ok(0) => false,
-            Ok(bytes) => {
-                self.seen.extend_from_slice(&piece[..bytes]);
-                true
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => false,
-            Err(error) => panic!("after {:?}: {error}", self.seen.escape_ascii().to_string()),
-        }
-    }
-
-    /// A head with its empty line; `None` at the end.
-    pub fn head(&mut self) -> Option<String> {
-        loop {
-            if let Some(at) = self.seen.windows(4).position(|four| four == b"\r\n\r\n") {
-                let rest = self.seen.split_off(at + 4);
-                return Some(String::from_utf8(std::mem::replace(&mut self.seen, rest)).unwrap());
-            }
-            if !self.more() {
-                assert!(self.seen.is_empty(), "cut off: {}", self.seen.escape_ascii());
-                return None;
-            }
-        }
-    }
-
-    /// Exactly `len` bytes, or fewer at the end.
-    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
-        while self.seen.len() < len && self.more() {}
-        let rest = self.seen.split_off(len.min(self.seen.len()));
-        std::mem::replace(&mut self.seen, rest)
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = Vec::new();
-        while !line.ends_with(b"\r\n") {
-            let byte = self.bytes(1);
-            assert!(!byte.is_empty(), "cut off: {}", line.escape_ascii());
-            line.extend(byte);
-        }
-        String::from_utf8(line).unwrap().trim_end().to_owned()
-    }
-
-    /// The payload of a chunked body, and the sizes of its chunks.
-    pub fn chunked(&mut self) -> (Vec<u8>, Vec<usize>) {
-        let (mut body, mut sizes) = (Vec::new(), Vec::new());
-        loop {
-            let size = usize::from_str_radix(&self.line(), 16).unwrap();
-            body.extend(self.bytes(size));
-            assert_eq!(self.line(), "");
-            if size == 0 {
-                return (body, sizes);
-            }
-            sizes.push(size);
-        }
-    }
-
-    pub fn rest(&mut self) -> Vec<u8> {
-        while self.more() {}
-        std::mem::take(&mut self.seen)
-    }
-
-    /// The body that a head announces.
-    pub fn body(&mut self, head: &str) -> Vec<u8> {
-        if header(head, "transfer-encoding").is_some() {
-            return self.chunked().0;
-        }
-        match header(head, "content-length") {
-            Some(length) => self.bytes(length.parse().unwrap()),
-            None if head.starts_with("HTTP/") => self.rest(),
-            None => Vec::new(),
-        }
-    }
-
-    /// A whole answer, `None` if the connection ends instead.
-    pub fn answer(&mut self) -> Option<Answer> {
-        let head = self.head()?;
-        let status = head[9..12].parse().unwrap();
-        let bodiless = status < 200 || status == 204 || status == 304;
-        let body = if bodiless { Vec::new() } else { self.body(&head) };
-        Some(Answer { status, head, body })
-    }
-
-    /// Sends a GET and reads its answer.
-    pub fn get(&mut self, path: &str) -> Answer {
-        self.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
-        self.answer().expect("an answer")
-    }
 }
 
 /// A backend on a unix socket. Every connection has a thread.
@@ -308,7 +144,7 @@ pub fn config(backend: &Backend) -> Config {
     Config {
         listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
         backends: vec![backend.address.clone().into()],
-        edge: Edge { lists: Some(true), ..Edge::default() },
+        edge: Policy { lists: true, ..Policy::default() },
         workers: 1,
         mode: Mode::Copy,
         timeouts: Timeouts {
@@ -317,7 +153,6 @@ pub fn config(backend: &Backend) -> Config {
             body_idle_ms: PATIENCE_MS,
             connect_ms: PATIENCE_MS,
             backend_header_ms: PATIENCE_MS,
-            linger_ms: 200,
             ..Timeouts::default()
         },
         ..Config::default()
@@ -332,7 +167,7 @@ pub fn proxy(backend: &Backend, change: impl FnOnce(&mut Config)) -> Server {
 }
 
 pub fn connect(server: &Server) -> Peer {
-    Peer::tcp(&server.addresses().plain[0])
+    Peer::connect(&server.addresses().plain[0])
 }
 
 /// Waits until it holds.

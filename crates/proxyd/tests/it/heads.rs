@@ -2,10 +2,8 @@
 //! table in docs/reference/daemons.md says which line is which.
 
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 
 use httpd::Address;
-use proxyd::policy::Edge;
 
 use crate::common::{Backend, Peer, connect, pattern, proxy};
 
@@ -131,38 +129,28 @@ fn the_backend_is_told_who_asks_and_who_reads_and_nobody_is_believed() {
 }
 
 #[test]
-fn listeners_differ_in_methods_paths_and_rights() {
+fn listeners_let_in_what_they_are_told_to() {
     let backend = Backend::standard();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.sock");
+    let edge =
+        "methods = [\"GET\", \"HEAD\"]\npaths = [\"/length/\", \"/headers\"]\nmode = \"606\"\n";
     let server = proxy(&backend, |config| {
-        config.edge = Edge {
-            methods: Some(vec!["GET".to_owned(), "HEAD".to_owned()]),
-            paths: Some(vec!["/length/".to_owned()]),
-            ..Edge::default()
-        };
+        config.edge = toml::from_str(edge).unwrap();
         config.listen.push(Address::Unix(path.clone()).into());
-        let inside = "methods = [\"PUT\", \"GET\"]\npaths = [\"/\"]\nmode = \"606\"\n";
-        let name = format!("unix:{}", path.display());
-        config.listener.insert(name, toml::from_str(inside).unwrap());
     });
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o606);
-    let unix = || Peer::new(UnixStream::connect(&path).unwrap());
-    let put = "PUT /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello";
     assert_eq!(connect(&server).get("/length/3").body, pattern(3));
     for path in ["/status/200", "/_/stat", "/%5f/stat", "/length/../_/stat", "/", "/?prefix=a"] {
         let answer = connect(&server).get(path);
         assert_eq!((answer.status, answer.header("connection")), (403, Some("close")), "{path}");
     }
-    assert_eq!(unix().get("/_/stat").status, 403, "hidden unless said otherwise");
     let mut client = connect(&server);
-    client.send(put);
+    client.send("PUT /length/3 HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello");
     let answer = client.answer().unwrap();
     assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD")));
-    let mut client = unix();
-    client.send(put);
-    assert_eq!(client.answer().unwrap().body, b"hello");
-    let head = String::from_utf8(unix().get("/headers").body).unwrap();
+    let mut unix = Peer::connect(&Address::Unix(path.clone()));
+    let head = String::from_utf8(unix.get("/headers").body).unwrap();
     assert!(!head.contains("X-Forwarded-For") && head.contains("for=unknown"), "{head}");
     drop(server);
     assert!(!path.exists());

@@ -112,22 +112,6 @@ fn what_drips_in_is_cut_off() {
     assert_eq!(counters(&server)["proxyd_timeouts_total"], 3);
 }
 
-/// Were each byte a reason to look at all of them, a head of a megabyte would take minutes.
-#[test]
-fn a_head_that_drips_in_is_read_once() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| {
-        (config.limits.head_bytes, config.limits.line_bytes) = (1 << 20, 1 << 20);
-    });
-    let mut client = connect(&server);
-    client.send("GET /length/5 HTTP/1.1\r\nHost: t\r\nX: ");
-    for _ in 0..100_000 {
-        client.send("12345678");
-    }
-    client.send("\r\n\r\n");
-    assert_eq!(client.answer().unwrap().body, pattern(5));
-}
-
 /// A reader that is slow, but not too slow, gets all of it, though no event ever says that its
 /// socket has much room; and the backend, which wants to see progress, sees some. What a client
 /// took covers a pause; one that takes nothing any more is cut off all the same.
@@ -157,56 +141,6 @@ fn a_slow_reader_gets_all_of_it_and_one_that_stopped_is_cut_off() {
     client.send("GET /length/100000000 HTTP/1.1\r\nHost: t\r\n\r\n");
     client.bytes(2 << 20);
     eventually("it is cut off", || counters(&server)["proxyd_exchanges_aborted_total"] == 1);
-}
-
-#[test]
-fn idle_clients_make_room_and_busy_ones_do_not() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| {
-        (config.limits.connections, config.workers) = (3, 2);
-    });
-    let accepted = || counters(&server)["proxyd_connections_accepted_total"];
-    let (mut busy, mut idle, mut other) = (connect(&server), connect(&server), connect(&server));
-    busy.send("GET /length/4 HTTP/1.1\r\n");
-    assert_eq!(idle.get("/length/1").body, pattern(1));
-    assert_eq!(other.get("/length/2").body, pattern(2));
-    for _ in 0..5 {
-        assert_eq!(connect(&server).get("/length/3").body, pattern(3));
-    }
-    assert_eq!(idle.rest(), b"", "closed, for it was idle longest");
-    eventually("they are gone", || counters(&server)["proxyd_connections_open"] <= 2);
-    let mut rest: Vec<_> = (0..2).map(|_| connect(&server)).collect();
-    for client in &mut rest {
-        client.send("GET /length/4 HTTP/1.1\r\n");
-    }
-    eventually("three are busy", || accepted() >= 10);
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(connect(&server).answer().map(|answer| answer.status), Some(503));
-    busy.send("Host: t\r\n\r\n");
-    assert_eq!(busy.answer().unwrap().body, pattern(4));
-    let counted = counters(&server);
-    assert!(counted["proxyd_connections_evicted_total"] > 0, "{counted:?}");
-    assert_eq!(counted["proxyd_connections_refused_total"], 1);
-}
-
-#[test]
-fn one_client_has_as_many_connections_as_it_may() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.limits.connections_per_client = 2);
-    let (mut one, mut two) = (connect(&server), connect(&server));
-    assert_eq!(one.get("/length/1").body, pattern(1));
-    assert_eq!(two.get("/length/2").body, pattern(2));
-    assert_eq!(connect(&server).answer().map(|answer| answer.status), Some(503));
-    assert_eq!(counters(&server)["proxyd_connections_refused_total"], 1);
-    drop(one);
-    eventually("there is room again", || {
-        let mut next = connect(&server);
-        next.try_send("GET /length/3 HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n")
-            && next.rest().ends_with(&pattern(3))
-    });
-    let server = proxy(&backend, |config| config.limits.connections_per_client = 0);
-    let mut many: Vec<_> = (0..5).map(|_| connect(&server)).collect();
-    assert!(many.iter_mut().all(|client| client.get("/length/1").status == 200), "no limit");
 }
 
 #[test]

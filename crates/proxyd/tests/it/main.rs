@@ -9,4 +9,6 @@ mod fuzz;
 mod heads;
 mod lifecycle;
 mod limits;
+#[path = "../../../httpd/tests/peer/mod.rs"]
+mod peer;
 mod tls;

@@ -141,7 +141,7 @@ fn a_slow_client_gets_the_last_byte_too() {
     say_if_skipped();
     let offer = Offer::new();
     for by in [TlsBy::User, TlsBy::Ktls] {
-        let (_server, at) = offer.server(by, |config| config.timeouts.linger_ms = 50);
+        let (_server, at) = offer.server(by, |_| {});
         for (round, ending) in ["close", "length"].repeat(6).into_iter().enumerate() {
             // Where exactly the last record begins differs. TCP runs out of room within a record
             // where a packet is smaller, which this window brings about, and its send buffer is
@@ -186,7 +186,7 @@ fn a_handshake_that_stops_ends_or_is_none_is_let_go() {
         .into_iter()
         .enumerate()
         {
-            let mut client = Peer::tcp(&Address::Tcp(at));
+            let mut client = Peer::connect(&Address::Tcp(at));
             client.send(bytes);
             if ends {
                 client.half_close();
@@ -227,7 +227,7 @@ fn a_stop_waits_for_the_first_request_of_a_handshake_under_way() {
             config.timeouts.header_ms = if comes { 100_000 } else { 200 };
         });
         let socket = TcpStream::connect(at).unwrap();
-        eventually("it is in", || counters(&server)["proxyd_connections_accepted_total"] == 1);
+        eventually("it is in", || counters(&server)["proxyd_accepted_total"] == 1);
         server.stop(Stop::Graceful);
         eventually("the door is shut", || TcpStream::connect(at).is_err());
         let mut client = Peer::new(over(socket, offer.roots(), ALL_VERSIONS).unwrap());

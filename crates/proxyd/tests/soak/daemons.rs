@@ -128,7 +128,7 @@ impl Daemons {
              backends = [\"unix:{}\"]\nworkers = 2\nmetrics = \"tcp:{metrics}\"\n\
              access_log = {:?}\n[tls]\nby = \"ktls\"\ncertificate = {:?}\nkey = {:?}\n\
              [timeouts]\nheader_ms = 2000\nbody_idle_ms = 3000\nconnect_ms = 1000\n\
-             backend_header_ms = 5000\nbackend_idle_ms = 2000\nlinger_ms = 300\n\
+             backend_header_ms = 5000\nbackend_idle_ms = 2000\n\
              [limits]\npipes = 12\ntries = 2\n[health]\nfailures = 1000000\n",
             at("p.sock").display(),
             at("b.sock").display(),

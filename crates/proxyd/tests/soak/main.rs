@@ -86,7 +86,7 @@ impl Soak {
             let now = self.daemons.usage();
             let more = before.map(|before| [0, 1].map(|at| before[at].excess(&now[at])));
             let more = more.map_or(String::new(), |more| more.concat());
-            let open = self.daemons.metric("proxyd_connections_open");
+            let open = self.daemons.metric("proxyd_connections");
             if more.is_empty() && open <= 1 {
                 return now;
             }

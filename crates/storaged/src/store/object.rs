@@ -46,7 +46,7 @@ impl Meta {
     }
 
     pub fn current(&self) -> Current {
-        Current::Object(self.etag(), self.stored_at().as_secs() as i64)
+        Current::Object(self.etag(), self.stored_at().as_secs())
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::{Meta, Store, StoreError};
 use crate::condition::Conditions;
-use crate::fault::{Step, point};
+use crate::fault::point;
 use crate::key::Key;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Upload {
         let id = store.next.fetch_add(1, Ordering::Relaxed);
         let path = store.blob(id);
         let create = || OpenOptions::new().write(true).create_new(true).open(&path);
-        let file = at(Step::PutCreate)
+        let file = at("put.create")
             .and_then(|()| store.retry_without_cache(create))
             .map_err(|error| StoreError::io("create a file for", key.as_str(), &error))?;
         let (hasher, bytes, kept) = (Box::new(blake3::Hasher::new()), 0, false);
@@ -76,7 +76,7 @@ impl Upload {
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
-        let written = at(Step::PutWrite).and_then(|()| self.file.write_all(bytes));
+        let written = at("put.write").and_then(|()| self.file.write_all(bytes));
         written.map_err(|error| StoreError::io("write", self.key.as_str(), &error))
     }
 
@@ -96,10 +96,10 @@ impl Upload {
         let failed = |doing: &'static str, key: &Key, error: &io::Error| {
             StoreError::io(doing, key.as_str(), error)
         };
-        at(Step::PutSyncFile)
+        at("put.sync_file")
             .and_then(|()| self.file.sync_all())
             .map_err(|error| failed("sync", &self.key, &error))?;
-        at(Step::PutSyncFolder)
+        at("put.sync_folder")
             .and_then(|()| self.store.blobs.sync_all())
             .map_err(|error| failed("sync the folder of", &self.key, &error))?;
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -110,7 +110,7 @@ impl Upload {
             content_type: std::mem::take(&mut self.content_type),
             digest: *self.hasher.finalize().as_bytes(),
         };
-        let before = match self.store.change(&self.key, conditions, Step::PutCommit, Some(&meta)) {
+        let before = match self.store.change(&self.key, conditions, "put.commit", Some(&meta)) {
             Ok(before) => before,
             Err(error) => {
                 self.kept = self
@@ -124,7 +124,7 @@ impl Upload {
         if let Some(before) = &before {
             self.store.clear(&self.key, before.id);
         }
-        at(Step::PutAnswer).map_err(|error| failed("answer for", &self.key, &error))?;
+        at("put.answer").map_err(|error| failed("answer for", &self.key, &error))?;
         Ok(Stored { created: before.is_none(), etag: meta.etag() })
     }
 
@@ -146,6 +146,6 @@ impl Drop for Upload {
     }
 }
 
-fn at(step: Step) -> io::Result<()> {
+fn at(step: &str) -> io::Result<()> {
     point(step).map_err(io::Error::from)
 }

@@ -1,19 +1,15 @@
 //! A daemon of one's own, and a client that shows everything that came.
 
-#![allow(dead_code)]
-
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use httpd::Address;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Nothing here takes this long, on any machine; a test that would hang ends.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub use crate::peer::{PATIENCE, Peer};
 
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_storaged"));
@@ -42,8 +38,8 @@ pub struct Daemon {
     child: Child,
     pub dir: PathBuf,
     pub unix: PathBuf,
-    pub tcp: Option<String>,
-    pub metrics: Option<String>,
+    tcp: Option<Address>,
+    pub metrics: Option<Address>,
     log: PathBuf,
 }
 
@@ -80,10 +76,10 @@ impl Daemon {
                 panic!("the daemon did not start: {}", daemon.log());
             };
             if let Some(address) = line.strip_prefix("listening on tcp:") {
-                daemon.tcp = Some(address.to_owned());
+                daemon.tcp = Some(address.parse().unwrap());
             }
             if let Some(address) = line.strip_prefix("metrics on tcp:") {
-                daemon.metrics = Some(address.to_owned());
+                daemon.metrics = Some(address.parse().unwrap());
             }
             waits -= 1;
         }
@@ -109,12 +105,12 @@ impl Daemon {
         fields.take(2).map(|field| field.parse::<u64>().unwrap()).sum()
     }
 
-    pub fn client(&self) -> Client {
-        Client::unix(&self.unix)
+    pub fn client(&self) -> Peer {
+        Peer::connect(&Address::Unix(self.unix.clone()))
     }
 
-    pub fn tcp_client(&self) -> Client {
-        Client::tcp(self.tcp.as_ref().unwrap())
+    pub fn tcp_client(&self) -> Peer {
+        Peer::connect(self.tcp.as_ref().unwrap())
     }
 
     pub fn log(&self) -> String {
@@ -191,153 +187,6 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-trait Stream: Read + Write + Send {}
-impl<T: Read + Write + Send> Stream for T {}
-
-/// A connection.
-pub struct Client {
-    stream: Box<dyn Stream>,
-    unread: Vec<u8>,
-}
-
-/// An answer.
-#[derive(Debug, Clone)]
-pub struct Response {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
-}
-
-impl Response {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(one, _)| one.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
-    }
-
-    pub fn etag(&self) -> &str {
-        self.header("etag").unwrap()
-    }
-
-    pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).unwrap()
-    }
-}
-
-impl Client {
-    pub fn unix(path: &Path) -> Client {
-        let stream = UnixStream::connect(path).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        Client { stream: Box::new(stream), unread: Vec::new() }
-    }
-
-    pub fn tcp(address: &str) -> Client {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        Client { stream: Box::new(stream), unread: Vec::new() }
-    }
-
-    pub fn write(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).unwrap();
-    }
-
-    pub fn try_write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.stream.write_all(bytes)
-    }
-
-    /// A head and a body with its length.
-    pub fn request(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
-        self.try_request(method, path, headers, body).unwrap()
-    }
-
-    /// `None`: the connection ended before an answer did.
-    pub fn try_request(
-        &mut self,
-        method: &str,
-        path: &str,
-        headers: &str,
-        body: &[u8],
-    ) -> Option<Response> {
-        let length = match method {
-            "PUT" => format!("Content-Length: {}\r\n", body.len()),
-            _ => String::new(),
-        };
-        let head = format!("{method} {path} HTTP/1.1\r\nHost: test\r\n{length}{headers}\r\n");
-        // A daemon that refuses a body early may have hung up before its end.
-        let _ = self.stream.write_all(&[head.as_bytes(), body].concat());
-        self.response(method)
-    }
-
-    pub fn get(&mut self, path: &str) -> Response {
-        self.request("GET", path, "", b"")
-    }
-
-    pub fn put(&mut self, path: &str, body: &[u8]) -> Response {
-        self.request("PUT", path, "", body)
-    }
-
-    pub fn delete(&mut self, path: &str) -> Response {
-        self.request("DELETE", path, "", b"")
-    }
-
-    /// The next answer; `method` tells whether it has a body.
-    pub fn response(&mut self, method: &str) -> Option<Response> {
-        let (status, headers, head_bytes) = loop {
-            let mut slots = [httparse::EMPTY_HEADER; 32];
-            let mut head = httparse::Response::new(&mut slots);
-            if let httparse::Status::Complete(bytes) = head.parse(&self.unread).unwrap() {
-                let headers: Vec<(String, String)> = head
-                    .headers
-                    .iter()
-                    .map(|h| (h.name.to_owned(), String::from_utf8(h.value.to_vec()).unwrap()))
-                    .collect();
-                break (head.code.unwrap(), headers, bytes);
-            }
-            self.more()?;
-        };
-        self.unread.drain(..head_bytes);
-        let mut response = Response { status, headers, body: Vec::new() };
-        let bodiless = method == "HEAD" || matches!(status, 100 | 204 | 304);
-        let length = response.header("content-length").map(|text| text.parse::<usize>().unwrap());
-        let length = if bodiless { 0 } else { length.expect("a length") };
-        while self.unread.len() < length {
-            self.more()?;
-        }
-        response.body = self.unread.drain(..length).collect();
-        Some(response)
-    }
-
-    /// Some bytes, whatever they are.
-    pub fn more(&mut self) -> Option<usize> {
-        let mut buffer = vec![0; 256 << 10];
-        loop {
-            match self.stream.read(&mut buffer) {
-                Ok(0) => return None,
-                Ok(bytes) => {
-                    self.unread.extend_from_slice(&buffer[..bytes]);
-                    return Some(bytes);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("no answer: {error}"),
-            }
-        }
-    }
-
-    /// Everything to the end of the connection.
-    pub fn rest(mut self) -> Vec<u8> {
-        while self.more().is_some() {}
-        self.unread
-    }
-
-    /// The daemon has hung up, and sent nothing more.
-    pub fn assert_ended(self) {
-        let rest = self.rest();
-        assert!(rest.is_empty(), "{}", String::from_utf8_lossy(&rest));
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Client, Daemon, bytes, has_fault_points, scratch};
+use crate::common::{Daemon, Peer, bytes, has_fault_points, scratch};
 
 /// More steps than any change has.
 const STEPS_MAX: u64 = 60;
@@ -57,7 +57,7 @@ fn content(of: Option<(u64, usize)>) -> Option<Vec<u8>> {
 }
 
 /// What the daemon has for a key.
-fn stored(client: &mut Client, key: &str) -> Option<Vec<u8>> {
+fn stored(client: &mut Peer, key: &str) -> Option<Vec<u8>> {
     let got = client.get(key);
     match got.status {
         200 => Some(got.body),

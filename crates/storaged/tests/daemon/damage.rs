@@ -48,7 +48,7 @@ fn a_file_cut_short_under_its_reader_cuts_the_response_off() {
         assert!(daemon.client().get("/o").body == content);
         fs::OpenOptions::new().write(true).open(object_file(&daemon)).unwrap().set_len(0).unwrap();
         let mut client = daemon.client();
-        client.write(b"GET /o HTTP/1.1\r\nHost: h\r\n\r\n");
+        client.send(b"GET /o HTTP/1.1\r\nHost: h\r\n\r\n");
         assert!(client.rest().len() < content.len(), "{mode}");
         daemon.wait_for_stat(|stat| stat["aborted_responses"] == 1);
     }

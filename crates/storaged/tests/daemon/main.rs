@@ -7,3 +7,5 @@ mod http;
 mod lifecycle;
 mod model;
 mod modes;
+#[path = "../../../httpd/tests/peer/mod.rs"]
+mod peer;

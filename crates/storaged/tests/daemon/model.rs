@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::common::{Client, Daemon, bytes, scratch};
+use crate::common::{Daemon, Peer, bytes, scratch};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -64,7 +64,7 @@ fn path(key: &str) -> String {
     format!("/{}", key.bytes().map(encode).collect::<String>())
 }
 
-fn put(client: &mut Client, model: &mut Model, key: usize, headers: &str, body: Vec<u8>) {
+fn put(client: &mut Peer, model: &mut Model, key: usize, headers: &str, body: Vec<u8>) {
     let new = !model.contains_key(KEYS[key]);
     let got = client.request("PUT", &path(KEYS[key]), headers, &body);
     assert_eq!(got.status, if new { 201 } else { 204 });
@@ -78,7 +78,7 @@ fn tag(model: &Model, key: usize, stale: bool) -> String {
     }
 }
 
-fn step(client: &mut Client, model: &mut Model, operation: &Operation) {
+fn step(client: &mut Peer, model: &mut Model, operation: &Operation) {
     match *operation {
         Operation::Put { key, seed, size, chunked: false } => {
             put(client, model, key, "", bytes(seed, size));
@@ -96,8 +96,8 @@ fn step(client: &mut Client, model: &mut Model, operation: &Operation) {
                 all.extend_from_slice(b"\r\n");
             }
             all.extend_from_slice(b"0\r\n\r\n");
-            client.write(&all);
-            let got = client.response("PUT").unwrap();
+            client.send(&all);
+            let got = client.answer().unwrap();
             assert_eq!(got.status, if new { 201 } else { 204 });
             model.insert(KEYS[key], (body, got.etag().to_owned()));
         }
@@ -107,14 +107,14 @@ fn step(client: &mut Client, model: &mut Model, operation: &Operation) {
                 "PUT {} HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n{headers}\r\n",
                 path(KEYS[key])
             );
-            client.write(head.as_bytes());
-            let got = client.response("PUT").unwrap();
+            client.send(head.as_bytes());
+            let got = client.answer().unwrap();
             if model.contains_key(KEYS[key]) {
                 assert_eq!(got.status, 412);
             } else {
                 assert_eq!(got.status, 100);
-                client.write(&bytes(seed, 9));
-                let got = client.response("PUT").unwrap();
+                client.send(bytes(seed, 9));
+                let got = client.answer().unwrap();
                 assert_eq!(got.status, 201);
                 model.insert(KEYS[key], (bytes(seed, 9), got.etag().to_owned()));
             }
@@ -146,7 +146,7 @@ fn step(client: &mut Client, model: &mut Model, operation: &Operation) {
     }
 }
 
-fn read(client: &mut Client, model: &Model, operation: &Operation) {
+fn read(client: &mut Peer, model: &Model, operation: &Operation) {
     let (key, method, headers) = match *operation {
         Operation::Get { key } => (key, "GET", String::new()),
         Operation::Head { key } => (key, "HEAD", String::new()),
@@ -178,7 +178,7 @@ fn read(client: &mut Client, model: &Model, operation: &Operation) {
     }
 }
 
-fn list(client: &mut Client, model: &Model, prefix: &str, limit: usize) {
+fn list(client: &mut Peer, model: &Model, prefix: &str, limit: usize) {
     let encoded = path(prefix).split_off(1).replace('/', "%2f");
     let got = client.get(&format!("/?prefix={encoded}&limit={limit}"));
     let json: serde_json::Value = serde_json::from_slice(&got.body).unwrap();

@@ -67,6 +67,6 @@ pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Co
     let file = setup.folder.join("proxyd.toml");
     std::fs::write(&file, text).map_err(Failure::io(format!("cannot write {}", file.display())))?;
     let mut command = Command::new(Program::Proxyd.find().map_err(Failure::Limit)?);
-    command.env("PROXYD_LOG", "warn").arg("--config").arg(file);
+    command.args(["--log-level", "warn", "--config"]).arg(file);
     Ok(command)
 }

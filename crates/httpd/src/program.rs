@@ -1,0 +1,59 @@
+//! What a daemon's program says, and with which code it ends.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use tracing::level_filters::LevelFilter;
+
+/// The exit code of wrong usage.
+pub const USAGE: u8 = 2;
+
+/// A program, by its name.
+#[derive(Debug, Clone, Copy)]
+pub struct Program(&'static str);
+
+impl Program {
+    /// A reader that is gone ends what prints, as it ends any program; a server's signals say else.
+    pub fn begin(name: &'static str) -> Program {
+        // SAFETY: the default action runs no code of ours.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        Program(name)
+    }
+
+    /// Prints all of this to standard output.
+    pub fn print(self, text: impl Display) -> ExitCode {
+        let mut out = io::stdout().lock();
+        match write!(out, "{text}").and_then(|()| out.flush()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => self.fail(1, format_args!("cannot write to standard output: {error}")),
+        }
+    }
+
+    /// What clap found wrong, or the help that was asked for.
+    pub fn usage(self, error: &clap::Error) -> ExitCode {
+        if !error.use_stderr() {
+            return self.print(error.render());
+        }
+        let _ = error.print();
+        ExitCode::from(USAGE)
+    }
+
+    /// A line on standard error. Where it can't be written either, there is the code.
+    pub fn fail(self, code: u8, error: impl Display) -> ExitCode {
+        let _ = writeln!(io::stderr(), "{}: {error}", self.0);
+        ExitCode::from(code)
+    }
+
+    /// Has what is logged go to standard error from now on.
+    pub fn log(self, level: LevelFilter) {
+        tracing_subscriber::fmt()
+            .with_writer(io::stderr)
+            .with_target(false)
+            .with_max_level(level)
+            // A line that can't be written is lost: saying so in the same place would end the
+            // thread.
+            .log_internal_errors(false)
+            .init();
+    }
+}

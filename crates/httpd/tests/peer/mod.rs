@@ -1,0 +1,232 @@
+//! One end of a connection that shows everything that came, for the tests of both daemons: each
+//! uses some of it.
+
+#![allow(dead_code)]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use httpd::Address;
+
+/// Far beyond anything that is waited for, on a busy machine too; only a hang takes this long.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+pub trait Stream: Read + Write + Send {
+    fn half_close(&self);
+}
+
+impl Stream for TcpStream {
+    fn half_close(&self) {
+        self.shutdown(Shutdown::Write).unwrap();
+    }
+}
+
+impl Stream for UnixStream {
+    fn half_close(&self) {
+        self.shutdown(Shutdown::Write).unwrap();
+    }
+}
+
+/// One end of a connection, with what was read and not used.
+pub struct Peer {
+    stream: Box<dyn Stream>,
+    seen: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        header(&self.head, name)
+    }
+
+    pub fn etag(&self) -> &str {
+        self.header("etag").unwrap()
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+/// The value of a header line.
+pub fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    head.lines().skip(1).find_map(|line| {
+        let (other, value) = line.split_once(": ")?;
+        other.eq_ignore_ascii_case(name).then_some(value)
+    })
+}
+
+impl Peer {
+    pub fn new(stream: impl Stream + 'static) -> Peer {
+        Peer { stream: Box::new(stream), seen: Vec::new() }
+    }
+
+    pub fn connect(to: &Address) -> Peer {
+        match to {
+            Address::Tcp(address) => {
+                let stream = TcpStream::connect(address).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_write_timeout(Some(PATIENCE)).unwrap();
+                stream.set_nodelay(true).unwrap();
+                Peer::new(stream)
+            }
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_write_timeout(Some(PATIENCE)).unwrap();
+                Peer::new(stream)
+            }
+        }
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).unwrap();
+    }
+
+    /// Like `send`, where the other side may have closed.
+    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).is_ok()
+    }
+
+    pub fn half_close(&self) {
+        self.stream.half_close();
+    }
+
+    /// Reads some bytes; false at the end.
+    pub fn more(&mut self) -> bool {
+        let mut piece = [0; 64 << 10];
+        match self.stream.read(&mut piece) {
+            Ok(0) => false,
+            Ok(bytes) => {
+                self.seen.extend_from_slice(&piece[..bytes]);
+                true
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => true,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
+            Err(error) => panic!("after {:?}: {error}", self.seen.escape_ascii().to_string()),
+        }
+    }
+
+    /// A head with its empty line; `None` at the end.
+    pub fn head(&mut self) -> Option<String> {
+        loop {
+            if let Some(at) = self.seen.windows(4).position(|four| four == b"\r\n\r\n") {
+                let rest = self.seen.split_off(at + 4);
+                return Some(String::from_utf8(std::mem::replace(&mut self.seen, rest)).unwrap());
+            }
+            if !self.more() {
+                assert!(self.seen.is_empty(), "cut off: {}", self.seen.escape_ascii());
+                return None;
+            }
+        }
+    }
+
+    /// Exactly `len` bytes, or fewer at the end.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        while self.seen.len() < len && self.more() {}
+        let rest = self.seen.split_off(len.min(self.seen.len()));
+        std::mem::replace(&mut self.seen, rest)
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\r\n") {
+            let byte = self.bytes(1);
+            assert!(!byte.is_empty(), "cut off: {}", line.escape_ascii());
+            line.extend(byte);
+        }
+        String::from_utf8(line).unwrap().trim_end().to_owned()
+    }
+
+    /// The payload of a chunked body, and the sizes of its chunks.
+    pub fn chunked(&mut self) -> (Vec<u8>, Vec<usize>) {
+        let (mut body, mut sizes) = (Vec::new(), Vec::new());
+        loop {
+            let size = usize::from_str_radix(&self.line(), 16).unwrap();
+            body.extend(self.bytes(size));
+            assert_eq!(self.line(), "");
+            if size == 0 {
+                return (body, sizes);
+            }
+            sizes.push(size);
+        }
+    }
+
+    pub fn rest(&mut self) -> Vec<u8> {
+        while self.more() {}
+        std::mem::take(&mut self.seen)
+    }
+
+    /// The other side has closed, and sent nothing more.
+    pub fn assert_ended(&mut self) {
+        let rest = self.rest();
+        assert!(rest.is_empty(), "{}", rest.escape_ascii());
+    }
+
+    /// The body that a head announces.
+    pub fn body(&mut self, head: &str) -> Vec<u8> {
+        if header(head, "transfer-encoding").is_some() {
+            return self.chunked().0;
+        }
+        match header(head, "content-length") {
+            Some(length) => self.bytes(length.parse().unwrap()),
+            None if head.starts_with("HTTP/") => self.rest(),
+            None => Vec::new(),
+        }
+    }
+
+    /// A whole answer to something else than a HEAD; `None` if the connection ends instead.
+    pub fn answer(&mut self) -> Option<Answer> {
+        self.answer_to("GET")
+    }
+
+    pub fn answer_to(&mut self, method: &str) -> Option<Answer> {
+        let head = self.head()?;
+        let status = head[9..12].parse().unwrap();
+        let bodiless = method == "HEAD" || status < 200 || status == 204 || status == 304;
+        let body = if bodiless { Vec::new() } else { self.body(&head) };
+        Some(Answer { status, head, body })
+    }
+
+    /// `None`: the connection ended before an answer did.
+    pub fn try_request(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> Option<Answer> {
+        let length = match method {
+            "PUT" => format!("Content-Length: {}\r\n", body.len()),
+            _ => String::new(),
+        };
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: test\r\n{length}{headers}\r\n");
+        // Who refuses a body early may have hung up before its end.
+        self.try_send([head.as_bytes(), body].concat());
+        self.answer_to(method)
+    }
+
+    pub fn request(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
+        self.try_request(method, path, headers, body).expect("an answer")
+    }
+
+    pub fn get(&mut self, path: &str) -> Answer {
+        self.request("GET", path, "", b"")
+    }
+
+    pub fn put(&mut self, path: &str, body: &[u8]) -> Answer {
+        self.request("PUT", path, "", body)
+    }
+
+    pub fn delete(&mut self, path: &str) -> Answer {
+        self.request("DELETE", path, "", b"")
+    }
+}
