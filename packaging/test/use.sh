@@ -53,7 +53,7 @@ while read -r page; do
 	is_there "$page" || die "no manual page $page"
 	pages=$((pages + 1))
 done <"$by_hand"
-for page in $(dpkg -L ntcopy | sed -n 's|.*/\(ntcopy[a-z-]*\.[18]\)\.gz$|\1|p'); do
+for page in $(dpkg -L ntcopy | sed -n 's,.*/\(ntcopy[a-z-]*\.[18]\|storaged\.8\|proxyd\.8\)\.gz$,\1,p'); do
 	is_there "$page" || die "no manual page $page"
 	pages=$((pages + 1))
 done

@@ -49,7 +49,9 @@ const CRATES: &[(&str, &[&str])] = &[
             "ntcopy-inflight",
             "ntcopy-report",
             "ntcopy-survey",
-            // For its tests alone.
+            // For its manual pages and its tests alone.
+            "proxyd",
+            "storaged",
             "xtask",
         ],
     ),

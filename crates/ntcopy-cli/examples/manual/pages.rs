@@ -6,15 +6,15 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context as _;
-use clap::Command;
+use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
 /// Stands in the pages' heads: when the pages, or these ones' shape, were last gone through.
 const DATE: &str = "2026-11-21";
 
-/// Commands, with all below them, that change the whole system and need root for it.
-const OF_SYSTEM: [&str; 2] = ["ntcopy-ddio", "ntcopy-module"];
+/// Commands, with all below them, that change the whole system and need root for it; and daemons.
+const OF_SYSTEM: [&str; 4] = ["ntcopy-ddio", "ntcopy-module", "proxyd", "storaged"];
 
 /// Writes the pages into `man` below a folder, and beside it a file for each shell, by its name.
 pub fn write(folder: &Path) -> anyhow::Result<()> {
@@ -22,9 +22,11 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(&man)
         .with_context(|| format!("{}: the folder cannot be made", man.display()))?;
     // A page of `help` for each command that has others below it would say nothing.
-    let mut command = without_help(ntcopy_cli::command());
-    command.build();
-    write_pages(&command, &man)?;
+    let daemons = [storaged::config::Config::command(), proxyd::cli::Cli::command()];
+    for mut command in [without_help(ntcopy_cli::command())].into_iter().chain(daemons) {
+        command.build();
+        write_pages(&command, &man)?;
+    }
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut ntcopy_cli::command(), "ntcopy", &mut script);

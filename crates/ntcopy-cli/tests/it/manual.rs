@@ -89,7 +89,7 @@ const OF_SYSTEM: [&str; 2] = ["ddio", "module"];
 #[test]
 fn every_command_has_its_page() {
     let folder = written();
-    let mut expected = vec!["ntcopy.1".to_string()];
+    let mut expected = ["ntcopy.1", "proxyd.8", "storaged.8"].map(str::to_owned).to_vec();
     for command in listed(&[]) {
         let section = if OF_SYSTEM.contains(&command.as_str()) { 8 } else { 1 };
         expected.push(format!("ntcopy-{command}.{section}"));
