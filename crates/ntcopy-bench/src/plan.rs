@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::experiment::Mode;
 
 pub use cell::{
-    CellPlan, CpuPair, Form, MOST_PIECES, SMALLEST_HINTED_BYTES, gathered_bytes, piece_sizes,
+    CellPlan, CpuPair, Form, MOST_PIECES, SMALLEST_HINTED_BYTES, Small, gathered_bytes, piece_sizes,
 };
 pub use error::{Cpus, PlanError};
 pub use sysctl::{Sysctl, sysctls};
@@ -55,7 +55,9 @@ impl Plan {
     #[must_use]
     pub fn sample_time(&self, cell: &CellPlan) -> Option<Duration> {
         match cell.form {
-            Form::Rounds { .. } | Form::Victim { .. } => Some(self.round_sample),
+            Form::Rounds { .. } | Form::TwoSenders { .. } | Form::Victim { .. } => {
+                Some(self.round_sample)
+            }
             Form::FreeRunning { iterations: None, .. } => Some(self.free_sample),
             Form::FreeRunning { iterations: Some(_), .. } => None,
         }

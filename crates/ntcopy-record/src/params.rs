@@ -12,8 +12,9 @@ struct Param {
 }
 
 /// In the order in which they are said. Parameters that say where a cell ran are none of these.
-const PARAMS: [Param; 24] = [
+const PARAMS: [Param; 25] = [
     Param { name: "sends", words: |value, _| Some(format!("{} sends", text(value))) },
+    Param { name: "clocked", words: one_of_two_senders },
     Param { name: "program", words: |value, _| Some(listed(value)) },
     Param { name: "family", words: |value, _| Some(text(value)).filter(|name| name != "unix") },
     Param { name: "task", words: task },
@@ -61,6 +62,12 @@ fn text(value: &Value) -> String {
 fn listed(value: &Value) -> String {
     let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
     words.collect::<Vec<&str>>().join(" ")
+}
+
+fn one_of_two_senders(value: &Value, params: &Params) -> Option<String> {
+    let count = number(params, "small_per_object")?;
+    let size = Bytes(number(params, "small_bytes")?);
+    Some(format!("the {} sender, {count} small sends of {size} per object", text(value)))
 }
 
 fn bytes(value: &Value) -> Option<Bytes> {
@@ -145,6 +152,8 @@ mod tests {
             "sockets": 64, "in_flight_bytes": 64 << 20, "sender_cpu": 0, "reader_cpu": 1,
         });
         assert_eq!(words(sends), "objects of 1 MiB, data set of 64 MiB, 64 MiB in flight");
+        let two = json!({"clocked": "bulk", "small_bytes": 65536, "small_per_object": 8});
+        assert_eq!(words(two), "the bulk sender, 8 small sends of 64 KiB per object");
         let copies =
             json!({"size_bytes": 4096, "source": "cold", "destination": "hot", "threads": 2});
         assert_eq!(words(copies), "4 KiB, cold to hot, 2 threads");

@@ -66,6 +66,7 @@ fn comparison(record: &Record) -> Vec<String> {
         sentences.extend(mode_sentences(record, &results, mode));
     }
     sentences.extend(HINTED.iter().filter_map(|mode| by_patched(record, mode)));
+    sentences.extend(bulk_by_obeyed(record));
     if sentences.is_empty() {
         sentences.push(format!(
             "Nothing was compared: the record holds no mode beside {}.",
@@ -81,6 +82,15 @@ fn by_patched(record: &Record, mode: &str) -> Option<String> {
     let cells: Vec<(&Cell, Versus)> =
         record.cells.iter().filter_map(|cell| Some((cell, one(cell)?))).collect();
     wins::sentence(&cells, (mode, PATCHED), "is faster")
+}
+
+/// Of a bulk sender beside a small one, what the rule leaves of the gain that obeyed hints have.
+fn bulk_by_obeyed(record: &Record) -> Option<String> {
+    let is_bulk = |cell: &&Cell| cell.params.get("clocked").is_some_and(|whose| whose == "bulk");
+    let one = |cell: &Cell| versus(record, cell.cell, "adaptive", "nt", THROUGHPUT);
+    let bulk = record.cells.iter().filter(is_bulk);
+    let cells: Vec<(&Cell, Versus)> = bulk.filter_map(|cell| Some((cell, one(cell)?))).collect();
+    wins::sentence(&cells, ("adaptive", "nt"), "lets a bulk sender be faster")
 }
 
 /// How a mode is called in a sentence.

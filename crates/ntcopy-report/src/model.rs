@@ -188,6 +188,7 @@ fn heading(params: &Params) -> (String, String) {
     let mut bytes = |name: &str| take(name).as_ref().and_then(Value::as_u64).map(text::size);
     let (object, dataset) = (bytes("object_bytes"), bytes("dataset_bytes"));
     let (pipe, sndbuf) = (bytes("pipe_bytes"), bytes("sndbuf_bytes"));
+    let small = bytes("small_bytes");
     let mut words = Vec::new();
     words.extend(match take("form") {
         Some(form) if form == "rounds" => Some("every socket filled, then all drained".to_owned()),
@@ -210,6 +211,14 @@ fn heading(params: &Params) -> (String, String) {
             "{senders} senders at once, on CPUs {}, readers on CPUs {}",
             plain(&on),
             plain(&readers)
+        ));
+    }
+    if let (Some(size), Some(count), Some(whose)) =
+        (small, take("small_per_object"), take("clocked"))
+    {
+        words.push(format!(
+            "beside {count} small sends of {size} per object, the {} sender's time",
+            plain(&whose)
         ));
     }
     words.extend(pipe.map(|pipe| format!("pipe of {pipe}")));

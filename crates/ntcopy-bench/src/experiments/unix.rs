@@ -38,6 +38,10 @@ pub struct Defaults {
 pub struct RoundDefaults {
     /// Size of the data set that objects are taken from, in bytes.
     pub dataset_bytes: u64,
+    /// Sockets of the bulk sender of two.
+    pub two_senders_sockets: u32,
+    /// Sends of the small one per object of the bulk sender, on average.
+    pub small_per_object: Vec<u32>,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
     pub quick_sample_ms: u64,
@@ -97,6 +101,8 @@ pub struct Settings {
     pub dataset_bytes: Vec<u64>,
     /// Numbers of sockets in flight: the round form. Empty: the free-running form.
     pub sockets: Vec<u32>,
+    /// Sizes of a small sender's sends on the same CPU, between those of the rounds. Empty: none.
+    pub beside: Vec<u64>,
     /// The address families. Empty: unix.
     pub families: Vec<Family>,
     /// The sweep's sizes and times wherever nothing else is asked for.
@@ -154,8 +160,9 @@ impl Settings {
             let names = if self.sweep { &defaults().sweep.modes } else { &defaults().modes };
             let modes = names.iter().map(|name| name.parse().expect("the default modes exist"));
             // Pages cannot be spliced into datagrams of a size that one chooses, nor small pieces.
-            let has_no_pages =
-                self.pieces() > 1 || self.families().iter().any(|family| family.is_datagram());
+            let has_no_pages = self.pieces() > 1
+                || !self.beside.is_empty()
+                || self.families().iter().any(|family| family.is_datagram());
             modes.filter(|mode| !(has_no_pages && *mode == Mode::Vmsplice)).collect()
         };
         with_baseline(if self.modes.is_empty() { default() } else { self.modes.clone() })

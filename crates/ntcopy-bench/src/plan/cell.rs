@@ -25,6 +25,13 @@ pub enum Form {
         /// Sockets filled before one is drained.
         sockets: u32,
     },
+    /// Rounds, and a second sender on the same CPU, whose sends are small and drained at once: after
+    /// each object 0 to twice as many of them as it says, at random.
+    TwoSenders {
+        /// Sockets of the bulk sender.
+        sockets: u32,
+        small: Small,
+    },
     /// One socket; sender and reader run freely.
     FreeRunning {
         /// Exactly this many sends, or as many as fill the sample's time.
@@ -41,12 +48,23 @@ pub enum Form {
     },
 }
 
+/// The sends of the smaller of two senders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Small {
+    pub bytes: u64,
+    /// Sends per object of the bulk sender, on average.
+    pub per_object: u32,
+    /// Whether its sends are clocked, or else those of the bulk sender.
+    pub is_clocked: bool,
+}
+
 impl Form {
     /// The form's name in records.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
             Form::Rounds { .. } => "rounds",
+            Form::TwoSenders { .. } => "two-senders",
             Form::FreeRunning { .. } => "free-running",
             Form::Victim { .. } => "victim",
         }
@@ -86,9 +104,21 @@ impl CellPlan {
     #[must_use]
     pub fn sockets(&self) -> u32 {
         match self.form {
-            Form::Rounds { sockets } | Form::Victim { sockets, .. } => sockets,
+            Form::Rounds { sockets }
+            | Form::TwoSenders { sockets, .. }
+            | Form::Victim { sockets, .. } => sockets,
             Form::FreeRunning { .. } => 1,
         }
+    }
+
+    /// The second sender's cell, if there is one.
+    #[must_use]
+    pub fn small(&self) -> Option<CellPlan> {
+        let Form::TwoSenders { small, .. } = self.form else { return None };
+        let (form, bytes) = (Form::Rounds { sockets: 1 }, small.bytes);
+        let (pipe_bytes, sndbuf_bytes) = (None, None);
+        let sizes = CellPlan { object_bytes: bytes, dataset_bytes: bytes, ..self.clone() };
+        Some(CellPlan { form, pipe_bytes, sndbuf_bytes, ..sizes })
     }
 
     /// A CPU of every sender, or reader, as a list.
@@ -136,8 +166,13 @@ impl CellPlan {
         put("form", self.form.as_str().into());
         let hot_set = match self.form {
             Form::Victim { hot_set_bytes, .. } => Some(hot_set_bytes),
-            Form::Rounds { .. } | Form::FreeRunning { .. } => None,
+            _ => None,
         };
+        if let Form::TwoSenders { small, .. } = self.form {
+            put("small_bytes", small.bytes.into());
+            put("small_per_object", small.per_object.into());
+            put("clocked", if small.is_clocked { "small" } else { "bulk" }.into());
+        }
         let numbers = [
             ("pieces", (self.pieces > 1).then_some(u64::from(self.pieces))),
             ("iterations", iterations.filter(|_| !self.form.holds_objects())),

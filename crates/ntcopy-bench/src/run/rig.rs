@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ntcopy::socket::Setting;
 use ntcopy_record::Params;
+use ntcopy_record::random::SplitMix64;
 
 use super::beside::Beside;
 use super::clock::Stopwatch;
@@ -30,6 +31,8 @@ pub struct Rig {
     reader: Process<Reader>,
     /// Senders that run at the same time as this one.
     others: Vec<Beside>,
+    /// The small sender that has turns between the sends of this one.
+    small: Option<Box<Rig>>,
     stop: Stop,
     /// The victim's, once there is one.
     hot_set: Option<HotSet>,
@@ -76,7 +79,9 @@ impl Rig {
         // With the reader's ends closed here, its death shows on the sockets.
         drop(theirs);
         let others = cell.others.iter().map(|cpus| Beside::start(cell, *cpus, options, stop));
+        let small = cell.small().map(|small| Rig::alone(&small, options, stop)).transpose()?;
         Ok(Rig {
+            small: small.map(Box::new),
             others: others.collect::<Result<_, Failure>>()?,
             data: DataSet::new(cell.dataset_bytes, cell.object_bytes, kept)?,
             sender: Sender::new(cell, patience, stop.clone())?,
@@ -129,7 +134,10 @@ impl Rig {
                 let fault = self.fault.filter(|_| number + 1 == sizes.len());
                 self.verify_round(mode, &mut buffer, sockets, size as usize, fault)?;
             }
-            return Ok(());
+            return match &mut self.small {
+                Some(small) => small.verify(mode, most_sockets),
+                None => Ok(()),
+            };
         }
         // A tail that fills no page and no object.
         let total = 4 * object + object / 3 + 1;
@@ -205,6 +213,7 @@ impl Rig {
         let sent = self.sender.send(self.sockets[0].as_fd(), mode, object);
         sent.map_err(|failure| self.reader.blame(failure))?;
         self.compared()?;
+        self.small.iter_mut().try_for_each(|small| small.spot_check(mode))?;
         self.others.iter_mut().try_for_each(|other| other.spot_check(mode))
     }
 
@@ -239,13 +248,21 @@ impl Rig {
         self.prepare(mode)?;
         let before = counters::before()?;
         self.hardware.start();
+        let mut beside = Clocked::default();
         let mut clocked = match self.cell.form {
-            Form::Rounds { .. } => self.rounds(mode, count)?,
+            Form::Rounds { .. } => self.rounds(mode, count)?.0,
+            Form::TwoSenders { small, .. } => {
+                let (bulk, of_small) = self.rounds(mode, count)?;
+                let (clocked, other) =
+                    if small.is_clocked { (of_small, bulk) } else { (bulk, of_small) };
+                beside = other;
+                clocked
+            }
             Form::FreeRunning { .. } => self.free_run(mode, count)?,
             Form::Victim { hot_set_bytes, .. } => self.victim(mode, count, hot_set_bytes)?,
         };
         let events = self.hardware.stop();
-        let sent = clocked.bytes;
+        let sent = clocked.bytes + beside.bytes;
         let objects = sent / self.cell.object_bytes;
         let too_small = objects * self.cell.too_small_bytes();
         clocked.counters = counters::check(&before, Expected { mode, sent, too_small })?;
@@ -253,35 +270,60 @@ impl Rig {
         Ok(clocked)
     }
 
-    fn rounds(&mut self, mode: Mode, rounds: u64) -> Result<Clocked, Failure> {
+    /// Rounds of this sender, and what the small one did between its sends: it is not in the time of
+    /// these.
+    fn rounds(&mut self, mode: Mode, rounds: u64) -> Result<(Clocked, Clocked), Failure> {
         let object = self.cell.object_bytes;
         let sockets = self.sockets.len();
         let order = drain_order(sockets, object);
         let (mut send_ns, mut drain_ns) = (0, 0);
+        let (mut random, mut small) = (SplitMix64(DATA_SET_SEED), Clocked::default());
         // The end of one round is the start of the next: where every system
         // call is dear, a third look at the clock would show.
         let clock = Stopwatch::start();
         let mut start = 0;
         for _ in 0..rounds {
             self.stop.check()?;
+            let small_before = small.elapsed_ns;
             for socket in 0..sockets {
                 self.send_next(socket, mode)?;
+                self.small_rounds(mode, &mut random, &mut small)?;
             }
             let full = clock.ns();
             self.drain(&order, sockets)?;
             let empty = clock.ns();
-            send_ns += full - start;
+            send_ns += full - start - (small.elapsed_ns - small_before);
             drain_ns += empty - full;
             start = empty;
         }
         let round_bytes = object * sockets as u64;
-        Ok(Clocked {
+        let clocked = Clocked {
             bytes: rounds * round_bytes,
             elapsed_ns: send_ns + drain_ns,
             phases_ns: [("send".to_owned(), send_ns), ("drain".to_owned(), drain_ns)].into(),
-            counters: BTreeMap::new(),
-            series: BTreeMap::new(),
-        })
+            ..Clocked::default()
+        };
+        Ok((clocked, small))
+    }
+
+    /// What the small sender does after an object of this one; in every mode the same.
+    fn small_rounds(
+        &mut self,
+        mode: Mode,
+        random: &mut SplitMix64,
+        whole: &mut Clocked,
+    ) -> Result<(), Failure> {
+        let (Form::TwoSenders { small, .. }, Some(rig)) = (&self.cell.form, &mut self.small) else {
+            return Ok(());
+        };
+        let rounds = random.below(2 * small.per_object as usize + 1) as u64;
+        let (clocked, _) = rig.rounds(mode, rounds)?;
+        whole.bytes += clocked.bytes;
+        whole.elapsed_ns += clocked.elapsed_ns;
+        for (name, ns) in clocked.phases_ns {
+            *whole.phases_ns.entry(name).or_default() += ns;
+        }
+        Ok(())
     }
 
     fn free_run(&mut self, mode: Mode, iterations: u64) -> Result<Clocked, Failure> {
@@ -377,7 +419,7 @@ impl Rig {
             sockets.try_for_each(|socket: BorrowedFd<'_>| send::prepare(socket, setting))?;
             self.setting = setting;
         }
-        Ok(())
+        self.small.iter_mut().try_for_each(|small| small.prepare(mode))
     }
 }
 

@@ -19,7 +19,7 @@ pub struct RigOptions {
     pub fault: Option<Fault>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clocked {
     /// Payload bytes: sent, taken, and both the same number.
     pub bytes: u64,

@@ -189,7 +189,7 @@ impl ModeLanes<'_> {
     fn warm_up(&self, count: u64) -> u64 {
         let part = (count / WARM_UP_PART).max(1);
         match self.cell.form {
-            Form::Rounds { sockets } => {
+            Form::Rounds { sockets } | Form::TwoSenders { sockets, .. } => {
                 let round_bytes = u64::from(sockets) * self.cell.object_bytes;
                 let dataset_bytes = self.cell.dataset_bytes.min(WARM_UP_DATASET_BYTES);
                 let settled = (WARM_UP_BYTES / round_bytes).clamp(1, WARM_UP_ROUNDS);
@@ -211,7 +211,7 @@ impl ModeLanes<'_> {
     /// How many rounds, walks or sends a sample of each mode makes.
     fn find_counts(&mut self) -> Result<BTreeMap<Mode, u64>, Halt> {
         match self.cell.form {
-            Form::Rounds { .. } => self.own_counts(),
+            Form::Rounds { .. } | Form::TwoSenders { .. } => self.own_counts(),
             Form::Victim { .. } => self.common_count(1, u64::MAX),
             Form::FreeRunning { iterations: Some(iterations), .. } => {
                 Ok(self.alive.iter().map(|mode| (*mode, iterations)).collect())

@@ -74,6 +74,25 @@ fn rounds_are_measured_and_recorded_for_every_mode_and_cell() {
 }
 
 #[test]
+fn a_small_sender_beside_a_bulk_one_has_its_own_time_and_bytes() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    let args = ["--sockets", "2", "--object", "40KiB", "--dataset", "80KiB", "--beside", "8KiB"];
+    let output = run(&[&args, &["--modes", "copy", "--quick"]], &out);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record = Record::read(&out).unwrap();
+    assert!(record.complete && record.errors.is_empty() && record.cells.len() == 4);
+    for (cell, object, clocked) in [(0, 8 << 10, "small"), (1, 2 * (40 << 10), "bulk")] {
+        assert_eq!(record.cells[cell as usize].params["clocked"], clocked);
+        for sample in samples(&record, cell, "copy") {
+            assert!(sample.bytes > 0 && sample.bytes % object == 0, "{sample:?}");
+            assert_eq!(sample.phases_ns.values().sum::<u64>(), sample.elapsed_ns);
+        }
+    }
+    assert!(stdout(&output).contains("beside 8 small sends of 8 KiB per object"));
+}
+
+#[test]
 fn the_free_running_form_sends_the_same_number_in_every_mode() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
@@ -314,6 +333,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--family", "tcp"], "--sockets LIST or --sweep"),
         (&["--family", "udp", "--sockets", "1", "--modes", "vmsplice"], "leave vmsplice out"),
         (&["--pieces", "300"], "--sockets LIST"),
+        (&["--beside", "64KiB", "--pieces", "3"], "--pieces"),
         (&["--pieces", "300", "--sockets", "1", "--object", "1MiB"], "--object"),
         (&["--sweep", "--published"], "--sweep"),
         (&["--own-caches", "--sockets", "1"], "--kernel um"),

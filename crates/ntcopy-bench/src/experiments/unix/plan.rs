@@ -8,7 +8,9 @@ use ntcopy_record::units::Bytes;
 use super::{Published, Settings, defaults, published};
 use crate::experiment::{Family, Mode};
 use crate::plan::error::{check_pairs, check_sizes, pin};
-use crate::plan::{CellPlan, CpuPair, Cpus, Form, MOST_PIECES, Plan, PlanError, gathered_bytes};
+use crate::plan::{
+    CellPlan, CpuPair, Cpus, Form, MOST_PIECES, Plan, PlanError, Small, gathered_bytes,
+};
 
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     check(settings)?;
@@ -46,6 +48,7 @@ fn check(settings: &Settings) -> Result<(), PlanError> {
         ("object", settings.object_bytes.contains(&0)),
         ("dataset", settings.dataset_bytes.contains(&0)),
         ("sockets", settings.sockets.contains(&0)),
+        ("beside", settings.beside.contains(&0)),
         ("pipe", settings.pipe_bytes == Some(0)),
         ("sndbuf", settings.sndbuf_bytes == Some(0)),
         ("iterations", settings.iterations == Some(0)),
@@ -58,12 +61,13 @@ fn check(settings: &Settings) -> Result<(), PlanError> {
     check_family(settings)?;
     check_pieces(settings)?;
     check_senders(settings)?;
-    check_sizes(&settings.sockets, &settings.object_bytes)
+    check_sizes(&settings.sockets, &settings.object_bytes)?;
+    check_sizes(&[], &settings.beside)
 }
 
 /// What only some families do.
 fn check_family(settings: &Settings) -> Result<(), PlanError> {
-    let free = settings.sockets.is_empty() && !settings.sweep;
+    let free = settings.sockets.is_empty() && settings.beside.is_empty() && !settings.sweep;
     for family in settings.families() {
         let what = if free && family != Family::Unix {
             "measured in rounds only: say --sockets LIST or --sweep"
@@ -139,7 +143,7 @@ fn grid(
     cpus: CpuPair,
     others: &[CpuPair],
 ) -> Result<Vec<CellPlan>, PlanError> {
-    let settings = &with_sweep(settings);
+    let settings = &filled(settings);
     let defaults = defaults();
     let or = |asked: &[u64], default: Option<u64>| -> Vec<Option<u64>> {
         if asked.is_empty() { vec![default] } else { asked.iter().copied().map(Some).collect() }
@@ -148,7 +152,7 @@ fn grid(
     let forms: Vec<Form> = if free {
         vec![free_running(settings, defaults.free_running.iterations)]
     } else {
-        settings.sockets.iter().map(|&sockets| Form::Rounds { sockets }).collect()
+        settings.sockets.iter().flat_map(|&sockets| rounds(settings, sockets)).collect()
     };
     let pieces = settings.pieces();
     let object_default = if pieces > 1 { gathered_bytes(pieces) } else { defaults.object_bytes };
@@ -182,9 +186,26 @@ fn grid(
     Ok(cells)
 }
 
-/// The settings with the sweep's sizes where none are asked for.
-fn with_sweep(settings: &Settings) -> Settings {
+/// Rounds over these sockets, with a small sender between them if one is asked for.
+fn rounds(settings: &Settings, sockets: u32) -> Vec<Form> {
+    let mut forms = Vec::new();
+    for &bytes in &settings.beside {
+        for &per_object in &defaults().rounds.small_per_object {
+            forms.extend([true, false].map(|is_clocked| Form::TwoSenders {
+                sockets,
+                small: Small { bytes, per_object, is_clocked },
+            }));
+        }
+    }
+    if forms.is_empty() { vec![Form::Rounds { sockets }] } else { forms }
+}
+
+/// The settings with the sizes of sweep and two senders where none are asked for.
+fn filled(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
+    if !settings.beside.is_empty() && settings.sockets.is_empty() {
+        settings.sockets = vec![defaults().rounds.two_senders_sockets];
+    }
     if settings.sweep {
         let sweep = &defaults().sweep;
         if settings.sockets.is_empty() {

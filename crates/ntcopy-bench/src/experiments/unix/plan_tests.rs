@@ -22,6 +22,25 @@ fn sockets_make_rounds_with_exactly_sockets_times_object_in_flight() {
 }
 
 #[test]
+fn beside_a_bulk_sender_a_small_one_has_cells_for_both_times() {
+    let settings = Settings { beside: vec![64 << 10, 96 << 10], ..Settings::default() };
+    let plan = plan(&settings, &two_cpus()).unwrap();
+    assert!(!plan.modes.contains(&Mode::Vmsplice));
+    let of = |cell: &CellPlan| {
+        let params = cell.params(None);
+        let name = |name: &str| params[name].to_string();
+        format!("{} {} {}", name("small_bytes"), name("small_per_object"), name("clocked"))
+    };
+    let cells: Vec<String> = plan.cells.iter().map(of).collect();
+    assert_eq!(cells.len(), 8);
+    assert_eq!(cells[..2], ["65536 8 \"small\"", "65536 8 \"bulk\""]);
+    assert_eq!(cells[7], "98304 24 \"bulk\"");
+    assert_eq!(plan.cells[0].in_flight_bytes(), Some(64 << 20));
+    let small = plan.cells[0].small().unwrap();
+    assert_eq!((small.object_bytes, small.sockets()), (64 << 10, 1));
+}
+
+#[test]
 fn without_sockets_the_published_form_runs_freely() {
     let plan = plan(&Settings::default(), &two_cpus()).unwrap();
     let [cell] = &plan.cells[..] else { panic!("one cell") };

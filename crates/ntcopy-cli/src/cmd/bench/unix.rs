@@ -22,6 +22,7 @@ Examples:
   ntcopy bench unix --kernel um --against module      ntcopy.ko relative to the patches
   ntcopy bench unix --kernel um --against out/series/7.3     relative to other patches
   ntcopy bench unix --kernel um --pieces 300 --sockets 1,16      an answer of 100 small values
+  ntcopy bench unix --kernel um --beside 64KiB        a small sender beside a bulk one
   ntcopy bench unix --kernel um --senders 2 --dataset 64MiB      two CPUs that send at once
 
 With --sockets or --sweep a round fills every socket with one object and then drains them all, so \
@@ -45,6 +46,11 @@ pub struct UnixArgs {
     /// Rounds over these numbers of sockets in flight
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     sockets: Vec<u32>,
+    /// A bulk sender and a small one on one CPU: between the sends of the rounds [default: on 64
+    /// sockets] it makes sends of these sizes, each drained at once, at random moments
+    #[arg(long, value_name = "LIST", value_delimiter = ',',
+          conflicts_with_all = ["published", "pieces", "sweep", "senders"])]
+    beside: Vec<Bytes>,
     /// The three published configurations, on the CPUs that are here
     #[arg(long, conflicts_with_all = ["sockets", "object", "dataset", "pipe", "sndbuf", "against"])]
     published: bool,
@@ -105,6 +111,7 @@ impl UnixArgs {
             object_bytes: sizes(&self.object),
             dataset_bytes: sizes(&self.dataset),
             sockets: self.sockets.clone(),
+            beside: sizes(&self.beside),
             families: self.family.clone(),
             sweep: self.sweep,
             published: self.published,
@@ -126,7 +133,8 @@ impl UnixArgs {
 
     /// Whether sender and reader take turns.
     fn in_rounds(&self) -> bool {
-        self.sweep || self.against.kernel().is_some() || !self.sockets.is_empty()
+        let is_named = !self.sockets.is_empty() || !self.beside.is_empty();
+        self.sweep || self.against.kernel().is_some() || is_named
     }
 }
 
@@ -139,13 +147,13 @@ fn one_boot(mut settings: unix::Settings, modes: Vec<Mode>, against: &Against) -
     settings.modes = modes;
     settings.quick = true;
     settings.pairs = Some(5);
-    if settings.sockets.is_empty() && !settings.sweep {
+    if settings.sockets.is_empty() && settings.beside.is_empty() && !settings.sweep {
         settings.sockets = sockets;
     }
-    if settings.object_bytes.is_empty() && settings.pieces.is_none() {
+    if settings.object_bytes.is_empty() && settings.pieces.is_none() && settings.beside.is_empty() {
         settings.object_bytes = object_bytes;
     }
-    if settings.dataset_bytes.is_empty() {
+    if settings.dataset_bytes.is_empty() && settings.beside.is_empty() {
         settings.dataset_bytes = vec![1 << 20];
     }
     settings
