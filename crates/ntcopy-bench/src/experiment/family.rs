@@ -22,13 +22,22 @@ pub enum Family {
     Udp,
     /// UDP over IPv6's loopback.
     Udp6,
+    /// UDP over IPv4's loopback, cut into packets by the network stack, as QUIC's senders have it.
+    UdpGso,
     /// UDP-Lite over IPv4's loopback; Linux 7.3 no longer has it.
     Udplite,
 }
 
 impl Family {
-    pub const ALL: [Family; 6] =
-        [Family::Unix, Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6, Family::Udplite];
+    pub const ALL: [Family; 7] = [
+        Family::Unix,
+        Family::Tcp,
+        Family::Tcp6,
+        Family::Udp,
+        Family::Udp6,
+        Family::UdpGso,
+        Family::Udplite,
+    ];
 
     /// The family's name in commands and records.
     #[must_use]
@@ -39,6 +48,7 @@ impl Family {
             Family::Tcp6 => "tcp6",
             Family::Udp => "udp",
             Family::Udp6 => "udp6",
+            Family::UdpGso => "udp-gso",
             Family::Udplite => "udplite",
         }
     }
@@ -46,7 +56,7 @@ impl Family {
     /// Whether an object travels as datagrams of [`DATAGRAM_BYTES`], the last one shorter.
     #[must_use]
     pub fn is_datagram(self) -> bool {
-        matches!(self, Family::Udp | Family::Udp6 | Family::Udplite)
+        matches!(self, Family::Udp | Family::Udp6 | Family::UdpGso | Family::Udplite)
     }
 }
 
@@ -58,7 +68,7 @@ impl fmt::Display for Family {
 
 /// A family's name that this version does not know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown family `{0}`: this version has unix, tcp, tcp6, udp, udp6 and udplite")]
+#[error("unknown family `{0}`: this version has unix, tcp, tcp6, udp, udp6, udp-gso and udplite")]
 pub struct UnknownFamily(String);
 
 impl FromStr for Family {

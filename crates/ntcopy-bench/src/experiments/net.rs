@@ -14,7 +14,8 @@ use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults};
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");
 
 /// The families that requests and responses can go through.
-pub const FAMILIES: [Family; 4] = [Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6];
+pub const FAMILIES: [Family; 5] =
+    [Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6, Family::UdpGso];
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

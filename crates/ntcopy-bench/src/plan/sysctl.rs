@@ -47,7 +47,8 @@ pub fn sysctls(plan: &Plan) -> Vec<Sysctl> {
         ours.filter_map(CellPlan::in_flight_bytes).max()
     };
     let tcp = ("net.ipv4.tcp_mem", most(&[Family::Tcp, Family::Tcp6]));
-    let udp = ("net.ipv4.udp_mem", most(&[Family::Udp, Family::Udp6, Family::Udplite]));
+    let udp =
+        ("net.ipv4.udp_mem", most(&[Family::Udp, Family::Udp6, Family::UdpGso, Family::Udplite]));
     let needed =
         |(name, bytes): (&'static str, Option<u64>)| Some(Sysctl { name, pages: pages(bytes?) });
     [tcp, udp].into_iter().filter_map(needed).collect()

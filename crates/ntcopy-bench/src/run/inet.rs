@@ -1,7 +1,8 @@
 //! Connected pairs of sockets over the loopback interface.
 
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use ntcopy_record::units::Bytes;
 use rustix::io::Errno;
@@ -18,6 +19,8 @@ use crate::experiment::{DATAGRAM_BYTES, Family};
 const BOOKED_BYTES: u64 = DATAGRAM_BYTES + (8 << 10);
 /// Room beside the object.
 const SLACK_BYTES: u64 = 256 << 10;
+/// What a packet of QUIC carries in an Ethernet frame over IPv6.
+const SEGMENT_BYTES: libc::c_int = 1452;
 
 /// What the receive buffer is asked for, so that all of an object lies in it
 /// before the reader looks; the kernel doubles the number.
@@ -79,33 +82,43 @@ fn datagrams(family: Family, rcvbuf: u64) -> Result<(OwnedFd, OwnedFd), Failure>
     }
     connect_to(&ours, &theirs)?;
     connect_to(&theirs, &ours)?;
-    if family == Family::Udplite {
-        cover_the_header_only(&ours)?;
+    for end in [&ours, &theirs] {
+        set_up_datagrams(end, family)
+            .map_err(Failure::io(format!("cannot set a socket's option for {family}")))?;
     }
     Ok((ours, theirs))
 }
 
-/// UDP-Lite sums up what its checksum covers while it is in the sender's cache,
-/// by default all of it; who uses the protocol lets it cover the header alone.
-fn cover_the_header_only(socket: &OwnedFd) -> Result<(), Failure> {
+/// What a family's datagram sockets are told beside their addresses.
+pub fn set_up_datagrams(socket: impl AsFd, family: Family) -> io::Result<()> {
     /// The number is that of linux/udp.h.
     const UDPLITE_SEND_CSCOV: libc::c_int = 10;
-    let header_bytes: libc::c_int = 8;
-    // SAFETY: the pointer and the length describe `header_bytes`, which outlives the call; the
-    // descriptor is borrowed.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_UDPLITE,
-            UDPLITE_SEND_CSCOV,
-            (&raw const header_bytes).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
+    let options: &[(libc::c_int, libc::c_int, libc::c_int)] = match family {
+        // A reader that takes segments together gets each send as it was.
+        Family::UdpGso => {
+            &[(libc::SOL_UDP, libc::UDP_SEGMENT, SEGMENT_BYTES), (libc::SOL_UDP, libc::UDP_GRO, 1)]
+        }
+        // It sums up what its checksum covers while it is in the sender's cache, by default all of
+        // it; who uses the protocol lets it cover the header's 8 bytes alone.
+        Family::Udplite => &[(libc::IPPROTO_UDPLITE, UDPLITE_SEND_CSCOV, 8)],
+        _ => &[],
     };
-    if result == 0 {
-        return Ok(());
+    options.iter().try_for_each(|(level, name, value)| set(socket.as_fd(), *level, *name, *value))
+}
+
+fn set(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let (value, bytes) = (&raw const value, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the pointer and the length describe the argument `value`, which outlives the call; the
+    // descriptor is borrowed.
+    match unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.cast(), bytes) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
-    Err(Failure::io("cannot set UDPLITE_SEND_CSCOV")(std::io::Error::last_os_error()))
 }
 
 fn connect_to(from: &OwnedFd, to: &OwnedFd) -> Result<(), Failure> {
@@ -122,7 +135,7 @@ fn open(family: Family) -> Result<OwnedFd, Failure> {
 fn kind(family: Family) -> (AddressFamily, SocketType, Option<Protocol>) {
     let domain = match family {
         Family::Tcp6 | Family::Udp6 => AddressFamily::INET6,
-        Family::Tcp | Family::Udp | Family::Udplite | Family::Unix => AddressFamily::INET,
+        _ => AddressFamily::INET,
     };
     let kind = if family.is_datagram() { SocketType::DGRAM } else { SocketType::STREAM };
     (domain, kind, (family == Family::Udplite).then_some(ipproto::UDPLITE))
@@ -173,6 +186,16 @@ mod tests {
             let (bytes, _) = recv(&theirs, &mut got, RecvFlags::empty()).unwrap();
             assert_eq!(&got[..bytes], b"abc", "{family}");
         }
+    }
+
+    #[test]
+    fn a_send_that_is_cut_into_segments_comes_out_whole() {
+        let (ours, theirs) = pair(Family::UdpGso, 100_000).unwrap();
+        let sent: Vec<u8> = (0..40_000_u32).map(|byte| byte as u8).collect();
+        assert_eq!(send(&ours, &sent, SendFlags::empty()), Ok(sent.len()));
+        let mut got = vec![0; sent.len() + 1];
+        let (bytes, _) = recv(&theirs, &mut got[..], RecvFlags::empty()).unwrap();
+        assert_eq!(got[..bytes], sent);
     }
 
     #[test]

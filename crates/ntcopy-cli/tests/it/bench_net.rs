@@ -60,7 +60,7 @@ fn requests_and_responses_go_both_ways_and_every_sample_has_what_it_cost() {
 #[test]
 fn datagrams_and_ipv6_carry_the_same_bytes() {
     let args = ["--request", "14000", "--response", "60000", "--connections", "3", "--rate", "off"];
-    for family in ["udp", "tcp6", "udp6"] {
+    for family in ["udp", "tcp6", "udp6", "udp-gso"] {
         let place = tempfile::tempdir().unwrap();
         let args = [&["net", "--family", family, "--modes", "copy"], &args[..]].concat();
         let output = bench(&args, place.path()).output().unwrap();

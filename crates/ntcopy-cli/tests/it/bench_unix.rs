@@ -205,11 +205,11 @@ fn every_family_that_the_kernel_has_is_measured_and_the_others_say_why() {
     let out = place.path().join("record");
     // Two whole datagrams and a short one that is still a hinted send.
     let sizes = ["--object", "70000", "--dataset", "210000", "--quick", "--sockets", "1,3"];
-    let families = ["--family", "unix,tcp,tcp6,udp,udp6,udplite", "--modes", "copy"];
+    let families = ["--family", "unix,tcp,tcp6,udp,udp6,udp-gso,udplite", "--modes", "copy"];
     let output = run(&[&sizes, &families], &out);
     let record = Record::read(&out).unwrap();
     assert_eq!(record.errors, [], "{}", stderr(&output));
-    assert_eq!(record.cells.len(), 12);
+    assert_eq!(record.cells.len(), 14);
     let missing = |cell| record.unavailable.iter().any(|line| line.cell == Some(cell));
     for cell in &record.cells {
         let expected = if missing(cell.cell) { 0 } else { 5 };
@@ -329,7 +329,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--pairs", "2"], "at least 5 pairs"),
         (&["--sockets", "1", "--published"], "--published"),
         (&["--sockets", "1", "--dataset", "1KiB"], "smaller than one object"),
-        (&["--family", "inet"], "unix, tcp, tcp6, udp, udp6 and udplite"),
+        (&["--family", "inet"], "unix, tcp, tcp6, udp, udp6, udp-gso and udplite"),
         (&["--family", "tcp"], "--sockets LIST or --sweep"),
         (&["--family", "udp", "--sockets", "1", "--modes", "vmsplice"], "leave vmsplice out"),
         (&["--pieces", "300"], "--sockets LIST"),

@@ -90,7 +90,7 @@ fn check_pieces(settings: &Settings) -> Result<(), PlanError> {
     } else if settings.sockets.is_empty() {
         "measured in rounds only: say --sockets LIST"
     } else if settings.families().iter().any(|family| family.is_datagram()) {
-        "datagrams here have a size of their own: leave udp, udp6 and udplite out"
+        "datagrams here have a size of their own: leave udp and its like out"
     } else if settings.modes.contains(&Mode::Vmsplice) {
         "each piece would take a page of its own: leave vmsplice out"
     } else {

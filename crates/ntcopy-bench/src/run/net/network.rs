@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::experiment::{Family, NetMode};
 use crate::plan::messages::Between;
 use crate::run::netns::Namespaces;
-use crate::run::{Failure, counters};
+use crate::run::{Failure, counters, inet};
 
 /// IPv6 takes a moment until an address of a new device can be used.
 const SETTLING: Duration = Duration::from_secs(5);
@@ -74,7 +74,11 @@ impl Network {
             Network::Veth(namespaces) => namespaces.addresses(number, is_ipv6(family)),
         };
         if family.is_datagram() {
-            self.datagrams(client, server).map_err(failed(family))
+            let (ours, theirs) = self.datagrams(client, server).map_err(failed(family))?;
+            for end in [&ours, &theirs] {
+                inet::set_up_datagrams(end, family).map_err(failed(family))?;
+            }
+            Ok((ours, theirs))
         } else {
             self.stream(server).map_err(failed(family))
         }

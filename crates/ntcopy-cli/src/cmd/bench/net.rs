@@ -37,7 +37,7 @@ pub struct NetArgs {
     /// Modes to compare with copy [default: nt,adaptive; with --veth also nocache]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Vec<NetMode>,
-    /// Families: tcp, tcp6, udp, udp6 [default: tcp,udp; with --quick tcp]
+    /// Families: tcp, tcp6, udp, udp6, udp-gso (UDP with segmentation offload) [default: tcp,udp; with --quick tcp]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     family: Vec<Family>,
     /// Sizes of requests [default: 14000]

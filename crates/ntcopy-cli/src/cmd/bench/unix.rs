@@ -84,7 +84,8 @@ pub struct UnixArgs {
     /// --senders that of each with its reader, or two for each [default: the first ones]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
-    /// Address families, over the loopback: unix, tcp, tcp6, udp, udp6, udplite [default: unix]
+    /// Address families, over the loopback: unix, tcp, tcp6, udp, udp6, udp-gso, udplite [default:
+    /// unix]
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "published")]
     family: Vec<Family>,
     /// Every combination of the sweep's sockets, data sets and objects (see --list)
