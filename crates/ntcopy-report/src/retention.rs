@@ -12,15 +12,17 @@ use serde_json::Value;
 use crate::text;
 use crate::versus::{boots, number};
 
-/// What stands above the columns.
-const HEADER: [&str; 6] = [
-    "mode",
-    "p50, ns a line",
-    "p99",
-    "hot set's speed / copy",
-    "send and walk, us",
-    "speed of both / copy",
-];
+/// What stands above the columns; speeds are relative to this mode.
+fn header(baseline: &str) -> [String; 6] {
+    [
+        "mode".to_owned(),
+        "p50, ns a line".to_owned(),
+        "p99".to_owned(),
+        format!("hot set's speed / {baseline}"),
+        "send and walk, us".to_owned(),
+        format!("speed of both / {baseline}"),
+    ]
+}
 
 /// Each cell with a line that says what it is, and its rows.
 fn tables(record: &Record) -> Vec<(String, Vec<[String; 6]>)> {
@@ -103,7 +105,7 @@ fn print(record: &Record, style: TableStyle, is_for_terminal: bool) -> String {
     let mut out = String::new();
     for (heading, rows) in tables(record) {
         let mut table = Table::new();
-        table.load_style(style).set_width(u16::MAX).set_header(HEADER);
+        table.load_style(style).set_width(u16::MAX).set_header(header(&record.header.baseline));
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
