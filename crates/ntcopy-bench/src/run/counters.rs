@@ -148,6 +148,9 @@ mod tests {
     #[test]
     fn nt_without_a_count_is_an_error_and_copy_without_is_not() {
         assert!(fits(&added(&[]), of(Mode::Nt, 1)).is_err());
+        let ignored = added(&[(uapi::STAT_NONTEMPORAL, 0), (uapi::STAT_TOO_SMALL, 0)]);
+        assert!(fits(&ignored, of(Mode::Nt, 1)).is_err(), "a kernel that counts, and ignores");
+        assert!(fits(&ignored, of(Mode::Adaptive, 1)).is_err());
         assert_eq!(fits(&added(&[]), of(Mode::Copy, 1)), Ok(()));
     }
 
