@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use ntcopy_bench::sample;
 use ntcopy_record::{FILE_NAME, Record};
 
 /// How deep below a folder records are looked for: a date, an experiment, and one to spare.
@@ -32,6 +33,28 @@ fn find_below(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io:
         let _ = find_below(&path, depth - 1, found);
     }
     Ok(())
+}
+
+/// The directories of records in the store, where measurements put them unless they are told.
+pub fn stored() -> anyhow::Result<Vec<PathBuf>> {
+    let place = sample::default_place("any")
+        .context("neither XDG_DATA_HOME nor HOME names a folder with records: name one")?;
+    // The place of a record lies in the store.
+    let store = place.parent().map(Path::to_owned).unwrap_or_default();
+    let mut found = Vec::new();
+    if store.is_dir() {
+        find(&store, &mut found).with_context(|| format!("cannot read {}", store.display()))?;
+    }
+    Ok(found)
+}
+
+/// The record of the store that was written last.
+pub fn newest() -> anyhow::Result<PathBuf> {
+    let written =
+        |place: &PathBuf| fs::metadata(place.join(FILE_NAME)).and_then(|file| file.modified()).ok();
+    stored()?.into_iter().max_by_key(written).context(
+        "there is no record yet: ntcopy bench makes one, and ntcopy report RECORD takes those in other places",
+    )
 }
 
 /// The records at or below these places, at least one in each. One that cannot be read is an error:

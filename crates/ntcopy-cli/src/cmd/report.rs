@@ -18,7 +18,7 @@ use crate::say::write_coloured;
 
 const EXAMPLES: &str = "\
 Examples:
-  ntcopy report RECORD                         its table, and what follows from it
+  ntcopy report                                the newest record's table, and what follows from it
   ntcopy report RECORD --out report.html       a page
   ntcopy report A --against B                  two machines, two dates, two versions
 
@@ -37,8 +37,9 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 the two sides have nothing in common.";
     after_help = EXAMPLES
 )]
 pub struct Args {
-    /// Records, or folders with records in them
-    #[arg(required = true, value_name = "RECORD")]
+    /// Records, or folders with records in them [default: the newest in
+    /// ~/.local/share/ntcopy/records]
+    #[arg(value_name = "RECORD")]
     records: Vec<PathBuf>,
     /// Compare with these records, or folders of records
     #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with = "markdown")]
@@ -55,7 +56,12 @@ pub struct Args {
 }
 
 /// Runs it.
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    if args.records.is_empty() {
+        let newest = super::records::newest()?;
+        eprintln!("ntcopy: the newest record, {}", newest.display());
+        args.records.push(newest);
+    }
     let records = super::records::read_all(&args.records)?;
     if !args.against.is_empty() {
         return compared(&args, &records);

@@ -14,7 +14,7 @@ use crate::synthetic;
 
 fn report(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-    command.current_dir(folder).arg("report").args(arguments);
+    command.current_dir(folder).arg("report").args(arguments).env("XDG_DATA_HOME", folder);
     command.output().expect("the program starts")
 }
 
@@ -62,6 +62,22 @@ fn without_an_option_table_and_verdict_are_printed() {
 }
 
 #[test]
+fn without_a_record_the_newest_of_the_store_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = report(folder.path(), &[]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(stderr(&none).contains("there is no record yet"), "{}", stderr(&none));
+    let store = folder.path().join("ntcopy/records");
+    write(&store, &synthetic::synthetic_rounds());
+    write(&store, &synthetic::synthetic_published());
+    let earlier = fs::File::open(store.join("synthetic-published/record.jsonl")).unwrap();
+    earlier.set_modified(std::time::UNIX_EPOCH).unwrap();
+    let output = report(folder.path(), &[]);
+    assert!(stderr(&output).contains("synthetic-rounds"), "{}", stderr(&output));
+    assert_eq!(stdout(&output), stdout(&report(&store, &["synthetic-rounds"])));
+}
+
+#[test]
 fn json_is_the_object_of_the_bench() {
     let folder = with_rounds();
     let text = stdout(&report(folder.path(), &["synthetic-rounds", "--json"]));
@@ -83,8 +99,7 @@ fn usage_errors_are_two() {
     let folder = with_rounds();
     let record = "synthetic-rounds";
     for arguments in [
-        &[][..],
-        &[record, record, "--markdown"],
+        &[record, record, "--markdown"][..],
         &[record, record, "--json"],
         &[record, "--out", "x.html", "--json"],
     ] {

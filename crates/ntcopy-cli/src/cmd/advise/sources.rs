@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
-use ntcopy_bench::sample;
 use ntcopy_record::advice::{self, Source};
 use ntcopy_record::{Machine, Record, foreign};
 
@@ -22,18 +21,7 @@ pub struct Found {
 /// A place that was named has to be there. A record in it that cannot be read is one of those that
 /// do not count.
 pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
-    let mut folders = Vec::new();
-    if places.is_empty() {
-        let store = sample::default_place("any").context(
-            "neither XDG_DATA_HOME nor HOME names a folder with records: ntcopy advise DIR",
-        )?;
-        // The place of a record lies in the store.
-        let store = store.parent().map(Path::to_owned).unwrap_or_default();
-        if store.is_dir() {
-            records::find(&store, &mut folders)
-                .with_context(|| format!("cannot read {}", store.display()))?;
-        }
-    }
+    let mut folders = if places.is_empty() { records::stored()? } else { Vec::new() };
     for place in places {
         let said = || format!("cannot read {}", place.display());
         fs::metadata(place).with_context(said)?;
