@@ -101,7 +101,7 @@ static long unix_charge(struct __test_metadata *_metadata, long bytes, bool hint
 	return charge;
 }
 
-/* A plain send rounds up to whole pages, docs/reference/module.md says how far that goes. */
+/* A plain send rounds up to whole pages, docs/reference/kernel.md says how far that goes. */
 TEST_F(module, charges_a_unix_socket_for_what_nobody_has_read)
 {
 	static const long sizes[] = { 4096, 10000, 36544, 65536, 200000, MIB };

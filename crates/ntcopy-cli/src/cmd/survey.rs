@@ -21,7 +21,7 @@ Examples:
   ntcopy survey report                             what their CPU models gain
   ntcopy survey export --out records               the records, for ntcopy advise and report
 
-A survey is a SQLite file. docs/reference/survey.md has the rest.";
+A survey is a SQLite file. docs/reference/record.md has the rest.";
 
 /// Arguments.
 #[derive(clap::Args)]

@@ -57,7 +57,7 @@ fn unit(spec: &ChartSpec) -> String {
             format!("speed relative to {}", known.map_or(by.as_str(), |(_, name)| name))
         }
         (None, THROUGHPUT) => "GB/s".to_owned(),
-        (None, PER_CPU) => "GB for a CPU second".to_owned(),
+        (None, PER_CPU) => "GB per CPU second".to_owned(),
         (None, other) => format!("10^9 {other}"),
     }
 }
@@ -140,7 +140,7 @@ fn bars(record: &Record, spec: &ChartSpec, cells: &[&Cell]) -> Option<Panel> {
     let mut groups: Vec<Bars> = cells.iter().map(group).collect();
     groups.retain(|group| !group.bars.is_empty());
     let (mut svg, top) = titled(&spec.title);
-    svg.text("start", (4.0, top + 14.0), "ns a line of the hot set");
+    svg.text("start", (4.0, top + 14.0), "ns per line of the hot set");
     let (drawn, (width, height)) = plot::bars(&groups, "ns", BARS);
     svg.put((4.0, top + ROW), &drawn);
     (!groups.is_empty()).then_some(Panel { svg, size: (width + 4.0, top + ROW + height) })

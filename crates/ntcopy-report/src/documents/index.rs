@@ -141,6 +141,9 @@ pub(super) struct Part {
     pub title: String,
     /// What has changed since, if it was taken with an earlier version of what it measures.
     pub note: Option<String>,
+    /// The modes in the table, where there are more than a reader wants.
+    #[serde(default)]
+    pub modes: Vec<String>,
     #[serde(default)]
     pub chart: Vec<ChartSpec>,
 }

@@ -1,12 +1,17 @@
-//! A table of what each mode came to relative to the baseline, over all cells of a record.
+//! What each mode came to relative to the baseline, over all cells of a record.
 
 use ntcopy_record::Record;
 use ntcopy_record::stats::{self, CellResult, Verdict};
 
 use crate::text;
 
-/// A row per mode and metric; none where no mode is compared with another.
-pub(super) fn table(record: &Record) -> Option<String> {
+/// The head of the table.
+pub(super) const HEAD: &str = "| | of | wins-equal-losses | unresolved | median | lowest to highest |\n\
+                               |---|---|---|---|---|---|\n";
+
+/// A row per mode and metric below one with the title; none where no mode is compared with another.
+/// `modes` are those that are shown; all, if it is empty.
+pub(super) fn rows(record: &Record, title: &str, modes: &[String]) -> Option<String> {
     let results = stats::results(record);
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for result in &results {
@@ -16,10 +21,13 @@ pub(super) fn table(record: &Record) -> Option<String> {
         }
     }
     let baseline = &results.first()?.baseline;
-    let mut out = format!(
-        "| relative to {baseline} | of | wins | equal | losses | unresolved | median | lowest | highest |\n\
-         |---|---|---|---|---|---|---|---|---|\n"
-    );
+    let all = keys.len();
+    keys.retain(|(_, mode)| modes.is_empty() || modes.iter().any(|shown| shown == mode));
+    let shown = match keys.len() {
+        some if some < all => format!("; {some} of {all} rows"),
+        _ => String::new(),
+    };
+    let mut out = format!("| **{title}**, relative to `{baseline}`{shown} | | | | | |\n");
     for (metric, mode) in keys {
         let of = |result: &&CellResult| result.metric == metric && result.mode == mode;
         out.push_str(&row(&results.iter().filter(of).collect::<Vec<_>>()));
@@ -30,8 +38,12 @@ pub(super) fn table(record: &Record) -> Option<String> {
 fn row(results: &[&CellResult]) -> String {
     let tally = Tally::of(results.iter().map(|result| (result.ratio, result.verdict)));
     let Tally { wins, equal, losses, unresolved, .. } = tally;
+    let unresolved = match unresolved {
+        0 => String::new(),
+        some => some.to_string(),
+    };
     format!(
-        "| {} | {} | {wins} | {equal} | {losses} | {unresolved} | {} | {} | {} |\n",
+        "| {} | {} | {wins}-{equal}-{losses} | {unresolved} | {} | {} to {} |\n",
         results[0].mode,
         stats::words(results[0].metric),
         text::ratio(tally.median()),

@@ -1,4 +1,5 @@
-//! The pages of results: the question, the picture, a sentence, a table, the command.
+//! The pages of results: the question, one table, and of each record the picture, a sentence, the
+//! command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,23 +60,30 @@ fn one(
 ) -> Result<String, Error> {
     let mut out = format!("# {}\n\n<!-- {GENERATED} -->\n\n", page.title);
     out.push_str(&format!("**{}**\n\n{}\n", page.question, page.read.trim()));
+    let (mut rows, mut parts) = (String::new(), String::new());
     for (number, part) in page.part.iter().enumerate() {
         let record = index.record(records, &part.record)?;
-        out.push_str(&format!("\n## {}\n\n", part.title));
+        parts.push_str(&format!("\n## {}\n\n", part.title));
         if !part.chart.is_empty() {
             let panels = part.chart.iter().map(|chart| chart::panel(record, chart));
             let panels = panels.collect::<Result<Vec<Panel>, Error>>()?;
             let name = format!("{}-{}.svg", page.name, number + 1);
             files.insert(Path::new(RESULTS).join(&name), chart::picture(&panels, &part.title));
-            out.push_str(&format!("![{}]({name})\n\n", part.title));
+            parts.push_str(&format!("![{}]({name})\n\n", part.title));
         }
-        out.push_str(&told(index, record, part));
+        let compared = outcomes::rows(record, &part.title, &part.modes);
+        parts.push_str(&told(index, record, part, compared.is_some()));
+        rows.push_str(&compared.unwrap_or_default());
     }
-    Ok(out)
+    if !rows.is_empty() {
+        out.push_str(&format!("\n{}{rows}", outcomes::HEAD));
+    }
+    Ok(out + &parts)
 }
 
-/// What a record says: one sentence, one table, and the command that measures it again.
-fn told(index: &Index, record: &Record, part: &Part) -> String {
+/// What a record says: one sentence, the figures if nothing is compared, and the command that
+/// measures it again.
+fn told(index: &Index, record: &Record, part: &Part, is_compared: bool) -> String {
     let mut out = String::new();
     let sentences = verdict::sentences(record);
     let is_of_the_rule = |sentence: &&String| sentence.starts_with("adaptive ");
@@ -85,10 +93,12 @@ fn told(index: &Index, record: &Record, part: &Part) -> String {
     if let Some(note) = &part.note {
         out.push_str(&format!("{}\n\n", note.trim()));
     }
-    out.push_str(&figures(record));
+    if !is_compared {
+        out.push_str(&format!("{}\n\n", figures(record)));
+    }
     let place = index.record.get(&part.record).map_or("", String::as_str);
     out.push_str(&format!(
-        "\nMachine: {}. Again: `{}`. Every figure: `ntcopy report` of \
+        "Machine: {}. Again: `{}`. Every figure: `ntcopy report` of \
          [{place}](../../bench/record/{place}/).\n",
         index.machine(record),
         again(record)
@@ -96,16 +106,13 @@ fn told(index: &Index, record: &Record, part: &Part) -> String {
     out
 }
 
-/// The outcomes of each mode; where nothing is compared, what was measured.
+/// What was measured.
 fn figures(record: &Record) -> String {
-    if let Some(outcomes) = outcomes::table(record) {
-        return outcomes;
-    }
     let figures = table::markdown(record);
     // What a machine does not have is in the record.
     let is_absent = |line: &str| line.starts_with("Hardware counters: ") && line.contains("n/a");
     let figures: Vec<&str> = figures.lines().filter(|line| !is_absent(line)).collect();
-    format!("{}\n", figures.join("\n").replace("\n\n\n", "\n\n").trim())
+    figures.join("\n").replace("\n\n\n", "\n\n").trim().to_owned()
 }
 
 /// The command without the place that its record went to.

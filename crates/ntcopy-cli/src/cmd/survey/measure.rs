@@ -12,7 +12,7 @@ use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
 
 const HELP: &str = "\
 Standard output carries the records, packed and with their digests, as lines of text; progress goes
-to standard error. The lines are in docs/reference/survey.md.
+to standard error. The lines are in docs/reference/record.md.
 
 Exit codes: 0 done; 1 failed; 2 usage; 4 a byte was wrong; 5 some experiments failed.";
 

@@ -21,7 +21,7 @@ Examples:
 
 The site's own tool is called once for each node, and records are stored as they come. Nodes that
 fail are tried again. Run again, it measures what the store lacks. Ctrl-C ends the tools and keeps
-what came. docs/reference/survey.md has the templates.
+what came. docs/reference/record.md has the templates.
 
 Exit codes: 0 every node answered; 1 none did; 2 usage; 4 a byte was wrong; 5 some nodes answered,
 others failed.";
