@@ -12,8 +12,7 @@ TESTS = test-612 test-c test-programs test-page test-mutants test-module test-se
 	test-module-kasan test-upstream test-suites test-power test-dist
 
 .PHONY: $(TESTS) all demo test test-all lint build program manual library daemons install bench report record clean help \
-	dist release test-units soak soak-daemons hostile fuzz mutations memory free-when-unused \
-	guide docs same
+	dist release test-units soak soak-daemons fuzz mutations memory free-when-unused docs same
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -84,10 +83,6 @@ soak-daemons: ## storaged behind proxyd: backends killed, clients that vanish, d
 	@SOAK_SECONDS=$$(($(or $(MINUTES),10) * 60)) $(if $(SEED),SOAK_SEED=$(SEED)) $(CARGO) test -q --locked \
 		-p proxyd --test soak -- --ignored --nocapture --exact both_daemons_stand_ten_minutes_of_it
 
-hostile: ## hostile requests, asked of proxyd and of the distribution's HAProxy and nginx
-	@scripts/setup.sh build
-	@scripts/hostile.sh
-
 holes: ## 100,000 gathered sends from memory in which pages are missing, plain against hinted: make holes CASES=1000
 	@scripts/setup.sh build
 	@$(CARGO) xtask holes $(CASES)
@@ -110,10 +105,6 @@ series: ## the kernel patches, whole, as git am takes them: make series DIR=out/
 free-when-unused: ## the send path before and after the series, instruction by instruction
 	@scripts/setup.sh build kernels
 	@scripts/free-when-unused.sh
-
-guide: ## docs/ as pages for a browser, out/guide/book; without mdbook, compiles one into the cache, once
-	@scripts/setup.sh guide
-	@scripts/guide.sh
 
 same: ## what every record, and every driver on lanes that fail on cue, comes to, byte for byte as at an earlier commit: make same BASE=main
 	@scripts/same.sh $(BASE)

@@ -27,16 +27,18 @@ say() {
 	printf '\n== %s\n' "$*"
 }
 
-# The processes that this script started and that may still be at work when it ends.
+# The processes that this script started and that may still be at work when it ends, each with
+# those of its own in a session: Ctrl-C reaches this script alone.
 compiler=
 builder=
 end() {
 	for process in $compiler $builder; do
-		kill "$process" 2>/dev/null || true
+		kill -- "-$process" 2>/dev/null || true
 	done
+	wait
 }
 trap end EXIT
-trap 'exit 130' INT TERM
+trap 'printf "\ndemo: ended; make demo goes on with what is built\n" >&2; exit 130' INT TERM
 
 # crates: cargo's words, a line a crate, as one line on a terminal, else a few.
 crates() {
@@ -62,7 +64,7 @@ compiled() {
 	log=$logs/$1
 	shift
 	: >"$log"
-	"$@" >"$log" 2>&1 &
+	setsid "$@" >"$log" 2>&1 &
 	compiler=$!
 	tail -n +1 -f --pid="$compiler" "$log" | crates
 	status=0
@@ -80,7 +82,7 @@ kernel_beside() {
 	# With the features that `make build` gives, so that nothing is compiled twice.
 	compiled kernel_build.log "$cargo" build --release --locked --no-default-features \
 		-p ntcopy-cli -p ntcopy-preload -p ntcopy-kernel --example kernel_build
-	"$(dirname "$ntcopy")/examples/kernel_build" um 2>"$logs/kernel.log" &
+	setsid "$(dirname "$ntcopy")/examples/kernel_build" um 2>"$logs/kernel.log" &
 	builder=$!
 }
 

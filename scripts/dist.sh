@@ -63,25 +63,11 @@ quietly() {
 	}
 }
 
-# The checkout as it is, by an index and objects of its own, into a folder.
+# The checkout as it is, without what git does not know, into a folder.
 export_checkout() {
-	tree=$(
-		GIT_INDEX_FILE=$work/index
-		GIT_ALTERNATE_OBJECT_DIRECTORIES=$(cd "$root" && cd "$(in_git rev-parse --git-common-dir)" && pwd)/objects
-		GIT_OBJECT_DIRECTORY=$work/objects
-		export GIT_INDEX_FILE GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_OBJECT_DIRECTORY
-		mkdir -p "$work/objects"
-		in_git read-tree HEAD
-		in_git add -A
-		tree=$(in_git write-tree)
-		in_git archive --format=tar "$tree" >"$work/checkout.tar"
-		echo "$tree"
-	)
-	[ "$tree" = "$(in_git rev-parse 'HEAD^{tree}')" ] ||
-		say "with changes that are not committed"
+	[ -z "$(in_git --no-optional-locks status --porcelain)" ] || say "with changes that are not committed"
 	mkdir -p "$1"
-	tar -C "$1" -xf "$work/checkout.tar"
-	rm "$work/checkout.tar"
+	in_git ls-files -z | tar -C "$root" --null -T - -cf - | tar -C "$1" -xf -
 }
 
 # fill FILE: puts the version and the date in.
@@ -119,20 +105,12 @@ pack_source() {
 	rm -rf "$work/source"
 }
 
-# What takes the network from a command, as root or as anybody.
-without_network() {
-	for enter in "unshare -n" "unshare -rn"; do
-		if $enter true 2>/dev/null; then
-			echo "$enter"
-			return
-		fi
-	done
-	echo env
-}
-
 build_packages() {
-	enter=$(without_network)
-	[ "$enter" != env ] || say "this system can't take the network away from the build; cargo only gets --offline"
+	enter="unshare -rn"
+	$enter true 2>/dev/null || {
+		enter=
+		say "this system can't take the network away from the build; cargo only gets --offline"
+	}
 	mkdir -p "$work/build"
 	tar -C "$work/build" -xf "$work/$name.tar.xz"
 	# The toolchain may be rustup's, of which dpkg knows nothing: hence -d.

@@ -160,38 +160,23 @@ def without_cold(code, cold):
     return kept
 
 
-def fence_in_caller(shapes):
-    """The sfence that was at the end of copy_to_nontemporal() is in its callers now."""
-    moved = shapes.pop("call copy_to_nontemporal_unfenced", 0)
-    shapes["call copy_to_nontemporal"] += moved
-    shapes["sfence"] -= min(moved, shapes["sfence"])
-    return +shapes
-
-
 def compare(before, after, sites, cold, path, name):
     """(instructions before, after, nops, what changed)."""
     old, _ = reachable(before, set(), path, name)
     new, nops = reachable(after, sites, path, name)
     new = without_cold(new, cold)
     old, new = (Counter(filter(None, map(shape, code))) for code in (old, new))
-    new = fence_in_caller(new)
     return sum(old.values()), sum(new.values()), nops, net(old, new)
 
 
-def row(name, was, is_now, nops, change, mask_to_test, known):
+def row(name, was, is_now, nops, change, known):
     """A line of the table, and whether the change is one that costs."""
     change = Counter(change)
     moves = change.pop("moves", 0)
-    remark = ""
-    if mask_to_test and change["jumps"] > 0:
-        # Masking the flags, one instruction, became a test and a jump, which are decoded as one.
-        change["jumps"] -= 1
-        remark = "flags: test and jump for and"
     more = {what: count for what, count in change.items() if count > 0}
     less = {what: count for what, count in change.items() if count < 0}
-    if more and known:
-        remark = known
     words = [f"{count:+} {what}" for what, count in {**more, **less}.items()]
+    remark = known if more and known else ""
     text = f"{name:<32}{was:>8}{is_now:>8}{nops:>6}{moves:>+7}  {', '.join([*words, remark])}"
     return text.rstrip(" ,"), bool(more) and not known
 
@@ -201,8 +186,6 @@ def main():
     parser.add_argument("--key", required=True, help="the static key")
     parser.add_argument("--cold", action="append", default=[], metavar="FUNCTION",
                         help="what calls it, out of line, does not run")
-    parser.add_argument("--mask-to-test", action="append", default=[], metavar="FUNCTION",
-                        help="where masking flags became a test and a jump")
     parser.add_argument("--known", action="append", default=[], metavar="FUNCTION=WHY",
                         help="differs, and why")
     parser.add_argument("--must", action="append", default=[], metavar="FUNCTION",
@@ -220,7 +203,7 @@ def main():
         for name in sorted(name for name in old.keys() & new.keys() if name[0] != "."):
             names.append(name)
             found = compare(old[name], new[name], sites, set(args.cold), new_path, name)
-            text, costs = row(name, *found, name in args.mask_to_test, known.get(name))
+            text, costs = row(name, *found, known.get(name))
             patched += found[2]
             if found[2] or found[3]:
                 print(text)

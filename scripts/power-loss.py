@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Loss of power under storaged, `ntcopy advise --apply` and `ntcopy survey add`: records what each
-writes to a disk and when it acknowledged what, makes the disk as a loss of power could have left it,
-lets the program find its way, and compares. Runs in a guest as root (scripts/power-loss.sh boots it):
+"""Loss of power under storaged: records what it writes to a disk and when it acknowledged what, makes
+the disk as a loss of power could have left it, lets storaged find its way, and compares. Runs in a guest as root (scripts/power-loss.sh boots it):
 it loads modules and makes devices. All of its files are in the guest's memory.
 
 What the log says. The target log-writes (drivers/md/dm-log-writes.c in Linux, and its page
@@ -28,10 +27,8 @@ import json
 import mmap
 import os
 import random
-import re
 import shutil
 import socket
-import sqlite3
 import struct
 import subprocess
 import sys
@@ -168,7 +165,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Objects:
-    """storaged: PUTs of new and of present objects and DELETEs by several clients at once."""
+    """PUTs of new and of present objects and DELETEs by several clients at once."""
 
     def __init__(self, args, rng):
         self.args, self.rng, self.socket = args, rng, f"{args.work}/socket"
@@ -249,129 +246,6 @@ class Objects:
         finally:
             daemon.kill()
             daemon.wait()
-
-
-class Advice:
-    """`ntcopy advise --apply`: the same files by all records of a machine, and by some, in turn."""
-
-    def __init__(self, args, _rng):
-        self.args = args
-        self.steps = max(2, args.steps // 10)
-        self.records, self.texts = self.find_records()
-        self.names = sorted(set().union(*self.texts))
-
-    def find_records(self):
-        """Two sets of records, a file of whose advice differs."""
-        machines = {}
-        for folder, _, names in sorted(os.walk(self.args.records)):
-            if "record.jsonl" in names:
-                machine = os.path.relpath(folder, self.args.records).split("/")[0]
-                # A date, the machine, and perhaps a time.
-                signature = re.sub(r"^\d{4}-\d\d-\d\d-|-\d{4}$", "", machine)
-                machines.setdefault(signature, []).append(folder)
-        for signature, folders in machines.items():
-            every = (signature, folders)
-            text = self.advice(every)
-            for left_out in self.named(folders, text):
-                some = (signature, [folder for folder in folders if folder != left_out])
-                other = self.advice(some)
-                if any(text[name] != other.get(name, text[name]) for name in text):
-                    return [every, some], [text, other]
-        raise RuntimeError(f"no records in {self.args.records} whose advice differs")
-
-    @staticmethod
-    def named(folders, text):
-        """The records whose numbers the files name."""
-        said = b"".join(text.values())
-        for folder in folders:
-            with open(f"{folder}/record.jsonl", encoding="utf-8") as file:
-                if json.loads(file.readline())["id"].encode() in said:
-                    yield folder
-
-    def advice(self, records):
-        """The files that they make; none where they carry no advice."""
-        folder = f"{self.args.work}/advice"
-        shutil.rmtree(folder, ignore_errors=True)
-        try:
-            self.apply(records, folder)
-        except RuntimeError as error:
-            if "nothing was written" not in str(error) and "not available" not in str(error):
-                raise
-            return {}
-        return self.read_files(folder)
-
-    def apply(self, records, folder, prepare=None):
-        signature, folders = records
-        call(self.args.ntcopy, "advise", *folders, "--for", signature, "--apply", folder,
-             preexec_fn=prepare)  # fmt: skip
-
-    @staticmethod
-    def read_files(top):
-        found = {}
-        for folder, _, names in os.walk(top):
-            for name in names:
-                # What a run that was cut off had not named yet does not count.
-                if not name.startswith(".tmp"):
-                    with open(f"{folder}/{name}", "rb") as file:
-                        found[os.path.relpath(file.name, top)] = file.read()
-        return found
-
-    def write(self, mount, history, prepare):
-        for step in range(self.steps):
-            which = step % len(self.texts)
-            for name, text in self.texts[which].items():
-                history.begin(name, text)
-            self.apply(self.records[which], f"{mount}/new/advice", prepare)
-            for name in self.texts[which]:
-                history.done(name)
-            history.mark()
-
-    def read(self, mount):
-        return self.read_files(f"{mount}/new/advice")
-
-
-class Survey:
-    """`ntcopy survey add`: a record at a time into a SQLite file."""
-
-    def __init__(self, args, _rng):
-        self.args = args
-        found = []
-        for folder, _, names in os.walk(args.records):
-            if "record.jsonl" in names:
-                found.append(f"{folder}/record.jsonl")
-        found.sort(key=lambda path: (os.path.getsize(path), path))
-        self.contents = {}
-        for path in found[: max(2, args.steps // 8)]:
-            with open(path, "rb") as file:
-                self.contents[os.path.relpath(path, args.records)] = file.read()
-        self.names = list(self.contents)
-
-    def write(self, mount, history, prepare):
-        for name, content in self.contents.items():
-            history.begin(name, content)
-            call(self.args.ntcopy, "survey", "add", f"{self.args.records}/{name}", "--store",
-                 f"{mount}/new/survey.sqlite", preexec_fn=prepare)  # fmt: skip
-            history.done(name)
-            history.mark()
-
-    def read(self, mount):
-        store, out = f"{mount}/new/survey.sqlite", f"{self.args.work}/export"
-        if not os.path.exists(store):
-            return {}
-        shutil.rmtree(out, ignore_errors=True)
-        call(self.args.ntcopy, "survey", "export", "--out", out, "--store", store)
-        with sqlite3.connect(store) as database:
-            for check in ("integrity_check", "foreign_key_check"):
-                said = database.execute(f"PRAGMA {check}").fetchall()
-                if said not in ([], [("ok",)]):
-                    raise RuntimeError(f"{check}: {said}")
-        database.close()
-        names = {content: name for name, content in self.contents.items()}
-        exported = Advice.read_files(out).items()
-        return {names.get(content, path): content for path, content in exported}
-
-
-SUBJECTS = {"objects": Objects, "advise": Advice, "survey": Survey}
 
 
 def record(args, kind, subject, mutation):
@@ -524,17 +398,17 @@ def look(args, kind, subject, history, entries, point, loop):
             found = subject.read(args.mount)
         finally:
             must(LIBC.umount2(path, 0), "umount")
-    except (RuntimeError, OSError, ValueError, http.client.HTTPException, sqlite3.Error) as error:
+    except (RuntimeError, OSError, ValueError, http.client.HTTPException) as error:
         return [str(error)]
     return list(history.faults(found, history.bounds(entries, point.end)))
 
 
-def check(args, kind, what, mutation, enough):
-    """One program on one file system; the points with faults."""
-    title = f"{kind}, {what}" + (f", {mutation}" if mutation else "")
+def check(args, kind, mutation, enough):
+    """On one file system; the points with faults."""
+    title = kind + (f", {mutation}" if mutation else "")
     rng = random.Random(f"{args.seed} {title}")
     began = time.monotonic()
-    subject = SUBJECTS[what](args, rng)
+    subject = Objects(args, rng)
     history, entries = record(args, kind, subject, mutation)
     points = points_of(entries, args.points, rng)
     flushes = sum(1 for entry in entries if entry.flags & FLUSH)
@@ -554,7 +428,7 @@ def check(args, kind, what, mutation, enough):
             subset = "" if point.seed is None else f", subset {point.seed}"
             say(f"{title}: entry {point.end}{subset}: {fault}")
         if faults and wrong == 1 and args.keep:
-            copy(image, f"{args.keep}/{kind}-{what}-{point.end}.image")
+            copy(image, f"{args.keep}/{kind}-{point.end}.image")
         if wrong >= enough:
             break
         if time.monotonic() - told > 15:
@@ -571,13 +445,13 @@ def say(words):
     print(f"power-loss: {words}", flush=True)
 
 
-def self_test(args, kinds, subjects):
+def self_test(args):
     """Would it notice? Without a sync, and on a disk that lies about flushes, it must."""
     args.steps, args.points = min(args.steps, 30), min(args.points, 20)
     missed = [
-        f"{kind}, {what}: {mutation} went unnoticed"
-        for kind in kinds for what in subjects for mutation in MUTATIONS
-        if not check(args, kind, what, mutation, 1)
+        f"{kind}: {mutation} went unnoticed"
+        for kind in args.kinds for mutation in MUTATIONS
+        if not check(args, kind, mutation, 1)
     ]  # fmt: skip
     for words in missed:
         say(words)
@@ -586,22 +460,19 @@ def self_test(args, kinds, subjects):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--ntcopy", required=True, metavar="PROGRAM")
     parser.add_argument("--storaged", required=True, metavar="PROGRAM")
-    parser.add_argument("--records", required=True, metavar="DIR", help="a folder of records")
     parser.add_argument("--keep", metavar="DIR", help="the first wrong disk goes here")
     parser.add_argument("--fs", default="ext4,xfs")
-    parser.add_argument("--what", default=",".join(SUBJECTS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=60, help="changes to objects")
     parser.add_argument("--points", type=int, default=150, help="reordered ones, beside each prefix")
     parser.add_argument("--mutate", choices=MUTATIONS)
     parser.add_argument("--self-test", action="store_true")
     args = parser.parse_args()
-    args.kinds, args.subjects = args.fs.split(","), args.what.split(",")
-    for word in args.kinds + args.subjects:
-        if word not in MKFS and word not in SUBJECTS:
-            parser.error(f"{word}: none of {', '.join([*MKFS, *SUBJECTS])}")
+    args.kinds = args.fs.split(",")
+    for word in args.kinds:
+        if word not in MKFS:
+            parser.error(f"{word}: none of {', '.join(MKFS)}")
     return args
 
 
@@ -611,15 +482,15 @@ def main():
     args.mount = f"{args.work}/mount"
     os.makedirs(args.mount)
     os.environ["DM_DISABLE_UDEV"] = "1"
-    args.storaged, args.ntcopy = near(args.storaged, args.work), near(args.ntcopy, args.work)
+    args.storaged = near(args.storaged, args.work)
     os.environ["LD_LIBRARY_PATH"] = f"{args.work}/lib"
     for module in ("dm-log-writes", "loop", *args.kinds):
         if subprocess.run(["modprobe", module], capture_output=True, check=False).returncode:
             say(f"not available here: the guest's kernel has no {module}")
             return NOT_AVAILABLE
     if args.self_test:
-        return self_test(args, args.kinds, args.subjects)
-    wrong = [check(args, kind, what, args.mutate, 1 << 30) for kind in args.kinds for what in args.subjects]
+        return self_test(args)
+    wrong = [check(args, kind, args.mutate, 1 << 30) for kind in args.kinds]
     return WRONG if any(wrong) else 0
 
 

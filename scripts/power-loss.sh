@@ -1,22 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Loss of power, not only kill -9: in a booted stock kernel, storaged, `ntcopy advise
-# --apply` and `ntcopy survey add` write to ext4 and to xfs on a disk whose writes are
-# logged (dm-log-writes). The disk is made anew at every prefix of the log that ends at a
-# flush, a FUA write or an acknowledgement, and with random subsets of what was not
-# flushed; the file system recovers, the program reads, and what was acknowledged must be
-# there and whole, and all else absent or whole. scripts/power-loss.py does it.
+# Loss of power, not only kill -9: in a booted stock kernel, storaged writes to ext4 and
+# to xfs on a disk whose writes are logged (dm-log-writes). The disk is made anew at every
+# prefix of the log that ends at a flush, a FUA write or an acknowledgement, and with
+# random subsets of what was not flushed; the file system recovers, storaged reads, and
+# what was acknowledged must be there and whole, and all else absent or whole.
+# scripts/power-loss.py does it.
 #
 # usage: scripts/power-loss.sh NTCOPY [OPTION]...
 #   --fs ext4,xfs                     file systems
-#   --what objects,advise,survey      what writes: storaged, and the two of ntcopy
-#   --steps N                         changes to objects (60); the others by it
+#   --steps N                         changes to objects (60)
 #   --points N                        random subsets, beside every prefix (150)
 #   --seed N                          [default: a random one, printed]
 #   --keep DIR                        the first wrong disk of each goes here
 #   --mutate no-sync|disk-lies        fsync that does nothing; a disk that loses what it flushed
-#   --self-test                       both must be noticed, by each and on each
+#   --self-test                       both must be noticed, on each file system
 #
 # storaged is NTCOPY's neighbour, or STORAGED. Nothing of the host is changed: disks, logs
 # and mounts are in the guest's memory, and go with it.
@@ -46,14 +45,7 @@ seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 export PATH
 
-missing=
-for program in python3 dmsetup losetup modprobe ldd mkfs.ext4 e2fsck mkfs.xfs xfs_repair; do
-	command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
-done
-[ -z "$missing" ] || {
-	echo "power-loss: not available here:$missing; scripts/setup.sh kernels power installs them" >&2
-	exit 3
-}
+"$root/scripts/setup.sh" kernels power
 storaged=$(realpath "${STORAGED:-$(dirname "$ntcopy")/storaged}")
 [ -x "$storaged" ] || {
 	echo "power-loss: no $storaged: make daemons, or say STORAGED=PROGRAM" >&2
@@ -66,5 +58,4 @@ case " $* " in
 *) echo "power-loss: --seed $seed" ;;
 esac
 exec "$ntcopy" kernel boot --kernel stock --mem 3G --timeout 7200 -- \
-	python3 "$root/scripts/power-loss.py" --ntcopy "$ntcopy" --storaged "$storaged" \
-	--records "$root/bench/record" --seed "$seed" "$@"
+	python3 "$root/scripts/power-loss.py" --storaged "$storaged" --seed "$seed" "$@"

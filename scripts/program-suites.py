@@ -5,7 +5,7 @@
 Called by program-suites.sh; `run` in a kernel that knows the flag. Python's standard library only.
 
 usage: program-suites.py run PROGRAM plain|hinted --ntcopy FILE --tree DIR --results DIR
-                         [--quick] [--turns 0] [--item NAME...]
+                         [--turns 0] [--item NAME...]
        program-suites.py differing|judge PROGRAM --results DIR
 """
 
@@ -36,7 +36,6 @@ class Memcached:
     # How many points a script has may depend on time (maxconns.t). That it ran to its end is known
     # by its exit code and plan.
     absent = "passed"
-    quick = ["testapp", "t/issue_14.t", "t/lru.t", "t/maxconns.t", "t/udp.t", "t/unixsocket.t"]
 
     def items(self, tree):
         scripts = sorted(f"t/{path.name}" for path in tree.glob("t/*.t"))
@@ -73,7 +72,6 @@ class Redis:
 
     limit_s = 1800
     absent = "absent"
-    quick = ["unit/auth", "unit/protocol", "unit/limits", "unit/other"]
     words = {"ok": "passed", "err": "failed", "exception": "failed", "TIMEOUT": "failed"}
     words |= {"skip": "skipped", "ignore": "skipped"}
 
@@ -164,7 +162,7 @@ def run(arguments):
     ntcopy, results = settle(arguments)
     logs = results / arguments.program / way
     logs.mkdir(parents=True, exist_ok=True)
-    items = arguments.item or (program.quick if arguments.quick else program.items(pathlib.Path()))
+    items = arguments.item or program.items(pathlib.Path())
     before = [str(ntcopy), *HINTED] if way == "hinted" else []
     there = read(arguments.program, results)[way]
     turns = map(int, arguments.turns.split(","))
@@ -261,7 +259,6 @@ def main():
     parser.add_argument("way", nargs="?", choices=WAYS)
     for option in "--ntcopy", "--tree", "--results":
         parser.add_argument(option)
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--turns", default="0")
     parser.add_argument("--item", nargs="+")
     arguments = parser.parse_args()

@@ -8,9 +8,8 @@
 # Redis is the packaged program; memcached's suite wants programs that no package has,
 # which are built of its source.
 #
-# usage: scripts/program-suites.sh NTCOPY [--quick] [--only PROGRAM]... [KERNEL]
+# usage: scripts/program-suites.sh NTCOPY [--only PROGRAM]... [KERNEL]
 #
-#   --quick   a few tests of each
 #   --only    memcached or redis
 #   KERNEL    as of `ntcopy kernel boot --kernel`; default: um
 #
@@ -46,12 +45,10 @@ usage() {
 [ $# -gt 0 ] || usage
 ntcopy=$(realpath "$1")
 shift
-quick=
 programs=
 kernel=um
 while [ $# -gt 0 ]; do
 	case $1 in
-	--quick) quick=--quick ;;
 	--only)
 		case ${2-} in
 		memcached | redis) programs="$programs $2" ;;
@@ -72,34 +69,6 @@ package_of() {
 	redis) echo redis-server ;;
 	*) echo "$1" ;;
 	esac
-}
-
-check_tools() {
-	missing=
-	for need in dpkg-source:dpkg-dev make:make gcc:gcc python3:python3; do
-		command -v "${need%:*}" >/dev/null 2>&1 || missing="$missing ${need#*:}"
-	done
-	for program in $programs; do
-		dpkg-query -W "$(package_of "$program")" >/dev/null 2>&1 ||
-			missing="$missing $(package_of "$program")"
-		case $program in
-		memcached)
-			for need in event.h:libevent-dev sasl/sasl.h:libsasl2-dev openssl/ssl.h:libssl-dev; do
-				[ -e "/usr/include/${need%:*}" ] || missing="$missing ${need#*:}"
-			done
-			perl -MIO::Socket::SSL -e 1 2>/dev/null || missing="$missing libio-socket-ssl-perl"
-			;;
-		redis)
-			command -v tclsh >/dev/null 2>&1 || missing="$missing tcl"
-			command -v redis-benchmark >/dev/null 2>&1 || missing="$missing redis-tools"
-			;;
-		esac
-	done
-	[ -z "$missing" ] || {
-		say "missing here. This installs it:"
-		echo "    apt-get install -y --no-install-recommends$missing" >&2
-		exit 3
-	}
 }
 
 # apt with lists of source packages in a folder of its own: where the machine gets its
@@ -179,7 +148,7 @@ start() {
 	"$ntcopy" kernel boot --kernel "$kernel" --mem 3G --timeout "$longest_s" --splats fail \
 		--console "$results/$program-$way.console" --write "$results" -- \
 		python3 "$root/scripts/program-suites.py" run "$program" "$way" --ntcopy "$ntcopy" \
-		--tree "$tree/source" --results "$results" $quick "$@" &
+		--tree "$tree/source" --results "$results" "$@" &
 	guests="$guests $!"
 }
 
@@ -218,7 +187,7 @@ trap 'stop $?' EXIT
 trap 'stop 130' INT
 trap 'stop 143' TERM HUP
 
-check_tools
+"$root/scripts/setup.sh" suites
 # Builds the kernel, if it is not there yet.
 "$ntcopy" kernel boot --kernel "$kernel" -- true
 mkdir -p "$results"
@@ -226,7 +195,7 @@ failed=
 for program in $programs; do
 	prepare_tree "$program"
 	say "$program ${version#*:}"
-	key="$version $kernel $quick $(cksum <"$ntcopy") $(cksum <"$root/scripts/program-suites.py")"
+	key="$version $kernel $(cksum <"$ntcopy") $(cksum <"$root/scripts/program-suites.py")"
 	if [ "$(cat "$results/$program-key" 2>/dev/null)" != "$key" ]; then
 		rm -rf "${results:?}/$program" "$results/$program"-*
 		echo "$key" >"$results/$program-key"

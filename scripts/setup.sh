@@ -6,7 +6,7 @@
 # prints the one command that does, and ends with 3.
 #
 # usage: scripts/setup.sh [GROUP]...     default: build
-# GROUP: build browser c lint kernels upstream programs suites dist guide power
+# GROUP: build browser c lint kernels upstream programs suites dist power
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -17,14 +17,19 @@ missing=
 security=
 apt_options=
 
-# need PROGRAM PACKAGE: the package that brings a program which is not there.
+# need PROGRAM:PACKAGE...: the packages that bring programs which are not there; PROGRAM alone, where
+# its package has the same name.
 need() {
-	command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+	for pair; do
+		command -v "${pair%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
+	done
 }
 
-# need_header FILE PACKAGE
+# need_header FILE:PACKAGE...
 need_header() {
-	[ -e "/usr/include/$1" ] || missing="$missing $2"
+	for pair; do
+		[ -e "/usr/include/${pair%:*}" ] || missing="$missing ${pair#*:}"
+	done
 }
 
 is_recent_rust() {
@@ -52,18 +57,9 @@ need_rust() {
 
 need_build() {
 	need_rust
-	need gcc gcc
-	need_header stdio.h libc6-dev
+	need_header stdio.h:libc6-dev
 	# The kernel: to fetch, unpack, patch, configure and build it.
-	need make make
-	need flex flex
-	need bison bison
-	need bc bc
-	need xz xz-utils
-	need patch patch
-	need git git
-	need perl perl
-	need python3 python3
+	need gcc make flex bison bc xz:xz-utils patch git perl python3
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
 }
 
@@ -89,35 +85,22 @@ need_browser() {
 
 # The C library's tests: both compilers, C++, valgrind, pkg-config.
 need_c() {
-	need g++ g++
-	need clang clang
-	need pkg-config pkgconf
-	need valgrind valgrind
+	need g++ clang pkg-config:pkgconf valgrind
 	# The example of io_uring. The one of Go is tried where there is a go.
-	need_header liburing.h liburing-dev
+	need_header liburing.h:liburing-dev
 }
 
 need_lint() {
-	need shellcheck shellcheck
-	need sparse sparse
-	need groff groff
+	need shellcheck sparse groff
 }
 
 # The kernels that run in QEMU: to build and boot them.
 need_kernels() {
-	# The tests build the same source for several kernels.
-	need ccache ccache
-	need qemu-system-x86_64 qemu-system-x86
-	need depmod kmod
-	need objdump binutils
-	need_header libelf.h libelf-dev
-	# Packages of a kernel: ntcopy kernel package.
-	need dpkg-buildpackage dpkg-dev
-	need dh_builddeb debhelper
-	need rsync rsync
-	need cpio cpio
-	need openssl openssl
-	need_header openssl/evp.h libssl-dev
+	# ccache: the tests build the same source for several kernels. dpkg-buildpackage and after it:
+	# packages of a kernel, `ntcopy kernel package`.
+	need ccache qemu-system-x86_64:qemu-system-x86 depmod:kmod objdump:binutils \
+		dpkg-buildpackage:dpkg-dev dh_builddeb:debhelper rsync cpio openssl
+	need_header libelf.h:libelf-dev openssl/evp.h:libssl-dev
 	[ -e /usr/lib/qemu/virtiofsd ] || [ -e /usr/libexec/virtiofsd ] ||
 		missing="$missing $(virtiofsd_package)"
 }
@@ -133,75 +116,37 @@ virtiofsd_package() {
 
 # What the network tests of the kernel want.
 need_upstream() {
-	need ip iproute2
-	need ethtool ethtool
-	need jq jq
-	need sysctl procps
-	need ping iputils-ping
-	need_header openssl/sha.h libssl-dev
-	need_header numa.h libnuma-dev
-	need_header sys/capability.h libcap-dev
+	need ip:iproute2 ethtool jq sysctl:procps ping:iputils-ping tcpdump
+	need_header openssl/sha.h:libssl-dev numa.h:libnuma-dev sys/capability.h:libcap-dev
 }
 
 # The programs that `ntcopy run` and `ntcopy bench app` are tried with. Their packages start their
 # services.
 need_programs() {
-	need memcached memcached
-	need redis-server redis-server
-	need redis-benchmark redis-tools
-	need iperf3 iperf3
+	need memcached redis-server redis-benchmark:redis-tools
 	# Where the search path of a user does not lead.
-	[ -x /usr/sbin/nginx ] || need nginx nginx-light
-	[ -x /usr/sbin/haproxy ] || need haproxy haproxy
+	[ -x /usr/sbin/nginx ] || need nginx:nginx-light
+	[ -x /usr/sbin/haproxy ] || need haproxy
 }
 
 # The programs whose own test suites are run, and what these are made of. Their packages start their
 # services.
 need_suites() {
-	need dpkg-source dpkg-dev
-	need make make
-	need gcc gcc
-	need python3 python3
-	need memcached memcached
-	need_header event.h libevent-dev
-	need_header sasl/sasl.h libsasl2-dev
-	need_header openssl/ssl.h libssl-dev
+	need make gcc python3 dpkg-source:dpkg-dev memcached redis-server redis-benchmark:redis-tools tclsh:tcl
+	need_header event.h:libevent-dev sasl/sasl.h:libsasl2-dev openssl/ssl.h:libssl-dev
 	perl -MIO::Socket::SSL -e 1 2>/dev/null || missing="$missing libio-socket-ssl-perl"
-	need redis-server redis-server
-	need redis-benchmark redis-tools
-	need tclsh tcl
 }
 
 # The Debian packages: to build them, to have them judged, to try them in a Debian of their own.
 need_dist() {
-	need dpkg-buildpackage dpkg-dev
-	need dh debhelper
-	need git git
-	need xz xz-utils
-	need objdump binutils
-	need lintian lintian
-	need debootstrap debootstrap
-	need python3 python3
-}
-
-# What makes pages of the guide; where a distribution has none, scripts/guide.sh compiles it.
-need_guide() {
-	if has_candidate mdbook; then
-		need mdbook mdbook
-	else
-		need_build
-	fi
+	need dpkg-buildpackage:dpkg-dev dh:debhelper git xz:xz-utils objdump:binutils lintian debootstrap python3
 }
 
 # What makes the file systems that lose power, and the disk under them.
 need_power() {
 	# They lie where the search path of a user does not lead.
 	PATH=$PATH:/usr/sbin:/sbin
-	need dmsetup dmsetup
-	need losetup mount
-	need mkfs.ext4 e2fsprogs
-	need mkfs.xfs xfsprogs
-	need python3 python3
+	need dmsetup losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs python3
 }
 
 # Has apt look at the security updates too, this once: the system's lists stay as
@@ -244,12 +189,11 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | browser | c | lint | kernels | upstream | programs | suites | dist | guide | power)
+	build | browser | c | lint | kernels | upstream | programs | suites | dist | power)
 		"need_$what"
 		;;
 	*)
-		echo "setup: '$what' is none of build, browser, c, lint, kernels, upstream, programs, suites, dist," \
-			"guide, power" >&2
+		echo "setup: '$what' is none of build, browser, c, lint, kernels, upstream, programs, suites, dist, power" >&2
 		exit 2
 		;;
 	esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Upstream's tests: which to build, run them in a guest, compare, write the table.
+"""Upstream's tests: which to build, run them in a guest, compare.
 
 Called by upstream-tests.sh, which see. Python's standard library only (3.11 for tomllib).
 """
@@ -11,10 +11,8 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 
@@ -26,25 +24,20 @@ DEFAULT_TIMEOUT_S = 60
 RUNS = 3
 MODES = ("0", "3")
 COUNTERS = pathlib.Path("/proc/net/ntcopy_stat")
-BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
 
-def read_list(path, quick=False, only=(), factor=1, emulated=False):
-    """The tests of the list, as dictionaries with every key set; time limits times a factor."""
+def read_list(path, only=()):
+    """The tests of the list, as dictionaries with every key set."""
     tests = []
     for test in tomllib.loads(pathlib.Path(path).read_text())["test"]:
         name = test["name"]
-        unknown = set(test) - {"name", "run", "build", "quick", "timeout", "why", "broken",
-                               "emulated"}
+        unknown = set(test) - {"name", "run", "build", "timeout", "why", "broken"}
         if unknown:
             sys.exit(f"upstream-tests: {path}: {name}: unknown keys {sorted(unknown)}")
         test.setdefault("build", [name])
         test.setdefault("run", "./" + os.path.basename(name))
-        test["timeout"] = factor * test.get("timeout", DEFAULT_TIMEOUT_S)
-        test["too_slow"] = test.get("emulated") if emulated and not only else None
-        if quick and isinstance(test.get("quick"), str):
-            test["run"] = test["quick"]
-        if (test.get("quick") or not quick) and (not only or name in only):
+        test.setdefault("timeout", DEFAULT_TIMEOUT_S)
+        if not only or name in only:
             tests.append(test)
     if not tests:
         sys.exit(f"upstream-tests: no test of {path} was asked for")
@@ -52,13 +45,12 @@ def read_list(path, quick=False, only=(), factor=1, emulated=False):
 
 
 def absent(tree, test):
-    """Why the test is not run: this source does not have it, or not in a form that compiles, or
-    an emulated CPU does not get to its end."""
+    """Why the test is not run: this source does not have it, or not in a form that compiles."""
     for version, why in test.get("broken", {}).items():
         if f"linux-source-{version}_" in str(tree):
             return why
     if (tree / test["name"]).exists() or (tree / (test["name"] + ".c")).exists():
-        return test["too_slow"]
+        return None
     return "not in this source"
 
 
@@ -100,36 +92,9 @@ def reason(output):
     return lines[-1][:100] if lines else "no output"
 
 
-def holds_sockets(folder):
-    """Whether a unix socket can have a name in this folder: not where it is shared over 9p."""
-    name = folder / ".ntcopy-socket"
-    with socket.socket(socket.AF_UNIX) as one:
-        try:
-            one.bind(str(name))
-        except OSError:
-            return False
-    name.unlink()
-    return True
-
-
-def place_for(folder):
-    """The test's own folder; or, where that cannot hold the sockets that these tests name, one
-    that can, with links to all that is in it."""
-    if folder.name != "af_unix" or holds_sockets(folder):
-        return folder
-    for parent in ("/run", "/tmp", "/dev/shm"):
-        place = pathlib.Path(tempfile.mkdtemp(prefix="upstream-", dir=parent))
-        if holds_sockets(place):
-            for file in folder.iterdir():
-                (place / file.name).symlink_to(file)
-            return place
-        place.rmdir()
-    return folder
-
-
 def run_one(tree, test, mode):
     """Runs one test in its folder; a dictionary of what came of it."""
-    folder = place_for((tree / test["name"]).parent)
+    folder = (tree / test["name"]).parent
     before, start = nontemporal_bytes(), time.monotonic()
     # A session of its own: what a test leaves behind is ended with it.
     child = subprocess.Popen(
@@ -222,14 +187,14 @@ def wanted(tests, tree, runs):
 
 def cmd_programs(args):
     """The programs to build, one a line, of the tests that this source has."""
-    tests = read_list(args.list, args.quick, args.only, emulated=is_emulated(args.kernel))
+    tests = read_list(args.list, args.only)
     names = {program for test in tests if not absent(args.tree, test) for program in test["build"]}
     print("\n".join(sorted(names)))
 
 
 def cmd_todo(args):
     """The modes in which something is still to be run, and the seconds that it may take."""
-    tests = read_list(args.list, args.quick, args.only, args.factor, is_emulated(args.kernel))
+    tests = read_list(args.list, args.only)
     todo = wanted(tests, args.tree, read_results(args.results))
     for mode in MODES:
         limits = [test["timeout"] + 10 for test, test_mode in todo if test_mode == mode]
@@ -249,7 +214,7 @@ def cmd_run(args):
     mode = pathlib.Path("/proc/sys/net/core/ntcopy").read_text().strip()
     if mode != args.mode:
         sys.exit(f"upstream-tests: net.core.ntcopy is {mode} in the guest, not {args.mode}")
-    tests = read_list(args.list, args.quick, args.only, args.factor, is_emulated(args.kernel))
+    tests = read_list(args.list, args.only)
     temporary_files(args)
     for test, test_mode in wanted(tests, args.tree, read_results(args.results)):
         if test_mode != mode:
@@ -303,7 +268,7 @@ def rows(tests, tree, runs):
 
 def cmd_judge(args):
     """Prints what there is; ends with 1 where 0 and 3 differ."""
-    tests = read_list(args.list, args.quick, args.only, emulated=is_emulated(args.kernel))
+    tests = read_list(args.list, args.only)
     runs = read_results(args.results)
     found = rows(tests, args.tree, runs)
     passed = sum(cells[1].startswith("pass") for cells in found)
@@ -324,56 +289,6 @@ def cmd_judge(args):
         sys.exit(f"upstream-tests: {args.kernel}: the sysctl did not do what it says")
 
 
-def escape(text):
-    return text.replace("|", "\\|").replace("<", "&lt;")
-
-
-def is_emulated(kernel):
-    """Whether QEMU emulates the CPU that it runs on."""
-    return kernel.startswith("x86")
-
-
-def kept(tables, kernels):
-    """A document's tables of other kernels, in its order."""
-    sections = re.split(r"^(?=## `)", tables, flags=re.M)[1:]
-    named = [(re.match(r"## `([^`]+)`", section)[1], section) for section in sections]
-    return [(kernel, section.rstrip()) for kernel, section in named if kernel not in kernels]
-
-
-def where(kernels):
-    """In which kernels the tests ran; and whether x86 has seen any of it."""
-    text = "Run in " + ", ".join(f"`{kernel}`" for kernel in kernels) + "."
-    if not any(is_emulated(kernel) for kernel in kernels):
-        text += (" All of that is user-mode Linux. **On x86 the list has not been run**, neither in"
-                 " QEMU nor on a machine; `scripts/upstream-tests.sh NTCOPY x86+plain` would.")
-    return text + "\n"
-
-
-def table_of(args, spec):
-    """A kernel's table, from KERNEL=TREE=RESULTS."""
-    kernel, tree, results = spec.split("=", 2)
-    tests = read_list(args.list, emulated=is_emulated(kernel))
-    release = pathlib.Path(results).with_suffix(".release").read_text().strip()
-    runs = read_results(pathlib.Path(results))
-    lines = [f"## `{kernel}`: {release}\n\n| test | with 0 | with 3 | |\n|---|---|---|---|"]
-    lines += [f"| {name} | {off} | {on} | {escape(remark)} |"
-              for name, off, on, remark, _ in rows(tests, pathlib.Path(tree), runs)]
-    return kernel, "\n".join(lines)
-
-
-def cmd_table(args):
-    """Writes the tables of the kernels that have results between the marks of a document. Those
-    of others, that are there already, stay."""
-    document = args.document.read_text(encoding="utf-8")
-    head, rest = document.split(BEGIN, 1)
-    before, tail = rest.split(END, 1)
-    new = dict(table_of(args, spec) for spec in args.result)
-    tables = kept(before, new) + list(new.items())
-    text = "\n".join([where([kernel for kernel, _ in tables])]
-                     + [f"{table}\n" for _, table in tables])
-    args.document.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{tail}", encoding="utf-8")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     verbs = parser.add_subparsers(required=True)
@@ -386,14 +301,7 @@ def main():
         verb.add_argument("--results", type=pathlib.Path)
         verb.add_argument("--kernel")
         verb.add_argument("--mode")
-        verb.add_argument("--factor", type=int, default=1)
-        verb.add_argument("--quick", action="store_true")
         verb.add_argument("--only", action="append", default=[])
-    table = verbs.add_parser("table")
-    table.set_defaults(function=cmd_table)
-    table.add_argument("--list", required=True)
-    table.add_argument("--document", type=pathlib.Path, required=True)
-    table.add_argument("result", nargs="+", metavar="KERNEL=TREE=RESULTS")
     args = parser.parse_args()
     args.function(args)
 

@@ -6,22 +6,20 @@
 # hinted and obeyed, however small (3). What comes out must be the same. Which
 # tests, and what each needs: kernel/upstream-tests.toml.
 #
-# usage: scripts/upstream-tests.sh NTCOPY [--quick] [--only TEST]... [KERNEL]...
+# usage: scripts/upstream-tests.sh NTCOPY [--only TEST]... [KERNEL]...
 #
-#   --quick   the short list, for `make test`; no tables
 #   --only    this test, whatever came of it before
-#   KERNEL    as of `ntcopy kernel boot --kernel`, um or x86+plain; default: um
+#   KERNEL    um or um:6.12; default: um
 #
 # Goes on where an interrupted run ended; results of another kernel or list are
-# not taken. They are kept in out/upstream-tests, with tables.md. Ends with 1 where a test
-# behaves differently, and with 3 where programs are missing.
+# not taken. They are kept in out/upstream-tests. Ends with 1 where a test behaves
+# differently, and with 3 where programs are missing.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 list=$root/kernel/upstream-tests.toml
 cache=$("$root/scripts/cache.sh")
 results=$root/out/upstream-tests
-document=$results/tables.md
 # A guest that dies with each test would otherwise be booted for ever.
 most_boots=40
 
@@ -34,15 +32,13 @@ die() {
 	exit 1
 }
 
-[ $# -gt 0 ] || die "usage: scripts/upstream-tests.sh NTCOPY [--quick] [--only TEST]... [KERNEL]..."
+[ $# -gt 0 ] || die "usage: scripts/upstream-tests.sh NTCOPY [--only TEST]... [KERNEL]..."
 ntcopy=$(realpath "$1")
 shift
-quick=
 only=
 kernels=
 while [ $# -gt 0 ]; do
 	case $1 in
-	--quick) quick=--quick ;;
 	--only)
 		only="$only --only $2"
 		shift
@@ -57,23 +53,7 @@ python() {
 	verb=$1
 	shift
 	# shellcheck disable=SC2086 # options
-	python3 "$root/scripts/upstream-tests.py" "$verb" --list "$list" --kernel "$kernel" $quick $only "$@"
-}
-
-# Everything that the tests call, by the package that brings it.
-check_tools() {
-	missing=
-	for need in ip:iproute2 tc:iproute2 ethtool:ethtool jq:jq sysctl:procps ping:iputils-ping \
-		tcpdump:tcpdump unshare:util-linux make:make gcc:gcc python3:python3; do
-		command -v "${need%:*}" >/dev/null 2>&1 || missing="$missing ${need#*:}"
-	done
-	for need in openssl/sha.h:libssl-dev numa.h:libnuma-dev sys/capability.h:libcap-dev; do
-		[ -e "/usr/include/${need%:*}" ] || missing="$missing ${need#*:}"
-	done
-	[ -z "$missing" ] && return
-	say "missing here. This installs it:" >&2
-	echo "    apt-get install -y --no-install-recommends$missing" >&2
-	exit 3
+	python3 "$root/scripts/upstream-tests.py" "$verb" --list "$list" --kernel "$kernel" $only "$@"
 }
 
 # The newest package of the kernel's series that `ntcopy kernel build` keeps.
@@ -137,34 +117,27 @@ boot() {
 	PATH=$tree/bin:$PATH LC_ALL=C TERM=dumb "$ntcopy" kernel boot --kernel "$1" --cpus "$cpus" \
 		--sysctl "net.core.ntcopy=$2" --timeout "$3" --console "$console" --write "$results" --write "$tree" -- \
 		python3 "$root/scripts/upstream-tests.py" run --list "$list" --tree "$net" \
-		--results "$file" --mode "$2" --factor "$factor" --kernel "$1" $quick $only
+		--results "$file" --mode "$2" --kernel "$1" $only
 }
 
-# $1: the kernel. Sets $tree and $file for the table.
+# $1: the kernel
 run_kernel() {
 	kernel_path=$("$ntcopy" kernel build --kernel "$1")
 	prepare_tree "$1"
 	build_programs
 	name=$(echo "$1" | tr :+ --)
-	# An emulated CPU is slow, and under KASAN slower.
-	case $1 in
-	x86*+plain) factor=3 ;;
-	x86*) factor=8 ;;
-	*) factor=1 ;;
-	esac
-	file=$results/$name${quick:+-quick}${only:+-only}.jsonl
+	file=$results/$name${only:+-only}.jsonl
 	console=$results/$name.console
 	key="$(basename "$(dirname "$kernel_path")") $(cksum <"$list")"
 	mkdir -p "$results"
-	if [ -n "$quick$only" ] || [ "$(cat "$file.key" 2>/dev/null)" != "$key" ]; then
+	if [ -n "$only" ] || [ "$(cat "$file.key" 2>/dev/null)" != "$key" ]; then
 		rm -f "$file"
 		echo "$key" >"$file.key"
 	fi
-	"$ntcopy" kernel boot --kernel "$1" -- uname -r >"${file%.jsonl}.release"
-	say "$1: $(cat "${file%.jsonl}.release")"
+	say "$1: $("$ntcopy" kernel boot --kernel "$1" -- uname -r)"
 	boots=0
 	while :; do
-		todo=$(python todo --tree "$net" --results "$file" --factor "$factor" | sed -n 1p)
+		todo=$(python todo --tree "$net" --results "$file" | sed -n 1p)
 		[ -n "$todo" ] || break
 		boots=$((boots + 1))
 		[ "$boots" -le "$most_boots" ] || die "$1: $most_boots boots, and still not done"
@@ -177,19 +150,9 @@ run_kernel() {
 	python judge --tree "$net" --results "$file" || failed=1
 }
 
-check_tools
+"$root/scripts/setup.sh" build upstream
 failed=
-tables=
 for kernel in ${kernels:-um}; do
 	run_kernel "$kernel"
-	tables="$tables $kernel=$net=$file"
 done
-if [ -z "$quick$only" ]; then
-	[ -e "$document" ] || printf '%s\n' "# Upstream's own tests" "" \
-		"Hints ignored (net.core.ntcopy=0), and every send hinted and obeyed (3)." "" \
-		"<!-- results:begin -->" "<!-- results:end -->" >"$document"
-	# shellcheck disable=SC2086 # one word a kernel
-	python3 "$root/scripts/upstream-tests.py" table --list "$list" --document "$document" $tables
-	say "$document has the tables"
-fi
 [ -z "$failed" ]
