@@ -165,8 +165,8 @@ pub(crate) fn markdown(sweep: &Sweep<'_>) -> String {
     let (mean, (low, high)) = sweep.geomean();
     let worst = sweep.worst();
     out.push_str(&format!(
-        "`nt` and `adaptive` are throughputs by that of `copy`; `of better` is adaptive by the \
-         better of the two. Over {} cells: geometric mean {mean:.3} ({low:.3}-{high:.3}), worst \
+        "`nt` and `adaptive` are throughputs relative to that of `copy`; `of better` is adaptive relative \
+         to the better of the two. Over {} cells: geometric mean {mean:.3} ({low:.3}-{high:.3}), worst \
          {:.2} ({:.2}-{:.2}). {}\n\n",
         sweep.cells.len(),
         worst.against_better.ratio,

@@ -133,7 +133,7 @@ fn bars(record: &Record, spec: &ChartSpec, cells: &[&Cell]) -> Option<Panel> {
         let bar = |(index, (mode, name)): (usize, &(String, String))| {
             let value = 1e9 / mode_median(record, cell.cell, mode, WALKS)? / lines;
             let slot = (mode != "idle").then(|| slot(mode, index));
-            Some(Bar { name: name.clone(), slot, value })
+            Some(Bar { name: name.clone(), slot, value, p99: None })
         };
         Bars { name: place(cell), bars: spec.lines.iter().enumerate().filter_map(bar).collect() }
     };

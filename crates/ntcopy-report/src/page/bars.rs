@@ -17,18 +17,23 @@ pub(super) fn section(records: &[Record]) -> Markup {
     let Some((index, record)) = ours.max_by_key(|(_, record)| record.header.started_unix_ns) else {
         return html! {};
     };
-    let mut sets = hot::all(record);
-    sets.sort_by(|a, b| b.slow_down().total_cmp(&a.slow_down()));
+    let mut sets: Vec<(usize, Hot)> = hot::all(record).into_iter().enumerate().collect();
+    sets.sort_by(|(_, a), (_, b)| b.slow_down().total_cmp(&a.slow_down()));
     sets.truncate(MOST);
+    // In the record's order, which is that of their parameters.
+    sets.sort_by_key(|(place, _)| *place);
     if sets.is_empty() {
         return html! {};
     }
-    let (drawn, size) =
-        plot::bars(&sets.iter().map(bars).collect::<Vec<Bars>>(), "ns", plot::SIZE.0);
+    let (drawn, size) = plot::bars(
+        &sets.iter().map(|(_, hot)| bars(hot)).collect::<Vec<Bars>>(),
+        "ns",
+        plot::SIZE.0,
+    );
     html! {
         figure class="bars" {
             figcaption {
-                span id="bars" { "Nanoseconds a line of a hot set takes. Shorter is better." }
+                span id="bars" { "Nanoseconds per line of a hot set. Shorter is better." }
             }
             (drawn.in_page("plot", size, "bars"))
             p class="details" {
@@ -44,6 +49,7 @@ fn bars(hot: &Hot) -> Bars {
         // A victim that is left alone has no mode's colour.
         slot: (mode != "idle").then(|| slot(mode, row)),
         value: *ns,
+        p99: hot.tails.iter().find(|(tail, _)| tail == mode).map(|(_, ns)| *ns),
     };
     Bars {
         name: format!("{}, beside {}", hot.size(), hot.beside),

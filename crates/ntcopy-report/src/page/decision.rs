@@ -1,6 +1,7 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
+use ntcopy_record::stats::Verdict;
 use ntcopy_record::{Cell, ExperimentKind, Record};
 
 use super::{bars, figure};
@@ -33,7 +34,7 @@ fn said(summary: &Summary, is_named: bool) -> Markup {
     }
 }
 
-/// Hinted sends by plain ones, of the record that tells most of them.
+/// Hinted sends relative to plain ones, of the record that tells most of them.
 fn chart(records: &[Record]) -> Markup {
     let all = records.iter().filter(|record| {
         record.header.experiment == ExperimentKind::Unix && record.header.not_a_timing.is_none()
@@ -51,7 +52,7 @@ fn chart(records: &[Record]) -> Markup {
         return html! {};
     };
     let caption = html! {
-        "Hinted sends by plain ones. " (heading) ". Above 1 the hint wins."
+        "Hinted sends relative to plain ones. " (heading) ". Above 1 the hint wins."
     };
     figure::figure(("first", "decision-name"), record, &chart, &caption)
 }
@@ -63,17 +64,27 @@ fn is_round(cell: &Cell) -> bool {
         && !cell.params.contains_key("pieces")
 }
 
-/// How much a group tells: whether the rule is in it, its number of cells, whether its data outgrow
-/// the caches, how new it is.
-type Rank = (bool, usize, u64, u64);
+/// How much a group tells: whether the rule is in it, its number of cells, whether hints gain in some
+/// and lose in others, how much is in flight at most, whether its data outgrow the caches, how new it
+/// is.
+type Rank = (bool, usize, bool, u64, u64, u64);
 
 fn rank(group: &Group<'_>, record: &Record) -> Rank {
-    let has_rule = group
-        .cells
-        .iter()
-        .any(|cell| cell.modes.iter().any(|mode| mode.mode == "adaptive" && mode.result.is_some()));
+    let by_rule = group.cells.iter().flat_map(|cell| &cell.modes);
+    let by_rule = by_rule.filter(|mode| mode.mode == "adaptive");
+    let verdicts: Vec<Verdict> =
+        by_rule.filter_map(|mode| Some(mode.result.as_ref()?.verdict)).collect();
+    let shows_both = verdicts.contains(&Verdict::Win) && verdicts.contains(&Verdict::Loss);
     let dataset = group.cells.iter().filter_map(|cell| {
         cell.cell.params.get("dataset_bytes").and_then(serde_json::Value::as_u64)
     });
-    (has_rule, group.cells.len(), dataset.max().unwrap_or(0), record.header.started_unix_ns)
+    let in_flight = group.cells.iter().filter_map(|cell| cell.in_flight_bytes).max();
+    (
+        !verdicts.is_empty(),
+        group.cells.len(),
+        shows_both,
+        in_flight.unwrap_or(0),
+        dataset.max().unwrap_or(0),
+        record.header.started_unix_ns,
+    )
 }

@@ -40,7 +40,7 @@ fn curve(id: &str, record: &Record, group: &Group<'_>) -> Markup {
 }
 
 /// How to read a chart of ratios.
-const BY_BASELINE: &str = "throughput by the baseline's; above 1 the mode wins.";
+const BY_BASELINE: &str = "throughput relative to the baseline's; above 1 the mode wins.";
 
 fn one(id: &str, record: &Record, group: &Group<'_>) -> Markup {
     let draw = |name: &str, chart: Option<Chart>, caption: &Markup| match chart {

@@ -16,6 +16,17 @@ pub(crate) struct Bar {
     /// Its look; none of what is compared with nothing.
     pub slot: Option<usize>,
     pub value: f64,
+    /// What 99 of 100 did not exceed, where that is told.
+    pub p99: Option<f64>,
+}
+
+impl Bar {
+    fn told(&self, unit: &str) -> String {
+        match self.p99 {
+            Some(p99) => format!("{:.1} {unit} (p99 {p99:.1})", self.value),
+            None => format!("{:.1} {unit}", self.value),
+        }
+    }
 }
 
 const BAR: f64 = 20.0;
@@ -27,10 +38,9 @@ const NAME: f64 = 26.0;
 pub(crate) fn bars(groups: &[Bars], unit: &str, width: f64) -> (Svg, Place) {
     let all = || groups.iter().flat_map(|group| &group.bars);
     let most = all().map(|bar| bar.value).fold(0.0, f64::max);
-    let told = |value: f64| format!("{value:.1} {unit}");
     let room_for = |letters: usize| letters as f64 * LETTER + GAP;
     let before = room_for(all().map(|bar| bar.name.chars().count()).max().unwrap_or(0));
-    let after = room_for(told(most).chars().count());
+    let after = room_for(all().map(|bar| bar.told(unit).chars().count()).max().unwrap_or(0));
     let room = (width - before - after).max(BAR);
     let mut svg = Svg::default();
     let mut y = 0.0;
@@ -42,7 +52,7 @@ pub(crate) fn bars(groups: &[Bars], unit: &str, width: f64) -> (Svg, Place) {
             let class = bar.slot.map_or_else(|| "idle".to_owned(), |slot| format!("mode m{slot}"));
             svg.text("end", (before - GAP, y + 15.0), &bar.name);
             svg.rect(&class, (before, y), (long, BAR));
-            svg.text("start", (before + long + GAP, y + 15.0), &told(bar.value));
+            svg.text("start", (before + long + GAP, y + 15.0), &bar.told(unit));
             y += BAR + GAP;
         }
         y += GAP;
@@ -56,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_is_twice_as_much_is_twice_as_long_and_the_longest_figure_has_room() {
-        let bar = |name: &str, value| Bar { name: name.to_owned(), slot: None, value };
+        let bar = |name: &str, value| Bar { name: name.to_owned(), slot: None, value, p99: None };
         let group = Bars { name: "g".to_owned(), bars: vec![bar("a", 5.0), bar("bb", 10.0)] };
         let (svg, (width, height)) = bars(&[group], "ns", 200.0);
         let svg = svg.in_page("c", (width, height), "n").into_string();
