@@ -184,7 +184,7 @@ fn heading(params: &Params, subject: Subject) -> String {
         Subject::Large => "CPU s/GB of the program".to_owned(),
         Subject::Within => {
             let limit = limit_words(limit_ns(params).unwrap_or_default());
-            format!("the most multigets a second at p99 <= {limit}")
+            format!("the most multigets per second at p99 <= {limit}")
         }
     });
     words.join(", ")

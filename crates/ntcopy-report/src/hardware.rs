@@ -22,7 +22,7 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     let (traffic, events): (Vec<_>, Vec<_>) =
         record.machine.hardware_counters.iter().partition(|counter| is_traffic(counter));
     let tables = [
-        ("Hardware events a line of 64 bytes of payload", events),
+        ("Hardware events per line of 64 bytes of payload", events),
         ("The machine's memory traffic, bytes a byte of payload", traffic),
     ];
     tables.iter().filter_map(|(heading, counters)| grid(record, heading, counters)).collect()

@@ -37,7 +37,7 @@ const WAITED: [&str; 10] = [
 ];
 
 /// What a victim beside the backend felt; the ratio is its speed by that beside the baseline.
-const KEPT: [&str; 6] = ["connections", "mode", "hot set, ns a line", "p99", "ratio", "verdict"];
+const KEPT: [&str; 6] = ["connections", "mode", "hot set, ns per line", "p99", "ratio", "verdict"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {

@@ -16,7 +16,7 @@ use crate::{model, sweep};
 /// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.
 ///
 /// `median` is bytes per second; of metric `walks` it is a victim's walks per second, of
-/// `bytes_per_cpu_s` bytes for a CPU second of proxy and backend, of client and server, or of a
+/// `bytes_per_cpu_s` bytes per CPU second of proxy and backend, of client and server, or of a
 /// program that was measured as it is, and of
 /// `p50_rate` and `p99_rate` one by that latency in seconds, `multigets_per_s_within_p99` that.
 ///

@@ -115,7 +115,7 @@ pub(crate) fn pages() -> Vec<PublishedPages> {
 pub(crate) struct PublishedNet {
     pub cpu: String,
     pub label: String,
-    /// Transactions a second with normal copies.
+    /// Transactions per second with normal copies.
     pub copy_tps: f64,
     /// Percent of the machine's CPU time.
     pub copy_cpu_percent: f64,

@@ -16,7 +16,7 @@ use crate::versus::{boots, number};
 fn header(baseline: &str) -> [String; 6] {
     [
         "mode".to_owned(),
-        "p50, ns a line".to_owned(),
+        "p50, ns per line".to_owned(),
         "p99".to_owned(),
         format!("hot set's speed / {baseline}"),
         "send and walk, us".to_owned(),

@@ -168,7 +168,7 @@ fn what_was_found_within_a_limit_has_a_table_json_and_a_page() {
     let text = table::terminal(&record);
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     let words = text.replace('\n', " ");
-    assert_eq!(words.matches("the most multigets a second at p99 <= 1 ms").count(), 2, "{text}");
+    assert_eq!(words.matches("the most multigets per second at p99 <= 1 ms").count(), 2, "{text}");
     assert!(!words.contains("p50 us") && !words.contains("CPU s/GB"), "{text}");
     let adaptive = text.lines().find(|line| line.contains("adaptive")).expect("a row");
     for words in ["1,500", "1.50x (1.50-1.50)", "win", "5 of 5", "1.2"] {

@@ -34,7 +34,7 @@ fn what_was_counted_has_a_column_and_what_was_not_says_why() {
     let record = rounds(&counted, "not allowed");
     let text = table::terminal(&record);
     assert!(text.lines().all(|line| line.is_ascii() && line.len() <= 100), "{text}");
-    let at = text.find("Hardware events a line of 64 bytes").expect("a table");
+    let at = text.find("Hardware events per line of 64 bytes").expect("a table");
     let rows: Vec<&str> = text[at..].lines().skip(2).take(3).collect();
     assert!(rows[0].contains("copy") && rows[0].contains("128.00"), "{text}");
     assert!(rows[1].contains("nt") && rows[1].contains("64.00") && rows[1].contains("n/a"));
@@ -42,7 +42,7 @@ fn what_was_counted_has_a_column_and_what_was_not_says_why() {
     assert!(text[at..].contains("1.00") && text[at..].contains("2.00"), "{text}");
     assert!(text.contains("n/a (not allowed)."), "{text}");
     let html = html(&record);
-    assert!(html.contains("Hardware events a line") && html.contains("DRAM read"), "{html}");
+    assert!(html.contains("Hardware events per line") && html.contains("DRAM read"), "{html}");
     assert!(table::markdown(&record).contains("| LLC misses |"));
 }
 

@@ -88,7 +88,7 @@ fn a_hot_set_has_tables_of_its_own_with_the_walks_that_nobody_disturbed() {
     let record = with_hot_set();
     let text = table::terminal(&record);
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
-    assert_eq!(text.matches("hot set, ns a line").count(), 2, "{text}");
+    assert_eq!(text.matches("hot set, ns per line").count(), 2, "{text}");
     let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         one_line.contains("a hot set of 6400 bytes on the backend's CPU, the backend on CPU 1")
@@ -107,7 +107,7 @@ fn a_hot_set_has_tables_of_its_own_with_the_walks_that_nobody_disturbed() {
     let walks = object["results"].as_array().expect("results").iter();
     assert_eq!(walks.filter(|result| result["metric"] == "walks").count(), 4 * 2);
     let html = page::html(std::slice::from_ref(&record), &["ntcopy".to_owned()]);
-    assert!(html.contains("hot set, ns a line"), "{html}");
+    assert!(html.contains("hot set, ns per line"), "{html}");
     assert!(!table::terminal(&synthetic()).contains("hot set"));
 }
 
@@ -202,7 +202,7 @@ fn what_the_hardware_counted_of_client_proxy_and_backend_has_columns() {
     let record = common::with_hardware(synthetic(), &["cycles", "dram-write-bytes"], "not allowed");
     let text = table::terminal(&record);
     assert!(text.lines().all(|line| line.is_ascii() && line.len() <= 100), "{text}");
-    for words in ["Hardware events a line", "memory traffic", "n/a (not allowed)", "1 MiB, 64"] {
+    for words in ["Hardware events per line", "memory traffic", "n/a (not allowed)", "1 MiB, 64"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     // What was hinted is still what the kernel counted of it.

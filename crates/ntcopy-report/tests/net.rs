@@ -168,9 +168,9 @@ fn figures<'a>(html: &'a str, words: &str) -> Vec<&'a str> {
 #[test]
 fn every_chart_has_what_others_published_of_it() {
     let html = page::html(&[synthetic(), pingpong()], &["ntcopy".to_owned()]);
-    let rates = figures(&html, "Transactions a second");
+    let rates = figures(&html, "Transactions per second");
     assert_eq!(rates.len(), 1, "{html}");
-    assert!(rates[0].contains("79,571 became 83,856 a second, 1.05x"), "{}", rates[0]);
+    assert!(rates[0].contains("79,571 became 83,856 per second, 1.05x"), "{}", rates[0]);
     assert!(!rates[0].contains("class=\"published m"), "no line on another machine's scale");
     // One level step from 16 to 128 connections: nothing of what came on a schedule.
     let path = rates[0].split("class=\"line m0\" d=\"").nth(1).expect("copy's line");
@@ -202,7 +202,7 @@ fn datagrams_have_no_published_transactions() {
         cell.params.insert("family".into(), "udp".into());
     }
     let html = page::html(&[record], &["ntcopy".to_owned()]);
-    let rates = figures(&html, "Transactions a second");
+    let rates = figures(&html, "Transactions per second");
     assert!(!rates[0].contains("published:"), "{}", rates[0]);
 }
 
@@ -232,7 +232,7 @@ fn what_the_hardware_counted_of_client_and_server_has_columns() {
         let record = with_hardware(record, &counted, "no PMU in this guest");
         let text = table::terminal(&record);
         assert!(text.lines().all(|line| line.is_ascii() && line.len() <= 100), "{text}");
-        for words in ["Hardware events a line of 64 bytes", "memory traffic, bytes a byte"] {
+        for words in ["Hardware events per line of 64 bytes", "memory traffic, bytes a byte"] {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(text.contains("llc-misses") && text.contains("n/a (no PMU in this guest)"));

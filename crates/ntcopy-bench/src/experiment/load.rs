@@ -29,7 +29,7 @@ pub struct Open {
     pub quick_warm_up_ms: u64,
 }
 
-/// How many requests a second a latency is measured at.
+/// How many requests per second a latency is measured at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
     /// This number in 10,000 of what the baseline was answered when asked without a pause.
@@ -42,12 +42,12 @@ pub enum Rate {
 impl FromStr for Rate {
     type Err = String;
 
-    /// `0.7` is a part of what the baseline does, from 0.05 to 0.95; `1200` are requests a second.
+    /// `0.7` is a part of what the baseline does, from 0.05 to 0.95; `1200` are requests per second.
     fn from_str(text: &str) -> Result<Rate, String> {
         let bad = || {
             format!(
                 "`{text}`: a part of what the baseline does, 0.05 to 0.95, or a whole number of \
-                 requests a second, or off"
+                 requests per second, or off"
             )
         };
         if text == "off" {
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!("1200".parse(), Ok(Rate::PerSecond(1200)));
         assert_eq!("off".parse(), Ok(Rate::Off));
         for text in ["0", "1.0", "0.96", "0.01", "-1", "NaN", "70%", ""] {
-            assert!(text.parse::<Rate>().unwrap_err().contains("requests a second"), "{text}");
+            assert!(text.parse::<Rate>().unwrap_err().contains("requests per second"), "{text}");
         }
     }
 }

@@ -47,7 +47,7 @@ mod param {
     pub const CONNECTIONS: &str = "connections";
     /// What they are offered, as it was asked for.
     pub const LARGE_RATE: &str = "large_rate";
-    /// The same in bytes a second, in form `open`.
+    /// The same in bytes per second, in form `open`.
     pub const OFFERED_BYTES: &str = "offered_bytes_per_s";
     pub const LARGE_BYTES: &str = "large_bytes";
     pub const DATASET_BYTES: &str = "dataset_bytes";

@@ -2,7 +2,7 @@
 //!
 //! A turn is one run of the program by itself; or, with a load, the program as a server, and one
 //! run of the load against it. Its figure is the time that the program took, a number that it (or
-//! the load) printed, or the requests a second that the load printed.
+//! the load) printed, or the requests per second that the load printed.
 
 mod measure;
 mod printed;
@@ -23,7 +23,7 @@ pub enum Metric {
         /// Whether a smaller number is the better one.
         less_is_better: bool,
     },
-    /// The requests a second that a load printed, in one of the forms that are known.
+    /// The requests per second that a load printed, in one of the forms that are known.
     Requests,
 }
 

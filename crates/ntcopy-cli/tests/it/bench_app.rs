@@ -141,7 +141,7 @@ fn a_search_tries_the_same_rates_in_every_mode_and_tells_what_it_found() {
         assert_eq!(sample.series.get("capacity_per_1000_s").map(|found| found[0]), most);
     }
     let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
-    assert!(text.contains("the most multigets a second at p99 <= 20 ms"), "{text}");
+    assert!(text.contains("the most multigets per second at p99 <= 20 ms"), "{text}");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn what_cannot_be_asked_is_a_usage_error() {
         (&["--large-rate", "fast"], "500MB/s"),
         (&["--capacity", "fast"], "500us"),
         (&["--capacity", "1ms", "--against", "unpatched"], "--kernel um"),
-        (&["--against", "module", "--large-rate", "0.5"], "bytes a second"),
+        (&["--against", "module", "--large-rate", "0.5"], "bytes per second"),
     ] {
         let output = run(arguments, &place.path().join("record"));
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));

@@ -217,7 +217,7 @@ fn beside_the_backend_a_hot_set_is_walked_in_every_mode_and_while_nobody_asks() 
         assert!(walks > 0, "{mode}");
     }
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("hot set, ns a line") && text.contains("idle"), "{text}");
+    assert!(text.contains("hot set, ns per line") && text.contains("idle"), "{text}");
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["--against", "unpached", "--kernel", "um"], "neither unpatched, module nor"),
         (&["--against", "unpatched", "--stack", "nginx+nginx,haproxy+nginx"], "one stack"),
         (&["--modes", "nocache"], "say --transport veth too"),
-        (&["--rate", "1.5"], "requests a second"),
+        (&["--rate", "1.5"], "requests per second"),
         (&["--congestion", "not one"], "reno or cubic"),
         (&["--cpus", "0,0"], "client, proxy and backend"),
         (&["--hot-set", "100"], "at least two cache lines"),

@@ -221,7 +221,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         (&["net", "--family", "unix"], "--family unix"),
         (&["net", "--family", "udp", "--request", "66000"], "at most 65507 bytes"),
         (&["net", "--modes", "nocache"], "say --veth too"),
-        (&["net", "--rate", "1.5"], "requests a second"),
+        (&["net", "--rate", "1.5"], "requests per second"),
         (&["net", "--cpus", "0,0,0"], "client and server"),
         (&["pingpong", "--message", "7"], "takes 8 bytes"),
         (&["pingpong", "--duration", "0"], "seconds"),

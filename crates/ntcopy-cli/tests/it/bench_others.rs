@@ -35,7 +35,7 @@ fn a_victim_walks_after_every_send_and_alone() {
         assert_eq!(sample.bytes, bytes, "{}", sample.mode);
     }
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("ns a line") && text.contains("idle"), "{text}");
+    assert!(text.contains("ns per line") && text.contains("idle"), "{text}");
 }
 
 #[test]

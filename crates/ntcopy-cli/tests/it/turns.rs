@@ -121,7 +121,7 @@ fn a_server_is_asked_once_it_listens_and_leaves_nothing_behind() {
     let line = ["--anyway", "--pairs", "5", "--out", &out, "--json", "--load", &load, "--"];
     let told = object(&output(&[&line[..], &[PYTHON, server, pids_word]].concat()));
     assert_eq!(told["results"][0]["baseline_median"], 12.5);
-    assert_eq!(told["results"][0]["metric"], "requests a second");
+    assert_eq!(told["results"][0]["metric"], "requests per second");
     assert!(all_gone(&pids), "something is left of {}", text(&fs::read(&pids).expect("it ran")));
 }
 

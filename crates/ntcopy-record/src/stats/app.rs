@@ -31,7 +31,7 @@ pub struct Served {
     pub throughput: Option<Versus>,
     /// CPU seconds of the program for 10^9 bytes of large values: the median of the samples.
     pub cpu_s_per_gb: Option<f64>,
-    /// Bytes of large values for a CPU second, against the baseline's.
+    /// Bytes of large values per CPU second, against the baseline's.
     pub per_cpu: Option<Versus>,
     /// Part of the hinted and copied bytes that was copied non-temporally, from 0 to 1.
     pub nontemporal_part: Option<f64>,
@@ -77,7 +77,7 @@ pub fn is_search(sample: &Sample) -> bool {
     sample.series.contains_key("tried_p99_ns")
 }
 
-/// What a search found, or at the median those of a boot: multigets a second; none where no rate
+/// What a search found, or at the median those of a boot: multigets per second; none where no rate
 /// kept to the limit.
 #[must_use]
 pub fn capacity_per_s(sample: &Sample) -> Option<f64> {
@@ -215,7 +215,7 @@ pub(crate) mod tests {
         record
     }
 
-    /// One cell of searches by `copy`, `idle` and `adaptive`: what each found, multigets a second in
+    /// One cell of searches by `copy`, `idle` and `adaptive`: what each found, multigets per second in
     /// each pair; 0: not even 100 a second kept to 1 ms, and p99 was 5 ms.
     pub(crate) fn searches(found: [[u64; 5]; 3]) -> Record {
         let mut record = sketch([(1_000_000, 2, 100), (0, 0, 25), (1_250_000, 1, 50)]);

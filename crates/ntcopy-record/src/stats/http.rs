@@ -62,7 +62,7 @@ pub struct Through {
     pub nontemporal_part: Option<f64>,
     /// Throughput against the baseline's.
     pub throughput: Option<Versus>,
-    /// Bytes for a CPU second of proxy and backend, against the baseline's.
+    /// Bytes per CPU second of proxy and backend, against the baseline's.
     pub per_cpu: Option<Versus>,
 }
 

@@ -50,7 +50,7 @@ pub const METRICS: [Metric; 9] = [
     },
     Metric {
         name: PER_CPU,
-        words: "bytes for a CPU second",
+        words: "bytes per CPU second",
         figure: |experiment, sample| bytes_by(sample, servers_cpu_ns(experiment, sample)?),
         is_compared: true,
     },
@@ -68,7 +68,7 @@ pub const METRICS: [Metric; 9] = [
     },
     Metric {
         name: CAPACITY,
-        words: "multigets a second at p99 within the limit",
+        words: "multigets per second at p99 within the limit",
         figure: |_, sample| app::capacity_per_s(sample),
         is_compared: true,
     },

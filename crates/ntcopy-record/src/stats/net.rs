@@ -17,7 +17,7 @@ pub fn cpu_ns(sample: &Sample) -> Option<u64> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchanged {
     pub mode: String,
-    /// Transactions a second: median of the samples.
+    /// Transactions per second: median of the samples.
     pub per_s: f64,
     /// CPU microseconds of client and server for a transaction: medians of the samples.
     pub cpu_us: Option<[f64; 2]>,
@@ -30,7 +30,7 @@ pub struct Exchanged {
     pub unanswered: u64,
     /// Transactions against the baseline's; none where they came on a schedule.
     pub throughput: Option<Versus>,
-    /// Transactions for a CPU second of both, against the baseline's.
+    /// Transactions per CPU second of both, against the baseline's.
     pub per_cpu: Option<Versus>,
     /// The time that half of the responses did not exceed, against the baseline's: above 1 is
     /// shorter.

@@ -32,7 +32,7 @@ const MOST: f64 = 0.5;
 /// What a record of turns says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// `time`, `requests a second`, or the expression that found the number.
+    /// `time`, `requests per second`, or the expression that found the number.
     pub metric: String,
     /// Whether larger figures are better.
     pub more_is_better: bool,

@@ -25,7 +25,7 @@ pub(super) fn sentences(record: &Record) -> Vec<String> {
     said.extend(record.cells.iter().flat_map(|cell| within(record, cell)));
     said.extend(record.cells.iter().filter_map(|cell| silent(record, cell)));
     let limit = record.cells.iter().find_map(|cell| limit_ns(&cell.params)).unwrap_or_default();
-    let more_within = format!("answers more multigets a second at p99 <= {}", limit_words(limit));
+    let more_within = format!("answers more multigets per second at p99 <= {}", limit_words(limit));
     for mode in stats::modes(record).into_iter().filter(|mode| ![baseline, IDLE].contains(mode)) {
         for (metric, is_better) in [
             (P50, SOONER),
@@ -89,7 +89,7 @@ fn within(record: &Record, cell: &Cell) -> Vec<String> {
     let mut said = Vec::new();
     if !figures.is_empty() {
         let figures = figures.join(", ");
-        said.push(format!("{place}: the most multigets a second at p99 <= {limit}: {figures}."));
+        said.push(format!("{place}: the most multigets per second at p99 <= {limit}: {figures}."));
     }
     let missed = |mode: &Capacity| {
         let lowest = mode.lowest?;
@@ -101,7 +101,7 @@ fn within(record: &Record, cell: &Cell) -> Vec<String> {
         };
         let (per_s, us) = (lowest.per_s, lowest.p99_ns / 1000.0);
         Some(format!(
-            "{place}: {how_often}; p99 was {us:.0} us at {per_s:.0} multigets a second, the lowest \
+            "{place}: {how_often}; p99 was {us:.0} us at {per_s:.0} multigets per second, the lowest \
              rate that was tried."
         ))
     };
@@ -118,8 +118,8 @@ mod tests {
     fn what_was_found_within_a_limit_is_told_and_what_kept_to_it_at_no_rate_too() {
         let said = sentences(&searches([[1000; 5], [4000; 5], [1500; 5]])).join("\n");
         for words in [
-            "the most multigets a second at p99 <= 1 ms: copy 1000, idle 4000, adaptive 1500.",
-            "adaptive answers more multigets a second at p99 <= 1 ms than copy in 1, the other way",
+            "the most multigets per second at p99 <= 1 ms: copy 1000, idle 4000, adaptive 1500.",
+            "adaptive answers more multigets per second at p99 <= 1 ms than copy in 1, the other way",
             "1.50x, interval 1.50-1.50 (data set of 256 MiB, 16 connections, without a pause)",
         ] {
             assert!(said.contains(words), "{words} is missing:\n{said}");
@@ -128,7 +128,7 @@ mod tests {
         let said = sentences(&searches([[0; 5], [4000; 5], [0, 0, 300, 300, 300]])).join("\n");
         for words in [
             "1 ms: idle 4000, adaptive 300.",
-            "copy keeps p99 <= 1 ms at no rate; p99 was 5000 us at 100 multigets a second, the \
+            "copy keeps p99 <= 1 ms at no rate; p99 was 5000 us at 100 multigets per second, the \
              lowest rate",
             "adaptive keeps p99 <= 1 ms at some rate in 3 of 5 searches; p99 was 5000 us",
         ] {

@@ -80,7 +80,7 @@ fn by_hot_set(record: &Record, beside: &str, sets: &[Hot]) -> Option<Built> {
         }
     }
     lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.at));
-    let axis = (Axis::Bytes("hot set".into()), "ns a line");
+    let axis = (Axis::Bytes("hot set".into()), "ns per line");
     let chart = fitted(axis, None, lines, chart::marks(record, 1))?;
     let how = "Lower is better.";
     Some(Built::new("Time of a line by the hot set", &format!("beside {beside}"), (how, ""), chart))

@@ -131,7 +131,7 @@ fn source_prefetch(vendor: Vendor) -> Prefetch {
 
 /// The length from which it flushes that source: on a Zen 4, the one kind that was measured, which
 /// family and AVX-512 tell. There PREFETCHNTA keeps nothing out of level 2 (a hot set of half of it
-/// between copies of 1 MiB: 5.7 ns a line when idle, 11.2 with stores past the caches alone, 11.0
+/// between copies of 1 MiB: 5.7 ns per line when idle, 11.2 with stores past the caches alone, 11.0
 /// with PREFETCHNTA, 5.6 flushed). A source of less than a quarter of level 2 takes little away.
 fn flush_source_from_bytes(facts: &Facts) -> u64 {
     let is_zen4 = facts.vendor == Vendor::Amd && facts.family == 0x19 && facts.has_avx512;

@@ -1,4 +1,4 @@
-//! The most multigets a second at which p99 keeps to a limit, found by bisection.
+//! The most multigets per second at which p99 keeps to a limit, found by bisection.
 //!
 //! Rates lie on a grid that all modes and pairs of a cell share. A search goes up or down by
 //! factors of two until one rate keeps to the limit and its double does not, and halves what is

@@ -146,7 +146,7 @@ fn requests(output: &[u8]) -> Result<f64, String> {
         let printed = String::from_utf8_lossy(output);
         let last: Vec<&str> = printed.trim().lines().rev().take(3).collect();
         Err(format!(
-            "the load printed no requests a second in a form that is known: --metric says how to \
+            "the load printed no requests per second in a form that is known: --metric says how to \
              find the number; its last lines: {}",
             last.into_iter().rev().collect::<Vec<_>>().join(" / ")
         ))
@@ -186,7 +186,7 @@ fn params(plan: &Plan) -> Params {
     let metric = match &plan.metric {
         Metric::Time => "time",
         Metric::Printed { expression, .. } => expression.as_str(),
-        Metric::Requests => "requests a second",
+        Metric::Requests => "requests per second",
     };
     let is_less = plan.metric.is_less_better();
     let mut params = Params::from([

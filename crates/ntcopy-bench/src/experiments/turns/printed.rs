@@ -20,7 +20,7 @@ pub enum NotAnExpression {
     Refused(String, String),
 }
 
-/// What precedes the requests a second in the output of known loads, in lower case: wrk and hey,
+/// What precedes the requests per second in the output of known loads, in lower case: wrk and hey,
 /// then ab, then oha.
 const BEFORE: [&str; 2] = ["requests/sec:", "requests per second:"];
 /// What follows them: redis-benchmark, valkey-benchmark.
@@ -77,7 +77,7 @@ impl Expression {
     }
 }
 
-/// The requests a second among a load's output: the last that it printed, or what is wrong with it.
+/// The requests per second among a load's output: the last that it printed, or what is wrong with it.
 pub fn requests_a_second(output: &[u8]) -> Option<Result<f64, String>> {
     let text = String::from_utf8_lossy(output).to_lowercase();
     text.lines().rev().find_map(|line| {

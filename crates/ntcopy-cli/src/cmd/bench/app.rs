@@ -26,7 +26,7 @@ Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
   ntcopy bench app --kernel um --quick --modes adaptive
   ntcopy bench app --kernel um --app redis           Redis instead; or nginx, storaged
-  ntcopy bench app --kernel um --capacity 2ms        how many multigets a second at p99 <= 2 ms
+  ntcopy bench app --kernel um --capacity 2ms        how many multigets per second at p99 <= 2 ms
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
   ntcopy bench app --kernel um --against unpatched   relative to a stock kernel
@@ -88,7 +88,7 @@ pub struct AppArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     connections: Vec<u32>,
     /// What they are offered: a part of what copy does without multigets and without a pause,
-    /// bytes a second, or max, without a pause [default: 0.5,max]
+    /// bytes per second, or max, without a pause [default: 0.5,max]
     #[arg(long, value_name = "FRACTION|RATE|max", value_delimiter = ',')]
     large_rate: Vec<LargeRate>,
     /// Multigets that are offered: a part of what copy does without large values and without a
@@ -96,7 +96,7 @@ pub struct AppArgs {
     /// multiples of [default: 1]
     #[arg(long, value_name = "FRACTION|REQ/S", value_parser = rate)]
     rate: Option<Rate>,
-    /// Search for the most multigets a second at which p99 is no more than LIMIT, as 1ms or 500us
+    /// Search for the most multigets per second at which p99 is no more than LIMIT, as 1ms or 500us
     /// [default without LIMIT: 1ms]
     #[arg(
         long,
@@ -233,7 +233,7 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
     {
         let rate = rate.asked();
         return Ok(launch::usage(format!(
-            "--large-rate {rate}: both kernels are offered the same: say bytes a second, or max"
+            "--large-rate {rate}: both kernels are offered the same: say bytes per second, or max"
         )));
     }
     if common.extent.budget.is_some() {

@@ -18,7 +18,7 @@ Examples:
   ntcopy bench net --family tcp6 --request 64 --response 1MiB --connections 16 --rate off
 
 Each cell is measured twice. Without a pause, every connection asks again as soon as it is \
-answered: transactions a second, CPU time of client and server for each, and how long each took. On \
+answered: transactions per second, CPU time of client and server for each, and how long each took. On \
 a schedule, requests come at an offered rate, the same in every mode, whether or not others have \
 been answered: how long does a response take, from the moment its request was due?
 
@@ -50,7 +50,7 @@ pub struct NetArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     connections: Vec<u32>,
     /// Offered when latencies are measured: a part of what the baseline does without a pause,
-    /// requests a second, or off [default: 0.7]
+    /// requests per second, or off [default: 0.7]
     #[arg(long, value_name = "FRACTION|REQ/S")]
     rate: Option<Rate>,
     /// Through a pair of devices between two network namespaces, instead of the loopback

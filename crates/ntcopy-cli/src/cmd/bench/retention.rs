@@ -51,7 +51,7 @@ pub struct RetentionArgs {
     /// cache; of sends 512KiB]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     hot_set: Vec<Bytes>,
-    /// Offered to the streamer of copies, in GB/s, MB/s, or bare bytes a second [default: 10GB/s]
+    /// Offered to the streamer of copies, in GB/s, MB/s, or bare bytes per second [default: 10GB/s]
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["sockets", "family"])]
     rate: Vec<BytesPerSecond>,
     /// Measure sends: sockets that are filled before all are drained
@@ -212,8 +212,9 @@ impl FromStr for BytesPerSecond {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refused =
-            || format!("`{text}` is not a rate: write 10GB/s, 2.5GB/s, 800MB/s or bytes a second");
+        let refused = || {
+            format!("`{text}` is not a rate: write 10GB/s, 2.5GB/s, 800MB/s or bytes per second")
+        };
         let bare = text.trim().trim_end_matches("/s");
         let units = [("GB", 1_000_000_000_u64), ("MB", 1_000_000), ("", 1)];
         let found = units.into_iter().find_map(|(unit, factor)| {

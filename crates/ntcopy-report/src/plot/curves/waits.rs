@@ -52,7 +52,7 @@ pub(crate) fn of_net(record: &Record) -> Vec<Built> {
             let told = |mode: Exchanged| (mode.mode, mode.per_s, mode.cpu_us.map(cpu));
             exchanged(record, cell).into_iter().map(told).collect()
         },
-        throughput: ("a second", "Transactions a second"),
+        throughput: ("per second", "Transactions per second"),
         cpu: ("CPU us", "CPU time of client and server for a transaction"),
         beside: exchanges,
     };
@@ -207,7 +207,7 @@ fn exchanges(cells: &[&Cell], is_cpu: bool) -> String {
             )
         } else {
             format!(
-                "Published: {} became {} a second, {}, CPU {} ({}).",
+                "Published: {} became {} per second, {}, CPU {} ({}).",
                 text::thousands(net.copy_tps),
                 text::thousands(net.nt_tps),
                 text::ratio(net.nt_tps / net.copy_tps),

@@ -52,7 +52,7 @@ pub enum CopiesError {
         dataset: Bytes,
         object: Bytes,
     },
-    #[error("--rate: at least 1000000 bytes a second")]
+    #[error("--rate: at least 1000000 bytes per second")]
     Rate,
 }
 
