@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 README = 450
-DOCUMENTS = 22_800
+DOCUMENTS = 22_000
 PAGE = 2_100
 GENERATED_PAGE = 1_500
 # Pages that hold more: a row for each published claim; a section for each call.
