@@ -11,7 +11,7 @@ mod watch;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ntcopy_kernel::boot::{Cpus, HostCpus};
+use ntcopy_kernel::boot::{self, Cpus, HostCpus};
 use ntcopy_kernel::module::{self, ModuleBuild};
 use ntcopy_kernel::{Boot, BuildOptions, Built, Error, Kind, progress};
 
@@ -71,6 +71,8 @@ pub fn command_line() -> Vec<String> {
 /// Builds the kernel if it is not in the cache, and the module if the kernel is for that, boots it,
 /// and measures inside.
 pub fn measure(request: &Request) -> Result<Inside, Error> {
+    // A build takes minutes, and would be for nothing.
+    boot::check_boot(request.kernel)?;
     let options = BuildOptions::from_env(request.kernel)?;
     let (built, module) = match request.kernel.is_for_module() {
         true => with_module(&options).map(|(built, module)| (built, Some(module)))?,

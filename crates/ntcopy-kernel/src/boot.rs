@@ -1,6 +1,7 @@
 //! Running a command inside a built kernel.
 
 mod cpus;
+mod kvm;
 mod launch;
 mod memory;
 mod placement;
@@ -23,12 +24,11 @@ pub use memory::{HUGE_PAGES_VARIABLE, MEMORY_VARIABLE};
 pub use placement::{DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
 pub use splat::Splat;
 
-pub use crate::tools::check_boot;
-
 use crate::cache::Built;
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::{Kind, Machine};
+use crate::tools;
 use qemu::Share;
 use spec::{LineKind, Spec};
 
@@ -59,7 +59,7 @@ pub enum Output {
 ///
 /// The guest sees the host's file tree, and may not write to it except below `writable`. It has its
 /// own /proc, /sys, /dev, /dev/shm and /run; its root is this user. A um kernel runs as a process of
-/// the host; the others in QEMU, emulated.
+/// the host; the others in QEMU, by KVM or emulated.
 #[derive(Clone, Debug)]
 pub struct Boot {
     kernel: PathBuf,
@@ -103,6 +103,12 @@ pub struct Outcome {
     pub splats: Vec<Splat>,
 }
 
+/// Checks that a kernel of this kind can be booted here.
+pub fn check_boot(kind: Kind) -> Result<()> {
+    tools::check_boot(kind)?;
+    if kind == Kind::Kvm { kvm::check() } else { Ok(()) }
+}
+
 impl Boot {
     /// Runs `command` in a kernel, with this process's environment and directory.
     pub fn new<S: AsRef<OsStr>>(kernel: &Built, command: impl IntoIterator<Item = S>) -> Self {
@@ -122,6 +128,7 @@ impl Boot {
             timeout: None,
             boot_limit: match kernel.kind.machine() {
                 Machine::Um => BOOT_LIMIT,
+                Machine::Qemu if kernel.kind == Kind::Kvm => kvm::LIMIT,
                 Machine::Qemu => EMULATED_BOOT_LIMIT,
             },
             output: Output::default(),
@@ -184,7 +191,7 @@ impl Boot {
         let most = match self.kind {
             Kind::Um612 => 1,
             Kind::Um | Kind::UmModule => 2,
-            Kind::X86(..) | Kind::Stock(_) => 4,
+            Kind::X86(..) | Kind::Stock(_) | Kind::Kvm => 4,
         };
         if let HostCpus::Each(cpus) = &self.host_cpus {
             check_own(self.kind)?;
@@ -271,9 +278,9 @@ impl Boot {
         self.finish(arguments, run_dir)
     }
 
-    /// An emulated kernel's command line.
+    /// The command line of a kernel in QEMU.
     fn qemu_arguments(&self, share: Share, run_dir: &Path) -> Vec<String> {
-        self.finish(qemu::kernel_arguments(share), run_dir)
+        self.finish(qemu::kernel_arguments(self.kind, share), run_dir)
     }
 
     /// The user's own arguments, then init and its arguments.

@@ -13,7 +13,7 @@ pub(crate) fn fragment(kind: Kind) -> String {
         Kind::Um => vec![CONFIG_UM],
         Kind::Um612 => vec![CONFIG_UM, CONFIG_UM_6_12],
         Kind::UmModule => vec![CONFIG_UM, CONFIG_MODULE],
-        Kind::X86(_, Flavour::Plain) => vec![CONFIG_X86],
+        Kind::X86(_, Flavour::Plain) | Kind::Kvm => vec![CONFIG_X86],
         Kind::X86(_, Flavour::Kasan) => vec![CONFIG_X86, CONFIG_KASAN],
         Kind::X86(_, Flavour::Kcsan) => vec![CONFIG_X86, CONFIG_KCSAN],
         Kind::X86(_, Flavour::Module) => vec![CONFIG_X86, CONFIG_KASAN, CONFIG_MODULE],

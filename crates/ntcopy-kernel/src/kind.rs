@@ -39,6 +39,8 @@ pub enum Kind {
     X86(Release, Flavour),
     /// The distribution's own kernel for clouds in QEMU, as it comes: without the series.
     Stock(Release),
+    /// That of `x86+plain` in QEMU, on the CPU itself by KVM.
+    Kvm,
 }
 
 /// How a kernel runs.
@@ -46,7 +48,7 @@ pub enum Kind {
 pub enum Machine {
     /// It runs as a process of the host.
     Um,
-    /// In QEMU, with every instruction emulated.
+    /// In QEMU, with every instruction emulated, or by KVM.
     Qemu,
 }
 
@@ -58,6 +60,7 @@ const NAMES: &[(Kind, &str)] = &[
     (Kind::Um, "um"),
     (Kind::Um612, "um:6.12"),
     (Kind::UmModule, "um+module"),
+    (Kind::Kvm, "kvm"),
     (Kind::Stock(V6_12), "stock"),
     (Kind::Stock(Newest), "stock:7.3"),
     (Kind::X86(Newest, Kasan), "x86"),
@@ -70,7 +73,7 @@ const NAMES: &[(Kind, &str)] = &[
     (Kind::X86(V6_12, Module), "x86:6.12+module"),
 ];
 /// So many of them are listed; tests of the series and the module take the others, too.
-const LISTED: usize = 8;
+const LISTED: usize = 9;
 
 impl Kind {
     /// Whether it is a user-mode kernel with seccomp mode, and so with several CPUs.
@@ -111,7 +114,7 @@ impl Kind {
 
     pub fn release(self) -> Release {
         match self {
-            Self::Um | Self::UmModule => Newest,
+            Self::Um | Self::UmModule | Self::Kvm => Newest,
             Self::Um612 => V6_12,
             Self::X86(release, _) | Self::Stock(release) => release,
         }
@@ -120,8 +123,13 @@ impl Kind {
     pub fn machine(self) -> Machine {
         match self {
             Self::Um | Self::Um612 | Self::UmModule => Machine::Um,
-            Self::X86(..) | Self::Stock(_) => Machine::Qemu,
+            Self::X86(..) | Self::Stock(_) | Self::Kvm => Machine::Qemu,
         }
+    }
+
+    /// Whether every instruction is emulated, so that no time in it is one.
+    pub fn is_emulated(self) -> bool {
+        self.machine() == Machine::Qemu && self != Self::Kvm
     }
 
     /// Whether it is fetched ready-made rather than built here.

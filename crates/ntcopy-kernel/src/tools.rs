@@ -74,15 +74,15 @@ pub(crate) fn check_packages(from_package: bool) -> Result<()> {
 /// Checks that a build can start, or for a stock kernel that it can be fetched.
 pub(crate) fn check(kind: Kind, from_package: bool) -> Result<()> {
     let build = if kind.is_stock() { &[] } else { BUILD };
-    let x86 = if matches!(kind, Kind::X86(..)) { X86 } else { &[] };
+    let x86 = if matches!(kind, Kind::X86(..) | Kind::Kvm) { X86 } else { &[] };
     check_all("building a kernel", &[build, x86, if from_package { PACKAGE } else { &[] }])
 }
 
-/// Checks that a kernel of this kind can be booted here.
-pub fn check_boot(kind: Kind) -> Result<()> {
-    let is_emulated = kind.machine() == Machine::Qemu;
+/// Checks that there are the programs that boot a kernel of this kind.
+pub(crate) fn check_boot(kind: Kind) -> Result<()> {
+    let is_in_qemu = kind.machine() == Machine::Qemu;
     let qemu: &[Tool] = &[("qemu-system-x86_64", "qemu-system-x86")];
-    check_all("booting this kernel", &[if is_emulated { qemu } else { &[] }])?;
+    check_all("booting this kernel", &[if is_in_qemu { qemu } else { &[] }])?;
     if kind.is_stock() && virtiofsd().is_none() {
         check_all("booting this kernel", &[&[("virtiofsd", virtiofsd_package())]])?;
     }

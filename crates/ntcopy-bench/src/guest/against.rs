@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use ntcopy_kernel::{BuildOptions, Built, Error, Series, progress};
+use ntcopy_kernel::{BuildOptions, Built, Error, Series, boot, progress};
 use ntcopy_record::{Cell, End, ExperimentKind, Header, Line, ReadError, Record, Sample};
 use ntcopy_record::{add_series, is_counting_mark};
 
@@ -216,6 +216,7 @@ pub fn measure(
     pairs: u32,
     settled: fn(&Record) -> Vec<OsString>,
 ) -> Result<Vec<String>, AgainstError> {
+    boot::check_boot(request.kernel)?;
     let mut request = request.clone();
     let folder = tempfile::tempdir().map_err(AgainstError::Folder)?;
     let sides = sides(&request, against, modes)?;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy_bench::guest::{self, Needs, Request};
-use ntcopy_kernel::{Kind, Machine};
+use ntcopy_kernel::Kind;
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::FILE_NAME;
 use serde_json::json;
@@ -17,7 +17,7 @@ use super::bench;
 /// The kernel of a name, unless it is an emulator's, for the reason `why`.
 pub fn kernel(name: &str, allow_not_a_timing: bool, why: &str) -> Result<Kind, ExitCode> {
     let kernel = Kind::parse(name).map_err(|error| ExitCode::from(bench::failed(error)))?;
-    if kernel.machine() == Machine::Qemu && !allow_not_a_timing {
+    if kernel.is_emulated() && !allow_not_a_timing {
         let name = kernel.name();
         return Err(bench::not_available(&format!(
             "{name} runs in an emulator, {why}: --kernel um"

@@ -26,6 +26,7 @@ mod foreign_text;
 mod help_wrapping;
 mod kernel_build;
 mod kernel_kinds;
+mod kernel_kvm;
 mod manual;
 mod module;
 mod printing;

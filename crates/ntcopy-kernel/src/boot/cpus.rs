@@ -86,11 +86,11 @@ impl HostCpus {
 
 /// Whether each CPU of a kernel can be put on one of the host's.
 pub(super) fn check_own(kernel: Kind) -> Result<()> {
-    if kernel.is_um_with_smp() {
+    if kernel.is_um_with_smp() || kernel == Kind::Kvm {
         return Ok(());
     }
     Err(Error::NotHere(format!(
-        "CPUs with caches of their own are for a um kernel of 7.3, not '{kernel}'"
+        "CPUs with caches of their own are for a um kernel of 7.3 or kvm, not '{kernel}'"
     )))
 }
 

@@ -17,9 +17,9 @@ use super::qemu::{self, Share};
 use super::run_dir::RunDir;
 use super::spec::{Modules, Spec};
 use super::wall::Wall;
-use super::{Boot, CONSOLE, HostCpus, SHARE_SOCKET};
+use super::{Boot, CONSOLE, HostCpus, Placement, SHARE_SOCKET};
 use crate::error::{Context, Error, Result};
-use crate::kind::Machine;
+use crate::kind::{Kind, Machine};
 use crate::process::Group;
 use crate::tools::virtiofsd;
 
@@ -36,6 +36,8 @@ pub(super) struct Launched {
     pub(super) out: UnixStream,
     pub(super) err: UnixStream,
     pub(super) control: UnixStream,
+    /// Where the virtual CPUs of a guest by KVM go; empty: wherever the host likes.
+    pub(super) vcpus: Vec<usize>,
     /// Holds orders, console and the kernel's own files; removed when dropped.
     pub(super) run_dir: RunDir,
 }
@@ -76,7 +78,8 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
             }
             let mut command = Command::new(qemu::PROGRAM);
             let cpus = placement.guest_cpus;
-            command.args(qemu::arguments(&boot.kernel, share, boot.mem_bytes, cpus, path, lines));
+            let kernel = (boot.kernel.as_path(), boot.kind);
+            command.args(qemu::arguments(kernel, share, boot.mem_bytes, cpus, path, lines));
             command.arg("-append").arg(boot.qemu_arguments(share, path).join(" "));
             command
         }
@@ -89,7 +92,27 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
     prepare_child(&mut command, &fds, &placement.host_cpus, wall)?;
     let child = command.spawn().doing("starting", &boot.kernel)?;
     let group = Group::new(child, "the kernel");
-    Ok(Launched { group, helper, out, err, control, run_dir })
+    let vcpus = pinned(boot, &placement)?;
+    Ok(Launched { group, helper, out, err, control, vcpus, run_dir })
+}
+
+/// A CPU of the host for each of a guest's by KVM, where there are enough.
+fn pinned(boot: &Boot, placement: &Placement) -> Result<Vec<usize>> {
+    if boot.kind != Kind::Kvm {
+        return Ok(Vec::new());
+    }
+    let wanted = placement.guest_cpus as usize;
+    match &placement.host_cpus {
+        HostCpus::One(_) => Ok(Vec::new()),
+        HostCpus::Each(cpus) => Ok(cpus.clone()),
+        HostCpus::Any => {
+            let set = rustix::thread::sched_getaffinity(None);
+            let set = set.doing("asking for", "the CPUs of this process")?;
+            let allowed = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).take(wanted);
+            let allowed: Vec<usize> = allowed.collect();
+            Ok(if allowed.len() < wanted { Vec::new() } else { allowed })
+        }
+    }
 }
 
 /// Makes the program that finds a kernel's modules where they are.

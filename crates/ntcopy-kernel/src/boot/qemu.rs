@@ -1,4 +1,5 @@
-//! QEMU as the machine: every instruction emulated, nothing of the host's but its file tree.
+//! QEMU as the machine: every instruction emulated, or run by KVM; nothing of the host's but its
+//! file tree.
 
 use std::os::fd::RawFd;
 use std::path::Path;
@@ -13,6 +14,9 @@ pub(super) const PROGRAM: &str = "qemu-system-x86_64";
 
 /// What the guest's kernel calls the host's tree.
 const TAG: &str = "ntcopy";
+
+/// A guest by KVM has threads that can be told apart.
+const KVM_NAMES: [&str; 2] = ["-name", "ntcopy,debug-threads=on"];
 
 /// How the guest sees the host's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +38,22 @@ impl Share {
 /// kernel copies non-temporally.
 const CPU_VARIABLE: &str = "NTCOPY_QEMU_CPU";
 
+/// The CPU that KVM gives a guest: the host's own.
+pub(super) fn kvm_machine() -> [&'static str; 4] {
+    ["-accel", "kvm", "-cpu", "host"]
+}
+
+/// What emulates the CPU.
+fn tcg_machine(cpus: u32) -> [String; 4] {
+    let threads = if cpus > 1 { "multi" } else { "single" };
+    // Five levels of page tables only make each emulated walk longer.
+    let model = std::env::var(CPU_VARIABLE).unwrap_or_else(|_| "max".to_owned());
+    ["-accel".into(), format!("tcg,thread={threads}"), "-cpu".into(), format!("{model},la57=off")]
+}
+
 /// The machine's arguments. `fds` are its ends of the lines.
 pub(super) fn arguments(
-    kernel: &Path,
+    (kernel, kind): (&Path, Kind),
     share: Share,
     mem_bytes: u64,
     cpus: u32,
@@ -45,12 +62,12 @@ pub(super) fn arguments(
 ) -> Vec<String> {
     let mem_kib = mem_bytes.div_ceil(1 << 20) << 10;
     let run_dir = run_dir.display();
-    let mut words: Vec<String> = Vec::new();
+    let mut words: Vec<String> = match kind {
+        // Its threads have names, by which they are pinned.
+        Kind::Kvm => kvm_machine().into_iter().chain(KVM_NAMES).map(str::to_owned).collect(),
+        _ => tcg_machine(cpus).into(),
+    };
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    add("-accel", format!("tcg,thread={}", if cpus > 1 { "multi" } else { "single" }));
-    // Five levels of page tables only make each emulated walk longer.
-    let model = std::env::var(CPU_VARIABLE).unwrap_or_else(|_| "max".to_owned());
-    add("-cpu", format!("{model},la57=off"));
     add("-smp", cpus.to_string());
     add("-m", format!("{mem_kib}K"));
     match share {
@@ -85,16 +102,17 @@ pub(super) fn arguments(
 /// what it has read; what it writes goes out at once.
 const NINE_P: &str = "trans=virtio,version=9p2000.L,msize=512000,cache=loose";
 
-/// The first part of the kernel's command line.
-pub(super) fn kernel_arguments(share: Share) -> Vec<String> {
-    let (kind, flags) = match share {
+/// The first part of the kernel's command line. By KVM the kernel's times are those of a real one,
+/// so it guards itself as that does.
+pub(super) fn kernel_arguments(kind: Kind, share: Share) -> Vec<String> {
+    let (file_system, flags) = match share {
         Share::NineP => ("9p", format!("rootflags={NINE_P}")),
         Share::VirtioFs => ("virtiofs", String::new()),
     };
     [
         "console=ttyS0",
         &format!("root={TAG}"),
-        &format!("rootfstype={kind}"),
+        &format!("rootfstype={file_system}"),
         &flags,
         "rw",
         // A fault ends the guest, and QEMU with it, with its report on the console.
@@ -103,7 +121,7 @@ pub(super) fn kernel_arguments(share: Share) -> Vec<String> {
         // An emulated CPU that waits for the host looks like one that hangs.
         "rcupdate.rcu_cpu_stall_suppress=1",
         "nowatchdog",
-        "mitigations=off",
+        if kind == Kind::Kvm { "" } else { "mitigations=off" },
     ]
     .iter()
     .filter(|word| !word.is_empty())
@@ -127,10 +145,15 @@ mod tests {
     use super::*;
     use crate::kind::{Flavour, Release};
 
+    fn of(kind: Kind, share: Share, cpus: u32, fds: [RawFd; 3]) -> String {
+        let kernel = (Path::new("/c/linux"), kind);
+        arguments(kernel, share, 512 << 20, cpus, Path::new("/tmp/run"), fds).join(" ")
+    }
+
     fn line(share: Share, cpus: u32) -> String {
         let fds = [7, 8, 9];
-        arguments(Path::new("/c/linux"), share, 512 << 20, cpus, Path::new("/tmp/run"), fds)
-            .join(" ")
+        let kind = Kind::X86(Release::V6_12, Flavour::Plain);
+        of(kind, share, cpus, fds)
     }
 
     #[test]
@@ -152,8 +175,21 @@ mod tests {
             assert!(line.contains(part), "{part} in {line}");
         }
         assert!(!line.contains("memfd") && !line.contains("kvm"), "{line}");
-        let kernel = kernel_arguments(Share::NineP).join(" ");
+        let kernel =
+            kernel_arguments(Kind::X86(Release::V6_12, Flavour::Plain), Share::NineP).join(" ");
         assert!(kernel.contains("root=ntcopy rootfstype=9p rootflags=trans=virtio"), "{kernel}");
+    }
+
+    #[test]
+    fn by_kvm_the_guest_has_the_host_s_cpu_and_threads_with_names() {
+        assert_eq!(Share::of(Kind::Kvm), Share::NineP);
+        let line = of(Kind::Kvm, Share::NineP, 2, [7, 8, 9]);
+        for part in ["-accel kvm -cpu host", "debug-threads=on", "-smp 2"] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        assert!(!line.contains("tcg"), "{line}");
+        let kernel = kernel_arguments(Kind::Kvm, Share::NineP).join(" ");
+        assert!(!kernel.contains("mitigations"), "{kernel}");
     }
 
     #[test]
@@ -169,7 +205,7 @@ mod tests {
         ] {
             assert!(line.contains(part), "{part} in {line}");
         }
-        let kernel = kernel_arguments(Share::VirtioFs).join(" ");
+        let kernel = kernel_arguments(Kind::Stock(Release::V6_12), Share::VirtioFs).join(" ");
         assert!(kernel.contains("rootfstype=virtiofs rw"), "{kernel}");
     }
 }

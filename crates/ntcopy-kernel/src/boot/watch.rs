@@ -16,7 +16,7 @@ use super::spec::Answer;
 use super::{Boot, Outcome, splat};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
-use crate::kind::Machine;
+use crate::kind::{Kind, Machine};
 use crate::process::timespec;
 
 /// How long a guest that gave its answer may take to switch off.
@@ -74,6 +74,9 @@ impl Watch {
         interrupts: &Interrupts,
     ) -> (Result<Outcome>, RunDir) {
         let result = self.watch(boot, interrupts);
+        if boot.kind == Kind::Kvm && self.ready_at.is_none() && is_dead(&result) {
+            super::kvm::did_not_come_up();
+        }
         // Dropping what is left kills the guest, if it lives.
         let Launched { run_dir, group, helper, .. } = self.launched;
         drop(group);
@@ -251,12 +254,23 @@ impl Watch {
         while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
             match Answer::parse(String::from_utf8_lossy(&line).trim_end()) {
-                Some(Answer::Ready) => self.ready_at = Some(Instant::now()),
+                Some(Answer::Ready) => {
+                    self.ready_at = Some(Instant::now());
+                    if !self.launched.vcpus.is_empty() {
+                        // Where a CPU is not to be had, the host's choice is as good.
+                        let _ = super::kvm::pin(self.launched.group.pid(), &self.launched.vcpus);
+                    }
+                }
                 Some(answer) => self.answer = Some((answer, Instant::now())),
                 None => {}
             }
         }
     }
+}
+
+/// Whether the guest died or stood still, rather than that somebody ended it.
+fn is_dead(result: &Result<Outcome>) -> bool {
+    matches!(result, Err(Error::TimedOut { .. } | Error::Died { .. }))
 }
 
 /// What [`Watch::wait`] woke up for.

@@ -11,8 +11,8 @@ use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_bench::sample::{Experiment, MeasureError, Options, Outcome, Progress};
+use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::{self, HostCpus};
-use ntcopy_kernel::{Kind, Machine};
 use ntcopy_record::{ExperimentKind, Record, Unavailable, verdict};
 
 use super::against::KernelPair;
@@ -113,7 +113,7 @@ impl<P: Bootable> Launch<'_, P> {
             Ok(kernel) => kernel,
             Err(error) => return Ok(ExitCode::from(failed(error))),
         };
-        if kernel.machine() == Machine::Qemu && !self.common.allow_not_a_timing {
+        if kernel.is_emulated() && !self.common.allow_not_a_timing {
             return Ok(not_available(&format!(
                 "{} runs in an emulator, and what is measured there is not a timing: --kernel um",
                 kernel.name()

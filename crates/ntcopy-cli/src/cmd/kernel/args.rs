@@ -20,6 +20,8 @@ Kernels:
   um              Linux 7.3 with the patches, as a process of this machine: to measure in
   um:6.12         Linux 6.12 likewise; slower, and with one CPU only
   um+module       Linux 7.3 without the patches, with ntcopy.ko
+  kvm             Linux 7.3 with the patches in QEMU, on the CPU itself by KVM: to measure in. We have
+                  no machine whose KVM runs a whole guest, so it was never run by us
   stock           the distribution's own kernel 6.12, in QEMU, where nothing can be measured; its
                   package is unpacked into the cache and never installed
   stock:7.3       its kernel 7.3 likewise
