@@ -65,8 +65,8 @@ impl Status {
         let built = cache.map(|cache| built(cache, &release)).transpose()?.flatten();
         let headers = sysroot.path(&format!("lib/modules/{release}/build"));
         Ok(Self {
-            // The module brings the same sysctl.
-            has_series: sysroot.path("proc/sys/net/core/ntcopy").exists() && loaded.is_none(),
+            // The module brings the same file.
+            has_series: sysroot.path("proc/net/ntcopy_stat").exists() && loaded.is_none(),
             is_in_range: source::check(&release).is_ok(),
             takes_modules: sysroot.path("proc/modules").exists(),
             loaded,
@@ -119,7 +119,7 @@ mod tests {
             RELEASE,
             ("proc/modules", "tls 151552 0 - Live 0x0\nntcopy 49152 3 - Live 0x0 (OE)\n"),
             ("sys/module/ntcopy/version", "0.1.0\n"),
-            ("proc/sys/net/core/ntcopy", "1\n"),
+            ("proc/net/ntcopy_stat", ""),
             ("lib/modules/6.12.117+deb12-amd64/updates/dkms/ntcopy.ko.xz", ""),
         ]);
         let status = Status::gather(&sysroot, None).unwrap();
@@ -129,7 +129,7 @@ mod tests {
         assert!(status.file.unwrap().ends_with("updates/dkms/ntcopy.ko.xz"));
         let (_root, sysroot) = machine(&[
             RELEASE,
-            ("proc/sys/net/core/ntcopy", "1\n"),
+            ("proc/net/ntcopy_stat", ""),
             ("proc/modules", "ntcopy_other 1 0 - Live 0x0\n"),
         ]);
         let status = Status::gather(&sysroot, None).unwrap();
