@@ -80,7 +80,7 @@ fn a_small_sender_beside_a_bulk_one_has_its_own_time_and_bytes() {
     let args = ["--sockets", "2", "--object", "40KiB", "--dataset", "80KiB", "--beside", "8KiB"];
     let output = run(&[&args, &["--modes", "copy", "--quick"]], &out);
     assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
+    let (record, text) = (Record::read(&out).unwrap(), stdout(&output));
     assert!(record.complete && record.errors.is_empty() && record.cells.len() == 4);
     for (cell, object, clocked) in [(0, 8 << 10, "small"), (1, 2 * (40 << 10), "bulk")] {
         assert_eq!(record.cells[cell as usize].params["clocked"], clocked);
@@ -89,7 +89,9 @@ fn a_small_sender_beside_a_bulk_one_has_its_own_time_and_bytes() {
             assert_eq!(sample.phases_ns.values().sum::<u64>(), sample.elapsed_ns);
         }
     }
-    assert!(stdout(&output).contains("beside 8 small sends of 8 KiB per object"));
+    // Headings are wrapped.
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains("beside 8 small sends of 8 KiB per object"), "{text}");
 }
 
 #[test]
