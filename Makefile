@@ -12,7 +12,7 @@ TESTS = test-612 test-c test-programs test-page test-mutants test-module test-se
 	test-module-kasan test-upstream test-suites test-power test-dist
 
 .PHONY: $(TESTS) all demo test test-all lint build program manual library daemons install bench report record clean help \
-	dist release test-units soak soak-daemons fuzz mutations memory free-when-unused docs same
+	dist release test-units soak soak-daemons hostile fuzz mutations memory free-when-unused docs same
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -82,6 +82,10 @@ soak-daemons: ## storaged behind proxyd: backends killed, clients that vanish, d
 	@scripts/setup.sh build
 	@SOAK_SECONDS=$$(($(or $(MINUTES),10) * 60)) $(if $(SEED),SOAK_SEED=$(SEED)) $(CARGO) test -q --locked \
 		-p proxyd --test soak -- --ignored --nocapture --exact both_daemons_stand_ten_minutes_of_it
+
+hostile: ## hostile requests, asked of proxyd and of the distribution's HAProxy and nginx
+	@scripts/setup.sh build
+	@scripts/hostile.sh
 
 holes: ## 100,000 gathered sends from memory in which pages are missing, plain against hinted: make holes CASES=1000
 	@scripts/setup.sh build

@@ -4,7 +4,9 @@
 //!
 //! A case is refused (a 4xx or 5xx, or the end, and nothing of it at the backend), or made plain
 //! (the backend has a request that can be read in one way only, and nothing else), or let through.
-//! proxyd lets none through, and refuses those that must be.
+//! proxyd lets none through, and refuses those that must be. `make hostile` asks HAProxy and nginx
+//! the same: with `HOSTILE_PROXY` and `HOSTILE_BACKEND` another proxy is asked, and its verdicts
+//! are printed.
 
 mod cases;
 
@@ -33,8 +35,8 @@ enum Verdict {
 type Seen = Arc<Mutex<Vec<Arc<Mutex<Vec<u8>>>>>>;
 
 /// A backend that answers each head that it can find, and keeps everything.
-fn backend() -> (SocketAddr, Seen) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+fn backend(at: SocketAddr) -> (SocketAddr, Seen) {
+    let listener = TcpListener::bind(at).unwrap();
     let address = listener.local_addr().unwrap();
     let seen: Seen = Arc::default();
     let keep = Arc::clone(&seen);
@@ -66,9 +68,9 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<u8>>) {
 }
 
 /// Sends a case, and reads until the end or until nothing comes any more.
-fn ask(proxy: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+fn ask(proxy: SocketAddr, bytes: &[u8], patience: Duration) -> Vec<u8> {
     let mut client = TcpStream::connect(proxy).unwrap();
-    client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    client.set_read_timeout(Some(patience)).unwrap();
     let _ = client.write_all(bytes);
     let _ = client.shutdown(std::net::Shutdown::Write);
     let mut got = Vec::new();
@@ -89,11 +91,11 @@ fn judge(answer: &[u8], sent_on: &[Vec<u8>]) -> Verdict {
     }
 }
 
-fn run(proxy: SocketAddr, seen: &Seen) -> Vec<(Case, Verdict, Vec<u8>)> {
+fn run(proxy: SocketAddr, seen: &Seen, patience: Duration) -> Vec<(Case, Verdict, Vec<u8>)> {
     let mut verdicts = Vec::new();
     for case in all() {
         seen.lock().unwrap().clear();
-        let answer = ask(proxy, &case.bytes);
+        let answer = ask(proxy, &case.bytes, patience);
         let sent_on: Vec<Vec<u8>> =
             seen.lock().unwrap().iter().map(|one| one.lock().unwrap().clone()).collect();
         let verdict = judge(&answer, &sent_on);
@@ -127,7 +129,7 @@ fn table(name: &str, verdicts: &[(Case, Verdict, Vec<u8>)]) {
 
 #[test]
 fn nothing_with_two_readings_goes_through() {
-    let (backend, seen) = backend();
+    let (backend, seen) = backend("127.0.0.1:0".parse().unwrap());
     let server = Server::start(Config {
         listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
         backends: vec![Address::Tcp(backend).into()],
@@ -138,7 +140,7 @@ fn nothing_with_two_readings_goes_through() {
     })
     .unwrap();
     let Address::Tcp(proxy) = server.addresses().plain[0] else { panic!() };
-    let verdicts = run(proxy, &seen);
+    let verdicts = run(proxy, &seen, Duration::from_secs(60));
     table("proxyd", &verdicts);
     for (case, verdict, what) in &verdicts {
         assert_ne!(*verdict, Verdict::LetThrough, "{}: {}", case.name, what.escape_ascii());
@@ -147,4 +149,14 @@ fn nothing_with_two_readings_goes_through() {
         }
     }
     assert!(count(&verdicts, Verdict::Plain) >= 20, "good requests get through");
+}
+
+/// Another proxy, in front of a backend at a port that it knows.
+#[test]
+#[ignore = "asks another proxy: HOSTILE_PROXY=ADDRESS HOSTILE_BACKEND=ADDRESS"]
+fn another_proxy() {
+    let address = |name| std::env::var(name).expect(name).parse().expect(name);
+    let (_, seen) = backend(address("HOSTILE_BACKEND"));
+    let verdicts = run(address("HOSTILE_PROXY"), &seen, Duration::from_millis(1500));
+    table(&std::env::var("HOSTILE_NAME").unwrap_or_default(), &verdicts);
 }
