@@ -235,14 +235,14 @@ static void scene_uring(struct scene *scene)
 	scene_expect(scene, data, scene_account(scene, "uring write", LENGTH, ret));
 }
 
+/*
+ * Makes no ring: when one is closed the kernel interrupts a call that comes later,
+ * and connect() of SCTP or vsock does not start again.  A ring that is not allowed
+ * is there.
+ */
 static bool has_ring(void)
 {
-	struct io_uring_params params = { 0 };
-	int fd = syscall(__NR_io_uring_setup, 1, &params);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 || errno != ENOSYS;
+	return syscall(__NR_io_uring_setup, 1, NULL) < 0 && (errno == EFAULT || errno == EPERM);
 }
 
 TEST_FAMILY(calls, io_uring)
