@@ -146,7 +146,7 @@ fn found(records: &[Record], by_kernel: bool) -> Vec<(Key, Found<'_>)> {
         let kernel = if by_kernel && record.machine.kernel_kind != "host" { "booted " } else { "" };
         for cell in &record.cells {
             for mode in modes(record).into_iter().filter(|mode| *mode != baseline) {
-                for metric in METRICS.iter().filter(|metric| metric.is_compared) {
+                for metric in METRICS.iter().filter(|metric| metric.is_whole) {
                     let metric = metric.name;
                     let experiment = format!("{kernel}{}", record.header.experiment);
                     let key = (

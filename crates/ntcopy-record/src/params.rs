@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::record::{Params, number, word};
+use crate::record::{Cell, Params, number, word};
 use crate::units::Bytes;
 
 struct Param {
@@ -12,11 +12,11 @@ struct Param {
 }
 
 /// In the order in which they are said. Parameters that say where a cell ran are none of these.
-const PARAMS: [Param; 25] = [
+const PARAMS: [Param; 27] = [
     Param { name: "sends", words: |value, _| Some(format!("{} sends", text(value))) },
     Param { name: "clocked", words: one_of_two_senders },
     Param { name: "program", words: |value, _| Some(listed(value)) },
-    Param { name: "family", words: |value, _| Some(text(value)).filter(|name| name != "unix") },
+    Param { name: "family", words: family },
     Param { name: "task", words: task },
     Param { name: "level", words: |value, _| Some(text(value)) },
     Param { name: "size_bytes", words: size_unless_task },
@@ -40,7 +40,28 @@ const PARAMS: [Param; 25] = [
     Param { name: "connections", words: |value, _| counted(value, "connection") },
     Param { name: "large_rate", words: large_rate },
     Param { name: "rate_bytes_per_s", words: rate },
+    Param { name: "offered_bytes_per_s", words: rate },
+    Param {
+        name: "offered_requests_per_1000_s",
+        words: |value, _| Some(format!("at {} per second", value.as_u64()? / 1000)),
+    },
     Param { name: "form", words: |value, _| (value == "open").then(|| "on a schedule".to_owned()) },
+];
+
+/// Those that tell cells of a table apart, where they differ: the first of them is what a chart's
+/// horizontal axis counts.
+const AXES: [&str; 11] = [
+    "in_flight_bytes",
+    "hot_set_bytes",
+    "connections",
+    "size_bytes",
+    "message_bytes",
+    "sockets",
+    "side",
+    "offered_requests_per_1000_s",
+    "offered_bytes_per_s",
+    "rate_bytes_per_s",
+    "pass_bytes",
 ];
 
 /// A cell in words; `the only cell` where its parameters say nothing.
@@ -50,9 +71,69 @@ pub fn cell_words(params: &Params) -> String {
     if let Some(label) = word(params, "published") {
         return format!("as published for {label}");
     }
-    let words: Vec<String> =
-        PARAMS.iter().filter_map(|param| (param.words)(params.get(param.name)?, params)).collect();
+    let words = words(params);
     if words.is_empty() { "the only cell".to_owned() } else { words.join(", ") }
+}
+
+fn words(params: &Params) -> Vec<String> {
+    PARAMS.iter().filter_map(|param| (param.words)(params.get(param.name)?, params)).collect()
+}
+
+/// The parameters by which the cells of a record differ along an axis, the widest axis first; the
+/// first that there is, where they do not differ.
+#[must_use]
+pub fn axes(cells: &[Cell]) -> Vec<&'static str> {
+    let values = |name: &str| {
+        let mut values: Vec<&Value> = Vec::new();
+        for value in cells.iter().filter_map(|cell| cell.params.get(name)) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        values.len()
+    };
+    let of = |least: usize| AXES.into_iter().filter(move |name| values(name) >= least);
+    let several: Vec<&str> = of(2).collect();
+    if several.is_empty() { of(1).take(1).collect() } else { several }
+}
+
+/// What cells have in common that differ in these axes alone: in words, and what else there is to
+/// know of them, by the parameters' own names.
+#[must_use]
+pub fn group_words(params: &Params, axes: &[&str]) -> (String, String) {
+    // What is asked for at once follows from the connections.
+    let kept = |name: &&String| !axes.contains(&name.as_str()) && *name != "asked_bytes";
+    let kept: Params = params
+        .iter()
+        .filter(|(name, _)| kept(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let published = word(&kept, "published").map(|label| format!("as published for {label}"));
+    let said: Vec<String> = published.into_iter().chain(words(&kept)).collect();
+    let is_told = |name: &str| name == "published" || PARAMS.iter().any(|param| param.name == name);
+    let rest = kept.iter().filter(|(name, _)| !is_told(name));
+    let rest: Vec<String> = rest.map(|(name, value)| named(name, value)).collect();
+    (said.join(", "), rest.join(", "))
+}
+
+/// Where a cell of a group lies on its axes.
+#[must_use]
+pub fn axis_words(params: &Params, axes: &[&str]) -> String {
+    let own = |name: &&str| Some(((*name).to_owned(), params.get(*name)?.clone()));
+    let own: Params = axes.iter().filter_map(own).collect();
+    let is_told = |name: &str| PARAMS.iter().any(|param| param.name == name);
+    let mut said = words(&own);
+    said.extend(own.iter().filter(|(name, _)| !is_told(name)).map(|(name, v)| named(name, v)));
+    said.join(", ")
+}
+
+/// A parameter by its own name: `sender cpu 0`, `pipe 1 MiB`.
+fn named(name: &str, value: &Value) -> String {
+    let size = name.strip_suffix("_bytes").zip(bytes(value));
+    match size {
+        Some((name, size)) => format!("{} {size}", name.replace('_', " ")),
+        None => format!("{} {}", name.replace('_', " "), text(value)),
+    }
 }
 
 fn text(value: &Value) -> String {
@@ -62,6 +143,11 @@ fn text(value: &Value) -> String {
 fn listed(value: &Value) -> String {
     let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
     words.collect::<Vec<&str>>().join(" ")
+}
+
+/// Objects go over unix sockets unless something else is said.
+fn family(value: &Value, params: &Params) -> Option<String> {
+    Some(text(value)).filter(|name| name != "unix" || !params.contains_key("object_bytes"))
 }
 
 fn one_of_two_senders(value: &Value, params: &Params) -> Option<String> {
@@ -140,9 +226,37 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::record::testing::record;
 
     fn words(value: Value) -> String {
         cell_words(&serde_json::from_value(value).unwrap())
+    }
+
+    #[test]
+    fn a_group_says_what_its_cells_have_in_common_and_the_axis_what_they_differ_in() {
+        let cells = record(
+            &["copy"],
+            &[
+                &[
+                    ("in_flight_bytes", 1 << 20),
+                    ("sockets", 1),
+                    ("object_bytes", 1 << 20),
+                    ("cpu", 1),
+                ],
+                &[
+                    ("in_flight_bytes", 2 << 20),
+                    ("sockets", 2),
+                    ("object_bytes", 1 << 20),
+                    ("cpu", 1),
+                ],
+            ],
+        )
+        .cells;
+        let axes = axes(&cells);
+        assert_eq!(axes, ["in_flight_bytes", "sockets"]);
+        let group = group_words(&cells[0].params, &axes);
+        assert_eq!(group, ("objects of 1 MiB".to_owned(), "cpu 1".to_owned()));
+        assert_eq!(axis_words(&cells[1].params, &axes), "2 MiB in flight");
     }
 
     #[test]

@@ -5,17 +5,15 @@
 //! machine hits both. The result is the median of those ratios, with a
 //! percentile bootstrap interval over the groups. `docs/design/methodology.md` says why.
 
-pub mod app;
 mod bootstrap;
 pub mod footprint;
-pub mod http;
 pub mod looks;
+mod measured;
+#[cfg(test)]
+pub(crate) mod measured_tests;
 mod metric;
-pub mod net;
 pub mod peers;
-pub mod pingpong;
-pub mod retention;
-pub mod sweep;
+mod sample;
 pub mod turns;
 
 use std::collections::BTreeMap;
@@ -29,6 +27,9 @@ pub use metric::{
     CAPACITY, DISPLACED, METRICS, Metric, P50, P99, PER_CPU, SEND_THROUGHPUT, THROUGHPUT, TURNS,
     WALKS, rate, words,
 };
+
+pub use measured::{IDLE, Measured};
+pub use sample::{is_short, quantile_ns};
 
 pub use bootstrap::{
     RESAMPLES, interval, interval_missing, interval_of, interval_of_geomean, interval_of_quotients,

@@ -1,34 +1,21 @@
 //! Turns results into plain sentences. Pure functions of records.
 
-mod app;
-mod bulk;
-mod crossover;
-mod http;
-mod net;
-mod pages;
-mod retention;
-mod sweep;
 mod unresolved;
 mod wins;
 
 use crate::params::cell_words;
 use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::footprint::LevelFigures;
-use crate::stats::{self, CellResult, THROUGHPUT, Verdict, Versus, versus};
-
-pub use sweep::below_aim;
+use crate::stats::peers::{AgainstBest, against_best, geomean};
+use crate::stats::{self, IDLE, METRICS, Versus, WALKS, is_short, versus};
 
 /// Plain sends of a kernel with the patches, where those of one without them are the baseline.
 const PATCHED: &str = "patched";
 /// The modes whose sends are hinted.
 const HINTED: [&str; 2] = ["nt", "adaptive"];
 
-/// What the record says, in a few sentences: one for each mode that was compared
-/// with the baseline or should have been (the hint gets one a data set, if there
-/// are two), and one for what went wrong.
-///
-/// The figures are of [`THROUGHPUT`], the whole way of the bytes, since a
-/// faster send that makes a slower reader is no win.
+/// What the record says, in a few sentences: one for each metric of each mode that was compared or
+/// should have been, and one for what went wrong.
 #[must_use]
 pub fn sentences(record: &Record) -> Vec<String> {
     if let Some(why) = &record.header.not_a_timing {
@@ -39,71 +26,41 @@ pub fn sentences(record: &Record) -> Vec<String> {
         return said;
     }
     let mut sentences = match record.header.experiment {
-        ExperimentKind::Retention => retention::sentences(record),
-        ExperimentKind::Memcpy | ExperimentKind::Memset | ExperimentKind::Order => {
-            bulk::sentences(record)
-        }
-        ExperimentKind::Pages => pages::sentences(record),
-        ExperimentKind::Http => http::sentences(record),
-        ExperimentKind::Net => net::sentences(record),
-        ExperimentKind::Pingpong => net::pingpong(record),
-        ExperimentKind::App => app::sentences(record),
         ExperimentKind::Try => turns_sentences(record),
         ExperimentKind::Footprint => footprint_sentences(record),
-        ExperimentKind::Unix | ExperimentKind::Other(_) => comparison(record),
+        _ => comparison(record),
     };
+    sentences.extend(unanswered(record));
+    sentences.extend(behind(record));
     sentences.extend(pacing_sentence(record));
     sentences.extend(unresolved::sentence(record));
     sentences.extend(trouble(record));
     sentences
 }
 
-/// Mode by mode; of a sweep what it comes to before that.
+/// Mode by mode, metric by metric.
 fn comparison(record: &Record) -> Vec<String> {
-    let mut sentences = sweep::sentences(record);
-    let results = stats::results(record);
+    let mut sentences: Vec<String> = against_peers(record).into_iter().collect();
     for mode in compared_modes(record) {
-        sentences.extend(mode_sentences(record, &results, mode));
+        let before = sentences.len();
+        for other in others(record, mode) {
+            let metrics = METRICS.iter().filter(|metric| metric.is_whole);
+            sentences.extend(metrics.filter_map(|metric| {
+                wins::sentence(
+                    &cells(record, (mode, &other), metric.name),
+                    (mode, &other),
+                    metric.name,
+                )
+            }));
+        }
+        if sentences.len() == before {
+            sentences.push(no_result(record, mode));
+        }
     }
-    sentences.extend(HINTED.iter().filter_map(|mode| by_patched(record, mode)));
-    sentences.extend(bulk_by_obeyed(record));
     if sentences.is_empty() {
-        sentences.push(format!(
-            "Nothing was compared: the record holds no mode beside {}.",
-            record.header.baseline
-        ));
+        sentences.push(format!("Nothing was compared with {}.", record.header.baseline));
     }
     sentences
-}
-
-/// What the hint adds to plain sends of the same kernel, where another kernel's are the baseline.
-fn by_patched(record: &Record, mode: &str) -> Option<String> {
-    let one = |cell: &Cell| versus(record, cell.cell, mode, PATCHED, THROUGHPUT);
-    let cells: Vec<(&Cell, Versus)> =
-        record.cells.iter().filter_map(|cell| Some((cell, one(cell)?))).collect();
-    wins::sentence(&cells, (mode, PATCHED), "is faster")
-}
-
-/// Of a bulk sender beside a small one, what the rule leaves of the gain that obeyed hints have.
-fn bulk_by_obeyed(record: &Record) -> Option<String> {
-    let is_bulk = |cell: &&Cell| cell.params.get("clocked").is_some_and(|whose| whose == "bulk");
-    let one = |cell: &Cell| versus(record, cell.cell, "adaptive", "nt", THROUGHPUT);
-    let bulk = record.cells.iter().filter(is_bulk);
-    let cells: Vec<(&Cell, Versus)> = bulk.filter_map(|cell| Some((cell, one(cell)?))).collect();
-    wins::sentence(&cells, ("adaptive", "nt"), "lets a bulk sender be faster")
-}
-
-/// How a mode is called in a sentence.
-fn name(mode: &str) -> &str {
-    match mode {
-        "nt" => "MSG_NTCOPY",
-        "adaptive" => "The hint by the rule",
-        PATCHED => "The patched kernel, unhinted,",
-        "new" => "The new kernel",
-        "hinted-once" => "The patched kernel, once hinted,",
-        "module" => "The module",
-        other => other,
-    }
 }
 
 /// The modes beside the baseline that the record mentions, samples or not.
@@ -123,90 +80,99 @@ fn compared_modes(record: &Record) -> Vec<&str> {
     modes
 }
 
-fn mode_sentences(record: &Record, results: &[CellResult], mode: &str) -> Vec<String> {
-    let ours: Vec<&CellResult> = results
-        .iter()
-        .filter(|result| result.mode == mode && result.metric == THROUGHPUT)
-        .collect();
-    if (mode == "nt" || mode == "adaptive")
-        && let Some(sentences) = crossover::by_dataset(name(mode), &ours)
-    {
-        return sentences;
+/// What a mode is held against: the baseline; plain sends of its own kernel, where the baseline is
+/// of another; those of its own stack of servers, where there are several.
+fn others(record: &Record, mode: &str) -> Vec<String> {
+    let mut others = vec![record.header.baseline.clone()];
+    if HINTED.contains(&mode) {
+        others.push(PATCHED.to_owned());
     }
-    vec![mode_sentence(record, &ours, mode)]
+    others.extend(mode.split_once(':').map(|(stack, _)| format!("{stack}:copy")));
+    // What the rule leaves of the gain that obeyed hints have.
+    let is_bulk = |cell: &Cell| crate::record::word(&cell.params, "clocked") == Some("bulk");
+    if mode == "adaptive" && record.cells.iter().any(is_bulk) {
+        others.push("nt".to_owned());
+    }
+    // What nothing alongside would be is no choice; plain copies are.
+    if record.header.baseline == IDLE {
+        others.push("copy".to_owned());
+    }
+    others.dedup();
+    others.retain(|other| other != mode);
+    others
 }
 
-fn mode_sentence(record: &Record, ours: &[&CellResult], mode: &str) -> String {
-    let name = name(mode);
-    let mut sentence = if !ours.is_empty() {
-        let series = crossover::series(ours);
-        series.map_or_else(|| tally(name, ours), |series| crossover::sentence(name, &series))
-    } else if let Some(line) = record.unavailable.iter().find(|line| line.mode == mode) {
-        format!("{name} was not measured: {}", line.why.trim_end_matches('.'))
-    } else {
-        format!("{name} has no result: fewer than {} good pairs of samples", stats::MIN_PAIRS)
-    };
-    if mode == "vmsplice" && !ours.is_empty() {
-        sentence.push_str("; its buffer must not be touched until the reader is done");
-    }
-    sentence.push('.');
-    sentence
+/// A mode against another in every cell that has both. A hot set is judged where the traffic is the
+/// same in every mode, if that was measured.
+fn cells<'a>(
+    record: &'a Record,
+    (mode, other): (&str, &str),
+    metric: &str,
+) -> Vec<(&'a Cell, Versus)> {
+    let is_open = |cell: &Cell| crate::record::word(&cell.params, "form") == Some("open");
+    let wants_open = metric == WALKS && record.cells.iter().any(is_open);
+    let cells = record.cells.iter().filter(|cell| !wants_open || is_open(cell));
+    cells.filter_map(|cell| Some((cell, versus(record, cell.cell, mode, other, metric)?))).collect()
 }
 
-/// For cells that do not line up along the bytes in flight: how many of which kind.
-fn tally(name: &str, results: &[&CellResult]) -> String {
-    if let [only] = results {
-        let says = says(only.verdict);
-        return format!("{name} {says} ({}; {})", figure(only), cell_words(&only.params));
-    }
-    let with = |verdict| -> Vec<&CellResult> {
-        results.iter().filter(|result| result.verdict == verdict).copied().collect()
-    };
-    let (wins, losses) = (with(Verdict::Win), with(Verdict::Loss));
-    let total = results.len();
-    let mut parts = Vec::new();
-    if let Some(best) = wins.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) {
-        let count = count(wins.len(), total);
-        parts.push(format!(
-            "wins in {count} (best {}; {})",
-            figure(best),
-            cell_words(&best.params)
-        ));
-    }
-    if let Some(worst) = losses.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio)) {
-        let count = count(losses.len(), total);
-        parts.push(format!(
-            "loses in {count} (worst {}; {})",
-            figure(worst),
-            cell_words(&worst.params)
-        ));
-    }
-    for verdict in [Verdict::Equal, Verdict::Unresolved] {
-        let cells = with(verdict).len();
-        if cells > 0 {
-            parts.push(format!("{} in {}", says(verdict), count(cells, total)));
+/// Why a mode is compared by nothing.
+fn no_result(record: &Record, mode: &str) -> String {
+    match record.unavailable.iter().find(|line| line.mode == mode) {
+        Some(line) => format!("{mode} was not measured: {}.", line.why.trim_end_matches('.')),
+        None => {
+            format!("{mode} has no result: fewer than {} good pairs of samples.", stats::MIN_PAIRS)
         }
     }
-    format!("{name} {}", parts.join(", "))
 }
 
-/// A verdict as a verb.
-fn says(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Win => "wins",
-        Verdict::Loss => "loses",
-        Verdict::Equal => "makes no difference",
-        Verdict::Unresolved => "is unresolved",
-    }
+/// The library's own way against the best peer of each cell: mean and worst.
+fn against_peers(record: &Record) -> Option<String> {
+    let cells = against_best(record);
+    let (mean, ci) = geomean(&cells)?;
+    let by_ratio = |a: &&AgainstBest, b: &&AgainstBest| a.versus.ratio.total_cmp(&b.versus.ratio);
+    let worst = cells.iter().min_by(by_ratio)?;
+    Some(format!(
+        "Over {} ours reaches {mean:.2}x the best peer of each (geometric mean, interval \
+         {:.2}-{:.2}); worst {} against {} ({}).",
+        wins::count(cells.len()),
+        ci.0,
+        ci.1,
+        wins::figure(&worst.versus),
+        worst.peer,
+        record.cell(worst.cell).map_or_else(String::new, |cell| cell_words(&cell.params)),
+    ))
 }
 
-fn count(part: usize, total: usize) -> String {
-    if part == total { format!("all {total} cells") } else { format!("{part} of {total} cells") }
+/// Whether requests were left without an answer: then the rate was too much for a mode.
+fn unanswered(record: &Record) -> Option<String> {
+    let left = record.samples.iter().filter_map(|sample| {
+        let unanswered: u64 = sample.series.get("unanswered")?.iter().sum();
+        Some((sample.mode.as_str(), unanswered))
+    });
+    let left: Vec<(&str, u64)> = left.filter(|(_, unanswered)| *unanswered > 0).collect();
+    let total: u64 = left.iter().map(|(_, unanswered)| unanswered).sum();
+    let mut modes: Vec<&str> = left.into_iter().map(|(mode, _)| mode).collect();
+    modes.sort_unstable();
+    modes.dedup();
+    (total > 0).then(|| {
+        format!(
+            "{total} requests of {} were not answered before no more was waited for; they count \
+             with the time until then.",
+            modes.join(", ")
+        )
+    })
 }
 
-/// `1.31x, interval 1.28-1.35`.
-fn figure(result: &CellResult) -> String {
-    format!("{:.2}x, interval {:.2}-{:.2}", result.ratio, result.ci.0, result.ci.1)
+/// Whether samples do not count, since less was copied in time than was offered.
+fn behind(record: &Record) -> Option<String> {
+    let short = record.samples.iter().filter(|sample| is_short(sample)).count();
+    (short > 0).then(|| {
+        format!(
+            "In {short} of {} samples the streamer fell more than 2 % behind what it was offered; \
+             they do not count.",
+            record.samples.len()
+        )
+    })
 }
 
 /// For each level of the caches, how far known displacers are off; what the calls displaced is in

@@ -1,146 +1,334 @@
-//! What each experiment has to show, a row an experiment.
+//! What each experiment has to show, a row for each experiment.
 
-use ntcopy_record::{ExperimentKind, Record};
+use ntcopy_record::stats::{CAPACITY, P50, P99, PER_CPU, THROUGHPUT, WALKS};
+use ntcopy_record::{Cell, ExperimentKind, Record, number, word};
 use serde_json::Value;
 
-use crate::plot::curves::{self, Built};
-use crate::versus::Grid;
-use crate::{app, bulk, footprint, http, net, retention, turns};
+use crate::view::{self, Column, Curve, Grid, View, What, column};
+use crate::{bulk, footprint, turns};
 
 pub(crate) struct Shown {
     /// The question that it answers; none where this version does not know the experiment.
     pub question: Option<&'static str>,
-    pub figures: Figures,
-    pub json: Json,
-    /// The modes whose best win and worst loss are printed; none where throughput was not asked.
-    pub is_told: Option<fn(&str) -> bool>,
+    pub tables: Tables,
     /// What a page says of how it was measured.
     pub caveat: Option<&'static str>,
 }
 
-pub(crate) enum Figures {
-    /// By bytes in flight; many cells as a sweep.
-    Sends,
-    HotSets,
-    /// Tables of ways, and charts.
-    Ways {
-        grids: fn(&Record) -> Vec<Grid>,
-        charts: fn(&Record) -> Vec<Built>,
-    },
+pub(crate) enum Tables {
+    Views(fn(&Record) -> Vec<View>),
+    /// Figures that are not of a mode in a cell, and the object for programs.
+    Own(fn(&Record) -> Vec<Grid>, fn(&Record) -> Value),
 }
 
-pub(crate) enum Json {
-    /// The results, and something under a name of its own where the record has it.
-    Also(&'static str, fn(&Record) -> Option<Value>),
-    /// An object with results of another kind.
-    Whole(fn(&Record) -> Value),
-}
+impl Shown {
+    pub fn views(&self, record: &Record) -> Vec<View> {
+        match self.tables {
+            Tables::Views(views) => {
+                let mut views = views(record);
+                views.extend(events(record));
+                views
+            }
+            Tables::Own(..) => Vec::new(),
+        }
+    }
 
-/// What a record has whose experiment is not known.
-const SENDS: Shown = Shown {
-    question: None,
-    figures: Figures::Sends,
-    // What copies leave of a hot set is known by its cells, whatever the experiment is called.
-    json: Json::Also("retention", retention::json),
-    // `vmsplice` copies nothing, and asks of the sender what a hint does not.
-    is_told: Some(|mode| mode != "vmsplice"),
-    caveat: None,
-};
+    pub fn grids(&self, record: &Record) -> Vec<Grid> {
+        match self.tables {
+            Tables::Own(grids, _) => grids(record),
+            // A column for each way shows many of them at a glance.
+            Tables::Views(_) if record.header.experiment == ExperimentKind::Memcpy => {
+                bulk::side_by_side(record)
+            }
+            Tables::Views(_) => view::grids(record, &self.views(record)),
+        }
+    }
+}
 
 /// The row of a record's experiment.
 pub(crate) fn of(record: &Record) -> Shown {
     use ExperimentKind::*;
-    match record.header.experiment {
-        Unix => {
-            Shown { question: Some("From how much in flight does a hinted send pay?"), ..SENDS }
+    let (question, views, caveat): (_, fn(&Record) -> Vec<View>, _) = match record.header.experiment
+    {
+        Unix => ("From how much in flight does a hinted send pay?", sends, Some(BLIND_READER)),
+        Retention => ("What is left of a hot set?", hot_sets, None),
+        App => ("Does a real program keep its cache?", app, Some(APP)),
+        Http => ("What does a proxy gain?", http, Some(HTTP)),
+        Net => ("What do requests and responses over a network gain?", net, Some(ONE_MACHINE)),
+        Pingpong => ("What does the hint do to latency?", pingpong, Some(ONE_MACHINE)),
+        Memcpy => ("Which copy is the fastest in user space?", ways, None),
+        Memset => ("Which fill is the fastest?", ways, None),
+        Pages => ("How should pages be cleared and copied?", ways, None),
+        Order => ("What does the order of a walk through memory cost?", ways, None),
+        Try => {
+            let question = Some("What does the hint do for a program of one's own?");
+            let tables = Tables::Own(turns::grids, turns::json);
+            return Shown { question, tables, caveat: None };
         }
-        Retention => Shown {
-            question: Some("What is left of a hot set?"),
-            figures: Figures::HotSets,
-            is_told: None,
-            ..SENDS
-        },
-        App => Shown {
-            json: Json::Also("app", |record| Some(app::json(record))),
-            caveat: Some(
-                "The client drops large values in its socket and never looks at them; of each \
-                 multiget it looks at one value. Where program and client are on one CPU, a \
-                 latency holds the client's own work, too.",
-            ),
-            ..ways("Does a real program keep its cache?", app::grids, curves::of_app)
-        },
-        Try => Shown {
-            json: Json::Whole(turns::json),
-            ..ways("What does the hint do for a program of one's own?", turns::grids, |_| vec![])
-        },
-        Footprint => Shown {
-            json: Json::Whole(footprint::json),
-            ..ways("How much of the cache does a call displace?", footprint::grids, |_| vec![])
-        },
-        Http => Shown {
-            json: Json::Also("http", |record| Some(http::json(record))),
-            caveat: Some(
-                "The client throws bodies away in its socket and never looks at them; through TLS \
-                 it has to decipher them. All three processes are on one machine: what the \
-                 loopback does for the client is in the proxy's CPU time.",
-            ),
-            ..ways("What does a proxy gain?", http::grids, curves::of_http)
-        },
-        Net => Shown {
-            json: Json::Also("net", |record| Some(net::json(record))),
-            caveat: Some(ONE_MACHINE),
-            ..ways(
-                "What do requests and responses over a network gain?",
-                net::grids,
-                curves::of_net,
-            )
-        },
-        Pingpong => Shown {
-            json: Json::Also("pingpong", |record| Some(net::pingpong::json(record))),
-            is_told: None,
-            caveat: Some(ONE_MACHINE),
-            ..ways("What does the hint do to latency?", net::pingpong::grids, curves::of_pingpong)
-        },
-        Memcpy => peers("Which copy is the fastest in user space?", bulk::side_by_side, is_ours),
-        Memset => peers("Which fill is the fastest?", bulk::one_a_row, is_ours),
-        Pages => peers("How should pages be cleared and copied?", bulk::one_a_row, is_nt),
-        Order => {
-            peers("What does the order of a walk through memory cost?", bulk::one_a_row, is_nt)
+        Footprint => {
+            let question = Some("How much of the cache does a call displace?");
+            let tables = Tables::Own(footprint::grids, footprint::json);
+            return Shown { question, tables, caveat: None };
         }
-        Other(_) => SENDS,
-    }
+        Other(_) => return Shown { question: None, tables: Tables::Views(sends), caveat: None },
+    };
+    Shown { question: Some(question), tables: Tables::Views(views), caveat }
 }
 
+const BLIND_READER: &str = "The reader never looks at the bytes. A reader that does may find them in \
+                            cache after a normal copy, and not after a non-temporal one.";
+const APP: &str = "The client drops large values in its socket and never looks at them; of each \
+                   multiget it looks at one value. Where program and client are on one CPU, a latency \
+                   holds the client's own work, too.";
+const HTTP: &str = "The client throws bodies away in its socket and never looks at them; through TLS it \
+                    has to decipher them. All three processes are on one machine: what the loopback \
+                    does for the client is in the proxy's CPU time.";
 const ONE_MACHINE: &str = "Client and server are on one machine. Over the loopback and between \
                            namespaces alike, who sends does the receiver's part of the network \
                            stack too, and it is in the sender's CPU time.";
 
-/// A row of tables and charts.
-fn ways(
-    question: &'static str,
-    grids: fn(&Record) -> Vec<Grid>,
-    charts: fn(&Record) -> Vec<Built>,
-) -> Shown {
-    Shown { question: Some(question), figures: Figures::Ways { grids, charts }, ..SENDS }
+const SHORTER: &str = "a ratio above 1 is shorter";
+
+fn every(_: &Cell) -> bool {
+    true
 }
 
-/// A row of ways in user space beside each other.
-fn peers(
-    question: &'static str,
-    grids: fn(&Record) -> Vec<Grid>,
-    is_told: fn(&str) -> bool,
-) -> Shown {
-    Shown {
-        json: Json::Also("peers", bulk::json),
-        is_told: Some(is_told),
-        ..ways(question, grids, curves::by_size)
+fn is_open(cell: &Cell) -> bool {
+    word(&cell.params, "form") == Some("open")
+}
+
+fn is_closed(cell: &Cell) -> bool {
+    !is_open(cell)
+}
+
+fn is_fork(cell: &Cell) -> bool {
+    word(&cell.params, "form") == Some("fork")
+}
+
+fn has_hot_set(cell: &Cell) -> bool {
+    number(&cell.params, "hot_set_bytes").is_some()
+}
+
+/// A metric relative to the baseline, with its verdict.
+fn compared(metric: &'static str) -> [Column; 2] {
+    [column("ratio", "", What::Ratio(metric)), column("verdict", "", What::Verdict(metric))]
+}
+
+fn rate() -> Column {
+    column("GB/s", "gb_per_s", What::Rate)
+}
+
+fn rate_curve(title: &'static str) -> Curve {
+    Curve::Along { title, unit: "GB/s", what: What::Rate, how: "Higher is better." }
+}
+
+const RATIOS: Curve = Curve::Along {
+    title: "Throughput relative to the baseline",
+    unit: "times the baseline",
+    what: What::Ratio(THROUGHPUT),
+    how: "Above 1 the mode wins.",
+};
+
+fn nontemporal() -> Column {
+    column("NT", "nontemporal_part", What::NonTemporal)
+}
+
+/// How long answers took, and how many there were.
+fn waits(parts: &[(f64, &str)]) -> Vec<Column> {
+    let quantile = |(part, name): &(f64, &str)| {
+        column(&format!("{name} us"), &format!("{name}_us"), What::QuantileUs(*part))
+    };
+    let mut columns: Vec<Column> = parts.iter().map(quantile).collect();
+    columns.push(column("p50 ratio", "", What::Short(P50)));
+    columns.push(column("p99 ratio", "", What::Ratio(P99)));
+    columns.push(column("verdict", "", What::Verdict(P99)));
+    columns.push(column("answers", "answers", What::Answers));
+    columns
+}
+
+const TAIL: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
+const PERCENTILES: &[f64] = &[0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
+
+fn sends(_: &Record) -> Vec<View> {
+    let mut columns =
+        vec![rate(), column("in sends", "send_share", What::SendShare), nontemporal()];
+    columns.extend(compared(THROUGHPUT));
+    vec![View { is_of: every, note: "", columns, curves: vec![rate_curve("Throughput"), RATIOS] }]
+}
+
+/// What a line of a hot set takes beside each mode, and what becomes of the traffic.
+fn hot_set_columns() -> Vec<Column> {
+    vec![
+        column("p50 ns", "line_p50_ns", What::LineNs(0.5)),
+        column("p99 ns", "line_p99_ns", What::LineNs(0.99)),
+        column("slow-down", "slow_down", What::SlowDown),
+        column("speed ratio", "", What::Ratio(WALKS)),
+        column("verdict", "", What::Verdict(WALKS)),
+        rate(),
+        column("whole", "", What::Short(THROUGHPUT)),
+    ]
+}
+
+const HOT_SET: &str = "ns per line; slow-down relative to idle, speed and the whole of traffic \
+                       and walks relative to the baseline";
+
+fn hot_sets(_: &Record) -> Vec<View> {
+    let curve = Curve::Along {
+        title: "Time of a line of the hot set",
+        unit: "ns per line",
+        what: What::LineNs(0.5),
+        how: "Lower is better.",
+    };
+    vec![View { is_of: every, note: HOT_SET, columns: hot_set_columns(), curves: vec![curve] }]
+}
+
+fn http(_: &Record) -> Vec<View> {
+    let cpu = |head: &str, process: &'static [&'static str]| {
+        column(head, &format!("{head}_cpu_s_per_gb"), What::CpuPerGb(process))
+    };
+    let mut columns = vec![rate()];
+    columns.extend(compared(THROUGHPUT));
+    columns.extend([
+        nontemporal(),
+        cpu("proxy", &["proxy_cpu"]),
+        cpu("backend", &["backend_cpu"]),
+        cpu("client", &["client_cpu"]),
+        column("less CPU", "", What::Short(PER_CPU)),
+    ]);
+    let cost = Curve::Along {
+        title: "CPU time of proxy and backend for 10^9 bytes",
+        unit: "CPU s/GB",
+        what: What::CpuPerGb(&["proxy_cpu", "backend_cpu"]),
+        how: "Lower is better.",
+    };
+    let curves = vec![rate_curve("Throughput"), cost];
+    let note = "CPU seconds per GB of proxy, backend, client";
+    vec![
+        View { is_of: is_closed, note, columns, curves },
+        View {
+            is_of: is_open,
+            note: SHORTER,
+            columns: waits(&TAIL),
+            curves: vec![Curve::ByPercentile(PERCENTILES)],
+        },
+        View { is_of: has_hot_set, note: HOT_SET, columns: hot_set_columns(), curves: vec![] },
+    ]
+}
+
+fn net(_: &Record) -> Vec<View> {
+    let cpu = |head: &str, name: &str, processes| column(head, name, What::CpuPerAnswer(processes));
+    let mut columns = vec![column("per second", "transactions_per_s", What::AnsweredPerS)];
+    columns.extend(compared(THROUGHPUT));
+    columns.extend([
+        nontemporal(),
+        cpu("client us", "client_cpu_us", &["client_cpu"]),
+        cpu("server us", "server_cpu_us", &["server_cpu"]),
+        column("less CPU", "", What::Short(PER_CPU)),
+    ]);
+    let curves = vec![
+        Curve::Along {
+            title: "Transactions per second",
+            unit: "per second",
+            what: What::AnsweredPerS,
+            how: "Higher is better.",
+        },
+        Curve::Along {
+            title: "CPU time of client and server for a transaction",
+            unit: "CPU us",
+            what: What::CpuPerAnswer(&["client_cpu", "server_cpu"]),
+            how: "Lower is better.",
+        },
+    ];
+    let parts = [TAIL[0], TAIL[1], (0.95, "p95"), TAIL[2], TAIL[3]];
+    let note = "without a pause; CPU time for a transaction";
+    vec![
+        View { is_of: is_closed, note, columns, curves },
+        View {
+            is_of: every,
+            note: SHORTER,
+            columns: waits(&parts),
+            curves: vec![Curve::ByPercentile(PERCENTILES)],
+        },
+    ]
+}
+
+fn pingpong(_: &Record) -> Vec<View> {
+    let mut columns = vec![column("mean us", "mean_us", What::MeanUs)];
+    columns.extend(waits(&[TAIL[0], TAIL[2], TAIL[3]]));
+    let curves = vec![Curve::ByPercentile(PERCENTILES)];
+    vec![View {
+        is_of: every,
+        note: "half a round trip; a ratio above 1 is shorter",
+        columns,
+        curves,
+    }]
+}
+
+fn app(_: &Record) -> Vec<View> {
+    let mut large = vec![rate()];
+    large.extend(compared(THROUGHPUT));
+    large.extend([
+        nontemporal(),
+        column("CPU s/GB", "cpu_s_per_gb", What::CpuPerGb(&["server_cpu"])),
+        column("less CPU", "", What::Short(PER_CPU)),
+    ]);
+    let mut within = vec![column("multigets/s", "multigets_per_s", What::Capacity)];
+    within.extend(compared(CAPACITY));
+    within.extend([column("found in", "found", What::Searches), rate()]);
+    let is_search: fn(&Cell) -> bool = |cell| number(&cell.params, "p99_limit_ns").is_some();
+    let is_other: fn(&Cell) -> bool = |cell| number(&cell.params, "p99_limit_ns").is_none();
+    let curves = vec![Curve::ByPercentile(PERCENTILES)];
+    let most = "the most multigets per second within the limit of p99";
+    vec![
+        View {
+            is_of: is_other,
+            note: "small requests; a ratio above 1 is shorter",
+            columns: waits(&[TAIL[0], TAIL[2], TAIL[3]]),
+            curves,
+        },
+        View { is_of: is_other, note: "large values", columns: large, curves: vec![] },
+        View { is_of: is_search, note: most, columns: within, curves: vec![] },
+    ]
+}
+
+/// Copies, fills, pages and walks in user space.
+fn ways(_: &Record) -> Vec<View> {
+    let view = |is_of: fn(&Cell) -> bool, head: Column, curve: Curve| {
+        let mut columns = vec![head];
+        columns.extend(compared(THROUGHPUT));
+        View { is_of, note: "", columns, curves: vec![curve, RATIOS] }
+    };
+    let forks = Curve::Along {
+        title: "Time of a fork",
+        unit: "us per fork",
+        what: What::ForkUs,
+        how: "Lower is better.",
+    };
+    vec![
+        view(|cell| !is_fork(cell), rate(), rate_curve("Throughput")),
+        view(is_fork, column("us per fork", "fork_us", What::ForkUs), forks),
+    ]
+}
+
+/// Bytes of a cache line: what core events are counted by.
+const LINE_BYTES: f64 = 64.0;
+
+/// A table of the hardware events that were counted: memory traffic for a byte of payload, others
+/// for a line of it.
+fn events(record: &Record) -> Option<View> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in record.samples.iter().flat_map(|sample| sample.counters.keys()) {
+        // The kernel's own counters end otherwise, and marks of scaled ones have a colon.
+        let is_event = !name.contains(':') && !name.ends_with("_bytes");
+        if is_event && !names.contains(&name.as_str()) {
+            names.push(name);
+        }
     }
-}
-
-fn is_ours(mode: &str) -> bool {
-    mode == "ours"
-}
-
-fn is_nt(mode: &str) -> bool {
-    mode.contains("nt") || mode.starts_with("mov")
+    let one = |name: &&str| {
+        let bytes = if name.ends_with("-bytes") { 1.0 } else { LINE_BYTES };
+        column(name, &name.replace('-', "_"), What::Event((*name).to_owned(), bytes))
+    };
+    let columns: Vec<Column> = names.iter().map(one).collect();
+    let note = "hardware events per line of 64 bytes, memory traffic per byte; ~ is scaled";
+    (!columns.is_empty()).then_some(View { is_of: every, note, columns, curves: vec![] })
 }

@@ -4,7 +4,7 @@ use ntcopy_record::Record;
 use ntcopy_record::stats::footprint::{CallFigures, Check, LevelFigures, levels};
 use serde_json::{Value, json};
 
-use crate::versus::Grid;
+use crate::view::Grid;
 
 /// Lines are equivalent lines read.
 const HEADER: [&str; 6] = ["call", "", "lines", "95 % interval", "per KiB", "us"];

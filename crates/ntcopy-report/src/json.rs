@@ -1,12 +1,12 @@
 //! The object that `ntcopy bench --json` prints.
 
-use ntcopy_record::stats::sweep::Sweep;
 use ntcopy_record::stats::{self, CellResult};
 use ntcopy_record::{Cell, Record, RunError};
 use serde_json::{Value, json};
 
-use crate::experiment::{self, Figures, Json};
-use crate::{model, sweep};
+use crate::bulk;
+use crate::experiment::{self, Tables};
+use crate::view;
 
 /// A record's results as one object.
 ///
@@ -15,34 +15,32 @@ use crate::{model, sweep};
 /// `ratio`, `ci` and `verdict`; a mode that is not to be had appears in every cell with
 /// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.
 ///
-/// `median` is bytes per second; of metric `walks` it is a victim's walks per second, of
+/// `median` is bytes per second; of metric `walks` it is another program's walks per second, of
 /// `bytes_per_cpu_s` bytes per CPU second of proxy and backend, of client and server, or of a
 /// program that was measured as it is, and of
 /// `p50_rate` and `p99_rate` one by that latency in seconds, `multigets_per_s_within_p99` that.
 ///
-/// Only where there is something to say: `sweep`, the adaptive mode against the better of the other
-/// two; `peers`, our own way against the best peer of each cell; `retention`, what the victim felt
-/// of copies; `http`, CPU time and latencies behind a proxy; `net`, transactions, CPU time and
-/// latencies of requests and responses; `pingpong`, half of round trips; `app`, small requests and
-/// large ones of a program; `not_a_timing`, why these are no timings; `complete`, false for a record
-/// that was cut short.
+/// `figures` has what the tables show beside that: an entry for each mode in each cell.
+///
+/// Only where there is something to say: `peers`, our own way against the best peer of each cell;
+/// `not_a_timing`, why these are no timings; `complete`, false for a record that was cut short.
 ///
 /// For a program's turns (`try`) and for footprints `results` has what these commands print:
 /// `metric` is what a turn's figure is, or `equivalent_lines_read`.
 pub fn object(record: &Record) -> Value {
     let shown = experiment::of(record);
-    if let Json::Whole(told) = shown.json {
-        return told(record);
+    if let Tables::Own(_, object) = shown.tables {
+        return object(record);
     }
     let results = stats::results(record);
     let mut list: Vec<Value> = Vec::new();
     for cell in &record.cells {
-        for mode in model::modes(record) {
+        for mode in modes(record) {
             let ours = |result: &&CellResult| result.cell == cell.cell && result.mode == mode;
             list.extend(results.iter().filter(ours).map(figures));
             let failed = |error: &&RunError| error.cell == cell.cell && error.mode == mode;
             list.extend(record.errors.iter().filter(failed).map(|e| failure(record, cell, e)));
-            list.extend(model::unavailable(record, cell, mode).map(|why| {
+            list.extend(unavailable(record, cell, mode).map(|why| {
                 let mut entry = entry(record, Some(cell), mode);
                 entry["unavailable"] = why.into();
                 entry
@@ -65,19 +63,36 @@ pub fn object(record: &Record) -> Value {
     if let Some(why) = &record.header.not_a_timing {
         object["not_a_timing"] = why.as_str().into();
     }
-    if let Json::Also(name, told) = shown.json
-        && let Some(told) = told(record)
-    {
-        object[name] = told;
-    }
-    let is_of_ways = matches!(shown.figures, Figures::Ways { .. });
-    if let Some(sweep) = Sweep::of(record).filter(|_| !is_of_ways) {
-        object["sweep"] = sweep::json(&sweep);
+    object["figures"] = view::json(record, &shown.views(record));
+    if let Some(peers) = bulk::json(record) {
+        object["peers"] = peers;
     }
     if !record.complete {
         object["complete"] = false.into();
     }
     object
+}
+
+/// The record's modes, those that failed and that are not to be had too, the baseline first.
+fn modes(record: &Record) -> Vec<&str> {
+    let met = stats::modes(record)
+        .into_iter()
+        .chain(record.errors.iter().map(|error| error.mode.as_str()))
+        .chain(record.unavailable.iter().map(|line| line.mode.as_str()));
+    let mut modes = vec![record.header.baseline.as_str()];
+    for mode in met {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+    modes
+}
+
+/// Why a mode is not to be had in a cell.
+fn unavailable<'a>(record: &'a Record, cell: &Cell, mode: &str) -> Option<&'a str> {
+    let here = |at: Option<u32>| at.is_none_or(|at| at == cell.cell);
+    let line = record.unavailable.iter().find(|line| line.mode == mode && here(line.cell));
+    line.map(|line| line.why.as_str())
 }
 
 fn figures(result: &CellResult) -> Value {

@@ -5,27 +5,22 @@
 //! text here and nowhere else.
 
 pub mod advice;
-mod app;
 mod bulk;
 pub mod compare;
 pub mod documents;
 mod experiment;
 mod footprint;
 mod hardware;
-mod http;
+mod hot;
 pub mod json;
-mod model;
-mod net;
 pub mod page;
 mod plot;
 mod published;
-mod retention;
 pub mod summary;
 mod svg;
-mod sweep;
 pub mod table;
 pub mod text;
 mod turns;
-mod versus;
+mod view;
 
 pub use text::shell_line;

@@ -5,30 +5,21 @@
 //! through the template crate, which escapes it.
 
 mod bars;
-mod bulk;
 pub mod compare;
 mod decision;
 mod figure;
-mod figures;
 mod machine;
 mod published;
 mod questions;
-mod results;
-mod retention;
 mod settings;
-mod sweep;
-mod topology;
+mod tables;
 mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ntcopy_record::Record;
-use ntcopy_record::stats::sweep::Sweep;
 
-use crate::experiment::{self, Figures};
 use crate::summary::{self, Summary};
-use crate::{hardware, svg, table, text};
-
-pub use sweep::colour;
+use crate::{experiment, svg, table, text};
 
 /// The style of every page.
 const STYLE: &str = include_str!("page/style.css");
@@ -68,12 +59,8 @@ pub fn html(records: &[Record], command: &[String]) -> String {
     let first = decision::section(records, &summaries);
     let settings = settings::section(&summaries);
     let published = published::section(records);
-    let machines = topology::section(records);
-    let is_there = |part: &(&Markup, _)| !part.0.0.is_empty();
-    let more =
-        [(&published, ("published", "Published figures")), (&machines, ("machines", "Machines"))];
-    let more: Vec<(&str, &str)> =
-        more.into_iter().filter(is_there).map(|(_, names)| names).collect();
+    let more = [("published", "Published figures")];
+    let more = if published.0.is_empty() { &[][..] } else { &more[..] };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -88,7 +75,7 @@ pub fn html(records: &[Record], command: &[String]) -> String {
                         details class="rest" {
                             summary { "Settings, and all that was measured" }
                             (settings)
-                            (questions::contents(records, &questions, &more))
+                            (questions::contents(records, &questions, more))
                             @for (number, question) in questions.iter().enumerate() {
                                 @let name = format!("question-{number}");
                                 section class="question" aria-labelledby=(name) {
@@ -97,7 +84,6 @@ pub fn html(records: &[Record], command: &[String]) -> String {
                                 }
                             }
                             (published)
-                            (machines)
                         }
                     }
                 }
@@ -154,17 +140,6 @@ fn contents(records: &[Record]) -> String {
 
 fn section(index: usize, record: &Record, machine: &Markup) -> Markup {
     let header = &record.header;
-    let shown = experiment::of(record).figures;
-    let sweep = Sweep::of(record).filter(|_| matches!(shown, Figures::Sends));
-    let figures = match shown {
-        Figures::HotSets => retention::shown(index, record),
-        Figures::Ways { grids, charts } => {
-            bulk::section(index, record, &grids(record), &charts(record))
-        }
-        // A heat map has the figures of the tables, in a tenth of the room.
-        Figures::Sends if sweep.is_some() => figures::curves(index, record),
-        Figures::Sends => figures::all(index, record),
-    };
     html! {
         section class="record" id=(format!("record-{index}"))
             aria-labelledby=(format!("record-{index}-name")) {
@@ -178,9 +153,7 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Markup {
             }
             pre { code { (text::shell_line(&header.command)) } }
             (caveats(record))
-            (figures)
-            @if let Some(sweep) = &sweep { (sweep::section(index, sweep)) }
-            (bulk::tables(&format!("r{index}h"), &hardware::grids(record)))
+            (tables::section(index, record))
             (machine)
         }
     }
@@ -190,8 +163,6 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Markup {
 fn caveats(record: &Record) -> Markup {
     let (header, machine) = (&record.header, &record.machine);
     let shown = experiment::of(record);
-    let has_blind_reader =
-        !crate::retention::is_of_copies(record) && !matches!(shown.figures, Figures::Ways { .. });
     let wrong = record.errors.iter().any(|error| error.wrong_byte);
     let measured_vmsplice = record.samples.iter().any(|sample| sample.mode == "vmsplice");
     html! {
@@ -221,12 +192,6 @@ fn caveats(record: &Record) -> Markup {
                 }
             }
             @if let Some(caveat) = shown.caveat { li { (caveat) } }
-            @if has_blind_reader {
-                li {
-                    "The reader never looks at the bytes. A reader that does may find them in \
-                    cache after a normal copy, and not after a non-temporal one."
-                }
-            }
         }
     }
 }
@@ -247,17 +212,13 @@ fn footer(command: &[String]) -> Markup {
 }
 
 /// A box around a table that scrolls by itself, so that a wide table does not make the page wide;
-/// `names` are the ids of what it is called by.
+/// `names` are the ids of what it is called by. A group, no region: a page of hundreds of landmarks
+/// has none.
 fn scroll(names: &str, table: &Markup) -> Markup {
-    scroll_of_class("scroll", names, table)
+    html! { div class="scroll" role="group" aria-labelledby=(names) tabindex="0" { (table) } }
 }
 
 /// The same, which may be wider than the text where the window is.
 fn scroll_wide(names: &str, table: &Markup) -> Markup {
-    scroll_of_class("scroll wide", names, table)
-}
-
-/// A group, no region: a page of hundreds of landmarks has none.
-fn scroll_of_class(class: &str, names: &str, table: &Markup) -> Markup {
-    html! { div class=(class) role="group" aria-labelledby=(names) tabindex="0" { (table) } }
+    html! { div class="scroll wide" role="group" aria-labelledby=(names) tabindex="0" { (table) } }
 }

@@ -6,12 +6,13 @@ mod chart;
 pub(crate) mod curves;
 
 use self::axis::Plane;
-use self::chart::{Mark, MarkKind};
-use crate::model::KNOWN_MODES;
 use crate::svg::{Place, Svg};
 
 pub(crate) use bars::{Bar, Bars, bars};
-pub(crate) use chart::{Axis, Chart, Line, Point, around_one, crossover, finish, headline, ratios};
+pub(crate) use chart::{Axis, Chart, Line, Mark, MarkKind, Point, around_one, finish};
+
+/// The modes that this version knows, in the order of their looks.
+const KNOWN_MODES: [&str; 4] = ["copy", "nt", "vmsplice", "adaptive"];
 
 /// How many looks of lines there are; further modes begin anew.
 pub(crate) const SLOTS: usize = 9;
@@ -117,12 +118,6 @@ fn draw_line(svg: &mut Svg, plane: &Plane, line: &Line) {
     });
     let slot = line.slot;
     svg.lines(&format!("bar m{slot}"), intervals);
-    if line.is_published {
-        svg.lines(&format!("published m{slot}"), [&places]);
-        svg.points(&format!("theirs m{slot}"), &places);
-        svg.points("hollow", &places);
-    } else {
-        svg.lines(&format!("line m{slot}"), [&places]);
-        svg.points(&format!("points m{slot}"), &places);
-    }
+    svg.lines(&format!("line m{slot}"), [&places]);
+    svg.points(&format!("points m{slot}"), &places);
 }

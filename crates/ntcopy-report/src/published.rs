@@ -5,8 +5,6 @@ use std::sync::LazyLock;
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
-use crate::model::{CellView, Group};
-
 const TOML: &str = include_str!("../../../bench/published.toml");
 
 /// A published pair of throughputs. Other kinds of figures in the file belong to experiments
@@ -94,12 +92,7 @@ pub(crate) struct PublishedPages {
 }
 
 impl PublishedPages {
-    /// Seconds with `rep` where a buffer of this size has them.
-    pub fn rep_s(&self, kib: u64) -> Option<f64> {
-        self.rows.iter().find(|row| row.0 == kib).map(|row| row.1)
-    }
-
-    /// The same where both kinds of stores were mixed.
+    /// Seconds where both kinds of stores were mixed.
     pub fn mixed_s(&self, kib: u64) -> Option<f64> {
         self.mixed.iter().find(|row| row.0 == kib).map(|row| row.1)
     }
@@ -159,14 +152,6 @@ impl PublishedHalf {
     }
 }
 
-impl PublishedNet {
-    /// CPU time for a transaction with non-temporal copies, by that with normal ones. How many CPUs
-    /// the percentages are of is not stated, so that there is no such time by itself.
-    pub fn cpu_ratio(&self) -> f64 {
-        (self.nt_cpu_percent / self.nt_tps) / (self.copy_cpu_percent / self.copy_tps)
-    }
-}
-
 /// Published messages there and back, with DDIO off and on.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct PublishedPingPong {
@@ -198,18 +183,6 @@ fn rows_of<T: serde::de::DeserializeOwned>(experiment: ExperimentKind) -> Vec<T>
     rows.map(|row| row.try_into().expect("a published row is whole")).collect()
 }
 
-/// The cells of a record's groups that repeat a published configuration.
-pub(crate) fn repeats<'a, 'b>(
-    groups: &'b [Group<'a>],
-    published: &'b Published,
-) -> impl Iterator<Item = &'b CellView<'a>> {
-    let label = Some(published.label.as_str());
-    let cells = groups.iter().flat_map(|group| &group.cells);
-    cells.filter(move |cell| {
-        cell.cell.params.get("published").and_then(|value| value.as_str()) == label
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,7 +206,7 @@ mod tests {
             (pages[0].operation.as_str(), pages[0].rows[1]),
             ("zero", (32, 3.938, 3.798, 6.186))
         );
-        assert_eq!((pages[1].rep_s(64), pages[1].mixed_s(64)), (Some(5.894), Some(4.926)));
+        assert_eq!(pages[1].mixed_s(64), Some(4.926));
         assert_eq!((pages[1].mixed_s(32), pages[0].mixed.len()), (None, 0), "not published");
     }
 
@@ -241,7 +214,6 @@ mod tests {
     fn the_published_transactions_and_messages_are_whole() {
         let net = net();
         assert_eq!((net[0].copy_tps, net[0].nt_tps), (79_571.0, 83_856.0));
-        assert_eq!(format!("{:.3}", net[0].cpu_ratio()), "0.962");
         let on = &pingpong()[0].ddio_on;
         let expected = [2.556, 2.566, 2.579, 2.598, 2.666, 3.451, 3.915, 5.152];
         assert_eq!(on.percentiles().map(|(_, us)| us), expected);

@@ -6,7 +6,7 @@ use ntcopy_record::stats::Verdict;
 use ntcopy_record::{Machine, Record, compare, verdict};
 
 use crate::advice::{figure, headline};
-use crate::retention::hot;
+use crate::hot;
 use crate::text;
 
 /// What to set on one machine, and why.

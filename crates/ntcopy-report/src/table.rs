@@ -4,37 +4,17 @@ mod bars;
 
 pub use bars::bars;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
-use ntcopy_record::stats::sweep::Sweep;
+use comfy_table::{CellAlignment, Table, presets};
 use ntcopy_record::{Record, foreign};
 
-use crate::experiment::{self, Figures};
-use crate::model::{self, CellView, ModeView};
-use crate::text::{WIDTH, ascii, wrapped};
-use crate::{bulk, hardware, retention, sweep, text};
+use crate::text::{ascii, cell, cells, wrapped};
+use crate::view::Grid;
+use crate::{experiment, hardware, text};
 
-const HEADER: [&str; 8] =
-    ["in flight", "mode", "Mbit/s", "sends GB/s", "in sends", "ratio", "95 % interval", "verdict"];
-
-const NUMBERS: [usize; 5] = [2, 3, 4, 5, 6];
-
-/// The results for a terminal: ASCII, at most 100 columns, a table a group of cells that differ
-/// only in their bytes in flight. Ends in a newline.
+/// The results for a terminal, in ASCII. Ends in a newline.
 pub fn terminal(record: &Record) -> String {
-    let mut out = match experiment::of(record).figures {
-        Figures::HotSets => retention::terminal(record),
-        Figures::Ways { grids, .. } => bulk::terminal(record, grids(record)),
-        Figures::Sends => match Sweep::of(record).filter(is_large) {
-            Some(sweep) => sweep::terminal(&sweep),
-            None => by_groups(record),
-        },
-    };
-    out.push_str(&hardware::terminal(record));
-    let remarks = remarks(record);
-    if !remarks.is_empty() && !out.is_empty() && !out.ends_with("\n\n") {
-        out.push('\n');
-    }
-    for line in remarks {
+    let mut out = print(&experiment::of(record).grids(record), true);
+    for line in remarks(record) {
         out.push_str(&wrapped(&ascii(&line)));
     }
     if out.trim().is_empty() {
@@ -46,43 +26,9 @@ pub fn terminal(record: &Record) -> String {
     out
 }
 
-/// Whether a sweep has so many cells that a row a mode would bury what it says.
-fn is_large(sweep: &Sweep<'_>) -> bool {
-    sweep.cells.len() > 24
-}
-
-/// A table a group of cells, a row a mode.
-fn by_groups(record: &Record) -> String {
-    let mut out = String::new();
-    for group in model::groups(record) {
-        let mut table = table(presets::NOTHING, WIDTH);
-        for cell in &group.cells {
-            for (index, mode) in cell.modes.iter().enumerate() {
-                let row = row(cell, mode, index == 0);
-                table.add_row(row.map(|text| ascii(&text)));
-            }
-        }
-        out.push_str(&wrapped(&ascii(&format!("{}: {}", group.heading, group.details))));
-        for line in table.lines() {
-            out.push_str(line.trim_end());
-            out.push('\n');
-        }
-        out.push('\n');
-    }
-    out
-}
-
-/// The results as Markdown tables, a row a cell, each table under a line that says what its cells
-/// have in common, and at the end which record they are from. Ends in a newline.
+/// The results as Markdown, and at the end which record they are from. Ends in a newline.
 pub fn markdown(record: &Record) -> String {
-    let mut out = match experiment::of(record).figures {
-        Figures::HotSets => retention::markdown(record),
-        Figures::Ways { grids, .. } => bulk::markdown(record, grids(record)),
-        Figures::Sends => Sweep::of(record)
-            .filter(is_large)
-            .map_or_else(|| compact_groups(record), |sweep| sweep::markdown(&sweep)),
-    };
-    out.push_str(&hardware::markdown(record));
+    let mut out = print(&experiment::of(record).grids(record), false);
     for line in remarks(record) {
         out.push_str(&format!("- {}\n", foreign::markdown(&line)));
     }
@@ -101,94 +47,29 @@ pub fn markdown(record: &Record) -> String {
     out
 }
 
-fn compact_groups(record: &Record) -> String {
+/// Tables under their headings, for a terminal or for a document.
+fn print(grids: &[Grid], is_for_terminal: bool) -> String {
+    let style = if is_for_terminal { presets::NOTHING } else { presets::ASCII_MARKDOWN };
     let mut out = String::new();
-    for group in model::groups(record) {
-        let table = compact(&group);
-        let (heading, details) =
-            (foreign::markdown(&group.heading), foreign::markdown(&group.details));
-        out.push_str(&format!("{heading} ({details}):\n\n{table}\n\n"));
-    }
-    out
-}
-
-/// A group for a page that has little room: the modes side by side, without the sends' own rate.
-fn compact(group: &model::Group<'_>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN).set_width(u16::MAX);
-    let modes = group.cells.first().map_or(&[][..], |cell| &cell.modes[..]);
-    let mut header = vec!["in flight".to_owned()];
-    for mode in modes {
-        let name = foreign::markdown(mode.mode);
-        header.push(format!("{name}, Mbit/s"));
-        if !mode.is_baseline {
-            header.push(format!("{name} / {}", foreign::markdown(modes[0].mode)));
-        }
-    }
-    table.set_header(header);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    for cell in &group.cells {
-        let mut row = vec![foreign::markdown(&cell.label)];
-        for mode in &cell.modes {
-            row.push(mode.rate.map_or_else(String::new, |rate| text::mbit(rate.median)));
-            if !mode.is_baseline {
-                row.push(foreign::markdown(&comparison(mode)));
-            }
-        }
-        table.add_row(row);
-    }
-    table
-}
-
-/// `1.26x (1.21-1.44) win`, or why not.
-fn comparison(mode: &ModeView<'_>) -> String {
-    match (mode.gap(), &mode.result) {
-        (Some(gap), _) => gap.to_owned(),
-        (None, Some(result)) => format!(
-            "{} ({}) {}",
-            text::ratio(result.ratio),
-            text::interval(result.ci),
-            result.verdict.as_str()
-        ),
-        (None, None) => "too few pairs".to_owned(),
-    }
-}
-
-fn table(style: TableStyle, width: u16) -> Table {
-    let mut table = Table::new();
-    table.load_style(style).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(width);
-    table.set_header(HEADER.map(Cell::new));
-    for column in NUMBERS {
-        if let Some(column) = table.column_mut(column) {
+    for grid in grids {
+        let mut table = Table::new();
+        table.load_style(style).set_width(u16::MAX);
+        table.set_header(cells(&grid.header, is_for_terminal));
+        for column in table.column_iter_mut().skip(2) {
             column.set_cell_alignment(CellAlignment::Right);
         }
+        if is_for_terminal {
+            table.column_iter_mut().for_each(|column| {
+                column.set_padding((0, 1));
+            });
+        }
+        table.add_rows(grid.rows.iter().map(|row| cells(row, is_for_terminal)));
+        let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+        let heading = cell(&format!("{}:", grid.heading), is_for_terminal);
+        let heading = if is_for_terminal { wrapped(&heading) } else { heading + "\n\n" };
+        out.push_str(&format!("{heading}{}\n\n", lines.join("\n")));
     }
-    table
-}
-
-/// The cells of a row; the place only in the first row of its cell.
-fn row(cell: &CellView<'_>, mode: &ModeView<'_>, first: bool) -> [String; 8] {
-    let place = if first { cell.label.clone() } else { String::new() };
-    let result = mode.result.as_ref();
-    let verdict = match (mode.gap(), result, mode.is_baseline) {
-        (Some(gap), ..) => gap.to_owned(),
-        (None, Some(result), _) => result.verdict.as_str().to_owned(),
-        (None, None, true) => "baseline".to_owned(),
-        (None, None, false) => "too few pairs".to_owned(),
-    };
-    [
-        place,
-        mode.mode.to_owned(),
-        mode.rate.map_or_else(String::new, |rate| text::mbit(rate.median)),
-        mode.send_bytes_per_s.map_or_else(String::new, text::gigabytes),
-        mode.send_share.map_or_else(String::new, text::percent),
-        result.map_or_else(String::new, |result| text::ratio(result.ratio)),
-        result.map_or_else(String::new, |result| text::interval(result.ci)),
-        verdict,
-    ]
+    out
 }
 
 /// What the reader must know beside the figures.
@@ -201,6 +82,10 @@ fn remarks(record: &Record) -> Vec<String> {
         lines.push("The record was cut short; what it holds is good.".to_owned());
     }
     lines.extend(troubles(record));
+    let missing = hardware::missing(record);
+    if !missing.is_empty() && !record.cells.is_empty() {
+        lines.push(format!("Hardware counters: {}.", missing.join("; ")));
+    }
     lines
 }
 

@@ -30,14 +30,6 @@ pub(crate) fn mbit(bytes_per_s: f64) -> String {
     thousands(bytes_per_s * 8.0 / 1e6)
 }
 
-/// What a line of a hot set took, and the interval of that: `6.1 (6.0-6.3)`.
-pub(crate) fn line_ns(ns: f64, ci: Option<(f64, f64)>) -> String {
-    match ci {
-        Some((low, high)) => format!("{ns:.1} ({low:.1}-{high:.1})"),
-        None => format!("{ns:.1}"),
-    }
-}
-
 /// Gigabytes (10^9) per second from bytes per second: `15.3`.
 pub(crate) fn gigabytes(bytes_per_s: f64) -> String {
     format!("{:.1}", bytes_per_s / 1e9)
@@ -48,11 +40,6 @@ pub(crate) fn sentence(words: &str) -> String {
     let mut chars = words.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", chars.as_str().trim_end_matches('.'))
-}
-
-/// The same with digits enough to tell small ones apart: `15.3`, `0.042`.
-pub(crate) fn gigabytes_fine(bytes_per_s: f64) -> String {
-    if bytes_per_s < 1e9 { format!("{:.3}", bytes_per_s / 1e9) } else { gigabytes(bytes_per_s) }
 }
 
 /// A number without its fraction, digits in groups of three.
@@ -215,10 +202,6 @@ mod tests {
         }
         assert_eq!(mbit(9_866_000_000.0), "78,928");
         assert_eq!(gigabytes(15.34e9), "15.3");
-        assert_eq!(
-            (gigabytes_fine(15.34e9), gigabytes_fine(42e6)),
-            ("15.3".into(), "0.042".into())
-        );
     }
 
     #[test]

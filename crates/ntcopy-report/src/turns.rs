@@ -6,7 +6,8 @@ use ntcopy_record::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM,
 use serde_json::{Value, json};
 
 use crate::text;
-use crate::versus::{Grid, word};
+use crate::view::Grid;
+use ntcopy_record::word;
 
 const HEADER: [&str; 6] = ["figure", "mode", "median", "ratio", "verdict", "turns"];
 

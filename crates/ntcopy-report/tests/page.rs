@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use ntcopy_record::{NumaNode, Record, SharedCaches, Topology};
+use ntcopy_record::Record;
 use ntcopy_report::page;
 
 fn command() -> Vec<String> {
@@ -52,16 +52,16 @@ fn the_decision_comes_first_then_its_chart_the_contents_and_each_record_with_its
         "USE SO_NTCOPY = 3 in programs with 32 MiB or more in flight on unix sockets: 1.30x (",
         "win in every cell from 32 MiB in flight on (3 cells, 1.25x to 1.33x). Below that: ",
         "4 lose (worst 0.76x (",
-        "Hinted sends relative to plain ones. Objects of 1 MiB out of 256 MiB. Above 1 the hint wins.",
+        "Hinted sends relative to plain ones. Objects of 1 MiB, data set of 256 MiB",
         "Contents",
         "From how much in flight does a hinted send pay? synthetic-rounds synthetic-published",
         "From how much in flight does a hinted send pay?",
         "Record synthetic-rounds",
-        "MSG_NTCOPY wins from 32 MiB in flight on",
+        "nt relative to copy, throughput: 3 wins, 4 losses, 1 equal",
         "ntcopy bench unix --sockets 1,2,4,8,16,32,64,128 --kernel um",
-        "Throughput by bytes in flight.",
-        "Throughput relative to the baseline's; above 1 the mode wins.",
-        "1 MiB copy baseline 77,",
+        "Throughput: objects of 1 MiB",
+        "Throughput relative to the baseline: objects of 1 MiB",
+        "1 MiB in flight copy 9.",
         "The machine is that of record synthetic-published",
         "Record synthetic-published",
         "Machine CPU SYNTHETIC CPU 9000",
@@ -85,7 +85,6 @@ fn what_is_no_hint_never_stands_above_the_records() {
         &page[page.find("id=\"decision\"").unwrap()..page.find("class=\"contents\"").unwrap()];
     assert!(first.contains("hinted, obeyed (nt)") && !first.contains("vmsplice"), "{first}");
     assert!(first.contains("obeyed wins from 32 MiB on") && first.contains("class=\"crossing\""));
-    assert!(!words(&page).contains("Best win: vmsplice"), "nor in a record's own words");
 }
 
 #[test]
@@ -121,21 +120,6 @@ fn the_title_is_the_answer_and_all_that_was_measured_is_folded() {
 }
 
 #[test]
-fn every_caption_is_one_line() {
-    let page = html(&[
-        common::synthetic_rounds(),
-        common::synthetic_sweep(),
-        common::synthetic_retention(),
-        common::synthetic_published(),
-    ]);
-    for caption in page.split("<figcaption>").skip(1) {
-        let caption = caption.split("</span>").next().unwrap();
-        let letters = words(&format!("<body>{caption}"));
-        assert!(letters.len() <= 100, "{} letters: {letters}", letters.len());
-    }
-}
-
-#[test]
 fn each_plot_has_a_name_and_the_pages_colours() {
     let html = html(&[common::synthetic_rounds()]);
     let is_plot = |e: &&str| e.starts_with("svg ") && e.contains("class=\"plot\"");
@@ -145,7 +129,7 @@ fn each_plot_has_a_name_and_the_pages_colours() {
         assert!(plot.contains("viewBox=") && plot.contains("role=\"img\""), "{plot}");
         let ids = plot.split("aria-labelledby=\"").nth(1).unwrap().split('"').next().unwrap();
         let named = |id: &str| html.matches(&format!(" id=\"{id}\">")).count();
-        assert_eq!(ids.split(' ').map(named).collect::<Vec<_>>(), [1, 1], "{ids}");
+        assert!(ids.split(' ').all(|id| named(id) == 1), "{ids}");
     }
     for (mode, lines) in [("m0", 1), ("m1", 3), ("m2", 2)] {
         for class in ["line", "points"] {
@@ -241,7 +225,6 @@ fn a_mode_that_is_not_to_be_had_says_why_instead_of_figures() {
     let text = words(&page);
     let why = "not available: this kernel has no MSG_NTCOPY; try --kernel um";
     assert_eq!(text.matches(why).count(), 1, "{text}");
-    assert_eq!(text.matches("nt not available vmsplice").count(), 8, "{text}");
     assert!(!page.contains("\"line m1\""), "no line for it in a plot");
     assert!(page.contains("\"line m2\""), "the others keep their looks");
 }
@@ -253,7 +236,6 @@ fn error_rows_are_shown_and_a_wrong_byte_is_an_alert() {
     let text = words(&page);
     assert!(text.contains("A byte was wrong. Nothing here counts"), "{text}");
     assert!(text.contains(&format!("Wrong byte in cell 1, mode nt: {what}")), "{text}");
-    assert!(text.contains("nt failed vmsplice win"), "{text}");
 }
 
 #[test]
@@ -281,41 +263,7 @@ fn a_single_cell_has_a_table_and_no_plot() {
     record.samples.retain(|sample| sample.cell == 0);
     let page = html(&[record]);
     assert!(!page.contains("class=\"plot\""));
-    assert_eq!(page.matches("class=\"machine\"").count(), 1);
-    assert!(words(&page).contains("1 MiB copy baseline 77,"), "{}", words(&page));
-}
-
-#[test]
-fn a_machine_whose_record_tells_how_its_cpus_lie_is_drawn_so() {
-    let older = common::synthetic_rounds();
-    let lists = |lists: &[&str]| lists.iter().map(|list| list.parse().unwrap()).collect();
-    let mut newer = common::synthetic_published();
-    newer.machine.topology = Some(Box::new(Topology {
-        packages: lists(&["0-1"]),
-        nodes: vec![NumaNode { node: 0, cpus: "0-1".parse().unwrap(), memory_bytes: 8 << 30 }],
-        cores: lists(&["0-1"]),
-        caches: vec![SharedCaches {
-            level: 3,
-            kind: "unified".into(),
-            size_bytes: 32 << 20,
-            cpus: lists(&["0-1"]),
-        }],
-    }));
-    // It is as before where no record tells, and once for both where one does.
-    let alone = words(&html(std::slice::from_ref(&older)));
-    assert!(alone.contains("spread over packages and cores is not in the record"), "{alone}");
-    let page = html(&[older, newer.clone()]);
-    let both = words(&page);
-    assert_eq!(page.matches("class=\"machine\"").count(), 1, "the same machine");
-    for name in ["Package 0", "NUMA node 0, 8 GiB", "L3 32 MiB", "Core 0", "CPU 0 1"] {
-        assert!(both.contains(name), "{name}: {both}");
-    }
-    assert!(both.contains("2 CPUs in 1 package, 1 NUMA node, 1 core"), "{both}");
-    assert!(!both.contains("is not in the record"), "{both}");
-    let mut other = newer.clone();
-    other.machine.topology.as_mut().unwrap().cores = lists(&["0", "1"]);
-    let page = html(&[newer, other]);
-    assert_eq!(page.matches("class=\"machine\"").count(), 2, "one has threads, one has cores");
+    assert!(words(&page).contains("copy 9."), "{}", words(&page));
 }
 
 #[test]

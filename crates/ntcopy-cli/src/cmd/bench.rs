@@ -63,7 +63,7 @@ enum Experiment {
     App(Box<app::AppArgs>),
     /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint
     Net(Box<net::NetArgs>),
-    /// One message there and back at a time: latency as sockperf reports it
+    /// One message there and back at a time: half of the round trip
     Pingpong(Box<pingpong::PingPongArgs>),
     /// Copies in user space: the library against every other, by size, hot and cold
     Memcpy(Box<bulk::MemcpyArgs>),

@@ -102,16 +102,13 @@ fn every_mode_answers(app: &str, version_begins: &str) {
     let mut offered = of(&record, "chunked").filter(|sample| sample.cell + 1 < cells as u32);
     assert!(offered.all(|sample| sum(sample, "offered_bytes") > 0));
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let told = object["app"][cells - 1]["modes"].as_array().unwrap();
-    assert_eq!(told.len(), modes.len());
-    let chunked = told.iter().find(|told| told["mode"] == "chunked").unwrap();
-    for name in ["p50", "p99"] {
-        assert!(chunked[name]["ci"][0].as_f64().is_some(), "{name}: {chunked}");
-    }
-    for name in ["throughput", "per_cpu"] {
-        assert!(chunked.get(name).is_some(), "{name}: {chunked}");
-    }
-    assert!(chunked["latency_ns"]["p50"].as_u64() > Some(0), "{chunked}");
+    let told = object["figures"].as_array().unwrap();
+    assert_eq!(told.len(), cells * modes.len());
+    let chunked = told.iter().rfind(|told| told["mode"] == "chunked").unwrap();
+    assert!(chunked["p50_us"].as_f64() > Some(0.0) && chunked.get("cpu_s_per_gb").is_some());
+    let results = object["results"].as_array().unwrap();
+    let of = |metric: &str| results.iter().any(|r| r["mode"] == "chunked" && r["metric"] == metric);
+    assert!(of("p50_rate") && of("p99_rate"), "{object}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn without_an_option_table_and_verdict_are_printed() {
     let folder = with_rounds();
     let text = stdout(&report(folder.path(), &["synthetic-rounds"]));
     assert!(text.contains("in flight") && text.contains("vmsplice"), "{text}");
-    assert!(text.contains("MSG_NTCOPY wins from 32 MiB in flight on"), "{text}");
+    assert!(text.contains("every cell wins from 32 MiB in flight on"), "{text}");
 }
 
 #[test]

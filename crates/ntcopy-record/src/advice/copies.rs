@@ -5,11 +5,13 @@ use super::pays::Pays;
 use super::points::{Gain, Point, Question, figure, number, points, sizes, word, words};
 use super::{Advice, Decision, Target, Topic};
 use crate::record::{Cell, ExperimentKind, Record};
-use crate::stats::retention::copies::{COPY, NT_BOTH, is_one};
 use crate::stats::{THROUGHPUT, WALKS, versus};
 
 /// The library's own choice.
 const OURS: &str = "ours";
+/// Normal copies beside a hot set, and those with both sides non-temporal.
+const COPY: &str = "copy";
+const NT_BOTH: &str = "nt-both";
 const LIBC: &str = "libc";
 /// A loop that is non-temporal at any size.
 const MOVNTI: &str = "movnti";
@@ -196,7 +198,7 @@ fn hot_set(records: &[&Record]) -> Advice {
         other: COPY,
         metric: WALKS,
         size: "hot_set_bytes",
-        is_about: &|_, cell| is_one(cell) && word(&cell.params, "victim") == Some("same-core"),
+        is_about: &|_, cell| word(&cell.params, "victim") == Some("same-core"),
     };
     let found = points(records, &question);
     let pays = Pays {

@@ -226,39 +226,6 @@ pub fn interval_of(
     Some((figures[outside], figures[figures.len() - 1 - outside]))
 }
 
-/// How many of several lists of ratios would have a median below `bound` if each were of two equal
-/// things: least and most of 95 in 100 drawings.
-///
-/// A ratio of equal things is as likely as its inverse. Each list is therefore first put around 1, by the
-/// geometric mean; then each ratio is turned over, or not, by lot. A mean takes one degree of
-/// freedom out of the spread, which is given back.
-pub(super) fn count_by_chance(lists: &[&[f64]], bound: f64) -> (usize, usize) {
-    const DRAWINGS: usize = 1000;
-    let mut random = SplitMix64(SEED);
-    let spreads: Vec<Vec<f64>> = lists.iter().map(|ratios| spread(ratios)).collect();
-    let bound = bound.ln();
-    let mut counts: Vec<usize> = (0..DRAWINGS)
-        .map(|_| {
-            let mut turned = |logs: &Vec<f64>| -> Vec<f64> {
-                logs.iter().map(|log| if random.below(2) == 0 { *log } else { -log }).collect()
-            };
-            spreads.iter().filter(|logs| median_in_place(&mut turned(logs)) < bound).count()
-        })
-        .collect();
-    counts.sort_unstable();
-    let outside = DRAWINGS / 40;
-    (counts[outside], counts[DRAWINGS - 1 - outside])
-}
-
-/// Logarithms of ratios, put around 0.
-fn spread(ratios: &[f64]) -> Vec<f64> {
-    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-    let many = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / many;
-    let freedom = if logs.len() > 1 { (many / (many - 1.0)).sqrt() } else { 1.0 };
-    logs.iter().map(|log| (log - mean) * freedom).collect()
-}
-
 /// The value below which a part of the values lies, `part` from 0 to 1 (the
 /// nearest rank: always one of the values).
 ///
@@ -335,18 +302,6 @@ mod tests {
         assert!((low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "{low} {high}");
         let (low, high) = interval_of_quotients(&[(&noisy, &noisy)], 50);
         assert!(low < 0.9 && high > 1.1, "two lists, not one twice: {low} {high}");
-    }
-
-    #[test]
-    fn chance_counts_what_spreads_and_not_what_lies_low() {
-        let low = [0.9; 8];
-        assert_eq!(count_by_chance(&[&low, &low], 0.97), (0, 0), "no spread");
-        let wide = [0.5, 2.0, 0.4, 2.5, 0.6];
-        let lists = [&wide[..]; 100];
-        let (least, most) = count_by_chance(&lists, 0.97);
-        assert!((30..50).contains(&least) && (50..70).contains(&most), "{least} {most}");
-        let (least, most) = count_by_chance(&lists, 0.1);
-        assert_eq!((least, most), (0, 0));
     }
 
     /// The same by its definition.

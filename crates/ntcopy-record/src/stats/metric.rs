@@ -1,6 +1,6 @@
 //! What samples are measured by: a row for each metric. More is better in all of them.
 
-use super::{app, http, net, retention};
+use super::{median, sample};
 use crate::record::{ExperimentKind, Sample};
 
 /// Whole throughput: payload bytes by the time from first byte offered to last taken.
@@ -16,7 +16,7 @@ pub const PER_CPU: &str = "bytes_per_cpu_s";
 pub const P50: &str = "p50_rate";
 /// One divided by the time that 99 in 100 answers did not exceed.
 pub const P99: &str = "p99_rate";
-/// Multigets a second of a program at which 99 in 100 took no longer than the cell's limit.
+/// Multigets per second of a program at which 99 in 100 took no longer than the cell's limit.
 pub const CAPACITY: &str = "multigets_per_s_within_p99";
 /// What a turn of a program took, or printed. Not of single samples.
 pub const TURNS: &str = "turns";
@@ -29,60 +29,55 @@ pub struct Metric {
     pub words: &'static str,
     /// A sample's figure; none where it has none.
     figure: fn(&ExperimentKind, &Sample) -> Option<f64>,
-    /// Whether records are compared by it: the part of a whole is no result of its own.
-    pub is_compared: bool,
+    /// Whether it is judged: the part of a whole is no result of its own.
+    pub is_whole: bool,
 }
 
 /// In the order in which results come.
 pub const METRICS: [Metric; 9] = [
-    Metric { name: THROUGHPUT, words: "throughput", figure: throughput, is_compared: true },
+    Metric { name: THROUGHPUT, words: "throughput", figure: throughput, is_whole: true },
     Metric {
         name: SEND_THROUGHPUT,
         words: "throughput of the sends",
         figure: |_, sample| bytes_by(sample, *sample.phases_ns.get("send")?),
-        is_compared: false,
+        is_whole: false,
     },
     Metric {
         name: WALKS,
         words: "other programs' speed",
-        figure: |_, sample| Some(1e9 / retention::median_ns(sample)?),
-        is_compared: true,
+        figure: |_, sample| Some(1e9 / walk_ns(sample)?),
+        is_whole: true,
     },
     Metric {
         name: PER_CPU,
         words: "bytes per CPU second",
         figure: |experiment, sample| bytes_by(sample, servers_cpu_ns(experiment, sample)?),
-        is_compared: true,
+        is_whole: true,
     },
     Metric {
         name: P50,
         words: "the median of latency",
-        figure: |_, sample| Some(1e9 / http::quantile_ns(sample, 0.5)?),
-        is_compared: false,
+        figure: |_, sample| Some(1e9 / latency_ns(sample, 0.5)?),
+        is_whole: true,
     },
     Metric {
         name: P99,
         words: "the 99th percentile of latency",
-        figure: |_, sample| Some(1e9 / http::quantile_ns(sample, 0.99)?),
-        is_compared: true,
+        figure: |_, sample| Some(1e9 / latency_ns(sample, 0.99)?),
+        is_whole: true,
     },
     Metric {
         name: CAPACITY,
         words: "multigets per second at p99 within the limit",
-        figure: |_, sample| app::capacity_per_s(sample),
-        is_compared: true,
+        figure: |_, sample| sample::capacity_per_s(sample),
+        is_whole: true,
     },
-    Metric {
-        name: TURNS,
-        words: "the program's own figure",
-        figure: |_, _| None,
-        is_compared: true,
-    },
+    Metric { name: TURNS, words: "the program's own figure", figure: |_, _| None, is_whole: true },
     Metric {
         name: DISPLACED,
         words: "bytes moved for a byte of the cache displaced",
         figure: |_, _| None,
-        is_compared: true,
+        is_whole: true,
     },
 ];
 
@@ -97,7 +92,7 @@ pub fn words(name: &str) -> &str {
 pub fn rate(experiment: &ExperimentKind, sample: &Sample, metric: &str) -> Option<f64> {
     let metric = METRICS.iter().find(|row| row.name == metric)?;
     // Each mode of a search was asked at another rate, so only what was found can be compared.
-    let is_search = *experiment == ExperimentKind::App && app::is_search(sample);
+    let is_search = *experiment == ExperimentKind::App && sample::is_search(sample);
     if is_search && metric.name != CAPACITY {
         return None;
     }
@@ -108,17 +103,38 @@ fn bytes_by(sample: &Sample, ns: u64) -> Option<f64> {
     (ns > 0 && sample.bytes > 0).then(|| sample.bytes as f64 * 1e9 / ns as f64)
 }
 
-/// What a schedule offers is no throughput; large values beside it are.
+/// What a schedule offers is no throughput, and its CPU time is that of waiting; large values
+/// beside it are one.
+fn is_offered(experiment: &ExperimentKind, sample: &Sample) -> bool {
+    *experiment != ExperimentKind::App && sample::is_scheduled(sample)
+}
+
 fn throughput(experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {
-    let is_offered = *experiment != ExperimentKind::App && http::is_scheduled(sample);
-    if is_offered { None } else { bytes_by(sample, sample.elapsed_ns) }
+    bytes_by(sample, sample.elapsed_ns).filter(|_| !is_offered(experiment, sample))
 }
 
 /// CPU time of whoever serves, nanoseconds; none if it was not taken.
 fn servers_cpu_ns(experiment: &ExperimentKind, sample: &Sample) -> Option<u64> {
-    match experiment {
-        ExperimentKind::App => sample.phases_ns.get("server_cpu").copied(),
-        ExperimentKind::Http => http::server_cpu_ns(sample),
-        _ => net::cpu_ns(sample),
+    let processes: &[&str] = match experiment {
+        // Messages there and back come on no schedule, though their latencies are kept alike.
+        ExperimentKind::Pingpong => &["client_cpu", "server_cpu"],
+        _ if is_offered(experiment, sample) => return None,
+        ExperimentKind::App => &["server_cpu"],
+        ExperimentKind::Http => &["proxy_cpu", "backend_cpu"],
+        _ => &["client_cpu", "server_cpu"],
+    };
+    sample::cpu_ns(sample, processes)
+}
+
+/// The time that this part of the answers did not exceed.
+fn latency_ns(sample: &Sample, part: f64) -> Option<f64> {
+    sample::quantile_ns(&sample::latencies(sample)?, part).filter(|ns| *ns > 0.0)
+}
+
+/// The median walk through a hot set.
+fn walk_ns(sample: &Sample) -> Option<f64> {
+    match sample.series.get("walk_ns").filter(|walks| !walks.is_empty()) {
+        Some(walks) => Some(median(&walks.iter().map(|ns| *ns as f64).collect::<Vec<f64>>())),
+        None => sample::quantile_ns(&sample::walks(sample)?, 0.5),
     }
 }

@@ -1,120 +1,27 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::record::Sample;
 use crate::record::testing::{self, Sketch, crossover, error, record, unavailable};
+use crate::stats::measured_tests as http;
+use crate::stats::{THROUGHPUT, Verdict};
 
 const MIB: u64 = 1 << 20;
 
-fn only(points: &[(u64, u64)]) -> String {
-    let sentences = sentences(&crossover(points));
-    assert_eq!(sentences.len(), 1, "{sentences:?}");
-    sentences[0].clone()
-}
-
 #[test]
-fn a_crossover_names_both_ends_and_what_lies_between() {
+fn cells_are_counted_with_both_ends_and_where_every_one_wins() {
+    let said =
+        sentences(&crossover(&[(MIB, 77), (16 * MIB, 100), (32 * MIB, 120), (64 * MIB, 131)]));
     assert_eq!(
-        only(&[(MIB, 77), (8 * MIB, 85), (16 * MIB, 100), (32 * MIB, 120), (64 * MIB, 131)]),
-        "MSG_NTCOPY wins from 32 MiB in flight on (1.31x at 64 MiB, interval 1.28-1.34); it loses \
-         up to 8 MiB (0.77x at 1 MiB, interval 0.75-0.79); in between no difference."
-    );
-}
-
-#[test]
-fn a_crossover_with_nothing_between_does_not_speak_of_it() {
-    assert_eq!(
-        only(&[(MIB, 80), (32 * MIB, 150)]),
-        "MSG_NTCOPY wins from 32 MiB in flight on (1.50x at 32 MiB, interval 1.47-1.53); it loses \
-         up to 1 MiB (0.80x at 1 MiB, interval 0.78-0.82)."
-    );
-}
-
-#[test]
-fn never_winning_and_never_losing_are_said() {
-    assert_eq!(
-        only(&[(MIB, 80), (2 * MIB, 100)]),
-        "MSG_NTCOPY never wins here: it loses up to 1 MiB (0.80x at 1 MiB, interval 0.78-0.82); \
-         from 2 MiB on no difference."
-    );
-    assert_eq!(
-        only(&[(MIB, 100), (2 * MIB, 130)]),
-        "MSG_NTCOPY wins from 2 MiB in flight on (1.30x at 2 MiB, interval 1.27-1.33); it never \
-         loses; below that no difference."
-    );
-}
-
-#[test]
-fn the_same_everywhere_is_said_once() {
-    assert_eq!(
-        only(&[(MIB, 130), (4 * MIB, 150)]),
-        "MSG_NTCOPY wins everywhere from 1 MiB to 4 MiB in flight (1.50x at 4 MiB, interval \
-         1.47-1.53)."
-    );
-    assert_eq!(
-        only(&[(MIB, 80), (4 * MIB, 50)]),
-        "MSG_NTCOPY loses everywhere from 1 MiB to 4 MiB in flight (0.50x at 4 MiB, interval \
-         0.49-0.51)."
-    );
-    assert_eq!(
-        only(&[(MIB, 100), (4 * MIB, 100)]),
-        "MSG_NTCOPY makes no difference from 1 MiB to 4 MiB in flight."
-    );
-}
-
-#[test]
-fn one_cell_is_not_a_range() {
-    assert_eq!(
-        only(&[(MIB, 80)]),
-        "MSG_NTCOPY loses with 1 MiB in flight (0.80x, interval 0.78-0.82)."
-    );
-}
-
-#[test]
-fn a_mixed_picture_is_called_mixed() {
-    assert_eq!(
-        only(&[(MIB, 120), (2 * MIB, 80), (4 * MIB, 130), (8 * MIB, 100)]),
-        "MSG_NTCOPY is mixed here: it wins with 1 MiB and 4 MiB in flight (best 1.30x at 4 MiB, \
-         interval 1.27-1.33), loses with 2 MiB (worst 0.80x at 2 MiB, interval 0.78-0.82), makes \
-         no difference with 8 MiB."
-    );
-}
-
-#[test]
-fn cells_are_ordered_by_bytes_in_flight_not_by_number() {
-    assert_eq!(only(&[(32 * MIB, 150), (MIB, 80)]), only(&[(MIB, 80), (32 * MIB, 150)]));
-}
-
-#[test]
-fn cells_that_differ_in_more_than_bytes_in_flight_are_counted() {
-    let mut record = crossover(&[(MIB, 120), (2 * MIB, 80), (3 * MIB, 100)]);
-    for cell in &mut record.cells {
-        cell.params.remove("in_flight_bytes");
-    }
-    assert_eq!(
-        sentences(&record),
+        said,
         [
-            "MSG_NTCOPY wins in 1 of 3 cells (best 1.20x, interval 1.18-1.22; objects of 1 MiB), loses \
-          in 1 of 3 cells (worst 0.80x, interval 0.78-0.82; objects of 1 MiB), makes no difference \
-          in 1 of 3 cells."
+            "nt relative to copy, throughput: 2 wins, 1 losses, 1 equal and 0 unresolved among 4 cells, \
+          from 0.77x, interval 0.75-0.79 (objects of 1 MiB, 1 MiB in flight) to 1.31x, interval \
+          1.28-1.34 (objects of 1 MiB, 64 MiB in flight); every cell wins from 32 MiB in flight on."
         ]
     );
-}
-
-#[test]
-fn two_data_sets_get_a_sentence_each() {
-    let mut record = crossover(&[(MIB, 80), (32 * MIB, 150), (MIB, 70), (32 * MIB, 100)]);
-    for (cell, dataset) in record.cells.iter_mut().zip([MIB, MIB, 256 * MIB, 256 * MIB]) {
-        cell.params.insert("dataset_bytes".into(), dataset.into());
-    }
-    assert_eq!(
-        sentences(&record),
-        [
-            "With a data set of 1 MiB, MSG_NTCOPY wins from 32 MiB in flight on (1.50x at 32 MiB, \
-             interval 1.47-1.53); it loses up to 1 MiB (0.80x at 1 MiB, interval 0.78-0.82).",
-            "With a data set of 256 MiB, MSG_NTCOPY never wins here: it loses up to 1 MiB (0.70x at \
-             1 MiB, interval 0.69-0.71); from 32 MiB on no difference.",
-        ]
-    );
+    let said = sentences(&crossover(&[(MIB, 130), (2 * MIB, 80)])).concat();
+    assert!(said.contains("1 wins, 1 losses") && !said.contains("every cell"), "{said}");
 }
 
 #[test]
@@ -124,7 +31,9 @@ fn published_configurations_are_named_by_their_label() {
     record.cells[0].params.insert("published".into(), "CPUs 1,2".into());
     assert_eq!(
         sentences(&record),
-        ["MSG_NTCOPY wins (1.20x, interval 1.18-1.22; as published for CPUs 1,2)."]
+        [
+            "nt relative to copy, throughput: win, 1.20x, interval 1.18-1.22 (as published for CPUs 1,2)."
+        ]
     );
 }
 
@@ -139,9 +48,8 @@ fn a_missing_mode_is_said_with_its_reason_and_comes_first() {
     assert_eq!(
         sentences(&record),
         [
-            "MSG_NTCOPY was not measured: this kernel has no MSG_NTCOPY; try --kernel um.",
-            "vmsplice wins with 1 MiB in flight (2.00x, interval 2.00-2.00); its buffer must not \
-             be touched until the reader is done."
+            "nt was not measured: this kernel has no MSG_NTCOPY; try --kernel um.",
+            "vmsplice relative to copy, throughput: win, 2.00x, interval 2.00-2.00 (1 MiB in flight)."
         ]
     );
 }
@@ -155,7 +63,7 @@ fn too_few_pairs_give_no_verdict() {
     assert_eq!(
         sentences(&record),
         [
-            "MSG_NTCOPY has no result: fewer than 5 good pairs of samples.",
+            "nt has no result: fewer than 5 good pairs of samples.",
             "The record was cut short after 2 samples."
         ]
     );
@@ -175,10 +83,7 @@ fn trouble_is_one_sentence() {
 
 #[test]
 fn nothing_compared_is_said() {
-    assert_eq!(
-        sentences(&record(&["copy"], &[])),
-        ["Nothing was compared: the record holds no mode beside copy."]
-    );
+    assert_eq!(sentences(&record(&["copy"], &[])), ["Nothing was compared with copy."]);
 }
 
 #[test]
@@ -220,58 +125,43 @@ proptest! {
             .map(|result| result.verdict)
             .collect();
         let sentence = &sentences(&record)[0];
-        let claims = |words: &str| sentence.contains(words);
-        prop_assert_eq!(verdicts.contains(&Verdict::Win), claims("wins ") && !claims("never wins"));
-        prop_assert_eq!(verdicts.contains(&Verdict::Loss), claims("loses "));
-        prop_assert_eq!(verdicts.contains(&Verdict::Equal), claims("no difference"));
-        prop_assert_eq!(verdicts.contains(&Verdict::Unresolved), claims("unresolved"));
+        for (verdict, word) in [
+            (Verdict::Win, "win"),
+            (Verdict::Loss, "loss"),
+            (Verdict::Equal, "equal"),
+            (Verdict::Unresolved, "unresolved"),
+        ] {
+            let count = verdicts.iter().filter(|one| **one == verdict).count();
+            let (said, whole) = match verdicts.len() {
+                1 => (sentence.contains(&format!(": {word}, ")), count == 1),
+                _ => (sentence.contains(&format!(" {count} {word}")), true),
+            };
+            prop_assert_eq!(said, whole, "{} {}: {}", count, word, sentence);
+        }
     }
 }
 
 #[test]
-fn a_sweep_says_how_far_behind_the_better_mode_it_stays() {
-    let cells: [&[(&str, u64)]; 2] = [
-        &[("in_flight_bytes", 1 << 20), ("sockets", 1), ("object_bytes", 1 << 20)],
-        &[("in_flight_bytes", 64 << 20), ("sockets", 64), ("object_bytes", 1 << 20)],
-    ];
-    let modes = ["copy", "nt", "adaptive"];
-    let mut sketch = Sketch::of(&modes, record(&modes, &cells));
+fn sends_of_two_kernels_are_held_against_both_kinds_of_plain_ones() {
+    let modes = ["unpatched", "patched", "nt", "adaptive"];
+    let mut sketch = Sketch::new(&modes);
     for pair in 0..5 {
-        sketch.pair(0, pair, &[1000, 800, 970]);
-        sketch.pair(1, pair, &[1000, 1250, 1250]);
+        sketch.pair(0, pair, &[1000, 1100, 1320, 1210]);
     }
-    let said = sentences(&sketch.record());
-    assert_eq!(
-        said[..3],
-        [
-            "Over 2 cells the hint by the rule reaches 0.985 of the better of copy and nt in the \
-             geometric mean (interval 0.985-0.985); the worst is 0.97 (interval 0.97-0.97; objects \
-             of 1 MiB, 1 MiB in flight).",
-            "No cell is below 0.97.",
-            "With 64 MiB or more in flight (1 cell) it is at 1.25x to 1.25x of copy; the least \
-             is objects of 1 MiB, 64 MiB in flight.",
-        ]
-    );
-    assert!(said[4].starts_with("The hint by the rule wins from 64 MiB in flight on"), "{said:?}");
+    let record = sketch.record();
+    let said = sentences(&record).join("\n");
+    for words in [
+        "nt relative to unpatched, throughput: win, 1.32x",
+        "patched relative to unpatched, throughput: win, 1.10x",
+        "nt relative to patched, throughput: win, 1.20x, interval 1.20-1.20",
+        "adaptive relative to patched, throughput: win",
+    ] {
+        assert!(said.contains(words), "{words} is missing:\n{said}");
+    }
 }
 
 #[test]
-fn a_sweep_says_how_many_cells_are_low_and_how_many_noise_would_make() {
-    let cells: [&[(&str, u64)]; 2] = [&[("sockets", 1)], &[("sockets", 2)]];
-    let modes = ["copy", "nt", "adaptive"];
-    let mut sketch = Sketch::of(&modes, record(&modes, &cells));
-    for (pair, adaptive) in (0..).zip([950, 800, 1200, 960, 900]) {
-        sketch.pair(0, pair, &[1000, 800, adaptive]);
-        sketch.pair(1, pair, &[1000, 900, 950]);
-    }
-    let said = &sentences(&sketch.record())[1];
-    let expected = "2 cells are below 0.97; were the hint as good as the better one in every cell, \
-                    noise alone would put 0 to 1 there.";
-    assert_eq!(said, expected);
-}
-
-#[test]
-fn of_two_series_each_mode_is_named_where_the_new_one_wins() {
+fn of_two_series_each_way_to_send_is_named_where_the_new_one_wins() {
     let modes = ["old", "new"];
     let cells: [&[(&str, u64)]; 2] = [&[("sockets", 1)], &[("sockets", 1)]];
     let mut sketch = Sketch::of(&modes, record(&modes, &cells));
@@ -284,39 +174,76 @@ fn of_two_series_each_mode_is_named_where_the_new_one_wins() {
         cell.params.insert("sends".to_owned(), sends.into());
     }
     let said = sentences(&record).join("\n");
-    assert!(said.contains("The new kernel wins in 1 of 2 cells (best 1.20x"), "{said}");
-    assert!(said.contains("; nt sends"), "{said}");
-    record.header.experiment = ExperimentKind::Http;
-    let said = sentences(&record).join("\n");
-    assert!(said.contains("new moves bodies faster than old in 1"), "{said}");
-    assert!(said.contains("1.20x, interval 1.20-1.20 (nt sends"), "{said}");
+    assert!(said.contains("new relative to old, throughput: 1 wins"), "{said}");
+    assert!(said.contains("1.20x, interval 1.20-1.20 (nt sends, 1 socket)"), "{said}");
 }
 
 #[test]
-fn sends_of_two_kernels_are_held_against_both_kinds_of_plain_ones() {
-    let modes = ["unpatched", "patched", "nt", "adaptive"];
-    let mut sketch = Sketch::new(&modes);
-    for pair in 0..5 {
-        sketch.pair(0, pair, &[1000, 1100, 1320, 1210]);
-    }
-    let mut record = sketch.record();
-    let said = sentences(&record).join("\n");
+fn each_metric_has_its_sentence_and_an_offered_rate_is_no_throughput() {
+    let said = sentences(&http::sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)])).join("\n");
+    let words = "throughput: win, 1.25x, interval 1.25-1.25 (objects of 1 MiB, data set of 256 MiB, \
+                 64 connections).";
     for words in [
-        "MSG_NTCOPY wins with 1 MiB in flight (1.32x",
-        "The patched kernel, unhinted, wins with 1 MiB in flight (1.10x",
-        "nt is faster than patched in 1, the other way round in 0",
-        "1.20x, interval 1.20-1.20",
-        "adaptive is faster than patched in 1",
+        words,
+        "adaptive relative to copy, bytes per CPU second: win, 2.00x",
+        "adaptive relative to copy, the 99th percentile of latency: win, 2.00x",
     ] {
         assert!(said.contains(words), "{words} is missing:\n{said}");
     }
-    record.header.experiment = ExperimentKind::Http;
+    let said = sentences(&http::sketch([(1_000_000, 1, 50), (900_000, 2, 100)])).join("\n");
+    assert!(said.contains("throughput: loss, 0.90x"), "{said}");
+}
+
+#[test]
+fn stacks_are_compared_with_the_first_and_with_themselves() {
+    let mut record = http::sketch([(1_000_000, 1, 50), (900_000, 2, 100)]);
+    record.header.baseline = "haproxy+nginx:copy".into();
+    let mut own = Vec::new();
+    for sample in &mut record.samples {
+        let copy = sample.mode == "copy";
+        sample.mode = if copy { "haproxy+nginx:copy" } else { "storaged+proxyd:copy" }.to_owned();
+        if !copy {
+            own.push(Sample { mode: "storaged+proxyd:adaptive".to_owned(), ..sample.clone() });
+        }
+    }
+    record.samples.extend(own);
     let said = sentences(&record).join("\n");
-    for words in
-        ["nt moves bodies faster than unpatched in 1", "nt moves bodies faster than patched"]
-    {
+    for words in [
+        "storaged+proxyd:copy relative to haproxy+nginx:copy, throughput",
+        "storaged+proxyd:adaptive relative to storaged+proxyd:copy, throughput",
+    ] {
         assert!(said.contains(words), "{words} is missing:\n{said}");
     }
+}
+
+#[test]
+fn a_hot_set_is_judged_where_the_traffic_is_the_same() {
+    let mut record = http::sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+    assert!(!sentences(&record).join("\n").contains("other programs"));
+    for sample in &mut record.samples {
+        // Without a pause more traffic goes by, and the hot set is colder.
+        let ns = match (sample.cell, sample.mode == "copy") {
+            (0, _) => 9000,
+            (_, true) => 3000,
+            (_, false) => 2000,
+        };
+        sample.series.insert("walk_ns".into(), vec![ns]);
+    }
+    let said = sentences(&record).join("\n");
+    assert!(said.contains("other programs' speed: win, 1.50x, interval 1.50-1.50"), "{said}");
+    // With nothing on a schedule, what there is.
+    record.cells.pop();
+    record.samples.retain(|sample| sample.cell == 0);
+    let said = sentences(&record).join("\n");
+    assert!(said.contains("other programs' speed: equal, 1.00x"), "{said}");
+}
+
+#[test]
+fn requests_that_were_given_up_are_told() {
+    let mut record = http::sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+    record.samples.last_mut().unwrap().series.insert("unanswered".into(), vec![3]);
+    let said = sentences(&record).join("\n");
+    assert!(said.contains("3 requests of adaptive were not answered"), "{said}");
 }
 
 #[test]

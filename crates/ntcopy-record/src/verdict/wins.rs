@@ -1,43 +1,49 @@
-//! Where a mode wins, where it loses, and by how much, in the words that all experiments have for
-//! it.
+//! Where a mode wins, where it loses, and by how much: the words that all experiments have for it.
 
 use crate::params::cell_words;
-use crate::record::Cell;
-use crate::stats::{Verdict, Versus};
+use crate::record::{Cell, number};
+use crate::stats::{Verdict, Versus, words};
+use crate::units::Bytes;
 
-/// One sentence of a mode against another over cells, by one metric; none without cells.
+/// One sentence of a mode relative to another over cells, by one metric; none without cells.
 pub(super) fn sentence(
     cells: &[(&Cell, Versus)],
     (mode, other): (&str, &str),
-    is_better: &str,
+    metric: &str,
 ) -> Option<String> {
-    let verdicts = |verdict| cells.iter().filter(|(_, v)| v.verdict() == verdict).count();
-    let (cell, least) = worst(cells)?;
-    let (best_cell, most) = cells.iter().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
-    let range = if cells.len() == 1 {
-        format!("{} ({})", figure(least), cell_words(&cell.params))
-    } else {
-        format!(
-            "from {} ({}) to {} ({})",
-            figure(least),
-            cell_words(&cell.params),
-            figure(most),
-            cell_words(&best_cell.params)
-        )
+    let by_ratio = |a: &&(&Cell, Versus), b: &&(&Cell, Versus)| a.1.ratio.total_cmp(&b.1.ratio);
+    let (least, most) = (cells.iter().min_by(by_ratio)?, cells.iter().max_by(by_ratio)?);
+    let told = |(cell, versus): &(&Cell, Versus)| {
+        format!("{} ({})", figure(versus), cell_words(&cell.params))
     };
+    let head = format!("{mode} relative to {other}, {}: ", words(metric));
+    if let [only] = cells {
+        return Some(format!("{head}{}, {}.", only.1.verdict().as_str(), told(only)));
+    }
+    let of = |verdict| cells.iter().filter(|(_, v)| v.verdict() == verdict).count();
+    let from = wins_from(cells).map_or(String::new(), |bytes| {
+        format!("; every cell wins from {} in flight on", Bytes(bytes))
+    });
     Some(format!(
-        "{mode} {is_better} than {other} in {}, the other way round in {}, equal in {} and \
-         unresolved in {} of {}: {range}.",
-        verdicts(Verdict::Win),
-        verdicts(Verdict::Loss),
-        verdicts(Verdict::Equal),
-        verdicts(Verdict::Unresolved),
+        "{head}{} wins, {} losses, {} equal and {} unresolved among {}, from {} to {}{from}.",
+        of(Verdict::Win),
+        of(Verdict::Loss),
+        of(Verdict::Equal),
+        of(Verdict::Unresolved),
         count(cells.len()),
+        told(least),
+        told(most),
     ))
 }
 
-pub(super) fn worst<'a, 'b>(cells: &'b [(&'a Cell, Versus)]) -> Option<&'b (&'a Cell, Versus)> {
-    cells.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))
+/// The bytes in flight from which on every cell wins, where some cell below does not.
+fn wins_from(cells: &[(&Cell, Versus)]) -> Option<u64> {
+    let sized = |(cell, versus): &(&Cell, Versus)| {
+        Some((number(&cell.params, "in_flight_bytes")?, versus.verdict() == Verdict::Win))
+    };
+    let sized: Vec<(u64, bool)> = cells.iter().map(sized).collect::<Option<_>>()?;
+    let last_other = sized.iter().filter(|(_, wins)| !wins).map(|(bytes, _)| *bytes).max()?;
+    sized.iter().map(|(bytes, _)| *bytes).filter(|bytes| *bytes > last_other).min()
 }
 
 /// `1.31x, interval 1.28-1.35`; a third digit where two would show nothing.

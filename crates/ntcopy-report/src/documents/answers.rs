@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use ntcopy_record::Record;
-use ntcopy_record::stats::retention::felt;
-use ntcopy_record::stats::{Versus, versus};
+use ntcopy_record::stats::{Measured, Versus, versus};
 
 use super::Error;
 use super::index::{self, Answer, Index};
@@ -94,14 +93,12 @@ fn hot_set(record: &Record, answer: &Answer) -> Result<String, Error> {
         let count = cells.len();
         return Err(Error::Index(format!("answers: '{}' means {count} cells", answer.what)));
     };
-    let felt = felt(record, cell);
+    let all = Measured::all(record, cell);
     let by = |mode: &str| {
         let missing = || Error::Index(format!("answers: '{}' has no {mode}", answer.what));
-        felt.iter().find(|felt| felt.mode == mode).ok_or_else(missing)
+        let one = all.iter().find(|one| one.mode == mode);
+        one.and_then(|one| one.line_ns(0.5).zip(one.line_ns(0.99))).ok_or_else(missing)
     };
     let (plain, hinted) = (by(&answer.by)?, by(&answer.mode)?);
-    Ok(format!(
-        "p50 {:.1} to {:.1} ns, p99 {:.1} to {:.1}",
-        plain.p50_ns, hinted.p50_ns, plain.p99_ns, hinted.p99_ns
-    ))
+    Ok(format!("p50 {:.1} to {:.1} ns, p99 {:.1} to {:.1}", plain.0, hinted.0, plain.1, hinted.1))
 }

@@ -1,14 +1,13 @@
 //! Makes a panel of a picture from a record and what the index says of a chart.
 
 use ntcopy_record::stats::{PER_CPU, THROUGHPUT, WALKS, mode_median, versus};
-use ntcopy_record::{Cell, Record};
+use ntcopy_record::{Cell, Record, number, word};
 
 use super::index::{self, ChartSpec};
 use super::{Error, GENERATED};
 use crate::plot::{self, Axis, Bar, Bars, Chart, LETTER, Line, Point, slot};
 use crate::svg::{Place, Svg};
 use crate::text;
-use crate::versus::{number, word};
 
 /// Bytes of a line, the unit of a walk.
 const LINE_BYTES: u64 = 64;
@@ -77,7 +76,7 @@ fn lines(record: &Record, spec: &ChartSpec, along: &str, cells: &[&Cell]) -> Opt
         };
         let mut points: Vec<Point> = cells.iter().filter_map(point).collect();
         points.sort_by_key(|point| point.at);
-        Line { name: name.clone(), slot: slot(mode, index), is_published: false, points }
+        Line { name: name.clone(), slot: slot(mode, index), points }
     };
     // What the others are relative to is the line at 1.
     let shown = spec.lines.iter().filter(|(mode, _)| spec.by.as_ref() != Some(mode));

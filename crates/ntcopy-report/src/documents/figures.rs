@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ntcopy_record::stats::retention::{Felt, felt};
-use ntcopy_record::stats::sweep::Sweep;
-use ntcopy_record::stats::{Verdict, Versus, versus};
+use ntcopy_record::stats::{
+    Measured, THROUGHPUT, Verdict, Versus, WALKS, geomean, mode_median, versus,
+};
 use ntcopy_record::{Cell, Record};
 
 use super::index::{self, Figure, Index};
@@ -43,11 +43,9 @@ fn wrong(what: impl Into<String>) -> Error {
 }
 
 fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
-    if let Some(told) = of_sweep(record, &figure.is) {
-        return told;
-    }
     let cells = index::cells(record, &figure.cells)?;
     match figure.is.as_str() {
+        "better" | "worst" => of_better(record, figure, &cells),
         "range" | "best" | "wins" | "losses" | "cells" => of_several(record, figure, &cells),
         _ => match cells.as_slice() {
             [cell] => of_one(record, figure, cell),
@@ -56,24 +54,22 @@ fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
     }
 }
 
-/// What is said of a sweep as a whole; none for another kind of figure.
-fn of_sweep(record: &Record, is: &str) -> Option<Result<String, Error>> {
-    let kinds = ["better", "worst", "below-aim", "below-aim-by-chance"];
-    kinds.contains(&is).then(|| {
-        let sweep = Sweep::of(record).ok_or_else(|| wrong("the record is no sweep"))?;
-        Ok(match is {
-            "better" => {
-                let (mean, (low, high)) = sweep.geomean();
-                format!("{mean:.3} ({low:.3}-{high:.3})")
-            }
-            "worst" => with_interval(&sweep.worst().against_better, ""),
-            "below-aim" => sweep.below_aim().to_string(),
-            _ => {
-                let (least, most) = sweep.below_aim_by_chance();
-                format!("{least} to {most}")
-            }
-        })
-    })
+/// The rule by the better of what it chooses between, in cells that have all three: the geometric
+/// mean, or the worst cell. Which is the better one is decided by the medians of all samples.
+fn of_better(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
+    let one = |cell: &&Cell| {
+        let median = |mode| mode_median(record, cell.cell, mode, THROUGHPUT);
+        let better = if median("nt")? > median("copy")? { "nt" } else { "copy" };
+        versus(record, cell.cell, "adaptive", better, THROUGHPUT)
+    };
+    let all: Vec<Versus> = cells.iter().filter_map(one).collect();
+    let none = || wrong("no cell has copy, nt and adaptive");
+    if figure.is == "worst" {
+        let worst = all.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+        return worst.map(|worst| with_interval(worst, "")).ok_or_else(none);
+    }
+    let (mean, (low, high)) = geomean(&all).ok_or_else(none)?;
+    Ok(format!("{mean:.3} ({low:.3}-{high:.3})"))
 }
 
 fn with_interval(versus: &Versus, unit: &str) -> String {
@@ -98,23 +94,18 @@ fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<Strin
 }
 
 fn of_one(record: &Record, figure: &Figure, cell: &Cell) -> Result<String, Error> {
-    if figure.is == "ratio" {
-        let versus = versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric);
-        let versus = versus.ok_or_else(|| wrong("too few pairs"))?;
-        return Ok(with_interval(&versus, "x"));
-    }
-    let felt = felt(record, cell);
-    let mine = felt.iter().find(|felt| felt.mode == figure.mode);
-    let mine = mine.ok_or_else(|| wrong(format!("no victim beside mode '{}'", figure.mode)))?;
-    let told = |versus: fn(&Felt) -> Option<&Versus>| {
-        versus(mine).map(|versus| with_interval(versus, "x")).ok_or_else(|| wrong("too few pairs"))
+    let all = Measured::all(record, cell);
+    let mine = all.iter().find(|one| one.mode == figure.mode);
+    let mine = mine.ok_or_else(|| wrong(format!("no mode '{}'", figure.mode)))?;
+    let told = match figure.is.as_str() {
+        "ns" => mine.line_ns(0.5).map(|ns| format!("{ns:.1}")),
+        "ratio" => versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric)
+            .map(|versus| with_interval(&versus, "x")),
+        "victim" => mine.versus(WALKS).map(|versus| with_interval(&versus, "x")),
+        "whole" => mine.versus(THROUGHPUT).map(|versus| with_interval(&versus, "x")),
+        other => return Err(wrong(format!("nothing is called is = \"{other}\""))),
     };
-    match figure.is.as_str() {
-        "ns" => Ok(format!("{:.1}", mine.p50_ns)),
-        "victim" => told(|felt| felt.against_baseline.as_ref()),
-        "whole" => told(|felt| felt.whole_against_baseline.as_ref()),
-        other => Err(wrong(format!("nothing is called is = \"{other}\""))),
-    }
+    told.ok_or_else(|| wrong("too few samples"))
 }
 
 /// A document with its figures, and the names of those that it has.

@@ -86,8 +86,12 @@ fn one(
 fn told(index: &Index, record: &Record, part: &Part, is_compared: bool) -> String {
     let mut out = String::new();
     let sentences = verdict::sentences(record);
-    let is_of_the_rule = |sentence: &&String| sentence.starts_with("adaptive ");
-    if let Some(sentence) = sentences.iter().find(is_of_the_rule).or(sentences.first()) {
+    // The hint itself, rather than the layout of the same kernel; another program, where one was
+    // measured.
+    let wanted =
+        ["adaptive relative to patched", "relative to copy, other programs' speed", "adaptive "];
+    let of = |words: &&str| sentences.iter().find(|sentence| sentence.contains(*words));
+    if let Some(sentence) = wanted.iter().find_map(of).or(sentences.first()) {
         out.push_str(&format!("{sentence}\n\n"));
     }
     if let Some(note) = &part.note {

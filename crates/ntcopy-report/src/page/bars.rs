@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use ntcopy_record::{ExperimentKind, Record};
 
+use crate::hot::{self, Hot};
 use crate::plot::{self, Bar, Bars, slot};
-use crate::retention::hot::{self, Hot};
 
 /// Hot sets that are drawn: those that plain copies or sends slow down most.
 const MOST: usize = 4;

@@ -1,14 +1,14 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_record::stats::Verdict;
-use ntcopy_record::{Cell, ExperimentKind, Record};
+use ntcopy_record::stats::THROUGHPUT;
+use ntcopy_record::{Cell, ExperimentKind, Record, word};
 
 use super::{bars, figure};
-use crate::model::{self, Group};
-use crate::plot::{self, Chart};
+use crate::plot::{self, Chart, Line, Mark, MarkKind, Point, curves, slot};
 use crate::summary::Summary;
-use crate::versus::word;
+use crate::text;
+use crate::view::What;
 
 pub(super) fn section(records: &[Record], summaries: &[Summary]) -> Markup {
     let is_of_several = summaries.len() > 1;
@@ -34,27 +34,53 @@ fn said(summary: &Summary, is_named: bool) -> Markup {
     }
 }
 
-/// Hinted sends relative to plain ones, of the record that tells most of them.
+/// Hinted sends by plain ones, of the group of cells that tells most of them.
 fn chart(records: &[Record]) -> Markup {
     let all = records.iter().filter(|record| {
         record.header.experiment == ExperimentKind::Unix && record.header.not_a_timing.is_none()
     });
     let charts = all.flat_map(|record| {
-        let groups = model::groups(record).into_iter();
-        let groups = groups.filter(|group| group.cells.iter().all(|cell| is_round(cell.cell)));
-        let charts = groups.filter_map(move |group| {
-            let chart = plot::headline(record, &group)?;
-            Some((record, group.heading.clone(), rank(&group, record), chart))
-        });
-        charts.collect::<Vec<(&Record, String, Rank, Chart)>>()
+        let rounds: Vec<&Cell> = record.cells.iter().filter(|cell| is_round(cell)).collect();
+        let what = (&What::Ratio(THROUGHPUT), "times plain sends");
+        let charts = curves::along(record, &rounds, what).into_iter();
+        charts.filter_map(move |(heading, chart)| Some((record, heading, hinted(chart)?)))
     });
-    let Some((record, heading, _, chart)) = charts.max_by_key(|(.., rank, _)| *rank) else {
-        return html! {};
+    let newest = |record: &Record| record.header.started_unix_ns;
+    let rank = |(record, _, chart): &(&Record, String, Chart)| {
+        let has_rule = chart.lines.iter().any(|line| line.slot == slot("adaptive", 0));
+        (has_rule, chart.places().len(), newest(record))
     };
+    let Some((record, heading, chart)) = charts.max_by_key(rank) else { return html! {} };
     let caption = html! {
-        "Hinted sends relative to plain ones. " (heading) ". Above 1 the hint wins."
+        "Hinted sends relative to plain ones. " (text::sentence(&heading)) " Above 1 the hint wins."
     };
     figure::figure(("first", "decision-name"), record, &chart, &caption)
+}
+
+/// The lines of hinted sends alone, by names that say what they are, and where they begin to win.
+fn hinted(mut chart: Chart) -> Option<Chart> {
+    chart.lines.retain(|line| line.name == "nt" || line.name == "adaptive");
+    chart.y_range = plot::around_one(&chart.lines);
+    let is_rule = |line: &&Line| line.name == "adaptive";
+    let line = chart.lines.iter().find(is_rule).or(chart.lines.first())?;
+    chart.marks.extend(crossing(line));
+    for line in &mut chart.lines {
+        line.name = match line.name.as_str() {
+            "adaptive" => "hinted, by the rule (adaptive)".to_owned(),
+            _ => "hinted, obeyed (nt)".to_owned(),
+        };
+    }
+    plot::finish(chart)
+}
+
+/// Where a line begins to win at every point; none where it already does at the first.
+fn crossing(line: &Line) -> Option<Mark> {
+    let wins = |point: &&Point| point.ci.is_some_and(|(low, _)| low > 1.0);
+    let last_other = line.points.iter().filter(|point| !wins(point)).map(|point| point.at).max()?;
+    let bytes = line.points.iter().map(|point| point.at).filter(|at| *at > last_other).min()?;
+    let name = if line.name == "nt" { "obeyed" } else { "the rule" };
+    let label = format!("{name} wins from {} on", text::size(bytes));
+    Some(Mark { bytes, label, kind: MarkKind::Crossing })
 }
 
 /// Whether a cell is of whole objects on unix sockets, in rounds.
@@ -62,29 +88,4 @@ fn is_round(cell: &Cell) -> bool {
     word(&cell.params, "form") == Some("rounds")
         && word(&cell.params, "family").is_none_or(|family| family == "unix")
         && !cell.params.contains_key("pieces")
-}
-
-/// How much a group tells: whether the rule is in it, its number of cells, whether hints gain in some
-/// and lose in others, how much is in flight at most, whether its data outgrow the caches, how new it
-/// is.
-type Rank = (bool, usize, bool, u64, u64, u64);
-
-fn rank(group: &Group<'_>, record: &Record) -> Rank {
-    let by_rule = group.cells.iter().flat_map(|cell| &cell.modes);
-    let by_rule = by_rule.filter(|mode| mode.mode == "adaptive");
-    let verdicts: Vec<Verdict> =
-        by_rule.filter_map(|mode| Some(mode.result.as_ref()?.verdict)).collect();
-    let shows_both = verdicts.contains(&Verdict::Win) && verdicts.contains(&Verdict::Loss);
-    let dataset = group.cells.iter().filter_map(|cell| {
-        cell.cell.params.get("dataset_bytes").and_then(serde_json::Value::as_u64)
-    });
-    let in_flight = group.cells.iter().filter_map(|cell| cell.in_flight_bytes).max();
-    (
-        !verdicts.is_empty(),
-        group.cells.len(),
-        shows_both,
-        in_flight.unwrap_or(0),
-        dataset.max().unwrap_or(0),
-        record.header.started_unix_ns,
-    )
 }

@@ -10,46 +10,29 @@ use crate::text;
 /// The chart with its own id, and that of the heading that belongs to its name; empty where the
 /// caption says it all.
 pub(super) fn figure(
-    ids: (&str, &str),
+    (id, heading): (&str, &str),
     record: &Record,
     chart: &Chart,
     caption: &Markup,
 ) -> Markup {
-    noted(ids, record, chart, (caption, ""))
-}
-
-/// A chart with what else has to be known of it.
-fn noted(
-    (id, heading): (&str, &str),
-    record: &Record,
-    chart: &Chart,
-    (caption, note): (&Markup, &str),
-) -> Markup {
-    let beneath = if note.is_empty() { String::new() } else { format!(" {id}n") };
     let names = format!("{id} {heading}");
-    let names = format!("{}{beneath}", names.trim_end());
-    let names = names.as_str();
+    let names = names.trim_end();
     html! {
         figure {
             // The words above a plot are its name too, for those who cannot see it.
             figcaption { span id=(id) { (caption) } " " (legend(chart)) }
             (plot::draw(chart, plot::SIZE).in_page("plot", plot::SIZE, names))
-            @if !note.is_empty() { p class="details" id=(format!("{id}n")) { (note) } }
             (behind((id, names), record, &data(chart)))
         }
     }
 }
 
-/// Charts with their captions and notes; their ids begin with `ids`.
+/// Charts with their captions; their ids begin with `ids`.
 pub(super) fn built(ids: &str, record: &Record, all: &[Built]) -> Markup {
     html! {
         @for (number, built) in all.iter().enumerate() {
-            (noted(
-                (&format!("{ids}{number}"), ""),
-                record,
-                &built.chart,
-                (&html! { (built.caption) }, built.note.as_str()),
-            ))
+            @let id = format!("{ids}{number}");
+            (figure((&id, ""), record, &built.chart, &html! { (built.caption) }))
         }
     }
 }
@@ -70,10 +53,7 @@ fn behind((id, names): (&str, &str), record: &Record, data: &Markup) -> Markup {
 
 /// The names of the lines; the style sheet draws a piece of the line and a point before each.
 fn legend(chart: &Chart) -> Markup {
-    let class = |line: &Line| {
-        let theirs = if line.is_published { " theirs" } else { "" };
-        format!("key m{}{theirs}", line.slot)
-    };
+    let class = |line: &Line| format!("key m{}", line.slot);
     html! {
         span class="legend" {
             @for line in &chart.lines { span class=(class(line)) { (line.name) } }

@@ -1,11 +1,10 @@
 //! What others published, beside what the records on the page say.
 
 use maud::{Markup, html};
-use ntcopy_record::{ExperimentKind, Record};
+use ntcopy_record::stats::{Measured, THROUGHPUT};
+use ntcopy_record::{ExperimentKind, Record, word};
 
-use super::results;
 use super::scroll;
-use crate::model::{self, Group, ModeView};
 use crate::published::{self, Published};
 use crate::text;
 
@@ -35,9 +34,6 @@ pub(super) fn section(records: &[Record]) -> Markup {
 }
 
 fn table(rows: &[&Published], records: &[Record]) -> Markup {
-    // Once a record, not once a row: the intervals in it take their time.
-    let records: Vec<(&Record, Vec<Group<'_>>)> =
-        records.iter().map(|record| (record, model::groups(record))).collect();
     let table = html! {
         table {
             thead {
@@ -49,7 +45,7 @@ fn table(rows: &[&Published], records: &[Record]) -> Markup {
                 }
             }
             @for published in rows {
-                @let ours = ours(published, &records);
+                @let ours = ours(published, records);
                 tbody {
                     // A row of its own: beside the figures it would take a phone's width.
                     tr { th scope="rowgroup" colspan="4" { (published.label) } }
@@ -70,27 +66,30 @@ fn table(rows: &[&Published], records: &[Record]) -> Markup {
 }
 
 /// A row for every cell that repeats the configuration, or one that says there is none.
-fn ours(published: &Published, records: &[(&Record, Vec<Group<'_>>)]) -> Vec<Markup> {
+fn ours(published: &Published, records: &[Record]) -> Vec<Markup> {
+    let is_same = |record: &&Record| record.header.experiment == published.experiment;
     let mut rows = Vec::new();
-    for (record, groups) in records {
-        if record.header.experiment != published.experiment {
-            continue;
-        }
-        for cell in published::repeats(groups, published) {
-            let mode = |name: &str| cell.modes.iter().find(|mode| mode.mode == name);
-            let note = cell.cell.params.get("note").and_then(|note| note.as_str());
-            let row = html! {
+    for record in records.iter().filter(is_same) {
+        let label = Some(published.label.as_str());
+        for cell in record.cells.iter().filter(|cell| word(&cell.params, "published") == label) {
+            let all = Measured::all(record, cell);
+            let of = |name: &str| all.iter().find(|one| one.mode == name);
+            let ratio = of("nt").and_then(|nt| nt.versus(THROUGHPUT));
+            rows.push(html! {
                 tr {
                     td {
                         (record.machine.cpu_model) ", here"
-                        @if let Some(note) = note { br; small { (note) } }
+                        @if let Some(note) = word(&cell.params, "note") { br; small { (note) } }
                     }
-                    td class="number" { (rate(mode("copy"))) }
-                    td class="number" { (rate(mode("nt"))) }
-                    td class="number" { @if let Some(nt) = mode("nt") { (results::ratio(nt)) } }
+                    td class="number" { (rate(of("copy"))) }
+                    td class="number" { (rate(of("nt"))) }
+                    td class="number" {
+                        @if let Some(nt) = ratio {
+                            (text::ratio(nt.ratio)) " " small { (text::interval(nt.ci)) }
+                        }
+                    }
                 }
-            };
-            rows.push(row);
+            });
         }
     }
     if rows.is_empty() {
@@ -99,10 +98,10 @@ fn ours(published: &Published, records: &[(&Record, Vec<Group<'_>>)]) -> Vec<Mar
     rows
 }
 
-fn rate(mode: Option<&ModeView<'_>>) -> Markup {
-    let figure = mode.and_then(|mode| mode.rate).map(|rate| text::mbit(rate.median));
+fn rate(one: Option<&Measured<'_>>) -> Markup {
+    let figure = one.and_then(|one| one.median(THROUGHPUT)).map(text::mbit);
     html! {
         @if let Some(figure) = figure { (figure) }
-        @else { span class="gap" { (mode.and_then(ModeView::gap).unwrap_or("not measured")) } }
+        @else { span class="gap" { "not measured" } }
     }
 }

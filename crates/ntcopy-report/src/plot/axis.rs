@@ -112,7 +112,7 @@ mod tests {
     fn plane(places: &[u64], y_range: (f64, f64), is_log: bool) -> Plane {
         let point = |at: &u64| crate::plot::Point { at: *at, value: 1.0, ci: None };
         let points = places.iter().map(point).collect();
-        let line = Line { name: "a".into(), slot: 0, is_published: false, points };
+        let line = Line { name: "a".into(), slot: 0, points };
         let chart = Chart {
             axis: Axis::Count("n".into()),
             is_log,

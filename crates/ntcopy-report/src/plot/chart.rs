@@ -3,10 +3,7 @@
 use std::borrow::Cow;
 
 use ntcopy_record::Record;
-use ntcopy_record::stats::Verdict;
 
-use super::slot;
-use crate::model::{Group, ModeView};
 use crate::text;
 
 /// A plot over a logarithmic axis.
@@ -70,8 +67,6 @@ pub(crate) struct Line {
     pub name: String,
     /// Its look.
     pub slot: usize,
-    /// Whether others published it.
-    pub is_published: bool,
     /// Its points, from left to right.
     pub points: Vec<Point>,
 }
@@ -127,44 +122,6 @@ impl Chart {
     }
 }
 
-/// Throughput in Gbit/s against bytes in flight, a line a mode. None where there is no line.
-pub(crate) fn crossover(record: &Record, group: &Group<'_>) -> Option<Chart> {
-    let scale = 8.0 / 1e9;
-    let lines = lines(group, |mode| {
-        let rate = mode.rate?;
-        let ci = rate.ci.map(|(low, high)| (low * scale, high * scale));
-        Some((rate.median * scale, ci))
-    });
-    let highest = tops(&lines).fold(0.0, f64::max);
-    finish(Chart {
-        axis: Axis::Bytes("bytes in flight".into()),
-        is_log: false,
-        y_label: "Gbit/s".into(),
-        // Room above for the names of the marks.
-        y_range: (0.0, highest * 1.22),
-        reference: None,
-        lines,
-        marks: marks(record, 2),
-    })
-}
-
-/// Each mode's throughput by the baseline's, with the line at 1.
-pub(crate) fn ratios(record: &Record, group: &Group<'_>) -> Option<Chart> {
-    let lines = lines(group, |mode| {
-        let result = mode.result.as_ref()?;
-        Some((result.ratio, Some(result.ci)))
-    });
-    finish(Chart {
-        axis: Axis::Bytes("bytes in flight".into()),
-        is_log: false,
-        y_label: "times the baseline".into(),
-        y_range: around_one(&lines),
-        reference: Some(1.0),
-        lines,
-        marks: marks(record, 2),
-    })
-}
-
 /// A range from below the lowest ratio to above the highest, with 1 in it and room for the names of
 /// the marks.
 pub(crate) fn around_one(lines: &[Line]) -> (f64, f64) {
@@ -174,68 +131,10 @@ pub(crate) fn around_one(lines: &[Line]) -> (f64, f64) {
     ((lowest - room * 0.1).max(0.0), highest + room * 0.25)
 }
 
-/// The chart that a page begins with: hinted sends by plain ones, and where they begin to win. What
-/// is no hint is not on it.
-pub(crate) fn headline(record: &Record, group: &Group<'_>) -> Option<Chart> {
-    let mut chart = ratios(record, group)?;
-    chart.y_label = "times plain sends".into();
-    chart.lines.retain(|line| HINTED.contains(&line.name.as_str()));
-    chart.y_range = around_one(&chart.lines);
-    let crossing = HINTED.iter().rev().find_map(|mode| crossing(group, mode));
-    chart.marks.extend(crossing);
-    chart.lines.iter_mut().for_each(|line| line.name = hinted_name(&line.name));
-    finish(chart)
-}
-
-/// The modes whose sends are hinted.
-const HINTED: [&str; 2] = ["nt", "adaptive"];
-
-fn hinted_name(mode: &str) -> String {
-    match mode {
-        "adaptive" => "hinted, by the rule (adaptive)".to_owned(),
-        _ => "hinted, obeyed (nt)".to_owned(),
-    }
-}
-
-/// Where a mode begins to win in every cell of a group; none where it already does in the first.
-fn crossing(group: &Group<'_>, mode: &str) -> Option<Mark> {
-    let results = group.cells.iter().filter_map(|cell| {
-        let view = cell.modes.iter().find(|view| view.mode == mode)?;
-        Some((cell.in_flight_bytes?, view.result.as_ref()?.verdict == Verdict::Win))
-    });
-    let results: Vec<(u64, bool)> = results.collect();
-    let last_other = results.iter().filter(|(_, is_win)| !is_win).map(|(at, _)| *at).max()?;
-    let bytes = results.iter().map(|(at, _)| *at).filter(|at| *at > last_other).min()?;
-    let name = if mode == "nt" { "obeyed" } else { "the rule" };
-    let label = format!("{name} wins from {} on", text::size(bytes));
-    Some(Mark { bytes, label, kind: MarkKind::Crossing })
-}
-
 /// A chart that can be drawn, or none.
 pub(crate) fn finish(chart: Chart) -> Option<Chart> {
     let finite = chart.y_range.0.is_finite() && chart.y_range.1.is_finite();
     (finite && chart.y_range.0 < chart.y_range.1 && chart.x_bounds().is_some()).then_some(chart)
-}
-
-fn lines(
-    group: &Group<'_>,
-    value: impl Fn(&ModeView<'_>) -> Option<(f64, Option<(f64, f64)>)>,
-) -> Vec<Line> {
-    let count = group.cells.first().map_or(0, |cell| cell.modes.len());
-    let line = |index: usize| {
-        let points: Vec<Point> = group
-            .cells
-            .iter()
-            .filter_map(|cell| {
-                let (value, ci) = value(&cell.modes[index])?;
-                Some(Point { at: cell.in_flight_bytes?, value, ci })
-            })
-            .filter(|point| point.value.is_finite())
-            .collect();
-        let mode = group.cells[0].modes[index].mode;
-        Line { name: mode.to_owned(), slot: slot(mode, index), is_published: false, points }
-    };
-    (0..count).map(line).filter(|line| !line.points.is_empty()).collect()
 }
 
 /// The upper ends of the points and their intervals.

@@ -1,10 +1,11 @@
 //! A sweep as bars of letters: hinted sends by plain ones, over what is in flight.
 
-use ntcopy_record::stats::{CellResult, Verdict};
-use ntcopy_record::{ExperimentKind, Record};
+use ntcopy_record::params::axes;
+use ntcopy_record::stats::{THROUGHPUT, Verdict, Versus, versus};
+use ntcopy_record::{Cell, ExperimentKind, Record, number};
 
-use crate::model::{self, Group};
 use crate::text::{self, ascii, wrapped};
+use crate::view::heading;
 
 /// A letter stands for this much of the ratio.
 const STEP: f64 = 0.05;
@@ -13,6 +14,8 @@ const BELOW: usize = 18;
 const ABOVE: usize = 54;
 /// Fewer cells make no curve.
 const FEWEST: usize = 3;
+/// What the bars are over.
+const AXIS: &str = "in_flight_bytes";
 /// The modes that are drawn; of each group the first that it has.
 const MODES: [&str; 2] = ["adaptive", "nt"];
 
@@ -22,8 +25,17 @@ pub fn bars(record: &Record) -> String {
     if record.header.experiment != ExperimentKind::Unix || record.header.not_a_timing.is_some() {
         return String::new();
     }
-    let groups = model::groups(record);
-    let drawn = groups.iter().filter_map(drawn).collect::<Vec<String>>();
+    let axes = axes(&record.cells);
+    let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
+    for cell in record.cells.iter().filter(|cell| number(&cell.params, AXIS).is_some()) {
+        let heading = heading(&cell.params, &axes, "");
+        match groups.iter_mut().find(|(known, _)| *known == heading) {
+            Some((_, cells)) => cells.push(cell),
+            None => groups.push((heading, vec![cell])),
+        }
+    }
+    let drawn: Vec<String> =
+        groups.iter().filter_map(|(heading, cells)| drawn(record, heading, cells)).collect();
     if drawn.is_empty() {
         return String::new();
     }
@@ -32,22 +44,23 @@ pub fn bars(record: &Record) -> String {
     format!("{}\n{legend}\n\n", drawn.join("\n"))
 }
 
-fn drawn(group: &Group<'_>) -> Option<String> {
-    let rows = |mode: &str| -> Vec<(&str, &CellResult)> {
-        let of = |cell: &'_ model::CellView<'_>| {
-            cell.in_flight_bytes?;
-            cell.modes.iter().position(|view| view.mode == mode && view.result.is_some())
+fn drawn(record: &Record, heading: &str, cells: &[&Cell]) -> Option<String> {
+    let baseline = record.header.baseline.as_str();
+    let rows = |mode: &str| -> Vec<(u64, Versus)> {
+        let row = |cell: &&Cell| {
+            let versus = versus(record, cell.cell, mode, baseline, THROUGHPUT)?;
+            Some((number(&cell.params, AXIS)?, versus))
         };
-        let found = group.cells.iter().filter_map(|cell| Some((cell, of(cell)?)));
-        found
-            .filter_map(|(cell, at)| Some((cell.label.as_str(), cell.modes[at].result.as_ref()?)))
-            .collect()
+        let mut rows: Vec<(u64, Versus)> = cells.iter().filter_map(row).collect();
+        rows.sort_by_key(|(bytes, _)| *bytes);
+        rows
     };
     let (mode, rows) =
         MODES.iter().map(|mode| (mode, rows(mode))).find(|(_, rows)| rows.len() >= FEWEST)?;
-    let mut out = wrapped(&ascii(&format!("{mode}: {}", group.heading)));
-    for (label, result) in rows {
-        let line = format!("{label:>10}  {:>6} {}", text::ratio(result.ratio), bar(result));
+    let mut out = wrapped(&ascii(&format!("{mode}: {heading}")));
+    for (bytes, versus) in rows {
+        let (size, ratio) = (text::size(bytes), text::ratio(versus.ratio));
+        let line = format!("{size:>10}  {ratio:>6} {}", bar(&versus));
         out.push_str(line.trim_end());
         out.push('\n');
     }
@@ -55,8 +68,8 @@ fn drawn(group: &Group<'_>) -> Option<String> {
 }
 
 /// A bar to the right of the line at 1, or to its left.
-fn bar(result: &CellResult) -> String {
-    let letter = match result.verdict {
+fn bar(result: &Versus) -> String {
+    let letter = match result.verdict() {
         Verdict::Win | Verdict::Loss => "#",
         Verdict::Equal => "=",
         Verdict::Unresolved => ".",

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use ntcopy_record::Sample;
-use ntcopy_record::stats::retention::copies::quantile_ns;
+use ntcopy_record::stats::quantile_ns;
 
 use crate::run::Failure;
 

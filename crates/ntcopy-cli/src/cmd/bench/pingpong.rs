@@ -18,8 +18,7 @@ Examples:
   ntcopy bench pingpong --family tcp --message 14000,60000 --cpus 0,1
 
 A message goes, comes back, and the next one goes, as `sockperf ping-pong` does it. A latency is \
-half of a round trip's time, and what is printed of each mode are sockperf's lines; the mean has \
-its 99 % confidence interval. Below that, modes are compared by interleaved samples.
+half of a round trip's time. Modes are compared by interleaved samples.
 
 Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
 kernel's rule decides). Both sides send alike. Messages below a page are never \

@@ -1,13 +1,12 @@
 //! What a line of a hot set takes beside each mode, whichever form measured it: for a sentence and
 //! for bars.
 
-use ntcopy_record::stats::retention::{self, copies};
-use ntcopy_record::{Cell, ExperimentKind, Record};
+use ntcopy_record::params::group_words;
+use ntcopy_record::stats::{IDLE, Measured};
+use ntcopy_record::{Cell, ExperimentKind, Record, number, word};
 
 use crate::text;
-use crate::versus::number;
 
-const IDLE: &str = "idle";
 const COPY: &str = "copy";
 /// The modes as a reader meets them; others follow.
 const MODES: [&str; 5] = [IDLE, COPY, "adaptive", "nt", "nt-both"];
@@ -43,34 +42,20 @@ pub(crate) fn worst(records: &[&Record]) -> Option<Hot> {
 }
 
 fn one(record: &Record, cell: &Cell) -> Option<Hot> {
-    let is_of_sends = !copies::is_one(cell);
-    let both: Vec<(String, f64, f64)> = if is_of_sends {
-        let felt = retention::felt(record, cell).into_iter();
-        felt.map(|felt| (felt.mode, felt.p50_ns, felt.p99_ns)).collect()
-    } else {
-        let felt = copies::felt(record, cell).into_iter();
-        felt.map(|felt| (felt.mode, felt.line_ns[0], felt.line_ns[1])).collect()
-    };
-    let tails = both.iter().map(|(mode, _, p99)| (mode.clone(), *p99)).collect();
-    let mut lines: Vec<(String, f64)> =
-        both.into_iter().map(|(mode, p50, _)| (mode, p50)).collect();
-    lines.sort_by_key(|(mode, _)| {
-        MODES.iter().position(|known| known == mode).unwrap_or(MODES.len())
-    });
     let bytes = number(&cell.params, "hot_set_bytes")?;
-    let beside = beside(cell, is_of_sends);
-    (lines.len() > 1).then_some(Hot { bytes, beside, is_of_sends, lines, tails })
-}
-
-fn beside(cell: &Cell, is_of_sends: bool) -> String {
-    if is_of_sends {
-        let super::Sends { object, dataset, sockets, .. } = super::sends(cell);
-        return format!("sends of {sockets} x {object} out of {dataset}");
-    }
-    let object = number(&cell.params, "object_bytes").map_or_else(|| "?".to_owned(), text::size);
-    let is_same = cell.params.get("victim").and_then(|victim| victim.as_str()) == Some("same-core");
-    let place = if is_same { "the same core" } else { "another core" };
-    format!("copies of {object} on {place}")
+    let of = |part: f64| -> Vec<(String, f64)> {
+        let all = Measured::all(record, cell);
+        let lines = all.iter().filter_map(|one| Some((one.mode.to_owned(), one.line_ns(part)?)));
+        let mut lines: Vec<(String, f64)> = lines.collect();
+        lines.sort_by_key(|(mode, _)| {
+            MODES.iter().position(|known| known == mode).unwrap_or(MODES.len())
+        });
+        lines
+    };
+    let is_of_sends = word(&cell.params, "form") != Some("copies");
+    let (beside, _) = group_words(&cell.params, &["hot_set_bytes", "pass_bytes"]);
+    let lines = of(0.5);
+    (lines.len() > 1).then(|| Hot { bytes, beside, is_of_sends, lines, tails: of(0.99) })
 }
 
 impl Hot {

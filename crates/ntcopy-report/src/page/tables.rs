@@ -1,25 +1,27 @@
-//! Copies and fills in user space.
+//! Tables of a record, and what others published of its experiment.
 
 use maud::{Markup, html};
 use ntcopy_record::{ExperimentKind, Record};
 
 use super::{figure, scroll_wide};
-use crate::plot::curves::Built;
-use crate::published::PublishedPages;
-use crate::versus::Grid;
-use crate::{published, text};
+use crate::experiment;
+use crate::plot::curves;
+use crate::published::{self, PublishedPages};
+use crate::text;
+use crate::view::Grid;
 
 /// A published loop: KiB; seconds with `rep`, with MMX, with MMX past the cache.
 type Loop = (u64, f64, f64, f64);
 
 /// The charts and the tables.
-pub(super) fn section(index: usize, record: &Record, grids: &[Grid], charts: &[Built]) -> Markup {
+pub(super) fn section(index: usize, record: &Record) -> Markup {
+    let shown = experiment::of(record);
+    let charts = curves::of(record, &shown.views(record));
+    let grids = shown.grids(record);
     html! {
-        (figure::built(&format!("r{index}c"), record, charts))
-        (tables(&format!("r{index}t"), grids))
-        @if record.header.experiment == ExperimentKind::Memcpy {
-            p { "An asterisk marks the best peer of a row." }
-        }
+        @if record.cells.is_empty() { p { "The record holds no cells." } }
+        (figure::built(&format!("r{index}c"), record, &charts))
+        (tables(&format!("r{index}t"), &grids))
         (tables(&format!("r{index}p"), &published(record)))
     }
 }
@@ -184,7 +186,10 @@ fn rows(group: &[Vec<String>]) -> Markup {
                     @if is_one_name {
                         @if at == 0 { th scope="rowgroup" rowspan=(group.len()) { (row[0]) } }
                     } @else { th scope="row" { (row[0]) } }
-                    @for cell in &row[1..] { td { (cell) } }
+                    @for cell in &row[1..] {
+                        // The verdict in its own words; the colour only repeats them.
+                        td class=[["win", "loss"].contains(&cell.as_str()).then_some(cell)] { (cell) }
+                    }
                 }
             }
         }

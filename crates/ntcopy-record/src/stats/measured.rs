@@ -1,0 +1,219 @@
+//! What one mode did in one cell: the row of every table. Each figure is none where it was not
+//! measured.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+
+use super::sample::{self, capacity_per_s, is_search, pooled, quantile_ns};
+use super::{THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
+use crate::record::{Cell, Record, Sample, number};
+
+/// The mode without traffic.
+pub const IDLE: &str = "idle";
+/// A quantile is given when at least this many answers took longer.
+const LEAST_BEYOND: f64 = 3.0;
+/// Bytes of a line, the unit of a walk.
+const LINE_BYTES: f64 = 64.0;
+
+pub struct Measured<'a> {
+    pub record: &'a Record,
+    pub cell: &'a Cell,
+    pub mode: &'a str,
+    samples: Vec<&'a Sample>,
+    latencies: OnceCell<Vec<(u64, u64)>>,
+    walks: OnceCell<Vec<(u64, u64)>>,
+    versus: RefCell<BTreeMap<(String, String), Option<Versus>>>,
+}
+
+impl<'a> Measured<'a> {
+    /// Each mode that has samples in a cell: the one without traffic first, then the baseline.
+    #[must_use]
+    pub fn all(record: &'a Record, cell: &'a Cell) -> Vec<Measured<'a>> {
+        let mut names = modes(record);
+        let baseline = record.header.baseline.as_str();
+        names.sort_by_key(|mode| (*mode != IDLE, *mode != baseline));
+        let all = names.into_iter().map(|mode| Measured::one(record, cell, mode));
+        all.filter(|one| !one.samples.is_empty()).collect()
+    }
+
+    fn one(record: &'a Record, cell: &'a Cell, mode: &'a str) -> Measured<'a> {
+        let ours = record.samples.iter();
+        let samples = ours.filter(|s| s.cell == cell.cell && s.mode == mode).collect();
+        Measured {
+            record,
+            cell,
+            mode,
+            samples,
+            latencies: OnceCell::new(),
+            walks: OnceCell::new(),
+            versus: RefCell::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn is_baseline(&self) -> bool {
+        self.mode == self.record.header.baseline
+    }
+
+    #[must_use]
+    pub fn samples(&self) -> &[&'a Sample] {
+        &self.samples
+    }
+
+    /// The median of its samples by a metric.
+    #[must_use]
+    pub fn median(&self, metric: &str) -> Option<f64> {
+        mode_median(self.record, self.cell.cell, self.mode, metric)
+    }
+
+    /// Relative to the baseline.
+    #[must_use]
+    pub fn versus(&self, metric: &str) -> Option<Versus> {
+        self.relative_to(&self.record.header.baseline, metric)
+    }
+
+    fn relative_to(&self, other: &str, metric: &str) -> Option<Versus> {
+        if other == self.mode {
+            return None;
+        }
+        let key = (other.to_owned(), metric.to_owned());
+        let fresh = || versus(self.record, self.cell.cell, self.mode, other, metric);
+        self.versus.borrow_mut().entry(key).or_insert_with(fresh).clone()
+    }
+
+    fn latencies(&self) -> &[(u64, u64)] {
+        self.latencies.get_or_init(|| {
+            pooled(self.samples.iter().filter_map(|s| sample::latencies(s)).flatten())
+        })
+    }
+
+    /// The time that this part of the answers of all samples did not exceed, if enough of them took
+    /// longer. The median is given however few there are.
+    #[must_use]
+    pub fn quantile_ns(&self, part: f64) -> Option<f64> {
+        let beyond = self.answers() as f64 * (1.0 - part);
+        let is_known = part <= 0.5 || beyond >= LEAST_BEYOND;
+        quantile_ns(self.latencies(), part).filter(|_| is_known)
+    }
+
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<f64> {
+        let sum: f64 = self.latencies().iter().map(|(ns, count)| *ns as f64 * *count as f64).sum();
+        (self.answers() > 0).then(|| sum / self.answers() as f64)
+    }
+
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        self.latencies().iter().map(|(_, count)| count).sum()
+    }
+
+    /// The answers that had not come when the wait ended.
+    #[must_use]
+    pub fn unanswered(&self) -> u64 {
+        self.samples.iter().filter_map(|sample| sample.series.get("unanswered")).flatten().sum()
+    }
+
+    /// Responses per second while the clock ran.
+    #[must_use]
+    pub fn answered_per_s(&self) -> Option<f64> {
+        self.median_of(|s| Some(sample::answered(s)? * 1e9 / s.elapsed_ns.max(1) as f64))
+    }
+
+    /// CPU seconds of processes for 10^9 bytes.
+    #[must_use]
+    pub fn cpu_s_per_gb(&self, processes: &[&str]) -> Option<f64> {
+        // Nanoseconds for a byte are seconds for 10^9 of them.
+        self.median_of(|sample| {
+            let ns = sample::cpu_ns(sample, processes)? as f64;
+            (sample.bytes > 0).then(|| ns / sample.bytes as f64)
+        })
+    }
+
+    /// CPU microseconds of processes for a response.
+    #[must_use]
+    pub fn cpu_us_per_answer(&self, processes: &[&str]) -> Option<f64> {
+        self.median_of(|s| Some(sample::cpu_ns(s, processes)? as f64 / 1e3 / sample::answered(s)?))
+    }
+
+    /// Part of the time that was spent in the sends, from 0 to 1.
+    #[must_use]
+    pub fn send_share(&self) -> Option<f64> {
+        self.median_of(|sample| {
+            let ns = *sample.phases_ns.get("send")? as f64;
+            (sample.elapsed_ns > 0).then(|| ns / sample.elapsed_ns as f64)
+        })
+    }
+
+    /// Part of the bytes that the kernel counted that was copied non-temporally, from 0 to 1.
+    #[must_use]
+    pub fn nontemporal_part(&self) -> Option<f64> {
+        let (mut nontemporal, mut all) = (0, 0);
+        for sample in &self.samples {
+            nontemporal += sample.counters.get("nontemporal_bytes").copied().unwrap_or(0);
+            // What was only spliced was copied in no way; and the hardware counts beside the kernel.
+            let copied = sample.counters.iter().filter(|(name, _)| {
+                *name != "not_supported_bytes" && !self.record.machine.is_hardware_counter(name)
+            });
+            all += copied.map(|(_, count)| count).sum::<u64>();
+        }
+        (all > 0).then(|| nontemporal as f64 / all as f64)
+    }
+
+    /// Nanoseconds that a line of the hot set took at most in this part of the walks of all samples.
+    #[must_use]
+    pub fn line_ns(&self, part: f64) -> Option<f64> {
+        let params = &self.cell.params;
+        let bytes = number(params, "pass_bytes").or_else(|| number(params, "hot_set_bytes"))?;
+        let walks = self
+            .walks
+            .get_or_init(|| pooled(self.samples.iter().filter_map(|s| sample::walks(s)).flatten()));
+        Some(quantile_ns(walks, part)? / (bytes as f64 / LINE_BYTES))
+    }
+
+    /// How many times as long the median walk takes as one without traffic, by groups.
+    #[must_use]
+    pub fn slow_down(&self) -> Option<Versus> {
+        let speed = self.relative_to(IDLE, WALKS)?;
+        let (low, high) = speed.ci;
+        let (ratio, ci) = (1.0 / speed.ratio, (1.0 / high, 1.0 / low));
+        let ratios = speed.ratios.iter().map(|ratio| 1.0 / ratio).collect();
+        Some(Versus { ratio, ci, ratios, ..speed })
+    }
+
+    /// How many searches found a rate that keeps to the limit, and how many there were.
+    #[must_use]
+    pub fn searches(&self) -> Option<(usize, usize)> {
+        let all = self.samples.iter().filter(|sample| is_search(sample));
+        let found = all.clone().filter(|sample| capacity_per_s(sample).is_some()).count();
+        Some((found, all.count())).filter(|(_, all)| *all > 0)
+    }
+
+    /// Requests per second within the limit: the median of all searches, in which one that found
+    /// nothing counts as 0; none where that comes to nothing.
+    #[must_use]
+    pub fn capacity_per_s(&self) -> Option<f64> {
+        self.median_of(|sample| is_search(sample).then(|| capacity_per_s(sample).unwrap_or(0.0)))
+            .filter(|per_s| *per_s > 0.0)
+    }
+
+    /// Bytes per second, of searches too.
+    #[must_use]
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        let searched = |sample: &Sample| {
+            let is_found = sample.bytes > 0 && capacity_per_s(sample).is_some();
+            is_found.then(|| sample.bytes as f64 * 1e9 / sample.elapsed_ns as f64)
+        };
+        self.median(THROUGHPUT).or_else(|| self.median_of(searched))
+    }
+
+    /// A hardware event per so many bytes of payload, and whether it is scaled.
+    #[must_use]
+    pub fn event(&self, name: &str, per_bytes: f64) -> Option<(f64, bool)> {
+        sample::event(&self.samples, name, per_bytes)
+    }
+
+    fn median_of(&self, figure: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+        let figures: Vec<f64> = self.samples.iter().filter_map(|sample| figure(sample)).collect();
+        (!figures.is_empty()).then(|| median(&figures))
+    }
+}

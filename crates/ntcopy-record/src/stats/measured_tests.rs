@@ -1,0 +1,155 @@
+use super::*;
+use crate::record::testing::{Sketch, record};
+use crate::record::{HardwareCounter, Record, Sample};
+
+/// A closed and an open cell of two modes: (bytes per second, CPU nanoseconds a byte of each
+/// process, latency in us).
+pub(crate) fn sketch(figures: [(u64, u64, u64); 2]) -> Record {
+    let names = ["copy", "adaptive"];
+    let params = [("connections", 64), ("object_bytes", 1 << 20), ("dataset_bytes", 256 << 20)];
+    let mut empty = record(&names, &[&params, &params]);
+    empty.header.experiment = "http".into();
+    for (cell, form) in empty.cells.iter_mut().zip(["closed", "open"]) {
+        cell.params.insert("form".into(), form.into());
+    }
+    let mut sketch = Sketch::of(&names, empty);
+    for pair in 0..5 {
+        sketch.pair(0, pair, &figures.map(|(rate, ..)| rate));
+        sketch.pair(1, pair, &[1000, 1000]);
+    }
+    let mut record = sketch.record();
+    for sample in &mut record.samples {
+        let (_, cpu_ns, us) = figures[usize::from(sample.mode == "adaptive")];
+        let processes = ["client_cpu", "proxy_cpu", "backend_cpu"];
+        sample.phases_ns = processes.map(|name| (name.to_owned(), cpu_ns * sample.bytes)).into();
+        if sample.cell == 1 {
+            sample.series.insert("latency_ns".into(), vec![us * 1000, us * 5000]);
+            sample.series.insert("answers".into(), vec![98, 2]);
+            sample.series.insert("answered".into(), vec![100]);
+        } else if sample.mode == "adaptive" {
+            let counts =
+                [("nontemporal_bytes", 75), ("fits_cache_bytes", 25), ("not_supported_bytes", 90)];
+            sample.counters = counts.map(|(name, n)| (name.to_owned(), n)).into();
+        }
+    }
+    record
+}
+
+/// One cell of a hot set of ten lines: `idle`, `copy` and `nt`, in which a pass takes so many
+/// nanoseconds, and every fiftieth ten times as long.
+fn hot_set(pass_ns: [u64; 3]) -> Record {
+    let modes = [IDLE, "copy", "nt"];
+    let cell = [("hot_set_bytes", 1 << 20), ("pass_bytes", 640)];
+    let mut sketch = Sketch::of(&modes, record(&modes, &[&cell]));
+    (0..5).for_each(|pair| sketch.pair(0, pair, &[1, 8_000_000_000, 9_000_000_000]));
+    let mut record = sketch.record();
+    record.header.baseline = "copy".into();
+    for sample in &mut record.samples {
+        let ns = pass_ns[modes.iter().position(|mode| *mode == sample.mode).unwrap()];
+        sample.series.insert("pass_ns".into(), vec![ns, 10 * ns]);
+        sample.series.insert("passes".into(), vec![98, 2]);
+        sample.series.insert("offered_bytes".into(), vec![sample.bytes]);
+    }
+    record
+}
+
+fn ratio(versus: Option<Versus>) -> f64 {
+    versus.map_or(0.0, |versus| (versus.ratio * 1e6).round() / 1e6)
+}
+
+#[test]
+fn a_closed_cell_tells_what_went_through_and_what_it_cost() {
+    let mut record = sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+    let name = "dram-read-bytes";
+    record.machine.hardware_counters =
+        vec![HardwareCounter { name: name.into(), source: String::new(), missing: None }];
+    for sample in &mut record.samples {
+        sample.counters.insert(name.into(), 1 << 30);
+        sample.counters.insert(format!("{name}:counted_permille"), 900);
+    }
+    let all = Measured::all(&record, &record.cells[0]);
+    let [copy, adaptive] = &all[..] else { panic!("two modes") };
+    assert!(copy.is_baseline() && !adaptive.is_baseline());
+    assert_eq!(adaptive.cpu_s_per_gb(&["proxy_cpu", "backend_cpu"]), Some(2.0));
+    assert_eq!((adaptive.cpu_s_per_gb(&["other_cpu"]), adaptive.send_share()), (None, None));
+    // What the hardware counted is no part of what the kernel copied.
+    assert_eq!((copy.nontemporal_part(), adaptive.nontemporal_part()), (None, Some(0.75)));
+    assert_eq!(ratio(adaptive.versus(THROUGHPUT)), 1.25);
+    assert_eq!(ratio(adaptive.versus(PER_CPU)), 2.0);
+    assert_eq!((copy.versus(THROUGHPUT), adaptive.quantile_ns(0.5)), (None, None));
+    let scaled = adaptive.event(name, 1.0).unwrap();
+    assert!(scaled.1 && scaled.0 > 0.0);
+}
+
+#[test]
+fn an_open_cell_tells_how_long_it_took_and_no_throughput() {
+    let record = sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+    let all = Measured::all(&record, &record.cells[1]);
+    let copy = &all[0];
+    // 490 and 10 of 500 answers; at 99.9 % not even one took longer.
+    let told = [0.5, 0.9, 0.99, 0.999].map(|part| copy.quantile_ns(part));
+    assert_eq!(told, [Some(100_000.0), Some(100_000.0), Some(500_000.0), None]);
+    assert_eq!((copy.answers(), copy.unanswered(), copy.mean_ns()), (500, 0, Some(108_000.0)));
+    assert_eq!(ratio(all[1].versus(P99)), 2.0, "half as long is twice as good");
+    assert_eq!((copy.median(THROUGHPUT), copy.median(PER_CPU)), (None, None));
+    assert!(copy.cpu_us_per_answer(&["client_cpu"]).is_some());
+    let results = results(&record);
+    let of = |cell, metric| results.iter().filter(|r| (r.cell, r.metric) == (cell, metric)).count();
+    assert_eq!([of(0, THROUGHPUT), of(1, THROUGHPUT), of(0, P99), of(1, P99)], [1, 0, 0, 1]);
+}
+
+#[test]
+fn a_slow_down_is_a_walk_by_one_that_was_left_alone() {
+    let record = hot_set([100, 150, 120]);
+    let all = Measured::all(&record, &record.cells[0]);
+    let modes: Vec<&str> = all.iter().map(|one| one.mode).collect();
+    assert_eq!(modes, [IDLE, "copy", "nt"]);
+    assert_eq!((all[1].line_ns(0.5), all[1].line_ns(0.99)), (Some(15.0), Some(150.0)));
+    assert_eq!([0, 1, 2].map(|at| ratio(all[at].slow_down())), [0.0, 1.5, 1.2]);
+    assert_eq!(ratio(all[2].versus(WALKS)), 1.25);
+    let mut walked = record.clone();
+    for sample in &mut walked.samples {
+        let ns = sample.series["pass_ns"][0];
+        sample.series = [("walk_ns".to_owned(), vec![ns, ns, 9 * ns])].into();
+    }
+    let all = Measured::all(&walked, &walked.cells[0]);
+    assert_eq!((all[1].line_ns(0.5), all[1].line_ns(0.99)), (Some(15.0), Some(135.0)));
+    assert_eq!(ratio(all[1].slow_down()), 1.5);
+}
+
+#[test]
+fn a_sample_that_fell_behind_does_not_count() {
+    let mut record = hot_set([100, 150, 120]);
+    let copies = |sample: &&mut Sample| sample.mode == "copy";
+    record.samples.iter_mut().find(copies).unwrap().bytes /= 2;
+    assert!(versus(&record, 0, "copy", IDLE, WALKS).is_none(), "four groups make no interval");
+    record.samples.iter_mut().filter(copies).for_each(|sample| sample.bytes /= 2);
+    assert_eq!(Measured::all(&record, &record.cells[0])[1].line_ns(0.5), None);
+}
+
+#[test]
+fn a_search_that_finds_nothing_counts_as_none() {
+    let mut record = sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+    record.header.experiment = "app".into();
+    let found = |mode: &str, pair: u32| match (mode, pair) {
+        ("copy", 0..3) => None,
+        ("copy", _) => Some(200_000),
+        _ => Some(300_000),
+    };
+    for sample in &mut record.samples {
+        sample.series = [("tried_p99_ns".to_owned(), vec![5_000_000])].into();
+        if let Some(found) = found(&sample.mode, sample.pair) {
+            sample.series.insert("capacity_per_1000_s".into(), vec![found]);
+        }
+    }
+    let all = Measured::all(&record, &record.cells[0]);
+    assert_eq!((all[0].searches(), all[0].capacity_per_s()), (Some((2, 5)), None));
+    assert_eq!((all[1].searches(), all[1].capacity_per_s()), (Some((5, 5)), Some(300.0)));
+    assert_eq!(all[1].versus(CAPACITY), None, "two pairs have both");
+    assert!(all[1].bytes_per_s().is_some());
+    // What was searched for is all that is compared.
+    assert!(results(&record).iter().all(|result| result.metric == CAPACITY));
+    let mut boot = record.samples[0].clone();
+    boot.series.insert("capacity_per_1000_s".into(), vec![1_000_000, 3_000_000]);
+    assert_eq!(sample::capacity_per_s(&boot), Some(2000.0));
+}

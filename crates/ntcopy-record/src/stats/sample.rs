@@ -1,0 +1,130 @@
+//! What one sample tells, by the series in it.
+
+use std::collections::BTreeMap;
+
+use super::median;
+use crate::record::{COUNTED_PERMILLE, Sample};
+
+/// The part of what was offered that a sample has to have copied in time, to count.
+const LEAST_OF_OFFERED: f64 = 0.98;
+
+/// Whether requests came on a schedule.
+#[must_use]
+pub fn is_scheduled(sample: &Sample) -> bool {
+    sample.series.contains_key("latency_ns")
+}
+
+/// Whether it is a search for the most requests within a limit.
+#[must_use]
+pub fn is_search(sample: &Sample) -> bool {
+    sample.series.contains_key("tried_p99_ns")
+}
+
+/// Whether the streamer fell behind what it was offered, so that the traffic was not that of the
+/// other modes.
+#[must_use]
+pub fn is_short(sample: &Sample) -> bool {
+    let offered = sample.series.get("offered_bytes").and_then(|series| series.first());
+    offered.is_some_and(|offered| (sample.bytes as f64) < LEAST_OF_OFFERED * *offered as f64)
+}
+
+/// Nanoseconds that answers took, and how many took them; none if that was not kept. Without a
+/// schedule they are round trips.
+#[must_use]
+pub fn latencies(sample: &Sample) -> Option<Vec<(u64, u64)>> {
+    let series = &sample.series;
+    counted(
+        series.get("latency_ns").or_else(|| series.get("round_trip_ns"))?,
+        series.get("answers")?,
+    )
+}
+
+/// Nanoseconds of the walks through a hot set, and how many took them; none if there were none, or
+/// the traffic was not what it should have been.
+#[must_use]
+pub fn walks(sample: &Sample) -> Option<Vec<(u64, u64)>> {
+    if let Some(walks) = sample.series.get("walk_ns") {
+        return counted(walks, &vec![1; walks.len()]);
+    }
+    if is_short(sample) {
+        return None;
+    }
+    counted(sample.series.get("pass_ns")?, sample.series.get("passes")?)
+}
+
+/// Ascending, each time once; none if there are none, or the lists do not belong together.
+fn counted(ns: &[u64], counts: &[u64]) -> Option<Vec<(u64, u64)>> {
+    let is_whole = ns.len() == counts.len() && counts.iter().any(|count| *count > 0);
+    is_whole.then(|| pooled(ns.iter().copied().zip(counts.iter().copied())))
+}
+
+/// Times with their counts, ascending, each time once.
+pub(super) fn pooled(times: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+    let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+    for (ns, count) in times {
+        *all.entry(ns).or_default() += count;
+    }
+    all.into_iter().collect()
+}
+
+/// The time that this part of them (0 to 1) did not exceed: the nearest rank.
+#[must_use]
+pub fn quantile_ns(times: &[(u64, u64)], part: f64) -> Option<f64> {
+    let total: u64 = times.iter().map(|(_, count)| count).sum();
+    let rank = ((part * total as f64).ceil() as u64).clamp(1, total.max(1));
+    let mut seen = 0;
+    let found = times.iter().find(|(_, count)| {
+        seen += count;
+        seen >= rank
+    });
+    found.map(|(ns, _)| *ns as f64)
+}
+
+/// Responses while the clock ran.
+#[must_use]
+pub fn answered(sample: &Sample) -> Option<f64> {
+    let answered: u64 = sample.series.get("answered")?.iter().sum();
+    (answered > 0).then_some(answered as f64)
+}
+
+/// What a search found, or at the median those of a boot: requests per second; none where no rate
+/// kept to the limit.
+#[must_use]
+pub fn capacity_per_s(sample: &Sample) -> Option<f64> {
+    let found = sample.series.get("capacity_per_1000_s")?;
+    let per_s: Vec<f64> = found.iter().map(|per_1000_s| *per_1000_s as f64 / 1000.0).collect();
+    (!per_s.is_empty()).then(|| median(&per_s))
+}
+
+/// The CPU time of several processes, nanoseconds; none if one's was not taken.
+#[must_use]
+pub fn cpu_ns(sample: &Sample, processes: &[&str]) -> Option<u64> {
+    processes.iter().map(|process| sample.phases_ns.get(*process).copied()).sum()
+}
+
+/// The median of an event per so many bytes of payload; the sum is scaled where its counter took
+/// turns.
+#[must_use]
+pub fn event(samples: &[&Sample], name: &str, per_bytes: f64) -> Option<(f64, bool)> {
+    let one = |sample: &&Sample| {
+        Some(*sample.counters.get(name)? as f64 * per_bytes / sample.bytes as f64)
+    };
+    let figures: Vec<f64> =
+        samples.iter().copied().filter(|sample| sample.bytes > 0).filter_map(|s| one(&s)).collect();
+    let mark = format!("{name}{COUNTED_PERMILLE}");
+    let is_scaled = samples.iter().any(|sample| sample.counters.contains_key(&mark));
+    (!figures.is_empty()).then(|| (median(&figures), is_scaled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_nearest_ranks_of_the_counts() {
+        let times = [(10, 98), (20, 1), (70, 1)];
+        let at = |part| quantile_ns(&times, part).unwrap();
+        assert_eq!([at(0.5), at(0.98), at(0.99), at(0.999)], [10.0, 10.0, 20.0, 70.0]);
+        assert_eq!(quantile_ns(&[], 0.5), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! The typed table: what an experiment shows of its cells, a row for each mode. Text, Markdown, HTML
+//! and JSON are made of it, and charts.
+
+use ntcopy_record::params::{axes, axis_words, group_words};
+use ntcopy_record::stats::{Measured, Versus};
+use ntcopy_record::{Cell, Params, Record};
+use serde_json::{Value, json};
+
+use crate::text;
+
+/// One table: what its rows have in common, its columns, its rows.
+pub(crate) struct Grid {
+    pub heading: String,
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// What is shown of the cells that it is of.
+pub(crate) struct View {
+    pub is_of: fn(&Cell) -> bool,
+    /// How to read it.
+    pub note: &'static str,
+    pub columns: Vec<Column>,
+    pub curves: Vec<Curve>,
+}
+
+pub(crate) struct Column {
+    pub head: String,
+    /// What programs call it; nothing where the results have it already.
+    pub name: String,
+    pub what: What,
+}
+
+pub(crate) fn column(head: &str, name: &str, what: What) -> Column {
+    Column { head: head.to_owned(), name: name.to_owned(), what }
+}
+
+/// A chart, a line for each mode.
+pub(crate) enum Curve {
+    /// A figure along the axis in which the cells differ.
+    Along { title: &'static str, unit: &'static str, what: What, how: &'static str },
+    /// A chart for each cell: the latency by the part of the answers.
+    ByPercentile(&'static [f64]),
+}
+
+/// What can be shown of a mode in a cell.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    /// GB/s.
+    Rate,
+    AnsweredPerS,
+    /// Relative to the baseline by a metric, with its interval.
+    Ratio(&'static str),
+    /// The ratio alone, and the verdict alone.
+    Short(&'static str),
+    Verdict(&'static str),
+    /// Microseconds that this part of the answers took at most.
+    QuantileUs(f64),
+    MeanUs,
+    Answers,
+    CpuPerGb(&'static [&'static str]),
+    CpuPerAnswer(&'static [&'static str]),
+    NonTemporal,
+    SendShare,
+    /// Nanoseconds of a line of a hot set.
+    LineNs(f64),
+    SlowDown,
+    Capacity,
+    Searches,
+    /// Microseconds of a buffer of the cell's size.
+    ForkUs,
+    /// A hardware event for so many bytes.
+    Event(String, f64),
+}
+
+/// A figure for a reader, for a program and for a chart.
+pub(crate) struct Figure {
+    pub text: String,
+    pub json: Value,
+    pub value: Option<f64>,
+    pub ci: Option<(f64, f64)>,
+}
+
+impl What {
+    pub fn figure(&self, one: &Measured<'_>) -> Figure {
+        let us = |ns: Option<f64>| number(ns.map(|ns| ns / 1000.0), text::figure);
+        match self {
+            What::Rate => number(one.bytes_per_s().map(|rate| rate / 1e9), text::figure),
+            What::AnsweredPerS => number(one.answered_per_s(), text::thousands),
+            What::Ratio(metric) => versus(one.versus(metric), true),
+            What::Short(metric) => versus(one.versus(metric), false),
+            What::Verdict(metric) => words(verdict(one, metric)),
+            What::QuantileUs(part) => us(one.quantile_ns(*part)),
+            What::MeanUs => us(one.mean_ns()),
+            What::Answers => answers(one),
+            What::CpuPerGb(processes) => number(one.cpu_s_per_gb(processes), |s| format!("{s:.3}")),
+            What::CpuPerAnswer(processes) => {
+                number(one.cpu_us_per_answer(processes), |us| format!("{us:.2}"))
+            }
+            What::NonTemporal => number(one.nontemporal_part(), text::percent),
+            What::SendShare => number(one.send_share(), text::percent),
+            What::LineNs(part) => number(one.line_ns(*part), |ns| format!("{ns:.1}")),
+            What::SlowDown => versus(one.slow_down(), true),
+            What::Capacity => number(one.capacity_per_s(), text::thousands),
+            What::Searches => match one.searches() {
+                Some((found, all)) => words(format!("{found} of {all}")),
+                None => words(String::new()),
+            },
+            What::ForkUs => {
+                let size = ntcopy_record::number(&one.cell.params, "size_bytes");
+                let us = one.bytes_per_s().zip(size).map(|(rate, size)| size as f64 / rate * 1e6);
+                number(us, |us| format!("{us:.1}"))
+            }
+            What::Event(name, per_bytes) => {
+                let event = one.event(name, *per_bytes);
+                let mark = if event.is_some_and(|(_, is_scaled)| is_scaled) { "~" } else { "" };
+                let figure = number(event.map(|(count, _)| count), |count| format!("{count:.2}"));
+                Figure { text: format!("{mark}{}", figure.text), ..figure }
+            }
+        }
+    }
+}
+
+fn number(value: Option<f64>, text: impl Fn(f64) -> String) -> Figure {
+    Figure { text: value.map_or("-".to_owned(), text), json: value.into(), value, ci: None }
+}
+
+fn words(text: String) -> Figure {
+    let json = text.as_str().into();
+    Figure { text, json, value: None, ci: None }
+}
+
+fn versus(versus: Option<Versus>, has_interval: bool) -> Figure {
+    let Some(Versus { ratio, ci, .. }) = versus else {
+        return Figure { text: String::new(), json: Value::Null, value: None, ci: None };
+    };
+    let interval = if has_interval { format!(" ({})", text::interval(ci)) } else { String::new() };
+    let text = format!("{}{interval}", text::ratio(ratio));
+    let json = json!({"ratio": ratio, "ci": [ci.0, ci.1]});
+    Figure { text, json, value: Some(ratio), ci: Some(ci) }
+}
+
+fn verdict(one: &Measured<'_>, metric: &str) -> String {
+    match one.versus(metric) {
+        Some(versus) => versus.verdict().as_str(),
+        None if one.is_baseline() => "baseline",
+        None => "too few pairs",
+    }
+    .to_owned()
+}
+
+fn answers(one: &Measured<'_>) -> Figure {
+    let answers = number(Some(one.answers() as f64), text::thousands);
+    match one.unanswered() {
+        0 => answers,
+        late => Figure {
+            text: format!("{}, {} late", answers.text, text::thousands(late as f64)),
+            ..answers
+        },
+    }
+}
+
+/// The tables of a record: in each the cells that differ along its axes alone.
+pub(crate) fn grids(record: &Record, views: &[View]) -> Vec<Grid> {
+    let axes = axes(&record.cells);
+    let mut grids: Vec<Grid> = Vec::new();
+    for view in views {
+        let from = grids.len();
+        for cell in record.cells.iter().filter(|cell| (view.is_of)(cell)) {
+            let heading = heading(&cell.params, &axes, view.note);
+            let mut rows: Vec<Vec<String>> =
+                Measured::all(record, cell).iter().map(|one| row(view, one)).collect();
+            let Some(first) = rows.first_mut() else { continue };
+            first[0] = axis_words(&cell.params, &axes);
+            match grids[from..].iter_mut().find(|grid| grid.heading == heading) {
+                Some(grid) => grid.rows.extend(rows),
+                None => grids.push(Grid { heading, header: header(view), rows }),
+            }
+        }
+    }
+    grids
+}
+
+fn header(view: &View) -> Vec<String> {
+    let heads = view.columns.iter().map(|column| column.head.clone());
+    ["cell".to_owned(), "mode".to_owned()].into_iter().chain(heads).collect()
+}
+
+fn row(view: &View, one: &Measured<'_>) -> Vec<String> {
+    let figures = view.columns.iter().map(|column| column.what.figure(one).text);
+    [String::new(), one.mode.to_owned()].into_iter().chain(figures).collect()
+}
+
+/// What cells have in common, and how to read a table of them.
+pub(crate) fn heading(params: &Params, axes: &[&str], note: &str) -> String {
+    let (words, details) = group_words(params, axes);
+    let mut heading = text::sentence(if words.is_empty() { "results" } else { &words });
+    heading.pop();
+    if !details.is_empty() {
+        heading.push_str(&format!(" ({details})"));
+    }
+    if note.is_empty() { heading } else { format!("{heading}; {note}") }
+}
+
+/// Every figure of the tables for a program: a list of cells and modes.
+pub(crate) fn json(record: &Record, views: &[View]) -> Value {
+    let mut list = Vec::new();
+    for cell in &record.cells {
+        let columns = views.iter().filter(|view| (view.is_of)(cell)).flat_map(|view| &view.columns);
+        let columns: Vec<&Column> = columns.filter(|column| !column.name.is_empty()).collect();
+        for one in Measured::all(record, cell).iter().filter(|_| !columns.is_empty()) {
+            let mut object = json!({"params": cell.params, "mode": one.mode});
+            for column in &columns {
+                object[&column.name] = column.what.figure(one).json;
+            }
+            list.push(object);
+        }
+    }
+    list.into()
+}
