@@ -25,15 +25,17 @@ pub(crate) use reads_defaults;
 
 /// The text form of an enum whose values are words, and back.
 macro_rules! words {
-    ($kind:ty, $($value:ident = $word:literal),+) => {
+    ($kind:ty, $($value:ident = $word:literal),+ $(; not to be named: $other:ident = $its:literal)?) => {
         impl $kind {
+            /// Every one that a user may name.
             pub const ALL: &'static [$kind] = &[$(<$kind>::$value),+];
 
             /// Its word, as on the command line and in records.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(<$kind>::$value => $word),+
+                    $(<$kind>::$value => $word,)+
+                    $(<$kind>::$other => $its,)?
                 }
             }
         }
@@ -65,7 +67,7 @@ mod mode;
 
 pub const LINE_BYTES: u64 = 64;
 
-pub use family::{DATAGRAM_BYTES, Family, LARGEST_DATAGRAM_BYTES, UnknownFamily};
+pub use family::{DATAGRAM_BYTES, Family, LARGEST_DATAGRAM_BYTES};
 pub use load::{Closed, LoadForm, Open, Rate, Times};
 pub(crate) use mode::with_baseline;
-pub use mode::{Mode, NetMode, UnknownMode};
+pub use mode::{Mode, NetMode};

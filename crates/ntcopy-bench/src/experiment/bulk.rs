@@ -2,7 +2,6 @@
 //! ([`Task`]), and the ways to do it ([`Way`]).
 
 use std::fmt;
-use std::str::FromStr;
 
 use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::{Method, Path};
@@ -96,27 +95,7 @@ pub enum Heat {
     Cold,
 }
 
-impl Heat {
-    /// `hot` or `cold`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Heat::Hot => "hot",
-            Heat::Cold => "cold",
-        }
-    }
-}
-
-impl FromStr for Heat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        [Heat::Hot, Heat::Cold]
-            .into_iter()
-            .find(|heat| heat.as_str() == text)
-            .ok_or_else(|| format!("`{text}`: hot or cold"))
-    }
-}
+words!(Heat, Hot = "hot", Cold = "cold");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -128,28 +107,7 @@ pub enum MatrixTask {
     Copy,
 }
 
-impl MatrixTask {
-    /// `sum`, `write` or `copy`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            MatrixTask::Sum => "sum",
-            MatrixTask::Write => "write",
-            MatrixTask::Copy => "copy",
-        }
-    }
-}
-
-impl FromStr for MatrixTask {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        [MatrixTask::Sum, MatrixTask::Write, MatrixTask::Copy]
-            .into_iter()
-            .find(|task| task.as_str() == text)
-            .ok_or_else(|| format!("`{text}`: sum, write or copy"))
-    }
-}
+words!(MatrixTask, Sum = "sum", Write = "write", Copy = "copy");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -197,20 +155,7 @@ pub enum Peer {
     Ucx,
 }
 
-impl Peer {
-    pub const ALL: [Peer; 4] = [Peer::Libpmem2, Peer::LlvmLibc, Peer::RteMemcpy, Peer::Ucx];
-
-    /// `libpmem2`, `llvm-libc`, `rte-memcpy` or `ucx`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Peer::Libpmem2 => "libpmem2",
-            Peer::LlvmLibc => "llvm-libc",
-            Peer::RteMemcpy => "rte-memcpy",
-            Peer::Ucx => "ucx",
-        }
-    }
-}
+words!(Peer, Libpmem2 = "libpmem2", LlvmLibc = "llvm-libc", RteMemcpy = "rte-memcpy", Ucx = "ucx");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
@@ -252,7 +197,7 @@ impl Task {
         match self {
             Task::Copy { .. } => {
                 let ours = [Way::Libc, Way::LibcTuned, Way::Ours, Way::Stream];
-                let ours = ours.into_iter().chain(Peer::ALL.map(Way::Peer));
+                let ours = ours.into_iter().chain(Peer::ALL.iter().copied().map(Way::Peer));
                 let rows = COPY_BACKENDS.iter().filter(|row| row.method != Method::Libc);
                 ours.chain(rows.flat_map(|row| row.paths()).map(Way::Copy)).collect()
             }
@@ -267,21 +212,13 @@ impl Task {
         }
     }
 
-    pub fn way(self, name: &str) -> Result<Way, UnknownWay> {
+    pub fn way(self, name: &str) -> Result<Way, String> {
         let ways = self.ways();
         ways.iter().copied().find(|way| way.to_string() == name).ok_or_else(|| {
             let known: Vec<String> = ways.iter().map(Way::to_string).collect();
-            UnknownWay { name: name.to_owned(), known: known.join(", ") }
+            format!("--modes {name}: there is no such way; there are {}", known.join(", "))
         })
     }
-}
-
-/// A way's name that this task does not know.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("--modes {name}: there is no such way; there are {known}")]
-pub struct UnknownWay {
-    name: String,
-    known: String,
 }
 
 impl fmt::Display for Way {
@@ -328,7 +265,7 @@ mod tests {
 
     #[test]
     fn an_unknown_way_names_the_known_ones() {
-        let error = TASKS[1].way("rep-stosb").unwrap_err().to_string();
+        let error = TASKS[1].way("rep-stosb").unwrap_err();
         assert!(error.contains("x86-64-stosb") && error.contains("x86-64-movnt"), "{error}");
     }
 

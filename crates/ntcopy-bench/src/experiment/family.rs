@@ -1,8 +1,5 @@
 //! The address families that the bytes can go through.
 
-use std::fmt;
-use std::str::FromStr;
-
 /// Payload of one datagram: of the round sizes the largest that crosses the
 /// loopback interface, whose packets hold 64 KiB with their headers, unfragmented.
 pub const DATAGRAM_BYTES: u64 = 32 << 10;
@@ -28,70 +25,21 @@ pub enum Family {
     Udplite,
 }
 
+words!(
+    Family,
+    Unix = "unix",
+    Tcp = "tcp",
+    Tcp6 = "tcp6",
+    Udp = "udp",
+    Udp6 = "udp6",
+    UdpGso = "udp-gso",
+    Udplite = "udplite"
+);
+
 impl Family {
-    pub const ALL: [Family; 7] = [
-        Family::Unix,
-        Family::Tcp,
-        Family::Tcp6,
-        Family::Udp,
-        Family::Udp6,
-        Family::UdpGso,
-        Family::Udplite,
-    ];
-
-    /// The family's name in commands and records.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Family::Unix => "unix",
-            Family::Tcp => "tcp",
-            Family::Tcp6 => "tcp6",
-            Family::Udp => "udp",
-            Family::Udp6 => "udp6",
-            Family::UdpGso => "udp-gso",
-            Family::Udplite => "udplite",
-        }
-    }
-
     /// Whether an object travels as datagrams of [`DATAGRAM_BYTES`], the last one shorter.
     #[must_use]
     pub fn is_datagram(self) -> bool {
         matches!(self, Family::Udp | Family::Udp6 | Family::UdpGso | Family::Udplite)
-    }
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A family's name that this version does not know.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown family `{0}`: this version has unix, tcp, tcp6, udp, udp6, udp-gso and udplite")]
-pub struct UnknownFamily(String);
-
-impl FromStr for Family {
-    type Err = UnknownFamily;
-
-    fn from_str(text: &str) -> Result<Self, UnknownFamily> {
-        Family::ALL
-            .into_iter()
-            .find(|family| family.as_str() == text)
-            .ok_or_else(|| UnknownFamily(text.to_owned()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_read_back_and_the_error_names_every_family() {
-        let text = "inet".parse::<Family>().unwrap_err().to_string();
-        for family in Family::ALL {
-            assert_eq!(family.to_string().parse(), Ok(family));
-            assert!(text.contains(family.as_str()), "{text}");
-        }
     }
 }

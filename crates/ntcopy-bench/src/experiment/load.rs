@@ -74,15 +74,9 @@ pub enum LoadForm {
     Open,
 }
 
-impl LoadForm {
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            LoadForm::Closed => "closed",
-            LoadForm::Open => "open",
-        }
-    }
+words!(LoadForm, Closed = "closed", Open = "open");
 
+impl LoadForm {
     /// What is offered, in requests per 1000 s, where the baseline was answered `baseline` of them
     /// without a pause; nothing in the closed form.
     pub(crate) fn offered(self, rate: Rate, baseline: Option<u64>) -> Result<Option<u64>, String> {

@@ -22,18 +22,7 @@ pub enum Level {
     Llc,
 }
 
-impl Level {
-    pub const ALL: [Level; 2] = [Level::L2, Level::Llc];
-
-    /// `L2` or `LLC`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Level::L2 => "L2",
-            Level::Llc => "LLC",
-        }
-    }
-}
+crate::experiment::words!(Level, L2 = "L2", Llc = "LLC");
 
 /// What is asked.
 #[derive(Debug, Clone)]

@@ -7,10 +7,11 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{Heat, Task, Way};
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
-    check_threads, too_little_memory, ways,
+    BulkCell, BulkPlan, LINE_BYTES, Room, budget_bytes, check_sizes, check_threads,
+    too_little_memory, ways,
 };
-use crate::plan::or;
+use crate::plan::error::check_pairs;
+use crate::plan::{PlanError, or};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memcpy.toml");
@@ -76,7 +77,7 @@ pub fn plan(
     settings: &Settings,
     room: &Room,
     tuned_threshold_bytes: Option<u64>,
-) -> Result<BulkPlan, BulkPlanError> {
+) -> Result<BulkPlan, PlanError> {
     let defaults = defaults();
     let (pairs, sample_ms, sizes, threads) = if settings.quick {
         let (sizes, threads) = (&defaults.quick_size_bytes, &defaults.quick_threads);
@@ -94,7 +95,7 @@ pub fn plan(
         (defaults.region_llcs * room.llc_bytes).max(defaults.least_region_bytes)
     });
     if region == 0 {
-        return Err(BulkPlanError::Zero("region"));
+        return Err(PlanError::zero("region"));
     }
     // The process with the corrected threshold has memory of its own.
     let processes = if ways.contains(&Way::LibcTuned) { 2 } else { 1 };
@@ -188,7 +189,7 @@ mod tests {
     fn threads_that_were_asked_for_are_not_dropped_without_a_word() {
         let settings = Settings { threads: vec![2], ..Settings::default() };
         let error = plan(&settings, &test_room(1, GIB), None).unwrap_err();
-        assert_eq!(error, BulkPlanError::TooManyThreads { threads: 2, cpus: 1 });
+        assert_eq!(error.to_string(), "--threads 2: this process may run on 1 CPUs");
     }
 
     #[test]

@@ -8,10 +8,11 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{Heat, Task, Way};
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, BulkPlanError, LINE_BYTES, Room, budget_bytes, check_pairs, check_sizes,
-    check_threads, too_little_memory, ways,
+    BulkCell, BulkPlan, LINE_BYTES, Room, budget_bytes, check_sizes, check_threads,
+    too_little_memory, ways,
 };
-use crate::plan::or;
+use crate::plan::error::check_pairs;
+use crate::plan::{PlanError, or};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memset.toml");
@@ -66,7 +67,7 @@ pub fn plan(
     settings: &Settings,
     room: &Room,
     tuned_threshold_bytes: Option<u64>,
-) -> Result<BulkPlan, BulkPlanError> {
+) -> Result<BulkPlan, PlanError> {
     let defaults = defaults();
     let (pairs, sample_ms, sizes) = if settings.quick {
         (defaults.quick_pairs, defaults.quick_sample_ms, &defaults.quick_size_bytes)

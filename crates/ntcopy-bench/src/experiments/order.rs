@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Task};
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pairs, check_sizes,
-    too_little_memory, ways,
+    BulkCell, BulkPlan, Room, budget_bytes, check_sizes, too_little_memory, ways,
 };
-use crate::plan::or;
+use crate::plan::error::check_pairs;
+use crate::plan::{PlanError, or};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/order.toml");
@@ -53,7 +53,7 @@ pub struct Settings {
     pub quick: bool,
 }
 
-pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError> {
+pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
     let defaults = defaults();
     let (pairs, sample_ms, sides) = if settings.quick {
         (defaults.quick_pairs, defaults.quick_sample_ms, &defaults.quick_side)
@@ -62,7 +62,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
     };
     let sides = or(&settings.side, sides);
     if sides.contains(&0) {
-        return Err(BulkPlanError::Zero("side"));
+        return Err(PlanError::zero("side"));
     }
     let bytes = |side: &u64| side.saturating_mul(*side).saturating_mul(ELEMENT_BYTES);
     check_sizes(&sides.iter().map(bytes).collect::<Vec<u64>>())?;

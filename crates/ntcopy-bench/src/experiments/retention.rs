@@ -82,7 +82,7 @@ impl Settings {
             names.iter().map(|name| name.parse().expect("the default modes exist")).collect()
         };
         let asked = if self.modes.is_empty() { default() } else { self.modes.clone() };
-        let mut modes = with_baseline(asked);
+        let mut modes = with_baseline(Mode::Copy, &asked);
         modes.insert(1, Mode::Idle);
         modes
     }

@@ -165,7 +165,8 @@ impl Settings {
                 || self.families().iter().any(|family| family.is_datagram());
             modes.filter(|mode| !(has_no_pages && *mode == Mode::Vmsplice)).collect()
         };
-        with_baseline(if self.modes.is_empty() { default() } else { self.modes.clone() })
+        let asked = if self.modes.is_empty() { default() } else { self.modes.clone() };
+        with_baseline(Mode::Copy, &asked)
     }
 
     /// Interleaved groups to measure.

@@ -5,9 +5,8 @@ use std::time::Duration;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Params};
 
-use crate::experiment::bulk::{
-    ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Task, UnknownWay, Way,
-};
+use super::PlanError;
+use crate::experiment::bulk::{ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Task, Way};
 
 /// Buffers of one slot begin at multiples of this many bytes: a cache line.
 pub const LINE_BYTES: u64 = 64;
@@ -145,62 +144,30 @@ impl BulkPlan {
     }
 }
 
-/// Why a plan could not be made. Each says what to change.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BulkPlanError {
-    /// A way that does not exist.
-    #[error(transparent)]
-    Way(#[from] UnknownWay),
-    #[error("--pairs {0}: a 95 % interval needs at least 5 pairs")]
-    TooFewPairs(u32),
-    /// A size or count of nothing.
-    #[error("--{0} 0: must be at least 1")]
-    Zero(&'static str),
-    #[error("--threads {threads}: this process may run on {cpus} CPUs")]
-    TooManyThreads {
-        /// Threads asked for.
-        threads: u32,
-        cpus: usize,
-    },
-    /// A buffer that is no number of pages.
-    #[error("--buffer {0}: a whole number of pages of 4 KiB")]
-    NoPages(Bytes),
-    /// Too large for a sum without losing bits, and for any memory.
-    #[error("--size {0}: at most 64 GiB")]
-    TooLarge(Bytes),
-}
-
 /// Larger than any call of interest.
 const MOST_BYTES: u64 = 64 << 30;
 
-pub(crate) fn check_pairs(pairs: u32) -> Result<u32, BulkPlanError> {
-    if pairs < 5 { Err(BulkPlanError::TooFewPairs(pairs)) } else { Ok(pairs) }
-}
-
-pub(crate) fn check_sizes(sizes: &[u64]) -> Result<(), BulkPlanError> {
+pub(crate) fn check_sizes(sizes: &[u64]) -> Result<(), PlanError> {
     match sizes.iter().find(|size| **size == 0 || **size > MOST_BYTES) {
         None => Ok(()),
-        Some(0) => Err(BulkPlanError::Zero("size")),
-        Some(size) => Err(BulkPlanError::TooLarge(Bytes(*size))),
+        Some(0) => Err(PlanError::zero("size")),
+        Some(size) => Err(format!("--size {}: at most 64 GiB", Bytes(*size)).into()),
     }
 }
 
-pub(crate) fn check_pages(sizes: &[u64]) -> Result<(), BulkPlanError> {
+pub(crate) fn check_pages(sizes: &[u64]) -> Result<(), PlanError> {
     if sizes.contains(&0) {
-        return Err(BulkPlanError::Zero("buffer"));
+        return Err(PlanError::zero("buffer"));
     }
     if let Some(bytes) = sizes.iter().find(|bytes| !bytes.is_multiple_of(PAGE_BYTES)) {
-        return Err(BulkPlanError::NoPages(Bytes(*bytes)));
+        let bytes = Bytes(*bytes);
+        return Err(format!("--buffer {bytes}: a whole number of pages of 4 KiB").into());
     }
     check_sizes(sizes)
 }
 
 /// The ways of these names, the baseline first, each once.
-pub(crate) fn ways(
-    baseline: &str,
-    names: &[String],
-    task: Task,
-) -> Result<Vec<Way>, BulkPlanError> {
+pub(crate) fn ways(baseline: &str, names: &[String], task: Task) -> Result<Vec<Way>, PlanError> {
     let mut ways = vec![task.way(baseline)?];
     for name in names {
         let way = task.way(name)?;
@@ -217,13 +184,14 @@ pub(crate) fn check_threads(
     threads: &mut Vec<u32>,
     named: bool,
     room: &Room,
-) -> Result<(), BulkPlanError> {
+) -> Result<(), PlanError> {
     if threads.contains(&0) {
-        return Err(BulkPlanError::Zero("threads"));
+        return Err(PlanError::zero("threads"));
     }
     let too_many = |threads: &u32| *threads as usize > room.cpus.len();
     if let Some(threads) = threads.iter().copied().find(|threads| named && too_many(threads)) {
-        return Err(BulkPlanError::TooManyThreads { threads, cpus: room.cpus.len() });
+        let cpus = room.cpus.len();
+        return Err(format!("--threads {threads}: this process may run on {cpus} CPUs").into());
     }
     threads.retain(|threads| !too_many(threads));
     Ok(())

@@ -3,8 +3,11 @@
 
 use ntcopy_record::units::Bytes;
 
+use super::error::check_cpus;
 use super::{Cpus, PlanError};
-use crate::experiment::{Family, LARGEST_DATAGRAM_BYTES, NetMode};
+use crate::experiment::{Family, LARGEST_DATAGRAM_BYTES};
+
+pub(crate) const TWO_CPUS: &str = "one CPU for both, or those of client and server";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Between {
@@ -35,17 +38,6 @@ pub struct TwoPlaces {
     pub server: u32,
 }
 
-/// The modes, each once, with the baseline before them.
-pub(crate) fn with_baseline(asked: &[NetMode]) -> Vec<NetMode> {
-    let mut modes = vec![NetMode::Copy];
-    for mode in asked {
-        if !modes.contains(mode) {
-            modes.push(*mode);
-        }
-    }
-    modes
-}
-
 /// The families that were asked for, or the defaults.
 pub(crate) fn families_of(
     asked: &[Family],
@@ -54,7 +46,7 @@ pub(crate) fn families_of(
 ) -> Result<Vec<Family>, PlanError> {
     if let Some(family) = asked.iter().copied().find(|family| !known.contains(family)) {
         let what = "not in this experiment; `--help` has the families that are";
-        return Err(PlanError::Family { family, what });
+        return Err(PlanError::family(family, what));
     }
     Ok(if asked.is_empty() {
         defaults.iter().map(|name| name.parse().expect("the defaults parse")).collect()
@@ -67,20 +59,19 @@ pub(crate) fn families_of(
 pub(crate) fn fits_datagram(family: Family, bytes: u64) -> Result<(), PlanError> {
     if family.is_datagram() && bytes > LARGEST_DATAGRAM_BYTES {
         let (bytes, most) = (Bytes(bytes), Bytes(LARGEST_DATAGRAM_BYTES));
-        return Err(PlanError::TooLargeForDatagram { family, bytes, most });
+        let what = format!("a message of {bytes} is more than a datagram holds, at most {most}");
+        return Err(PlanError::family(family, &what));
     }
     Ok(())
 }
 
 /// Where client and server run.
 pub(crate) fn two_places(asked: &[u32], cpus: &Cpus) -> Result<Option<TwoPlaces>, PlanError> {
-    if let Some(cpu) = asked.iter().find(|cpu| !cpus.allowed.contains(cpu)) {
-        return Err(PlanError::NoSuchCpu { cpu: *cpu, allowed: cpus.allowed.clone() });
-    }
+    check_cpus(asked, &cpus.allowed)?;
     match *asked {
         [] => Ok(None),
         [both] => Ok(Some(TwoPlaces { client: both, server: both })),
         [client, server] => Ok(Some(TwoPlaces { client, server })),
-        _ => Err(PlanError::NotTwoCpus(asked.len())),
+        _ => Err(PlanError::cpu_count(TWO_CPUS, asked.len())),
     }
 }

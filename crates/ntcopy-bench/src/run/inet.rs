@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_goes_in_at_one_end_comes_out_at_the_other() {
-        for family in Family::ALL.into_iter().filter(|family| *family != Family::Unix) {
+        for family in Family::ALL.iter().copied().filter(|family| *family != Family::Unix) {
             if unavailable(family).unwrap().is_some() {
                 continue;
             }

@@ -115,7 +115,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         (true, true) => TABLE.iter().map(|kind| kind.by_default()).collect(),
         _ => args.calls.clone(),
     };
-    let levels = if args.quick { vec![Level::L2] } else { Level::ALL.into() };
+    let levels = if args.quick { vec![Level::L2] } else { Level::ALL.to_vec() };
     let allowed = ntcopy_bench::run::cpus()?.allowed;
     Ok(Plan {
         calls,

@@ -44,7 +44,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
     let out = place.path().join("record");
     for (args, words) in [
         (&["retention", "--hot-set", "64"][..], "two cache lines"),
-        (&["retention", "--modes", "vmsplice"], "leave it out"),
+        (&["retention", "--modes", "vmsplice"], "to measure sends"),
         (&["retention", "--kernel", "host", "--sockets", "1", "--pairs", "3"], "at least 5 pairs"),
     ] {
         let output = run(args, &out);

@@ -7,14 +7,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ntcopy_record::ExperimentKind;
-use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
 use super::capacity;
 use super::rates::{LargeRate, Time};
-use crate::experiment::{Rate, reads_defaults, words};
+use crate::experiment::{Rate, reads_defaults, with_baseline, words};
 use crate::experiments::http::run::{Program, find_program};
-use crate::plan::error::check_pairs;
+use crate::plan::error::{check_connections, check_cpus, check_pairs};
+use crate::plan::messages::TWO_CPUS;
 use crate::plan::{Cpus, PlanError};
 
 /// The defaults as they ship, with their comments.
@@ -314,12 +314,7 @@ pub fn plan(
         true => settings.of(&defaults.quick_connections, &defaults.connections),
         false => &settings.connections,
     };
-    if let Some(asked) = connections.iter().copied().find(|asked| *asked > MOST_CONNECTIONS) {
-        return Err(PlanError::TooManyConnections { asked, most: MOST_CONNECTIONS });
-    }
-    if connections.contains(&0) {
-        return Err(PlanError::Zero("connections"));
-    }
+    check_connections(connections, MOST_CONNECTIONS)?;
     let rates = match settings.large_rates.is_empty() {
         true => defaults.large_rates.iter().map(|rate| known(rate)).collect(),
         false => settings.large_rates.clone(),
@@ -364,17 +359,12 @@ where
 fn modes(settings: &Settings) -> Vec<AppMode> {
     let defaults = defaults();
     let names = settings.of(&defaults.quick_modes, &defaults.modes);
-    let asked = match settings.modes.is_empty() {
+    let asked: Vec<AppMode> = match settings.modes.is_empty() {
         true => names.iter().map(|name| known(name)).collect(),
         false => settings.modes.clone(),
     };
-    let mut modes = vec![AppMode::Copy, AppMode::Idle];
-    for mode in asked {
-        if !modes.contains(&mode) {
-            modes.push(mode);
-        }
-    }
-    modes
+    let asked: Vec<AppMode> = [AppMode::Idle].into_iter().chain(asked).collect();
+    with_baseline(AppMode::Copy, &asked)
 }
 
 fn data(settings: &Settings) -> Result<Data, PlanError> {
@@ -383,15 +373,14 @@ fn data(settings: &Settings) -> Result<Data, PlanError> {
     let small_bytes = settings.small_bytes.unwrap_or(defaults.small_bytes);
     for (name, bytes) in [("large", large_bytes), ("small", small_bytes)] {
         if bytes == 0 {
-            return Err(PlanError::Zero(name));
+            return Err(PlanError::zero(name));
         }
     }
     let whole = settings.of(defaults.quick_dataset_bytes, defaults.dataset_bytes);
     let dataset = settings.dataset_bytes.unwrap_or(whole.max(large_bytes));
     let large_values = dataset / large_bytes;
     if !(1..=MOST_VALUES).contains(&large_values) {
-        let (dataset, object) = (Bytes(dataset), Bytes(large_bytes));
-        return Err(PlanError::DatasetTooSmall { dataset, object });
+        return Err(PlanError::small_dataset(dataset, large_bytes));
     }
     Ok(Data {
         large_bytes,
@@ -410,12 +399,10 @@ fn places(asked: &[u32], allowed: &[u32]) -> Result<[u32; 2], PlanError> {
         [] => [first, allowed.get(1).copied().unwrap_or(first)],
         [both] => [*both, *both],
         [server, client] => [*server, *client],
-        more => return Err(PlanError::NotTwoCpus(more.len())),
+        more => return Err(PlanError::cpu_count(TWO_CPUS, more.len())),
     };
-    match places.into_iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => Err(PlanError::NoSuchCpu { cpu, allowed: allowed.to_vec() }),
-        None => Ok(places),
-    }
+    check_cpus(&places, allowed)?;
+    Ok(places)
 }
 
 #[cfg(test)]

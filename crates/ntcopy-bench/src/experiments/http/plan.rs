@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use ntcopy_record::Params;
-use ntcopy_record::units::Bytes;
 
 use super::{HttpMode, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
 pub use crate::experiment::{LoadForm as HttpForm, Times};
@@ -249,17 +248,17 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
     let starts = settings.starts.unwrap_or(if settings.quick { 1 } else { pairs }).min(pairs);
     if starts == 0 {
-        return Err(PlanError::Zero("starts"));
+        return Err(PlanError::zero("starts"));
     }
     let workers = settings.workers.unwrap_or(defaults.workers);
     if workers == 0 {
-        return Err(PlanError::Zero("workers"));
+        return Err(PlanError::zero("workers"));
     }
     if settings.haproxy_pipe_bytes == Some(0) {
-        return Err(PlanError::Zero("haproxy-pipe"));
+        return Err(PlanError::zero("haproxy-pipe"));
     }
     if settings.nginx_buffer_bytes == Some(0) {
-        return Err(PlanError::Zero("nginx-buffer"));
+        return Err(PlanError::zero("nginx-buffer"));
     }
     let word = "the defaults parse";
     let scheme = settings.scheme.unwrap_or_else(|| defaults.scheme.parse().expect(word));
@@ -299,7 +298,8 @@ fn congestion(name: &str) -> Result<String, PlanError> {
     if (1..=LONGEST_CONGESTION_NAME).contains(&name.len()) && name.chars().all(is_of_one) {
         Ok(name.to_owned())
     } else {
-        Err(PlanError::NoCongestionName(name.to_owned()))
+        let what = "a name such as reno or cubic, at most 15 letters, digits, - and _";
+        Err(format!("--congestion {name:?}: {what}").into())
     }
 }
 
@@ -314,7 +314,8 @@ fn ways(settings: &Settings, scheme: Scheme, transport: Transport) -> Result<Vec
         settings.stacks.clone()
     };
     if let Some(stack) = stacks.iter().copied().find(|stack| !stack.speaks(scheme)) {
-        return Err(PlanError::NotSpoken { stack: stack.as_str(), scheme: scheme.as_str() });
+        let what = format!("{stack} does not speak it; storaged+proxyd does");
+        return Err(format!("--scheme {scheme}: {what}").into());
     }
     let has_devices = transport == Transport::Veth;
     let usual = if has_devices { &defaults().veth_modes } else { &defaults().modes };
@@ -322,15 +323,17 @@ fn ways(settings: &Settings, scheme: Scheme, transport: Transport) -> Result<Vec
         if settings.modes.is_empty() { parsed(usual) } else { settings.modes.clone() };
     let baseline = settings.baseline.unwrap_or_else(|| defaults().baseline.parse().expect(word));
     if (baseline == HttpMode::Nocache || asked.contains(&HttpMode::Nocache)) && !has_devices {
-        return Err(PlanError::NoDevice { say: WITH_VETH });
+        return Err(PlanError::no_device(WITH_VETH));
     }
     let has = |mode: &HttpMode| stacks.iter().any(|stack| stack.modes().contains(mode));
     if let Some(mode) = asked.iter().copied().find(|mode| !has(mode)) {
-        return Err(PlanError::NoSuchMode { mode: mode.as_str() });
+        let what = "none of the stacks asked for sends like that; storaged+proxyd does";
+        return Err(format!("--modes {mode}: {what}").into());
     }
     if let Some(stack) = stacks.first().copied().filter(|stack| !stack.modes().contains(&baseline))
     {
-        return Err(PlanError::NoSuchBaseline { mode: baseline.as_str(), stack: stack.as_str() });
+        let what = format!("{stack}, the first stack, does not send like that");
+        return Err(format!("--baseline {baseline}: {what}").into());
     }
     let mut ways: Vec<Way> = Vec::new();
     for stack in stacks {
@@ -356,7 +359,7 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
     let connections = or(&settings.connections, connections);
     for (name, is_zero) in [("object", objects.contains(&0)), ("dataset", datasets.contains(&0))] {
         if is_zero {
-            return Err(PlanError::Zero(name));
+            return Err(PlanError::zero(name));
         }
     }
     check_connections(&connections, MOST_CONNECTIONS)?;
@@ -365,8 +368,7 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
     for object_bytes in objects {
         for dataset in &datasets {
             if *dataset < object_bytes {
-                let (dataset, object) = (Bytes(*dataset), Bytes(object_bytes));
-                return Err(PlanError::DatasetTooSmall { dataset, object });
+                return Err(PlanError::small_dataset(*dataset, object_bytes));
             }
             let dataset_bytes = dataset / object_bytes * object_bytes;
             for connections in connections.iter().copied() {

@@ -7,11 +7,9 @@ use serde_json::Value;
 use ntcopy_record::Params;
 
 use super::{FAMILIES, Settings, defaults};
-use crate::experiment::{Family, LoadForm, NetMode, Rate, Times};
+use crate::experiment::{Family, LoadForm, NetMode, Rate, Times, with_baseline};
 use crate::plan::error::{check_connections, check_pairs, check_sizes};
-use crate::plan::messages::{
-    Between, TwoPlaces, families_of, fits_datagram, two_places, with_baseline,
-};
+use crate::plan::messages::{Between, TwoPlaces, families_of, fits_datagram, two_places};
 use crate::plan::{Cpus, PlanError, Sysctl, or};
 
 /// More would measure the descriptor tables of two processes.
@@ -174,9 +172,9 @@ fn modes(settings: &Settings) -> Result<Vec<NetMode>, PlanError> {
         settings.modes.clone()
     };
     if asked.contains(&NetMode::Nocache) && !settings.veth {
-        return Err(PlanError::NoDevice { say: WITH_VETH });
+        return Err(PlanError::no_device(WITH_VETH));
     }
-    Ok(with_baseline(&asked))
+    Ok(with_baseline(NetMode::Copy, &asked))
 }
 
 fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {
@@ -194,7 +192,7 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {
         [("request", requests.contains(&0)), ("response", responses.contains(&0))]
     {
         if is_zero {
-            return Err(PlanError::Zero(name));
+            return Err(PlanError::zero(name));
         }
     }
     check_connections(&connections, MOST_CONNECTIONS)?;

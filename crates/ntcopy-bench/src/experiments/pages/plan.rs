@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::{Settings, defaults};
 use crate::experiment::bulk::{Action, PAGE_BYTES, ReadBack, Task};
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, BulkPlanError, Room, budget_bytes, check_pages, check_pairs,
-    too_little_memory, ways,
+    BulkCell, BulkPlan, Room, budget_bytes, check_pages, too_little_memory, ways,
 };
-use crate::plan::or;
+use crate::plan::error::check_pairs;
+use crate::plan::{PlanError, or};
 
-pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError> {
+pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
     let all = defaults();
     let defaults = &all.pages;
     let (pairs, sample_ms) = if settings.quick {
@@ -47,7 +47,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, BulkPlanError>
 
 /// The sizes of the buffer: those that were asked for; or the default ones, and one beyond the
 /// last-level cache.
-fn buffers(settings: &Settings, room: &Room) -> Result<Vec<u64>, BulkPlanError> {
+fn buffers(settings: &Settings, room: &Room) -> Result<Vec<u64>, PlanError> {
     let defaults = &defaults().pages;
     let mut buffers = match (settings.buffer_bytes.is_empty(), settings.quick) {
         (false, _) => settings.buffer_bytes.clone(),

@@ -6,9 +6,9 @@ use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
 use super::{FAMILIES, SMALLEST_MESSAGE_BYTES, Settings, defaults, modes};
-use crate::experiment::{Family, NetMode};
+use crate::experiment::{Family, NetMode, with_baseline};
 use crate::plan::error::{check_pairs, check_sizes};
-use crate::plan::messages::{TwoPlaces, families_of, fits_datagram, two_places, with_baseline};
+use crate::plan::messages::{TwoPlaces, families_of, fits_datagram, two_places};
 use crate::plan::{Cpus, PlanError};
 
 /// What the processes of one mode take beside their messages.
@@ -84,17 +84,18 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
         Some(seconds) if (SHORTEST_S..=LONGEST_S).contains(&seconds) => {
             Duration::from_secs_f64(seconds)
         }
-        Some(seconds) => return Err(PlanError::Duration(seconds.to_string())),
+        Some(seconds) => {
+            return Err(format!("--duration {seconds}: seconds, from 0.05 to 86400").into());
+        }
     };
     let asked = if settings.modes.is_empty() { modes().to_vec() } else { settings.modes.clone() };
     if asked.contains(&NetMode::Nocache) {
-        let say = "`ntcopy bench net --veth` has one";
-        return Err(PlanError::NoDevice { say });
+        return Err(PlanError::no_device("`ntcopy bench net --veth` has one"));
     }
     let ms = |long: u64, quick: u64| Duration::from_millis(pick(long, quick));
     Ok(PingPongPlan {
         cells: cells(settings)?,
-        modes: with_baseline(&asked),
+        modes: with_baseline(NetMode::Copy, &asked),
         places: two_places(&settings.cpus, cpus)?,
         pairs,
         sample: duration / pairs,
@@ -111,7 +112,9 @@ fn cells(settings: &Settings) -> Result<Vec<PingPongCell>, PlanError> {
         (true, false) => &defaults.message_bytes,
     };
     if let Some(small) = messages.iter().find(|bytes| **bytes < SMALLEST_MESSAGE_BYTES) {
-        return Err(PlanError::MessageTooSmall(Bytes(*small)));
+        let small = Bytes(*small);
+        let what = "a message begins with its number, which takes 8 bytes";
+        return Err(format!("--message {small}: {what}").into());
     }
     check_sizes(&[], messages)?;
     let mut cells = Vec::new();
@@ -141,7 +144,8 @@ mod tests {
         assert_eq!(plan.params(&plan.cells[0])["message_bytes"], 256);
         for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let settings = Settings { duration_s: Some(seconds), ..Settings::default() };
-            assert!(matches!(made(&settings), Err(PlanError::Duration(_))), "{seconds}");
+            let error = made(&settings).unwrap_err().to_string();
+            assert!(error.starts_with("--duration"), "{error}");
         }
     }
 

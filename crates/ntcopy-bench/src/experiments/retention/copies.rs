@@ -8,12 +8,10 @@ pub mod run;
 pub mod run;
 mod sample;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::Deserialize;
 
 use super::defaults;
+use crate::experiment::words;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CopyMode {
@@ -27,44 +25,7 @@ pub enum CopyMode {
     NtBoth,
 }
 
-impl CopyMode {
-    /// Every mode, the baseline first.
-    pub const ALL: [CopyMode; 4] = [CopyMode::Idle, CopyMode::Copy, CopyMode::Nt, CopyMode::NtBoth];
-
-    /// The mode's name in commands and records.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CopyMode::Idle => "idle",
-            CopyMode::Copy => "copy",
-            CopyMode::Nt => "nt",
-            CopyMode::NtBoth => "nt-both",
-        }
-    }
-}
-
-impl fmt::Display for CopyMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A mode's name that this form does not have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "--modes {0}: copies have copy, nt and nt-both, and idle is always measured; leave it out, or \
-     name --sockets, --family or a --kernel to measure sends"
-)]
-pub struct UnknownCopyMode(String);
-
-impl FromStr for CopyMode {
-    type Err = UnknownCopyMode;
-
-    fn from_str(text: &str) -> Result<Self, UnknownCopyMode> {
-        let mode = CopyMode::ALL.into_iter().find(|mode| mode.as_str() == text);
-        mode.ok_or_else(|| UnknownCopyMode(text.to_owned()))
-    }
-}
+words!(CopyMode, Idle = "idle", Copy = "copy", Nt = "nt", NtBoth = "nt-both");
 
 /// Where the victim is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -76,38 +37,7 @@ pub enum Victim {
     Neighbour,
 }
 
-impl Victim {
-    pub const ALL: [Victim; 2] = [Victim::SameCore, Victim::Neighbour];
-
-    /// The name in commands and records.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Victim::SameCore => "same-core",
-            Victim::Neighbour => "neighbour",
-        }
-    }
-}
-
-impl fmt::Display for Victim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A place that no victim can be in.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown victim `{0}`: this version has same-core and neighbour")]
-pub struct UnknownVictim(String);
-
-impl FromStr for Victim {
-    type Err = UnknownVictim;
-
-    fn from_str(text: &str) -> Result<Self, UnknownVictim> {
-        let victim = Victim::ALL.into_iter().find(|victim| victim.as_str() == text);
-        victim.ok_or_else(|| UnknownVictim(text.to_owned()))
-    }
-}
+words!(Victim, SameCore = "same-core", Neighbour = "neighbour");
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -166,26 +96,13 @@ impl Settings {
         };
         let asked = if self.modes.is_empty() { default() } else { self.modes.clone() };
         let is_asked = |mode: &CopyMode| *mode == CopyMode::Idle || asked.contains(mode);
-        CopyMode::ALL.into_iter().filter(is_asked).collect()
+        CopyMode::ALL.iter().copied().filter(is_asked).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_read_back_and_the_errors_name_all() {
-        for mode in CopyMode::ALL {
-            assert_eq!(mode.to_string().parse(), Ok(mode));
-        }
-        for victim in Victim::ALL {
-            assert_eq!(victim.to_string().parse(), Ok(victim));
-        }
-        let text = "vmsplice".parse::<CopyMode>().unwrap_err().to_string();
-        assert!(CopyMode::ALL.iter().all(|mode| text.contains(mode.as_str())), "{text}");
-        assert!("core".parse::<Victim>().unwrap_err().to_string().contains("same-core"));
-    }
 
     #[test]
     fn idle_comes_first_and_no_mode_twice() {

@@ -19,7 +19,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
     if settings.modes.contains(&Mode::Vmsplice) {
         let what = "vmsplice copies nothing that could push a hot set out: leave it out of --modes";
-        return Err(PlanError::Family { family: settings.family.unwrap_or(Family::Unix), what });
+        return Err(PlanError::family(settings.family.unwrap_or(Family::Unix), what));
     }
     let cpu = cpus.allowed.first().copied().unwrap_or(0);
     let pair = pin(&[cpu], cpus)?;
@@ -27,7 +27,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     for hot_set_bytes in hot_sets(settings)? {
         for (sockets, object) in settings.cells() {
             if sockets == 0 || object == 0 {
-                return Err(PlanError::Zero(if sockets == 0 { "sockets" } else { "object" }));
+                return Err(PlanError::zero(if sockets == 0 { "sockets" } else { "object" }));
             }
             check_sizes(&[sockets], &[object])?;
             let dataset = settings.dataset_bytes.unwrap_or(defaults.dataset_bytes).max(object);
@@ -66,7 +66,7 @@ fn hot_sets(settings: &Settings) -> Result<Vec<u64>, PlanError> {
         settings.hot_set_bytes.clone()
     };
     if asked.iter().any(|bytes| *bytes < 2 * LINE_BYTES) {
-        return Err(PlanError::HotSetTooSmall);
+        return Err(PlanError::small_hot_set());
     }
     Ok(asked.into_iter().map(|bytes| bytes / LINE_BYTES * LINE_BYTES).collect())
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use ntcopy_record::ExperimentKind;
-use ntcopy_record::units::Bytes;
 
 use super::{Published, Settings, defaults, published};
 use crate::experiment::{Family, Mode};
@@ -56,7 +55,7 @@ fn check(settings: &Settings) -> Result<(), PlanError> {
         ("senders", settings.senders == Some(0)),
     ];
     if let Some((name, _)) = zero.iter().find(|(_, zero)| *zero) {
-        return Err(PlanError::Zero(name));
+        return Err(PlanError::zero(name));
     }
     check_family(settings)?;
     check_pieces(settings)?;
@@ -76,7 +75,7 @@ fn check_family(settings: &Settings) -> Result<(), PlanError> {
         } else {
             continue;
         };
-        return Err(PlanError::Family { family, what });
+        return Err(PlanError::family(family, what));
     }
     Ok(())
 }
@@ -96,7 +95,7 @@ fn check_pieces(settings: &Settings) -> Result<(), PlanError> {
     } else {
         return Ok(());
     };
-    Err(PlanError::Pieces { pieces, what })
+    Err(format!("--pieces {pieces}: {what}").into())
 }
 
 /// What only one sender does.
@@ -109,7 +108,7 @@ fn check_senders(settings: &Settings) -> Result<(), PlanError> {
     } else {
         return Ok(());
     };
-    Err(PlanError::Senders { senders, what: what.to_owned() })
+    Err(format!("--senders {senders}: {what}").into())
 }
 
 /// The CPUs of every sender and its reader: of several, one for each sender with its reader, or
@@ -123,11 +122,9 @@ fn pin_all(settings: &Settings, cpus: &Cpus) -> Result<(CpuPair, Vec<CpuPair>), 
     let asked = if settings.cpus.is_empty() { &cpus.allowed } else { &settings.cpus };
     let each = if asked.len() == 2 * count && !settings.cpus.is_empty() { 2 } else { 1 };
     if asked.len() < count || (!settings.cpus.is_empty() && asked.len() != each * count) {
-        let what = format!(
-            "takes a CPU for each, or one for each and one for each reader; got {}",
-            asked.len()
-        );
-        return Err(PlanError::Senders { senders, what });
+        let (what, got) =
+            ("takes a CPU for each, or one for each and one for each reader", asked.len());
+        return Err(format!("--senders {senders}: {what}; got {got}").into());
     }
     let mut pairs = Vec::new();
     for pair in asked.chunks(each).take(count) {
@@ -237,8 +234,7 @@ fn whole_objects(settings: &Settings, dataset: Option<u64>, object: u64) -> Resu
     let dataset = dataset.unwrap_or(object);
     if dataset < object {
         if !settings.dataset_bytes.is_empty() {
-            let (dataset, object) = (Bytes(dataset), Bytes(object));
-            return Err(PlanError::DatasetTooSmall { dataset, object });
+            return Err(PlanError::small_dataset(dataset, object));
         }
         return Ok(object);
     }

@@ -18,7 +18,7 @@ pub struct Peers(Vec<(Peer, Result<Memcpy, String>)>);
 
 impl Peers {
     pub fn load() -> Peers {
-        Peers(Peer::ALL.map(|peer| (peer, load(peer))).into())
+        Peers(Peer::ALL.iter().map(|peer| (*peer, load(*peer))).collect())
     }
 
     /// The copy of one, if it is there.
@@ -65,7 +65,7 @@ mod tests {
     fn each_is_there_or_says_why_it_is_not() {
         let (peers, from) = (Peers::load(), [7_u8; 100_000]);
         let missing = peers.missing();
-        for peer in Peer::ALL {
+        for peer in Peer::ALL.iter().copied() {
             let Some(copy) = peers.get(peer) else {
                 assert!(!missing[peer.as_str()].is_empty());
                 continue;

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use ntcopy::cpu::Cpu;
 use ntcopy::libc::{Libc, corrected_threshold_bytes};
 use ntcopy_bench::experiments::{memcpy, memset, order};
-use ntcopy_bench::plan::bulk::{BulkPlan, BulkPlanError, Room};
+use ntcopy_bench::plan::PlanError;
+use ntcopy_bench::plan::bulk::{BulkPlan, Room};
 use ntcopy_bench::run;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
@@ -60,7 +61,7 @@ pub fn run(
     common: &Common,
     experiment: &ExperimentKind,
     named: &[String],
-    plan: &dyn Fn(&Room) -> Result<BulkPlan, BulkPlanError>,
+    plan: &dyn Fn(&Room) -> Result<BulkPlan, PlanError>,
 ) -> anyhow::Result<ExitCode> {
     if common.list {
         super::list(experiment);

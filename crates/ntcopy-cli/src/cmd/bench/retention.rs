@@ -121,13 +121,11 @@ impl RetentionArgs {
     }
 }
 
-/// The modes that were named, or the exit code for a name that there is not.
-fn parsed<M>(names: &[String]) -> Result<Vec<M>, ExitCode>
-where
-    M: std::str::FromStr,
-    M::Err: std::fmt::Display,
-{
-    names.iter().map(|name| name.parse().map_err(usage)).collect()
+/// The modes that were named, or the exit code for a name that there is not; `hint` is what else to
+/// write.
+fn parsed<M: FromStr<Err = String>>(names: &[String], hint: &str) -> Result<Vec<M>, ExitCode> {
+    let one = |name: &String| name.parse().map_err(|why| usage(format!("--modes {why}{hint}")));
+    names.iter().map(one).collect()
 }
 
 fn sends(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
@@ -135,7 +133,7 @@ fn sends(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     if let Some((option, _)) = of_copies.iter().find(|(_, is_given)| *is_given) {
         return Ok(usage(format!("--{option} is of copies: with --kernel, sends are measured")));
     }
-    let modes: Vec<Mode> = match parsed(&args.modes) {
+    let modes: Vec<Mode> = match parsed(&args.modes, "") {
         Ok(modes) => modes,
         Err(code) => return Ok(code),
     };
@@ -162,7 +160,8 @@ fn of_copies(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> 
     if let Err(error) = ntcopy::init() {
         return Ok(usage(error));
     }
-    let modes = match parsed(&args.modes) {
+    let hint = "; to measure sends, name --sockets, --family or a --kernel";
+    let modes = match parsed(&args.modes, hint) {
         Ok(modes) => modes,
         Err(code) => return Ok(code),
     };

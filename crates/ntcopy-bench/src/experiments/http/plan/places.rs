@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::experiment::LINE_BYTES;
 use crate::experiments::http::{Settings, defaults};
+use crate::plan::error::check_cpus;
 use crate::plan::{Cpus, PlanError};
 
 /// The CPUs that the three processes are kept on; none: wherever the system likes.
@@ -27,9 +28,7 @@ pub struct HotSetPlan {
 
 /// Where the processes go. A backend with a victim beside it has to stay on one CPU.
 pub fn places(settings: &Settings, cpus: &Cpus) -> Result<Places, PlanError> {
-    if let Some(cpu) = settings.cpus.iter().find(|cpu| !cpus.allowed.contains(cpu)) {
-        return Err(PlanError::NoSuchCpu { cpu: *cpu, allowed: cpus.allowed.clone() });
-    }
+    check_cpus(&settings.cpus, &cpus.allowed)?;
     let has_victim = settings.hot_set_bytes.is_some();
     match *settings.cpus {
         // The last one: the system's own work tends to be on the first.
@@ -41,7 +40,10 @@ pub fn places(settings: &Settings, cpus: &Cpus) -> Result<Places, PlanError> {
         [client, proxy, backend] => {
             Ok(Places { client: Some(client), proxy: Some(proxy), backend: Some(backend) })
         }
-        _ => Err(PlanError::NotThreeCpus(settings.cpus.len())),
+        _ => {
+            let takes = "one CPU for all, or those of client, proxy and backend";
+            Err(PlanError::cpu_count(takes, settings.cpus.len()))
+        }
     }
 }
 
@@ -51,7 +53,7 @@ pub fn hot_set(settings: &Settings, places: Places) -> Result<Option<HotSetPlan>
         return Ok(None);
     };
     if bytes < 2 * LINE_BYTES {
-        return Err(PlanError::HotSetTooSmall);
+        return Err(PlanError::small_hot_set());
     }
     Ok(Some(HotSetPlan {
         bytes: bytes / LINE_BYTES * LINE_BYTES,

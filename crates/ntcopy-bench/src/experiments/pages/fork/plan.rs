@@ -7,8 +7,9 @@ use ntcopy_record::Params;
 use super::super::defaults;
 use super::{ForkMode, ForkSettings, Use, User};
 use crate::experiment::bulk::PAGE_BYTES;
-use crate::plan::bulk::{BulkPlanError, Room, check_pages, check_pairs};
-use crate::plan::or;
+use crate::plan::bulk::{Room, check_pages};
+use crate::plan::error::check_pairs;
+use crate::plan::{PlanError, or};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkPlan {
@@ -75,7 +76,7 @@ impl ForkPlan {
     }
 }
 
-pub fn plan(settings: &ForkSettings, room: &Room) -> Result<ForkPlan, BulkPlanError> {
+pub fn plan(settings: &ForkSettings, room: &Room) -> Result<ForkPlan, PlanError> {
     let all = defaults();
     let defaults = &all.fork;
     let (pairs, sample_ms, buffers) = if settings.quick {

@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::{CopyMode, Settings, Victim};
 use crate::experiment::LINE_BYTES;
 use crate::experiments::retention::defaults;
+use crate::plan::PlanError;
+use crate::plan::error::check_pairs;
 
 /// A copy larger than this would make the steps of the offered rate coarse.
 const MOST_OBJECT_BYTES: u64 = 16 << 20;
@@ -30,30 +32,6 @@ pub struct Here {
     pub l2_bytes: u64,
     /// The last-level cache in bytes.
     pub llc_bytes: u64,
-}
-
-/// Why a plan could not be made. Each says what to change.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CopiesError {
-    #[error("--pairs {0}: a 95 % interval needs at least 5 pairs")]
-    TooFewPairs(u32),
-    #[error("--hot-set: at least two cache lines, 128 bytes")]
-    HotSetTooSmall,
-    /// A hot set that 32 bits cannot number.
-    #[error("--hot-set {0}: at most 128 GiB")]
-    HotSetTooLarge(Bytes),
-    /// No copy, or a very large one.
-    #[error("--object {0}: from one cache line, 64 bytes, to 16 MiB")]
-    Object(Bytes),
-    /// Source and destination with no room for objects to move about in.
-    #[error("--dataset {dataset}: at least four objects of {object}")]
-    Dataset {
-        /// The source's and the destination's size.
-        dataset: Bytes,
-        object: Bytes,
-    },
-    #[error("--rate: at least 1000000 bytes per second")]
-    Rate,
 }
 
 /// Where the streamer runs beside a neighbour.
@@ -151,17 +129,14 @@ impl CopiesCell {
     }
 }
 
-pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, CopiesError> {
+pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, PlanError> {
     let defaults = &defaults().copies;
     let (sample_ms, pairs) = if settings.quick {
         (defaults.quick_sample_ms, defaults.quick_pairs)
     } else {
         (defaults.sample_ms, defaults.pairs)
     };
-    let pairs = settings.pairs.unwrap_or(pairs);
-    if pairs < 5 {
-        return Err(CopiesError::TooFewPairs(pairs));
-    }
+    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
     let objects = or_default(&settings.object_bytes, defaults.object_bytes);
     let largest = check_objects(&objects)?;
     let by_llc = here.llc_bytes.saturating_mul(defaults.dataset_by_llc);
@@ -169,7 +144,7 @@ pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, CopiesError>
         settings.dataset_bytes.unwrap_or(by_llc.clamp(64 << 20, defaults.most_dataset_bytes));
     if dataset / 4 < largest {
         let (dataset, object) = (Bytes(dataset), Bytes(largest));
-        return Err(CopiesError::Dataset { dataset, object });
+        return Err(format!("--dataset {dataset}: at least four objects of {object}").into());
     }
     Ok(CopiesPlan {
         cells: cells(settings, here, &objects)?,
@@ -181,15 +156,11 @@ pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, CopiesError>
     })
 }
 
-fn cells(
-    settings: &Settings,
-    here: &Here,
-    objects: &[u64],
-) -> Result<Vec<CopiesCell>, CopiesError> {
+fn cells(settings: &Settings, here: &Here, objects: &[u64]) -> Result<Vec<CopiesCell>, PlanError> {
     let defaults = &defaults().copies;
     let rates = or_default(&settings.rates_bytes_per_s, defaults.rate_bytes_per_s);
     if rates.iter().any(|rate| *rate < LEAST_RATE_BYTES_PER_S) {
-        return Err(CopiesError::Rate);
+        return Err("--rate: at least 1000000 bytes a second".to_owned().into());
     }
     let neighbour = neighbour(here);
     let hot_sets = hot_sets(settings, here)?;
@@ -222,9 +193,12 @@ fn or_default(asked: &[u64], default: u64) -> Vec<u64> {
     if asked.is_empty() { vec![default] } else { asked.to_vec() }
 }
 
-fn check_objects(objects: &[u64]) -> Result<u64, CopiesError> {
+fn check_objects(objects: &[u64]) -> Result<u64, PlanError> {
     match objects.iter().find(|object| !(LINE_BYTES..=MOST_OBJECT_BYTES).contains(*object)) {
-        Some(object) => Err(CopiesError::Object(Bytes(*object))),
+        Some(object) => {
+            let range = "from one cache line, 64 bytes, to 16 MiB";
+            Err(format!("--object {}: {range}", Bytes(*object)).into())
+        }
         None => Ok(objects.iter().copied().max().unwrap_or(0)),
     }
 }
@@ -240,13 +214,13 @@ fn whole_lines(bytes: u64) -> u64 {
 }
 
 /// The hot sets, in whole lines: from half of L2 in steps of four up to the last-level cache.
-fn hot_sets(settings: &Settings, here: &Here) -> Result<Vec<u64>, CopiesError> {
+fn hot_sets(settings: &Settings, here: &Here) -> Result<Vec<u64>, PlanError> {
     let asked = &settings.hot_set_bytes;
     if asked.iter().any(|bytes| *bytes < 2 * LINE_BYTES) {
-        return Err(CopiesError::HotSetTooSmall);
+        return Err(PlanError::small_hot_set());
     }
     if let Some(bytes) = asked.iter().find(|bytes| **bytes > 128 << 30) {
-        return Err(CopiesError::HotSetTooLarge(Bytes(*bytes)));
+        return Err(format!("--hot-set {}: at most 128 GiB", Bytes(*bytes)).into());
     }
     if !asked.is_empty() {
         return Ok(asked.iter().map(|bytes| whole_lines(*bytes)).collect());

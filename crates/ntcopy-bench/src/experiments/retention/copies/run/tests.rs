@@ -28,7 +28,7 @@ fn bench() -> Bench {
 fn in_turns_every_mode_has_the_same_passes_and_idle_no_bytes() {
     let mut bench = bench();
     assert_eq!(bench.passes_in_hot_set(), 4);
-    for mode in CopyMode::ALL {
+    for mode in CopyMode::ALL.iter().copied() {
         let felt = bench.run(mode, Length::Passes { warm_up: 3, clocked: 20 }).unwrap();
         assert_eq!(felt.passes.iter().map(|(_, count)| count).sum::<u64>(), 20, "{mode}");
         let bytes = if mode == CopyMode::Idle { 0 } else { 20 * 4096 };
