@@ -60,6 +60,8 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+use ntcopy_record::units::{Bytes, SizeError};
+
 pub mod bulk;
 mod family;
 mod load;
@@ -67,7 +69,13 @@ mod mode;
 
 pub const LINE_BYTES: u64 = 64;
 
+/// A size of the command line, in bytes.
+pub(crate) fn size(text: &str) -> Result<u64, SizeError> {
+    text.parse().map(|Bytes(bytes)| bytes)
+}
+
 pub use family::{DATAGRAM_BYTES, Family, LARGEST_DATAGRAM_BYTES};
+pub(crate) use load::bytes_per_second;
 pub use load::{Closed, LoadForm, Open, Rate, Times};
 pub(crate) use mode::with_baseline;
 pub use mode::{Mode, NetMode};

@@ -86,6 +86,16 @@ impl PageWay {
     }
 }
 
+/// Pages of the memory that is copied or filled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Pages {
+    /// Transparent huge pages, where the kernel has them
+    #[default]
+    Huge,
+    /// Pages of 4 KiB, as a program gets them that asks for nothing on most systems
+    Small,
+}
+
 /// Where the bytes of one side were before a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -14,7 +14,7 @@ use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 pub use crate::experiment::Rate;
-use crate::experiment::{Closed, Open, reads_defaults, words};
+use crate::experiment::{Closed, Open, reads_defaults, size, words};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/http.toml");
@@ -192,44 +192,74 @@ pub struct HotSet {
 reads_defaults!("http");
 
 /// What a user asks for; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The stacks; the first one's baseline is what all are compared with.
+    /// Proxy and backend: storaged+proxyd, haproxy+storaged, haproxy+nginx, nginx+nginx [default:
+    /// storaged+proxyd]
+    #[arg(long = "stack", value_name = "LIST", value_delimiter = ',')]
     pub stacks: Vec<Stack>,
-    /// The modes; the baseline is always among them.
+    /// Modes to compare with the baseline [default: nt,adaptive,sendfile; with --transport veth
+    /// nt,adaptive,nocache]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<HttpMode>,
-    /// What the others are compared with, of the first stack.
+    /// Mode of the first stack that all are compared with, and whose rate counts [default: copy]
+    #[arg(long, value_name = "MODE", conflicts_with = "against")]
     pub baseline: Option<HttpMode>,
-    /// Between proxy and backend.
+    /// Between proxy and backend: unix; tcp, over the loopback; veth, TCP through a pair of devices
+    /// between two network namespaces [default: unix]
+    #[arg(long, value_name = "HOW")]
     pub transport: Option<Transport>,
-    /// Between client and proxy.
+    /// Between client and proxy: plain, tls, ktls [default: plain]
+    #[arg(long, value_name = "HOW")]
     pub scheme: Option<Scheme>,
-    /// TCP's congestion control; none: the system's.
+    /// TCP's congestion control, in a network namespace of its own: reno, cubic [default: the
+    /// system's]
+    #[arg(long, hide = true, value_name = "NAME")]
     pub congestion: Option<String>,
+    /// Object sizes [default: 64KiB,1MiB,4MiB; with --quick 1MiB]
+    #[arg(long = "object", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub object_bytes: Vec<u64>,
+    /// Connections of the client [default: 1,16,64; with --quick 1,64]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub connections: Vec<u32>,
-    /// Sizes of the data set in bytes.
+    /// Sizes of the data set that objects are taken from, in turns [default: 256MiB]
+    #[arg(long = "dataset", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub dataset_bytes: Vec<u64>,
-    /// Threads of the proxy, and of the backend.
+    /// Threads of the proxy, and as many of the backend [default: 1]
+    #[arg(long, value_name = "N")]
     pub workers: Option<u32>,
+    /// Offered when latencies are measured: a part of what the baseline does without a pause,
+    /// requests a second, or off [default: 0.7]
+    #[arg(long, value_name = "FRACTION|REQ/S", conflicts_with = "against")]
     pub rate: Option<Rate>,
-    /// CPUs of client, proxy and backend, or one for all.
+    /// CPUs of client, proxy and backend, or one for all [default: wherever the system likes]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cpus: Vec<u32>,
-    /// The backend's send buffers, in bytes.
+    /// The backend's send buffers [default: the system's]
+    #[arg(long = "sndbuf", value_name = "SIZE", value_parser = size)]
     pub sndbuf_bytes: Option<u64>,
-    /// One of the buffers that nginx reads files and bodies into, in bytes.
+    /// A buffer of nginx, of which it has 2 for a file that it sends and 4 for a body that it
+    /// passes on [default: nginx's own, 32 KiB and 4 KiB]
+    #[arg(long = "nginx-buffer", value_name = "SIZE", value_parser = size)]
     pub nginx_buffer_bytes: Option<u64>,
-    /// HAProxy reads bodies and writes them, where it would splice.
+    /// HAProxy reads bodies and writes them, where it would splice them
+    #[arg(long = "no-splice")]
     pub without_splice: bool,
-    /// What each of HAProxy's pipes holds, in bytes, if it is not HAProxy's own choice.
+    /// What each of HAProxy's pipes holds [default: HAProxy's own, 64 KiB]
+    #[arg(long = "haproxy-pipe", value_name = "SIZE", value_parser = size)]
     pub haproxy_pipe_bytes: Option<u64>,
-    /// Size in bytes of a hot set on the backend's CPU; none: there is no victim.
+    /// Hot set of another program on the backend's CPU; without --cpus the backend is kept on the
+    /// last CPU [default: none]
+    #[arg(long = "hot-set", value_name = "SIZE", value_parser = size)]
     pub hot_set_bytes: Option<u64>,
-    pub pairs: Option<u32>,
-    /// How often proxies and backends are started anew in a cell; none: for each group, or once if
-    /// it is to be quick.
+    /// How often proxies and backends are started anew in each cell [default: for each pair; with
+    /// --quick once]
+    #[arg(long, hide = true, value_name = "N", conflicts_with = "against")]
     pub starts: Option<u32>,
-    /// Fewer groups, shorter samples.
+    #[arg(skip)]
+    pub pairs: Option<u32>,
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
-use crate::experiment::bulk::{Heat, Task, Way};
+use crate::experiment::bulk::{Heat, Pages, Task, Way};
+use crate::experiment::size;
 use crate::plan::bulk::{
     BulkCell, BulkPlan, LINE_BYTES, Room, budget_bytes, check_sizes, check_threads,
     too_little_memory, ways,
@@ -48,26 +49,36 @@ pub struct Defaults {
 crate::experiment::reads_defaults!("memcpy");
 
 /// What a user asks for; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Names of the ways. Empty: the default ones.
-    pub peers: Vec<String>,
-    /// Bytes of one call. Empty: the default ones.
+    /// Ways to compare with libc
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub modes: Vec<String>,
+    /// Bytes of a call [default: see --list]
+    #[arg(long = "size", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub size_bytes: Vec<u64>,
-    /// The source's heat. Empty: both.
+    /// hot, cold [default: both]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub source: Vec<Heat>,
-    /// The destination's. Empty: both.
+    /// hot, cold [default: both]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub destination: Vec<Heat>,
-    /// Numbers of threads. Empty: the default ones.
+    /// Threads that copy at once, each on its CPU [default: 1,2, as far as there are CPUs]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub threads: Vec<u32>,
-    /// Bytes of the region that a cold side walks through.
+    /// Memory that a cold side walks through [default: four times the last-level cache]
+    #[arg(long = "region", value_name = "SIZE", value_parser = size)]
     pub region_bytes: Option<u64>,
-    /// The C library's corrected threshold, instead of the one from CPUID.
+    /// The corrected threshold of libc-tuned [default: three quarters of CPUID's level-3 cache]
+    #[arg(long = "libc-threshold", value_name = "SIZE", value_parser = size)]
     pub tuned_threshold_bytes: Option<u64>,
-    /// Pages of 4 KiB instead of transparent huge ones.
-    pub small_pages: bool,
+    /// Pages of the memory
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pub pages: Pages,
+    #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer sizes and groups, shorter samples.
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
 }
 
@@ -90,7 +101,7 @@ pub fn plan(
     check_sizes(&sizes)?;
     check_threads(&mut threads, !settings.threads.is_empty(), room)?;
     let any = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
-    let ways = ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), any)?;
+    let ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?;
     let region = settings.region_bytes.unwrap_or_else(|| {
         (defaults.region_llcs * room.llc_bytes).max(defaults.least_region_bytes)
     });
@@ -109,7 +120,7 @@ pub fn plan(
         cold_warm_up_bytes: room.llc_bytes.min(defaults.most_warm_up_bytes).min(region),
         source_bytes: 0,
         destination_bytes: 0,
-        huge_pages: !settings.small_pages,
+        huge_pages: settings.pages == Pages::Huge,
         cpus: room.cpus.clone(),
         tuned_threshold_bytes,
     };
@@ -199,7 +210,7 @@ mod tests {
         for (settings, words) in [
             (Settings { size_bytes: vec![0], ..settings() }, "--size 0"),
             (Settings { pairs: Some(4), ..settings() }, "at least 5"),
-            (Settings { peers: vec!["memcopy".into()], ..settings() }, "--modes memcopy"),
+            (Settings { modes: vec!["memcopy".into()], ..settings() }, "--modes memcopy"),
             (Settings { region_bytes: Some(0), ..settings() }, "--region 0"),
         ] {
             let error = refused(settings);

@@ -6,7 +6,8 @@ use ntcopy::arch;
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
-use crate::experiment::bulk::{Heat, Task, Way};
+use crate::experiment::bulk::{Heat, Pages, Task, Way};
+use crate::experiment::size;
 use crate::plan::bulk::{
     BulkCell, BulkPlan, LINE_BYTES, Room, budget_bytes, check_sizes, check_threads,
     too_little_memory, ways,
@@ -43,21 +44,31 @@ pub struct Defaults {
 crate::experiment::reads_defaults!("memset");
 
 /// What a user asks for; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Names of the ways. Empty: the default ones that store this value.
-    pub peers: Vec<String>,
-    /// Bytes of one call. Empty: the default ones.
+    /// Ways to compare with libc [default: all that the CPU has]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub modes: Vec<String>,
+    /// Bytes of a call [default: see --list]
+    #[arg(long = "size", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub size_bytes: Vec<u64>,
-    /// Numbers of threads. Empty: the default ones.
+    /// Threads that fill at once, each on its CPU [default: 1]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub threads: Vec<u32>,
+    /// The byte that is stored [default: 0]
+    #[arg(long, value_name = "BYTE")]
     pub value: Option<u8>,
-    /// The C library's other threshold, in way `libc-tuned`.
+    /// The threshold of libc-tuned, glibc 2.40 and later [default: three quarters of CPUID's level-3
+    /// cache]
+    #[arg(long = "libc-threshold", value_name = "SIZE", value_parser = size)]
     pub tuned_threshold_bytes: Option<u64>,
-    /// Pages of 4 KiB instead of transparent huge ones.
-    pub small_pages: bool,
+    /// Pages of the memory
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pub pages: Pages,
+    #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer sizes and groups, shorter samples.
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
 }
 
@@ -80,8 +91,8 @@ pub fn plan(
     check_threads(&mut threads, !settings.threads.is_empty(), room)?;
     let task =
         Task::Fill { value: settings.value.unwrap_or(defaults.value), destination: Heat::Hot };
-    let mut ways = ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), task)?;
-    if settings.peers.is_empty() {
+    let mut ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), task)?;
+    if settings.modes.is_empty() {
         ways.retain(|way| stores(*way, task));
     }
     let mut plan = BulkPlan {
@@ -94,7 +105,7 @@ pub fn plan(
         cold_warm_up_bytes: 0,
         source_bytes: 0,
         destination_bytes: 0,
-        huge_pages: !settings.small_pages,
+        huge_pages: settings.pages == Pages::Huge,
         cpus: room.cpus.clone(),
         tuned_threshold_bytes,
     };

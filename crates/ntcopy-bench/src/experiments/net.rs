@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub use self::plan::{NetCell, NetPlan, plan};
 use ntcopy_record::ExperimentKind;
 
-use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults};
+use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults, size};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");
@@ -48,21 +48,37 @@ pub struct Defaults {
 reads_defaults!("net");
 
 /// What a user asks for; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The modes; the baseline is always among them.
+    /// Modes to compare with copy [default: nt,adaptive; with --veth also nocache]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<NetMode>,
+    /// Families: tcp, tcp6, udp, udp6, udp-gso (UDP with segmentation offload) [default: tcp,udp; with --quick tcp]
+    #[arg(long = "family", value_name = "LIST", value_delimiter = ',')]
     pub families: Vec<Family>,
+    /// Sizes of requests [default: 14000]
+    #[arg(long = "request", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub request_bytes: Vec<u64>,
+    /// Sizes of responses [default: 14000]
+    #[arg(long = "response", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub response_bytes: Vec<u64>,
+    /// Connections of the client [default: 1,16,128; with --quick 1,16]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub connections: Vec<u32>,
+    /// Offered when latencies are measured: a part of what the baseline does without a pause,
+    /// requests a second, or off [default: 0.7]
+    #[arg(long, value_name = "FRACTION|REQ/S")]
     pub rate: Option<Rate>,
-    /// Two network namespaces and a pair of devices between them, instead of the loopback.
+    /// Through a pair of devices between two network namespaces, instead of the loopback
+    #[arg(long)]
     pub veth: bool,
-    /// CPUs of client and server, or one for both.
+    /// CPUs of client and server, or one for both [default: wherever the system likes]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cpus: Vec<u32>,
+    #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer groups, shorter samples.
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
 }
 

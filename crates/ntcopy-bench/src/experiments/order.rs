@@ -5,7 +5,7 @@ use std::time::Duration;
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
-use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Task};
+use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Pages, Task};
 use crate::plan::bulk::{
     BulkCell, BulkPlan, Room, budget_bytes, check_sizes, too_little_memory, ways,
 };
@@ -38,18 +38,24 @@ pub struct Defaults {
 crate::experiment::reads_defaults!("order");
 
 /// What a user asks for; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Names of the walks. Empty: all.
-    pub peers: Vec<String>,
-    /// Rows, and columns. Empty: the default ones.
+    /// Walks to compare with row [default: column,row-nt,column-nt]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub modes: Vec<String>,
+    /// Rows, and columns [default: see --list]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub side: Vec<u64>,
-    /// What is done. Empty: all.
+    /// sum, write, copy [default: all]
+    #[arg(long = "task", value_name = "LIST", value_delimiter = ',')]
     pub tasks: Vec<MatrixTask>,
-    /// Pages of 4 KiB instead of transparent huge ones.
-    pub small_pages: bool,
+    /// Pages of the memory
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pub pages: Pages,
+    #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Smaller matrices, fewer groups, shorter samples.
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
 }
 
@@ -67,7 +73,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
     let bytes = |side: &u64| side.saturating_mul(*side).saturating_mul(ELEMENT_BYTES);
     check_sizes(&sides.iter().map(bytes).collect::<Vec<u64>>())?;
     let tasks = or(&settings.tasks, &defaults.tasks);
-    let peers = or(&settings.peers, &defaults.peers);
+    let peers = or(&settings.modes, &defaults.peers);
     let mut plan = BulkPlan {
         experiment: ExperimentKind::Order,
         cells: Vec::new(),
@@ -78,7 +84,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
         cold_warm_up_bytes: 0,
         source_bytes: 0,
         destination_bytes: 0,
-        huge_pages: !settings.small_pages,
+        huge_pages: settings.pages == Pages::Huge,
         cpus: room.cpus.clone(),
         tuned_threshold_bytes: None,
     };

@@ -12,7 +12,7 @@ pub use self::plan::plan;
 use ntcopy_record::ExperimentKind;
 
 use crate::experiment::bulk::{Action, ReadBack};
-use crate::experiment::reads_defaults;
+use crate::experiment::{reads_defaults, size};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pages.toml");
@@ -55,19 +55,37 @@ pub struct PagesDefaults {
 
 reads_defaults!("pages");
 
-/// What a user asks for of `--form pages`; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What is measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    #[default]
+    Pages,
+    Fork,
+}
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Names of the ways. Empty: the default ones.
-    pub peers: Vec<String>,
-    /// What is done. Empty: both.
+    /// pages (the routines, in user space) or fork (the fork() loop)
+    #[arg(long, value_name = "FORM", default_value = "pages")]
+    pub form: Form,
+    /// Form pages: ways to compare with rep-b; form fork: modes to compare with temporal [default of
+    /// fork: nt,nt-copy]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub modes: Vec<String>,
+    /// Form pages: clear, copy [default: both]
+    #[arg(long = "action", value_name = "LIST", value_delimiter = ',')]
     pub actions: Vec<Action>,
-    /// What is read afterwards. Empty: all three.
+    /// Form pages: what is read afterwards: none, some, all [default: each]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub read_back: Vec<ReadBack>,
-    /// Sizes of the buffer. Empty: the default ones.
+    /// Sizes of the buffer, whole pages of 4 KiB [default: see --list]
+    #[arg(long = "buffer", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub buffer_bytes: Vec<u64>,
+    #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer sizes and groups, shorter samples.
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
 }
 
@@ -84,7 +102,6 @@ mod tests {
         for way in defaults.pages.peers.iter().chain([&defaults.pages.baseline]) {
             assert!(task.way(way).is_ok(), "{way}");
         }
-        assert_eq!(defaults.fork.baseline.nontemporal(), (false, false));
         let sizes = [&defaults.pages.buffer_bytes, &defaults.fork.buffer_bytes];
         assert!(sizes.into_iter().flatten().all(|bytes| bytes.is_multiple_of(PAGE_BYTES)));
     }

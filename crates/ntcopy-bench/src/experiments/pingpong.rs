@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub use self::plan::{PingPongCell, PingPongPlan, plan};
 use ntcopy_record::ExperimentKind;
 
-use crate::experiment::{Family, NetMode, reads_defaults};
+use crate::experiment::{Family, NetMode, reads_defaults, size};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pingpong.toml");
@@ -47,18 +47,28 @@ pub struct Defaults {
 reads_defaults!("pingpong");
 
 /// What a user asks for; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(clap::Args, Debug, Clone, Default, PartialEq)]
 pub struct Settings {
-    /// The modes; the baseline is always among them.
+    /// Modes to compare with copy [default: nt,adaptive]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<NetMode>,
+    /// Families: unix, tcp, tcp6, udp, udp6 [default: unix,tcp,udp]
+    #[arg(long = "family", value_name = "LIST", value_delimiter = ',')]
     pub families: Vec<Family>,
+    /// Sizes of the message [default: 256,14000,60000; with --quick 256,14000]
+    #[arg(long = "message", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub message_bytes: Vec<u64>,
-    /// How long a mode runs in a cell, all its samples together, in seconds.
+    /// Seconds that each mode runs in each cell, all its samples together [default: 3; with --quick
+    /// 0.25]
+    #[arg(long = "duration", value_name = "SECONDS")]
     pub duration_s: Option<f64>,
-    /// CPUs of client and server, or one for both.
+    /// CPUs of client and server, or one for both [default: wherever the system likes]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cpus: Vec<u32>,
+    #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer groups, shorter samples.
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
 }
 

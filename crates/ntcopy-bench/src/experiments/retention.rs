@@ -6,12 +6,15 @@
 pub mod copies;
 mod sends;
 
+use std::str::FromStr;
+
 use serde::Deserialize;
 
 pub use self::sends::plan as plan_sends;
 use ntcopy_record::ExperimentKind;
 
-use crate::experiment::{Family, Mode, reads_defaults, with_baseline};
+use crate::experiment::{Family, Mode, bytes_per_second, reads_defaults, size, with_baseline};
+use crate::plan::{PlanError, or};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
@@ -51,40 +54,58 @@ pub struct Sends {
 
 reads_defaults!("retention");
 
-/// What a user asks for of the form with sends; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The modes of these names, or of the default ones.
+fn modes<M: FromStr<Err = String>>(
+    asked: &[String],
+    default: &[String],
+) -> Result<Vec<M>, PlanError> {
+    let one = |name: &String| name.parse().map_err(|why| format!("--modes {why}").into());
+    or(asked, default).iter().map(one).collect()
+}
+
+/// What a user asks for; what is left open comes from [`defaults`].
+#[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The modes; the baseline and `idle` are always among them. Empty: the default ones.
-    pub modes: Vec<Mode>,
-    /// Sizes of the hot set in bytes. Empty: the default one.
+    /// Modes to measure beside idle [default: copy,nt,nt-both; of sends copy,nt,adaptive]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub modes: Vec<String>,
+    /// Where the other program is beside copies: same-core, neighbour [default: both]
+    #[arg(long = "victim", value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["sockets", "family"])]
+    pub victims: Vec<copies::Victim>,
+    /// Sizes of the other program's hot set [default: of copies from half of L2 up to the last-level
+    /// cache; of sends 512KiB]
+    #[arg(long = "hot-set", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub hot_set_bytes: Vec<u64>,
-    /// Numbers of sockets. Empty, with no objects named: the default cells.
+    /// Offered to the streamer of copies, in GB/s, MB/s, or bare bytes a second [default: 10GB/s]
+    #[arg(long = "rate", value_name = "LIST", value_delimiter = ',', value_parser = bytes_per_second,
+          conflicts_with_all = ["sockets", "family"])]
+    pub rates_bytes_per_s: Vec<u64>,
+    /// Measure sends: sockets that are filled before all are drained
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub sockets: Vec<u32>,
+    /// Sizes of one copy or send [default: of copies 256KiB; of sends 1MiB if --sockets is given]
+    #[arg(long = "object", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub object_bytes: Vec<u64>,
-    /// Size of the data set in bytes.
+    /// Size of the data set that sends are taken from [default: 256MiB]; or of the source, and of
+    /// the destination, of copies [default: twice the last-level cache, at most 1GiB]
+    #[arg(long = "dataset", value_name = "SIZE", value_parser = size)]
     pub dataset_bytes: Option<u64>,
+    /// Measure sends, through this address family [default: unix]
+    #[arg(long, value_name = "FAMILY")]
     pub family: Option<Family>,
+    #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer groups, shorter samples.
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
 }
 
 impl Settings {
-    /// The modes to measure: the baseline, `idle`, and those asked for.
-    ///
-    /// # Panics
-    ///
-    /// The same as [`defaults`].
-    #[must_use]
-    pub fn modes(&self) -> Vec<Mode> {
-        let default = || -> Vec<Mode> {
-            let names = &defaults().sends.modes;
-            names.iter().map(|name| name.parse().expect("the default modes exist")).collect()
-        };
-        let asked = if self.modes.is_empty() { default() } else { self.modes.clone() };
-        let mut modes = with_baseline(Mode::Copy, &asked);
+    /// The modes to measure of sends: the baseline, `idle`, and those asked for.
+    fn modes_of_sends(&self) -> Result<Vec<Mode>, PlanError> {
+        let mut modes = with_baseline(Mode::Copy, &modes(&self.modes, &defaults().sends.modes)?);
         modes.insert(1, Mode::Idle);
-        modes
+        Ok(modes)
     }
 
     #[must_use]
@@ -107,9 +128,9 @@ mod tests {
     #[test]
     fn idle_is_always_measured() {
         assert_eq!(defaults().name, ExperimentKind::Retention);
-        let settings = Settings { modes: vec![Mode::Nt], ..Settings::default() };
-        assert_eq!(settings.modes(), [Mode::Copy, Mode::Idle, Mode::Nt]);
-        assert_eq!(Settings::default().modes().len(), 4);
+        let settings = Settings { modes: vec!["nt".to_owned()], ..Settings::default() };
+        assert_eq!(settings.modes_of_sends().unwrap(), [Mode::Copy, Mode::Idle, Mode::Nt]);
+        assert_eq!(Settings::default().modes_of_sends().unwrap().len(), 4);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 pub use self::plan::plan;
 pub use self::published::{Published, published};
-use crate::experiment::{Family, Mode, reads_defaults, with_baseline};
+use crate::experiment::{Family, Mode, reads_defaults, size, with_baseline};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
@@ -91,39 +91,70 @@ pub struct FreeDefaults {
 reads_defaults!("unix");
 
 /// What a user asks for; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The modes; the baseline is always among them. Empty: the default ones.
+    /// Modes to compare with copy
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<Mode>,
-    /// Object sizes in bytes. Empty: the default one.
-    pub object_bytes: Vec<u64>,
-    /// Data-set sizes in bytes. Empty: the form's default.
-    pub dataset_bytes: Vec<u64>,
-    /// Numbers of sockets in flight: the round form. Empty: the free-running form.
+    /// Rounds over these numbers of sockets in flight
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub sockets: Vec<u32>,
-    /// Sizes of a small sender's sends on the same CPU, between those of the rounds. Empty: none.
+    /// A bulk sender and a small one on one CPU: between the sends of the rounds [default: on 64
+    /// sockets] it makes sends of these sizes, each drained at once, at random moments
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size,
+          conflicts_with_all = ["published", "pieces", "sweep", "senders"])]
     pub beside: Vec<u64>,
-    /// The address families. Empty: unix.
-    pub families: Vec<Family>,
-    /// The sweep's sizes and times wherever nothing else is asked for.
-    pub sweep: bool,
-    /// The published configurations instead of a single free-running one.
+    /// The three published configurations, on the CPUs that are here
+    #[arg(long, conflicts_with_all = [
+        "sockets", "object_bytes", "dataset_bytes", "pipe_bytes", "sndbuf_bytes", "against"
+    ])]
     pub published: bool,
-    /// Size of the reader's pipe in bytes.
+    /// Object sizes [default: 1MiB]
+    #[arg(long = "object", value_name = "LIST", value_delimiter = ',', value_parser = size)]
+    pub object_bytes: Vec<u64>,
+    /// Sizes of the data set that objects are taken from [default: 256MiB with --sockets, else
+    /// one object]
+    #[arg(long = "dataset", value_name = "LIST", value_delimiter = ',', value_parser = size)]
+    pub dataset_bytes: Vec<u64>,
+    /// Size of the reader's pipe [default: 512KiB; with --sockets one object, as far as allowed]
+    #[arg(long = "pipe", value_name = "SIZE", value_parser = size)]
     pub pipe_bytes: Option<u64>,
-    /// The send buffer to ask for, in bytes.
+    /// Send buffer [default: 512KiB; with --sockets what takes a whole object]
+    #[arg(long = "sndbuf", value_name = "SIZE", value_parser = size)]
     pub sndbuf_bytes: Option<u64>,
-    /// Pieces of memory that one send gathers its object from; the object is as large as they are.
-    /// None: one.
+    /// Pieces of 30, 30 and 1024 bytes, and so on, that one sendmsg() gathers an object from;
+    /// the object is as large as they are together
+    #[arg(long, value_name = "N",
+          conflicts_with_all = ["object_bytes", "published", "sweep", "iterations"])]
     pub pieces: Option<u32>,
-    /// Senders that run at the same time, each with a reader. None: one.
+    /// Senders that run freely at the same time, each with a data set and a reader of its own;
+    /// the result is the throughput of all together
+    #[arg(long, value_name = "N",
+          conflicts_with_all = ["sockets", "published", "sweep", "against"])]
     pub senders: Option<u32>,
-    /// Iterations of the free-running form, exactly.
+    /// Sends in a free-running sample [default: as many as fill its time, at most 100000]
+    #[arg(long, hide = true, value_name = "N", conflicts_with = "sockets")]
     pub iterations: Option<u64>,
-    /// CPUs of sender and reader; one CPU means both on it.
+    /// CPU of the sender and CPU of the reader, or one for both [default: the first two]; with
+    /// --senders that of each with its reader, or two for each [default: the first ones]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cpus: Vec<u32>,
+    /// Address families, over the loopback: unix, tcp, tcp6, udp, udp6, udp-gso, udplite [default:
+    /// unix]
+    #[arg(
+        long = "family",
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with = "published"
+    )]
+    pub families: Vec<Family>,
+    /// Every combination of the sweep's sockets, data sets and objects (see --list)
+    #[arg(long, conflicts_with_all = ["published", "iterations"])]
+    pub sweep: bool,
+    #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer groups, shorter samples.
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
 }
 

@@ -13,15 +13,15 @@ mod pingpong;
 mod retention;
 mod unix;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::Mode;
-use ntcopy_bench::experiments::EXPERIMENTS;
+use ntcopy_bench::experiments::{self, EXPERIMENTS};
 use ntcopy_bench::run;
 use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
-use self::args::Common;
+use self::args::{Common, Extent};
 pub use self::boot::{failed, judged, measured, record_dir};
 pub use self::bulk::worker_args;
 pub use self::launch::{InThisKernel, Print, judge};
@@ -56,25 +56,35 @@ pub struct Args {
 #[derive(clap::Subcommand)]
 enum Experiment {
     /// One process sends, another takes the bytes: unix sockets, TCP and UDP
+    #[command(after_help = unix::EXAMPLES, args_override_self = true)]
     Unix(Box<unix::UnixArgs>),
     /// Client, proxy, backend: throughput, CPU time, latency at an offered rate
+    #[command(after_help = http::EXAMPLES, args_override_self = true)]
     Http(Box<http::HttpArgs>),
     /// Small requests beside large ones, in an unmodified program: memcached, Redis, nginx
+    #[command(after_help = app::EXAMPLES, args_override_self = true)]
     App(Box<app::AppArgs>),
     /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint
-    Net(Box<net::NetArgs>),
+    #[command(after_help = net::EXAMPLES, args_override_self = true)]
+    Net(Box<experiments::net::Settings>),
     /// One message there and back at a time: half of the round trip
-    Pingpong(Box<pingpong::PingPongArgs>),
+    #[command(after_help = pingpong::EXAMPLES, args_override_self = true)]
+    Pingpong(Box<experiments::pingpong::Settings>),
     /// Copies in user space: the library against every other, by size, hot and cold
-    Memcpy(Box<bulk::MemcpyArgs>),
+    #[command(after_help = bulk::MEMCPY_EXAMPLES, args_override_self = true)]
+    Memcpy(Box<experiments::memcpy::Settings>),
     /// Fills in user space: the library, the C library and perf's functions
-    Memset(Box<bulk::MemsetArgs>),
+    #[command(after_help = bulk::MEMSET_EXAMPLES, args_override_self = true)]
+    Memset(Box<experiments::memset::Settings>),
     /// Clearing and copying pages as a kernel does, then reading them back; and the fork() loop
-    Pages(Box<pages::PagesArgs>),
+    #[command(after_help = pages::EXAMPLES, args_override_self = true)]
+    Pages(Box<experiments::pages::Settings>),
     /// What copies, or sends, leave of the cache to other programs on this CPU
+    #[command(after_help = retention::EXAMPLES, args_override_self = true)]
     Retention(Box<retention::RetentionArgs>),
     /// A matrix by rows and by columns, with normal and with non-temporal stores
-    Order(Box<bulk::OrderArgs>),
+    #[command(after_help = bulk::ORDER_EXAMPLES, args_override_self = true)]
+    Order(Box<experiments::order::Settings>),
     /// Print every experiment with its defaults
     List,
     /// The reading process of an experiment; not for people
@@ -100,17 +110,38 @@ fn server_args() -> Vec<String> {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let common = &args.common;
+    let Extent { pairs, quick, .. } = common.extent;
+    /// Settings with what every experiment takes.
+    macro_rules! extended {
+        ($settings:expr) => {{
+            let mut settings = $settings;
+            (settings.pairs, settings.quick) = (pairs, quick);
+            settings
+        }};
+    }
     match args.experiment {
-        Experiment::Unix(args) => unix::run(common, &args),
-        Experiment::Http(args) => http::run(common, &args),
-        Experiment::App(args) => app::run(common, &args),
-        Experiment::Net(args) => net::run(common, &args),
-        Experiment::Pingpong(args) => pingpong::run(common, &args),
-        Experiment::Memcpy(args) => bulk::memcpy(common, &args),
-        Experiment::Memset(args) => bulk::memset(common, &args),
-        Experiment::Pages(args) => pages::run(common, &args),
-        Experiment::Retention(args) => retention::run(common, &args),
-        Experiment::Order(args) => bulk::order(common, &args),
+        Experiment::Unix(mut args) => {
+            args.settings = extended!(args.settings);
+            unix::run(common, &args)
+        }
+        Experiment::Http(mut args) => {
+            args.settings = extended!(args.settings);
+            http::run(common, &args)
+        }
+        Experiment::App(mut args) => {
+            args.settings = extended!(args.settings);
+            app::run(common, &args)
+        }
+        Experiment::Net(settings) => net::run(common, &extended!(*settings)),
+        Experiment::Pingpong(settings) => pingpong::run(common, &extended!(*settings)),
+        Experiment::Memcpy(settings) => bulk::memcpy(common, &extended!(*settings)),
+        Experiment::Memset(settings) => bulk::memset(common, &extended!(*settings)),
+        Experiment::Pages(settings) => pages::run(common, &extended!(*settings)),
+        Experiment::Retention(mut args) => {
+            args.settings = extended!(args.settings);
+            retention::run(common, &args)
+        }
+        Experiment::Order(settings) => bulk::order(common, &extended!(*settings)),
         Experiment::List => {
             EXPERIMENTS.iter().for_each(|listed| list(&listed.experiment));
             Ok(ExitCode::SUCCESS)
@@ -122,8 +153,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Whether one of these modes is not available, or any is not in one cell: a family was asked for.
-fn names_or_lacks(modes: &[Mode]) -> impl Fn(&Unavailable) -> bool {
-    move |line| line.cell.is_some() || modes.iter().any(|mode| mode.as_str() == line.mode)
+fn names_or_lacks<M: Display>(modes: &[M]) -> impl Fn(&Unavailable) -> bool {
+    move |line| line.cell.is_some() || modes.iter().any(|mode| mode.to_string() == line.mode)
 }
 
 /// The first CPU that this process may run on, for all of a booted kernel. Where processes take

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::capacity;
 use super::rates::{LargeRate, Time};
-use crate::experiment::{Rate, reads_defaults, with_baseline, words};
+use crate::experiment::{Rate, reads_defaults, size, with_baseline, words};
 use crate::experiments::http::run::{Program, find_program};
 use crate::plan::error::{check_connections, check_cpus, check_pairs};
 use crate::plan::messages::TWO_CPUS;
@@ -148,31 +148,58 @@ pub struct Defaults {
 reads_defaults!("app");
 
 /// What a user asks for; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default)]
+#[derive(clap::Args, Debug, Clone, Default)]
 pub struct Settings {
-    /// The modes; the baseline and `idle` are always among them. Empty: the default ones.
+    /// Modes to compare with copy and idle [default: adaptive,nt,second-instance,chunked; with
+    /// --quick adaptive,nt]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<AppMode>,
+    /// Size of a large value [default: 1MiB]
+    #[arg(long = "large", value_name = "SIZE", value_parser = size)]
     pub large_bytes: Option<u64>,
-    /// Bytes of all large values together.
+    /// Size of all large values of a server together [default: 256MiB; with --quick 128MiB]
+    #[arg(long = "dataset", value_name = "SIZE", value_parser = size)]
     pub dataset_bytes: Option<u64>,
+    /// Size of a hot value [default: 1KiB]
+    #[arg(long = "small", value_name = "SIZE", value_parser = size)]
     pub small_bytes: Option<u64>,
-    /// Connections that fetch large values. Empty: the default ones.
+    /// Connections that fetch large values [default: 1,16,64; with --quick 16]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub connections: Vec<u32>,
-    /// What they are offered. Empty: the default ones.
+    /// What they are offered: a part of what copy does without multigets and without a pause,
+    /// bytes a second, or max, without a pause [default: 0.5,max]
+    #[arg(long = "large-rate", value_name = "FRACTION|RATE|max", value_delimiter = ',')]
     pub large_rates: Vec<LargeRate>,
-    /// What multigets are offered; of a search, what its rates are parts and multiples of.
+    /// Multigets that are offered: a part of what copy does without large values and without a
+    /// pause, or a number a second [default: 0.2]; with --capacity what its rates are parts and
+    /// multiples of [default: 1]
+    #[arg(long = "rate", value_name = "FRACTION|REQ/S", value_parser = small_rate)]
     pub small_rate: Option<Rate>,
-    /// The most multigets at which p99 is no more than this are searched for.
+    /// Search for the most multigets a second at which p99 is no more than LIMIT, as 1ms or 500us
+    /// [default without LIMIT: 1ms]
+    #[arg(long, value_name = "LIMIT", num_args = 0..=1, default_missing_value = "1ms")]
     pub capacity: Option<Time>,
-    /// How long the clocked part of a sample lasts.
+    /// How long the clocked part of a sample lasts [default: 500ms; with --quick 200ms]
+    #[arg(long, value_name = "TIME")]
     pub sample: Option<Time>,
-    /// CPUs of server and client, or one for both. Empty: the first two.
+    /// CPUs of program and client, or one for both [default: the first two]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cpus: Vec<u32>,
-    pub pairs: Option<u32>,
     /// Whether this is one boot of several: the interval is drawn from boots, not from groups.
+    #[arg(skip)]
     pub one_boot: bool,
-    /// Fewer and shorter samples, fewer cells and modes.
+    #[arg(skip)]
+    pub pairs: Option<u32>,
+    /// Fewer and smaller cells, fewer groups, shorter samples.
+    #[arg(skip)]
     pub quick: bool,
+}
+
+fn small_rate(text: &str) -> Result<Rate, String> {
+    match text.parse() {
+        Ok(Rate::Off) => Err("without multigets nothing is measured".to_owned()),
+        rate => rate,
+    }
 }
 
 impl Settings {

@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::experiment::bytes_per_second;
+
 /// What the connections for large values are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeRate {
@@ -35,23 +37,17 @@ impl FromStr for LargeRate {
                  500MB/s or 1.5GB/s"
             )
         };
-        let per_second = [("GB/s", 1e9), ("MB/s", 1e6)]
-            .into_iter()
-            .find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
-        match (text, per_second) {
-            ("max", _) => Ok(LargeRate::Max),
-            (_, Some((number, bytes))) => match number.parse::<f64>() {
-                Ok(number) if (1e-3..=1e6).contains(&number) => {
-                    Ok(LargeRate::BytesPerSecond((number * bytes).round() as u64))
-                }
-                _ => Err(bad()),
-            },
-            (part, None) => match part.parse::<f64>() {
-                Ok(part) if (0.05..=0.95).contains(&part) => {
-                    Ok(LargeRate::OfBaseline((part * 1e4).round() as u32))
-                }
-                _ => Err(bad()),
-            },
+        if text == "max" {
+            return Ok(LargeRate::Max);
+        }
+        if text.ends_with("B/s") {
+            return bytes_per_second(text).map(LargeRate::BytesPerSecond).map_err(|_| bad());
+        }
+        match text.parse::<f64>() {
+            Ok(part) if (0.05..=0.95).contains(&part) => {
+                Ok(LargeRate::OfBaseline((part * 1e4).round() as u32))
+            }
+            _ => Err(bad()),
         }
     }
 }

@@ -24,7 +24,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
     let mut plan = BulkPlan {
         experiment: ExperimentKind::Pages,
         cells: Vec::new(),
-        ways: ways(&defaults.baseline, &or(&settings.peers, &defaults.peers), any)?,
+        ways: ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?,
         pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
         sample: Duration::from_millis(sample_ms),
         warm_up: Duration::from_millis(defaults.warm_up_ms),
@@ -80,11 +80,13 @@ fn add(plan: &mut BulkPlan, task: Task, size_bytes: u64, room: &Room) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fork::{self, ForkMode, ForkSettings, User};
+    use super::super::fork::{self, ForkMode, User};
     use super::*;
+    use crate::plan::Cpus;
     use crate::plan::bulk::test_room;
 
     const GIB: u64 = 1 << 30;
+    const CPUS: Cpus = Cpus { allowed: Vec::new(), sharing_l2: None };
 
     #[test]
     fn pages_are_asked_about_within_l1_within_l2_and_beyond_the_last_level_cache() {
@@ -113,12 +115,12 @@ mod tests {
 
     #[test]
     fn forks_have_the_sizes_of_2004_and_every_mode_beside_the_baseline() {
-        let plan = fork::plan(&ForkSettings::default(), &test_room(2, GIB)).unwrap();
+        let plan = fork::plan(&Settings::default(), &CPUS).unwrap();
         assert_eq!(plan.modes, [ForkMode::Temporal, ForkMode::Nt, ForkMode::NtCopy]);
         assert_eq!(plan.cells.len(), 8 * 2 * 2);
         let sizes = |user| plan.cells.iter().filter(move |cell| cell.user == user);
-        assert_eq!(sizes(User::Parent).map(|cell| cell.pages()).max(), Some(80));
-        assert_eq!(sizes(User::Child).map(|cell| cell.pages()).min(), Some(1));
+        assert_eq!(sizes(User::Parent).map(|cell| cell.buffer_bytes).max(), Some(327_680));
+        assert_eq!(sizes(User::Child).map(|cell| cell.buffer_bytes).min(), Some(PAGE_BYTES));
         assert_eq!(plan.samples(), 32 * 3 * 15);
         assert_eq!(plan.memory_bytes(), 2 * 327_680);
     }
@@ -126,10 +128,9 @@ mod tests {
     #[test]
     fn half_a_page_is_no_buffer() {
         for bytes in [0, 6000] {
-            let forks = ForkSettings { buffer_bytes: vec![bytes], ..Default::default() };
-            let error = fork::plan(&forks, &test_room(1, GIB)).unwrap_err().to_string();
-            assert!(error.contains("--buffer"), "{error}");
             let settings = Settings { buffer_bytes: vec![bytes], ..Default::default() };
+            let error = fork::plan(&settings, &CPUS).unwrap_err().to_string();
+            assert!(error.contains("--buffer"), "{error}");
             assert_eq!(plan(&settings, &test_room(1, GIB)).unwrap_err().to_string(), error);
         }
     }

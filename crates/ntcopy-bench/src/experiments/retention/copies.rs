@@ -10,8 +10,9 @@ mod sample;
 
 use serde::Deserialize;
 
-use super::defaults;
-use crate::experiment::words;
+use super::{Settings, defaults};
+use crate::experiment::{with_baseline, words};
+use crate::plan::PlanError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CopyMode {
@@ -62,41 +63,11 @@ pub struct Defaults {
     pub warm_up_ms: u64,
 }
 
-/// What a user asks for; what is left open comes from [`defaults`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// The modes; `idle` is always among them. Empty: the default ones.
-    pub modes: Vec<CopyMode>,
-    /// Where the victim is. Empty: both.
-    pub victims: Vec<Victim>,
-    /// Sizes of the hot set in bytes. Empty: from half of L2 to the last-level cache.
-    pub hot_set_bytes: Vec<u64>,
-    /// Sizes of the object in bytes. Empty: the default one.
-    pub object_bytes: Vec<u64>,
-    /// Offered rates in bytes per second. Empty: the default one.
-    pub rates_bytes_per_s: Vec<u64>,
-    /// Bytes of the source, and of the destination.
-    pub dataset_bytes: Option<u64>,
-    pub pairs: Option<u32>,
-    /// Fewer groups, shorter samples, fewer hot sets.
-    pub quick: bool,
-}
-
 impl Settings {
-    /// The modes to measure, each once: `idle`, and those asked for.
-    ///
-    /// # Panics
-    ///
-    /// The same as [`defaults`].
-    #[must_use]
-    pub fn modes(&self) -> Vec<CopyMode> {
-        let default = || -> Vec<CopyMode> {
-            let names = &defaults().copies.modes;
-            names.iter().map(|name| name.parse().expect("the default modes exist")).collect()
-        };
-        let asked = if self.modes.is_empty() { default() } else { self.modes.clone() };
-        let is_asked = |mode: &CopyMode| *mode == CopyMode::Idle || asked.contains(mode);
-        CopyMode::ALL.iter().copied().filter(is_asked).collect()
+    /// The modes to measure of copies, each once: `idle`, and those asked for.
+    fn modes_of_copies(&self) -> Result<Vec<CopyMode>, PlanError> {
+        let asked = super::modes(&self.modes, &defaults().copies.modes)?;
+        Ok(with_baseline(CopyMode::Idle, &asked))
     }
 }
 
@@ -106,9 +77,10 @@ mod tests {
 
     #[test]
     fn idle_comes_first_and_no_mode_twice() {
-        let settings = Settings { modes: vec![CopyMode::Nt, CopyMode::Nt], ..Settings::default() };
-        assert_eq!(settings.modes(), [CopyMode::Idle, CopyMode::Nt]);
-        assert_eq!(Settings::default().modes(), CopyMode::ALL);
+        let asked = ["nt", "nt"].map(str::to_owned).into();
+        let settings = Settings { modes: asked, ..Settings::default() };
+        assert_eq!(settings.modes_of_copies().unwrap(), [CopyMode::Idle, CopyMode::Nt]);
+        assert_eq!(Settings::default().modes_of_copies().unwrap(), CopyMode::ALL);
         assert_eq!(defaults().copies.victims, Victim::ALL);
     }
 }

@@ -17,7 +17,8 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
         (defaults.sample_ms, defaults.pairs)
     };
     let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
-    if settings.modes.contains(&Mode::Vmsplice) {
+    let modes = settings.modes_of_sends()?;
+    if modes.contains(&Mode::Vmsplice) {
         let what = "vmsplice copies nothing that could push a hot set out: leave it out of --modes";
         return Err(PlanError::family(settings.family.unwrap_or(Family::Unix), what));
     }
@@ -49,7 +50,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     Ok(Plan {
         experiment: ExperimentKind::Retention,
         cells,
-        modes: settings.modes(),
+        modes,
         pairs,
         round_sample: Duration::from_millis(sample_ms),
         warm_up: Duration::ZERO,

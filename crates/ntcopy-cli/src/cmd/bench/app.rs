@@ -6,13 +6,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::{Mode, Rate};
-use ntcopy_bench::experiments::app::{
-    self, App, AppMode, Hinting, LargeRate, Plan, Settings, Time,
-};
+use ntcopy_bench::experiment::Mode;
+use ntcopy_bench::experiments::app::{self, App, AppMode, Hinting, LargeRate, Plan, Settings};
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run;
-use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Record, Unavailable};
 
 use super::against::{AgainstArgs, KernelPair};
@@ -21,7 +18,7 @@ use super::launch::{self, KernelCpus, Launch};
 use super::not_available;
 use crate::cmd::run as hint;
 
-const EXAMPLES: &str = "\
+pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
   ntcopy bench app --kernel um --quick --modes adaptive
@@ -63,7 +60,6 @@ large one; during it one value of each multiget, and both ends of each large one
 
 /// Arguments of `bench app`.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct AppArgs {
     /// The program: memcached, redis, nginx, or storaged, which is ntcopy's own
     #[arg(long, value_name = "PROGRAM", default_value = "memcached")]
@@ -71,58 +67,13 @@ pub struct AppArgs {
     /// Boot two CPUs, for program and client, each on one of the host's with an L2 of its own
     #[arg(long)]
     own_caches: bool,
-    /// Modes to compare with copy and idle [default: adaptive,nt,second-instance,chunked; with
-    /// --quick adaptive,nt]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    modes: Vec<AppMode>,
-    /// Size of a large value [default: 1MiB]
-    #[arg(long, value_name = "SIZE")]
-    large: Option<Bytes>,
-    /// Size of all large values of a server together [default: 256MiB; with --quick 128MiB]
-    #[arg(long, value_name = "SIZE")]
-    dataset: Option<Bytes>,
-    /// Size of a hot value [default: 1KiB]
-    #[arg(long, value_name = "SIZE")]
-    small: Option<Bytes>,
-    /// Connections that fetch large values [default: 1,16,64; with --quick 16]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    connections: Vec<u32>,
-    /// What they are offered: a part of what copy does without multigets and without a pause,
-    /// bytes per second, or max, without a pause [default: 0.5,max]
-    #[arg(long, value_name = "FRACTION|RATE|max", value_delimiter = ',')]
-    large_rate: Vec<LargeRate>,
-    /// Multigets that are offered: a part of what copy does without large values and without a
-    /// pause, or a number a second [default: 0.2]; with --capacity what its rates are parts and
-    /// multiples of [default: 1]
-    #[arg(long, value_name = "FRACTION|REQ/S", value_parser = rate)]
-    rate: Option<Rate>,
-    /// Search for the most multigets per second at which p99 is no more than LIMIT, as 1ms or 500us
-    /// [default without LIMIT: 1ms]
-    #[arg(
-        long,
-        value_name = "LIMIT",
-        num_args = 0..=1,
-        default_missing_value = "1ms"
-    )]
-    capacity: Option<Time>,
-    /// How long the clocked part of a sample lasts [default: 500ms; with --quick 200ms]
-    #[arg(long, value_name = "TIME")]
-    sample: Option<Time>,
-    /// CPUs of program and client, or one for both [default: the first two]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    cpus: Vec<u32>,
+    #[command(flatten)]
+    pub settings: Settings,
     #[command(flatten)]
     against: AgainstArgs,
     /// The library of `ntcopy run`, if not the one that belongs to this program
     #[arg(long, hide = true, value_name = "FILE")]
     library: Option<PathBuf>,
-}
-
-fn rate(text: &str) -> Result<Rate, String> {
-    match text.parse() {
-        Ok(Rate::Off) => Err("without multigets nothing is measured".to_owned()),
-        rate => rate,
-    }
 }
 
 /// Searches of each mode in one boot of several.
@@ -151,9 +102,9 @@ fn multigets(first: &Record) -> Vec<OsString> {
 }
 
 impl AppArgs {
-    fn settings(&self, common: &Common) -> Settings {
-        let settings = self.as_asked(common);
-        match self.against.modes(&self.modes) {
+    fn settings(&self) -> Settings {
+        let settings = self.settings.clone();
+        match self.against.modes(&self.settings.modes) {
             Some(modes) => one_boot(settings, modes),
             None => settings,
         }
@@ -163,33 +114,14 @@ impl AppArgs {
     fn boots<'a>(&'a self, common: &'a Common) -> Option<KernelPair<'a>> {
         let defaults = app::defaults();
         let pairs = (defaults.pairs, defaults.quick_pairs);
-        Some(self.against.boots(common, &self.modes, pairs)?.settling(multigets))
+        Some(self.against.boots(common, &self.settings.modes, pairs)?.settling(multigets))
     }
 
-    fn as_asked(&self, common: &Common) -> Settings {
-        let bytes = |size: Option<Bytes>| size.map(|size| size.0);
-        Settings {
-            modes: self.modes.clone(),
-            large_bytes: bytes(self.large),
-            dataset_bytes: bytes(self.dataset),
-            small_bytes: bytes(self.small),
-            connections: self.connections.clone(),
-            large_rates: self.large_rate.clone(),
-            small_rate: self.rate,
-            capacity: self.capacity,
-            sample: self.sample,
-            cpus: self.cpus.clone(),
-            pairs: common.extent.pairs,
-            one_boot: false,
-            quick: common.extent.quick,
-        }
-    }
-
-    fn plan(&self, common: &Common, program: &Path, cpus: &Cpus) -> Result<Plan, PlanError> {
+    fn plan(&self, program: &Path, cpus: &Cpus) -> Result<Plan, PlanError> {
         let hinting = [(AppMode::Adaptive, hint::Mode::Adaptive), (AppMode::Nt, hint::Mode::Nt)];
         let hinting: BTreeMap<AppMode, Hinting> =
             hinting.into_iter().map(|(mode, how)| (mode, self.hinted(program, how))).collect();
-        app::plan(&self.settings(common), (self.app, program.to_path_buf()), hinting, cpus)
+        app::plan(&self.settings(), (self.app, program.to_path_buf()), hinting, cpus)
     }
 
     /// How the program is hinted, as `ntcopy run` would; storaged does it by itself.
@@ -228,8 +160,12 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
         Err(why) => return Ok(not_available(&why)),
     };
     let is_fraction = |rate: &&LargeRate| matches!(rate, LargeRate::OfBaseline(_));
-    if let Some(rate) =
-        args.large_rate.iter().find(is_fraction).filter(|_| args.against.kernel().is_some())
+    if let Some(rate) = args
+        .settings
+        .large_rates
+        .iter()
+        .find(is_fraction)
+        .filter(|_| args.against.kernel().is_some())
     {
         let rate = rate.asked();
         return Ok(launch::usage(format!(
@@ -240,7 +176,8 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
         let why = "--budget: each pair starts new servers and takes every cell; say --pairs";
         return Ok(launch::usage(why));
     }
-    let is_asked = |line: &Unavailable| args.modes.iter().any(|mode| mode.as_str() == line.mode);
+    let is_asked =
+        |line: &Unavailable| args.settings.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {
         common,
         experiment: ExperimentKind::App,
@@ -248,7 +185,7 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
         kernel_cpus: KernelCpus::OnePinned.or_own_caches(args.own_caches),
         worker_args: Vec::new(),
         against: args.boots(common),
-        plan: &|cpus| args.plan(common, &program, cpus),
+        plan: &|cpus| args.plan(&program, cpus),
         is_asked: &is_asked,
     };
     launch.run()

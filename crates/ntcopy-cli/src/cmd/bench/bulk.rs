@@ -1,7 +1,5 @@
 //! `ntcopy bench memcpy`, `memset`, `order` and `pages`: copies and fills in user space, on this kernel.
 
-mod args;
-
 use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
@@ -12,10 +10,42 @@ use ntcopy_bench::plan::bulk::{BulkPlan, Room};
 use ntcopy_bench::run;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
-pub use self::args::{MemcpyArgs, MemsetArgs, OrderArgs};
 use super::args::Common;
 use super::launch::{InThisKernel, usage};
 use super::not_available;
+
+pub const MEMCPY_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench memcpy --quick                            20 cells, about a minute
+  ntcopy bench memcpy                                    all of them, about a quarter of an hour
+  ntcopy bench memcpy --size 256MiB --source cold --destination cold --threads 1
+  ntcopy bench memcpy --size 16MiB --modes ours,avx512-nt+t0,movdir64b+t0
+
+Hot: the same buffer in every call. Cold: the next one in a region of four times the last-level \
+cache (--region). Where the destination is cold, the library gets the size of the region as the \
+total of a stream, as it would from a program that streams.
+
+Modes beside libc: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2, \
+llvm-libc and rte-memcpy (if they are there: scripts/copy-peers.sh), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
+name. libc, as it is, is what all are compared with.";
+
+pub const MEMSET_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench memset --quick
+  ntcopy bench memset --size 512MiB --modes x86-64-movnt,clzero,ours
+  ntcopy bench memset --value 165                        a value that is not zero
+  ntcopy bench memset --modes libc-tuned --libc-threshold 4MiB   glibc with another threshold
+
+Every call fills the same memory, touched before. Functions that `perf bench mem memset` has \
+carry its names; libc is what all are compared with.";
+
+pub const ORDER_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench order --quick
+  ntcopy bench order --side 4096,4097 --task write       a power of two, and one more
+
+A square matrix of 8-byte numbers is summed, written and copied: row by row, and column by \
+column; with normal stores, and with MOVNTI.";
 
 /// The arguments that lead to the worker.
 pub fn worker_args() -> Vec<String> {
@@ -23,29 +53,26 @@ pub fn worker_args() -> Vec<String> {
 }
 
 /// Runs `bench memcpy`.
-pub fn memcpy(common: &Common, args: &MemcpyArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings(common);
-    run(common, &ExperimentKind::Memcpy, &args.modes, &|room| {
+pub fn memcpy(common: &Common, settings: &memcpy::Settings) -> anyhow::Result<ExitCode> {
+    run(common, &ExperimentKind::Memcpy, &settings.modes, &|room| {
         let own = |libc: &Libc| libc.memcpy_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
-        memcpy::plan(&settings, room, tuned)
+        memcpy::plan(settings, room, tuned)
     })
 }
 
 /// Runs `bench memset`.
-pub fn memset(common: &Common, args: &MemsetArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings(common);
-    run(common, &ExperimentKind::Memset, &args.modes, &|room| {
+pub fn memset(common: &Common, settings: &memset::Settings) -> anyhow::Result<ExitCode> {
+    run(common, &ExperimentKind::Memset, &settings.modes, &|room| {
         let own = |libc: &Libc| libc.memset_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
-        memset::plan(&settings, room, tuned)
+        memset::plan(settings, room, tuned)
     })
 }
 
 /// Runs `bench order`.
-pub fn order(common: &Common, args: &OrderArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings(common);
-    run(common, &ExperimentKind::Order, &args.modes, &|room| order::plan(&settings, room))
+pub fn order(common: &Common, settings: &order::Settings) -> anyhow::Result<ExitCode> {
+    run(common, &ExperimentKind::Order, &settings.modes, &|room| order::plan(settings, room))
 }
 
 /// What was asked for, or what CPUID's cache asks glibc's threshold to be; none where there is no

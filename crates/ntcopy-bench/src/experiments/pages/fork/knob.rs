@@ -3,84 +3,50 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
 use super::ForkMode;
 use crate::run::Failure;
 
-const FOLDER: &str = "/proc/sys/vm";
-const CLEAR: &str = "nontemporal_clear_bytes";
-const COPY: &str = "nontemporal_copy_bytes";
+/// The settings for clearing and for copying, and the counters of pages that went that way.
+const SETTINGS: [&str; 2] =
+    ["/proc/sys/vm/nontemporal_clear_bytes", "/proc/sys/vm/nontemporal_copy_bytes"];
 const VMSTAT: &str = "/proc/vmstat";
-const CLEARED: &str = "pgclear_nontemporal";
-const COPIED: &str = "pgcopy_nontemporal";
+const COUNTERS: [&str; 2] = ["pgclear_nontemporal", "pgcopy_nontemporal"];
 
-/// The two settings. Dropping it restores what they were.
-#[derive(Debug)]
-pub struct Knob {
-    before: [(PathBuf, String); 2],
+/// Why a kernel of this kind, as records name it, has nothing to switch.
+pub fn why_fixed(kernel_kind: &str) -> Option<String> {
+    if !kernel_kind.starts_with("um") {
+        let why = "there is nothing to switch: only the user-mode kernel has a setting to clear \
+                   and copy pages of 4 KiB non-temporally; --kernel um boots it";
+        return Some(why.to_owned());
+    }
+    SETTINGS.into_iter().find_map(|path| {
+        let error = fs::read_to_string(path).err()?;
+        Some(format!("this kernel has no {path}: {error}"))
+    })
 }
 
-impl Knob {
-    /// Takes hold of the settings of a kernel of this kind, as records name it.
-    pub fn of(kernel_kind: &str) -> Result<Knob, String> {
-        if !kernel_kind.starts_with("um") {
-            return Err("there is nothing to switch: only the user-mode kernel has a setting to \
-                        clear and copy pages of 4 KiB non-temporally; --kernel um boots it"
-                .to_owned());
-        }
-        let read = |name: &str| {
-            let path = PathBuf::from(FOLDER).join(name);
-            fs::read_to_string(&path)
-                .map(|value| (path, value))
-                .map_err(|error| format!("this kernel has no vm.{name}: {error}"))
-        };
-        Ok(Knob { before: [read(CLEAR)?, read(COPY)?] })
+/// Switches: 1, and every page goes the non-temporal way; 0, and none does.
+pub fn set(mode: ForkMode) -> Result<(), Failure> {
+    for (path, nontemporal) in SETTINGS.iter().zip(mode.nontemporal()) {
+        let doing = format!("cannot set {path} (are you root there?)");
+        fs::write(path, if nontemporal { "1" } else { "0" }).map_err(Failure::io(doing))?;
     }
-
-    /// Switches: 1, and every page goes the non-temporal way; 0, and none does.
-    pub fn set(&self, mode: ForkMode) -> Result<(), Failure> {
-        let (clear, copy) = mode.nontemporal();
-        for ((path, _), nontemporal) in self.before.iter().zip([clear, copy]) {
-            let value = if nontemporal { "1" } else { "0" };
-            let doing = || format!("cannot set {} (are you root there?)", path.display());
-            fs::write(path, value).map_err(Failure::io(doing()))?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
-impl Drop for Knob {
-    fn drop(&mut self) {
-        for (path, value) in &self.before {
-            // What took the new values takes the old ones.
-            let _ = fs::write(path, value);
-        }
-    }
+/// Pages that the kernel has cleared and copied non-temporally since it booted. One that cannot
+/// does not count either.
+pub fn counts() -> Result<[u64; 2], Failure> {
+    let text = fs::read_to_string(VMSTAT).map_err(Failure::io(format!("cannot read {VMSTAT}")))?;
+    Ok(counts_in(&text))
 }
 
-/// Pages that the kernel has cleared and copied non-temporally since it booted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
-    cleared: u64,
-    copied: u64,
-}
-
-impl Counts {
-    /// Reads them; none where the kernel does not count.
-    pub fn read() -> Result<Option<Counts>, Failure> {
-        let text =
-            fs::read_to_string(VMSTAT).map_err(Failure::io(format!("cannot read {VMSTAT}")))?;
-        Ok(Counts::of(&text))
-    }
-
-    fn of(text: &str) -> Option<Counts> {
-        let count = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-            line?.trim().parse::<u64>().ok()
-        };
-        Some(Counts { cleared: count(CLEARED)?, copied: count(COPIED)? })
-    }
+fn counts_in(text: &str) -> [u64; 2] {
+    COUNTERS.map(|name| {
+        let count = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
+        text.lines().find_map(count).unwrap_or(0)
+    })
 }
 
 /// Holds what was counted against what a mode must have done to the forked pages; gives the
@@ -88,66 +54,49 @@ impl Counts {
 pub fn check(
     mode: ForkMode,
     forked_pages: u64,
-    before: Option<Counts>,
-    after: Option<Counts>,
+    before: [u64; 2],
+    after: [u64; 2],
 ) -> Result<BTreeMap<String, u64>, Failure> {
-    let (cleared, copied) = match (before, after) {
-        (Some(before), Some(after)) => (
-            after.cleared.saturating_sub(before.cleared),
-            after.copied.saturating_sub(before.copied),
-        ),
-        // A kernel that cannot does not count either.
-        _ => (0, 0),
-    };
-    let (clears, copies) = mode.nontemporal();
-    let is_right =
-        (cleared > 0) == clears && if copies { copied >= forked_pages.max(1) } else { copied == 0 };
-    if !is_right {
-        let due = match mode {
-            ForkMode::Temporal => "none of either".to_owned(),
-            ForkMode::Nt => format!("some cleared and at least {forked_pages} copied"),
-            ForkMode::NtCopy => format!("none cleared and at least {forked_pages} copied"),
-        };
+    let [cleared, copied] = [0, 1].map(|which| after[which].saturating_sub(before[which]));
+    let [clears, copies] = mode.nontemporal();
+    let least = if copies { forked_pages.max(1) } else { 0 };
+    if (cleared > 0) != clears || copied < least || (!copies && copied > 0) {
+        let [clear, copy] = COUNTERS;
+        let cleared_due = if clears { "some" } else { "none" };
+        let copied_due = if copies { format!("at least {least}") } else { "none".to_owned() };
         return Err(Failure::Counters(format!(
-            "in mode {mode} {VMSTAT} was to count {due}, but {CLEARED} rose by {cleared} and \
-             {COPIED} by {copied} (look at vm.{CLEAR} and vm.{COPY})"
+            "in mode {mode} {VMSTAT} was to count {cleared_due} cleared and {copied_due} copied, \
+             but {clear} rose by {cleared} and {copy} by {copied} (look at {})",
+            SETTINGS.join(" and ")
         )));
     }
-    let counters = [(CLEARED, cleared), (COPIED, copied)].into_iter();
-    Ok(counters.filter(|(_, count)| *count > 0).map(|(name, n)| (name.to_owned(), n)).collect())
+    let rose = COUNTERS.into_iter().zip([cleared, copied]).filter(|(_, count)| *count > 0);
+    Ok(rose.map(|(name, count)| (name.to_owned(), count)).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rose(mode: ForkMode, cleared: u64, copied: u64) -> Result<BTreeMap<String, u64>, Failure> {
-        let after = Counts { cleared: 100 + cleared, copied: 7 + copied };
-        check(mode, 10, Some(Counts { cleared: 100, copied: 7 }), Some(after))
-    }
-
     #[test]
     fn each_mode_must_be_seen_in_the_counters() {
+        let rose = |mode, cleared: u64, copied: u64| {
+            check(mode, 10, [100, 7], [100 + cleared, 7 + copied])
+        };
         assert_eq!(rose(ForkMode::Temporal, 0, 0), Ok(BTreeMap::new()));
         assert!(rose(ForkMode::Temporal, 1, 0).is_err() && rose(ForkMode::Temporal, 0, 1).is_err());
         assert_eq!(rose(ForkMode::Nt, 3, 10).unwrap()["pgcopy_nontemporal"], 10);
         assert!(rose(ForkMode::Nt, 3, 9).is_err(), "a page was copied the other way");
         assert!(rose(ForkMode::Nt, 0, 10).is_err(), "nothing was cleared");
         assert!(rose(ForkMode::NtCopy, 0, 10).is_ok() && rose(ForkMode::NtCopy, 1, 10).is_err());
-        let error = check(ForkMode::Nt, 10, None, None).unwrap_err().to_string();
+        let error = rose(ForkMode::Nt, 0, 0).unwrap_err().to_string();
         assert!(error.contains("pgcopy_nontemporal by 0"), "{error}");
     }
 
     #[test]
     fn counters_are_read_by_their_whole_names() {
         let text = "pgclear_nontemporal_other 9\npgclear_nontemporal 3\npgcopy_nontemporal 4\n";
-        assert_eq!(Counts::of(text), Some(Counts { cleared: 3, copied: 4 }));
-        assert_eq!(Counts::of("pgfault 1\n"), None);
-    }
-
-    #[test]
-    fn a_kernel_on_real_pages_has_nothing_to_switch() {
-        let why = Knob::of("host").unwrap_err();
-        assert!(why.contains("nothing to switch") && why.contains("--kernel um"), "{why}");
+        assert_eq!(counts_in(text), [3, 4]);
+        assert_eq!(counts_in("pgfault 1\n"), [0, 0]);
     }
 }

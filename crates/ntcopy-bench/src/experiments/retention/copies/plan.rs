@@ -148,7 +148,7 @@ pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, PlanError> {
     }
     Ok(CopiesPlan {
         cells: cells(settings, here, &objects)?,
-        modes: settings.modes(),
+        modes: settings.modes_of_copies()?,
         pairs,
         sample: Duration::from_millis(sample_ms),
         warm_up: Duration::from_millis(defaults.warm_up_ms),
