@@ -3,9 +3,8 @@
 #
 # Whether this tree says the same as an earlier commit, byte for byte: every record
 # in bench/record and packaging/abi as table, Markdown, JSON and page, compared, as
-# advice and in a survey; the whole command line's help; and, with the calls that
-# the drivers make of lanes that fail on cue, what each experiment writes. What the
-# earlier commit says is kept in out/same/COMMIT.
+# advice and in a survey; and the whole command line's help. What the earlier
+# commit says is kept in out/same/COMMIT.
 #
 # usage: scripts/same.sh [COMMIT]    default: the merge base with main, or HEAD there
 #
@@ -24,9 +23,6 @@ programs() {
 	mkdir -p "$2"
 	(cd "$1" && CARGO_TARGET_DIR=$target "$cargo" build --locked -q -p ntcopy-cli)
 	cp "$target/debug/ntcopy" "$2/ntcopy"
-	(cd "$1" && CARGO_TARGET_DIR=$target "$cargo" build --locked -q -p ntcopy-bench \
-		--features fake-lanes --example calls)
-	cp "$target/debug/examples/calls" "$2/calls"
 }
 
 # said PLACE: writes all that the programs there say into PLACE/said. The records are this tree's.
@@ -65,7 +61,6 @@ said() {
 	for name in unix retention memcpy memset order pages http net pingpong; do
 		out/same/ntcopy bench "$name" --list >"$place/said/$name.defaults"
 	done
-	NTCOPY_HARDWARE_COUNTERS=off "$place/calls" "$place/said/calls"
 	rm -rf out/same/home out/same/ntcopy
 }
 

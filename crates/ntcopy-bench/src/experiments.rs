@@ -5,9 +5,7 @@
 //! the copies and fills of `memcpy`, `memset`, `order` and `pages`, the servers of `net` and
 //! `pingpong`.
 
-#[cfg(not(feature = "fake-lanes"))]
 pub mod app;
-#[cfg(not(feature = "fake-lanes"))]
 pub mod footprint;
 pub mod http;
 pub mod memcpy;
@@ -17,7 +15,6 @@ pub mod order;
 pub mod pages;
 pub mod pingpong;
 pub mod retention;
-#[cfg(not(feature = "fake-lanes"))]
 pub mod turns;
 pub mod unix;
 

@@ -4,22 +4,15 @@
 //! a record; what a record says is the business of `ntcopy-record`. [`machine`] describes the
 //! machine, [`hardware`] has its counters, [`guest`] takes a whole measurement into a kernel that
 //! this program boots. [`experiments`] has each experiment whole in one place, made of what the
-//! stages have for all. With the feature `fake-lanes`, for `make same`, nothing is run: `run` only
-//! says what it was asked.
+//! stages have for all.
 
-#[cfg(not(feature = "fake-lanes"))]
 pub mod calibrate;
 pub mod experiment;
 pub mod experiments;
-#[cfg(not(feature = "fake-lanes"))]
 pub mod guest;
 pub mod hardware;
 pub mod machine;
 pub mod plan;
-#[cfg(not(feature = "fake-lanes"))]
-pub mod run;
-#[cfg(feature = "fake-lanes")]
-#[path = "fake/run.rs"]
 pub mod run;
 pub mod sample;
 mod tcp;

@@ -22,7 +22,6 @@ use crate::run::{Failure, unix_now_ns};
 use crate::tcp;
 
 pub use driver::{Experiment, Options};
-#[cfg(not(feature = "fake-lanes"))]
 pub(crate) use driver::{Halt, Recording};
 pub use progress::Progress;
 pub use write::{WriteError, Writer};

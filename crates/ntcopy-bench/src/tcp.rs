@@ -6,7 +6,6 @@ use std::fs;
 pub const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// Those that users, and namespaces beside the first one, may choose.
-#[cfg_attr(feature = "fake-lanes", allow(dead_code))]
 pub const ALLOWED_CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
 /// Congestion control for connections that don't choose; none in a kernel without TCP.

@@ -14,8 +14,6 @@ const MODULES: &[(&str, &[&str])] = &[
     ("experiment", &[]),
     ("plan", &["experiment"]),
     ("run", &["tcp", "hardware", "experiment", "plan"]),
-    // In the place of `run`, with the feature `fake-lanes`.
-    ("fake", &["hardware", "experiment", "plan"]),
     ("sample", &["tcp", "experiment", "plan", "run"]),
     // Measures for a decision, not for a record.
     ("calibrate", &["experiment", "plan", "run", "sample"]),

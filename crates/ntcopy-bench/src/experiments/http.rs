@@ -1,10 +1,6 @@
 //! Experiment `http`: clients, a proxy and a backend. Its defaults, and what a user may set.
 
 pub mod plan;
-#[cfg(not(feature = "fake-lanes"))]
-pub mod run;
-#[cfg(feature = "fake-lanes")]
-#[path = "http/fake.rs"]
 pub mod run;
 mod sample;
 

@@ -23,7 +23,7 @@ impl Stop {
     }
 
     /// Acts as if that signal had come.
-    #[cfg(any(test, feature = "fake-lanes"))]
+    #[cfg(test)]
     pub(crate) fn ask(&self, signal: usize) {
         self.0.store(signal, Ordering::Relaxed);
     }

@@ -346,3 +346,7 @@ pub fn error_row(cell: u32, mode: impl Display, failure: &Failure) -> RunError {
 pub fn index(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

@@ -1,11 +1,6 @@
 //! The form with forks: a process forks in a loop, and one of the two writes to the buffer.
 
-#[cfg(not(feature = "fake-lanes"))]
 mod knob;
-#[cfg(not(feature = "fake-lanes"))]
-mod run;
-#[cfg(feature = "fake-lanes")]
-#[path = "fork/fake.rs"]
 mod run;
 
 use std::time::Duration;

@@ -1,10 +1,6 @@
 //! The form with copies: a streamer copies by the library, a victim walks.
 
 pub mod plan;
-#[cfg(not(feature = "fake-lanes"))]
-pub mod run;
-#[cfg(feature = "fake-lanes")]
-#[path = "copies/fake.rs"]
 pub mod run;
 mod sample;
 
