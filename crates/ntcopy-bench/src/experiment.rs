@@ -56,6 +56,13 @@ macro_rules! words {
                 })
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $kind {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let word = std::borrow::Cow::<str>::deserialize(from)?;
+                word.parse().map_err(serde::de::Error::custom)
+            }
+        }
     };
 }
 pub(crate) use words;

@@ -7,7 +7,6 @@
 mod beside;
 pub mod bulk;
 mod clock;
-pub(crate) mod counters;
 pub(crate) mod cpu_clock;
 pub(crate) mod cpus;
 mod datagram;
@@ -25,6 +24,7 @@ pub(crate) mod pattern;
 mod pipe;
 mod preflight;
 mod process;
+pub(crate) mod proof;
 pub mod reader;
 mod rig;
 pub(crate) mod schedule;

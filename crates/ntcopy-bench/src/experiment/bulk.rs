@@ -15,8 +15,7 @@ pub const ELEMENT_BYTES: u64 = 8;
 /// Bytes of a page, on every machine that this program runs on.
 pub const PAGE_BYTES: u64 = 4096;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     Clear,
     /// Another page is copied to it.
@@ -25,8 +24,7 @@ pub enum Action {
 
 words!(Action, Clear = "clear", Copy = "copy");
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReadBack {
     None,
     /// 100 bytes of each, in five places.
@@ -97,8 +95,7 @@ pub enum Pages {
 }
 
 /// Where the bytes of one side were before a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Heat {
     Hot,
     /// The next one in a region that is far larger than the last-level cache.
@@ -107,8 +104,7 @@ pub enum Heat {
 
 words!(Heat, Hot = "hot", Cold = "cold");
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatrixTask {
     /// Its elements are summed up.
     Sum,

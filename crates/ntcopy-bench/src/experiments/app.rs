@@ -12,7 +12,6 @@ mod command;
 mod connection;
 mod files;
 mod measure;
-mod proof;
 mod rates;
 mod rows;
 mod server;

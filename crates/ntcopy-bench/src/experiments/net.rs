@@ -24,13 +24,13 @@ pub struct Defaults {
     /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
-    pub baseline: String,
+    pub baseline: NetMode,
     /// Modes that are measured when none are asked for, over the loopback.
-    pub modes: Vec<String>,
-    pub veth_modes: Vec<String>,
+    pub modes: Vec<NetMode>,
+    pub veth_modes: Vec<NetMode>,
     /// Families that are measured when none are asked for.
-    pub families: Vec<String>,
-    pub quick_families: Vec<String>,
+    pub families: Vec<Family>,
+    pub quick_families: Vec<Family>,
     pub request_bytes: Vec<u64>,
     pub response_bytes: Vec<u64>,
     pub connections: Vec<u32>,
@@ -90,14 +90,8 @@ mod tests {
     fn the_defaults_name_what_there_is() {
         let defaults = defaults();
         assert_eq!(defaults.name, ExperimentKind::Net);
-        assert_eq!(defaults.baseline.parse(), Ok(NetMode::Copy));
-        for modes in [&defaults.modes, &defaults.veth_modes] {
-            assert!(modes.iter().all(|mode| mode.parse::<NetMode>().is_ok()), "{modes:?}");
-            assert_eq!(modes[0], defaults.baseline);
-        }
         for families in [&defaults.families, &defaults.quick_families] {
-            let has = |family: &String| FAMILIES.iter().any(|known| known.as_str() == family);
-            assert!(families.iter().all(has), "{families:?}");
+            assert!(families.iter().all(|family| FAMILIES.contains(family)), "{families:?}");
         }
         assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
     }

@@ -27,11 +27,11 @@ pub struct Defaults {
     /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
-    pub baseline: String,
+    pub baseline: NetMode,
     /// Modes that are measured when none are asked for.
-    pub modes: Vec<String>,
+    pub modes: Vec<NetMode>,
     /// Families that are measured when none are asked for.
-    pub families: Vec<String>,
+    pub families: Vec<Family>,
     pub message_bytes: Vec<u64>,
     pub quick_message_bytes: Vec<u64>,
     /// How long a mode runs in a cell, all its samples together, in milliseconds.
@@ -72,12 +72,6 @@ pub struct Settings {
     pub quick: bool,
 }
 
-/// The modes that there are here: a message is as small as it is, and no device is between.
-#[must_use]
-pub fn modes() -> [NetMode; 3] {
-    [NetMode::Copy, NetMode::Nt, NetMode::Adaptive]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,10 +81,7 @@ mod tests {
         let defaults = defaults();
         assert_eq!(defaults.name, ExperimentKind::Pingpong);
         assert_eq!(defaults.baseline, defaults.modes[0]);
-        let is_one = |mode: &String| modes().iter().any(|known| known.as_str() == mode);
-        assert!(defaults.modes.iter().all(is_one));
-        let has = |family: &String| FAMILIES.iter().any(|known| known.as_str() == family);
-        assert!(defaults.families.iter().all(has));
+        assert!(defaults.families.iter().all(|family| FAMILIES.contains(family)));
         assert!(defaults.message_bytes.iter().all(|bytes| *bytes >= SMALLEST_MESSAGE_BYTES));
         assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
     }

@@ -35,9 +35,9 @@ pub struct Defaults {
 #[serde(deny_unknown_fields)]
 pub struct Sends {
     /// The mode that the others are compared with.
-    pub baseline: String,
+    pub baseline: Mode,
     /// Modes that are measured when none are asked for, beside `idle`.
-    pub modes: Vec<String>,
+    pub modes: Vec<Mode>,
     /// Size of the victim's hot set in bytes.
     pub hot_set_bytes: u64,
     /// Sockets, and bytes of an object, of each cell.
@@ -55,12 +55,13 @@ pub struct Sends {
 reads_defaults!("retention");
 
 /// The modes of these names, or of the default ones.
-fn modes<M: FromStr<Err = String>>(
+fn modes<M: FromStr<Err = String> + Clone>(
     asked: &[String],
-    default: &[String],
+    default: &[M],
 ) -> Result<Vec<M>, PlanError> {
     let one = |name: &String| name.parse().map_err(|why| format!("--modes {why}").into());
-    or(asked, default).iter().map(one).collect()
+    let asked = asked.iter().map(one).collect::<Result<Vec<M>, PlanError>>()?;
+    Ok(or(&asked, default))
 }
 
 /// What a user asks for; what is left open comes from [`defaults`].

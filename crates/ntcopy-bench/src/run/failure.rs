@@ -49,14 +49,7 @@ pub enum Failure {
         expected: u8,
         got: u8,
     },
-    /// A daemon did not come up, or is gone.
-    #[error("{name}: {what}")]
-    Daemon {
-        name: &'static str,
-        /// What became of it, with the end of what it said.
-        what: String,
-    },
-    /// A program of the user's could not do its part.
+    /// A program did not come up, is gone, or could not do its part.
     #[error("{name}: {what}")]
     Program {
         /// Its name, or the line that the shell got.

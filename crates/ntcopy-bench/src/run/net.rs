@@ -13,7 +13,6 @@ mod message;
 mod network;
 mod pingpong;
 mod process;
-mod proof;
 mod server;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -27,7 +26,6 @@ pub use client::{CpuNs, NetClient, Window};
 pub use lane::{Lane, Setup, Traffic, unavailable};
 pub use network::Network;
 pub use pingpong::{PingPong, Pings};
-pub use proof::Proof;
 pub use server::main as server_main;
 
 /// Descriptors beside the connections: lines, epolls, namespaces, the record.

@@ -10,12 +10,12 @@ use ntcopy_record::random::SplitMix64;
 
 use super::beside::Beside;
 use super::clock::Stopwatch;
-use super::counters::{self, Expected};
 use super::hot_set::HotSet;
 use super::memory::{Buffer, DATA_SET_SEED, DataSet};
 use super::message::{Order, Reader, Reply, drain_order};
 use super::pipe::Pipe;
 use super::process::{Part as _, Process};
+use super::proof::{Due, Proof};
 use super::send::{self, Sender};
 use super::{Clocked, Failure, Fault, RigOptions, Stop, cpus, link, sockets};
 use crate::experiment::Mode;
@@ -246,7 +246,7 @@ impl Rig {
     /// count and the kernel's counters against what was sent.
     pub fn run(&mut self, mode: Mode, count: u64) -> Result<Clocked, Failure> {
         self.prepare(mode)?;
-        let before = counters::before()?;
+        let proof = Proof::begin(None)?;
         self.hardware.start();
         let mut beside = Clocked::default();
         let mut clocked = match self.cell.form {
@@ -265,7 +265,8 @@ impl Rig {
         let sent = clocked.bytes + beside.bytes;
         let objects = sent / self.cell.object_bytes;
         let too_small = objects * self.cell.too_small_bytes();
-        clocked.counters = counters::check(&before, Expected { mode, sent, too_small })?;
+        let due = Due::Exactly { bytes: sent, too_small, may_be_read: false };
+        clocked.counters = proof.check(&format!("mode {mode} sent {sent} bytes"), mode, due)?;
         clocked.counters.extend(events);
         Ok(clocked)
     }

@@ -11,11 +11,11 @@ use serde::Deserialize;
 
 use super::capacity;
 use super::rates::{LargeRate, Time};
-use crate::experiment::{Rate, reads_defaults, size, with_baseline, words};
+use crate::experiment::{Mode, Rate, reads_defaults, size, with_baseline, words};
 use crate::experiments::http::run::{Program, find_program};
 use crate::plan::error::{check_connections, check_cpus, check_pairs};
 use crate::plan::messages::TWO_CPUS;
-use crate::plan::{Cpus, PlanError};
+use crate::plan::{Cpus, PlanError, or};
 
 /// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/app.toml");
@@ -97,7 +97,17 @@ words!(
 impl AppMode {
     #[must_use]
     pub fn is_hinted(self) -> bool {
-        matches!(self, AppMode::Adaptive | AppMode::Nt)
+        self.sends().is_hinted()
+    }
+
+    /// How its program sends.
+    #[must_use]
+    pub fn sends(self) -> Mode {
+        match self {
+            AppMode::Adaptive => Mode::Adaptive,
+            AppMode::Nt => Mode::Nt,
+            _ => Mode::Copy,
+        }
     }
 
     /// The mode whose server answers: `idle` has none of its own.
@@ -114,10 +124,10 @@ pub struct Defaults {
     /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
-    pub baseline: String,
+    pub baseline: AppMode,
     /// Modes that are measured when none are asked for, beside `idle`.
-    pub modes: Vec<String>,
-    pub quick_modes: Vec<String>,
+    pub modes: Vec<AppMode>,
+    pub quick_modes: Vec<AppMode>,
     pub large_bytes: u64,
     /// Bytes of all large values together.
     pub dataset_bytes: u64,
@@ -337,11 +347,9 @@ pub fn plan(
         check_pairs(pairs)?;
     }
     let data = data(settings)?;
-    let connections = match settings.connections.is_empty() {
-        true => settings.of(&defaults.quick_connections, &defaults.connections),
-        false => &settings.connections,
-    };
-    check_connections(connections, MOST_CONNECTIONS)?;
+    let usual = settings.of(&defaults.quick_connections, &defaults.connections);
+    let connections = or(&settings.connections, usual);
+    check_connections(&connections, MOST_CONNECTIONS)?;
     let rates = match settings.large_rates.is_empty() {
         true => defaults.large_rates.iter().map(|rate| known(rate)).collect(),
         false => settings.large_rates.clone(),
@@ -385,11 +393,8 @@ where
 /// The baseline, `idle`, and those asked for.
 fn modes(settings: &Settings) -> Vec<AppMode> {
     let defaults = defaults();
-    let names = settings.of(&defaults.quick_modes, &defaults.modes);
-    let asked: Vec<AppMode> = match settings.modes.is_empty() {
-        true => names.iter().map(|name| known(name)).collect(),
-        false => settings.modes.clone(),
-    };
+    let usual = settings.of(&defaults.quick_modes, &defaults.modes);
+    let asked = or(&settings.modes, usual);
     let asked: Vec<AppMode> = [AppMode::Idle].into_iter().chain(asked).collect();
     with_baseline(AppMode::Copy, &asked)
 }

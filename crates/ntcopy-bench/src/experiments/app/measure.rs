@@ -8,7 +8,6 @@ use super::capacity::{Found, Grid, highest};
 use super::client::Client;
 use super::command;
 use super::files;
-use super::proof::Proof;
 use super::rates::{LargeRate, Time};
 use super::rows::{Offered, params, series, what};
 use super::server::Server;
@@ -16,6 +15,7 @@ use super::traffic::{self, Asked, Pace, Window};
 use crate::experiment::Rate;
 use crate::experiments::http::run::Scratch;
 use crate::plan::group_order;
+use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::schedule::Schedule;
 use crate::run::{CpuClock, Failure, Stop, place};
 use crate::sample::{
@@ -315,12 +315,16 @@ impl Bench<'_> {
             (Some(schedule), _) => Pace::Due(&schedule.due_ns),
             (None, _) => Pace::Max,
         };
-        let proof = Proof::begin(mode)?;
+        let proof = Proof::begin(None)?;
         let asked = Asked::beside(&small, pace, self.options.patience);
         let window = self.traffic(&lane.server, cell.connections, &asked)?;
         // Bytes of an answer that was given up are not counted.
         let is_whole = window.answers.unanswered == 0;
-        let counters = if is_whole { proof.check(window.all_bytes)? } else { BTreeMap::new() };
+        let bytes = window.all_bytes;
+        let what = format!("mode {mode} sent {bytes} bytes of large values");
+        let due = Due::AtLeast(bytes / 100 * OF_A_PROGRAM_PERCENT);
+        let counters =
+            if is_whole { proof.check(&what, mode.sends(), due)? } else { BTreeMap::new() };
         let due = large.filter(|_| mode != AppMode::Idle).map(|schedule| {
             let counted = schedule.due_ns.iter().filter(|due| **due >= schedule.counted_from_ns);
             counted.count() as u64 * plan.data.large_bytes

@@ -8,7 +8,7 @@ use super::command;
 use super::connection::{Connection, room};
 use super::files;
 use super::wire::Value;
-use crate::experiments::turns::program::{Output, Program};
+use crate::experiments::turns::program::{Endpoint, Output, Program};
 use crate::run::{CpuClock, Failure, Stop, place};
 
 pub struct Server {
@@ -82,7 +82,7 @@ impl Server {
         let started = Program::start(&words, environment, Output::Kept);
         place(Some(client_cpu))?;
         let mut program = started?;
-        program.accepts(at, patience, stop)?;
+        program.accepts(&Endpoint::Unix(at.to_owned()), patience, stop)?;
         self.clocks.push(CpuClock::of(program.pid())?);
         self.programs.push(program);
         Ok(())
@@ -95,11 +95,7 @@ impl Server {
 
     /// What failed, in the server's own words if it is gone.
     pub fn blame(&mut self, failure: Failure) -> Failure {
-        let gone = self.programs.iter_mut().find_map(|program| match program.runs() {
-            Ok(false) => program.still_runs().err(),
-            _ => None,
-        });
-        gone.unwrap_or(failure)
+        self.programs.iter_mut().find_map(Program::gone).unwrap_or(failure)
     }
 
     /// Stores every value, if the program does not get them by itself.

@@ -260,9 +260,8 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     if settings.nginx_buffer_bytes == Some(0) {
         return Err(PlanError::zero("nginx-buffer"));
     }
-    let word = "the defaults parse";
-    let scheme = settings.scheme.unwrap_or_else(|| defaults.scheme.parse().expect(word));
-    let transport = settings.transport.unwrap_or_else(|| defaults.transport.parse().expect(word));
+    let scheme = settings.scheme.unwrap_or(defaults.scheme);
+    let transport = settings.transport.unwrap_or(defaults.transport);
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
     let places = places::places(settings, cpus)?;
     Ok(HttpPlan {
@@ -305,23 +304,15 @@ fn congestion(name: &str) -> Result<String, PlanError> {
 
 /// Every stack in every mode that it has, the first stack's baseline first.
 fn ways(settings: &Settings, scheme: Scheme, transport: Transport) -> Result<Vec<Way>, PlanError> {
-    let word = "the defaults parse";
-    let parsed = |names: &[String]| names.iter().map(|name| name.parse().expect(word)).collect();
-    let stacks: Vec<Stack> = if settings.stacks.is_empty() {
-        let names = &defaults().stacks;
-        names.iter().map(|name| name.parse().expect(word)).collect()
-    } else {
-        settings.stacks.clone()
-    };
+    let stacks = or(&settings.stacks, &defaults().stacks);
     if let Some(stack) = stacks.iter().copied().find(|stack| !stack.speaks(scheme)) {
         let what = format!("{stack} does not speak it; storaged+proxyd does");
         return Err(format!("--scheme {scheme}: {what}").into());
     }
     let has_devices = transport == Transport::Veth;
     let usual = if has_devices { &defaults().veth_modes } else { &defaults().modes };
-    let asked: Vec<HttpMode> =
-        if settings.modes.is_empty() { parsed(usual) } else { settings.modes.clone() };
-    let baseline = settings.baseline.unwrap_or_else(|| defaults().baseline.parse().expect(word));
+    let asked = or(&settings.modes, usual);
+    let baseline = settings.baseline.unwrap_or(defaults().baseline);
     if (baseline == HttpMode::Nocache || asked.contains(&HttpMode::Nocache)) && !has_devices {
         return Err(PlanError::no_device(WITH_VETH));
     }

@@ -165,12 +165,8 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
 /// The baseline, and what was asked for or is measured by default.
 fn modes(settings: &Settings) -> Result<Vec<NetMode>, PlanError> {
     let defaults = defaults();
-    let names = if settings.veth { &defaults.veth_modes } else { &defaults.modes };
-    let asked: Vec<NetMode> = if settings.modes.is_empty() {
-        names.iter().map(|name| name.parse().expect("the defaults parse")).collect()
-    } else {
-        settings.modes.clone()
-    };
+    let usual = if settings.veth { &defaults.veth_modes } else { &defaults.modes };
+    let asked = or(&settings.modes, usual);
     if asked.contains(&NetMode::Nocache) && !settings.veth {
         return Err(PlanError::no_device(WITH_VETH));
     }

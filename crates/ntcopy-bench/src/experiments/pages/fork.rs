@@ -22,8 +22,7 @@ use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording, ind
 use crate::sample::{MeasureError, Outcome, Progress};
 
 /// Who writes to the buffer after a fork, while the other process waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
     Parent,
     Child,
@@ -32,8 +31,7 @@ pub enum User {
 words!(User, Parent = "parent", Child = "child");
 
 /// How much of the buffer is written after a fork.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// One byte a page: the least that makes the kernel copy it.
     Byte,
@@ -43,8 +41,7 @@ pub enum Use {
 words!(Use, Byte = "byte", All = "all");
 
 /// How the kernel clears and copies pages while a loop of forks runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForkMode {
     Temporal,
     /// With non-temporal stores.
@@ -137,7 +134,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<ForkPlan, PlanError> {
     let buffers = or(&settings.buffer_bytes, buffers);
     check_pages(&buffers)?;
     let parsed = |mode: &String| mode.parse().map_err(|why| format!("--modes {why}").into());
-    let asked = settings.modes.iter().map(parsed).collect::<Result<Vec<_>, PlanError>>()?;
+    let asked = settings.modes.iter().map(parsed).collect::<Result<Vec<ForkMode>, PlanError>>()?;
     let mut cells = Vec::new();
     for &user in &defaults.users {
         for &usage in &defaults.uses {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
-use super::{FAMILIES, SMALLEST_MESSAGE_BYTES, Settings, defaults, modes};
+use super::{FAMILIES, SMALLEST_MESSAGE_BYTES, Settings, defaults};
 use crate::experiment::{Family, NetMode, with_baseline};
 use crate::plan::error::{check_pairs, check_sizes};
 use crate::plan::messages::{TwoPlaces, families_of, fits_datagram, two_places};
-use crate::plan::{Cpus, PlanError};
+use crate::plan::{Cpus, PlanError, or};
 
 /// What the processes of one mode take beside their messages.
 const MODE_BYTES: u64 = 16 << 20;
@@ -88,7 +88,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
             return Err(format!("--duration {seconds}: seconds, from 0.05 to 86400").into());
         }
     };
-    let asked = if settings.modes.is_empty() { modes().to_vec() } else { settings.modes.clone() };
+    let asked = or(&settings.modes, &defaults.modes);
     if asked.contains(&NetMode::Nocache) {
         return Err(PlanError::no_device("`ntcopy bench net --veth` has one"));
     }

@@ -25,8 +25,7 @@ pub enum CopyMode {
 words!(CopyMode, Idle = "idle", Copy = "copy", Nt = "nt", NtBoth = "nt-both");
 
 /// Where the victim is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Victim {
     /// On the streamer's core: a pass of the victim and an object of the streamer take turns.
     SameCore,
@@ -40,7 +39,7 @@ words!(Victim, SameCore = "same-core", Neighbour = "neighbour");
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// Modes that are measured when none are asked for, beside `idle`.
-    pub modes: Vec<String>,
+    pub modes: Vec<CopyMode>,
     /// Where the victim is, each in cells of its own.
     pub victims: Vec<Victim>,
     pub object_bytes: u64,

@@ -1,17 +1,20 @@
 //! A program that runs for one turn, and that leaves nothing behind.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, wait,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open,
+    set_parent_process_death_signal, wait,
 };
 
 use crate::run::{Failure, Stop, family};
@@ -32,6 +35,32 @@ pub enum Output {
     Dropped,
     /// Both are kept together.
     Kept,
+}
+
+/// Where a program listens, as this project's daemons write it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    Unix(PathBuf),
+    /// An address of the loopback, or of a device that was made for it.
+    Tcp(SocketAddr),
+}
+
+impl Endpoint {
+    fn answers(&self) -> bool {
+        match self {
+            Endpoint::Unix(path) => UnixStream::connect(path).is_ok(),
+            Endpoint::Tcp(address) => TcpStream::connect(address).is_ok(),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Unix(path) => write!(out, "unix:{}", path.display()),
+            Endpoint::Tcp(address) => write!(out, "tcp:{address}"),
+        }
+    }
 }
 
 /// A running program with all that it has started.
@@ -68,28 +97,38 @@ fn adopts() -> bool {
 }
 
 impl Program {
-    /// Starts it, in a process group of its own: Ctrl-C at the terminal is for us, who end it.
+    /// By its words, with more in its environment.
     pub fn start(
         words: &[OsString],
         environment: &[(OsString, OsString)],
         output: Output,
     ) -> Result<Program, Failure> {
-        let name = words[0].to_string_lossy().into_owned();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        Program::spawn(words[0].to_string_lossy().into_owned(), command, (output, Signal::KILL))
+    }
+
+    /// Starts it, in a process group of its own: Ctrl-C at the terminal is for us, who end it. If
+    /// this process is killed, it gets the signal.
+    pub fn spawn(
+        name: String,
+        mut command: Command,
+        (output, orphaned): (Output, Signal),
+    ) -> Result<Program, Failure> {
         let failed = |what: String| Failure::Program { name: name.clone(), what };
         let said = tempfile::tempfile().map_err(Failure::io("cannot make a file"))?;
         let another = |file: &File| file.try_clone().map_err(Failure::io("cannot share a file"));
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).stdin(Stdio::null()).process_group(0).stderr(another(&said)?);
-        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).process_group(0).stderr(another(&said)?);
         match output {
             Output::Dropped => command.stdout(Stdio::null()),
             Output::Kept => command.stdout(another(&said)?),
         };
-        // SAFETY: the call takes numbers only, and may be made between fork and exec.
+        // SAFETY: between fork and exec the closure makes one system call, allocates nothing and
+        // takes no lock.
         unsafe {
-            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
+            command.pre_exec(move || {
+                set_parent_process_death_signal(Some(orphaned)).map_err(Into::into)
             });
         }
         let began = Instant::now();
@@ -162,10 +201,15 @@ impl Program {
     }
 
     /// Waits until it takes a connection there. A socket that listens may be another one.
-    pub fn accepts(&mut self, at: &Path, patience: Duration, stop: &Stop) -> Result<(), Failure> {
-        let (shown, seconds) = (at.display(), patience.as_secs());
-        let what = format!("{shown} took no connection in {seconds} s: --patience allows more");
-        self.wait_until(|| Ok(UnixStream::connect(at).is_ok()), &what, patience, stop)
+    pub fn accepts(
+        &mut self,
+        at: &Endpoint,
+        patience: Duration,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        let seconds = patience.as_secs();
+        let what = format!("{at} took no connection in {seconds} s: --patience allows more");
+        self.wait_until(|| Ok(at.answers()), &what, patience, stop)
     }
 
     fn wait_until(
@@ -199,6 +243,12 @@ impl Program {
             self.ends_within(GOODBYE, &Stop::default())?;
         }
         Ok(())
+    }
+
+    /// How it ended, in its own words, if it is gone.
+    pub fn gone(&mut self) -> Option<Failure> {
+        let status = self.child.try_wait().ok()??;
+        Some(self.failure(&how_it_ended(status)))
     }
 
     /// Whether it still runs; a server that ended under its load gives no figure.
@@ -345,6 +395,31 @@ mod tests {
         let program = Program::shell("sleep 600", Output::Dropped).unwrap();
         let failure = program.finish(Duration::from_millis(60), &Stop::default()).unwrap_err();
         assert!(failure.to_string().contains("still ran"), "{failure}");
+    }
+
+    #[test]
+    fn what_does_not_listen_is_given_up_and_what_it_started_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let nothing = Endpoint::Unix(folder.path().join("nothing"));
+        let mut ended = Program::shell("echo one; echo two >&2; exit 3", Output::Kept).unwrap();
+        let failure = ended.accepts(&nothing, LONG, &Stop::default()).unwrap_err().to_string();
+        assert!(failure.contains("exit code 3") && failure.contains("one\ntwo"), "{failure}");
+        let told = folder.path().join("child");
+        let script = format!("sleep 600 & echo $! >{}; trap '' TERM; wait; wait", told.display());
+        let mut program = Program::shell(&script, Output::Kept).unwrap();
+        let child = loop {
+            let text = fs::read_to_string(&told).unwrap_or_default();
+            match text.trim().parse::<u32>() {
+                Ok(number) if text.ends_with('\n') => break number,
+                _ => std::thread::sleep(LISTENS),
+            }
+        };
+        let failure = program.accepts(&nothing, Duration::ZERO, &Stop::default()).unwrap_err();
+        assert!(failure.to_string().contains("took no connection in 0 s"), "{failure}");
+        drop(program);
+        // Killed; who is its parent now has yet to look at it.
+        let state = fs::read_to_string(format!("/proc/{child}/stat"));
+        assert!(state.is_err() || state.unwrap().contains(") Z "));
     }
 
     #[test]

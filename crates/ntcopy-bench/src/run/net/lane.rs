@@ -9,12 +9,13 @@ use super::message::{Order, Reply, Server, Shape};
 use super::network::Network;
 use super::pingpong::{PingPong, Pings};
 use super::process::ServerProcess;
-use super::proof::{Proof, Sent};
 use crate::experiment::{Family, NetMode};
+use crate::plan::SMALLEST_HINTED_BYTES;
 use crate::run::cpu_clock::CpuClock;
 use crate::run::load;
 use crate::run::meter::{Events, Meter};
 use crate::run::process::Part as _;
+use crate::run::proof::{Due, Proof};
 use crate::run::schedule::Schedule;
 use crate::run::{self, Failure, Stop, send};
 
@@ -248,7 +249,7 @@ impl<'a> Lane<'a> {
     pub fn begin_proof(&mut self) -> Result<Proof, Failure> {
         self.setup.network.is_as(self.number, self.mode)?;
         let pid = self.server()?.id();
-        Proof::begin(self.setup.network, pid)
+        Proof::begin(self.setup.network.is_apart().then_some(pid))
     }
 
     /// Holds what the kernel counted against the messages of each side.
@@ -259,8 +260,12 @@ impl<'a> Lane<'a> {
     ) -> Result<std::collections::BTreeMap<String, u64>, Failure> {
         self.setup.network.is_as(self.number, self.mode)?;
         let Shape { request_bytes, response_bytes, .. } = self.shape;
-        let sent = Sent { messages, request_bytes, response_bytes };
-        proof.check(self.setup.network, self.mode.sends(), sent)
+        let small = |bytes: u64| if bytes < SMALLEST_HINTED_BYTES { bytes } else { 0 };
+        let bytes = messages * (request_bytes + response_bytes);
+        let too_small = messages * (small(request_bytes) + small(response_bytes));
+        let what = format!("client and server sent {bytes} bytes in mode {}", self.mode);
+        let due = Due::Exactly { bytes, too_small, may_be_read: true };
+        proof.check(&what, self.mode.sends(), due)
     }
 
     /// Responses of a whole run, of which every one came; none if some did not.

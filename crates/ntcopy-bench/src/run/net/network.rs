@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::experiment::{Family, NetMode};
 use crate::plan::messages::Between;
 use crate::run::netns::Namespaces;
-use crate::run::{Failure, counters, inet};
+use crate::run::{Failure, inet};
 
 /// IPv6 takes a moment until an address of a new device can be used.
 const SETTLING: Duration = Duration::from_secs(5);
@@ -57,9 +57,9 @@ impl Network {
         namespaces.check_nocache(number, mode == NetMode::Nocache, mode)
     }
 
-    /// The kernel's counters of every namespace that takes part, by the server's process.
-    pub(super) fn counters(&self, server: u32) -> Result<counters::All, Failure> {
-        counters::read_all(matches!(self, Network::Veth(_)).then_some(server))
+    /// Whether the server is in a namespace of its own.
+    pub(super) fn is_apart(&self) -> bool {
+        matches!(self, Network::Veth(_))
     }
 
     /// A new connection over the devices of that number: the client's end and the server's.

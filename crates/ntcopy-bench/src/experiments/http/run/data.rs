@@ -9,11 +9,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::body_reader::seed;
-use super::daemon::{Daemon, Endpoint};
 use super::programs::Program;
 use super::scratch::Scratch;
+use super::setup::daemon;
 use crate::experiments::http::Stack;
 use crate::experiments::http::plan::HttpCell;
+use crate::experiments::turns::program::Endpoint;
 use crate::run::{Failure, Stop, pattern};
 
 /// The address of this machine for itself.
@@ -68,7 +69,7 @@ impl Data {
 /// A storaged that takes the objects of a new data set.
 fn seeding(data: &Path, at: &Endpoint) -> Result<Command, Failure> {
     let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
-    command.args(["--workers", "1", "--log-level", "warn", "--listen", &at.ours(), "--data"]);
+    command.args(["--workers", "1", "--log-level", "warn", "--listen", &at.to_string(), "--data"]);
     command.arg(data);
     Ok(command)
 }
@@ -83,8 +84,8 @@ fn put_all(
     let data = folder.join("seed");
     let socket = folder.join("seed.sock");
     let endpoint = Endpoint::Unix(socket.clone());
-    let mut storaged = Daemon::start("storaged", seeding(&data, &endpoint)?, folder, None)?;
-    storaged.wait_for(&endpoint, patience, stop)?;
+    let mut storaged = daemon("storaged", seeding(&data, &endpoint)?, None)?;
+    storaged.accepts(&endpoint, patience, stop)?;
     let failed = || Failure::io("cannot store an object");
     let mut stream = UnixStream::connect(&socket).map_err(failed())?;
     stream.set_read_timeout(Some(patience)).map_err(failed())?;
@@ -109,7 +110,7 @@ fn put_all(
         }
     }
     drop(stream);
-    storaged.end();
+    storaged.goodbye()?;
     Ok(data)
 }
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::daemon::Endpoint;
 use super::programs::Program;
 use super::setup::Setup;
 use crate::experiments::http::{HttpMode, Scheme};
+use crate::experiments::turns::program::Endpoint;
 use crate::run::Failure;
 
 /// Seconds that a kept connection may be silent: longer than other modes are measured meanwhile.
@@ -22,7 +22,7 @@ pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command
     if let Some(bytes) = setup.plan.sndbuf_bytes {
         command.arg("--sndbuf").arg(bytes.to_string());
     }
-    command.arg("--listen").arg(at.ours()).arg("--data").arg(data);
+    command.arg("--listen").arg(at.to_string()).arg("--data").arg(data);
     Ok(command)
 }
 
@@ -46,7 +46,7 @@ fn proxy_mode(mode: HttpMode) -> &'static str {
 /// The proxy of a way, by way of a file of settings: some have no option.
 pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
     let idle_ms = IDLE_S * 1000;
-    let listen = at.ours();
+    let listen = at.to_string();
     let place = match setup.plan.scheme {
         Scheme::Plain => "listen",
         Scheme::Tls | Scheme::Ktls => "tls_listen",
@@ -60,7 +60,7 @@ pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Co
         "{place} = [{listen:?}]\nbackends = [{:?}]\nworkers = {}\nmode = \"{}\"\n\n\
          [timeouts]\nkeep_alive_ms = {idle_ms}\nbackend_idle_ms = {idle_ms}\n\n\
          [limits]\nbackend_idle = 4096\n{tls}",
-        backend.ours(),
+        backend.to_string(),
         setup.plan.workers,
         proxy_mode(setup.way.mode),
     );

@@ -5,13 +5,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::daemon::{Daemon, Endpoint};
+use rustix::process::Signal;
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
+
 use super::data::{LOOPBACK, free_address};
 use super::links::Link;
 use super::wire::Handshake;
 use crate::experiments::http::plan::{HttpCell, HttpPlan};
 use crate::experiments::http::{Transport, Way};
-use crate::run::Failure;
+use crate::experiments::turns::program::{self, Endpoint, Output};
+use crate::run::{Failure, cpus};
 
 /// Why TLS is not to be had in this program, if so.
 pub(super) const NO_TLS: Option<&str> = match cfg!(feature = "tls") {
@@ -86,14 +89,31 @@ impl Setup<'_> {
         &self,
         name: &'static str,
         command: Command,
-    ) -> Result<Daemon, Failure> {
+    ) -> Result<program::Program, Failure> {
         let cpu = self.plan.places.backend;
-        let start = || Daemon::start(name, command, self.folder, cpu);
+        let start = || daemon(name, command, cpu);
         match self.link {
             Some(link) => link.at_backend(start)?,
             None => start(),
         }
     }
+}
+
+/// Starts a daemon, on one CPU if that is said.
+pub(super) fn daemon(
+    name: &str,
+    command: Command,
+    cpu: Option<u32>,
+) -> Result<program::Program, Failure> {
+    // nginx's workers end with it only if it may tell them to.
+    let start = || program::Program::spawn(name.to_owned(), command, (Output::Kept, Signal::TERM));
+    let Some(cpu) = cpu else { return start() };
+    let doing = || Failure::os("cannot leave the CPUs of before, or go back to them");
+    let before = sched_getaffinity(None).map_err(doing())?;
+    cpus::pin(cpu)?;
+    let started = start();
+    sched_setaffinity(None, &before).map_err(doing())?;
+    started
 }
 
 #[cfg(all(test, feature = "tls"))]

@@ -1,10 +1,10 @@
 //! A proxy and its backend, running.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use super::daemon::{Daemon, Endpoint};
 use super::data::{Data, LOOPBACK, free_address};
 use super::programs::Program;
 use super::setup::{self, Setup};
@@ -12,9 +12,11 @@ use super::wire::Target;
 use super::{ours, theirs};
 use crate::experiment::Mode;
 use crate::experiments::http::{HttpMode, Scheme, Way};
-use crate::run::cpu_clock::CpuClock;
+use crate::experiments::turns::{self, program::Endpoint};
+use crate::run::cpu_clock::{CpuClock, family};
 use crate::run::load::CpuTimes;
-use crate::run::{self, Failure, Stop, counters};
+use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
+use crate::run::{self, Failure, Stop};
 
 /// CPU time of the processes so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,11 +60,7 @@ pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> 
             return Ok(Some(why.to_owned()));
         }
     }
-    match way.mode {
-        HttpMode::Nt => run::unavailable(Mode::Nt),
-        HttpMode::Adaptive => run::unavailable(Mode::Adaptive),
-        _ => Ok(None),
-    }
+    if way.mode.is_hinted() { run::unavailable(way.mode.sends()) } else { Ok(None) }
 }
 
 /// Whether a daemon of ours names a capability.
@@ -115,8 +113,8 @@ fn start_proxy(
             _ => theirs::nginx_proxy(setup, &front, between)?,
         };
         let cpu = setup.plan.places.proxy;
-        let mut proxy = Daemon::start(proxy_name(program), command, setup.folder, cpu)?;
-        match proxy.wait_for(&front, setup.patience, stop) {
+        let mut proxy = Daemon::new(setup::daemon(proxy_name(program), command, cpu)?);
+        match proxy.program.accepts(&front, setup.patience, stop) {
             Ok(()) => return Ok((proxy, address)),
             Err(failure) if left == 0 || !is_taken(&failure) => return Err(failure),
             Err(_) => {}
@@ -127,6 +125,30 @@ fn start_proxy(
 /// Whether a daemon ended since its address is another socket's: strerror()'s words.
 fn is_taken(failure: &Failure) -> bool {
     failure.to_string().contains("Address already in use")
+}
+
+/// A daemon, and the clocks of its processes.
+struct Daemon {
+    program: turns::program::Program,
+    clocks: Vec<CpuClock>,
+}
+
+impl Daemon {
+    fn new(program: turns::program::Program) -> Daemon {
+        Daemon { program, clocks: Vec::new() }
+    }
+
+    /// Finds the processes that its CPU time is made of.
+    fn find_clocks(&mut self) -> Result<(), Failure> {
+        let clocks = family(self.program.pid())?.into_iter().map(CpuClock::of);
+        self.clocks = clocks.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// CPU time of all its processes so far, nanoseconds.
+    fn cpu_ns(&self) -> Result<u64, Failure> {
+        self.clocks.iter().map(CpuClock::ns).sum()
+    }
 }
 
 /// A proxy and its backend. Dropped, both are ended, the proxy first.
@@ -154,8 +176,8 @@ impl Running {
                 theirs::nginx_backend(setup, root, &between)?
             }
         };
-        let mut backend = setup.start_backend(backend.name(), command)?;
-        backend.wait_for(&between, setup.patience, stop)?;
+        let mut backend = Daemon::new(setup.start_backend(backend.name(), command)?);
+        backend.program.accepts(&between, setup.patience, stop)?;
         // Not before: the backend's address could be the same.
         let (proxy, address) = start_proxy(setup, &between, stop)?;
         let tls = setup.certificate.map(|made| made.client.clone());
@@ -195,19 +217,49 @@ impl Running {
     }
 
     /// The kernel's counters, of all who send here.
-    pub(super) fn counters(&self) -> Result<counters::All, Failure> {
-        counters::read_all(self.is_apart.then(|| self.backend.id()))
+    pub fn begin_proof(&self) -> Result<Proof, Failure> {
+        let backend = self.backend.program.pid().as_raw_nonzero().get().cast_unsigned();
+        Proof::begin(self.is_apart.then_some(backend))
+    }
+
+    /// Holds what was counted since then against `bytes` of bodies, when every answer has come.
+    pub fn check_proof(
+        &self,
+        proof: &Proof,
+        scheme: Scheme,
+        bytes: u64,
+    ) -> Result<BTreeMap<String, u64>, Failure> {
+        let due = match self.way.mode {
+            HttpMode::Auto => Due::Anything,
+            _ => Due::AtLeast(bytes / 100 * least_percent(self.way, scheme)),
+        };
+        let what = format!("{} sent {bytes} bytes of bodies", self.way);
+        proof.check(&what, self.way.mode.sends(), due)
     }
 
     /// Names the daemon that is gone, if that was the cause.
     pub fn blame(&mut self, failure: Failure) -> Failure {
         match failure {
             Failure::Answer(_) | Failure::Os { .. } => {
-                let gone = self.backend.alive().and_then(|()| self.proxy.alive());
-                gone.err().unwrap_or(failure)
+                let daemons = [&mut self.backend.program, &mut self.proxy.program];
+                daemons.into_iter().find_map(|program| program.gone()).unwrap_or(failure)
             }
             other => other,
         }
+    }
+}
+
+/// The bodies' bytes in 100 that have to be counted under some name.
+///
+/// A daemon of ours hints whole bodies: the backend where they are spliced, the proxy where it
+/// writes them itself. nginx writes a body in pieces. What the kernel encrypts is made there, and
+/// copied from nowhere.
+fn least_percent(way: Way, scheme: Scheme) -> u64 {
+    match (way.stack, scheme) {
+        (_, Scheme::Ktls) => 0,
+        // Behind HAProxy the proxy's part of TLS is not hinted, and the backend's whole bodies are.
+        (stack, _) if stack.has_storaged() => 99,
+        _ => OF_A_PROGRAM_PERCENT,
     }
 }
 

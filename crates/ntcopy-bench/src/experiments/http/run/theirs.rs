@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::daemon::Endpoint;
 use super::programs::Program;
 use super::setup::Setup;
 use crate::experiments::http::plan::{OUTPUT_BUFFERS, PROXY_BUFFERS};
 use crate::experiments::http::{HttpMode, Scheme};
+use crate::experiments::turns::program::Endpoint;
 use crate::run::Failure;
 
 /// Requests that a connection may carry: as many as there are.

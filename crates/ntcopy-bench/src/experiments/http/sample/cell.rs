@@ -11,7 +11,7 @@ use crate::experiment::Mode;
 use crate::experiments::http::Way;
 use crate::experiments::http::plan::{HttpCell, HttpForm};
 use crate::experiments::http::run::{
-    BodyReader, Client, Meter, Proof, Running, Schedule, Walking, Window,
+    BodyReader, Client, Meter, Running, Schedule, Walking, Window,
 };
 use crate::run::Failure;
 use crate::sample::driver::{At, Halt, Lanes, Recording};
@@ -196,7 +196,7 @@ impl<'a> WayLanes<'a> {
         let Lane { way, client, running, .. } = lane;
         let gone = || Failure::Answer("the client is gone".to_owned());
         let client = client.as_mut().ok_or_else(gone)?;
-        let proof = Proof::begin(running, bench.plan.scheme)?;
+        let proof = running.begin_proof()?;
         let (window, walks) = match &bench.victim {
             None => (self.load(client, running, pair, None)?, Vec::new()),
             Some(victim) => {
@@ -205,8 +205,11 @@ impl<'a> WayLanes<'a> {
         };
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         // What was given up cannot be held against the counters.
-        let mut counters =
-            if is_whole { proof.check(running, window.all_bytes)? } else { BTreeMap::new() };
+        let mut counters = if is_whole {
+            running.check_proof(&proof, bench.plan.scheme, window.all_bytes)?
+        } else {
+            BTreeMap::new()
+        };
         let series = series(&window, !counters.is_empty(), walks);
         // Those of what was clocked, given up or not.
         counters.extend(window.events.clone());
