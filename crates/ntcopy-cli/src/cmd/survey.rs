@@ -112,8 +112,9 @@ impl StoreArg {
 /// What is asked of a node.
 #[derive(clap::Args, Clone)]
 pub struct AskArgs {
-    /// Experiments [default: memcpy,memset,retention, which need no kernel of ours]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = EXPERIMENTS)]
+    /// Experiments; the default ones need no kernel of ours
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = EXPERIMENTS,
+          default_values = &EXPERIMENTS[..DEFAULT_EXPERIMENTS])]
     experiments: Vec<String>,
     /// Fewer and shorter samples
     #[arg(long)]
@@ -123,19 +124,20 @@ pub struct AskArgs {
     kernel: Option<String>,
 }
 
+/// Each once, in order.
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        if !all.iter().any(|known| known == name) {
+            all.push(name.to_owned());
+        }
+    }
+    all
+}
+
 impl AskArgs {
     fn ask(&self) -> Ask {
-        let mut experiments = self.experiments.clone();
-        if experiments.is_empty() {
-            let default = EXPERIMENTS[..DEFAULT_EXPERIMENTS].iter();
-            experiments = default.map(|name| (*name).to_owned()).collect();
-        }
-        let mut seen = Vec::new();
-        experiments.retain(|name| {
-            let is_new = !seen.contains(name);
-            seen.push(name.clone());
-            is_new
-        });
+        let experiments = once(self.experiments.iter().map(String::as_str));
         let kernel = self.kernel.clone().filter(|kernel| kernel != "host");
         Ask { experiments, quick: self.quick, kernel }
     }

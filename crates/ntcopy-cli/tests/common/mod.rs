@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Once;
 
+use ntcopy_record::Record;
+
 /// The program that is tested.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_ntcopy");
 
@@ -51,6 +53,38 @@ pub fn assert_refused(output: &Output, args: &[&str], words: &str, record: &Path
     assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(output));
     assert!(stderr(output).contains(words), "{args:?}: {}", stderr(output));
     assert!(!record.exists(), "nothing was begun");
+}
+
+/// `ntcopy bench` of little, with a record in `out`. What is tested is whether it works: lockdep may
+/// be on.
+pub fn bench(arguments: &[&str], out: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.arg("bench").args(arguments).args(["--quick", "--allow-not-a-timing", "--out"]);
+    command.arg(out).env("NTCOPY_PROFILE", "none").stdin(Stdio::null());
+    command
+}
+
+/// What a benchmark that must end well, and whole, recorded and printed.
+pub fn measured(arguments: &[&str]) -> (Record, String) {
+    let place = tempfile::tempdir().expect("a folder");
+    let out = place.path().join("record");
+    let output = bench(arguments, &out).output().expect("the program starts");
+    let text = stdout(&output);
+    let record = Record::read(&out).expect("a record");
+    assert!(record.complete && record.errors.is_empty(), "{arguments:?}: {:?}", record.errors);
+    (record, text)
+}
+
+/// A benchmark whose bytes are made wrong ends with 4, and has no number of them.
+pub fn assert_wrong_byte_noticed(arguments: &[&str]) -> Record {
+    let place = tempfile::tempdir().expect("a folder");
+    let out = place.path().join("record");
+    let arguments = [arguments, &["--inject", "wrong-byte"]].concat();
+    let output = bench(&arguments, &out).output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(4), "{arguments:?}: {}", stderr(&output));
+    let record = Record::read(&out).expect("a record");
+    assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
+    record
 }
 
 /// Whether a run ended with 3, which must say what is not available; the test then has no more to

@@ -179,27 +179,6 @@ fn what_is_not_there_is_told_with_how_to_get_it() {
     assert!(record.complete && of(&record, "copy").count() == 10);
 }
 
-#[test]
-fn what_cannot_be_asked_is_a_usage_error() {
-    let place = tempfile::tempdir().unwrap();
-    for (arguments, words) in [
-        (&["--app", "nonesuch"][..], "one of memcached, redis, storaged, nginx"),
-        (&["--modes", "vmsplice"], "second-instance"),
-        (&["--rate", "off"], "multigets"),
-        (&["--large-rate", "fast"], "500MB/s"),
-        (&["--capacity", "fast"], "500us"),
-        (&["--capacity", "1ms", "--against", "unpatched"], "--kernel um"),
-        (&["--against", "module", "--large-rate", "0.5"], "bytes per second"),
-    ] {
-        let output = run(arguments, &place.path().join("record"));
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
-    }
-    let list = Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(["bench", "app", "--list"]).output();
-    let list = list.unwrap();
-    assert!(String::from_utf8_lossy(&list.stdout).contains("name = \"app\""), "{list:?}");
-}
-
 fn below(id: u32) -> Vec<u32> {
     let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
     let children = text.split_whitespace().filter_map(|child| child.parse().ok());

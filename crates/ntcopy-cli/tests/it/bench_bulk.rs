@@ -1,23 +1,9 @@
 //! `ntcopy bench memcpy`, `memset` and `order`, end to end at sizes that take no time. No test
 //! looks at a time.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
 use ntcopy_record::Record;
 
-use crate::common::{assert_refused, counted, stderr};
-
-fn run(args: &[&str], out: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
-        .arg("bench")
-        .args(args)
-        .args(["--quick", "--allow-not-a-timing", "--out"])
-        .arg(out)
-        .env("NTCOPY_PROFILE", "none")
-        .output()
-        .expect("ntcopy starts")
-}
+use crate::common::{assert_wrong_byte_noticed, bench, counted, measured, stderr};
 
 /// Four cells of small copies: with a region of 8 MiB, nothing takes long.
 const SMALL: [&str; 9] = [
@@ -34,12 +20,7 @@ const SMALL: [&str; 9] = [
 
 #[test]
 fn copies_are_measured_against_every_peer_that_is_here() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let output = run(&SMALL, &out);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let (record, text) = measured(&SMALL);
     assert_eq!((record.header.experiment.as_str(), record.cells.len()), ("memcpy", 4));
     assert_eq!(record.header.baseline, "libc");
     let missing = |cell: u32, mode: &str| {
@@ -61,49 +42,26 @@ fn copies_are_measured_against_every_peer_that_is_here() {
         assert!(cell.params.contains_key("ours_path"), "the record says which path ours took");
     }
     assert!(missing(record.cells[0].cell, "stream"), "4099 bytes are one piece");
-    let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("ours / best peer") && text.contains("the best peer of each"), "{text}");
 }
 
 #[test]
-fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
-    let place = tempfile::tempdir().unwrap();
-    for args in [&["memset", "--size", "64KiB"][..], &["order", "--side", "10"], &SMALL] {
-        let out = place.path().join(args[0]);
-        let output = run(&[args, &["--inject", "wrong-byte"]].concat(), &out);
-        assert_eq!(output.status.code(), Some(4), "{args:?}: {}", stderr(&output));
-        let record = Record::read(&out).unwrap();
-        assert!(record.samples.is_empty(), "a wrong byte is never a number");
-        assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
-    }
-}
-
-#[test]
 fn fills_store_the_value_by_every_function() {
-    let place = tempfile::tempdir().unwrap();
     for value in ["0", "165"] {
-        let out = place.path().join(value);
-        let output = run(&["memset", "--size", "100000,1MiB", "--value", value], &out);
-        assert!(output.status.success(), "{}", stderr(&output));
-        let record = Record::read(&out).unwrap();
-        assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+        let (record, text) = measured(&["memset", "--size", "100000,1MiB", "--value", value]);
         let has = |mode: &str| record.samples.iter().any(|sample| sample.mode == mode);
         for mode in ["libc", "x86-64-stosb", "x86-64-stosq", "x86-64-movnt", "ours"] {
             assert!(has(mode) || !cfg!(target_arch = "x86_64"), "{mode}");
         }
         assert!(value == "0" || !has("clzero"), "CLZERO stores zeros only");
         assert!(record.cells[0].params["hardware_counters"].as_str().unwrap().contains("cycles"));
-        counted::every_sample_or_why_not(&record, &String::from_utf8_lossy(&output.stdout));
+        counted::every_sample_or_why_not(&record, &text);
     }
 }
 
 #[test]
 fn a_matrix_is_walked_every_way_but_a_sum_has_no_non_temporal_one() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let output = run(&["order", "--side", "50"], &out);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
+    let (record, _) = measured(&["order", "--side", "50"]);
     let walks = |task: &str| {
         let cell = record.cells.iter().find(|cell| cell.params["task"] == task).unwrap().cell;
         let mut modes: Vec<&str> =
@@ -120,7 +78,8 @@ fn a_matrix_is_walked_every_way_but_a_sum_has_no_non_temporal_one() {
 fn a_peer_that_was_asked_for_and_is_not_here_is_exit_code_3() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["memset", "--size", "64KiB", "--value", "7", "--modes", "clzero"], &out);
+    let args = ["memset", "--size", "64KiB", "--value", "7", "--modes", "clzero"];
+    let output = bench(&args, &out).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
     assert_eq!(record.unavailable[0].mode, "clzero");
@@ -128,31 +87,10 @@ fn a_peer_that_was_asked_for_and_is_not_here_is_exit_code_3() {
 }
 
 #[test]
-fn usage_errors_are_exit_code_2_and_say_what_to_write() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    for (args, words) in [
-        (&["memcpy", "--modes", "memmov"][..], "rep-movsb"),
-        (&["memcpy", "--size", "0"], "--size 0"),
-        (&["memcpy", "--threads", "4000"], "--threads 4000"),
-        (&["memcpy", "--kernel", "um"], "leave it out"),
-        (&["memset", "--pairs", "4"], "at least 5 pairs"),
-        (&["order", "--side", "0"], "--side 0"),
-    ] {
-        let output = run(args, &out);
-        assert_refused(&output, args, words, &out);
-    }
-}
-
-#[test]
 fn a_bad_override_is_an_error_before_anything_is_measured() {
     let place = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
-        .args(["bench", "memset", "--quick", "--out"])
-        .arg(place.path().join("record"))
-        .env("NTCOPY_ISA", "mmx")
-        .output()
-        .unwrap();
+    let mut command = bench(&["memset"], &place.path().join("record"));
+    let output = command.env("NTCOPY_ISA", "mmx").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("NTCOPY_ISA"), "{}", stderr(&output));
 }
@@ -165,7 +103,8 @@ fn what_does_not_fit_the_memory_is_left_out_aloud() {
     }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["memset", "--size", "64KiB,64GiB", "--modes", "libc"], &out);
+    let args = ["memset", "--size", "64KiB,64GiB", "--modes", "libc"];
+    let output = bench(&args, &out).output().unwrap();
     let record = Record::read(&out).unwrap();
     let left_out = record.unavailable.iter().filter(|line| line.why.contains("MiB")).count();
     assert!(left_out == 1, "{:?}", record.unavailable);
@@ -174,12 +113,9 @@ fn what_does_not_fit_the_memory_is_left_out_aloud() {
 }
 
 #[test]
-fn every_experiment_lists_its_defaults() {
-    for name in ["memcpy", "memset", "order", "pages"] {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(["bench", name, "--list"]).output();
-        let output = output.expect("ntcopy starts");
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && text.contains(&format!("name = \"{name}\"")), "{text}");
+fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
+    for args in [&["memset", "--size", "64KiB"][..], &["order", "--side", "10"], &SMALL] {
+        let record = assert_wrong_byte_noticed(args);
+        assert!(record.samples.is_empty(), "a wrong byte is never a number");
     }
 }

@@ -11,8 +11,7 @@ use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    PROGRAM, assert_refused, children, counted, daemons_built, is_not_available, kernel_built,
-    stderr,
+    PROGRAM, children, counted, daemons_built, is_not_available, kernel_built, stderr,
 };
 
 /// Nothing here takes this long, on any machine; a test that would hang ends.
@@ -351,34 +350,6 @@ fn a_boot_that_can_measure_nothing_ends_as_its_program_does() {
     assert!(words.contains("proxyd is neither beside this program"), "{words}");
     assert!(!words.contains("cannot read"), "{words}");
     assert!(!place.exists());
-}
-
-#[test]
-fn usage_errors_are_exit_code_2_and_say_what_to_write() {
-    let place = tempfile::tempdir().unwrap();
-    for (args, words) in [
-        (&["--pairs", "4"][..], "at least 5 pairs"),
-        (&["--connections", "0"], "--connections 0"),
-        (&["--dataset", "1000"], "smaller than one object"),
-        (&["--stack", "apache"], "haproxy+nginx"),
-        (&["--stack", "haproxy+nginx", "--scheme", "ktls"], "does not speak it"),
-        (&["--stack", "nginx+nginx", "--modes", "auto"], "storaged+proxyd does"),
-        (&["--against", "unpatched"], "--kernel um"),
-        (&["--against", "unpatched", "--modes", "sendfile"], "copy, nt, adaptive"),
-        (&["--against", "module", "--rate", "200"], "--rate"),
-        (&["--against", "unpached", "--kernel", "um"], "neither unpatched, module nor"),
-        (&["--against", "unpatched", "--stack", "nginx+nginx,haproxy+nginx"], "one stack"),
-        (&["--modes", "nocache"], "say --transport veth too"),
-        (&["--rate", "1.5"], "requests per second"),
-        (&["--congestion", "not one"], "reno or cubic"),
-        (&["--cpus", "0,0"], "client, proxy and backend"),
-        (&["--hot-set", "100"], "at least two cache lines"),
-    ] {
-        let output = bench(args, place.path()).output().unwrap();
-        assert_refused(&output, args, words, &place.path().join("record"));
-    }
-    let list = Command::new(program()).args(["bench", "http", "--list"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&list.stdout).contains("name = \"http\""));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! `ntcopy bench net` and `bench pingpong`, end to end on the kernel that runs the tests, at sizes
 //! that take no time. No test looks at a time.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -9,26 +8,12 @@ use std::{fs, thread};
 use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{assert_refused, children, counted, is_not_available, stderr};
+use crate::common::{
+    assert_wrong_byte_noticed, bench, children, counted, is_not_available, measured, stderr,
+};
 
 /// Nothing here takes this long, on any machine; a test that would hang ends.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-fn bench(args: &[&str], place: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-    command.arg("bench").args(args).args(["--quick", "--allow-not-a-timing", "--out"]);
-    command.arg(place.join("record")).stdin(Stdio::null());
-    command
-}
-
-fn measured(args: &[&str]) -> (Record, String) {
-    let place = tempfile::tempdir().unwrap();
-    let output = bench(args, place.path()).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
-    let record = Record::read(place.path().join("record")).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
-    (record, String::from_utf8(output.stdout).unwrap())
-}
 
 fn total(list: Option<&Vec<u64>>) -> u64 {
     list.into_iter().flatten().sum()
@@ -63,7 +48,7 @@ fn datagrams_and_ipv6_carry_the_same_bytes() {
     for family in ["udp", "tcp6", "udp6", "udp-gso"] {
         let place = tempfile::tempdir().unwrap();
         let args = [&["net", "--family", family, "--modes", "copy"], &args[..]].concat();
-        let output = bench(&args, place.path()).output().unwrap();
+        let output = bench(&args, &place.path().join("record")).output().unwrap();
         let record = Record::read(place.path().join("record")).unwrap();
         if family != "udp" && !record.errors.is_empty() {
             println!("not run: {family}: {}", record.errors[0].what);
@@ -81,7 +66,7 @@ fn between_namespaces_the_devices_own_way_is_switched_and_nothing_is_left() {
     let place = tempfile::tempdir().unwrap();
     let sizes = ["--connections", "4", "--family", "tcp,udp", "--modes", "nocache"];
     let args = [&["net", "--veth", "--rate", "off"], &sizes[..]].concat();
-    let output = bench(&args, place.path()).output().unwrap();
+    let output = bench(&args, &place.path().join("record")).output().unwrap();
     assert_eq!((namespace(), self::devices()), (before, devices), "this namespace is as it was");
     if is_not_available(&output) {
         return;
@@ -132,7 +117,7 @@ fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
     ] {
         let place = tempfile::tempdir().unwrap();
         let args = [&[name, "--family", "tcp", "--json"], &sizes[..]].concat();
-        let output = bench(&args, place.path()).output().unwrap();
+        let output = bench(&args, &place.path().join("record")).output().unwrap();
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
         let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -151,13 +136,8 @@ fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
         &["net", "--connections", "2", "--rate", "off", "--modes", "copy"][..],
         &["pingpong", "--duration", "0.05", "--modes", "copy"],
     ] {
-        let place = tempfile::tempdir().unwrap();
-        let args = [args, &["--family", "tcp", "--inject", "wrong-byte"]].concat();
-        let output = bench(&args, place.path()).output().unwrap();
-        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
-        let record = Record::read(place.path().join("record")).unwrap();
+        let record = assert_wrong_byte_noticed(&[args, &["--family", "tcp"]].concat());
         assert!(record.samples.is_empty(), "a wrong byte is never a number");
-        assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
     }
 }
 
@@ -167,8 +147,11 @@ fn a_signal_ends_the_servers_and_so_does_a_killed_client() {
         let place = tempfile::tempdir().unwrap();
         // Long enough to be met in the middle of it.
         let args = ["net", "--veth", "--pairs", "100000", "--modes", "copy", "--rate", "off"];
-        let mut child =
-            bench(&args, place.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = bench(&args, &place.path().join("record"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let begun = Instant::now();
         let file = place.path().join("record/record.jsonl");
         while !fs::read_to_string(&file).unwrap_or_default().contains("\"type\":\"sample\"") {
@@ -201,31 +184,6 @@ fn a_signal_ends_the_servers_and_so_does_a_killed_client() {
 fn is_running(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.contains("(ntcopy)") && !stat.contains(") Z ")
-}
-
-#[test]
-fn usage_errors_are_exit_code_2_and_say_what_to_write() {
-    let place = tempfile::tempdir().unwrap();
-    for (args, words) in [
-        (&["net", "--pairs", "4"][..], "at least 5 pairs"),
-        (&["net", "--connections", "0"], "--connections 0"),
-        (&["net", "--family", "unix"], "--family unix"),
-        (&["net", "--family", "udp", "--request", "66000"], "at most 65507 bytes"),
-        (&["net", "--modes", "nocache"], "say --veth too"),
-        (&["net", "--rate", "1.5"], "requests per second"),
-        (&["net", "--cpus", "0,0,0"], "client and server"),
-        (&["pingpong", "--message", "7"], "takes 8 bytes"),
-        (&["pingpong", "--duration", "0"], "seconds"),
-        (&["pingpong", "--family", "udplite"], "--family udplite"),
-    ] {
-        let output = bench(args, place.path()).output().unwrap();
-        assert_refused(&output, args, words, &place.path().join("record"));
-    }
-    for name in ["net", "pingpong"] {
-        let list = bench(&[name, "--list"], place.path()).output().unwrap();
-        let line = format!("name = \"{name}\"");
-        assert!(String::from_utf8_lossy(&list.stdout).contains(&line));
-    }
 }
 
 #[test]

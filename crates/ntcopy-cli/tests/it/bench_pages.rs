@@ -1,22 +1,9 @@
 //! `ntcopy bench pages`, end to end on the kernel that runs the tests, at sizes that take no time.
 //! No test looks at a time.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
 use ntcopy_record::Record;
 
-use crate::common::{assert_refused, stderr};
-
-fn run(args: &[&str], out: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
-        .args(["bench", "pages", "--quick", "--allow-not-a-timing", "--out"])
-        .arg(out)
-        .args(args)
-        .env("NTCOPY_PROFILE", "none")
-        .output()
-        .expect("ntcopy starts")
-}
+use crate::common::{assert_wrong_byte_noticed, bench, measured, stderr};
 
 fn samples(record: &Record, cell: u32, mode: &str) -> usize {
     record.samples.iter().filter(|s| s.cell == cell && s.mode == mode).count()
@@ -25,12 +12,7 @@ fn samples(record: &Record, cell: u32, mode: &str) -> usize {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn pages_are_cleared_and_copied_every_way_and_read_back() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let output = run(&["--buffer", "8KiB,64KiB"], &out);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let (record, text) = measured(&["pages", "--buffer", "8KiB,64KiB"]);
     // Two actions, three ways to read back, two sizes.
     assert_eq!((record.cells.len(), record.header.baseline.as_str()), (12, "rep-b"));
     for cell in &record.cells {
@@ -50,7 +32,6 @@ fn pages_are_cleared_and_copied_every_way_and_read_back() {
         let ours = record.samples.iter().filter(|sample| sample.cell == cell.cell);
         assert!(ours.into_iter().all(|sample| sample.bytes > 0 && sample.bytes % size == 0));
     }
-    let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains(", throughput: "), "{text}");
 }
 
@@ -58,7 +39,8 @@ fn pages_are_cleared_and_copied_every_way_and_read_back() {
 fn forks_on_this_kernel_show_the_baseline_and_say_why_nothing_else() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["--form", "fork", "--buffer", "8KiB", "--json"], &out);
+    let output =
+        bench(&["pages", "--form", "fork", "--buffer", "8KiB", "--json"], &out).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
@@ -69,45 +51,24 @@ fn forks_on_this_kernel_show_the_baseline_and_say_why_nothing_else() {
     assert!(why.len() == 2 && why.iter().all(|why| why.contains("nothing to switch")), "{why:?}");
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(object["experiment"], "pages");
-    let asked = run(&["--form", "fork", "--buffer", "4KiB", "--modes", "nt"], &out.join("nt"));
+    let asked = ["pages", "--form", "fork", "--buffer", "4KiB", "--modes", "nt"];
+    let asked = bench(&asked, &out.join("nt")).output().unwrap();
     assert_eq!(asked.status.code(), Some(3), "{}", stderr(&asked));
-}
-
-#[test]
-fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
-    let place = tempfile::tempdir().unwrap();
-    for form in ["pages", "fork"] {
-        let out = place.path().join(form);
-        let output = run(&["--form", form, "--buffer", "8KiB", "--inject", "wrong-byte"], &out);
-        assert_eq!(output.status.code(), Some(4), "{form}: {}", stderr(&output));
-        let record = Record::read(&out).unwrap();
-        assert!(record.samples.is_empty(), "a wrong byte is never a number");
-        assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
-    }
-}
-
-#[test]
-fn usage_errors_are_exit_code_2_and_say_what_to_write() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    for (args, words) in [
-        (&["--buffer", "5000"][..], "whole number of pages"),
-        (&["--buffer", "0"], "--buffer 0"),
-        (&["--modes", "mmx"], "sse-nt-t0"),
-        (&["--read-back", "every"], "none, some, all"),
-        (&["--kernel", "um"], "add --form fork"),
-        (&["--form", "fork", "--modes", "movnti"], "nt-copy"),
-        (&["--form", "fork", "--pairs", "4"], "at least 5 pairs"),
-    ] {
-        let output = run(args, &out);
-        assert_refused(&output, args, words, &out);
-    }
 }
 
 #[test]
 fn an_emulated_kernel_has_nothing_to_compare() {
     let place = tempfile::tempdir().unwrap();
-    let output = run(&["--form", "fork", "--kernel", "x86"], &place.path().join("record"));
+    let args = ["pages", "--form", "fork", "--kernel", "x86"];
+    let output = bench(&args, &place.path().join("record")).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
+    for form in ["pages", "fork"] {
+        let record = assert_wrong_byte_noticed(&["pages", "--form", form, "--buffer", "8KiB"]);
+        assert!(record.samples.is_empty(), "a wrong byte is never a number");
+    }
 }

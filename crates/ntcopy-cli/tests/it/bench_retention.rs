@@ -2,22 +2,17 @@
 //! that take no time. No test looks at a time.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use ntcopy_record::Record;
 
-use crate::common::{assert_refused, stderr};
+use crate::common::{assert_wrong_byte_noticed, bench, measured, stderr};
+
+const SMALL: [&str; 7] =
+    ["retention", "--hot-set", "64KiB", "--object", "16KiB", "--dataset", "4MiB"];
 
 fn run(args: &[&str], out: &Path) -> Output {
-    let small = ["--quick", "--hot-set", "64KiB", "--object", "16KiB", "--dataset", "4MiB"];
-    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
-        .args(["bench", "retention"])
-        .args(small)
-        .args(args)
-        .args(["--allow-not-a-timing", "--out"])
-        .arg(out)
-        .output()
-        .expect("ntcopy starts")
+    bench(&[&SMALL, args].concat(), out).output().unwrap()
 }
 
 fn path(record: &Record, mode: &str) -> Option<String> {
@@ -76,42 +71,31 @@ fn a_neighbour_is_offered_the_same_by_every_mode_or_is_not_available() {
 }
 
 #[test]
-fn a_wrong_byte_is_exit_code_4_and_never_a_number() {
+fn a_dataset_that_no_machine_has_room_for_is_not_available() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["--victim", "same-core", "--inject", "wrong-byte"], &out);
-    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
-    assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
+    let output = bench(&["retention", "--dataset", "4194304GiB"], &out).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--dataset"), "{}", stderr(&output));
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_wrong_byte_is_exit_code_4_and_never_a_number() {
+    let record = assert_wrong_byte_noticed(&[&SMALL[..], &["--victim", "same-core"]].concat());
     assert!(record.samples.iter().all(|sample| sample.mode == "idle"));
 }
 
 #[test]
-fn usage_errors_name_the_option_and_nothing_is_begun() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    for (args, words) in [
-        (&["--modes", "adaptive"][..], "nt-both"),
-        (&["--rate", "10GiB/s"], "10GB/s"),
-        (&["--rate", "1"], "--rate"),
-        (&["--victim", "both"], "same-core"),
-        (&["--dataset", "16KiB"], "--dataset 16 KiB"),
-        (&["--pairs", "2"], "at least 5 pairs"),
-        (&["--sockets", "1", "--rate", "10GB/s"], "cannot be used with"),
-        (&["--kernel", "um", "--victim", "neighbour"], "--victim is of copies"),
-        (&["--against", "module"], "--kernel um"),
-    ] {
-        let output = run(args, &out);
-        assert_refused(&output, args, words, &out);
+fn a_victim_walks_after_every_send_and_alone() {
+    let sizes = ["--object", "20000", "--dataset", "100KiB", "--hot-set", "8KiB", "--sockets", "2"];
+    let (record, text) = measured(&[&["retention"], &sizes[..], &["--modes", "copy"]].concat());
+    assert_eq!((record.header.experiment.as_str(), record.samples.len()), ("retention", 10));
+    let walks = record.samples[0].series["walk_ns"].len();
+    for sample in &record.samples {
+        assert_eq!(sample.series["walk_ns"].len(), walks, "the same traffic in every mode");
+        let bytes = if sample.mode == "idle" { 0 } else { walks as u64 * 20_000 };
+        assert_eq!(sample.bytes, bytes, "{}", sample.mode);
     }
-}
-
-#[test]
-fn a_dataset_that_no_machine_has_room_for_is_not_available() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let output = run(&["--dataset", "4194304GiB"], &out);
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--dataset"), "{}", stderr(&output));
-    assert!(!out.exists());
+    assert!(text.contains("ns a line") && text.contains("idle"), "{text}");
 }

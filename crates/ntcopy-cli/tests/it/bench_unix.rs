@@ -9,25 +9,18 @@ use std::time::{Duration, Instant};
 use ntcopy_record::{Record, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{assert_refused, stderr};
+use crate::common::{bench, stderr, stdout};
 
-const SMALL: [&str; 5] = ["--object", "20000", "--dataset", "100KiB", "--quick"];
+const SMALL: [&str; 4] = ["--object", "20000", "--dataset", "100KiB"];
 
 fn ntcopy(args: &[&[&str]], out: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-    command.args(["bench", "unix"]).args(args.concat()).arg("--out").arg(out);
-    // What is tested here is whether it works; lockdep may be on.
-    command.arg("--allow-not-a-timing");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = bench(&[&["unix"], &args.concat()[..]].concat(), out);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn run(args: &[&[&str]], out: &Path) -> Output {
     ntcopy(args, out).output().expect("ntcopy starts")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("standard output is UTF-8")
 }
 
 fn has_flag() -> bool {
@@ -78,7 +71,7 @@ fn a_small_sender_beside_a_bulk_one_has_its_own_time_and_bytes() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
     let args = ["--sockets", "2", "--object", "40KiB", "--dataset", "80KiB", "--beside", "8KiB"];
-    let output = run(&[&args, &["--modes", "copy", "--quick"]], &out);
+    let output = run(&[&args, &["--modes", "copy"]], &out);
     assert!(output.status.success(), "{}", stderr(&output));
     let (record, text) = (Record::read(&out).unwrap(), stdout(&output));
     assert!(record.complete && record.errors.is_empty() && record.cells.len() == 4);
@@ -98,7 +91,7 @@ fn a_small_sender_beside_a_bulk_one_has_its_own_time_and_bytes() {
 fn the_free_running_form_sends_the_same_number_in_every_mode() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let sizes = ["--object", "10001", "--pipe", "64KiB", "--sndbuf", "64KiB", "--quick"];
+    let sizes = ["--object", "10001", "--pipe", "64KiB", "--sndbuf", "64KiB"];
     let output = run(&[&sizes, &["--iterations", "50", "--modes", "copy,vmsplice"]], &out);
     assert!(output.status.success(), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
@@ -163,7 +156,7 @@ fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
 #[test]
 fn an_object_in_pieces_is_one_send_and_its_bytes_are_compared() {
     let place = tempfile::tempdir().unwrap();
-    let pieces = ["--pieces", "300", "--sockets", "1,3", "--dataset", "1MiB", "--quick"];
+    let pieces = ["--pieces", "300", "--sockets", "1,3", "--dataset", "1MiB"];
     let out = place.path().join("record");
     let modes: &[&str] = &["--modes", if has_flag() { "nt,adaptive" } else { "copy" }];
     let output = run(&[&pieces, modes, &["--family", "unix,tcp"]], &out);
@@ -184,7 +177,7 @@ fn an_object_in_pieces_is_one_send_and_its_bytes_are_compared() {
 fn two_senders_at_once_are_told_together_and_both_are_compared() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let sizes = ["--object", "10001", "--dataset", "50005", "--quick", "--senders", "2"];
+    let sizes = ["--object", "10001", "--dataset", "50005", "--senders", "2"];
     let allowed = ntcopy_bench::run::cpus().unwrap().allowed;
     // Both pairs on one CPU will do to see that it works.
     let cpus = format!("{0},{0}", allowed[0]);
@@ -206,7 +199,7 @@ fn every_family_that_the_kernel_has_is_measured_and_the_others_say_why() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
     // Two whole datagrams and a short one that is still a hinted send.
-    let sizes = ["--object", "70000", "--dataset", "210000", "--quick", "--sockets", "1,3"];
+    let sizes = ["--object", "70000", "--dataset", "210000", "--sockets", "1,3"];
     let families = ["--family", "unix,tcp,tcp6,udp,udp6,udp-gso,udplite", "--modes", "copy"];
     let output = run(&[&sizes, &families], &out);
     let record = Record::read(&out).unwrap();
@@ -246,7 +239,7 @@ fn a_wrong_byte_shows_over_every_family() {
 fn a_sweep_takes_its_own_sizes_only_where_none_are_named() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let sizes = ["--sweep", "--quick", "--sockets", "1,2", "--object", "8192"];
+    let sizes = ["--sweep", "--sockets", "1,2", "--object", "8192"];
     let output = run(&[&sizes, &["--dataset", "16KiB,32KiB", "--modes", "copy"]], &out);
     assert!(output.status.success(), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
@@ -323,35 +316,6 @@ fn ctrl_c_keeps_the_record_so_far_and_leaves_no_process() {
 }
 
 #[test]
-fn usage_errors_are_exit_code_2_and_say_what_to_write() {
-    let place = tempfile::tempdir().unwrap();
-    for (args, words) in [
-        (&["--object", "1MB"][..], "1MiB"),
-        (&["--modes", "quick"], "copy, nt, adaptive and vmsplice"),
-        (&["--pairs", "2"], "at least 5 pairs"),
-        (&["--sockets", "1", "--published"], "--published"),
-        (&["--sockets", "1", "--dataset", "1KiB"], "smaller than one object"),
-        (&["--family", "inet"], "unix, tcp, tcp6, udp, udp6, udp-gso and udplite"),
-        (&["--family", "tcp"], "--sockets LIST or --sweep"),
-        (&["--family", "udp", "--sockets", "1", "--modes", "vmsplice"], "leave vmsplice out"),
-        (&["--pieces", "300"], "--sockets LIST"),
-        (&["--beside", "64KiB", "--pieces", "3"], "--pieces"),
-        (&["--pieces", "300", "--sockets", "1", "--object", "1MiB"], "--object"),
-        (&["--sweep", "--published"], "--sweep"),
-        (&["--own-caches", "--sockets", "1"], "--kernel um"),
-        (&["--against", "unpatched"], "--kernel um"),
-        (&["--against", "unpatched", "--modes", "vmsplice"], "copy, nt, adaptive"),
-        (&["--against", "module", "--kernel", "um+module"], "no patches to compare"),
-        (&["--against", "unpatched-after-hint", "--modes", "nt"], "sends plainly"),
-        (&["--against", "/dev/null", "--kernel", "um"], "nor a folder of patches"),
-        (&["--against", ".", "--kernel", "um"], "holds no patches"),
-    ] {
-        let output = run(&[args], &place.path().join("record"));
-        assert_refused(&output, args, words, &place.path().join("record"));
-    }
-}
-
-#[test]
 fn a_limit_of_the_system_is_exit_code_3_and_named() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
@@ -389,15 +353,6 @@ fn the_default_place_is_below_the_data_directory() {
     let record = Record::read(entry.path()).unwrap();
     assert_eq!(entry.file_name().to_str(), Some(record.header.id.as_str()));
     assert!(stderr(&output).contains(&record.header.id), "the place is printed");
-}
-
-#[test]
-fn list_prints_the_defaults() {
-    for args in [&["bench", "list"][..], &["bench", "unix", "--list"]] {
-        let output = Command::new(env!("CARGO_BIN_EXE_ntcopy")).args(args).output().unwrap();
-        assert!(output.status.success());
-        assert!(stdout(&output).contains("name = \"unix\""), "{}", stdout(&output));
-    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use ntcopy_record::Params;
 
-use super::{HttpMode, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
+use super::{HttpMode, Rate, Scheme, Settings, Transport, Way, defaults};
 pub use crate::experiment::{LoadForm as HttpForm, Times};
 use crate::plan::error::{check_connections, check_pairs, check_sizes};
 use crate::plan::{Cpus, PlanError, Sysctl, or};

@@ -129,14 +129,4 @@ mod tests {
         }
         assert_eq!(safe("20261121-224234-http-61730fa9"), "20261121-224234-http-61730fa9");
     }
-
-    #[test]
-    fn a_file_is_written_once_and_never_over_another() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("a/b");
-        assert!(write(&place, b"one").unwrap());
-        assert!(!write(&place, b"one").unwrap());
-        assert!(write(&place, b"two").is_err());
-        assert_eq!(fs::read(place.join(FILE_NAME)).unwrap(), b"one");
-    }
 }

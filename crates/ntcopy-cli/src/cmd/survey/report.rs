@@ -56,20 +56,15 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
 /// Leaves only the models that were asked for.
 fn select(analysis: &mut Analysis, wanted: &[String]) -> Result<(), String> {
     if analysis.machines == 0 {
-        return Err("the store holds no record that counts; `ntcopy survey list` shows what it \
-                    holds"
-            .to_owned());
+        return Err("the store holds no record that counts; see `ntcopy survey list`".to_owned());
     }
     let there: Vec<&str> = analysis.models.iter().map(|view| view.signature.as_str()).collect();
     if let Some(missing) = wanted.iter().find(|wanted| !there.contains(&wanted.as_str())) {
-        return Err(format!(
-            "no record of a CPU {missing}: there are those of {}",
-            there.join(", ")
-        ));
+        let there = there.join(", ");
+        return Err(format!("no record of a CPU {missing}: there are those of {there}"));
     }
-    if !wanted.is_empty() {
-        analysis.models.retain(|view| wanted.contains(&view.signature));
-        analysis.unlike.retain(|one| wanted.contains(&one.signature));
-    }
+    let is_wanted = |signature: &String| wanted.is_empty() || wanted.contains(signature);
+    analysis.models.retain(|view| is_wanted(&view.signature));
+    analysis.unlike.retain(|one| is_wanted(&one.signature));
     Ok(())
 }

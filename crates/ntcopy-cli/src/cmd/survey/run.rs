@@ -1,16 +1,16 @@
 //! `ntcopy survey run`.
 
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::run::Stop;
+use ntcopy_bench::run::{self, Stop};
 use ntcopy_record::foreign::visible;
 use ntcopy_survey::engine::fleet::{self, Event, Outcome, Plan, State};
 use ntcopy_survey::engine::tool::{TEMPLATES, Tool};
 use serde_json::json;
 
-use super::{AskArgs, StoreArg};
+use super::{AskArgs, StoreArg, once};
 use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
 
 const EXAMPLES: &str = "\
@@ -25,6 +25,8 @@ what came. docs/reference/record.md has the templates.
 
 Exit codes: 0 every node answered; 1 none did; 2 usage; 4 a byte was wrong; 5 some nodes answered,
 others failed.";
+
+const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -77,7 +79,8 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    let nodes = nodes(&args.nodes);
+    let words = args.nodes.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty());
+    let nodes = once(words);
     anyhow::ensure!(!nodes.is_empty(), "--nodes names no node");
     let mut store = asked.open()?;
     let stop = Stop::on_signals().context("cannot watch for signals")?;
@@ -90,7 +93,8 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
         retries: args.retries,
         retry_after: Duration::from_secs(args.retry_after.into()),
         parallel: args.parallel.into(),
-        good_since_unix_ns: (args.max_age > 0).then(|| since(args.max_age)),
+        good_since_unix_ns: (args.max_age > 0)
+            .then(|| run::unix_now_ns().saturating_sub(u64::from(args.max_age) * DAY_NS)),
     };
     let cancelled = || stop.signal().is_some();
     let outcomes = fleet::run(&plan, &mut store, &cancelled, &mut tell)?;
@@ -100,7 +104,7 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
             "nodes": outcomes, "complete": outcomes.iter().all(is_good)});
         println!("{object:#}");
     } else {
-        print!("{}", text(&outcomes));
+        print(&outcomes);
         eprintln!("store: {}", store.name());
     }
     Ok(stop.signal().map_or_else(|| code(&outcomes), bench::signalled))
@@ -141,31 +145,16 @@ fn code(outcomes: &[Outcome]) -> ExitCode {
 }
 
 /// What became of nodes that did not answer, and how many did.
-fn text(outcomes: &[Outcome]) -> String {
-    let failed = outcomes.iter().filter(|outcome| !is_good(outcome));
-    let mut text: String = failed.map(|one| format!("{}\n", visible(&ended(one)))).collect();
-    let good = outcomes.iter().filter(|outcome| is_good(outcome)).count();
-    let records: usize = outcomes.iter().map(|outcome| outcome.records.len()).sum();
-    text +=
-        &format!("nodes that answered: {good} of {}; records stored: {records}\n", outcomes.len());
-    text
-}
-
-/// Each node once.
-fn nodes(list: &str) -> Vec<String> {
-    let mut nodes: Vec<String> = Vec::new();
-    for name in list.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty()) {
-        if !nodes.iter().any(|known| known == name) {
-            nodes.push(name.to_owned());
-        }
+fn print(outcomes: &[Outcome]) {
+    let (good, failed): (Vec<&Outcome>, Vec<&Outcome>) =
+        outcomes.iter().partition(|one| is_good(one));
+    for outcome in failed {
+        println!("{}", visible(&ended(outcome)));
     }
-    nodes
-}
-
-/// The time `days` days ago.
-fn since(days: u32) -> u64 {
-    let age = Duration::from_secs(u64::from(days) * 24 * 3600);
-    let since = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
-    let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or_default()
+    let records: usize = outcomes.iter().map(|outcome| outcome.records.len()).sum();
+    println!(
+        "nodes that answered: {} of {}; records stored: {records}",
+        good.len(),
+        outcomes.len()
+    );
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::experiments::http::HttpMode::{Adaptive, Copy, Nocache, Nt, Sendfile, Vmsplice};
-use crate::experiments::http::Stack::{HaproxyNginx, StoragedProxyd};
+use crate::experiments::http::Stack::{self, HaproxyNginx, StoragedProxyd};
 
 fn cpus() -> Cpus {
     Cpus { allowed: vec![0, 1], sharing_l2: None }

@@ -1,0 +1,79 @@
+//! What `ntcopy bench` refuses, and what it lists. What a plan refuses is tested where plans are
+//! made; here is one of each experiment, and what the command line refuses itself.
+
+use crate::common::{assert_refused, bench, daemons_built, good, ntcopy};
+
+const EXPERIMENTS: [&str; 10] =
+    ["unix", "http", "app", "net", "pingpong", "memcpy", "memset", "pages", "retention", "order"];
+
+#[test]
+fn usage_errors_are_exit_code_2_and_say_what_to_write() {
+    daemons_built();
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    for (line, words) in [
+        ("unix --object 1MB", "1MiB"),
+        ("unix --modes idle", "copy, nt, adaptive, vmsplice"),
+        ("unix --family inet", "unix, tcp, tcp6, udp, udp6, udp-gso, udplite"),
+        ("unix --beside 64KiB --pieces 3", "--pieces"),
+        ("unix --pairs 2", "at least 5 pairs"),
+        ("unix --sockets 1 --published", "--published"),
+        ("unix --pieces 300 --sockets 1 --object 1MiB", "--object"),
+        ("unix --sweep --published", "--sweep"),
+        ("unix --own-caches --sockets 1", "--kernel um"),
+        ("unix --against unpatched", "--kernel um"),
+        ("unix --against unpatched --modes vmsplice", "copy, nt, adaptive"),
+        ("unix --against module --kernel um+module", "no patches to compare"),
+        ("unix --against unpatched-after-hint --modes nt", "sends plainly"),
+        ("unix --against /dev/null --kernel um", "nor a folder of patches"),
+        ("unix --against . --kernel um", "holds no patches"),
+        ("http --pairs 4", "at least 5 pairs"),
+        ("http --stack apache", "haproxy+nginx"),
+        ("http --against unpatched", "--kernel um"),
+        ("http --against unpatched --modes sendfile", "copy, nt, adaptive"),
+        ("http --against module --rate 200", "--rate"),
+        ("http --against unpached --kernel um", "neither unpatched, module nor"),
+        ("http --against unpatched --stack nginx+nginx,haproxy+nginx", "one stack"),
+        ("http --rate 1.5", "requests a second"),
+        ("app --app storaged --connections 0", "--connections 0"),
+        ("app --app nonesuch", "one of memcached, redis, storaged, nginx"),
+        ("app --modes vmsplice", "second-instance"),
+        ("app --rate off", "multigets"),
+        ("app --large-rate fast", "500MB/s"),
+        ("app --capacity fast", "500us"),
+        ("app --capacity 1ms --against unpatched", "--kernel um"),
+        ("app --against module --large-rate 0.5", "bytes a second"),
+        ("net --modes nocache", "say --veth too"),
+        ("pingpong --message 7", "takes 8 bytes"),
+        ("memcpy --modes memmov", "rep-movsb"),
+        ("memcpy --kernel um", "leave it out"),
+        ("memset --pairs 4", "at least 5 pairs"),
+        ("order --side 0", "--side 0"),
+        ("pages --buffer 5000", "whole number of pages"),
+        ("pages --read-back every", "none, some, all"),
+        ("pages --kernel um", "add --form fork"),
+        ("pages --form fork --action copy", "leave out --form fork"),
+        ("pages --form fork --modes movnti", "nt-copy"),
+        ("retention --modes adaptive", "to measure sends"),
+        ("retention --rate 10GiB/s", "10GB/s"),
+        ("retention --victim both", "same-core"),
+        ("retention --dataset 16KiB", "--dataset 16 KiB"),
+        ("retention --sockets 1 --rate 10GB/s", "cannot be used with"),
+        ("retention --sockets 1 --hot-set 64", "two cache lines"),
+        ("retention --kernel um --victim neighbour", "--victim is of copies"),
+        ("retention --against module", "--kernel um"),
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        let output = bench(&args, &out).output().unwrap();
+        assert_refused(&output, &args, words, &out);
+    }
+}
+
+#[test]
+fn every_experiment_lists_its_defaults() {
+    let all = good(&ntcopy(&["bench", "list"]));
+    for name in EXPERIMENTS {
+        let listed = good(&ntcopy(&["bench", name, "--list"]));
+        assert!(listed.contains(&format!("name = \"{name}\"")) && all.contains(&listed), "{name}");
+    }
+}
