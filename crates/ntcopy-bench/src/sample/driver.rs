@@ -95,6 +95,16 @@ pub struct At {
     pub position: u32,
 }
 
+impl At {
+    /// A sample here, with nothing beside its bytes and its time.
+    pub fn sample(self, mode: impl Display, bytes: u64, elapsed_ns: u64) -> Sample {
+        let At { cell, pair, position } = self;
+        let (mode, phases_ns) = (mode.to_string(), [].into());
+        let (counters, series) = ([].into(), [].into());
+        Sample { cell, pair, position, mode, bytes, elapsed_ns, phases_ns, counters, series }
+    }
+}
+
 /// The modes of one cell while it is measured: a lane each.
 pub trait Lanes {
     /// Tells the lanes apart.

@@ -46,17 +46,7 @@ impl Lanes for Mock<'_> {
         self.asked.push(mode.to_ascii_uppercase());
         self.stop.check()?;
         let bytes = (self.act)(mode, at.pair)?;
-        Ok(Sample {
-            cell: at.cell,
-            pair: at.pair,
-            position: at.position,
-            mode: mode.to_string(),
-            bytes,
-            elapsed_ns: 1000,
-            phases_ns: [].into(),
-            counters: [].into(),
-            series: [].into(),
-        })
+        Ok(at.sample(mode, bytes, 1000))
     }
 
     fn failed(

@@ -311,7 +311,7 @@ impl Lanes for ModeLanes<'_> {
     }
 
     /// Takes one sample, its warm-up before and its spot check after it.
-    fn sample(&mut self, mode: Mode, At { cell, pair, position }: At) -> Result<Sample, Failure> {
+    fn sample(&mut self, mode: Mode, at: At) -> Result<Sample, Failure> {
         let count = self.counts[&mode];
         let warm_up = self.warm_up(count);
         let clocked = self.with_rig(|rig| {
@@ -321,8 +321,7 @@ impl Lanes for ModeLanes<'_> {
             Ok(clocked)
         })?;
         let Clocked { bytes, elapsed_ns, phases_ns, counters, series } = clocked;
-        let mode = mode.to_string();
-        Ok(Sample { cell, pair, position, mode, bytes, elapsed_ns, phases_ns, counters, series })
+        Ok(Sample { phases_ns, counters, series, ..at.sample(mode, bytes, elapsed_ns) })
     }
 
     fn failed(

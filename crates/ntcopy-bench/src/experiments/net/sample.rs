@@ -197,7 +197,7 @@ impl Exchange for Requests<'_> {
         &mut self,
         lane: &mut Lane<'_>,
         client: &mut NetClient,
-        At { cell, pair, position }: At,
+        at: At,
     ) -> Result<Taken, Failure> {
         let times = self.plan.times(self.cell.form);
         let proof = lane.begin_proof()?;
@@ -205,7 +205,7 @@ impl Exchange for Requests<'_> {
             None => lane.closed(client, times.warm_up, times.sample)?,
             Some(offered) => {
                 // Another one in each group, and the same in all of its modes.
-                let seed = (u64::from(cell) << 32) | u64::from(pair);
+                let seed = (u64::from(at.cell) << 32) | u64::from(at.pair);
                 let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
                 lane.open(client, &schedule)?
             }
@@ -226,17 +226,9 @@ impl Exchange for Requests<'_> {
         let series = self.series(&window, !counters.is_empty());
         // Those of what was clocked, given up or not.
         counters.extend(window.events.clone());
-        let sample = Sample {
-            cell,
-            pair,
-            position,
-            mode: lane.mode().to_string(),
-            bytes: window.bytes,
-            elapsed_ns: window.elapsed_ns,
-            phases_ns: cpu_phases(window.cpu.client, window.cpu.server),
-            series,
-            counters,
-        };
+        let phases_ns = cpu_phases(window.cpu.client, window.cpu.server);
+        let sample = at.sample(lane.mode(), window.bytes, window.elapsed_ns);
+        let sample = Sample { phases_ns, series, counters, ..sample };
         Ok(Taken { sample, wants_new_connections: whole.is_none() })
     }
 }

@@ -236,11 +236,7 @@ impl Lanes for ForkLanes<'_> {
 
     /// Switches, warms up, clocks, holds the kernel's counters against the mode, and compares
     /// every byte.
-    fn sample(
-        &mut self,
-        mode: ForkMode,
-        At { cell, pair, position }: At,
-    ) -> Result<Sample, Failure> {
+    fn sample(&mut self, mode: ForkMode, at: At) -> Result<Sample, Failure> {
         if !self.is_fixed {
             set(mode)?;
         }
@@ -253,17 +249,8 @@ impl Lanes for ForkLanes<'_> {
             counters.extend(check(mode, pages, before, after)?);
         }
         self.forks.check(self.spoil)?;
-        Ok(Sample {
-            cell,
-            pair,
-            position,
-            mode: mode.to_string(),
-            bytes: count * self.cell.buffer_bytes,
-            elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).max(1),
-            phases_ns: [].into(),
-            counters,
-            series: [].into(),
-        })
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).max(1);
+        Ok(Sample { counters, ..at.sample(mode, count * self.cell.buffer_bytes, elapsed_ns) })
     }
 
     /// One error row, and the mode is not tried again in this cell: nothing here fails by chance.

@@ -126,7 +126,7 @@ impl Exchange for Messages<'_> {
 }
 
 fn line(
-    At { cell, pair, position }: At,
+    at: At,
     mode: NetMode,
     PingPongCell { message_bytes, .. }: &PingPongCell,
     pings: &Pings,
@@ -140,15 +140,7 @@ fn line(
         series.insert("counted_bytes".to_owned(), vec![bytes]);
     }
     counters.extend(pings.events.clone());
-    Sample {
-        cell,
-        pair,
-        position,
-        mode: mode.to_string(),
-        bytes: 2 * pings.messages * message_bytes,
-        elapsed_ns: pings.elapsed_ns,
-        phases_ns: cpu_phases(pings.cpu.client, pings.cpu.server),
-        counters,
-        series,
-    }
+    let phases_ns = cpu_phases(pings.cpu.client, pings.cpu.server);
+    let sample = at.sample(mode, 2 * pings.messages * message_bytes, pings.elapsed_ns);
+    Sample { phases_ns, counters, series, ..sample }
 }

@@ -64,7 +64,7 @@ impl Lanes for WayLanes<'_> {
         self.alive.contains(&way)
     }
 
-    fn sample(&mut self, way: Way, At { cell, pair, position }: At) -> Result<Sample, Failure> {
+    fn sample(&mut self, way: Way, at: At) -> Result<Sample, Failure> {
         self.stop.check()?;
         let (plan, is_cold) = (self.plan, self.cell.is_cold());
         let timing = Timing {
@@ -73,17 +73,7 @@ impl Lanes for WayLanes<'_> {
             sample: plan.sample,
         };
         let Traffic { bytes, elapsed_ns, counters } = self.worker(way).sample(way, timing)?;
-        Ok(Sample {
-            cell,
-            pair,
-            position,
-            mode: way.to_string(),
-            bytes,
-            elapsed_ns,
-            phases_ns: [].into(),
-            counters,
-            series: [].into(),
-        })
+        Ok(Sample { counters, ..at.sample(way, bytes, elapsed_ns) })
     }
 
     /// One error row, and the way is not tried again in this cell: nothing here fails by chance.

@@ -167,40 +167,27 @@ impl<'a> WayLanes<'a> {
     }
 
     /// One sample of a victim that is left alone.
-    fn idle(&self, At { cell, pair, position }: At) -> Result<Sample, Failure> {
+    fn idle(&self, at: At) -> Result<Sample, Failure> {
         let nobody = || Failure::Answer("there is no victim".to_owned());
         let victim = self.bench.victim.as_ref().ok_or_else(nobody)?;
         let times = self.bench.plan.times(self.cell.form);
         let (elapsed_ns, walks) = victim.alone(times.warm_up, times.sample, self.bench.stop)?;
-        Ok(Sample {
-            cell,
-            pair,
-            position,
-            mode: Mode::Idle.to_string(),
-            bytes: 0,
-            elapsed_ns,
-            phases_ns: BTreeMap::new(),
-            counters: BTreeMap::new(),
-            series: walked(walks).into_iter().collect(),
-        })
+        let series = walked(walks).into_iter().collect();
+        Ok(Sample { series, ..at.sample(Mode::Idle, 0, elapsed_ns) })
     }
 
     /// One sample of a way: the load, the kernel's counters held against the mode, one object
     /// compared.
-    fn requests(
-        &mut self,
-        lane: &mut Lane,
-        At { cell, pair, position }: At,
-    ) -> Result<Sample, Failure> {
+    fn requests(&mut self, lane: &mut Lane, at: At) -> Result<Sample, Failure> {
         let bench = self.bench;
         let Lane { way, client, running, .. } = lane;
         let gone = || Failure::Answer("the client is gone".to_owned());
         let client = client.as_mut().ok_or_else(gone)?;
         let proof = running.begin_proof()?;
         let (window, walks) = match &bench.victim {
-            None => (self.load(client, running, pair, None)?, Vec::new()),
+            None => (self.load(client, running, at.pair, None)?, Vec::new()),
             Some(victim) => {
-                victim.beside(|walking| self.load(client, running, pair, Some(walking)))?
+                victim.beside(|walking| self.load(client, running, at.pair, Some(walking)))?
             }
         };
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
@@ -218,17 +205,8 @@ impl<'a> WayLanes<'a> {
             let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
             self.rates.push((bodies * 1e12 / window.elapsed_ns as f64) as u64);
         }
-        Ok(Sample {
-            cell,
-            pair,
-            position,
-            mode: bench.plan.name(*way),
-            bytes: window.bytes,
-            elapsed_ns: window.elapsed_ns,
-            phases_ns: phases(&window),
-            series,
-            counters,
-        })
+        let sample = at.sample(bench.plan.name(*way), window.bytes, window.elapsed_ns);
+        Ok(Sample { phases_ns: phases(&window), series, counters, ..sample })
     }
 }
 

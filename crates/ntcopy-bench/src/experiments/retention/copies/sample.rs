@@ -262,11 +262,7 @@ impl Lanes for CopyLanes<'_> {
     }
 
     /// Takes one sample, its warm-up before and its check after it.
-    fn sample(
-        &mut self,
-        mode: CopyMode,
-        At { cell, pair, position }: At,
-    ) -> Result<Sample, Trouble> {
+    fn sample(&mut self, mode: CopyMode, at: At) -> Result<Sample, Trouble> {
         self.stop.check()?;
         let felt = self.bench.run(mode, self.length)?;
         self.bench.check().map_err(Trouble::Wrong)?;
@@ -279,17 +275,8 @@ impl Lanes for CopyLanes<'_> {
         if mode != CopyMode::Idle {
             series.insert("offered_bytes".to_owned(), vec![felt.offered_bytes]);
         }
-        Ok(Sample {
-            cell,
-            pair,
-            position,
-            mode: mode.to_string(),
-            bytes: felt.bytes,
-            elapsed_ns: felt.elapsed_ns,
-            phases_ns: felt.phases_ns,
-            counters: felt.counters,
-            series,
-        })
+        let sample = at.sample(mode, felt.bytes, felt.elapsed_ns);
+        Ok(Sample { phases_ns: felt.phases_ns, counters: felt.counters, series, ..sample })
     }
 
     /// A wrong byte ends the mode in this cell; a machine that was too busy for a pass may be
