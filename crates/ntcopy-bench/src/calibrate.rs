@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use ntcopy::policy::Policy;
 use ntcopy::profile::{Machine, Profile};
 
-use crate::plan::bulk::Room;
+use crate::plan::bulk::Resources;
 use crate::run::bulk::Setup;
 use crate::run::{Failure, unix_now_ns};
 use crate::sample::Progress;
@@ -38,7 +38,7 @@ pub struct Calibration {
 /// Measures. `region_bytes` is the memory of either side, if it is not to be twice the last-level
 /// cache.
 pub fn calibrate(
-    room: &Room,
+    resources: &Resources,
     region_bytes: Option<u64>,
     setup: &Setup,
     progress: &mut Progress,
@@ -47,11 +47,11 @@ pub fn calibrate(
     let mut notes = Vec::new();
     let region_bytes = match region_bytes {
         Some(bytes) => bytes,
-        None => enough_bytes(room, &mut notes)?,
+        None => enough_bytes(resources, &mut notes)?,
     };
     let before = Policy::for_cpu();
-    let mut meter = Meter::start(room, region_bytes, setup, progress)?;
-    let policy = steps::all(&mut meter, room, before)?;
+    let mut meter = Meter::start(resources, region_bytes, setup, progress)?;
+    let policy = steps::all(&mut meter, resources, before)?;
     let measured: BTreeMap<String, u64> = meter.measured();
     progress.end();
     Ok(Calibration {
@@ -63,21 +63,21 @@ pub fn calibrate(
 }
 
 /// Twice the last-level cache a side, as far as there is memory.
-fn enough_bytes(room: &Room, notes: &mut Vec<String>) -> Result<u64, Failure> {
-    let wanted = (2 * room.llc_bytes).max(256 << 20);
-    let most = room.available_bytes / 4;
+fn enough_bytes(resources: &Resources, notes: &mut Vec<String>) -> Result<u64, Failure> {
+    let wanted = (2 * resources.llc_bytes).max(256 << 20);
+    let most = resources.available_bytes / 4;
     if most < LEAST_REGION_BYTES {
         return Err(Failure::Limit(format!(
             "measuring takes {} MiB of memory at least, and {} MiB are available",
             (4 * LEAST_REGION_BYTES) >> 20,
-            room.available_bytes >> 20
+            resources.available_bytes >> 20
         )));
     }
     if most < wanted {
         notes.push(format!(
             "with {} MiB of memory available, cold buffers came out of 2 x {} MiB instead of 2 x \
              {} MiB: what is called cold may partly be in the cache",
-            room.available_bytes >> 20,
+            resources.available_bytes >> 20,
             most >> 20,
             wanted >> 20
         ));
@@ -109,13 +109,14 @@ mod tests {
 
     #[test]
     fn little_memory_means_a_smaller_region_and_a_note_or_a_refusal() {
-        let room = |available_bytes| Room { cpus: vec![0], available_bytes, llc_bytes: 1 << 30 };
+        let resources =
+            |available_bytes| Resources { cpus: vec![0], available_bytes, llc_bytes: 1 << 30 };
         let mut notes = Vec::new();
-        assert_eq!(enough_bytes(&room(64 << 30), &mut notes), Ok(2 << 30));
+        assert_eq!(enough_bytes(&resources(64 << 30), &mut notes), Ok(2 << 30));
         assert!(notes.is_empty());
-        assert_eq!(enough_bytes(&room(1 << 30), &mut notes), Ok(1 << 28));
+        assert_eq!(enough_bytes(&resources(1 << 30), &mut notes), Ok(1 << 28));
         assert_eq!(notes.len(), 1);
-        assert!(enough_bytes(&room(1 << 20), &mut notes).is_err());
+        assert!(enough_bytes(&resources(1 << 20), &mut notes).is_err());
     }
 
     #[test]

@@ -35,7 +35,7 @@ mod stop;
 
 pub use clock::unix_now_ns;
 pub(crate) use cpu_clock::{CpuClock, family};
-pub use cpus::{cpus, place};
+pub use cpus::{cpus, stay_on};
 pub use failure::Failure;
 pub use inet::unavailable as family_unavailable;
 pub(crate) use memory::Buffer;

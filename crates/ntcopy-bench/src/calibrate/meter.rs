@@ -7,7 +7,7 @@ use ntcopy_record::stats::{MIN_PAIRS, median};
 use ntcopy_record::units::Bytes;
 
 use crate::experiment::bulk::{Heat, Task, Way};
-use crate::plan::bulk::{BulkCell, BulkPlan, Room};
+use crate::plan::bulk::{BulkCell, BulkPlan, Resources};
 use crate::plan::group_order;
 use crate::run::Failure;
 use crate::run::bulk::{Setup, Timing, Worker};
@@ -29,7 +29,7 @@ pub struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     pub fn start(
-        room: &Room,
+        resources: &Resources,
         region_bytes: u64,
         setup: &Setup,
         progress: &'a mut Progress,
@@ -45,7 +45,7 @@ impl<'a> Meter<'a> {
             source_bytes: region_bytes,
             destination_bytes: region_bytes,
             huge_pages: true,
-            cpus: room.cpus.iter().copied().take(1).collect(),
+            cpus: resources.cpus.iter().copied().take(1).collect(),
             tuned_threshold_bytes: None,
         };
         progress.at("filling the memory", 0);

@@ -8,7 +8,7 @@ use ntcopy_record::stats::{interval, median};
 use super::decide::{best, from_size, range, ratios};
 use super::meter::Meter;
 use crate::experiment::bulk::{Heat, Task, Way};
-use crate::plan::bulk::Room;
+use crate::plan::bulk::Resources;
 use crate::run::Failure;
 
 /// Large enough that a call's beginning and end don't count.
@@ -30,8 +30,12 @@ const FROM_COLD: Task = Task::Copy { source: Heat::Cold, destination: Heat::Hot 
 const HOT: Task = Task::Copy { source: Heat::Hot, destination: Heat::Hot };
 
 /// Asks all of them; what nothing is measured for stays as it was.
-pub fn all(meter: &mut Meter<'_>, room: &Room, before: Policy) -> Result<Policy, Failure> {
-    let sizes = sizes(room, meter.region_bytes());
+pub fn all(
+    meter: &mut Meter<'_>,
+    resources: &Resources,
+    before: Policy,
+) -> Result<Policy, Failure> {
+    let sizes = sizes(resources, meter.region_bytes());
     let fresh = |in_cache| sizes.iter().filter(|size| **size > in_cache).count();
     let temporal = temporal_sizes().count();
     let comparisons = 2 + TURNS_BYTES.len() + 2 + 2 * sizes.len() + 2 * temporal;
@@ -47,8 +51,8 @@ pub fn all(meter: &mut Meter<'_>, room: &Room, before: Policy) -> Result<Policy,
 }
 
 /// Powers of two, from 64 KiB to where both sides have surely outgrown the cache.
-fn sizes(room: &Room, region_bytes: u64) -> Vec<u64> {
-    let last = room.llc_bytes.max(LARGE_BYTES).next_power_of_two().min(region_bytes);
+fn sizes(resources: &Resources, region_bytes: u64) -> Vec<u64> {
+    let last = resources.llc_bytes.max(LARGE_BYTES).next_power_of_two().min(region_bytes);
     (16..40).map(|shift| 1_u64 << shift).take_while(|size| *size <= last).collect()
 }
 
@@ -127,7 +131,7 @@ fn copy_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Resu
         Way::Copy(policy.choose_copy(size as usize, size, hints))
     };
     let rep = Way::Copy(Path::of(Method::RepMovsb));
-    // What is copied and what becomes of it both want room.
+    // What is copied and what becomes of it both want resources.
     let found = by_size(meter, sizes, l2_bytes() / 2, &[HOT, COLD], rep, &whole)?;
     policy.copy_nontemporal_from_bytes = found.nontemporal_from;
     (policy.rep_movsb_from_bytes, policy.rep_movsb_below_bytes) = found.rep;
@@ -257,8 +261,8 @@ mod tests {
 
     #[test]
     fn sizes_reach_beyond_the_cache_and_not_beyond_the_memory() {
-        let room = |llc_bytes| Room { cpus: vec![0], available_bytes: 0, llc_bytes };
-        let sizes_of = |llc: u64, region: u64| sizes(&room(llc), region);
+        let resources = |llc_bytes| Resources { cpus: vec![0], available_bytes: 0, llc_bytes };
+        let sizes_of = |llc: u64, region: u64| sizes(&resources(llc), region);
         assert_eq!(sizes_of(300 << 20, 1 << 30).last(), Some(&(512 << 20)));
         assert_eq!(sizes_of(300 << 20, 1 << 27).last(), Some(&(128 << 20)));
         assert_eq!(sizes_of(0, 1 << 30).first(), Some(&(64 << 10)));

@@ -5,20 +5,20 @@
 //! The program runs as it is, hinted, and in the ways in which its users keep large values from
 //! small ones today.
 
-mod ask;
 mod capacity;
 mod client;
 mod command;
 mod connection;
 mod files;
 mod measure;
+mod plan;
 mod rates;
 mod rows;
 mod server;
 mod traffic;
 mod wire;
 
-pub use self::ask::{
+pub use self::plan::{
     App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, Plan, Settings, defaults, plan,
 };
 pub use self::rates::{LargeRate, Time};

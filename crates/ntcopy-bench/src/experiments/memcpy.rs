@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::experiment::bulk::{Heat, Pages, Task, Way};
 use crate::experiment::size;
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, LINE_BYTES, Room, budget_bytes, check_sizes, check_threads,
+    BulkCell, BulkPlan, LINE_BYTES, Resources, budget_bytes, check_sizes, check_threads,
     too_little_memory, ways,
 };
 use crate::plan::error::check_pairs;
@@ -86,7 +86,7 @@ pub struct Settings {
 /// one.
 pub fn plan(
     settings: &Settings,
-    room: &Room,
+    resources: &Resources,
     tuned_threshold_bytes: Option<u64>,
 ) -> Result<BulkPlan, PlanError> {
     let defaults = defaults();
@@ -99,11 +99,11 @@ pub fn plan(
     let sizes = or(&settings.size_bytes, sizes);
     let mut threads = or(&settings.threads, threads);
     check_sizes(&sizes)?;
-    check_threads(&mut threads, !settings.threads.is_empty(), room)?;
+    check_threads(&mut threads, !settings.threads.is_empty(), resources)?;
     let any = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
     let ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?;
     let region = settings.region_bytes.unwrap_or_else(|| {
-        (defaults.region_llcs * room.llc_bytes).max(defaults.least_region_bytes)
+        (defaults.region_llcs * resources.llc_bytes).max(defaults.least_region_bytes)
     });
     if region == 0 {
         return Err(PlanError::zero("region"));
@@ -117,11 +117,11 @@ pub fn plan(
         pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
         sample: Duration::from_millis(sample_ms),
         warm_up: Duration::from_millis(defaults.warm_up_ms),
-        cold_warm_up_bytes: room.llc_bytes.min(defaults.most_warm_up_bytes).min(region),
+        cold_warm_up_bytes: resources.llc_bytes.min(defaults.most_warm_up_bytes).min(region),
         source_bytes: 0,
         destination_bytes: 0,
         huge_pages: settings.pages == Pages::Huge,
-        cpus: room.cpus.clone(),
+        cpus: resources.cpus.clone(),
         tuned_threshold_bytes,
     };
     for threads in threads {
@@ -130,7 +130,7 @@ pub fn plan(
                 for size_bytes in &sizes {
                     let task = Task::Copy { source, destination };
                     let cell = BulkCell { task, size_bytes: *size_bytes, threads, left_out: None };
-                    add(&mut plan, cell, region, processes, room);
+                    add(&mut plan, cell, region, processes, resources);
                 }
             }
         }
@@ -139,7 +139,13 @@ pub fn plan(
 }
 
 /// Adds a cell, and the memory that it needs; without that memory, the reason.
-fn add(plan: &mut BulkPlan, mut cell: BulkCell, region: u64, processes: u64, room: &Room) {
+fn add(
+    plan: &mut BulkPlan,
+    mut cell: BulkCell,
+    region: u64,
+    processes: u64,
+    resources: &Resources,
+) {
     let Task::Copy { source, destination } = cell.task else { return };
     let slots = u64::from(cell.threads) * cell.size_bytes.next_multiple_of(LINE_BYTES);
     let side = |heat| match heat {
@@ -147,8 +153,8 @@ fn add(plan: &mut BulkPlan, mut cell: BulkCell, region: u64, processes: u64, roo
         Heat::Cold => slots.max(region),
     };
     let (source, destination) = (side(source), side(destination));
-    if processes * (source + destination) > budget_bytes(room) {
-        cell.left_out = Some(too_little_memory(processes * (source + destination), room));
+    if processes * (source + destination) > budget_bytes(resources) {
+        cell.left_out = Some(too_little_memory(processes * (source + destination), resources));
     } else {
         plan.source_bytes = plan.source_bytes.max(source);
         plan.destination_bytes = plan.destination_bytes.max(destination);
@@ -160,7 +166,7 @@ fn add(plan: &mut BulkPlan, mut cell: BulkCell, region: u64, processes: u64, roo
 mod tests {
     use super::*;
     use crate::experiment::bulk::Task;
-    use crate::plan::bulk::test_room;
+    use crate::plan::bulk::test_resources;
 
     const GIB: u64 = 1 << 30;
 
@@ -178,7 +184,7 @@ mod tests {
 
     #[test]
     fn memcpy_takes_every_combination_that_the_issue_names() {
-        let plan = plan(&Settings::default(), &test_room(2, 64 * GIB), None).unwrap();
+        let plan = plan(&Settings::default(), &test_resources(2, 64 * GIB), None).unwrap();
         assert_eq!(plan.cells.len(), 10 * 2 * 2 * 2);
         assert_eq!(plan.baseline(), Way::Libc);
         assert!(plan.cells.iter().all(|cell| cell.left_out.is_none()));
@@ -188,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_the_memory_is_left_out_and_says_why() {
-        let plan = plan(&Settings::default(), &test_room(1, 4 * GIB), None).unwrap();
+        let plan = plan(&Settings::default(), &test_resources(1, 4 * GIB), None).unwrap();
         let left_out: Vec<&BulkCell> = plan.cells.iter().filter(|c| c.left_out.is_some()).collect();
         assert!(left_out.len() == 4 && left_out.iter().all(|cell| cell.size_bytes == GIB));
         assert!(left_out[0].left_out.as_ref().unwrap().contains("4096 MiB"), "{left_out:?}");
@@ -199,13 +205,14 @@ mod tests {
     #[test]
     fn threads_that_were_asked_for_are_not_dropped_without_a_word() {
         let settings = Settings { threads: vec![2], ..Settings::default() };
-        let error = plan(&settings, &test_room(1, GIB), None).unwrap_err();
+        let error = plan(&settings, &test_resources(1, GIB), None).unwrap_err();
         assert_eq!(error.to_string(), "--threads 2: this process may run on 1 CPUs");
     }
 
     #[test]
     fn zeros_and_strangers_are_refused() {
-        let refused = |settings| plan(&settings, &test_room(2, GIB), None).unwrap_err().to_string();
+        let refused =
+            |settings| plan(&settings, &test_resources(2, GIB), None).unwrap_err().to_string();
         let settings = Settings::default;
         for (settings, words) in [
             (Settings { size_bytes: vec![0], ..settings() }, "--size 0"),
@@ -221,7 +228,7 @@ mod tests {
     #[test]
     fn one_piece_is_no_stream() {
         let settings = Settings { size_bytes: vec![4096, 1 << 20], ..Default::default() };
-        let plan = plan(&settings, &test_room(1, 8 * GIB), None).unwrap();
+        let plan = plan(&settings, &test_resources(1, 8 * GIB), None).unwrap();
         let streams: Vec<u64> = plan
             .cells
             .iter()

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::experiment::bulk::{Heat, Pages, Task, Way};
 use crate::experiment::size;
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, LINE_BYTES, Room, budget_bytes, check_sizes, check_threads,
+    BulkCell, BulkPlan, LINE_BYTES, Resources, budget_bytes, check_sizes, check_threads,
     too_little_memory, ways,
 };
 use crate::plan::error::check_pairs;
@@ -76,7 +76,7 @@ pub struct Settings {
 /// memset.
 pub fn plan(
     settings: &Settings,
-    room: &Room,
+    resources: &Resources,
     tuned_threshold_bytes: Option<u64>,
 ) -> Result<BulkPlan, PlanError> {
     let defaults = defaults();
@@ -88,7 +88,7 @@ pub fn plan(
     let sizes = or(&settings.size_bytes, sizes);
     check_sizes(&sizes)?;
     let mut threads = or(&settings.threads, &defaults.threads);
-    check_threads(&mut threads, !settings.threads.is_empty(), room)?;
+    check_threads(&mut threads, !settings.threads.is_empty(), resources)?;
     let task =
         Task::Fill { value: settings.value.unwrap_or(defaults.value), destination: Heat::Hot };
     let mut ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), task)?;
@@ -106,7 +106,7 @@ pub fn plan(
         source_bytes: 0,
         destination_bytes: 0,
         huge_pages: settings.pages == Pages::Huge,
-        cpus: room.cpus.clone(),
+        cpus: resources.cpus.clone(),
         tuned_threshold_bytes,
     };
     // The process with the other threshold has memory of its own.
@@ -114,7 +114,7 @@ pub fn plan(
     for threads in threads {
         for size_bytes in &sizes {
             let needed = u64::from(threads) * size_bytes.next_multiple_of(LINE_BYTES);
-            let fits = processes * needed <= budget_bytes(room);
+            let fits = processes * needed <= budget_bytes(resources);
             if fits {
                 plan.destination_bytes = plan.destination_bytes.max(needed);
             }
@@ -122,7 +122,7 @@ pub fn plan(
                 task,
                 size_bytes: *size_bytes,
                 threads,
-                left_out: (!fits).then(|| too_little_memory(processes * needed, room)),
+                left_out: (!fits).then(|| too_little_memory(processes * needed, resources)),
             });
         }
     }
@@ -143,7 +143,7 @@ fn stores(way: Way, task: Task) -> bool {
 mod tests {
     use super::*;
     use crate::experiment::bulk::{Heat, Task};
-    use crate::plan::bulk::test_room;
+    use crate::plan::bulk::test_resources;
 
     const GIB: u64 = 1 << 30;
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_value_other_than_zero_leaves_out_what_stores_zeros_only() {
         let settings = Settings { value: Some(7), ..Settings::default() };
-        let plan = plan(&settings, &test_room(1, 64 * GIB), None).unwrap();
+        let plan = plan(&settings, &test_resources(1, 64 * GIB), None).unwrap();
         assert!(plan.ways.iter().all(|way| way.to_string() != "clzero"));
         assert!(plan.ways.contains(&Way::Ours));
     }

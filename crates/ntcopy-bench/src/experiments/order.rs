@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Pages, Task};
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, Room, budget_bytes, check_sizes, too_little_memory, ways,
+    BulkCell, BulkPlan, Resources, budget_bytes, check_sizes, too_little_memory, ways,
 };
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
@@ -59,7 +59,7 @@ pub struct Settings {
     pub quick: bool,
 }
 
-pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
+pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, PlanError> {
     let defaults = defaults();
     let (pairs, sample_ms, sides) = if settings.quick {
         (defaults.quick_pairs, defaults.quick_sample_ms, &defaults.quick_side)
@@ -85,13 +85,13 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
         source_bytes: 0,
         destination_bytes: 0,
         huge_pages: settings.pages == Pages::Huge,
-        cpus: room.cpus.clone(),
+        cpus: resources.cpus.clone(),
         tuned_threshold_bytes: None,
     };
     for side in &sides {
         for task in &tasks {
             let (size_bytes, matrices) = (bytes(side), 2);
-            let fits = matrices * size_bytes <= budget_bytes(room);
+            let fits = matrices * size_bytes <= budget_bytes(resources);
             if fits {
                 plan.source_bytes = plan.source_bytes.max(size_bytes);
                 plan.destination_bytes = plan.destination_bytes.max(size_bytes);
@@ -100,7 +100,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
                 task: Task::Matrix(*task),
                 size_bytes,
                 threads: 1,
-                left_out: (!fits).then(|| too_little_memory(matrices * size_bytes, room)),
+                left_out: (!fits).then(|| too_little_memory(matrices * size_bytes, resources)),
             });
         }
     }
@@ -111,7 +111,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
 mod tests {
     use super::*;
     use crate::experiment::bulk::Task;
-    use crate::plan::bulk::{side, test_room};
+    use crate::plan::bulk::{side, test_resources};
 
     const GIB: u64 = 1 << 30;
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_sum_has_no_non_temporal_form() {
-        let plan = plan(&Settings::default(), &test_room(1, 64 * GIB)).unwrap();
+        let plan = plan(&Settings::default(), &test_resources(1, 64 * GIB)).unwrap();
         let task = Task::Matrix(MatrixTask::Sum);
         let sum = plan.cells.iter().find(|cell| cell.task == task).unwrap();
         let measured = plan.ways.iter().filter(|way| sum.not_for(**way).is_none()).count();

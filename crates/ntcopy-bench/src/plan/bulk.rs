@@ -13,7 +13,7 @@ pub const LINE_BYTES: u64 = 64;
 
 /// What the plan has to know of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Room {
+pub struct Resources {
     /// CPUs that this process may run on, in order.
     pub cpus: Vec<u32>,
     /// Bytes of memory that are to be had without pushing anything out.
@@ -183,14 +183,14 @@ pub(crate) fn ways(baseline: &str, names: &[String], task: Task) -> Result<Vec<W
 pub(crate) fn check_threads(
     threads: &mut Vec<u32>,
     named: bool,
-    room: &Room,
+    resources: &Resources,
 ) -> Result<(), PlanError> {
     if threads.contains(&0) {
         return Err(PlanError::zero("threads"));
     }
-    let too_many = |threads: &u32| *threads as usize > room.cpus.len();
+    let too_many = |threads: &u32| *threads as usize > resources.cpus.len();
     if let Some(threads) = threads.iter().copied().find(|threads| named && too_many(threads)) {
-        let cpus = room.cpus.len();
+        let cpus = resources.cpus.len();
         return Err(format!("--threads {threads}: this process may run on {cpus} CPUs").into());
     }
     threads.retain(|threads| !too_many(threads));
@@ -198,22 +198,22 @@ pub(crate) fn check_threads(
 }
 
 /// What a measurement may take of the memory that is available: the rest of the system goes on.
-pub(crate) fn budget_bytes(room: &Room) -> u64 {
-    room.available_bytes / 4 * 3
+pub(crate) fn budget_bytes(resources: &Resources) -> u64 {
+    resources.available_bytes / 4 * 3
 }
 
 /// Why a cell that needs more memory than there is is left out.
-pub(crate) fn too_little_memory(needed_bytes: u64, room: &Room) -> String {
+pub(crate) fn too_little_memory(needed_bytes: u64, resources: &Resources) -> String {
     format!(
         "needs {} MiB of memory, and of the {} MiB that are available no more than three quarters \
          are taken",
         needed_bytes >> 20,
-        room.available_bytes >> 20
+        resources.available_bytes >> 20
     )
 }
 
 /// A machine with this number of CPUs and this memory.
 #[cfg(test)]
-pub(crate) fn test_room(cpus: u32, available_bytes: u64) -> Room {
-    Room { cpus: (0..cpus).collect(), available_bytes, llc_bytes: 32 << 20 }
+pub(crate) fn test_resources(cpus: u32, available_bytes: u64) -> Resources {
+    Resources { cpus: (0..cpus).collect(), available_bytes, llc_bytes: 32 << 20 }
 }

@@ -22,7 +22,7 @@ use memmap2::{Advice, MmapMut, MmapOptions};
 use ntcopy::cpu::Cpu;
 use ntcopy_record::units::Bytes;
 
-use crate::plan::bulk::Room;
+use crate::plan::bulk::Resources;
 use crate::run::{Failure, cpus, pattern};
 
 pub use message::Traffic;
@@ -60,8 +60,8 @@ pub fn available_bytes() -> u64 {
 }
 
 /// What a plan has to know of this machine.
-pub fn room() -> Result<Room, Failure> {
-    Ok(Room {
+pub fn resources() -> Result<Resources, Failure> {
+    Ok(Resources {
         cpus: cpus()?.allowed,
         available_bytes: available_bytes(),
         llc_bytes: Cpu::detect().llc_bytes(),
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_room() {
-        let room = room().unwrap();
-        assert!(!room.cpus.is_empty() && room.available_bytes > 0);
+        let resources = resources().unwrap();
+        assert!(!resources.cpus.is_empty() && resources.available_bytes > 0);
     }
 }

@@ -18,7 +18,7 @@ pub struct CpuClock {
 }
 
 impl CpuClock {
-    pub fn of(pid: Pid) -> Result<CpuClock, Failure> {
+    pub fn new(pid: Pid) -> Result<CpuClock, Failure> {
         let mut clock = 0;
         // SAFETY: the pointer is to a local, which the call writes.
         let error = unsafe { libc::clock_getcpuclockid(pid.as_raw_nonzero().get(), &mut clock) };
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn work_counts_and_waiting_does_not() {
-        let clock = CpuClock::of(rustix::process::getpid()).unwrap();
+        let clock = CpuClock::new(rustix::process::getpid()).unwrap();
         let before = clock.ns().unwrap();
         // Until it shows: a clock that stood still would never end this.
         let mut word = 1_u64;
@@ -117,7 +117,7 @@ mod tests {
             .unwrap();
         let pid = Pid::from_child(&child);
         assert!(family(rustix::process::getpid()).unwrap().contains(&pid));
-        let clock = CpuClock::of(pid).unwrap();
+        let clock = CpuClock::new(pid).unwrap();
         assert!(clock.ns().is_ok());
         drop(child.stdin.take());
         child.wait().unwrap();

@@ -27,7 +27,7 @@ pub fn pin(cpu: u32) -> Result<(), Failure> {
 }
 
 /// Keeps the calling thread on a CPU, if one is named.
-pub fn place(cpu: Option<u32>) -> Result<(), Failure> {
+pub fn stay_on(cpu: Option<u32>) -> Result<(), Failure> {
     cpu.map_or(Ok(()), pin)
 }
 

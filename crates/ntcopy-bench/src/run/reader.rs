@@ -79,7 +79,7 @@ fn carry_out(
         Order::Drain { sockets, bytes } => reader.drain(sockets, bytes),
         Order::Data { dataset_bytes, object_bytes } => reader.fill(dataset_bytes, object_bytes),
         Order::Send { mode, start, bytes, spoil } => {
-            let mode = mode.parse().map_err(|unknown| format!("{unknown}"))?;
+            let mode = mode.parse()?;
             reader.send(mode, start as usize, bytes as usize, spoil)
         }
         Order::Compare { sockets, bytes, seed, start } => {

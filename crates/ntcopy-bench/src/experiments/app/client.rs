@@ -12,7 +12,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::{SpliceFlags, splice};
 use rustix::time::Timespec;
 
-use super::ask::{App, Data};
+use super::plan::{App, Data};
 use super::server::Server;
 use super::wire::{Came, Head, MOST_HEAD_BYTES, Multiget, Value, unexpected};
 use crate::run::{Failure, Pipe};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use super::ask::{App, AppMode, Plan};
+use super::plan::{App, AppMode, Plan};
 use crate::experiments::http::run::nginx_settings;
 use crate::run::Failure;
 

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use super::ask::App;
+use super::plan::App;
 use super::wire::{Head, Value, unexpected};
 use crate::run::{Failure, pattern};
 
@@ -13,19 +13,19 @@ use crate::run::{Failure, pattern};
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Room for what is read, or made, at a time.
-pub fn room() -> Vec<u8> {
+pub fn buffer() -> Vec<u8> {
     vec![0; CHUNK_BYTES]
 }
 
 /// Makes a value's bytes, a piece at a time.
 pub fn fill(
     value: &Value,
-    room: &mut [u8],
+    buffer: &mut [u8],
     mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut at = 0;
     while at < value.bytes {
-        let bytes = &mut room[..CHUNK_BYTES.min((value.bytes - at) as usize)];
+        let bytes = &mut buffer[..CHUNK_BYTES.min((value.bytes - at) as usize)];
         pattern::fill(value.seed(), at, bytes);
         take(bytes)?;
         at += bytes.len() as u64;
@@ -58,16 +58,16 @@ impl Connection {
     }
 
     /// Stores a value, whose bytes are made piece by piece.
-    pub fn set(&mut self, value: &Value, room: &mut [u8]) -> Result<(), Failure> {
+    pub fn set(&mut self, value: &Value, buffer: &mut [u8]) -> Result<(), Failure> {
         let protocol = self.app.protocol();
         let (head, end) = protocol.set(value);
         self.write(&head)?;
-        fill(value, room, |bytes| self.write(bytes))?;
+        fill(value, buffer, |bytes| self.write(bytes))?;
         self.write(end)?;
         self.expect(value, &protocol.stored())
     }
 
-    pub fn compare_all(&mut self, values: &[Value], room: &mut [u8]) -> Result<(), Failure> {
+    pub fn compare_all(&mut self, values: &[Value], buffer: &mut [u8]) -> Result<(), Failure> {
         let protocol = self.app.protocol();
         self.write(&protocol.multiget(values))?;
         if let Some(first) = values.first() {
@@ -75,14 +75,14 @@ impl Connection {
         }
         for (number, value) in (1..).zip(values) {
             let is_last = number == values.len();
-            self.compare_next(value, is_last, room)?;
+            self.compare_next(value, is_last, buffer)?;
         }
         Ok(())
     }
 
-    pub fn compare(&mut self, value: &Value, room: &mut [u8]) -> Result<(), Failure> {
+    pub fn compare(&mut self, value: &Value, buffer: &mut [u8]) -> Result<(), Failure> {
         self.write(&self.app.protocol().get(value))?;
-        self.compare_next(value, true, room)
+        self.compare_next(value, true, buffer)
     }
 
     /// Compares the value that comes now, a piece at a time.
@@ -90,13 +90,13 @@ impl Connection {
         &mut self,
         value: &Value,
         is_last: bool,
-        room: &mut [u8],
+        buffer: &mut [u8],
     ) -> Result<(), Failure> {
         let protocol = self.app.protocol();
         self.expect(value, &protocol.head(value))?;
         let mut at = 0;
         while at < value.bytes {
-            let bytes = &mut room[..CHUNK_BYTES.min((value.bytes - at) as usize)];
+            let bytes = &mut buffer[..CHUNK_BYTES.min((value.bytes - at) as usize)];
             self.stream.read_exact(bytes).map_err(failed(self.app, "no answer from"))?;
             if std::mem::take(&mut self.spoils) {
                 bytes[0] ^= 1;
@@ -168,12 +168,12 @@ mod tests {
     fn a_right_value_is_taken_and_a_wrong_byte_of_it_noticed() {
         let answer = [b"$5\r\n", &bytes()[..], b"\r\n"].concat();
         let (mut right, server) = answering(App::Redis, answer.clone());
-        right.compare(&VALUE, &mut room()).unwrap();
+        right.compare(&VALUE, &mut buffer()).unwrap();
         drop(right);
         server.join().unwrap();
         let (mut spoiled, _server) = answering(App::Redis, answer);
         spoiled.spoils = true;
-        let failure = spoiled.compare(&VALUE, &mut room()).unwrap_err();
+        let failure = spoiled.compare(&VALUE, &mut buffer()).unwrap_err();
         assert!(matches!(failure, Failure::WrongByte { .. }), "{failure}");
     }
 
@@ -181,7 +181,7 @@ mod tests {
     fn a_refusal_is_told_as_a_whole_and_not_as_a_wrong_byte() {
         let answer = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
         let (mut refused, _server) = answering(App::Redis, answer.to_vec());
-        let failure = refused.set(&VALUE, &mut room()).unwrap_err().to_string();
+        let failure = refused.set(&VALUE, &mut buffer()).unwrap_err().to_string();
         let words = "redis refuses what it was asked of s00000007: OOM command not allowed when \
                      used memory > 'maxmemory'.";
         // The failure names what came until then; the rest may have been under way.

@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::ask::{App, AppMode, Plan};
 use super::command;
-use super::connection::{Connection, fill, room};
+use super::connection::{Connection, buffer, fill};
+use super::plan::{App, AppMode, Plan};
 use super::wire::path;
 use crate::experiments::http::run::{allow, link_tree};
 use crate::experiments::turns::program::{Output, Program};
@@ -71,10 +71,10 @@ fn put_all(
     let mut program = Program::start(&words, &[], Output::Kept)?;
     program.is_ready(None, patience, stop)?;
     let mut connection = Connection::open(plan.app, &at, patience)?;
-    let mut room = room();
+    let mut buffer = buffer();
     for value in plan.data.all(is_chunked) {
         stop.check()?;
-        connection.set(&value, &mut room)?;
+        connection.set(&value, &mut buffer)?;
     }
     drop(connection);
     program.goodbye()
@@ -83,7 +83,7 @@ fn put_all(
 /// Writes every value as a plain file.
 fn write_all(plan: &Plan, is_chunked: bool, made: &Path, stop: &Stop) -> Result<(), Failure> {
     let failed = || Failure::io("cannot write the values");
-    let mut room = room();
+    let mut buffer = buffer();
     for value in plan.data.all(is_chunked) {
         stop.check()?;
         let name = made.join(&path(&value)[1..]);
@@ -91,7 +91,7 @@ fn write_all(plan: &Plan, is_chunked: bool, made: &Path, stop: &Stop) -> Result<
             fs::create_dir_all(folder).map_err(failed())?;
         }
         let mut file = File::create(&name).map_err(failed())?;
-        fill(&value, &mut room, |bytes| file.write_all(bytes).map_err(failed()))?;
+        fill(&value, &mut buffer, |bytes| file.write_all(bytes).map_err(failed()))?;
     }
     Ok(())
 }

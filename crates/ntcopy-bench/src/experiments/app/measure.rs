@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::ask::{AppCell, AppMode, Plan};
 use super::capacity::{Found, Grid, highest};
 use super::client::Client;
 use super::command;
 use super::files;
+use super::plan::{AppCell, AppMode, Plan};
 use super::rates::{LargeRate, Time};
 use super::rows::{Offered, params, series, what};
 use super::server::Server;
@@ -17,7 +17,7 @@ use crate::experiments::http::run::Scratch;
 use crate::plan::group_order;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::schedule::Schedule;
-use crate::run::{CpuClock, Failure, Stop, place};
+use crate::run::{CpuClock, Failure, Stop, stay_on};
 use crate::sample::{
     Experiment, Halt, MeasureError, Options, Outcome, Progress, Recording, cpu_phases,
 };
@@ -75,13 +75,13 @@ impl Experiment for Plan {
         progress: &mut Progress,
     ) -> Result<Outcome, MeasureError> {
         let start = MeasureError::Start;
-        place(Some(self.cpus[1])).map_err(start)?;
+        stay_on(Some(self.cpus[1])).map_err(start)?;
         let mut bench = Bench {
             plan: self,
             options,
             stop,
             scratch: scratch(self).map_err(start)?,
-            own: CpuClock::of(rustix::process::getpid()).map_err(start)?,
+            own: CpuClock::new(rustix::process::getpid()).map_err(start)?,
             alive: Vec::new(),
             checked: 0,
             samples: 0,
@@ -149,7 +149,7 @@ impl Bench<'_> {
             Rate::PerSecond(rate) => u64::from(rate) * 1000,
             Rate::OfBaseline(part) => {
                 let window = self.capacity(lane, 1, (Pace::Max, Pace::Off))?;
-                of(window.answered as f64 / window.elapsed_ns as f64, part)
+                per_1000_s(window.answered as f64 / window.elapsed_ns as f64, part)
             }
             Rate::Off => 0,
         };
@@ -162,7 +162,10 @@ impl Bench<'_> {
                 }
                 LargeRate::OfBaseline(part) => {
                     let window = self.capacity(lane, cell.connections, (Pace::Off, Pace::Max))?;
-                    Some(of(window.bytes as f64 / large_bytes / window.elapsed_ns as f64, part))
+                    Some(per_1000_s(
+                        window.bytes as f64 / large_bytes / window.elapsed_ns as f64,
+                        part,
+                    ))
                 }
             };
             Ok(Offered { small_per_1000_s, large_per_1000_s })
@@ -363,6 +366,6 @@ fn scratch(plan: &Plan) -> Result<Scratch, Failure> {
 }
 
 /// The part, in 10,000, of what comes in a nanosecond, as a number in 1000 s.
-fn of(per_ns: f64, part: u32) -> u64 {
+fn per_1000_s(per_ns: f64, part: u32) -> u64 {
     ((per_ns * 1e12 * f64::from(part) / 1e4).round() as u64).max(1)
 }

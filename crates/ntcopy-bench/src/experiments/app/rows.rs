@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::Params;
 
-use super::ask::{AppCell, AppMode, Plan};
 use super::capacity::Grid;
 use super::param;
+use super::plan::{AppCell, AppMode, Plan};
 use super::traffic::Window;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::ask::{App, AppMode, Plan};
 use super::command;
-use super::connection::{Connection, room};
+use super::connection::{Connection, buffer};
 use super::files;
+use super::plan::{App, AppMode, Plan};
 use super::wire::Value;
 use crate::experiments::turns::program::{Endpoint, Output, Program};
-use crate::run::{CpuClock, Failure, Stop, place};
+use crate::run::{CpuClock, Failure, Stop, stay_on};
 
 pub struct Server {
     app: App,
@@ -78,12 +78,12 @@ impl Server {
         let _ = std::fs::remove_file(at);
         let [server_cpu, client_cpu] = plan.cpus;
         // Threads that it starts stay where it is.
-        place(Some(server_cpu))?;
+        stay_on(Some(server_cpu))?;
         let started = Program::start(&words, environment, Output::Kept);
-        place(Some(client_cpu))?;
+        stay_on(Some(client_cpu))?;
         let mut program = started?;
         program.accepts(&Endpoint::Unix(at.to_owned()), patience, stop)?;
-        self.clocks.push(CpuClock::of(program.pid())?);
+        self.clocks.push(CpuClock::new(program.pid())?);
         self.programs.push(program);
         Ok(())
     }
@@ -103,15 +103,15 @@ impl Server {
         if !matches!(self.app, App::Memcached | App::Redis) {
             return Ok(());
         }
-        let mut room = room();
+        let mut buffer = buffer();
         let mut small = Connection::open(self.app, &self.small, patience)?;
         for key in 0..plan.data.small_keys {
-            small.set(&plan.data.small(key), &mut room)?;
+            small.set(&plan.data.small(key), &mut buffer)?;
         }
         let mut large = Connection::open(self.app, &self.large, patience)?;
         for value in plan.data.large_all(0..plan.data.large_values, self.is_chunked) {
             stop.check()?;
-            large.set(&value, &mut room)?;
+            large.set(&value, &mut buffer)?;
         }
         Ok(())
     }
@@ -130,17 +130,17 @@ impl Server {
         stop: &Stop,
         spoil: bool,
     ) -> Result<(), Failure> {
-        let mut room = room();
+        let mut buffer = buffer();
         let mut asking = Connection::open(self.app, &self.small, patience)?;
         asking.spoils = spoil;
         let hot: Vec<Value> = (0..plan.data.small_keys).map(|key| plan.data.small(key)).collect();
         for values in hot.chunks(plan.data.multiget as usize) {
-            asking.compare_all(values, &mut room)?;
+            asking.compare_all(values, &mut buffer)?;
         }
         let mut asking = Connection::open(self.app, &self.large, patience)?;
         for value in plan.data.large_all(large, self.is_chunked) {
             stop.check()?;
-            asking.compare(&value, &mut room)?;
+            asking.compare(&value, &mut buffer)?;
         }
         Ok(())
     }

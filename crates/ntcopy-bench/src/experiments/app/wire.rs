@@ -6,7 +6,7 @@ mod memcached;
 mod multiget;
 mod redis;
 
-use super::ask::{App, Data};
+use super::plan::{App, Data};
 use crate::run::{Failure, pattern};
 
 pub use head::{Head, MOST_HEAD_BYTES};
@@ -135,12 +135,12 @@ pub fn unexpected(app: App, value: &Value, got: &[u8]) -> Failure {
     }
     Failure::Answer(format!(
         "{app} answers \"{}\" where the value of {key} should begin or end",
-        told(got)
+        printable(got)
     ))
 }
 
 /// Bytes in characters that a terminal shows, as far as a line takes them.
-fn told(bytes: &[u8]) -> String {
+fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().flat_map(char::escape_default).take(TOLD).collect()
 }
 

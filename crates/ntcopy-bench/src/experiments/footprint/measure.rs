@@ -9,7 +9,7 @@ use super::call::Call;
 use super::lines::{Cycle, Memory, has_clflushopt, read};
 use super::trigger::{self, Trigger, Triggers};
 use super::{LINE_BYTES, Level, NOTHING, Plan, program};
-use crate::run::{Failure, Stop, place};
+use crate::run::{Failure, Stop, stay_on};
 use crate::sample::driver::{Experiment, Options, Recording};
 use crate::sample::{MeasureError, Outcome, Progress};
 use ntcopy_record::stats::footprint::{CPU_NS, DISPLACED, PROGRAM, param};
@@ -75,7 +75,7 @@ impl Experiment for Plan {
             let why = "this CPU has no CLFLUSHOPT, by which known displacers are made".to_owned();
             return Err(start(Failure::Limit(why)));
         }
-        place(Some(self.cpu)).map_err(start)?;
+        stay_on(Some(self.cpu)).map_err(start)?;
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
         let calls = available(self, &mut recording)?;
         let mut triggers = Triggers::new(&calls).map_err(start)?;

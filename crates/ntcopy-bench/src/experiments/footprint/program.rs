@@ -59,7 +59,7 @@ pub fn slices(plan: &Plan, cycle: &Cycle, threshold: u64, stop: &Stop) -> Result
 /// CPU time of a process and of those below it; none once they are gone.
 fn cpu_ns(pid: Pid) -> Option<u64> {
     let all = family(pid).ok()?;
-    let times = all.iter().filter_map(|pid| CpuClock::of(*pid).ok()?.ns().ok());
+    let times = all.iter().filter_map(|pid| CpuClock::new(*pid).ok()?.ns().ok());
     let times: Vec<u64> = times.collect();
     (!times.is_empty()).then(|| times.iter().sum())
 }

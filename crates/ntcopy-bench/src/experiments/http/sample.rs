@@ -167,7 +167,7 @@ impl Bench<'_> {
             certificate: served.certificate.as_ref(),
             open_files: self.open_files,
             patience: self.options.patience,
-            link: self.links.as_ref().map(|links| links.of(number)),
+            link: self.links.as_ref().map(|links| links.link(number)),
         };
         let running = Running::start(&setup, served.data, self.stop)?;
         Ok(Lane { way, number, client: None, running })

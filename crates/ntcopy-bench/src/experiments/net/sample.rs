@@ -9,7 +9,7 @@ use ntcopy_record::{ExperimentKind, Machine, Sample};
 use super::{NetCell, NetPlan};
 use crate::experiment::{LoadForm, NetMode};
 use crate::run::net::{self, Events, Lane, NetClient, Network, Schedule, Setup, Traffic, Window};
-use crate::run::{Failure, Stop, place};
+use crate::run::{Failure, Stop, stay_on};
 use crate::sample::driver::{At, Experiment, Halt, Options, Recording, index};
 use crate::sample::servers::{Connected, Exchange, Servers, Taken, available, servers};
 use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespace};
@@ -36,7 +36,7 @@ impl Experiment for NetPlan {
     ) -> Result<Outcome, MeasureError> {
         let start = MeasureError::Start;
         net::allow_files(self.most_connections(), self.modes.len()).map_err(start)?;
-        place(self.places.map(|places| places.client)).map_err(start)?;
+        stay_on(self.places.map(|places| places.client)).map_err(start)?;
         // Before the namespaces: the first one alone shows the kernel's settings.
         let (modes, missing) = available(&self.modes).map_err(start)?;
         let network = Network::make(self.between, &self.families(), &self.modes).map_err(start)?;

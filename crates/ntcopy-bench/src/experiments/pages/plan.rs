@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::{Settings, defaults};
 use crate::experiment::bulk::{Action, PAGE_BYTES, ReadBack, Task};
 use crate::plan::bulk::{
-    BulkCell, BulkPlan, Room, budget_bytes, check_pages, too_little_memory, ways,
+    BulkCell, BulkPlan, Resources, budget_bytes, check_pages, too_little_memory, ways,
 };
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
-pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
+pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, PlanError> {
     let all = defaults();
     let defaults = &all.pages;
     let (pairs, sample_ms) = if settings.quick {
@@ -19,7 +19,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
     } else {
         (all.pairs, defaults.sample_ms)
     };
-    let buffers = buffers(settings, room)?;
+    let buffers = buffers(settings, resources)?;
     let any = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
     let mut plan = BulkPlan {
         experiment: ExperimentKind::Pages,
@@ -32,13 +32,13 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
         source_bytes: 0,
         destination_bytes: 0,
         huge_pages: true,
-        cpus: room.cpus.clone(),
+        cpus: resources.cpus.clone(),
         tuned_threshold_bytes: None,
     };
     for action in or(&settings.actions, &defaults.actions) {
         for read_back in or(&settings.read_back, &defaults.read_back) {
             for size_bytes in &buffers {
-                add(&mut plan, Task::Pages { action, read_back }, *size_bytes, room);
+                add(&mut plan, Task::Pages { action, read_back }, *size_bytes, resources);
             }
         }
     }
@@ -47,7 +47,7 @@ pub fn plan(settings: &Settings, room: &Room) -> Result<BulkPlan, PlanError> {
 
 /// The sizes of the buffer: those that were asked for; or the default ones, and one beyond the
 /// last-level cache.
-fn buffers(settings: &Settings, room: &Room) -> Result<Vec<u64>, PlanError> {
+fn buffers(settings: &Settings, resources: &Resources) -> Result<Vec<u64>, PlanError> {
     let defaults = &defaults().pages;
     let mut buffers = match (settings.buffer_bytes.is_empty(), settings.quick) {
         (false, _) => settings.buffer_bytes.clone(),
@@ -55,7 +55,7 @@ fn buffers(settings: &Settings, room: &Room) -> Result<Vec<u64>, PlanError> {
         (true, false) => defaults.buffer_bytes.clone(),
     };
     if settings.buffer_bytes.is_empty() && !settings.quick {
-        let beyond = (defaults.beyond_llcs * room.llc_bytes).min(defaults.most_beyond_bytes);
+        let beyond = (defaults.beyond_llcs * resources.llc_bytes).min(defaults.most_beyond_bytes);
         let beyond = beyond.next_multiple_of(PAGE_BYTES);
         if !buffers.contains(&beyond) && beyond > 0 {
             buffers.push(beyond);
@@ -66,11 +66,11 @@ fn buffers(settings: &Settings, room: &Room) -> Result<Vec<u64>, PlanError> {
 }
 
 /// Adds a cell, and the memory that it needs; without that memory, the reason.
-fn add(plan: &mut BulkPlan, task: Task, size_bytes: u64, room: &Room) {
+fn add(plan: &mut BulkPlan, task: Task, size_bytes: u64, resources: &Resources) {
     let is_copy = matches!(task, Task::Pages { action: Action::Copy, .. });
     let source_bytes = if is_copy { size_bytes } else { 0 };
     let needed = source_bytes + size_bytes;
-    let left_out = (needed > budget_bytes(room)).then(|| too_little_memory(needed, room));
+    let left_out = (needed > budget_bytes(resources)).then(|| too_little_memory(needed, resources));
     if left_out.is_none() {
         plan.source_bytes = plan.source_bytes.max(source_bytes);
         plan.destination_bytes = plan.destination_bytes.max(size_bytes);
@@ -83,14 +83,14 @@ mod tests {
     use super::super::fork::{self, ForkMode, User};
     use super::*;
     use crate::plan::Cpus;
-    use crate::plan::bulk::test_room;
+    use crate::plan::bulk::test_resources;
 
     const GIB: u64 = 1 << 30;
     const CPUS: Cpus = Cpus { allowed: Vec::new(), sharing_l2: None };
 
     #[test]
     fn pages_are_asked_about_within_l1_within_l2_and_beyond_the_last_level_cache() {
-        let plan = plan(&Settings::default(), &test_room(1, 64 * GIB)).unwrap();
+        let plan = plan(&Settings::default(), &test_resources(1, 64 * GIB)).unwrap();
         // Two actions, three ways to read back; three sizes and twice the 32 MiB of the cache.
         assert_eq!(plan.cells.len(), 2 * 3 * 4);
         assert_eq!(plan.baseline().to_string(), "rep-b");
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_copy_that_does_not_fit_is_left_out_and_the_clear_is_not() {
         let settings = Settings { buffer_bytes: vec![512 << 20], ..Default::default() };
-        let plan = plan(&settings, &test_room(1, GIB)).unwrap();
+        let plan = plan(&settings, &test_resources(1, GIB)).unwrap();
         let (kept, left): (Vec<&BulkCell>, Vec<&BulkCell>) =
             plan.cells.iter().partition(|cell| cell.left_out.is_none());
         assert_eq!((kept.len(), left.len()), (3, 3));
@@ -131,7 +131,7 @@ mod tests {
             let settings = Settings { buffer_bytes: vec![bytes], ..Default::default() };
             let error = fork::plan(&settings, &CPUS).unwrap_err().to_string();
             assert!(error.contains("--buffer"), "{error}");
-            assert_eq!(plan(&settings, &test_room(1, GIB)).unwrap_err().to_string(), error);
+            assert_eq!(plan(&settings, &test_resources(1, GIB)).unwrap_err().to_string(), error);
         }
     }
 }

@@ -9,7 +9,7 @@ use ntcopy_record::{ExperimentKind, Machine, Sample};
 use super::{PingPongCell, PingPongPlan};
 use crate::experiment::NetMode;
 use crate::run::net::{self, Events, Lane, Network, PingPong, Pings, Setup, Traffic};
-use crate::run::{Failure, Stop, place};
+use crate::run::{Failure, Stop, stay_on};
 use crate::sample::driver::{At, Experiment, Halt, Options, Recording, index};
 use crate::sample::servers::{Connected, Exchange, Servers, Taken, available, servers};
 use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespace};
@@ -35,7 +35,7 @@ impl Experiment for PingPongPlan {
     ) -> Result<Outcome, MeasureError> {
         let start = MeasureError::Start;
         net::allow_files(1, self.modes.len()).map_err(start)?;
-        place(self.places.map(|places| places.client)).map_err(start)?;
+        stay_on(self.places.map(|places| places.client)).map_err(start)?;
         let (modes, missing) = available(&self.modes).map_err(start)?;
         let machine = in_this_namespace(machine);
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;

@@ -57,7 +57,7 @@ pub struct Lane<'a> {
 impl<'a> Lane<'a> {
     /// The lane of a mode; `number` is that of its devices.
     pub fn new(setup: &'a Setup<'a>, mode: NetMode, number: u8) -> Result<Lane<'a>, Failure> {
-        let ourselves = CpuClock::of(getpid())?;
+        let ourselves = CpuClock::new(getpid())?;
         let shape = Shape { datagrams: false, request_bytes: 0, response_bytes: 0, hint: false };
         Ok(Lane { setup, mode, number, ourselves, server: None, shape })
     }

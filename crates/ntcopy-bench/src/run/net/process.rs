@@ -26,7 +26,7 @@ impl ServerProcess {
     ) -> Result<ServerProcess, Failure> {
         let process =
             Process::start(args, patience, stop, |command| network.at_server(|| command.spawn()))?;
-        let clock = CpuClock::of(process.pid())?;
+        let clock = CpuClock::new(process.pid())?;
         Ok(ServerProcess { process, clock })
     }
 

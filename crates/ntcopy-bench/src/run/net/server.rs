@@ -46,7 +46,7 @@ fn serve(line: BorrowedFd<'_>) -> rustix::io::Result<()> {
             Received::Closed => return Ok(()),
             Received::Nothing(_) => continue,
         };
-        let reply = carry_out(line, &mut sockets, order, carried).unwrap_or_else(told);
+        let reply = carry_out(line, &mut sockets, order, carried).unwrap_or_else(reply_for);
         link::send_encoded(line, &link::encode(&reply))?;
     }
 }
@@ -92,7 +92,7 @@ fn say(line: BorrowedFd<'_>, reply: &Reply) -> Result<(), Failure> {
     link::send_encoded(line, &link::encode(reply)).map_err(Failure::os("cannot answer"))
 }
 
-fn told(failure: Failure) -> Reply {
+fn reply_for(failure: Failure) -> Reply {
     match failure {
         Failure::WrongByte { socket, position, expected, got } => {
             Reply::WrongByte { socket, position, expected, got }

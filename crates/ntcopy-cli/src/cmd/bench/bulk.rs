@@ -6,7 +6,7 @@ use ntcopy::cpu::Cpu;
 use ntcopy::libc::{Libc, corrected_threshold_bytes};
 use ntcopy_bench::experiments::{memcpy, memset, order};
 use ntcopy_bench::plan::PlanError;
-use ntcopy_bench::plan::bulk::{BulkPlan, Room};
+use ntcopy_bench::plan::bulk::{BulkPlan, Resources};
 use ntcopy_bench::run;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
@@ -54,25 +54,27 @@ pub fn worker_args() -> Vec<String> {
 
 /// Runs `bench memcpy`.
 pub fn memcpy(common: &Common, settings: &memcpy::Settings) -> anyhow::Result<ExitCode> {
-    run(common, &ExperimentKind::Memcpy, &settings.modes, &|room| {
+    run(common, &ExperimentKind::Memcpy, &settings.modes, &|resources| {
         let own = |libc: &Libc| libc.memcpy_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
-        memcpy::plan(settings, room, tuned)
+        memcpy::plan(settings, resources, tuned)
     })
 }
 
 /// Runs `bench memset`.
 pub fn memset(common: &Common, settings: &memset::Settings) -> anyhow::Result<ExitCode> {
-    run(common, &ExperimentKind::Memset, &settings.modes, &|room| {
+    run(common, &ExperimentKind::Memset, &settings.modes, &|resources| {
         let own = |libc: &Libc| libc.memset_nt_threshold_bytes;
         let tuned = tuned_threshold_bytes(settings.tuned_threshold_bytes, own);
-        memset::plan(settings, room, tuned)
+        memset::plan(settings, resources, tuned)
     })
 }
 
 /// Runs `bench order`.
 pub fn order(common: &Common, settings: &order::Settings) -> anyhow::Result<ExitCode> {
-    run(common, &ExperimentKind::Order, &settings.modes, &|room| order::plan(settings, room))
+    run(common, &ExperimentKind::Order, &settings.modes, &|resources| {
+        order::plan(settings, resources)
+    })
 }
 
 /// What was asked for, or what CPUID's cache asks glibc's threshold to be; none where there is no
@@ -88,7 +90,7 @@ pub fn run(
     common: &Common,
     experiment: &ExperimentKind,
     named: &[String],
-    plan: &dyn Fn(&Room) -> Result<BulkPlan, PlanError>,
+    plan: &dyn Fn(&Resources) -> Result<BulkPlan, PlanError>,
 ) -> anyhow::Result<ExitCode> {
     if common.list {
         super::list(experiment);
@@ -104,7 +106,7 @@ pub fn run(
     if let Err(error) = ntcopy::init() {
         return Ok(usage(error));
     }
-    let plan = match plan(&run::bulk::room()?) {
+    let plan = match plan(&run::bulk::resources()?) {
         Ok(plan) => plan,
         Err(error) => return Ok(usage(error)),
     };

@@ -49,8 +49,8 @@ pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
         return Ok(usage(why));
     }
     if settings.form == Form::Pages {
-        return super::bulk::run(common, &ExperimentKind::Pages, &settings.modes, &|room| {
-            pages::plan(settings, room)
+        return super::bulk::run(common, &ExperimentKind::Pages, &settings.modes, &|resources| {
+            pages::plan(settings, resources)
         });
     }
     if Kind::parse(&common.kernel).is_ok_and(|kernel| kernel.machine() == Machine::Qemu) {

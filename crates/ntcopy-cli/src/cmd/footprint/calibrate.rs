@@ -13,7 +13,7 @@ use ntcopy::profile::{self, PROFILE_VARIABLE, Profile};
 use ntcopy::socket::{self, Support};
 use ntcopy_bench::calibrate::{self, Calibration};
 use ntcopy_bench::machine;
-use ntcopy_bench::run::bulk::{Setup, room};
+use ntcopy_bench::run::bulk::{Setup, resources};
 use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::Progress;
 use ntcopy_record::units::Bytes;
@@ -101,7 +101,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         stop,
     };
     let mut progress = Progress::on_stderr();
-    match calibrate::calibrate(&room()?, args.region.map(|size| size.0), &setup, &mut progress) {
+    match calibrate::calibrate(&resources()?, args.region.map(|size| size.0), &setup, &mut progress)
+    {
         Ok(calibration) => match rule_of_host(&args)? {
             Ok(rule) => finish(&args, &out, &calibration, rule.as_ref()),
             Err(code) => {

@@ -1,7 +1,7 @@
 //! A multiget, and where the values lie in its answer.
 
 use super::{Head, MOST_HEAD_BYTES, Protocol, Value, unexpected};
-use crate::experiments::app::ask::{App, Data};
+use crate::experiments::app::plan::{App, Data};
 use crate::run::Failure;
 
 /// Different multigets, each with other keys.
@@ -61,12 +61,12 @@ impl Multiget {
             .map(|start| {
                 let keys = (start..start + data.multiget).map(|key| key % data.small_keys);
                 let values: Vec<Value> = keys.map(|key| data.small(key)).collect();
-                Multiget::of(app, values)
+                Multiget::new(app, values)
             })
             .collect()
     }
 
-    pub fn of(app: App, values: Vec<Value>) -> Multiget {
+    pub fn new(app: App, values: Vec<Value>) -> Multiget {
         let protocol = app.protocol();
         let request = protocol.multiget(&values);
         let value_bytes = values.first().map_or(0, |value| value.bytes as usize);

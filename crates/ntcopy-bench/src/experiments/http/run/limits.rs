@@ -51,7 +51,7 @@ pub fn allow(needed: u64) -> Result<u64, Failure> {
 
 /// Keeps this process, the client, where the plan has it.
 pub fn place_client(plan: &HttpPlan) -> Result<(), Failure> {
-    cpus::place(plan.places.client)
+    cpus::stay_on(plan.places.client)
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ impl Links {
 
     /// Those of a way, by its place among the ways.
     #[must_use]
-    pub fn of(&self, number: u8) -> Link<'_> {
+    pub fn link(&self, number: u8) -> Link<'_> {
         Link { namespaces: &self.namespaces, number }
     }
 }

@@ -20,7 +20,7 @@ pub enum Program {
 }
 
 impl Program {
-    pub fn of(stack: Stack) -> [Program; 2] {
+    pub fn of_stack(stack: Stack) -> [Program; 2] {
         match stack {
             Stack::StoragedProxyd => [Program::Proxyd, Program::Storaged],
             Stack::HaproxyNginx => [Program::Haproxy, Program::Nginx],
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_stack_names_its_programs_and_what_is_missing_says_who_has_it() {
         for stack in Stack::ALL {
-            let [proxy, backend] = Program::of(*stack);
+            let [proxy, backend] = Program::of_stack(*stack);
             for program in [proxy, backend] {
                 assert!(stack.as_str().contains(program.name()));
                 assert!(program.missing().starts_with(program.name()), "{}", program.missing());

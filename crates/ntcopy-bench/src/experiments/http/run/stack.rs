@@ -44,7 +44,7 @@ pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> 
     if let Some(why) = setup::NO_TLS.filter(|_| scheme != Scheme::Plain) {
         return Ok(Some(why.to_owned()));
     }
-    for program in Program::of(way.stack) {
+    for program in Program::of_stack(way.stack) {
         let path = match program.find() {
             Ok(path) => path,
             Err(why) => return Ok(Some(why)),
@@ -101,7 +101,7 @@ fn start_proxy(
     between: &Endpoint,
     stop: &Stop,
 ) -> Result<(Daemon, SocketAddr), Failure> {
-    let [program, _] = Program::of(setup.way.stack);
+    let [program, _] = Program::of_stack(setup.way.stack);
     let mut left = ADDRESSES;
     loop {
         left -= 1;
@@ -140,7 +140,7 @@ impl Daemon {
 
     /// Finds the processes that its CPU time is made of.
     fn find_clocks(&mut self) -> Result<(), Failure> {
-        let clocks = family(self.program.pid())?.into_iter().map(CpuClock::of);
+        let clocks = family(self.program.pid())?.into_iter().map(CpuClock::new);
         self.clocks = clocks.collect::<Result<_, _>>()?;
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Running {
     /// Starts both, and waits until they listen.
     pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
         let between = setup.between()?;
-        let [_, backend] = Program::of(setup.way.stack);
+        let [_, backend] = Program::of_stack(setup.way.stack);
         let command = match backend {
             Program::Storaged => {
                 ours::storaged(setup, &data.folder_of_ours(setup.folder)?, &between)?
@@ -187,7 +187,7 @@ impl Running {
             proxy,
             backend,
             target: Target { address, tls, patience: setup.patience },
-            ourselves: CpuClock::of(rustix::process::getpid())?,
+            ourselves: CpuClock::new(rustix::process::getpid())?,
         })
     }
 

@@ -266,7 +266,7 @@ impl Lanes for WayLanes<'_> {
 fn prepare(bench: &Bench<'_>, cell: &HttpCell, lane: &mut Lane) -> Result<(), Failure> {
     lane.running.find_clocks()?;
     if let Some(links) = &bench.links {
-        links.of(lane.number).is_as(lane.way.mode)?;
+        links.link(lane.number).is_as(lane.way.mode)?;
     }
     let mut client = Client::connect(&lane.running, cell, bench.stop)?;
     // storaged verifies an object when it reads it first: no sample is to hold that.

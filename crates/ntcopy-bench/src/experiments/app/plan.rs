@@ -214,7 +214,7 @@ fn small_rate(text: &str) -> Result<Rate, String> {
 
 impl Settings {
     /// One default, or that of quick measurements.
-    fn of<T>(&self, quick: T, whole: T) -> T {
+    fn pick<T>(&self, quick: T, whole: T) -> T {
         if self.quick { quick } else { whole }
     }
 }
@@ -342,12 +342,12 @@ pub fn plan(
     cpus: &Cpus,
 ) -> Result<Plan, PlanError> {
     let defaults = defaults();
-    let pairs = settings.pairs.unwrap_or(settings.of(defaults.quick_pairs, defaults.pairs));
+    let pairs = settings.pairs.unwrap_or(settings.pick(defaults.quick_pairs, defaults.pairs));
     if !settings.one_boot {
         check_pairs(pairs)?;
     }
     let data = data(settings)?;
-    let usual = settings.of(&defaults.quick_connections, &defaults.connections);
+    let usual = settings.pick(&defaults.quick_connections, &defaults.connections);
     let connections = or(&settings.connections, usual);
     check_connections(&connections, MOST_CONNECTIONS)?;
     let rates = match settings.large_rates.is_empty() {
@@ -358,7 +358,7 @@ pub fn plan(
         connections.iter().map(move |connections| AppCell { connections: *connections, rate })
     };
     let ms = Duration::from_millis;
-    let sample = ms(settings.of(defaults.quick_sample_ms, defaults.sample_ms));
+    let sample = ms(settings.pick(defaults.quick_sample_ms, defaults.sample_ms));
     Ok(Plan {
         app,
         program,
@@ -376,7 +376,7 @@ pub fn plan(
         sample: settings.sample.map_or(sample, |asked| asked.0),
         warm_up: match settings.sample {
             Some(asked) => asked.0 / WARM_UP_PART,
-            None => ms(settings.of(defaults.quick_warm_up_ms, defaults.warm_up_ms)),
+            None => ms(settings.pick(defaults.quick_warm_up_ms, defaults.warm_up_ms)),
         },
         cpus: places(&settings.cpus, &cpus.allowed)?,
     })
@@ -393,7 +393,7 @@ where
 /// The baseline, `idle`, and those asked for.
 fn modes(settings: &Settings) -> Vec<AppMode> {
     let defaults = defaults();
-    let usual = settings.of(&defaults.quick_modes, &defaults.modes);
+    let usual = settings.pick(&defaults.quick_modes, &defaults.modes);
     let asked = or(&settings.modes, usual);
     let asked: Vec<AppMode> = [AppMode::Idle].into_iter().chain(asked).collect();
     with_baseline(AppMode::Copy, &asked)
@@ -408,7 +408,7 @@ fn data(settings: &Settings) -> Result<Data, PlanError> {
             return Err(PlanError::zero(name));
         }
     }
-    let whole = settings.of(defaults.quick_dataset_bytes, defaults.dataset_bytes);
+    let whole = settings.pick(defaults.quick_dataset_bytes, defaults.dataset_bytes);
     let dataset = settings.dataset_bytes.unwrap_or(whole.max(large_bytes));
     let large_values = dataset / large_bytes;
     if !(1..=MOST_VALUES).contains(&large_values) {
