@@ -217,7 +217,7 @@ fn main() -> anyhow::Result<()> {
     let library = args.library.canonicalize();
     let library = library.with_context(|| format!("{}: make build", args.library.display()))?;
     // Both of a pair on one CPU, which those that are started inherit.
-    run::place(run::cpus()?.allowed.last().copied())?;
+    run::stay_on(run::cpus()?.allowed.last().copied())?;
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for pair in 0..args.pairs {
         // The order takes turns, so that neither side always comes second.

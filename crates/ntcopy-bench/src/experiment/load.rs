@@ -66,7 +66,7 @@ impl FromStr for Rate {
     }
 }
 
-/// A rate of the command line in bytes a second: `10GB/s`, `2.5GB/s`, `800MB/s`, or bare.
+/// A rate of the command line in bytes per second: `10GB/s`, `2.5GB/s`, `800MB/s`, or bare.
 pub(crate) fn bytes_per_second(text: &str) -> Result<u64, String> {
     let bare = text.trim_end_matches("/s");
     let (number, bytes) = match (bare.strip_suffix("GB"), bare.strip_suffix("MB")) {
@@ -78,9 +78,9 @@ pub(crate) fn bytes_per_second(text: &str) -> Result<u64, String> {
         Ok(number) if (1.0..=1e15).contains(&(number * bytes)) => {
             Ok((number * bytes).round() as u64)
         }
-        _ => {
-            Err(format!("`{text}` is not a rate: write 10GB/s, 2.5GB/s, 800MB/s or bytes a second"))
-        }
+        _ => Err(format!(
+            "`{text}` is not a rate: write 10GB/s, 2.5GB/s, 800MB/s or bytes per second"
+        )),
     }
 }
 

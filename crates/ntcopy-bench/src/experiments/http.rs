@@ -235,7 +235,7 @@ pub struct Settings {
     #[arg(long, value_name = "N")]
     pub workers: Option<u32>,
     /// Offered when latencies are measured: a part of what the baseline does without a pause,
-    /// requests a second, or off [default: 0.7]
+    /// requests per second, or off [default: 0.7]
     #[arg(long, value_name = "FRACTION|REQ/S", conflicts_with = "against")]
     pub rate: Option<Rate>,
     /// CPUs of client, proxy and backend, or one for all [default: wherever the system likes]

@@ -66,7 +66,7 @@ pub struct Settings {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub connections: Vec<u32>,
     /// Offered when latencies are measured: a part of what the baseline does without a pause,
-    /// requests a second, or off [default: 0.7]
+    /// requests per second, or off [default: 0.7]
     #[arg(long, value_name = "FRACTION|REQ/S")]
     pub rate: Option<Rate>,
     /// Through a pair of devices between two network namespaces, instead of the loopback

@@ -77,7 +77,7 @@ pub struct Settings {
     /// cache; of sends 512KiB]
     #[arg(long = "hot-set", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub hot_set_bytes: Vec<u64>,
-    /// Offered to the streamer of copies, in GB/s, MB/s, or bare bytes a second [default: 10GB/s]
+    /// Offered to the streamer of copies, in GB/s, MB/s, or bare bytes per second [default: 10GB/s]
     #[arg(long = "rate", value_name = "LIST", value_delimiter = ',', value_parser = bytes_per_second,
           conflicts_with_all = ["sockets", "family"])]
     pub rates_bytes_per_s: Vec<u64>,

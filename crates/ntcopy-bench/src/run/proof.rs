@@ -181,6 +181,9 @@ mod tests {
         assert!(nt(exactly(100, 0), &[(NT, 0), (SMALL, 100)]).is_err(), "nothing was done");
         assert!(nt(exactly(100, 0), &[(NT, 90), (FITS, 10)]).is_err(), "it asks no cache");
         assert!(nt(exactly(1, 0), &[]).unwrap_err().contains("no counter rose"));
+        // A kernel that counts, and ignores.
+        assert!(nt(exactly(1, 0), &[(NT, 0), (SMALL, 0)]).is_err());
+        assert!(check(Mode::Adaptive, exactly(1, 0), &[(NT, 0), (SMALL, 0)]).is_err());
         // Small pieces, and all of them small.
         assert_eq!(nt(exactly(100, 10), &[(NT, 90), (SMALL, 10)]), Ok(()));
         assert!(nt(exactly(100, 11), &[(NT, 90), (SMALL, 10)]).unwrap_err().contains("11 or more"));

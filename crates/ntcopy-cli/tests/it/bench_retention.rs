@@ -97,5 +97,5 @@ fn a_victim_walks_after_every_send_and_alone() {
         let bytes = if sample.mode == "idle" { 0 } else { walks as u64 * 20_000 };
         assert_eq!(sample.bytes, bytes, "{}", sample.mode);
     }
-    assert!(text.contains("ns a line") && text.contains("idle"), "{text}");
+    assert!(text.contains("ns per line") && text.contains("idle"), "{text}");
 }

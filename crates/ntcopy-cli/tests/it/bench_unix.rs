@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ntcopy_record::{Record, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{bench, stderr, stdout};
+use crate::common::{bench, stderr, text};
 
 const SMALL: [&str; 4] = ["--object", "20000", "--dataset", "100KiB"];
 
@@ -61,7 +61,7 @@ fn rounds_are_measured_and_recorded_for_every_mode_and_cell() {
         .map(|sample| sample.mode.as_str())
         .collect();
     assert!(firsts.contains(&"copy") && firsts.contains(&"vmsplice"), "{firsts:?}");
-    let text = stdout(&output);
+    let text = text(&output.stdout);
     assert!(text.contains("baseline") && text.contains("vmsplice"), "{text}");
     assert!(stderr(&output).contains("must not be touched again"), "the caveat is printed");
 }
@@ -73,7 +73,7 @@ fn a_small_sender_beside_a_bulk_one_has_its_own_time_and_bytes() {
     let args = ["--sockets", "2", "--object", "40KiB", "--dataset", "80KiB", "--beside", "8KiB"];
     let output = run(&[&args, &["--modes", "copy"]], &out);
     assert!(output.status.success(), "{}", stderr(&output));
-    let (record, text) = (Record::read(&out).unwrap(), stdout(&output));
+    let record = Record::read(&out).unwrap();
     assert!(record.complete && record.errors.is_empty() && record.cells.len() == 4);
     for (cell, object, clocked) in [(0, 8 << 10, "small"), (1, 2 * (40 << 10), "bulk")] {
         assert_eq!(record.cells[cell as usize].params["clocked"], clocked);
@@ -83,8 +83,8 @@ fn a_small_sender_beside_a_bulk_one_has_its_own_time_and_bytes() {
         }
     }
     // Headings are wrapped.
-    let words: Vec<&str> = text.split_whitespace().collect();
-    assert!(words.join(" ").contains("8 small sends of 8 KiB per object"), "{text}");
+    let words = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("8 small sends of 8 KiB per object"), "{words}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn nt_is_unavailable_where_the_kernel_lacks_the_flag_and_never_a_silent_copy() {
     assert!(record.unavailable[0].why.contains("this kernel has no MSG_NTCOPY"));
     assert_eq!(samples(&record, 0, "nt").len(), 0);
     assert_eq!(samples(&record, 0, "copy").len(), 5, "the baseline is measured all the same");
-    assert!(stdout(&output).contains("this kernel has no"), "{}", stdout(&output));
+    assert!(text(&output.stdout).contains("this kernel has no"), "{}", text(&output.stdout));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
         assert_eq!(modes, ["copy", "vmsplice"]);
         assert!(record.errors.iter().all(|error| error.wrong_byte));
         assert!(record.errors[0].what.contains("position"), "{}", record.errors[0].what);
-        assert!(stdout(&output).contains("byte was wrong"), "{}", stdout(&output));
+        assert!(text(&output.stdout).contains("byte was wrong"), "{}", text(&output.stdout));
     }
 }
 
@@ -167,7 +167,8 @@ fn an_object_in_pieces_is_one_send_and_its_bytes_are_compared() {
     for sample in samples(&record, 0, "nt") {
         assert_eq!(sample.counters[ntcopy::uapi::STAT_TOO_SMALL], sample.bytes);
     }
-    assert!(stdout(&output).replace('\n', " ").contains("pieces 300"), "{}", stdout(&output));
+    let words = text(&output.stdout).replace('\n', " ");
+    assert!(words.contains("pieces 300"), "{words}");
     let out = place.path().join("wrong");
     let output = run(&[&pieces, &["--modes", "copy", "--inject", "wrong-byte"]], &out);
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
@@ -188,7 +189,8 @@ fn two_senders_at_once_are_told_together_and_both_are_compared() {
     assert_eq!(record.cells[0].params["senders"], 2);
     assert_eq!(record.samples.len(), 10);
     assert!(record.samples.iter().all(|sample| sample.bytes == 2 * 50 * 10_001));
-    assert!(stdout(&output).replace('\n', " ").contains("senders 2"), "{}", stdout(&output));
+    let words = text(&output.stdout).replace('\n', " ");
+    assert!(words.contains("senders 2"), "{words}");
     let out = place.path().join("wrong");
     let output = run(&[&sizes, &both, &["--inject", "wrong-byte"]], &out);
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
@@ -220,7 +222,7 @@ fn every_family_that_the_kernel_has_is_measured_and_the_others_say_why() {
     assert!(measured("unix") && measured("tcp") && measured("udp"));
     let all = record.unavailable.is_empty();
     assert_eq!(output.status.code(), Some(if all { 0 } else { 3 }), "{}", stderr(&output));
-    assert_eq!(all, !stdout(&output).contains("Not measured"), "{}", stdout(&output));
+    assert_eq!(all, !text(&output.stdout).contains("Not measured"), "{}", text(&output.stdout));
 }
 
 #[test]
@@ -311,7 +313,7 @@ fn ctrl_c_keeps_the_record_so_far_and_leaves_no_process() {
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
     assert!(!record.complete && record.samples.len() >= 3 && record.errors.is_empty());
-    assert!(stdout(&output).contains("cut short"), "{}", stdout(&output));
+    assert!(text(&output.stdout).contains("cut short"), "{}", text(&output.stdout));
     assert!(!Path::new("/proc").join(reader).exists(), "the reading process is gone");
 }
 

@@ -177,7 +177,7 @@ pub struct Settings {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub connections: Vec<u32>,
     /// What they are offered: a part of what copy does without multigets and without a pause,
-    /// bytes a second, or max, without a pause [default: 0.5,max]
+    /// bytes per second, or max, without a pause [default: 0.5,max]
     #[arg(long = "large-rate", value_name = "FRACTION|RATE|max", value_delimiter = ',')]
     pub large_rates: Vec<LargeRate>,
     /// Multigets that are offered: a part of what copy does without large values and without a
@@ -185,7 +185,7 @@ pub struct Settings {
     /// multiples of [default: 1]
     #[arg(long = "rate", value_name = "FRACTION|REQ/S", value_parser = small_rate)]
     pub small_rate: Option<Rate>,
-    /// Search for the most multigets a second at which p99 is no more than LIMIT, as 1ms or 500us
+    /// Search for the most multigets per second at which p99 is no more than LIMIT, as 1ms or 500us
     /// [default without LIMIT: 1ms]
     #[arg(long, value_name = "LIMIT", num_args = 0..=1, default_missing_value = "1ms")]
     pub capacity: Option<Time>,

@@ -8,6 +8,7 @@
 mod body_reader;
 mod client;
 mod conn;
+mod daemon;
 mod data;
 mod limits;
 mod links;

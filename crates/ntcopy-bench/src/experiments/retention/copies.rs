@@ -61,7 +61,9 @@ pub struct Defaults {
 impl Settings {
     /// The modes to measure of copies, each once: `idle`, and those asked for.
     fn modes_of_copies(&self) -> Result<Vec<CopyMode>, PlanError> {
-        let asked = super::modes(&self.modes, &defaults().copies.modes)?;
+        let hint = "to measure sends, name --sockets, --family or a --kernel";
+        let asked = super::modes(&self.modes, &defaults().copies.modes)
+            .map_err(|error| PlanError::from(format!("{error}; {hint}")))?;
         Ok(with_baseline(CopyMode::Idle, &asked))
     }
 }

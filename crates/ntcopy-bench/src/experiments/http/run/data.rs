@@ -9,9 +9,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::body_reader::seed;
+use super::daemon::Daemon;
 use super::programs::Program;
 use super::scratch::Scratch;
-use super::setup::daemon;
 use crate::experiments::http::Stack;
 use crate::experiments::http::plan::HttpCell;
 use crate::experiments::turns::program::Endpoint;
@@ -84,8 +84,8 @@ fn put_all(
     let data = folder.join("seed");
     let socket = folder.join("seed.sock");
     let endpoint = Endpoint::Unix(socket.clone());
-    let mut storaged = daemon("storaged", seeding(&data, &endpoint)?, None)?;
-    storaged.accepts(&endpoint, patience, stop)?;
+    let mut storaged = Daemon::start("storaged", seeding(&data, &endpoint)?, None)?;
+    storaged.program.accepts(&endpoint, patience, stop)?;
     let failed = || Failure::io("cannot store an object");
     let mut stream = UnixStream::connect(&socket).map_err(failed())?;
     stream.set_read_timeout(Some(patience)).map_err(failed())?;
@@ -110,7 +110,7 @@ fn put_all(
         }
     }
     drop(stream);
-    storaged.goodbye()?;
+    storaged.program.goodbye()?;
     Ok(data)
 }
 

@@ -5,16 +5,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::Signal;
-use rustix::thread::{sched_getaffinity, sched_setaffinity};
-
+use super::daemon::Daemon;
 use super::data::{LOOPBACK, free_address};
 use super::links::Link;
 use super::wire::Handshake;
 use crate::experiments::http::plan::{HttpCell, HttpPlan};
 use crate::experiments::http::{Transport, Way};
-use crate::experiments::turns::program::{self, Endpoint, Output};
-use crate::run::{Failure, cpus};
+use crate::experiments::turns::program::Endpoint;
+use crate::run::Failure;
 
 /// Why TLS is not to be had in this program, if so.
 pub(super) const NO_TLS: Option<&str> = match cfg!(feature = "tls") {
@@ -89,31 +87,14 @@ impl Setup<'_> {
         &self,
         name: &'static str,
         command: Command,
-    ) -> Result<program::Program, Failure> {
+    ) -> Result<Daemon, Failure> {
         let cpu = self.plan.places.backend;
-        let start = || daemon(name, command, cpu);
+        let start = || Daemon::start(name, command, cpu);
         match self.link {
             Some(link) => link.at_backend(start)?,
             None => start(),
         }
     }
-}
-
-/// Starts a daemon, on one CPU if that is said.
-pub(super) fn daemon(
-    name: &str,
-    command: Command,
-    cpu: Option<u32>,
-) -> Result<program::Program, Failure> {
-    // nginx's workers end with it only if it may tell them to.
-    let start = || program::Program::spawn(name.to_owned(), command, (Output::Kept, Signal::TERM));
-    let Some(cpu) = cpu else { return start() };
-    let doing = || Failure::os("cannot leave the CPUs of before, or go back to them");
-    let before = sched_getaffinity(None).map_err(doing())?;
-    cpus::pin(cpu)?;
-    let started = start();
-    sched_setaffinity(None, &before).map_err(doing())?;
-    started
 }
 
 #[cfg(all(test, feature = "tls"))]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
+use super::daemon::Daemon;
 use super::data::{Data, LOOPBACK, free_address};
 use super::programs::Program;
 use super::setup::{self, Setup};
@@ -12,8 +13,8 @@ use super::wire::Target;
 use super::{ours, theirs};
 use crate::experiment::Mode;
 use crate::experiments::http::{HttpMode, Scheme, Way};
-use crate::experiments::turns::{self, program::Endpoint};
-use crate::run::cpu_clock::{CpuClock, family};
+use crate::experiments::turns::program::Endpoint;
+use crate::run::cpu_clock::CpuClock;
 use crate::run::load::CpuTimes;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::{self, Failure, Stop};
@@ -113,7 +114,7 @@ fn start_proxy(
             _ => theirs::nginx_proxy(setup, &front, between)?,
         };
         let cpu = setup.plan.places.proxy;
-        let mut proxy = Daemon::new(setup::daemon(proxy_name(program), command, cpu)?);
+        let mut proxy = Daemon::start(proxy_name(program), command, cpu)?;
         match proxy.program.accepts(&front, setup.patience, stop) {
             Ok(()) => return Ok((proxy, address)),
             Err(failure) if left == 0 || !is_taken(&failure) => return Err(failure),
@@ -125,30 +126,6 @@ fn start_proxy(
 /// Whether a daemon ended since its address is another socket's: strerror()'s words.
 fn is_taken(failure: &Failure) -> bool {
     failure.to_string().contains("Address already in use")
-}
-
-/// A daemon, and the clocks of its processes.
-struct Daemon {
-    program: turns::program::Program,
-    clocks: Vec<CpuClock>,
-}
-
-impl Daemon {
-    fn new(program: turns::program::Program) -> Daemon {
-        Daemon { program, clocks: Vec::new() }
-    }
-
-    /// Finds the processes that its CPU time is made of.
-    fn find_clocks(&mut self) -> Result<(), Failure> {
-        let clocks = family(self.program.pid())?.into_iter().map(CpuClock::new);
-        self.clocks = clocks.collect::<Result<_, _>>()?;
-        Ok(())
-    }
-
-    /// CPU time of all its processes so far, nanoseconds.
-    fn cpu_ns(&self) -> Result<u64, Failure> {
-        self.clocks.iter().map(CpuClock::ns).sum()
-    }
 }
 
 /// A proxy and its backend. Dropped, both are ended, the proxy first.
@@ -176,7 +153,7 @@ impl Running {
                 theirs::nginx_backend(setup, root, &between)?
             }
         };
-        let mut backend = Daemon::new(setup.start_backend(backend.name(), command)?);
+        let mut backend = setup.start_backend(backend.name(), command)?;
         backend.program.accepts(&between, setup.patience, stop)?;
         // Not before: the backend's address could be the same.
         let (proxy, address) = start_proxy(setup, &between, stop)?;

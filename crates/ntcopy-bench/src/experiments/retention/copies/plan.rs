@@ -160,7 +160,7 @@ fn cells(settings: &Settings, here: &Here, objects: &[u64]) -> Result<Vec<Copies
     let defaults = &defaults().copies;
     let rates = or_default(&settings.rates_bytes_per_s, defaults.rate_bytes_per_s);
     if rates.iter().any(|rate| *rate < LEAST_RATE_BYTES_PER_S) {
-        return Err("--rate: at least 1000000 bytes a second".to_owned().into());
+        return Err("--rate: at least 1000000 bytes per second".to_owned().into());
     }
     let neighbour = neighbour(here);
     let hot_sets = hot_sets(settings, here)?;

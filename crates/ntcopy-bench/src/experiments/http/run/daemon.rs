@@ -1,0 +1,46 @@
+//! A daemon, and the clocks of its processes.
+
+use std::process::Command;
+
+use rustix::process::Signal;
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
+
+use crate::experiments::turns::program::{Output, Program};
+use crate::run::cpu_clock::{CpuClock, family};
+use crate::run::{Failure, cpus};
+
+/// Dropped, it is ended.
+pub struct Daemon {
+    pub program: Program,
+    clocks: Vec<CpuClock>,
+}
+
+impl Daemon {
+    /// Starts it, on one CPU if that is said.
+    pub fn start(name: &str, command: Command, cpu: Option<u32>) -> Result<Daemon, Failure> {
+        let start = || {
+            // It may tell its workers to end, if this process is killed.
+            let program = Program::spawn(name.to_owned(), command, (Output::Kept, Signal::TERM))?;
+            Ok(Daemon { program, clocks: Vec::new() })
+        };
+        let Some(cpu) = cpu else { return start() };
+        let doing = || Failure::os("cannot leave the CPUs of before, or go back to them");
+        let before = sched_getaffinity(None).map_err(doing())?;
+        cpus::pin(cpu)?;
+        let started = start();
+        sched_setaffinity(None, &before).map_err(doing())?;
+        started
+    }
+
+    /// Finds the processes that its CPU time is made of.
+    pub fn find_clocks(&mut self) -> Result<(), Failure> {
+        let clocks = family(self.program.pid())?.into_iter().map(CpuClock::new);
+        self.clocks = clocks.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// CPU time of all its processes so far, nanoseconds.
+    pub fn cpu_ns(&self) -> Result<u64, Failure> {
+        self.clocks.iter().map(CpuClock::ns).sum()
+    }
+}
