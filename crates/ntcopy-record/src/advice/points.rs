@@ -125,7 +125,8 @@ pub fn tally(points: &[&Point<'_>], unit: &str) -> String {
     };
     let mut parts: Vec<String> = Vec::new();
     parts.extend(one(count(Verdict::Win), "wins", "win"));
-    let worst = points.iter().min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio));
+    let losses = points.iter().filter(|point| point.verdict() == Verdict::Loss);
+    let worst = losses.min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio));
     if let (Some(lost), Some(worst)) = (one(count(Verdict::Loss), "loses", "lose"), worst) {
         let figure = figure(worst.versus.ratio, worst.versus.ci);
         parts.push(format!("{lost} (worst {figure} at {} {unit})", Bytes(worst.size_bytes)));
