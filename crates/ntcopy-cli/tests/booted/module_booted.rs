@@ -20,7 +20,6 @@ use ntcopy::uapi::STAT_NONTEMPORAL;
 use crate::common::{
     PROGRAM, ntcopy,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
-    project,
     suite::{self, Kernel},
     text,
 };
