@@ -9,7 +9,6 @@
 //! The index has one writer at a time, so conditions hold until the commit, and a commit is durable
 //! when it returns. A file is never written to again: a reader keeps the version that it opened.
 
-mod earlier;
 mod error;
 mod object;
 mod open;
@@ -111,7 +110,6 @@ impl Store {
             })?;
         let bytes =
             file.metadata().map_err(|error| StoreError::io("look at", key.as_str(), &error));
-        // One of 0.2 is longer than its object.
         if bytes?.len() < meta.bytes {
             return Err(StoreError::Damaged { key: key.to_string() });
         }

@@ -97,14 +97,11 @@ pub enum OpenError {
     InUse { dir: PathBuf },
     #[error("{dir} is neither empty nor a folder of storaged's: choose another")]
     Foreign { dir: PathBuf },
-    #[error("{dir} has the format {found:?}, which this version does not read")]
-    Format { dir: PathBuf, found: String },
-    /// An object of 0.2 that can't be taken over.
     #[error(
-        "{path} of storaged 0.2: {why}. Run 0.2 on the folder without --zstd, and GET it and PUT \
-         it again, or delete it; or choose another folder"
+        "{dir} is a folder of storaged 0.2, which this version does not read: run 0.2 on it and this \
+         version on an empty folder, and copy the objects (docs/reference/daemons.md has a loop)"
     )]
-    Earlier { path: PathBuf, why: &'static str },
+    Earlier { dir: PathBuf },
     #[error("cannot {doing} {path}: {cause}")]
     Io { doing: &'static str, path: PathBuf, cause: io::Error },
     #[error("{path}: {cause}")]

@@ -1,4 +1,4 @@
-//! Takes hold of a folder of objects, and makes one of an empty folder or of one of 0.2.
+//! Takes hold of a folder of objects, and makes one of an empty folder.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use redb::{Database, DatabaseError, ReadableTable};
 
 use super::error::io;
-use super::{BLOBS, INDEX, IndexError, Meta, OBJECTS, OpenError, Store, cache, earlier};
+use super::{BLOBS, INDEX, IndexError, OBJECTS, OpenError, Store, cache};
 
 const NEW_INDEX: &str = "index.new";
 /// Memory for pages of the index.
@@ -29,7 +29,6 @@ impl Store {
             DatabaseError::DatabaseAlreadyOpen => OpenError::InUse { dir: dir.to_owned() },
             error => OpenError::Index { path: path.clone(), cause: error.into() },
         })?;
-        earlier::remove(dir).map_err(io("remove what 0.2 left in", dir))?;
         let named = ids(&index).map_err(|cause| OpenError::Index { path, cause })?;
         let next = sweep(&blobs, &named).map_err(io("clear", &blobs))?;
         Ok(Store {
@@ -48,32 +47,15 @@ pub(super) fn open_index(path: &Path) -> Result<Database, DatabaseError> {
 
 /// Makes an index beside its place, and gives it its name once it is whole: with it the folder is.
 fn make(dir: &Path) -> Result<(), OpenError> {
+    must_be_empty(dir)?;
     let (new, blobs) = (dir.join(NEW_INDEX), dir.join(BLOBS));
-    let objects = earlier::find(dir)?;
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(io("remove", &new)(error));
-        }
-        _ => {}
-    }
-    match fs::create_dir(&blobs) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(io("make", &blobs)(error));
-        }
-        // Of a start that died half-way: no index names them.
-        _ => sweep(&blobs, &HashSet::new()).map_err(io("clear", &blobs))?,
-    };
     let fill = || -> Result<(), IndexError> {
-        let index = Database::create(&new)?;
-        let writing = index.begin_write()?;
-        {
-            let mut table = writing.open_table(OBJECTS)?;
-            for (id, object) in (1..).zip(&objects) {
-                fs::hard_link(&object.path, blobs.join(format!("{id}")))?;
-                table.insert(object.key.as_str(), Meta { id, ..object.meta.clone() }.row())?;
-            }
-        }
-        File::open(&blobs)?.sync_all()?;
+        // Of a start that died half-way, which left no object.
+        unless_gone(fs::remove_file(&new))?;
+        unless_gone(fs::remove_dir(&blobs))?;
+        fs::create_dir(&blobs)?;
+        let writing = Database::create(&new)?.begin_write()?;
+        writing.open_table(OBJECTS)?;
         Ok(writing.commit()?)
     };
     fill().map_err(|cause| OpenError::Index { path: new.clone(), cause })?;
@@ -87,6 +69,27 @@ fn make(dir: &Path) -> Result<(), OpenError> {
         }
     };
     finish().map_err(io("make the index of", dir))
+}
+
+fn unless_gone(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })
+}
+
+fn must_be_empty(dir: &Path) -> Result<(), OpenError> {
+    for entry in fs::read_dir(dir).map_err(io("read", dir))? {
+        let name = entry.map_err(io("read", dir))?.file_name();
+        if name == "format" {
+            return Err(OpenError::Earlier { dir: dir.to_owned() });
+        }
+        // What a first start leaves that died half-way; and where a disk begins.
+        if ![BLOBS, NEW_INDEX, "lost+found"].iter().any(|known| name == *known) {
+            return Err(OpenError::Foreign { dir: dir.to_owned() });
+        }
+    }
+    Ok(())
 }
 
 fn ids(index: &Database) -> Result<HashSet<u64>, IndexError> {

@@ -28,10 +28,14 @@ fn a_folder_has_one_daemon_and_a_socket_too() {
     let (code, words) = second(&daemon.unix, &other.path().join("data"));
     assert_eq!(code, 1);
     assert!(words.contains("a process listens there"), "{words}");
-    fs::write(other.path().join("letter"), "dear").unwrap();
-    let (code, words) = second(&other.path().join("s"), other.path());
-    assert_eq!(code, 1);
-    assert!(words.contains("neither empty nor"), "{words}");
+    for (name, why) in [("letter", "neither empty nor"), ("format", "of storaged 0.2")] {
+        let folder = scratch();
+        fs::write(folder.path().join(name), "storaged 2\n").unwrap();
+        let (code, words) = second(&other.path().join("s"), folder.path());
+        assert_eq!(code, 1);
+        assert!(words.contains(why), "{words}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was changed");
+    }
     assert_eq!(daemon.client().get("/x").status, 404);
 }
 
@@ -300,68 +304,6 @@ fn on_a_terminal_the_log_is_the_same() {
     let log = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{log}");
     assert!(log.contains("INFO ended") && !log.contains('\x1b') && !log.contains("ansi"), "{log}");
-}
-
-/// An object's file as storaged 0.2 wrote it; compressed, if only to say so.
-fn file_of_0_2(key: &str, content: &[u8], compressed: bool) -> Vec<u8> {
-    let hash = |bytes: &[u8]| *blake3::hash(bytes).as_bytes();
-    let length = (content.len() as u64).to_le_bytes();
-    let table: Vec<u8> = content.chunks(64 << 10).flat_map(hash).collect();
-    let digest = hash(&[&length[..], &table].concat());
-    let kind = "text/x";
-    let lengths = [key, kind].map(|text| (text.len() as u16).to_le_bytes()).concat();
-    let mut behind = [&table, key.as_bytes(), kind.as_bytes(), b"ntstore\x01"].concat();
-    behind.extend([&length[..], &length, &1_700_000_000_000_000_000_u64.to_le_bytes()].concat());
-    behind.extend(lengths);
-    behind.extend([u8::from(compressed), 0, 0, 0]);
-    behind.extend((64_u64 << 10).to_le_bytes());
-    behind.extend(digest);
-    let seal = hash(&behind);
-    [content, &behind, &seal].concat()
-}
-
-#[test]
-fn a_folder_of_0_2_is_taken_over_unless_it_has_an_object_that_cannot_be() {
-    for format in ["storaged 1\n", "storaged 2\n"] {
-        let dir = scratch();
-        let data = dir.path().join("data");
-        let long = bytes(1, 100_000);
-        fs::create_dir_all(data.join("objects/d-a")).unwrap();
-        fs::create_dir_all(data.join("temporary")).unwrap();
-        fs::write(data.join("format"), format).unwrap();
-        fs::write(data.join("lock"), "").unwrap();
-        fs::write(data.join("objects/o-a"), file_of_0_2("a", b"short", false)).unwrap();
-        let path = data.join("objects/d-a/o-b");
-        let start = || {
-            let socket = format!("unix:{}", dir.path().join("s").display());
-            let mut command = program();
-            let output = command.args(["--listen", &socket, "--data"]).arg(&data).output().unwrap();
-            (output.status.code(), String::from_utf8(output.stderr).unwrap())
-        };
-        let mut damaged = file_of_0_2("a/b", &long, false);
-        let last = damaged.len() - 40;
-        damaged[last] ^= 1;
-        for (file, why) in [(file_of_0_2("a/b", &long, true), "no zstd"), (damaged, "is damaged")] {
-            fs::write(&path, file).unwrap();
-            let (code, words) = start();
-            assert_eq!(code, Some(1), "{words}");
-            assert!(words.contains(why) && words.contains("GET it and PUT it again"), "{words}");
-            assert!(path.exists() && !data.join("index").exists(), "nothing was changed");
-        }
-        fs::write(&path, file_of_0_2("a/b", &long, false)).unwrap();
-        let daemon = Daemon::start(dir.path(), &[]);
-        let got = daemon.client().get("/a/b");
-        assert!(got.status == 200 && got.body == long);
-        assert_eq!(got.header("content-type"), Some("text/x"));
-        assert_eq!(got.header("last-modified"), Some("Tue, 14 Nov 2023 22:13:20 GMT"));
-        assert_eq!(daemon.client().get("/a").body, b"short");
-        assert_eq!(daemon.client().put("/a/b", b"new").status, 204);
-        daemon.stop();
-        let left: std::collections::BTreeSet<_> =
-            fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left.into_iter().collect::<Vec<_>>(), ["blobs", "index"]);
-        assert_eq!(Daemon::start(dir.path(), &[]).client().get("/a/b").body, b"new");
-    }
 }
 
 /// Deep keys leave nothing that a list or a start would have to walk through.
